@@ -1,0 +1,3 @@
+//! From events to findings, and from findings to advice. Pure: no I/O, no clock, no randomness
+//! but what is passed in.
+#![forbid(unsafe_code)]

@@ -1,0 +1,8 @@
+//! The host's only door to the kernel: perf events, tracefs, `/proc`, cgroups, huge pages,
+//! symbols on disk, and the processes that are observed.
+//!
+//! Everything here turns kernel interfaces into `pagewise_model` values. Nothing here judges
+//! what they mean. All `unsafe` lives in [`sys`].
+#![deny(unsafe_code)]
+
+pub mod sys;

@@ -1,0 +1,79 @@
+//! What to change, what that is expected to bring, and what it costs.
+
+use crate::units::{Bytes, Estimate};
+use serde::{Deserialize, Serialize};
+
+/// One setting that a launcher can apply without touching the program.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Setting {
+    /// An environment variable.
+    Env {
+        /// Its name.
+        name: String,
+        /// Its value.
+        value: String,
+    },
+    /// One tunable inside `GLIBC_TUNABLES`; several are joined with colons.
+    GlibcTunable {
+        /// Its name, such as `glibc.malloc.trim_threshold`.
+        name: String,
+        /// Its value in bytes or as a number.
+        value: String,
+    },
+    /// A library put before the program's own allocator by `LD_PRELOAD`.
+    Preload {
+        /// Path of the library.
+        path: String,
+    },
+    /// Transparent huge pages for the process: `never` by `prctl(PR_SET_THP_DISABLE)`.
+    Thp {
+        /// `never`.
+        mode: String,
+    },
+}
+
+/// Settings that are tried or advised together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Settings(pub Vec<Setting>);
+
+/// How sure the rule is that nothing else gets worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Risk {
+    /// Only memory use can change.
+    Low,
+    /// Some workloads get slower; prove it first.
+    Medium,
+    /// Behaviour changes; for experts.
+    High,
+}
+
+/// One piece of advice.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Advice {
+    /// Stable name of the rule that gave it.
+    pub rule: String,
+    /// One sentence: what to do.
+    pub headline: String,
+    /// Why this should help, in plain words with the numbers that led here.
+    pub reason: String,
+    /// Settings to apply; empty when the cure is a change of code or of another program's
+    /// configuration, told in `manual`.
+    pub settings: Settings,
+    /// What to do by hand, where settings alone do not suffice (a configuration file, a flag, a
+    /// relink).
+    pub manual: Option<String>,
+    /// Predicted ratio of CPU time before to after: 1.25 means a quarter more work in the same
+    /// CPU time. The interval is the claim; `--prove` tests it.
+    pub predicted_speedup: Estimate,
+    /// Faults expected to vanish, as a share of all (0 to 1).
+    pub faults_avoided: f64,
+    /// Memory that stays resident because of it, at most.
+    pub rss_price: Bytes,
+    /// Risk.
+    pub risk: Risk,
+    /// What can go wrong, in words.
+    pub caveat: Option<String>,
+}

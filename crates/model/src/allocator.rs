@@ -1,0 +1,45 @@
+//! Memory allocators that a process may use.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Families of allocators that have settings of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AllocatorKind {
+    /// GNU libc's ptmalloc.
+    Glibc,
+    /// musl's mallocng or oldmalloc.
+    Musl,
+    /// jemalloc.
+    Jemalloc,
+    /// tcmalloc (gperftools or Google's).
+    Tcmalloc,
+    /// mimalloc.
+    Mimalloc,
+    /// The Go runtime.
+    Go,
+    /// A Java virtual machine's heap.
+    Jvm,
+    /// V8 (Node.js, Chromium).
+    V8,
+    /// CPython's obmalloc arenas, on top of the C allocator.
+    Cpython,
+    /// None was recognised.
+    Unknown,
+}
+
+/// An allocator found in a process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allocator {
+    /// Family.
+    pub kind: AllocatorKind,
+    /// Version, such as `2.36` for glibc, where it could be told.
+    pub version: Option<String>,
+    /// How it was recognised: a mapped file, a symbol.
+    pub evidence: String,
+    /// Settings in force when the program started, by their environment or tunable name.
+    pub settings: BTreeMap<String, String>,
+    /// Whether it was linked statically: preloading another one then has no effect.
+    pub is_static: bool,
+}

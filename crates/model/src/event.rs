@@ -1,0 +1,310 @@
+//! One decoded record of a recording, borrowed from the bytes that hold it.
+//!
+//! Live rings, replayed files and imported files all yield these, in time order, so that an
+//! analysis never knows where its input came from.
+
+use crate::units::Nanos;
+
+/// What an event source measures. Parsed once from `perf_event_attr`, so that analyses match on
+/// this and never on type and config numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum EventKind {
+    /// `PERF_COUNT_SW_PAGE_FAULTS`: fires at the entry of the fault handler.
+    PageFault,
+    /// `PERF_COUNT_SW_PAGE_FAULTS_MIN`: fires once a minor fault was handled.
+    MinorFault,
+    /// `PERF_COUNT_SW_PAGE_FAULTS_MAJ`: fires once a major fault was handled.
+    MajorFault,
+    /// CPU time, by clock or by cycles.
+    Cpu,
+    /// A kernel tracepoint, as `system:name`.
+    Tracepoint(String),
+    /// `PERF_COUNT_SW_DUMMY`: carries only mappings, names and lifetimes.
+    Dummy,
+    /// Anything else; the name is perf's.
+    Other(String),
+}
+
+/// How samples of a source were chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sampling {
+    /// Each n-th event. `Every(1)` is each event.
+    Every(u64),
+    /// The kernel adapts the period to reach so many samples a second.
+    Frequency(u64),
+}
+
+/// One event source of a recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventSource {
+    /// perf's name of the event, as shown by `perf report`.
+    pub name: String,
+    /// What it measures.
+    pub kind: EventKind,
+    /// How samples were chosen.
+    pub sampling: Sampling,
+    /// Whether samples carry call chains.
+    pub has_callchain: bool,
+    /// Whether events raised inside the kernel were left out (`exclude_kernel`), as happens
+    /// without privileges: faults inside `read(2)` into fresh memory are then missing.
+    pub user_only: bool,
+}
+
+/// Index of an [`EventSource`] in its recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SourceIndex(pub u16);
+
+/// Call chain as raw 64-bit words, innermost first, with perf's context markers
+/// (`PERF_CONTEXT_USER` and so on, values above `-4096`) still inside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Callchain<'a> {
+    bytes: &'a [u8],
+}
+
+/// Where the frames that follow were executing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CpuMode {
+    /// Kernel code.
+    Kernel,
+    /// User code.
+    User,
+    /// Hypervisor or guest code.
+    Other,
+}
+
+/// `PERF_CONTEXT_KERNEL` of include/uapi/linux/perf_event.h.
+pub const PERF_CONTEXT_KERNEL: u64 = (-128_i64).cast_unsigned();
+/// `PERF_CONTEXT_USER` of include/uapi/linux/perf_event.h.
+pub const PERF_CONTEXT_USER: u64 = (-512_i64).cast_unsigned();
+/// `PERF_CONTEXT_MAX`: words at or above this are markers, not addresses.
+pub const PERF_CONTEXT_MAX: u64 = (-4095_i64).cast_unsigned();
+
+impl<'a> Callchain<'a> {
+    /// A chain over little-endian 64-bit words; trailing bytes that make no word are ignored.
+    #[must_use]
+    pub fn from_le_bytes(bytes: &'a [u8]) -> Self {
+        Self { bytes }
+    }
+
+    /// The raw words, markers included.
+    pub fn words(self) -> impl Iterator<Item = u64> + 'a {
+        self.bytes.chunks_exact(8).map(|word| {
+            let mut le = [0; 8];
+            le.copy_from_slice(word);
+            u64::from_le_bytes(le)
+        })
+    }
+
+    /// The addresses, innermost first, each with the mode that the marker before it named.
+    pub fn frames(self) -> impl Iterator<Item = (CpuMode, u64)> + 'a {
+        let mut mode = CpuMode::User;
+        self.words().filter_map(move |word| match word {
+            PERF_CONTEXT_KERNEL => {
+                mode = CpuMode::Kernel;
+                None
+            }
+            PERF_CONTEXT_USER => {
+                mode = CpuMode::User;
+                None
+            }
+            marker if marker >= PERF_CONTEXT_MAX => {
+                mode = CpuMode::Other;
+                None
+            }
+            address => Some((mode, address)),
+        })
+    }
+
+    /// Whether the chain has no words at all.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.bytes.len() < 8
+    }
+
+    /// The chain's bytes: equal bytes are equal stacks, so they serve as an interning key.
+    #[must_use]
+    pub fn as_bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+}
+
+/// Registers and a copy of the top of the user stack, for unwinding without frame pointers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UserStack<'a> {
+    /// `PERF_SAMPLE_REGS_USER` mask of the source.
+    pub register_mask: u64,
+    /// Register values in the order of the mask's bits, little-endian words.
+    pub registers: &'a [u8],
+    /// The bytes at and above the stack pointer.
+    pub stack: &'a [u8],
+}
+
+/// A sample: one event with where and when it happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample<'a> {
+    /// The source that fired.
+    pub source: SourceIndex,
+    /// Process (thread group) id.
+    pub pid: i32,
+    /// Thread id.
+    pub tid: i32,
+    /// When, on the recording's clock.
+    pub time: Nanos,
+    /// The CPU that it ran on, where recorded.
+    pub cpu: Option<u32>,
+    /// Instruction pointer.
+    pub ip: u64,
+    /// Data address, for page faults the faulting address; 0 where not recorded.
+    pub address: u64,
+    /// How many events this sample stands for (at least 1).
+    pub period: u64,
+    /// Call chain by frame pointers.
+    pub callchain: Callchain<'a>,
+    /// Tracepoint payload.
+    pub raw: &'a [u8],
+    /// Registers and stack copy, where recorded.
+    pub user_stack: Option<UserStack<'a>>,
+}
+
+/// A new mapping (`PERF_RECORD_MMAP2`, `PERF_RECORD_MMAP`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mmap<'a> {
+    /// Process id; -1 for the kernel.
+    pub pid: i32,
+    /// Thread that mapped it.
+    pub tid: i32,
+    /// When.
+    pub time: Nanos,
+    /// First address.
+    pub start: u64,
+    /// Length in bytes.
+    pub length: u64,
+    /// File offset of the first byte.
+    pub file_offset: u64,
+    /// `PROT_*` bits; 0 where not recorded.
+    pub protection: u32,
+    /// `MAP_*` bits; 0 where not recorded.
+    pub flags: u32,
+    /// Path, `//anon`, `[heap]`, `[stack]`, `[vdso]`, `[kernel.kallsyms]_text`…
+    pub path: &'a [u8],
+    /// Build id, where the record carries one.
+    pub build_id: Option<&'a [u8]>,
+    /// Made by reading `/proc/PID/maps` when recording began, not by a call of the program.
+    pub synthetic: bool,
+    /// Whether the record is about executable code rather than data.
+    pub executable: bool,
+}
+
+/// One record of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// An event fired.
+    Sample(Sample<'a>),
+    /// A mapping appeared.
+    Mmap(Mmap<'a>),
+    /// A thread got a name.
+    Comm {
+        /// Process id.
+        pid: i32,
+        /// Thread id.
+        tid: i32,
+        /// When.
+        time: Nanos,
+        /// The name, at most 15 bytes.
+        name: &'a [u8],
+        /// Whether `execve(2)` gave it: the address space is then new.
+        exec: bool,
+    },
+    /// A process or thread began.
+    Fork {
+        /// New process id.
+        pid: i32,
+        /// New thread id.
+        tid: i32,
+        /// Parent process id; equal to `pid` for a new thread.
+        parent_pid: i32,
+        /// Parent thread id.
+        parent_tid: i32,
+        /// When.
+        time: Nanos,
+    },
+    /// A thread ended.
+    Exit {
+        /// Process id.
+        pid: i32,
+        /// Thread id.
+        tid: i32,
+        /// When.
+        time: Nanos,
+    },
+    /// The kernel dropped records because a ring was full.
+    Lost {
+        /// How many records.
+        count: u64,
+        /// When.
+        time: Nanos,
+        /// The source that lost them, where known.
+        source: Option<SourceIndex>,
+    },
+    /// The kernel paused and resumed a source (`PERF_RECORD_THROTTLE`).
+    Throttle {
+        /// When.
+        time: Nanos,
+        /// True when sampling stops, false when it goes on.
+        paused: bool,
+    },
+    /// A task was switched in or out (`PERF_RECORD_SWITCH`).
+    Switch {
+        /// Process id.
+        pid: i32,
+        /// Thread id.
+        tid: i32,
+        /// When.
+        time: Nanos,
+        /// Switched out rather than in.
+        out: bool,
+        /// Switched out while still runnable.
+        preempted: bool,
+    },
+}
+
+impl Event<'_> {
+    /// When the event happened.
+    #[must_use]
+    pub fn time(&self) -> Nanos {
+        match *self {
+            Event::Sample(Sample { time, .. })
+            | Event::Mmap(Mmap { time, .. })
+            | Event::Comm { time, .. }
+            | Event::Fork { time, .. }
+            | Event::Exit { time, .. }
+            | Event::Lost { time, .. }
+            | Event::Throttle { time, .. }
+            | Event::Switch { time, .. } => time,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markers_switch_the_mode_and_are_no_frames() {
+        let words = [
+            PERF_CONTEXT_KERNEL,
+            0xffff_ffff_8100_0000,
+            PERF_CONTEXT_USER,
+            0x40_1000,
+        ];
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let frames: Vec<_> = Callchain::from_le_bytes(&bytes).frames().collect();
+        assert_eq!(
+            frames,
+            [
+                (CpuMode::Kernel, 0xffff_ffff_8100_0000),
+                (CpuMode::User, 0x40_1000)
+            ]
+        );
+    }
+}

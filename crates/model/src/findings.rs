@@ -1,0 +1,363 @@
+//! What an analysis found: the one structure behind the terminal text, the JSON and the HTML.
+
+use crate::advice::Advice;
+use crate::allocator::Allocator;
+use crate::histogram::Histogram;
+use crate::host::HostSnapshot;
+use crate::loss::Losses;
+use crate::proof::Proof;
+use crate::recording::Collection;
+use crate::run::{Ending, RunCost};
+use crate::timeline::Timeline;
+use crate::units::{Bytes, Estimate, Nanos};
+use serde::{Deserialize, Serialize};
+
+/// Version of the JSON schema of [`Findings`] (`docs/schema/findings.json`).
+pub const FINDINGS_VERSION: u32 = 1;
+
+/// Kind of memory that a fault touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RegionKind {
+    /// The `brk` heap.
+    Heap,
+    /// A block that the allocator mapped on its own (anonymous, short-lived or large).
+    MmappedChunk,
+    /// A thread arena of the allocator.
+    ThreadArena,
+    /// The main stack or a thread's stack.
+    Stack,
+    /// A private mapping of a file: code, data, relocations.
+    FilePrivate,
+    /// A shared mapping of a file.
+    FileShared,
+    /// Shared anonymous memory (`memfd`, `/dev/shm`, `MAP_SHARED`).
+    SharedAnonymous,
+    /// Anonymous private memory that no allocator is known to own.
+    Anonymous,
+    /// `MAP_HUGETLB` memory.
+    Hugetlb,
+    /// A kernel address, or an address in no known mapping.
+    Unknown,
+}
+
+impl RegionKind {
+    /// Name for a person.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Heap => "heap (brk)",
+            Self::MmappedChunk => "mmapped block",
+            Self::ThreadArena => "thread arena",
+            Self::Stack => "stack",
+            Self::FilePrivate => "file, private",
+            Self::FileShared => "file, shared",
+            Self::SharedAnonymous => "shared memory",
+            Self::Anonymous => "anonymous",
+            Self::Hugetlb => "hugetlb",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// Why a fault happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The page was never touched before.
+    FirstTouch,
+    /// The page was touched before, given back by `munmap`, mapped and touched again.
+    RefaultAfterMunmap,
+    /// The page was touched before and given back by shrinking the heap (`brk`).
+    RefaultAfterBrk,
+    /// The page was touched before and given back by `madvise(MADV_DONTNEED)`.
+    RefaultAfterDontneed,
+    /// The page was touched before and given back by `madvise(MADV_FREE)`.
+    RefaultAfterFree,
+    /// First write to a page that `fork(2)` shares.
+    CopyOnWrite,
+    /// First write to a page that held the shared zero page, or to a private file page.
+    WriteAfterRead,
+    /// A file page that was in the page cache.
+    FileMinor,
+    /// A file page that had to be read.
+    FileMajor,
+    /// Shared memory.
+    Shared,
+    /// A page that had been swapped out.
+    SwapIn,
+    /// A protection fault on a page that was present (soft-dirty, userfaultfd-wp, NUMA hint,
+    /// `mprotect`).
+    WriteProtect,
+    /// The stack grew.
+    StackGrowth,
+    /// One fault gave a huge page.
+    HugePage,
+    /// Could not be told from what was recorded.
+    Unknown,
+}
+
+impl Cause {
+    /// Name for a person.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::FirstTouch => "first touch",
+            Self::RefaultAfterMunmap => "touched again after munmap",
+            Self::RefaultAfterBrk => "touched again after the heap shrank",
+            Self::RefaultAfterDontneed => "touched again after MADV_DONTNEED",
+            Self::RefaultAfterFree => "touched again after MADV_FREE",
+            Self::CopyOnWrite => "copy on write after fork",
+            Self::WriteAfterRead => "first write after read",
+            Self::FileMinor => "file page, cached",
+            Self::FileMajor => "file page, read from disk",
+            Self::Shared => "shared memory",
+            Self::SwapIn => "swapped in",
+            Self::WriteProtect => "write protection",
+            Self::StackGrowth => "stack growth",
+            Self::HugePage => "huge page",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Whether the page had been touched, given back to the kernel, and wanted again.
+    #[must_use]
+    pub fn is_churn(self) -> bool {
+        matches!(
+            self,
+            Self::RefaultAfterMunmap
+                | Self::RefaultAfterBrk
+                | Self::RefaultAfterDontneed
+                | Self::RefaultAfterFree
+        )
+    }
+}
+
+/// One line of a breakdown: how many faults, how sure, how much time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Share<K> {
+    /// What the line is about.
+    pub key: K,
+    /// Faults, scaled to the exact total.
+    pub faults: Estimate,
+    /// Kernel time of these faults, where latencies were measured or modelled.
+    pub time: Option<Nanos>,
+}
+
+/// A function with its faults.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Site {
+    /// Call stack, outermost function first, as readable names.
+    pub stack: Vec<String>,
+    /// The frame that a reader should look at: the innermost one outside libc and the allocator.
+    pub culprit: String,
+    /// Faults, scaled to the exact total.
+    pub faults: f64,
+    /// Cause that most of them have.
+    pub main_cause: Cause,
+}
+
+/// Node of a flame graph, weights including the children's.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlameNode {
+    /// Function name.
+    pub name: String,
+    /// Module, empty where unknown.
+    pub module: String,
+    /// Weight of this frame and everything it called.
+    pub total: f64,
+    /// Callees, heaviest first.
+    pub children: Vec<FlameNode>,
+}
+
+/// Faults by address and time, binned for drawing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FaultMap {
+    /// Width of a time bin.
+    pub time_step: Nanos,
+    /// Number of time bins.
+    pub columns: u32,
+    /// Address rows, lowest first: only stretches that were touched are kept, so rows are not
+    /// evenly spaced.
+    pub rows: Vec<FaultMapRow>,
+    /// Filled cells.
+    pub cells: Vec<FaultMapCell>,
+}
+
+/// One row of a [`FaultMap`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FaultMapRow {
+    /// First address, as hexadecimal text (JSON numbers hold only 53 bits).
+    pub start: String,
+    /// Bytes that the row spans.
+    pub length: Bytes,
+    /// Kind of memory.
+    pub region: RegionKind,
+}
+
+/// One cell of a [`FaultMap`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FaultMapCell {
+    /// Index of the row.
+    pub row: u32,
+    /// Index of the time bin.
+    pub column: u32,
+    /// Faults.
+    pub faults: f64,
+    /// Share of them that is churn.
+    pub churn: f64,
+}
+
+/// One system call that changes the address space, summed up.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MmCallCost {
+    /// `mmap`, `munmap`, `brk`, `madvise`, `mremap`, `mprotect`.
+    pub call: String,
+    /// How often.
+    pub calls: u64,
+    /// Bytes that the calls covered.
+    pub bytes: Bytes,
+    /// Time inside the call, where entry and exit were recorded.
+    pub time: Option<Nanos>,
+}
+
+/// Memory that goes to the kernel and comes back.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Churn {
+    /// 1 − distinct pages / faults over anonymous memory: 0 is none, 0.99 means each page
+    /// faulted a hundred times.
+    pub refault_ratio: Option<Estimate>,
+    /// Faults by churn, all routes together.
+    pub faults: Option<Estimate>,
+    /// Bytes released and faulted again.
+    pub bytes: Bytes,
+    /// Sizes of the released stretches (bytes).
+    pub released_sizes: Histogram,
+    /// Where memory was given back (`systrim` ← `free` ← caller), heaviest first.
+    pub release_sites: Vec<Site>,
+    /// Where it was taken again (`sysmalloc` ← `malloc` ← caller).
+    pub regrow_sites: Vec<Site>,
+    /// Where it was touched again.
+    pub refault_sites: Vec<Site>,
+}
+
+/// Time that faults cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FaultTime {
+    /// Latencies measured from begin and end events (nanoseconds), recorder's own cost
+    /// subtracted.
+    pub measured: Option<Histogram>,
+    /// The same by cause.
+    pub by_cause: Vec<(Cause, Histogram)>,
+    /// All faults together, in nanoseconds, entry and exit of the exception included.
+    pub total_ns: Option<Estimate>,
+    /// How `total_ns` was found: `measured`, `modelled`.
+    pub method: String,
+    /// Share of CPU time (0 to 1).
+    pub share_of_cpu: Option<Estimate>,
+    /// Share of wall time of the busiest thread (0 to 1).
+    pub share_of_wall: Option<Estimate>,
+    /// System calls on memory.
+    pub mm_calls: Vec<MmCallCost>,
+    /// Time that threads waited for `mmap_lock`, where it could be seen.
+    pub lock_wait: Option<Nanos>,
+    /// Number of those waits.
+    pub lock_waits: u64,
+}
+
+/// One thread's part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ThreadShare {
+    /// Process id.
+    pub pid: i32,
+    /// Thread id.
+    pub tid: i32,
+    /// Name.
+    pub comm: String,
+    /// Faults, scaled.
+    pub faults: f64,
+}
+
+/// How grave a diagnosis is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// All is well.
+    Healthy,
+    /// Worth knowing.
+    Note,
+    /// Costs time.
+    Costly,
+    /// Dominates the run.
+    Severe,
+}
+
+/// One thing that is wrong (or right), with what shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Diagnosis {
+    /// Stable name: `churn.brk`, `first_touch`, `cow.fork`, `healthy`…
+    pub id: String,
+    /// How grave.
+    pub severity: Severity,
+    /// One plain sentence that a person without background understands.
+    pub headline: String,
+    /// What happens, in two or three sentences.
+    pub explanation: String,
+    /// Measured facts that show it, each a short sentence with numbers.
+    pub evidence: Vec<String>,
+    /// Share of CPU time that it costs (0 to 1).
+    pub share_of_cpu: Option<Estimate>,
+}
+
+/// Everything that is known about one observed run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Findings {
+    /// [`FINDINGS_VERSION`].
+    pub schema_version: u32,
+    /// Command, empty when attached.
+    pub command: Vec<String>,
+    /// Root process.
+    pub pid: i32,
+    /// Unix time in milliseconds when observation began.
+    pub started_unix_ms: u64,
+    /// The machine.
+    pub host: HostSnapshot,
+    /// Resources used while observed.
+    pub cost: RunCost,
+    /// How the program ended.
+    pub ending: Ending,
+    /// One or two sentences: the answer.
+    pub verdict: String,
+    /// What is wrong, gravest first.
+    pub diagnoses: Vec<Diagnosis>,
+    /// What to change, best first; empty when there is nothing to gain.
+    pub advice: Vec<Advice>,
+    /// Whether it helped.
+    pub proof: Option<Proof>,
+    /// Allocators in use.
+    pub allocators: Vec<Allocator>,
+    /// Faults by cause, most first.
+    pub by_cause: Vec<Share<Cause>>,
+    /// Faults by kind of memory, most first.
+    pub by_region: Vec<Share<RegionKind>>,
+    /// Faults by thread, most first.
+    pub by_thread: Vec<ThreadShare>,
+    /// Fault samples seen, and faults that they stand for.
+    pub samples: u64,
+    /// Time.
+    pub time: FaultTime,
+    /// Churn.
+    pub churn: Churn,
+    /// Heaviest stacks.
+    pub sites: Vec<Site>,
+    /// Page-fault flame graph, weights in faults.
+    pub flame: FlameNode,
+    /// Address by time.
+    pub fault_map: FaultMap,
+    /// Process tree and pressure over time.
+    pub timeline: Timeline,
+    /// How events were collected.
+    pub collection: Collection,
+    /// What is missing from these figures.
+    pub losses: Losses,
+}

@@ -1,0 +1,25 @@
+//! The nouns and units of Pagewise.
+//!
+//! Everything that another crate exchanges lives here as plain data: what was recorded
+//! ([`event`], [`recording`], [`timeline`], [`host`]), what it means ([`findings`]), what to do
+//! about it ([`advice`]) and whether that helped ([`proof`]). The file formats in [`formats`]
+//! turn bytes into this model and back; nothing here opens a file or asks the kernel.
+#![forbid(unsafe_code)]
+
+pub mod address_space;
+pub mod advice;
+pub mod allocator;
+pub mod capability;
+pub mod event;
+pub mod findings;
+pub mod formats;
+pub mod histogram;
+pub mod host;
+pub mod loss;
+pub mod proof;
+pub mod recording;
+pub mod run;
+pub mod stack;
+pub mod symbol;
+pub mod timeline;
+pub mod units;

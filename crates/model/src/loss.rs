@@ -1,0 +1,90 @@
+//! What a figure is missing. Shown beside every number that it touches.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Kinds of data that were dropped or could not be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LossKind {
+    /// Records that the kernel dropped because a ring was full.
+    RingOverrun,
+    /// Samples paused by the kernel's own overhead guard (`kernel.perf_cpu_time_max_percent`).
+    Throttled,
+    /// Records of a type this version does not know.
+    UnknownRecord,
+    /// Records that contradict themselves (a size past the end, a string without end).
+    MalformedRecord,
+    /// Bytes missing at the end of a file.
+    Truncated,
+    /// Records out of time order beyond what sorting rounds allow.
+    OutOfOrder,
+    /// Fault entries without the matching end, or ends without entry.
+    UnpairedFault,
+    /// Faults inside the kernel that an unprivileged recording cannot see.
+    KernelFaultsInvisible,
+    /// Samples whose process was unknown when they were taken.
+    UnknownProcess,
+    /// Timeline samples that could not be taken (the process was gone or unreadable).
+    TimelineGap,
+    /// Bytes that could not be written, because the disk was full.
+    WriteFailed,
+}
+
+impl LossKind {
+    /// Plain words for a person.
+    #[must_use]
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::RingOverrun => "records lost because the ring buffer was full",
+            Self::Throttled => "pauses by the kernel's sampling throttle",
+            Self::UnknownRecord => "records of an unknown type",
+            Self::MalformedRecord => "malformed records",
+            Self::Truncated => "bytes missing at the end of the file",
+            Self::OutOfOrder => "records out of time order",
+            Self::UnpairedFault => "faults whose begin or end was not seen",
+            Self::KernelFaultsInvisible => "faults inside system calls that need privileges to see",
+            Self::UnknownProcess => "samples of a process that was not introduced",
+            Self::TimelineGap => "timeline points that could not be read",
+            Self::WriteFailed => "bytes that could not be written",
+        }
+    }
+}
+
+/// Counted losses, mergeable.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Losses(BTreeMap<LossKind, u64>);
+
+impl Losses {
+    /// Counts `count` more of `kind`; zero is not noted.
+    pub fn add(&mut self, kind: LossKind, count: u64) {
+        if count > 0 {
+            *self.0.entry(kind).or_default() += count;
+        }
+    }
+
+    /// How many of `kind`.
+    #[must_use]
+    pub fn of(&self, kind: LossKind) -> u64 {
+        self.0.get(&kind).copied().unwrap_or(0)
+    }
+
+    /// Adds another recording's losses.
+    pub fn merge(&mut self, other: &Self) {
+        for (&kind, &count) in &other.0 {
+            self.add(kind, count);
+        }
+    }
+
+    /// Whether nothing was lost.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Each kind with its count, in a fixed order.
+    pub fn iter(&self) -> impl Iterator<Item = (LossKind, u64)> + '_ {
+        self.0.iter().map(|(&kind, &count)| (kind, count))
+    }
+}

@@ -1,0 +1,73 @@
+//! What interleaved runs with and without a change have shown.
+
+use crate::advice::Settings;
+use crate::run::RunCost;
+use crate::units::Estimate;
+use serde::{Deserialize, Serialize};
+
+/// One way of running the command.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Arm {
+    /// Short name: `baseline`, `both knobs`, `jemalloc`.
+    pub name: String,
+    /// Settings in force; empty for the baseline.
+    pub settings: Settings,
+    /// Each run's cost in the order in which the rounds ran.
+    pub runs: Vec<RunCost>,
+}
+
+/// The verdict over one arm against the baseline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Faults fell and time with them, beyond doubt at the stated level.
+    Faster,
+    /// No difference beyond the noise.
+    NoDifference,
+    /// Slower beyond doubt.
+    Slower,
+    /// Faster, but beyond the memory budget.
+    TooMuchMemory,
+    /// The budget ended before the interval was narrow enough to tell.
+    Undecided,
+}
+
+/// Baseline against one arm, over pairs of runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// Name of the arm.
+    pub arm: String,
+    /// Median paired ratio baseline/arm of wall time: above 1 means the arm is faster.
+    pub wall_speedup: Estimate,
+    /// The same of CPU time.
+    pub cpu_speedup: Estimate,
+    /// Ratio arm/baseline of faults: 0.01 means 99 % fewer.
+    pub fault_ratio: Estimate,
+    /// Ratio arm/baseline of system time.
+    pub system_ratio: Estimate,
+    /// Arm minus baseline of peak resident bytes, median (negative: less memory).
+    pub rss_change_bytes: f64,
+    /// p-value of "no change in CPU time", adjusted for the number of arms (Holm).
+    pub p_adjusted: f64,
+    /// Number of pairs.
+    pub pairs: u32,
+    /// In one word.
+    pub verdict: Verdict,
+}
+
+/// A finished experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Proof {
+    /// All arms, the baseline first.
+    pub arms: Vec<Arm>,
+    /// Each arm but the first against the first.
+    pub comparisons: Vec<Comparison>,
+    /// Arm that was chosen, where one was.
+    pub winner: Option<String>,
+    /// A fresh comparison of the winner alone, with runs that took no part in choosing it.
+    pub confirmation: Option<Comparison>,
+    /// Verdict in words.
+    pub summary: String,
+    /// Things a reader should know: noisy machine, failed runs, early end.
+    pub notes: Vec<String>,
+}

@@ -1,0 +1,55 @@
+//! What a recording says about itself, beside its events.
+
+use crate::allocator::Allocator;
+use crate::host::HostSnapshot;
+use crate::loss::Losses;
+use crate::run::{Ending, RunCost};
+use crate::timeline::Timeline;
+use crate::units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// The facts that perf.data has no section for. Stored as JSON in a feature section that perf
+/// passes over, so the file stays readable everywhere.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sidecar {
+    /// Version of this structure's schema.
+    pub schema_version: u32,
+    /// Command that was observed; empty when attached to a running process.
+    pub command: Vec<String>,
+    /// Process that was observed (the root of the tree).
+    pub pid: i32,
+    /// Unix time in milliseconds when observation began.
+    pub started_unix_ms: u64,
+    /// The clock value (same clock as the events) when observation began.
+    pub started_clock: Nanos,
+    /// Resources used while observed; exact fault counts come from here.
+    pub cost: RunCost,
+    /// How the program ended.
+    pub ending: Ending,
+    /// Process tree over time.
+    pub timeline: Timeline,
+    /// Allocators found in the main process.
+    pub allocators: Vec<Allocator>,
+    /// The machine.
+    pub host: HostSnapshot,
+    /// What the collector lost.
+    pub losses: Losses,
+    /// How events were collected.
+    pub collection: Collection,
+}
+
+/// How events were collected, so that analysis knows what may be missing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Collection {
+    /// Name of the mode: `sampled` or `full`.
+    pub mode: String,
+    /// Windows during which each fault was recorded with begin and end, on the events' clock.
+    pub latency_windows: Vec<(Nanos, Nanos)>,
+    /// Estimated nanoseconds that recording itself cost the program.
+    pub own_cost: Nanos,
+    /// What was asked for but not to be had, in words for the user, each with its remedy.
+    pub notes: Vec<String>,
+}
+
+/// Version of [`Sidecar`]'s schema that this code writes.
+pub const SIDECAR_VERSION: u32 = 1;

@@ -1,0 +1,63 @@
+//! What one run of a program cost, as `wait4(2)` accounts it.
+
+use crate::units::{Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+
+/// Resources of one finished or observed run, children that were waited for included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunCost {
+    /// Elapsed time.
+    pub wall: Nanos,
+    /// CPU time in user mode.
+    pub user: Nanos,
+    /// CPU time in the kernel.
+    pub system: Nanos,
+    /// Faults that needed no I/O (`ru_minflt`).
+    pub minor_faults: u64,
+    /// Faults that needed I/O (`ru_majflt`).
+    pub major_faults: u64,
+    /// Largest resident set of any one process (`ru_maxrss`).
+    pub max_rss: Bytes,
+    /// Voluntary context switches.
+    pub voluntary_switches: u64,
+    /// Involuntary context switches.
+    pub involuntary_switches: u64,
+}
+
+impl RunCost {
+    /// User and system CPU time together.
+    #[must_use]
+    pub fn cpu(&self) -> Nanos {
+        self.user + self.system
+    }
+
+    /// Minor and major faults together.
+    #[must_use]
+    pub fn faults(&self) -> u64 {
+        self.minor_faults + self.major_faults
+    }
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// It exited with this status.
+    Exited(i32),
+    /// A signal killed it.
+    Killed(i32),
+    /// It was still running when observation ended.
+    Running,
+}
+
+impl Ending {
+    /// The status that a shell would report (128 + signal for a kill, 0 while running).
+    #[must_use]
+    pub fn shell_status(self) -> i32 {
+        match self {
+            Self::Exited(status) => status,
+            Self::Killed(signal) => 128 + signal,
+            Self::Running => 0,
+        }
+    }
+}

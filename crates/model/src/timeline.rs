@@ -1,0 +1,80 @@
+//! What a process tree held and faulted, point by point: findfault.sh's table.
+
+use crate::units::{Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+
+/// One reading of a process tree. Counters are cumulative since observation began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimelinePoint {
+    /// Time since observation began.
+    pub time: Nanos,
+    /// Virtual size, summed over the tree.
+    pub vsize: Bytes,
+    /// Resident set, summed over the tree (shared pages count once per process).
+    pub rss: Bytes,
+    /// Proportional set size, where it was read (it is costly, so not at every point).
+    pub pss: Option<Bytes>,
+    /// Swapped out.
+    pub swap: Bytes,
+    /// Minor faults so far.
+    pub minor_faults: u64,
+    /// Major faults so far.
+    pub major_faults: u64,
+    /// User CPU time so far.
+    pub user: Nanos,
+    /// System CPU time so far.
+    pub system: Nanos,
+    /// Processes alive.
+    pub processes: u32,
+    /// Threads alive.
+    pub threads: u32,
+}
+
+/// One reading of the machine's or the cgroup's memory pressure. Counters are cumulative since
+/// observation began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PressurePoint {
+    /// Time since observation began.
+    pub time: Nanos,
+    /// Time that some task stalled for memory (PSI `some`), where PSI is on.
+    pub stall_some: Option<Nanos>,
+    /// Time that all tasks stalled for memory (PSI `full`), where PSI is on.
+    pub stall_full: Option<Nanos>,
+    /// Pages swapped in (`pswpin`).
+    pub swap_in: u64,
+    /// Pages swapped out (`pswpout`).
+    pub swap_out: u64,
+    /// Pages that direct reclaim scanned (`pgscan_direct*`).
+    pub direct_scanned: u64,
+    /// Pages that kswapd scanned (`pgscan_kswapd*`).
+    pub kswapd_scanned: u64,
+    /// Direct compaction stalls (`compact_stall`).
+    pub compact_stalls: u64,
+    /// Huge pages given at fault time (`thp_fault_alloc`).
+    pub thp_fault_alloc: u64,
+    /// Huge pages wanted at fault time but not to be had (`thp_fault_fallback`).
+    pub thp_fault_fallback: u64,
+    /// Huge pages built by khugepaged (`thp_collapse_alloc`).
+    pub thp_collapse: u64,
+    /// Huge pages split (`thp_split_page`).
+    pub thp_split: u64,
+    /// File pages that came back soon after eviction (`workingset_refault_file`).
+    pub refaults_file: u64,
+    /// Anonymous pages that came back soon after eviction (`workingset_refault_anon`).
+    pub refaults_anon: u64,
+    /// Memory of the cgroup, where it could be read.
+    pub cgroup_usage: Option<Bytes>,
+    /// Times that the cgroup hit its limit (`memory.failcnt` or `memory.events` `max`).
+    pub cgroup_limit_hits: Option<u64>,
+}
+
+/// Readings in time order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timeline {
+    /// Interval asked for; real points may be later under load.
+    pub interval: Nanos,
+    /// Of the process tree.
+    pub points: Vec<TimelinePoint>,
+    /// Of the machine and cgroup.
+    pub pressure: Vec<PressurePoint>,
+}

@@ -1,0 +1,223 @@
+//! Units as types, so that a nanosecond never meets a microsecond by accident.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+
+macro_rules! counted_unit {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(
+            Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
+        #[serde(transparent)]
+        pub struct $name(pub u64);
+
+        impl Add for $name {
+            type Output = Self;
+            fn add(self, other: Self) -> Self {
+                Self(self.0.saturating_add(other.0))
+            }
+        }
+
+        impl AddAssign for $name {
+            fn add_assign(&mut self, other: Self) {
+                *self = *self + other;
+            }
+        }
+
+        impl Sub for $name {
+            type Output = Self;
+            /// Saturates at zero: clocks of two CPUs may disagree by a few nanoseconds.
+            fn sub(self, other: Self) -> Self {
+                Self(self.0.saturating_sub(other.0))
+            }
+        }
+
+        impl std::iter::Sum for $name {
+            fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
+                items.fold(Self(0), Add::add)
+            }
+        }
+    };
+}
+
+counted_unit! {
+    /// A duration or a point on the recording's clock, in nanoseconds.
+    Nanos
+}
+counted_unit! {
+    /// A size in bytes.
+    Bytes
+}
+
+impl Nanos {
+    /// One microsecond.
+    pub const MICRO: Self = Self(1_000);
+    /// One millisecond.
+    pub const MILLI: Self = Self(1_000_000);
+    /// One second.
+    pub const SECOND: Self = Self(1_000_000_000);
+
+    /// The duration in seconds, for ratios and axes.
+    #[must_use]
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "2^53 ns is 104 days; a ratio needs no more"
+    )]
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// From seconds; negative and non-finite values become zero.
+    #[must_use]
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "clamped to the range of u64 first"
+    )]
+    pub fn from_secs_f64(seconds: f64) -> Self {
+        Self((seconds * 1e9).clamp(0.0, 1.8e19) as u64)
+    }
+}
+
+impl From<std::time::Duration> for Nanos {
+    fn from(duration: std::time::Duration) -> Self {
+        Self(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl fmt::Display for Nanos {
+    /// Three significant digits with the unit that suits: `890 ns`, `1.47 µs`, `27.4 ms`, `3.20 s`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        scaled(
+            f,
+            self.0,
+            &[
+                (1_000_000_000, "s"),
+                (1_000_000, "ms"),
+                (1_000, "µs"),
+                (1, "ns"),
+            ],
+        )
+    }
+}
+
+impl Bytes {
+    /// One kibibyte.
+    pub const KIB: Self = Self(1 << 10);
+    /// One mebibyte.
+    pub const MIB: Self = Self(1 << 20);
+    /// One gibibyte.
+    pub const GIB: Self = Self(1 << 30);
+}
+
+impl fmt::Display for Bytes {
+    /// Three significant digits with a binary unit: `512 B`, `126 KiB`, `64.0 MiB`, `1.63 GiB`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        scaled(
+            f,
+            self.0,
+            &[
+                (1 << 40, "TiB"),
+                (1 << 30, "GiB"),
+                (1 << 20, "MiB"),
+                (1 << 10, "KiB"),
+                (1, "B"),
+            ],
+        )
+    }
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "three significant digits are shown"
+)]
+fn scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &str)]) -> fmt::Result {
+    let &(size, name) = units
+        .iter()
+        .find(|(size, _)| value >= *size)
+        .or(units.last())
+        .unwrap_or(&(1, ""));
+    if size == 1 {
+        return f.pad(&format!("{value} {name}"));
+    }
+    let quotient = value as f64 / size as f64;
+    let digits = if quotient < 10.0 {
+        2
+    } else {
+        usize::from(quotient < 100.0)
+    };
+    f.pad(&format!("{quotient:.digits$} {name}"))
+}
+
+/// A value with the interval that holds it with 95 % confidence.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The best single figure.
+    pub value: f64,
+    /// Lower end of the 95 % interval.
+    pub low: f64,
+    /// Upper end of the 95 % interval.
+    pub high: f64,
+}
+
+impl Estimate {
+    /// A figure that was counted, not estimated.
+    #[must_use]
+    pub fn exact(value: f64) -> Self {
+        Self {
+            value,
+            low: value,
+            high: value,
+        }
+    }
+
+    /// Whether the interval holds `other`.
+    #[must_use]
+    pub fn covers(&self, other: f64) -> bool {
+        self.low <= other && other <= self.high
+    }
+
+    /// The same estimate in another unit.
+    #[must_use]
+    pub fn scaled(&self, factor: f64) -> Self {
+        let (a, b) = (self.low * factor, self.high * factor);
+        Self {
+            value: self.value * factor,
+            low: a.min(b),
+            high: a.max(b),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shows_three_significant_digits() {
+        assert_eq!(Nanos(890).to_string(), "890 ns");
+        assert_eq!(Nanos(1_470).to_string(), "1.47 µs");
+        assert_eq!(Nanos(27_400_000).to_string(), "27.4 ms");
+        assert_eq!(Bytes(126 << 10).to_string(), "126 KiB");
+        assert_eq!(Bytes(64 << 20).to_string(), "64.0 MiB");
+        assert_eq!(Bytes(0).to_string(), "0 B");
+    }
+
+    #[test]
+    fn subtraction_saturates() {
+        assert_eq!(Nanos(3) - Nanos(5), Nanos(0));
+    }
+
+    #[test]
+    fn scaling_by_a_negative_factor_keeps_the_interval_ordered() {
+        let flipped = Estimate {
+            value: 2.0,
+            low: 1.0,
+            high: 3.0,
+        }
+        .scaled(-1.0);
+        assert_eq!((flipped.low, flipped.high), (-3.0, -1.0));
+    }
+}
