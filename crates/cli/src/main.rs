@@ -1,5 +1,80 @@
 //! `pagewise`: finds out why a Linux program loses time in memory management, and fixes it.
 
-fn main() {
-    println!("pagewise {}", env!("CARGO_PKG_VERSION"));
+use clap::{CommandFactory, Parser, Subcommand};
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Finds out why a Linux program loses time in memory management, and fixes it.
+#[derive(Parser)]
+#[command(
+    name = "pagewise",
+    version,
+    propagate_version = true,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = EXAMPLES
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  pagewise doctor -- ./simulate input.dat     what is slow, why, and what to change
+  pagewise doctor --prove -- ./simulate       the same, then prove the cure by A/B runs
+  pagewise doctor -p 4242 --duration 10s      watch a running process for ten seconds
+  pagewise check                              what this machine allows";
+
+#[derive(Subcommand)]
+enum Command {
+    /// Print shell completions
+    #[command(
+        after_help = "Example:\n  pagewise completions bash > /etc/bash_completion.d/pagewise"
+    )]
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages
+    Manual {
+        /// Folder for the pages; made where missing.
+        #[arg(default_value = "man")]
+        folder: std::path::PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(cli) {
+        Ok(code) => code,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "pagewise: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    match cli.command {
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "pagewise", &mut io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Manual { folder } => {
+            std::fs::create_dir_all(&folder)?;
+            clap_mangen::generate_to(Cli::command(), &folder)?;
+            eprintln!("Manual pages are in {}", folder.display());
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// A reader such as `head` that closed the pipe ended what it wanted to read: no failure.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
