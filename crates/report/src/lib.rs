@@ -1,2 +1,13 @@
-//! Findings as terminal text, JSON, one-file HTML and exports. Pure: returns strings and bytes.
+//! Findings as terminal text, JSON, one-file HTML and exports. Pure: returns strings and bytes,
+//! never opens a file, never asks the terminal.
+//!
+//! [`text`] is what a person reads first, [`json`] what a program reads, [`html`] the page that is
+//! kept and passed on. All three show the same [`pagewise_model::findings::Findings`]; none of
+//! them computes a finding of its own.
 #![forbid(unsafe_code)]
+
+pub mod json;
+pub mod quantity;
+mod shell;
+pub mod text;
+pub mod visible;

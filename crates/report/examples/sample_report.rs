@@ -1,0 +1,37 @@
+//! Prints a sample report: `cargo run -p pagewise-report --example sample_report -- KIND FORMAT`,
+//! where KIND is `churning`, `healthy`, `bare` or `hostile` and FORMAT is `text`, `json` or `html`.
+
+use pagewise_report::text::Style;
+
+#[path = "../tests/sample/mod.rs"]
+mod sample;
+
+fn main() -> Result<(), String> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (kind, format) = match arguments.as_slice() {
+        [kind, format] => (kind.as_str(), format.as_str()),
+        _ => {
+            return Err("usage: sample_report churning|healthy|bare|hostile text|json|html".into());
+        }
+    };
+    let findings = match kind {
+        "churning" => sample::churning(),
+        "healthy" => sample::healthy(),
+        "bare" => sample::bare(),
+        "hostile" => sample::hostile(),
+        other => return Err(format!("no sample is called {other}")),
+    };
+    let style = Style {
+        color: true,
+        unicode: true,
+    };
+    match format {
+        "text" => print!("{}", pagewise_report::text::render(&findings, 100, style)),
+        "json" => print!(
+            "{}",
+            pagewise_report::json::to_string(&findings).map_err(|error| error.to_string())?
+        ),
+        other => return Err(format!("no format is called {other}")),
+    }
+    Ok(())
+}

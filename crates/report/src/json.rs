@@ -1,0 +1,14 @@
+//! Findings as JSON. The schema is `docs/schema/findings.json`; a test holds it true.
+
+use pagewise_model::findings::Findings;
+
+/// Findings as indented JSON with a newline at the end.
+///
+/// # Errors
+/// Only if a figure could not be written, which the model's types rule out: its maps have string
+/// keys and its numbers are finite or become `null`.
+pub fn to_string(findings: &Findings) -> Result<String, serde_json::Error> {
+    let mut text = serde_json::to_string_pretty(findings)?;
+    text.push('\n');
+    Ok(text)
+}

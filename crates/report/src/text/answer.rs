@@ -1,0 +1,233 @@
+//! The first screen.
+
+use super::page::{Ink, Page, columns, shorten};
+use crate::quantity::{byte_change, count, factor_interval, percent, percent_interval};
+use crate::shell::exports;
+use crate::visible::{command_line, visible};
+use pagewise_model::advice::{Advice, Risk};
+use pagewise_model::findings::{Diagnosis, Findings, Severity};
+use pagewise_model::proof::{Comparison, Proof, Verdict};
+use pagewise_model::run::Ending;
+
+/// Most facts shown for one diagnosis; the HTML shows all.
+const FACTS: usize = 4;
+
+pub fn verdict(page: &mut Page, findings: &Findings) {
+    let program = if findings.command.is_empty() {
+        format!("process {}", findings.pid)
+    } else {
+        command_line(&findings.command)
+    };
+    let program = shorten(&program, page.width.saturating_sub(11));
+    let line = page.paint(Ink::Faint, &program);
+    let label = page.label("pagewise");
+    page.line(&format!("{label}{line}"));
+    page.gap();
+    let worst = findings.diagnoses.iter().map(|d| d.severity).max();
+    let (word, ink) = severity(worst);
+    if !findings.verdict.is_empty() {
+        page.marked(word, ink, &visible(&findings.verdict));
+        page.gap();
+    }
+}
+
+fn severity(worst: Option<Severity>) -> (&'static str, Ink) {
+    match worst {
+        Some(Severity::Severe) => ("● severe", Ink::Bad),
+        Some(Severity::Costly) => ("● costly", Ink::Caution),
+        Some(Severity::Note) => ("● note", Ink::Strong),
+        Some(Severity::Healthy) => ("● healthy", Ink::Good),
+        None => ("● result", Ink::Strong),
+    }
+}
+
+pub fn cost(page: &mut Page, findings: &Findings) {
+    let cost = &findings.cost;
+    let times = format!(
+        "{} elapsed · {} user · {} system",
+        cost.wall, cost.user, cost.system
+    );
+    let faults = format!(
+        "{} minor faults · {} major · {} peak memory",
+        count(cost.minor_faults),
+        count(cost.major_faults),
+        cost.max_rss
+    );
+    page.paragraph("Cost", Ink::Plain, &times);
+    page.paragraph("", Ink::Plain, &faults);
+    if let Some(share) = &findings.time.share_of_cpu {
+        let text = format!(
+            "Page faults take {} of the CPU time",
+            percent_interval(share)
+        );
+        let how = match findings.time.method.as_str() {
+            "" => text,
+            method => format!("{text} ({})", visible(method)),
+        };
+        page.paragraph("", Ink::Plain, &how);
+    }
+    match findings.ending {
+        Ending::Exited(0) => {}
+        Ending::Exited(status) => {
+            page.paragraph("", Ink::Caution, &format!("It exited with status {status}"));
+        }
+        Ending::Killed(signal) => {
+            page.paragraph(
+                "",
+                Ink::Caution,
+                &format!("It was killed by signal {signal}"),
+            );
+        }
+        Ending::Running => page.paragraph("", Ink::Faint, "It was still running"),
+    }
+    page.gap();
+}
+
+pub fn why(page: &mut Page, findings: &Findings) {
+    for (index, diagnosis) in findings.diagnoses.iter().enumerate() {
+        diagnosis_part(page, if index == 0 { "Why" } else { "Also" }, diagnosis);
+    }
+}
+
+fn diagnosis_part(page: &mut Page, label: &str, diagnosis: &Diagnosis) {
+    page.paragraph(label, Ink::Strong, &visible(&diagnosis.headline));
+    if !diagnosis.explanation.is_empty() {
+        page.paragraph("", Ink::Plain, &visible(&diagnosis.explanation));
+    }
+    // A side note must not push the answer off the screen; the HTML tells all.
+    let facts = match diagnosis.severity {
+        Severity::Note => 0,
+        _ => FACTS,
+    };
+    for fact in diagnosis.evidence.iter().take(facts) {
+        page.bullet("", &visible(fact));
+    }
+    let more = diagnosis.evidence.len().saturating_sub(facts);
+    if more > 0 {
+        let (facts, more) = if more == 1 {
+            ("fact", more)
+        } else {
+            ("facts", more)
+        };
+        page.paragraph(
+            "",
+            Ink::Faint,
+            &format!("… {more} more {facts} in the HTML report"),
+        );
+    }
+    page.gap();
+}
+
+/// The best advice.
+pub fn fix(page: &mut Page, findings: &Findings) {
+    if let Some(best) = findings.advice.first() {
+        advice_part(page, "Fix", best);
+    }
+}
+
+/// The other ones, below the proof.
+pub fn alternatives(page: &mut Page, findings: &Findings) {
+    for advice in findings.advice.iter().skip(1) {
+        advice_part(page, "Or", advice);
+    }
+}
+
+fn advice_part(page: &mut Page, label: &str, advice: &Advice) {
+    page.paragraph(label, Ink::Strong, &visible(&advice.headline));
+    page.paragraph("", Ink::Plain, &visible(&advice.reason));
+    if let Some((_, text)) = exports(&advice.settings).first() {
+        page.gap();
+        page.verbatim("", &safe_lines(text));
+        page.gap();
+    }
+    if let Some(manual) = &advice.manual {
+        page.paragraph("", Ink::Plain, &visible(manual));
+    }
+    page.paragraph("", Ink::Plain, &promise(advice));
+    if let Some(caveat) = &advice.caveat {
+        page.paragraph("", Ink::Plain, &format!("Mind: {}", visible(caveat)));
+    }
+    page.gap();
+}
+
+fn promise(advice: &Advice) -> String {
+    let risk = match advice.risk {
+        Risk::Low => "low risk",
+        Risk::Medium => "medium risk, prove it first",
+        Risk::High => "high risk, for experts",
+    };
+    let price = match advice.rss_price.0 {
+        0 => "no more memory".to_owned(),
+        _ => format!("up to {} more memory", advice.rss_price),
+    };
+    format!(
+        "Predicted {} in CPU time · {} of the faults gone · {price} · {risk}",
+        factor_interval(&advice.predicted_speedup),
+        percent(advice.faults_avoided),
+    )
+}
+
+fn safe_lines(text: &str) -> String {
+    text.lines().map(visible).collect::<Vec<_>>().join("\n")
+}
+
+pub fn proof(page: &mut Page, findings: &Findings) {
+    let Some(proof) = &findings.proof else {
+        return;
+    };
+    page.paragraph("Proof", proof_ink(proof), &visible(&proof.summary));
+    let names = proof.comparisons.iter().map(|c| columns(&visible(&c.arm)));
+    let room = names.max().unwrap_or(0).min(32);
+    for comparison in &proof.comparisons {
+        page.bullet("", &measured(comparison, room));
+    }
+    for note in &proof.notes {
+        page.paragraph("", Ink::Faint, &visible(note));
+    }
+    page.gap();
+}
+
+fn proof_ink(proof: &Proof) -> Ink {
+    let verdict = |c: &Comparison| c.verdict;
+    let chosen = proof.confirmation.as_ref().map(verdict);
+    let chosen = chosen.or_else(|| {
+        let wins = |c: &&Comparison| Some(&c.arm) == proof.winner.as_ref();
+        proof.comparisons.iter().find(wins).map(verdict)
+    });
+    match chosen {
+        Some(Verdict::Faster) => Ink::Good,
+        Some(Verdict::Slower | Verdict::TooMuchMemory) => Ink::Caution,
+        _ => Ink::Strong,
+    }
+}
+
+fn measured(comparison: &Comparison, room: usize) -> String {
+    let verdict = match comparison.verdict {
+        Verdict::Faster => "faster",
+        Verdict::NoDifference => "no difference",
+        Verdict::Slower => "slower",
+        Verdict::TooMuchMemory => "faster, but too much memory",
+        Verdict::Undecided => "undecided",
+    };
+    format!(
+        "{:room$}  elapsed {} · CPU {} · faults to {} · memory {} · {verdict}",
+        shorten(&visible(&comparison.arm), room),
+        factor_interval(&comparison.wall_speedup),
+        factor_interval(&comparison.cpu_speedup),
+        percent(comparison.fault_ratio.value),
+        byte_change(comparison.rss_change_bytes),
+    )
+}
+
+pub fn missing(page: &mut Page, findings: &Findings) {
+    let mut label = "Missing";
+    for (kind, number) in findings.losses.iter() {
+        page.bullet(label, &format!("{} {}", count(number), kind.describe()));
+        label = "";
+    }
+    for note in &findings.collection.notes {
+        page.bullet(label, &visible(note));
+        label = "";
+    }
+    page.gap();
+}

@@ -1,0 +1,41 @@
+//! The terminal summary. Its first screen is the answer: verdict, cost, why, fix, proof, what is
+//! missing. Short tables follow.
+
+mod answer;
+mod page;
+mod tables;
+
+use page::Page;
+use pagewise_model::findings::Findings;
+
+/// What the terminal can show. The caller decides (`NO_COLOR`, a pipe, the locale).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Whether colours and weights may be used (SGR sequences).
+    pub color: bool,
+    /// Whether characters beyond ASCII may be used.
+    pub unicode: bool,
+}
+
+/// Narrowest and widest page, in columns: below, tables fall apart; above, lines get too long to
+/// read.
+const WIDTHS: (usize, usize) = (60, 200);
+
+/// The summary as text of at most `width` columns, clamped to 60–200; only text to be copied
+/// (settings) may be longer, since a broken line could not be pasted.
+#[must_use]
+pub fn render(findings: &Findings, width: usize, style: Style) -> String {
+    let mut page = Page::new(width.clamp(WIDTHS.0, WIDTHS.1), style);
+    answer::verdict(&mut page, findings);
+    answer::cost(&mut page, findings);
+    answer::why(&mut page, findings);
+    answer::fix(&mut page, findings);
+    answer::proof(&mut page, findings);
+    answer::alternatives(&mut page, findings);
+    answer::missing(&mut page, findings);
+    tables::causes(&mut page, findings);
+    tables::regions(&mut page, findings);
+    tables::threads(&mut page, findings);
+    tables::sites(&mut page, findings);
+    page.finish()
+}

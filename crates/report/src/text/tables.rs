@@ -1,0 +1,163 @@
+//! Short tables below the answer: shares with bars, and the heaviest call paths.
+
+use super::page::{Ink, Page, clip, columns, shorten};
+use crate::quantity::{percent, rounded};
+use crate::visible::visible;
+use pagewise_model::findings::{Findings, Share, Site};
+
+/// Most lines of one table.
+const LINES: usize = 6;
+/// Columns of a full bar, on pages that are wide enough for names and bars.
+const BAR: usize = 20;
+/// Columns of everything in a line but name and bar.
+const FIGURES: usize = 36;
+
+/// One line of a table of shares.
+struct Row {
+    name: String,
+    faults: f64,
+    time: String,
+    ink: Ink,
+}
+
+pub fn causes(page: &mut Page, findings: &Findings) {
+    let rows = findings.by_cause.iter().map(|share| Row {
+        ink: if share.key.is_churn() {
+            Ink::Caution
+        } else {
+            Ink::Plain
+        },
+        ..row(share, share.key.label())
+    });
+    shares(page, "Faults by cause", rows.collect());
+}
+
+pub fn regions(page: &mut Page, findings: &Findings) {
+    let rows = findings.by_region.iter();
+    let rows = rows.map(|share| row(share, share.key.label()));
+    shares(page, "Faults by kind of memory", rows.collect());
+}
+
+pub fn threads(page: &mut Page, findings: &Findings) {
+    if findings.by_thread.len() < 2 {
+        return;
+    }
+    let rows = findings.by_thread.iter().map(|thread| Row {
+        name: format!("{} {}", visible(&thread.comm), thread.tid),
+        faults: thread.faults,
+        time: String::new(),
+        ink: Ink::Plain,
+    });
+    shares(page, "Faults by thread", rows.collect());
+}
+
+fn row<K>(share: &Share<K>, label: &str) -> Row {
+    Row {
+        name: label.to_owned(),
+        faults: share.faults.value,
+        time: share.time.map_or_else(String::new, |time| time.to_string()),
+        ink: Ink::Plain,
+    }
+}
+
+fn shares(page: &mut Page, title: &str, rows: Vec<Row>) {
+    let total: f64 = rows.iter().map(|row| row.faults).sum();
+    if rows.is_empty() || total <= 0.0 {
+        return;
+    }
+    page.gap();
+    let heading = page.paint(Ink::Strong, title);
+    page.line(&heading);
+    let shown = &rows[..rows.len().min(LINES)];
+    let bar_room = if page.width >= 90 { BAR } else { 0 };
+    let name_room = (page.width - FIGURES - bar_room).min(42);
+    for row in shown {
+        let line = share_line(page, row, total, (name_room, bar_room));
+        page.line(&line);
+    }
+    more(page, rows.len());
+}
+
+fn share_line(page: &Page, row: &Row, total: f64, room: (usize, usize)) -> String {
+    let (name_room, bar_room) = room;
+    let share = row.faults / total;
+    let name = clip(&row.name, name_room);
+    let padding = " ".repeat(name_room - columns(&name));
+    let filled = cells(share, bar_room);
+    let bar = page.paint(row.ink, &"█".repeat(filled));
+    let gap = " ".repeat(bar_room - filled);
+    let (faults, share) = (rounded(row.faults), percent(share));
+    let time = page.paint(Ink::Faint, &row.time);
+    format!("  {name}{padding} {faults:>12} {share:>7}  {bar}{gap} {time}")
+}
+
+/// Cells of a bar for a share; anything above nothing shows at least when it rounds to one.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "a share between 0 and 1 of a small constant"
+)]
+fn cells(share: f64, room: usize) -> usize {
+    ((share.clamp(0.0, 1.0) * room as f64).round() as usize).min(room)
+}
+
+pub fn sites(page: &mut Page, findings: &Findings) {
+    let total: f64 = findings
+        .by_cause
+        .iter()
+        .map(|share| share.faults.value)
+        .sum();
+    let total = if total > 0.0 {
+        total
+    } else {
+        findings.flame.total
+    };
+    if findings.sites.is_empty() || total <= 0.0 {
+        return;
+    }
+    page.gap();
+    let heading = page.paint(Ink::Strong, "Where they happen");
+    page.line(&heading);
+    for site in findings.sites.iter().take(LINES) {
+        site_lines(page, site, total);
+    }
+    more(page, findings.sites.len());
+}
+
+fn site_lines(page: &mut Page, site: &Site, total: f64) {
+    let share = percent(site.faults / total);
+    let room = page
+        .width
+        .saturating_sub(12 + columns(site.main_cause.label()) + 4);
+    let culprit = page.paint(Ink::Strong, &shorten(&visible(&site.culprit), room));
+    let cause = page.paint(Ink::Faint, site.main_cause.label());
+    page.line(&format!("  {share:>7}  {culprit}  {cause}"));
+    let chain = chain(site, page.width.saturating_sub(11));
+    let chain = page.paint(Ink::Faint, &chain);
+    page.line(&format!("           {chain}"));
+}
+
+/// The innermost frames that fit, innermost first.
+fn chain(site: &Site, room: usize) -> String {
+    let mut text = String::new();
+    for frame in site.stack.iter().rev() {
+        let frame = visible(frame);
+        let arrow = if text.is_empty() { "" } else { " ← " };
+        if !text.is_empty() && columns(&text) + columns(arrow) + columns(&frame) + 4 > room {
+            text.push_str(" ← …");
+            break;
+        }
+        text.push_str(arrow);
+        text.push_str(&shorten(&frame, room));
+    }
+    text
+}
+
+fn more(page: &mut Page, total: usize) {
+    let hidden = total.saturating_sub(LINES);
+    if hidden > 0 {
+        let line = page.paint(Ink::Faint, &format!("  … and {hidden} more"));
+        page.line(&line);
+    }
+}

@@ -1,0 +1,82 @@
+//! Makes text from a recording safe to show.
+//!
+//! Symbol names, thread names and file names come from programs that nobody vouches for. A name
+//! with an escape sequence would drive the terminal; one with a right-to-left override would show
+//! something else than it is (CVE-2021-42574). Both are shown as visible escapes instead.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// Whether a terminal or a browser would act on this character instead of showing it.
+fn is_active(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+/// `text` with every control, bidirectional and zero-width character written as `\u{…}`; newline
+/// and tab become `\n` and `\t`.
+#[must_use]
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_active) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '\n' => shown.push_str("\\n"),
+            '\t' => shown.push_str("\\t"),
+            c if is_active(c) => {
+                // Writing to a String cannot fail.
+                let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
+            }
+            c => shown.push(c),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// A command line as one would type it: arguments with special characters in single quotes.
+#[must_use]
+pub fn command_line(arguments: &[String]) -> String {
+    arguments
+        .iter()
+        .map(|argument| quoted(&visible(argument)))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn quoted(argument: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%^".contains(c);
+    if !argument.is_empty() && argument.chars().all(is_plain) {
+        argument.to_owned()
+    } else {
+        format!("'{}'", argument.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escape_sequences_and_overrides_become_visible() {
+        assert_eq!(
+            visible("a\u{1b}[31mb\u{202e}c\n\u{0}"),
+            "a\\u{1b}[31mb\\u{202e}c\\n\\u{0}"
+        );
+    }
+
+    #[test]
+    fn ordinary_names_stay_borrowed() {
+        assert!(matches!(
+            visible("std::vec<größe>::push"),
+            Cow::Borrowed("std::vec<größe>::push")
+        ));
+    }
+
+    #[test]
+    fn arguments_are_quoted_as_a_shell_needs() {
+        let arguments = ["sh", "-c", "echo 'a b'", ""].map(str::to_owned);
+        assert_eq!(command_line(&arguments), r"sh -c 'echo '\''a b'\''' ''");
+    }
+}
