@@ -5,4 +5,5 @@
 //! what they mean. All `unsafe` lives in [`sys`].
 #![deny(unsafe_code)]
 
+pub mod process;
 pub mod sys;

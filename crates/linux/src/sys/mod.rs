@@ -1,2 +1,4 @@
 //! All unsafe code of this crate: thin, checked wrappers of system calls and shared mappings.
 #![allow(unsafe_code, reason = "this module is the fence around it")]
+
+pub mod process;

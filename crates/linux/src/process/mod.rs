@@ -1,0 +1,263 @@
+//! Starting the program that is observed or compared, and waiting for it.
+//!
+//! [`Launch`] says what to run. [`Launch::spawn_gated`] forks a child that waits before
+//! `execve(2)`, so that perf events can be attached with `enable_on_exec` and see its first
+//! instruction. [`Gated::release`] lets it go and reports a failed exec as an error with the
+//! shell's status. [`Running::wait`] returns what it cost, waited-for children included.
+//!
+//! The child stays in our process group and keeps our terminal, so job control and Ctrl-C work
+//! as without us; see [`interrupt`] for our side of that.
+
+pub mod environment;
+pub mod interrupt;
+mod lookup;
+mod running;
+
+pub use running::{Finished, Gated, Running};
+
+use crate::sys::process as sys;
+use environment::Environment;
+use pagewise_model::advice::{Setting, Settings};
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+/// Where the program's standard output and error go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Output {
+    /// Where ours go.
+    #[default]
+    Inherit,
+    /// To `/dev/null`.
+    Null,
+    /// Both into this file, made or emptied.
+    Capture(PathBuf),
+}
+
+/// Where the program's standard input comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Input {
+    /// Where ours comes from.
+    #[default]
+    Inherit,
+    /// `/dev/null`.
+    Null,
+    /// This file, from its start.
+    File(PathBuf),
+}
+
+/// What to run and how.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Launch {
+    /// Program: a path, or a name to be found in `PATH`.
+    pub program: OsString,
+    /// Its arguments, without its own name.
+    pub args: Vec<OsString>,
+    /// Settings on top of our environment.
+    pub settings: Settings,
+    /// Standard output and error.
+    pub output: Output,
+    /// Standard input.
+    pub input: Input,
+}
+
+/// Why a program could not be started or waited for.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No such program.
+    #[error("there is no program '{}': check the spelling, or give its path", .program.display())]
+    NotFound {
+        /// Name as given.
+        program: OsString,
+    },
+    /// The file is there but cannot be executed.
+    #[error("cannot execute '{}': {reason}", .path.display())]
+    NotExecutable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: &'static str,
+    },
+    /// `execve(2)` refused.
+    #[error("cannot execute '{}'", .path.display())]
+    Exec {
+        /// The file.
+        path: PathBuf,
+        /// The kernel's reason.
+        source: io::Error,
+    },
+    /// A setting that cannot be applied.
+    #[error("cannot apply setting '{setting}': {problem}")]
+    InvalidSetting {
+        /// Its name or value.
+        setting: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// Text with a NUL byte where the kernel ends strings with one.
+    #[error("'{}' contains a NUL byte, which no argument or variable can carry", .text.display())]
+    Nul {
+        /// The argument, or the variable's name.
+        text: OsString,
+    },
+    /// A file for the standard streams could not be opened.
+    #[error("cannot open '{}' for the program's {stream}", .path.display())]
+    Stream {
+        /// The file.
+        path: PathBuf,
+        /// `input` or `output`.
+        stream: &'static str,
+        /// The kernel's reason.
+        source: io::Error,
+    },
+    /// No new process could be made.
+    #[error("cannot start another process (a limit on processes or memory?)")]
+    Fork(#[source] io::Error),
+    /// Waiting or signalling failed.
+    #[error("cannot {action} process {pid}")]
+    Process {
+        /// Its id.
+        pid: i32,
+        /// What was tried.
+        action: &'static str,
+        /// The kernel's reason.
+        source: io::Error,
+    },
+    /// A signal handler was refused.
+    #[error("cannot install a signal handler")]
+    Handler(#[source] io::Error),
+}
+
+impl Error {
+    /// The exit status that a shell would give: 127 not found, 126 found but not executable,
+    /// 1 for anything that is not the command's fault.
+    #[must_use]
+    pub fn shell_status(&self) -> u8 {
+        match self {
+            Self::NotFound { .. } => 127,
+            Self::Exec { source, .. } if source.raw_os_error() == Some(libc::ENOENT) => 127,
+            Self::NotExecutable { .. } | Self::Exec { .. } => 126,
+            _ => 1,
+        }
+    }
+}
+
+impl Launch {
+    /// A launch of `command` (program first) that inherits everything. `None` when it is empty.
+    #[must_use]
+    pub fn of(command: &[OsString]) -> Option<Self> {
+        let (program, args) = command.split_first()?;
+        Some(Self {
+            program: program.clone(),
+            args: args.to_vec(),
+            ..Self::default()
+        })
+    }
+
+    /// Forks a child that waits before `execve(2)`.
+    ///
+    /// # Errors
+    /// When the program is not there or not executable, a setting or argument is impossible, a
+    /// stream's file does not open, or no process can be made.
+    pub fn spawn_gated(&self) -> Result<Gated, Error> {
+        let environment =
+            environment::with_settings(std::env::vars_os().collect(), &self.settings)?;
+        let path = lookup::find(&self.program, &environment)?;
+        let streams = self.open_streams()?;
+        let (wait, open) = io::pipe().map_err(Error::Fork)?;
+        let (outcome, report) = io::pipe().map_err(Error::Fork)?;
+        let image = sys::Image {
+            path: &c_string(path.as_os_str())?,
+            arguments: &self.arguments()?,
+            environment: &environment::to_c(&environment)?,
+            streams: streams
+                .each_ref()
+                .map(|stream| stream.as_ref().map(AsFd::as_fd)),
+            no_huge_pages: self
+                .settings
+                .0
+                .iter()
+                .any(|s| matches!(s, Setting::Thp { .. })),
+        };
+        let gate = sys::Gate {
+            wait: wait.as_fd(),
+            open: open.as_fd(),
+            report: report.as_fd(),
+        };
+        let pid = sys::fork_gated(&image, &gate).map_err(Error::Fork)?;
+        Ok(Gated::new(pid, path, open, outcome))
+    }
+
+    /// Starts the program at once.
+    ///
+    /// # Errors
+    /// As [`Launch::spawn_gated`] and [`Gated::release`].
+    pub fn spawn(&self) -> Result<Running, Error> {
+        self.spawn_gated()?.release()
+    }
+
+    /// The environment that the program will get.
+    ///
+    /// # Errors
+    /// [`Error::InvalidSetting`].
+    pub fn environment(&self) -> Result<Environment, Error> {
+        environment::with_settings(std::env::vars_os().collect(), &self.settings)
+    }
+
+    fn arguments(&self) -> Result<Vec<CString>, Error> {
+        std::iter::once(&self.program)
+            .chain(&self.args)
+            .map(|text| c_string(text))
+            .collect()
+    }
+
+    /// Replacements of standard input, output and error.
+    fn open_streams(&self) -> Result<[Option<File>; 3], Error> {
+        let null = PathBuf::from("/dev/null");
+        let input = match &self.input {
+            Input::Inherit => None,
+            Input::Null => Some(open_input(null.clone())?),
+            Input::File(path) => Some(open_input(path.clone())?),
+        };
+        let output = match &self.output {
+            Output::Inherit => None,
+            Output::Null => Some(open_output(null)?),
+            Output::Capture(path) => Some(open_output(path.clone())?),
+        };
+        let error = output
+            .as_ref()
+            .map(File::try_clone)
+            .transpose()
+            .map_err(Error::Fork)?;
+        Ok([input, output, error])
+    }
+}
+
+fn open_input(path: PathBuf) -> Result<File, Error> {
+    File::open(&path).map_err(|source| Error::Stream {
+        path,
+        stream: "input",
+        source,
+    })
+}
+
+fn open_output(path: PathBuf) -> Result<File, Error> {
+    File::create(&path).map_err(|source| Error::Stream {
+        path,
+        stream: "output",
+        source,
+    })
+}
+
+fn c_string(text: &OsStr) -> Result<CString, Error> {
+    CString::new(text.as_bytes()).map_err(|_| Error::Nul {
+        text: text.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

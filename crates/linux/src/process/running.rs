@@ -1,0 +1,289 @@
+//! A child from the gate to its end.
+
+use super::Error;
+use crate::sys::process as sys;
+use pagewise_model::run::{Ending, RunCost};
+use pagewise_model::units::{Bytes, Nanos};
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A child that waits before `execve(2)`. Dropping it ends the child.
+#[derive(Debug)]
+pub struct Gated {
+    /// `None` once released.
+    child: Option<Child>,
+}
+
+#[derive(Debug)]
+struct Child {
+    pid: i32,
+    path: PathBuf,
+    open: PipeWriter,
+    outcome: PipeReader,
+}
+
+impl Gated {
+    pub(super) fn new(pid: i32, path: PathBuf, open: PipeWriter, outcome: PipeReader) -> Self {
+        Self {
+            child: Some(Child {
+                pid,
+                path,
+                open,
+                outcome,
+            }),
+        }
+    }
+
+    /// The child's id; the same after exec. 0 never occurs: a gated child exists until it is
+    /// released or dropped.
+    #[must_use]
+    pub fn pid(&self) -> i32 {
+        self.child.as_ref().map_or(0, |child| child.pid)
+    }
+
+    /// The file that will be executed.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.child
+            .as_ref()
+            .map_or(Path::new(""), |child| &child.path)
+    }
+
+    /// Lets the child execute, and returns once it has.
+    ///
+    /// # Errors
+    /// [`Error::Exec`] with the kernel's reason when it could not.
+    pub fn release(mut self) -> Result<Running, Error> {
+        let Some(child) = self.child.take() else {
+            // Only this function and drop take the child, and both end `self`.
+            return Err(Error::Fork(io::Error::other("released twice")));
+        };
+        let pidfd = sys::pidfd_open(child.pid).ok();
+        let started = Instant::now();
+        child.let_go()?;
+        Ok(Running {
+            pid: child.pid,
+            pidfd,
+            started,
+        })
+    }
+}
+
+impl Child {
+    fn let_go(&self) -> Result<(), Error> {
+        // A child that is gone (killed at the gate) has closed its end: the outcome tells.
+        let _ = (&self.open).write_all(b"!");
+        let mut errno = Vec::new();
+        let failed = |source| Error::Process {
+            pid: self.pid,
+            action: "start",
+            source,
+        };
+        (&self.outcome).read_to_end(&mut errno).map_err(failed)?;
+        let Ok(errno) = <[u8; 4]>::try_from(errno.as_slice()) else {
+            return Ok(());
+        };
+        let source = io::Error::from_raw_os_error(i32::from_ne_bytes(errno));
+        reap(self.pid)?;
+        Err(Error::Exec {
+            path: self.path.clone(),
+            source,
+        })
+    }
+}
+
+impl Drop for Gated {
+    /// Closes the gate: the child sees that and exits without executing.
+    fn drop(&mut self) {
+        if let Some(Child { pid, open, .. }) = self.child.take() {
+            drop(open);
+            // Nothing is left to tell an error to; the child is ours and cannot be reaped twice.
+            let _ = reap(pid);
+        }
+    }
+}
+
+/// A program that runs. Dropping it leaves the program alone.
+#[derive(Debug)]
+pub struct Running {
+    pid: i32,
+    /// Absent before Linux 5.3.
+    pidfd: Option<OwnedFd>,
+    started: Instant,
+}
+
+/// How a program ended and what it used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// Exit status or signal.
+    pub ending: Ending,
+    /// Cost by `wait4(2)`: the program and all its children that were waited for.
+    ///
+    /// `max_rss` is never below what the forked child held before exec, because the kernel
+    /// carries that mark over (`exec_mmap`, fs/exec.c): our own private memory at the fork.
+    pub cost: RunCost,
+}
+
+impl Running {
+    /// Process id.
+    #[must_use]
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Time since it was released.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// A descriptor that becomes readable when the program ends, for poll loops.
+    #[must_use]
+    pub fn pidfd(&self) -> Option<BorrowedFd<'_>> {
+        self.pidfd.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Waits for its end, however many signals we get meanwhile.
+    ///
+    /// # Errors
+    /// When it was already waited for elsewhere.
+    pub fn wait(self) -> Result<Finished, Error> {
+        let (status, usage) = reap(self.pid)?;
+        Ok(self.finished(status, &usage))
+    }
+
+    /// Its end, if it has ended.
+    ///
+    /// # Errors
+    /// When it was already waited for.
+    pub fn try_wait(&mut self) -> Result<Option<Finished>, Error> {
+        match sys::wait4(self.pid, false) {
+            Ok(Some((status, usage))) => Ok(Some(self.finished(status, &usage))),
+            Ok(None) => Ok(None),
+            Err(source) => Err(Error::Process {
+                pid: self.pid,
+                action: "wait for",
+                source,
+            }),
+        }
+    }
+
+    /// Waits up to `timeout`. Returns early with `None` when a signal came, so that the caller
+    /// can look at [`super::interrupt::requested`].
+    ///
+    /// # Errors
+    /// As [`Running::try_wait`].
+    pub fn wait_for(&mut self, timeout: Duration) -> Result<Option<Finished>, Error> {
+        match &self.pidfd {
+            Some(fd) => match sys::poll_readable(fd.as_fd(), timeout) {
+                Ok(_) => self.try_wait(),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => self.try_wait(),
+                Err(source) => Err(Error::Process {
+                    pid: self.pid,
+                    action: "wait for",
+                    source,
+                }),
+            },
+            None => self.wait_by_looking(timeout),
+        }
+    }
+
+    /// For kernels without pidfds: looks each millisecond.
+    pub(super) fn wait_by_looking(&mut self, timeout: Duration) -> Result<Option<Finished>, Error> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            let finished = self.try_wait()?;
+            if finished.is_some() || Instant::now() >= deadline {
+                return Ok(finished);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Sends a signal to the program alone (not to its children).
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn signal(&self, signal: i32) -> Result<(), Error> {
+        let failed = |source| Error::Process {
+            pid: self.pid,
+            action: "signal",
+            source,
+        };
+        sys::kill(self.pid, signal).map_err(failed)
+    }
+
+    /// Ends the program: SIGTERM, and SIGKILL when it is still there after `grace`.
+    ///
+    /// # Errors
+    /// As [`Running::signal`] and [`Running::wait`].
+    pub fn stop(mut self, grace: Duration) -> Result<Finished, Error> {
+        self.signal(libc::SIGTERM)?;
+        let deadline = Instant::now() + grace;
+        while let Some(left) = deadline.checked_duration_since(Instant::now()) {
+            if let Some(finished) = self.wait_for(left)? {
+                return Ok(finished);
+            }
+        }
+        self.signal(libc::SIGKILL)?;
+        self.wait()
+    }
+
+    fn finished(&self, status: i32, usage: &libc::rusage) -> Finished {
+        Finished {
+            ending: ending(status),
+            cost: cost(self.started.elapsed(), usage),
+        }
+    }
+}
+
+/// Waits for `pid` through any number of signals.
+fn reap(pid: i32) -> Result<(i32, libc::rusage), Error> {
+    loop {
+        match sys::wait4(pid, true) {
+            Ok(Some(end)) => return Ok(end),
+            Ok(None) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(source) => {
+                return Err(Error::Process {
+                    pid,
+                    action: "wait for",
+                    source,
+                });
+            }
+        }
+    }
+}
+
+fn ending(status: i32) -> Ending {
+    if libc::WIFSIGNALED(status) {
+        Ending::Killed(libc::WTERMSIG(status))
+    } else {
+        Ending::Exited(libc::WEXITSTATUS(status))
+    }
+}
+
+fn cost(wall: Duration, usage: &libc::rusage) -> RunCost {
+    RunCost {
+        wall: wall.into(),
+        user: nanos(usage.ru_utime),
+        system: nanos(usage.ru_stime),
+        minor_faults: count(usage.ru_minflt),
+        major_faults: count(usage.ru_majflt),
+        // getrusage(2): kilobytes, which the kernel means as KiB.
+        max_rss: Bytes(count(usage.ru_maxrss).saturating_mul(1024)),
+        voluntary_switches: count(usage.ru_nvcsw),
+        involuntary_switches: count(usage.ru_nivcsw),
+    }
+}
+
+fn nanos(time: libc::timeval) -> Nanos {
+    Nanos(count(time.tv_sec) * 1_000_000_000 + count(time.tv_usec) * 1_000)
+}
+
+/// The kernel's counters are never negative.
+fn count(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or(0)
+}

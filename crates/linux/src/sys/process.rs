@@ -1,0 +1,318 @@
+//! Processes: a fork that waits before `execve(2)`, `wait4(2)`, pidfds and signal handlers.
+
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::time::Duration;
+
+/// What the child will become. Everything is prepared before the fork, because nothing may be
+/// allocated between fork and exec.
+pub struct Image<'a> {
+    /// File to execute.
+    pub path: &'a CStr,
+    /// Arguments, the program's name first.
+    pub arguments: &'a [CString],
+    /// Environment as `NAME=value`.
+    pub environment: &'a [CString],
+    /// Replacements of standard input, output and error.
+    pub streams: [Option<BorrowedFd<'a>>; 3],
+    /// Whether the child asks for no transparent huge pages (`PR_SET_THP_DISABLE`, kept over exec).
+    pub no_huge_pages: bool,
+}
+
+/// The pipe ends that parent and child share during the fork.
+pub struct Gate<'a> {
+    /// The child reads one byte from here before it executes.
+    pub wait: BorrowedFd<'a>,
+    /// The parent's end, which the child closes so that it sees the parent's death.
+    pub open: BorrowedFd<'a>,
+    /// The child writes `errno` here when it cannot execute. Closed by a successful exec.
+    pub report: BorrowedFd<'a>,
+}
+
+/// Raw pointers for `execve`, with the strings they point into kept alive by the caller.
+struct Vectors {
+    arguments: Vec<*const c_char>,
+    environment: Vec<*const c_char>,
+    /// `/bin/sh`, the path, the arguments: for a script without an interpreter line.
+    script: Vec<*const c_char>,
+}
+
+const SHELL: &CStr = c"/bin/sh";
+
+impl Vectors {
+    fn of(image: &Image<'_>) -> Self {
+        let pointers = |strings: &[CString]| {
+            strings
+                .iter()
+                .map(|string| string.as_ptr())
+                .chain([ptr::null()])
+                .collect::<Vec<_>>()
+        };
+        let arguments = pointers(image.arguments);
+        let script = [SHELL.as_ptr(), image.path.as_ptr()]
+            .into_iter()
+            .chain(arguments.iter().skip(1).copied())
+            .collect();
+        Self {
+            arguments,
+            environment: pointers(image.environment),
+            script,
+        }
+    }
+}
+
+/// Forks a child that waits at `gate` and then executes `image`. Returns the child's id.
+///
+/// # Errors
+/// `EAGAIN` at a process limit, `ENOMEM`.
+pub fn fork_gated(image: &Image<'_>, gate: &Gate<'_>) -> io::Result<i32> {
+    let vectors = Vectors::of(image);
+    let mut everything = empty_mask();
+    let mut before = empty_mask();
+    // SAFETY: both sets are local, initialised and outlive the calls.
+    unsafe {
+        libc::sigfillset(&raw mut everything);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const everything, &raw mut before);
+    }
+    // SAFETY: the child calls nothing but async-signal-safe functions until it executes or
+    // exits (`become_image`), so locks that other threads held at the fork do not matter.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        // SAFETY: this is the child of a fork, with the strings behind `vectors` still alive.
+        unsafe { become_image(image, gate, &vectors, &before) }
+    }
+    let result = if pid < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(pid)
+    };
+    // SAFETY: `before` was filled by the call above.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
+    result
+}
+
+/// The child's side of the fork. Calls: sigaction, sigprocmask, dup2, close, prctl, read, execve,
+/// write, _exit; all async-signal-safe (`signal-safety(7)`) or plain system calls.
+///
+/// # Safety
+/// Only in the child of a fork; `vectors` must point to live, NUL-terminated strings.
+unsafe fn become_image(
+    image: &Image<'_>,
+    gate: &Gate<'_>,
+    vectors: &Vectors,
+    mask: &libc::sigset_t,
+) -> ! {
+    // SAFETY: plain system calls on descriptors that the fork duplicated; pointers are the
+    // caller's promise.
+    unsafe {
+        restore_signals(mask);
+        libc::close(gate.open.as_raw_fd());
+        for (target, stream) in (0..).zip(&image.streams) {
+            if let Some(stream) = stream
+                && libc::dup2(stream.as_raw_fd(), target) < 0
+            {
+                give_up(gate.report.as_raw_fd());
+            }
+        }
+        if image.no_huge_pages
+            && libc::prctl(libc::PR_SET_THP_DISABLE, 1 as libc::c_ulong, 0, 0, 0) != 0
+        {
+            give_up(gate.report.as_raw_fd());
+        }
+        if !wait_at(gate.wait.as_raw_fd()) {
+            libc::_exit(127);
+        }
+        let environment = vectors.environment.as_ptr();
+        libc::execve(image.path.as_ptr(), vectors.arguments.as_ptr(), environment);
+        if *libc::__errno_location() == libc::ENOEXEC {
+            libc::execve(SHELL.as_ptr(), vectors.script.as_ptr(), environment);
+        }
+        give_up(gate.report.as_raw_fd())
+    }
+}
+
+/// Gives the child the dispositions that a shell's child has: handlers of ours back to default,
+/// SIGPIPE too (the Rust runtime ignores it), whatever our parent had ignored still ignored
+/// (`nohup`).
+///
+/// # Safety
+/// Only in the child of a fork.
+unsafe fn restore_signals(mask: &libc::sigset_t) {
+    // SAFETY: local structures; the kernel refuses what it does not know.
+    unsafe {
+        for signal in 1..=64 {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            if libc::sigaction(signal, ptr::null(), &raw mut action) != 0 {
+                continue;
+            }
+            if action.sa_sigaction != libc::SIG_IGN || signal == libc::SIGPIPE {
+                action.sa_sigaction = libc::SIG_DFL;
+                action.sa_flags = 0;
+                libc::sigaction(signal, &raw const action, ptr::null_mut());
+            }
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, mask, ptr::null_mut());
+    }
+}
+
+/// Waits for the parent's byte. False when the parent closed the gate or died.
+///
+/// # Safety
+/// Only in the child of a fork, with `fd` open.
+unsafe fn wait_at(fd: RawFd) -> bool {
+    let mut byte = 0u8;
+    loop {
+        // SAFETY: one byte into a local variable of one byte.
+        let got = unsafe { libc::read(fd, (&raw mut byte).cast(), 1) };
+        // SAFETY: errno's location is this thread's own.
+        if got >= 0 || unsafe { *libc::__errno_location() } != libc::EINTR {
+            return got == 1;
+        }
+    }
+}
+
+/// Tells the parent why and ends the child.
+///
+/// # Safety
+/// Only in the child of a fork.
+unsafe fn give_up(report: RawFd) -> ! {
+    // SAFETY: four bytes of a local variable; the parent reads them or is gone.
+    unsafe {
+        let errno: c_int = *libc::__errno_location();
+        libc::write(report, (&raw const errno).cast(), size_of::<c_int>());
+        libc::_exit(127)
+    }
+}
+
+fn empty_mask() -> libc::sigset_t {
+    // SAFETY: a signal set is plain bits; all zero is the empty set on Linux.
+    unsafe { std::mem::zeroed() }
+}
+
+/// `wait4(2)` of one child: its raw status and what it and its waited-for children used.
+/// `None` only when `block` is false and the child still runs.
+///
+/// # Errors
+/// `EINTR` when a signal came first, `ECHILD` when it was reaped before.
+pub fn wait4(pid: i32, block: bool) -> io::Result<Option<(i32, libc::rusage)>> {
+    let mut status = 0;
+    // SAFETY: a `rusage` is plain numbers, for which zero is valid.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    let flags = if block { 0 } else { libc::WNOHANG };
+    // SAFETY: both out-pointers are to live locals.
+    let got = unsafe { libc::wait4(pid, &raw mut status, flags, &raw mut usage) };
+    match got {
+        0 => Ok(None),
+        _ if got == pid => Ok(Some((status, usage))),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// A descriptor that becomes readable when the process ends.
+///
+/// # Errors
+/// `ENOSYS` before Linux 5.3, `ESRCH` when it is gone.
+pub fn pidfd_open(pid: i32) -> io::Result<OwnedFd> {
+    // SAFETY: takes two integers; a non-negative result is a descriptor that nobody else owns.
+    unsafe {
+        let fd = libc::syscall(libc::SYS_pidfd_open, pid, 0);
+        let fd = c_int::try_from(fd).unwrap_or(-1);
+        if fd < 0 {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(OwnedFd::from_raw_fd(fd))
+        }
+    }
+}
+
+/// Waits until `fd` is readable (true) or the time is over (false).
+///
+/// # Errors
+/// `EINTR` when a signal came first.
+pub fn poll_readable(fd: BorrowedFd<'_>, timeout: Duration) -> io::Result<bool> {
+    let mut poll = libc::pollfd {
+        fd: fd.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    let time = libc::timespec {
+        tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(timeout.subsec_nanos()),
+    };
+    // SAFETY: one initialised entry, count 1; time and mask outlive the call.
+    let ready = unsafe { libc::ppoll(&raw mut poll, 1, &raw const time, ptr::null()) };
+    if ready < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(ready > 0)
+    }
+}
+
+/// Sends a signal to one process.
+///
+/// # Errors
+/// `ESRCH` when it is gone, `EPERM`, `EINVAL` for an unknown signal.
+pub fn kill(pid: i32, signal: i32) -> io::Result<()> {
+    // SAFETY: takes two integers.
+    if unsafe { libc::kill(pid, signal) } < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+/// The last signal that asked us to end; 0 for none.
+static ASKED_BY: AtomicI32 = AtomicI32::new(0);
+/// How often since it was last acknowledged.
+static ASKED: AtomicU32 = AtomicU32::new(0);
+/// The third unanswered request ends the process at once.
+const PATIENCE: u32 = 3;
+
+/// The handler. Calls: atomics, `_exit`.
+extern "C" fn note_request(signal: c_int) {
+    ASKED_BY.store(signal, Ordering::Relaxed);
+    if ASKED.fetch_add(1, Ordering::Relaxed) + 1 >= PATIENCE {
+        // SAFETY: `_exit` is async-signal-safe and takes an integer.
+        unsafe { libc::_exit(128 + signal) }
+    }
+}
+
+/// Notes `signal` from now on instead of dying of it, unless our parent had it ignored.
+///
+/// # Errors
+/// `EINVAL` for a signal that cannot be caught.
+pub fn note_signal(signal: i32) -> io::Result<()> {
+    // SAFETY: `action` is a zeroed local, then filled; the handler touches atomics only. No
+    // SA_RESTART, so that blocking calls return and their callers can look at the flag.
+    let failed = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        if libc::sigaction(signal, ptr::null(), &raw mut action) == 0
+            && action.sa_sigaction == libc::SIG_IGN
+        {
+            return Ok(());
+        }
+        action.sa_sigaction = note_request as extern "C" fn(c_int) as libc::sighandler_t;
+        action.sa_flags = 0;
+        libc::sigemptyset(&raw mut action.sa_mask);
+        libc::sigaction(signal, &raw const action, ptr::null_mut()) != 0
+    };
+    if failed {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+/// The last noted signal, if one came since [`forget_requests`].
+#[must_use]
+pub fn noted_signal() -> Option<i32> {
+    (ASKED.load(Ordering::Relaxed) > 0).then(|| ASKED_BY.load(Ordering::Relaxed))
+}
+
+/// Forgets noted signals: the request was answered.
+pub fn forget_requests() {
+    ASKED.store(0, Ordering::Relaxed);
+}
