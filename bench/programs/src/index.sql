@@ -1,0 +1,6 @@
+CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT, n INTEGER);
+WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 700000)
+INSERT INTO t SELECT i, 'name ' || (i * 7919 % 100003), i % 997 FROM c;
+CREATE INDEX by_name ON t(name);
+SELECT count(*), sum(n) FROM t WHERE name > 'name 5';
+SELECT n, count(*) FROM t GROUP BY n ORDER BY 2 DESC LIMIT 3;
