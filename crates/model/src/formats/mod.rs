@@ -1,3 +1,5 @@
 //! File formats: bytes in, model out, and back. Nothing here opens a file.
 //!
 //! A new input format is one module here and one line of the sniffing table in `sniff`.
+
+pub mod perf_data;
