@@ -5,5 +5,10 @@
 //! what they mean. All `unsafe` lives in [`sys`].
 #![deny(unsafe_code)]
 
+pub mod host;
+pub mod hugepages;
+pub mod memcg;
+pub mod proc;
 pub mod process;
+pub mod pseudo_file;
 pub mod sys;

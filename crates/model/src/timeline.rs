@@ -77,4 +77,10 @@ pub struct Timeline {
     pub points: Vec<TimelinePoint>,
     /// Of the machine and cgroup.
     pub pressure: Vec<PressurePoint>,
+    /// Points that are missing because a reading failed or came later than the next was due.
+    #[serde(default)]
+    pub gaps: u64,
+    /// What the sampler changed or could not read, in words for the user.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }

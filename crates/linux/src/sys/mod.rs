@@ -1,4 +1,5 @@
 //! All unsafe code of this crate: thin, checked wrappers of system calls and shared mappings.
 #![allow(unsafe_code, reason = "this module is the fence around it")]
 
+pub mod machine;
 pub mod process;

@@ -1,0 +1,200 @@
+//! A snapshot of the machine's settings, so that a report can be understood later and two hosts
+//! can be compared.
+//!
+//! What cannot be read is left out: a snapshot never fails. Names are stable and dotted, values
+//! are the kernel's own words.
+
+mod hardware;
+mod memory;
+
+use crate::proc::ProcRoot;
+use crate::pseudo_file::{names, setting};
+use crate::sys::machine;
+use pagewise_model::host::HostSnapshot;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Settings of this machine.
+#[must_use]
+pub fn snapshot() -> HostSnapshot {
+    snapshot_at(Path::new("/"))
+}
+
+/// Settings of the machine whose root folder is `root`.
+#[must_use]
+pub fn snapshot_at(root: &Path) -> HostSnapshot {
+    let machine = Machine::at(root);
+    let mut settings = Settings::default();
+    kernel(&machine, &mut settings);
+    hardware::processors(&machine, &mut settings);
+    hardware::block_devices(&machine, &mut settings);
+    hardware::numa(&machine, &mut settings);
+    hardware::memory_errors(&machine, &mut settings);
+    memory::virtual_memory(&machine, &mut settings);
+    memory::huge_pages(&machine, &mut settings);
+    memory::cgroup(&machine, &mut settings);
+    memory::swap(&machine, &mut settings);
+    memory::c_library(&machine, &mut settings);
+    let kernel_text = |name: &str| setting(&machine.proc.path(&format!("sys/kernel/{name}")));
+    HostSnapshot {
+        hostname: kernel_text("hostname").unwrap_or_default(),
+        kernel: kernel_text("osrelease").unwrap_or_default(),
+        architecture: kernel_text("arch").unwrap_or_else(|| std::env::consts::ARCH.to_string()),
+        cpu: hardware::model(&machine).unwrap_or_default(),
+        cpus: hardware::online(&machine),
+        memory_bytes: memory::total(&machine),
+        page_size: machine::page_size(),
+        settings: settings.0,
+    }
+}
+
+/// Where the machine's pseudo file systems are.
+struct Machine {
+    proc: ProcRoot,
+    sys: PathBuf,
+    root: PathBuf,
+}
+
+impl Machine {
+    fn at(root: &Path) -> Self {
+        Self {
+            proc: ProcRoot::at(root.join("proc")),
+            sys: root.join("sys"),
+            root: root.to_path_buf(),
+        }
+    }
+}
+
+/// Settings by dotted name.
+#[derive(Default)]
+struct Settings(BTreeMap<String, String>);
+
+impl Settings {
+    /// Notes `value`; nothing where there is none.
+    fn note(&mut self, name: impl Into<String>, value: Option<impl Into<String>>) {
+        if let Some(value) = value {
+            self.0.insert(name.into(), value.into());
+        }
+    }
+
+    /// Notes the content of each of `files` in `folder` as `prefix.file`.
+    fn files(&mut self, prefix: &str, folder: &Path, files: &[&str]) {
+        for file in files {
+            self.note(format!("{prefix}.{file}"), setting(&folder.join(file)));
+        }
+    }
+
+    /// Notes every readable file of `folder` as `prefix.file`.
+    fn folder(&mut self, prefix: &str, folder: &Path) {
+        for file in names(folder) {
+            self.note(format!("{prefix}.{file}"), setting(&folder.join(&file)));
+        }
+    }
+}
+
+/// Settings of the kernel that change how programs run or what can be observed.
+const KERNEL: [&str; 10] = [
+    "kptr_restrict",
+    "numa_balancing",
+    "perf_cpu_time_max_percent",
+    "perf_event_max_sample_rate",
+    "perf_event_max_stack",
+    "perf_event_mlock_kb",
+    "perf_event_paranoid",
+    "randomize_va_space",
+    "sched_autogroup_enabled",
+    "version",
+];
+
+fn kernel(machine: &Machine, settings: &mut Settings) {
+    settings.note("kernel.cmdline", setting(&machine.proc.path("cmdline")));
+    settings.files("kernel", &machine.proc.path("sys/kernel"), &KERNEL);
+    let release = setting(&machine.root.join("etc/os-release")).unwrap_or_default();
+    let name = release
+        .lines()
+        .find_map(|line| line.strip_prefix("PRETTY_NAME="));
+    settings.note("os.name", name.map(|name| name.trim_matches('"')));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(root: &Path, path: &str, text: &str) {
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn an_empty_machine_gives_an_empty_snapshot() {
+        let folder = tempfile::tempdir().unwrap();
+        let found = snapshot_at(folder.path());
+        assert_eq!((found.hostname.as_str(), found.cpus), ("", 0));
+        assert_eq!(found.settings, BTreeMap::new());
+    }
+
+    #[test]
+    fn notes_what_the_files_say() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        write(root, "proc/sys/kernel/osrelease", "6.18.0\n");
+        write(root, "proc/cmdline", "quiet mitigations=off\n");
+        write(
+            root,
+            "etc/os-release",
+            "ID=x\nPRETTY_NAME=\"Some Linux 1\"\n",
+        );
+        write(root, "proc/sys/vm/swappiness", "60\n");
+        write(root, "proc/meminfo", "MemTotal:  8 kB\nSwapTotal: 0 kB\n");
+        let cpu = "processor : 0\nmodel name : A CPU\nmicrocode : 0xf\n\nprocessor : 1\n";
+        write(root, "proc/cpuinfo", cpu);
+        write(
+            root,
+            "sys/devices/system/cpu/vulnerabilities/meltdown",
+            "Not affected\n",
+        );
+        write(
+            root,
+            "sys/block/vda/queue/scheduler",
+            "[none] mq-deadline\n",
+        );
+        write(root, "sys/block/vda/queue/io_poll", "0\n");
+        write(root, "sys/block/loop0/queue/io_poll", "0\n");
+        write(root, "sys/devices/system/edac/mc/mc0/ce_count", "2\n");
+        write(root, "sys/devices/system/node/node0/distance", "10\n");
+        write(
+            root,
+            "proc/swaps",
+            "Filename Type Size Used Priority\n/dev/sdb partition 2048 0 -2\n",
+        );
+        let found = snapshot_at(root);
+        assert_eq!((found.cpu.as_str(), found.cpus), ("A CPU", 2));
+        assert_eq!(
+            (found.memory_bytes, found.kernel.as_str()),
+            (8192, "6.18.0")
+        );
+        let expected = [
+            ("block.vda.io_poll", "0"),
+            ("block.vda.scheduler", "none"),
+            ("cpu.microcode", "0xf"),
+            ("edac.mc0.ce_count", "2"),
+            ("kernel.cmdline", "quiet mitigations=off"),
+            ("mitigations.meltdown", "Not affected"),
+            ("numa.node0.distance", "10"),
+            ("numa.nodes", "1"),
+            ("os.name", "Some Linux 1"),
+            ("swap./dev/sdb", "partition, 2.00 MiB, priority -2"),
+            ("vm.swappiness", "60"),
+        ];
+        let expected = expected.map(|(name, value)| (name.to_string(), value.to_string()));
+        assert_eq!(found.settings, BTreeMap::from(expected));
+    }
+
+    #[test]
+    fn knows_this_machine() {
+        let found = snapshot();
+        assert!(found.cpus > 0 && found.memory_bytes > 0 && !found.kernel.is_empty());
+        assert!(found.settings.contains_key("vm.swappiness"));
+    }
+}

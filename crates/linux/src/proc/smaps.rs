@@ -1,0 +1,224 @@
+//! `/proc/PID/smaps` and `smaps_rollup` (proc_pid_smaps(5), fs/proc/task_mmu.c of Linux 6.18).
+
+use super::maps::{MapsEntry, parse_line};
+use super::status::kilobytes;
+use crate::pseudo_file::{Result, malformed};
+use pagewise_model::findings::RegionKind;
+use pagewise_model::units::Bytes;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What of a mapping is in memory. Fields that an older kernel does not know are zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Residency {
+    /// Virtual size; zero in a roll-up.
+    pub size: Bytes,
+    /// Resident.
+    pub rss: Bytes,
+    /// Resident, each page divided by the number of processes that map it.
+    pub pss: Bytes,
+    /// Private pages that were written.
+    pub private_dirty: Bytes,
+    /// Anonymous pages.
+    pub anonymous: Bytes,
+    /// Anonymous pages marked by `MADV_FREE` and not yet taken back.
+    pub lazy_free: Bytes,
+    /// Anonymous memory held by PMD-sized huge pages.
+    pub anonymous_huge: Bytes,
+    /// Shared memory held by PMD-sized huge pages.
+    pub shared_huge: Bytes,
+    /// File pages held by PMD-sized huge pages.
+    pub file_huge: Bytes,
+    /// hugetlb pages, private and shared.
+    pub hugetlb: Bytes,
+    /// Swapped out.
+    pub swap: Bytes,
+    /// Swapped out, shared pages divided among their processes.
+    pub swap_pss: Bytes,
+    /// Locked.
+    pub locked: Bytes,
+}
+
+/// One mapping with what of it is in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SmapsEntry {
+    /// The mapping.
+    pub entry: MapsEntry,
+    /// Page size that backs it (`KernelPageSize`).
+    pub page_size: Bytes,
+    /// In memory.
+    pub residency: Residency,
+    /// Whether a huge page may back it, as the kernel decides.
+    pub thp_eligible: bool,
+    /// Two-letter flags such as `hg` (`MADV_HUGEPAGE`) and `nh` (`MADV_NOHUGEPAGE`).
+    pub flags: Vec<String>,
+}
+
+impl std::ops::AddAssign for Residency {
+    fn add_assign(&mut self, other: Self) {
+        self.size += other.size;
+        self.rss += other.rss;
+        self.pss += other.pss;
+        self.private_dirty += other.private_dirty;
+        self.anonymous += other.anonymous;
+        self.lazy_free += other.lazy_free;
+        self.anonymous_huge += other.anonymous_huge;
+        self.shared_huge += other.shared_huge;
+        self.file_huge += other.file_huge;
+        self.hugetlb += other.hugetlb;
+        self.swap += other.swap;
+        self.swap_pss += other.swap_pss;
+        self.locked += other.locked;
+    }
+}
+
+/// Sums by kind of memory.
+#[must_use]
+pub fn residency_by_region(entries: &[SmapsEntry]) -> BTreeMap<RegionKind, Residency> {
+    let mut sums: BTreeMap<RegionKind, Residency> = BTreeMap::new();
+    for entry in entries {
+        let kind = match entry.flags.iter().any(|flag| flag == "ht") {
+            true => RegionKind::Hugetlb,
+            false => region_kind(&entry.entry),
+        };
+        *sums.entry(kind).or_default() += entry.residency;
+    }
+    sums
+}
+
+/// Kind of memory, as far as one line of `maps` tells it: blocks and arenas of an allocator are
+/// [`RegionKind::Anonymous`] here.
+#[must_use]
+pub fn region_kind(entry: &MapsEntry) -> RegionKind {
+    let shared = entry.mapping.flags & libc::MAP_SHARED.cast_unsigned() != 0;
+    match &*entry.mapping.path {
+        "[heap]" => RegionKind::Heap,
+        path if path.starts_with("[stack") => RegionKind::Stack,
+        path if path.starts_with("[anon_shmem") || is_shared_memory(path) => {
+            RegionKind::SharedAnonymous
+        }
+        "//anon" => RegionKind::Anonymous,
+        path if path.starts_with("[anon") => RegionKind::Anonymous,
+        path if path.starts_with("/anon_hugepage") => RegionKind::Hugetlb,
+        path if path.starts_with('/') && shared => RegionKind::FileShared,
+        path if path.starts_with('/') => RegionKind::FilePrivate,
+        _ => RegionKind::Unknown,
+    }
+}
+
+/// memfd, System V segments, shared anonymous memory (`/dev/zero`), POSIX shared memory.
+fn is_shared_memory(path: &str) -> bool {
+    ["/memfd:", "/SYSV", "/dev/zero", "/dev/shm/"]
+        .iter()
+        .any(|prefix| path.starts_with(prefix))
+}
+
+pub(super) fn parse_smaps(text: &str, path: &Path) -> Result<Vec<SmapsEntry>> {
+    let mut entries: Vec<SmapsEntry> = Vec::new();
+    for (at, line) in (1..).zip(text.lines()) {
+        if let Some(entry) = header(line) {
+            entries.push(entry);
+            continue;
+        }
+        let entry = entries.last_mut();
+        let set = entry.ok_or("a mapping").and_then(|entry| entry.set(line));
+        set.map_err(|expected| malformed(path, at, expected, line))?;
+    }
+    Ok(entries)
+}
+
+fn header(line: &str) -> Option<SmapsEntry> {
+    let starts_hex = line.starts_with(|c: char| c.is_ascii_digit() || ('a'..='f').contains(&c));
+    starts_hex
+        .then(|| parse_line(line))
+        .flatten()
+        .map(|entry| SmapsEntry {
+            entry,
+            page_size: Bytes(0),
+            residency: Residency::default(),
+            thp_eligible: false,
+            flags: Vec::new(),
+        })
+}
+
+impl SmapsEntry {
+    fn set(&mut self, line: &str) -> std::result::Result<(), &'static str> {
+        let (key, value) = line.split_once(':').ok_or("key: value")?;
+        let held = &mut self.residency;
+        let size = match key {
+            "KernelPageSize" => &mut self.page_size,
+            "Size" => &mut held.size,
+            "Rss" => &mut held.rss,
+            "Pss" => &mut held.pss,
+            "Private_Dirty" => &mut held.private_dirty,
+            "Anonymous" => &mut held.anonymous,
+            "LazyFree" => &mut held.lazy_free,
+            "AnonHugePages" => &mut held.anonymous_huge,
+            "ShmemPmdMapped" => &mut held.shared_huge,
+            "FilePmdMapped" => &mut held.file_huge,
+            "Private_Hugetlb" | "Shared_Hugetlb" => &mut held.hugetlb,
+            "Swap" => &mut held.swap,
+            "SwapPss" => &mut held.swap_pss,
+            "Locked" => &mut held.locked,
+            "THPeligible" => {
+                self.thp_eligible = value.trim() == "1";
+                return Ok(());
+            }
+            "VmFlags" => {
+                self.flags = value.split_whitespace().map(str::to_string).collect();
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
+        *size += kilobytes(value)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From `/proc/PID/smaps` of a C program, Linux 6.18, lines that are not read left out.
+    const TEXT: &str = "\
+55e0c9e1b000-55e0c9e3c000 rw-p 00000000 00:00 0                          [heap]
+Size:                132 kB
+KernelPageSize:        4 kB
+Rss:                  20 kB
+Pss:                  10 kB
+Anonymous:            20 kB
+AnonHugePages:         0 kB
+Private_Hugetlb:       0 kB
+Swap:                  8 kB
+THPeligible:           1
+VmFlags: rd wr mr mw me ac hg 
+7f0a3c000000-7f0a3c400000 rw-s 00000000 00:0f 11                         /anon_hugepage (deleted)
+KernelPageSize:     2048 kB
+Rss:                   0 kB
+Shared_Hugetlb:     2048 kB
+Private_Hugetlb:    2048 kB
+VmFlags: rd wr sh mr mw me ms de ht 
+7f0a3e000000-7f0a3e021000 r--p 00000000 fe:00 5                          /usr/lib/libc.so.6
+Rss:                 100 kB
+Pss:                  25 kB
+";
+
+    #[test]
+    fn sums_by_kind_of_memory() {
+        let entries = parse_smaps(TEXT, Path::new("smaps")).unwrap();
+        assert!(entries[0].thp_eligible && entries[0].flags.contains(&"hg".to_string()));
+        assert_eq!(entries[1].page_size, Bytes(2 << 20));
+        let sums = residency_by_region(&entries);
+        assert_eq!(sums[&RegionKind::Heap].pss, Bytes(10 << 10));
+        assert_eq!(sums[&RegionKind::Heap].swap, Bytes(8 << 10));
+        assert_eq!(sums[&RegionKind::Hugetlb].hugetlb, Bytes(4 << 20));
+        assert_eq!(sums[&RegionKind::FilePrivate].rss, Bytes(100 << 10));
+        assert_eq!(sums.len(), 3);
+    }
+
+    #[test]
+    fn numbers_before_any_mapping_are_an_error() {
+        let error = parse_smaps("Rss: 1 kB\n", Path::new("smaps")).unwrap_err();
+        assert!(error.to_string().starts_with("smaps:1: expected a mapping"));
+    }
+}
