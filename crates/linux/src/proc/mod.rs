@@ -13,6 +13,7 @@ mod smaps;
 mod stat;
 mod status;
 mod system;
+mod tree;
 
 pub use crate::pseudo_file::{Error, Result};
 pub use libc_version::glibc_version;
@@ -23,9 +24,11 @@ pub use smaps::{Residency, SmapsEntry, region_kind, residency_by_region};
 pub use stat::{Stat, Statm};
 pub use status::Status;
 pub use system::{Counters, SwapDevice};
+pub use tree::{ProcessReading, Tree, TreeReading};
 
 use crate::pseudo_file::{self, malformed};
 use crate::sys::machine;
+use pagewise_model::units::Nanos;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -184,6 +187,23 @@ impl ProcRoot {
         newest
             .map(Some)
             .map_err(|_| malformed(&path, 1, "a process id as fifth word", word))
+    }
+
+    /// Clock ticks since boot, from `/proc/uptime`: the clock of [`Stat::start_ticks`].
+    ///
+    /// # Errors
+    /// [`Error`] when the file is unreadable or malformed.
+    pub fn uptime_ticks(&self) -> Result<Option<u64>> {
+        let path = self.path("uptime");
+        let Some(text) = pseudo_file::text(&path)? else {
+            return Ok(None);
+        };
+        let word = text.split_whitespace().next().unwrap_or_default();
+        let seconds: f64 = word
+            .parse()
+            .map_err(|_| malformed(&path, 1, "seconds since boot", word))?;
+        let nanos = Nanos::from_secs_f64(seconds).0;
+        Ok(Some(nanos / (1_000_000_000 / self.ticks_per_second)))
     }
 
     /// Name of the process (`TASK_COMM_LEN`: at most 15 bytes).

@@ -239,6 +239,8 @@ pub fn timeline() -> Timeline {
         interval: Nanos(20_000_000),
         points,
         pressure: pressure(),
+        gaps: 0,
+        notes: Vec::new(),
     }
 }
 
