@@ -31,6 +31,10 @@ fn main() -> Result<(), String> {
             "{}",
             pagewise_report::json::to_string(&findings).map_err(|error| error.to_string())?
         ),
+        "html" => print!(
+            "{}",
+            pagewise_report::html::render(&findings).map_err(|error| error.to_string())?
+        ),
         other => return Err(format!("no format is called {other}")),
     }
     Ok(())

@@ -6,6 +6,7 @@
 //! them computes a finding of its own.
 #![forbid(unsafe_code)]
 
+pub mod html;
 pub mod json;
 pub mod quantity;
 mod shell;

@@ -1,0 +1,206 @@
+/**
+ * What the Rust side writes: `pagewise_model::findings::Findings` as JSON (its schema is
+ * docs/schema/findings.json) inside an envelope with the texts that only Rust should word.
+ * Times are nanoseconds, sizes bytes. A figure that is no number arrives as null.
+ */
+
+export interface Estimate {
+  value: number;
+  low: number;
+  high: number;
+}
+
+export interface RunCost {
+  wall: number;
+  user: number;
+  system: number;
+  minor_faults: number;
+  major_faults: number;
+  max_rss: number;
+  voluntary_switches: number;
+  involuntary_switches: number;
+}
+
+export type Ending = { exited: number } | { killed: number } | "running";
+export type Severity = "healthy" | "note" | "costly" | "severe";
+
+export interface Diagnosis {
+  id: string;
+  severity: Severity;
+  headline: string;
+  explanation: string;
+  evidence: string[];
+  share_of_cpu: Estimate | null;
+}
+
+export interface Advice {
+  rule: string;
+  headline: string;
+  reason: string;
+  manual: string | null;
+  predicted_speedup: Estimate;
+  faults_avoided: number;
+  rss_price: number;
+  risk: "low" | "medium" | "high";
+  caveat: string | null;
+}
+
+export interface Arm {
+  name: string;
+  runs: RunCost[];
+}
+
+export interface Comparison {
+  arm: string;
+  wall_speedup: Estimate;
+  cpu_speedup: Estimate;
+  fault_ratio: Estimate;
+  system_ratio: Estimate;
+  rss_change_bytes: number;
+  p_adjusted: number;
+  pairs: number;
+  verdict: "faster" | "no_difference" | "slower" | "too_much_memory" | "undecided";
+}
+
+export interface Proof {
+  arms: Arm[];
+  comparisons: Comparison[];
+  winner: string | null;
+  confirmation: Comparison | null;
+  summary: string;
+  notes: string[];
+}
+
+export interface Share {
+  key: string;
+  faults: Estimate;
+  time: number | null;
+}
+
+export interface Site {
+  stack: string[];
+  culprit: string;
+  faults: number;
+  main_cause: string;
+}
+
+export interface FlameNode {
+  name: string;
+  module: string;
+  total: number;
+  children: FlameNode[];
+}
+
+export interface FaultMap {
+  time_step: number;
+  columns: number;
+  rows: { start: string; length: number; region: string }[];
+  cells: { row: number; column: number; faults: number; churn: number }[];
+}
+
+/** `pagewise_model::histogram::Histogram`; see histogram.ts for what a bucket spans. */
+export interface Histogram {
+  buckets: Record<string, number>;
+  count: number;
+  sum: number;
+  min: number;
+  max: number;
+}
+
+export interface TimelinePoint {
+  time: number;
+  vsize: number;
+  rss: number;
+  pss: number | null;
+  swap: number;
+  minor_faults: number;
+  major_faults: number;
+  user: number;
+  system: number;
+  processes: number;
+  threads: number;
+}
+
+export interface Allocator {
+  kind: string;
+  version: string | null;
+  evidence: string;
+  settings: Record<string, string>;
+  is_static: boolean;
+}
+
+export interface Findings {
+  schema_version: number;
+  command: string[];
+  pid: number;
+  started_unix_ms: number;
+  host: {
+    hostname: string;
+    kernel: string;
+    architecture: string;
+    cpu: string;
+    cpus: number;
+    memory_bytes: number;
+    page_size: number;
+    settings: Record<string, string>;
+  };
+  cost: RunCost;
+  ending: Ending;
+  verdict: string;
+  diagnoses: Diagnosis[];
+  advice: Advice[];
+  proof: Proof | null;
+  allocators: Allocator[];
+  by_cause: Share[];
+  by_region: Share[];
+  by_thread: { pid: number; tid: number; comm: string; faults: number }[];
+  samples: number;
+  time: {
+    measured: Histogram | null;
+    by_cause: [string, Histogram][];
+    total_ns: Estimate | null;
+    method: string;
+    share_of_cpu: Estimate | null;
+    share_of_wall: Estimate | null;
+    mm_calls: { call: string; calls: number; bytes: number; time: number | null }[];
+    lock_wait: number | null;
+    lock_waits: number;
+  };
+  churn: {
+    refault_ratio: Estimate | null;
+    faults: Estimate | null;
+    bytes: number;
+    released_sizes: Histogram;
+    release_sites: Site[];
+    regrow_sites: Site[];
+    refault_sites: Site[];
+  };
+  sites: Site[];
+  flame: FlameNode;
+  fault_map: FaultMap;
+  timeline: { interval: number; points: TimelinePoint[] };
+  collection: {
+    mode: string;
+    latency_windows: [number, number][];
+    own_cost: number;
+    notes: string[];
+  };
+}
+
+/** What the page holds. `kind` says which sections apply; other kinds of report will join. */
+export interface Report {
+  kind: "findings";
+  generator: string;
+  /** The command as one would type it. */
+  command_line: string;
+  findings: Findings;
+  /** For each advice, labelled texts to copy. */
+  exports: [string, string][][];
+  /** Names for people, of every cause, region and loss that occurs. */
+  labels: { causes: Record<string, string>; regions: Record<string, string> };
+  /** Causes that mean: given back, wanted again. */
+  churn_causes: string[];
+  losses: { text: string; count: number }[];
+  /** Frames of the flame graph that were too small to keep. */
+  frames_left_out: number;
+}

@@ -1,0 +1,36 @@
+/** Horizontal bars as a table: they wrap, print and read aloud without a canvas. */
+import { h, type Child } from "../dom";
+
+export interface Bar {
+  name: Child[];
+  share: number;
+  figures: string[];
+  ink: string;
+}
+
+export function barTable(caption: string, heads: string[], bars: Bar[]): HTMLElement {
+  const most = Math.max(...bars.map((bar) => bar.share), 1e-12);
+  return h(
+    "div",
+    { class: "scroll" },
+    h(
+      "table",
+      { class: "bars" },
+      h("caption", { class: "sr" }, caption),
+      h("thead", {}, h("tr", {}, h("th", {}, heads[0] ?? ""), h("th", { class: "bar-cell" }, h("span", { class: "sr" }, "bar")), ...heads.slice(1).map((head) => h("th", { class: "number" }, head)))),
+      h("tbody", {}, ...bars.map((bar) => row(bar, most))),
+    ),
+  );
+}
+
+function row(bar: Bar, most: number): HTMLElement {
+  const fill = h("div", { class: `bar ${bar.ink}` });
+  fill.style.width = `${Math.max(0.4, (bar.share / most) * 100)}%`;
+  return h(
+    "tr",
+    {},
+    h("th", { scope: "row" }, ...bar.name),
+    h("td", { class: "bar-cell" }, fill),
+    ...bar.figures.map((figure) => h("td", { class: "number" }, figure)),
+  );
+}

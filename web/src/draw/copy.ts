@@ -1,0 +1,30 @@
+/** Text to copy, with a button that does. */
+import { h } from "../dom";
+
+/** Our own texts, shown line by line as they are; the file they come from escapes odd characters. */
+export function copyBox(text: string): HTMLElement {
+  const code = h("code", {});
+  code.textContent = text;
+  const button = h("button", { type: "button", class: "copy" }, "Copy");
+  button.addEventListener("click", () => {
+    void copy(text, code).then((done) => {
+      button.textContent = done ? "Copied" : "Select and copy";
+      setTimeout(() => (button.textContent = "Copy"), 1_600);
+    });
+  });
+  return h("div", { class: "copy-box" }, h("pre", { tabindex: 0 }, code), button);
+}
+
+/** The clipboard where the page may use it; otherwise the text is selected for the reader. */
+async function copy(text: string, shown: HTMLElement): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const range = document.createRange();
+    range.selectNodeContents(shown);
+    getSelection()?.removeAllRanges();
+    getSelection()?.addRange(range);
+    return false;
+  }
+}

@@ -1,0 +1,95 @@
+/** The fault map's canvas. */
+import type { FaultMap } from "../data/types";
+import { h } from "../dom";
+import { bytes, count, nanos, percent, trimmed } from "../format";
+import { linear, linearTicks } from "../layout/axis";
+import { layoutMap, strength } from "../layout/faultmap";
+import { color } from "../theme";
+import { hideTip, showTip } from "../tooltip";
+import { surface } from "./canvas";
+
+const LABELS = 112;
+const AXIS = 24;
+/** Height that the rows should take together, pixels. */
+const WANTED = 340;
+
+export type Colouring = "faults" | "churn";
+
+export function faultMapView(
+  map: FaultMap,
+  regionName: (region: string) => string,
+): { element: HTMLElement; colour: (by: Colouring) => void } {
+  const layout = layoutMap(map, WANTED);
+  const byPlace = new Map(map.cells.map((cell) => [cell.row * map.columns + cell.column, cell]));
+  let by: Colouring = "faults";
+  const labels = (width: number) => (width < 560 ? 0 : LABELS);
+  const view = surface(
+    { class: "map", role: "img", "aria-label": "Faults by address and time; darker cells have more faults." },
+    () => layout.height + AXIS,
+    (context, width) => {
+      const left = labels(width);
+      const cellWidth = (width - left) / map.columns;
+      drawBands(context, left, width);
+      for (const cell of map.cells) {
+        const top = layout.tops[cell.row];
+        if (top === undefined) continue;
+        context.globalAlpha = by === "faults" ? strength(cell.faults, layout.most) : 1;
+        context.fillStyle = by === "faults" ? color("heat") : color(cell.churn > 0.5 ? "churn" : "needed");
+        context.fillRect(left + cell.column * cellWidth, top, Math.max(1, cellWidth - 0.4), Math.max(1, layout.rowHeight - 0.6));
+      }
+      context.globalAlpha = 1;
+      drawAxis(context, left, width);
+    },
+  );
+
+  function drawBands(context: CanvasRenderingContext2D, left: number, width: number): void {
+    context.font = "12px system-ui, sans-serif";
+    for (const band of layout.bands) {
+      context.fillStyle = color("band");
+      context.fillRect(left, band.top, width - left, band.height);
+      if (left === 0) continue;
+      context.fillStyle = color("muted");
+      context.textBaseline = "middle";
+      context.fillText(regionName(band.region), 0, band.top + Math.min(band.height / 2, 10), LABELS - 8);
+    }
+  }
+
+  function drawAxis(context: CanvasRenderingContext2D, left: number, width: number): void {
+    const end = map.columns * map.time_step;
+    const scale = linear([0, end], [left, width]);
+    context.fillStyle = color("muted");
+    context.textBaseline = "top";
+    for (const tick of linearTicks(0, end, Math.max(2, (width - left) / 120))) {
+      const text = trimmed(nanos(tick));
+      const half = context.measureText(text).width / 2;
+      context.fillText(text, Math.min(Math.max(scale(tick) - half, left), width - 2 * half), layout.height + 8);
+    }
+  }
+
+  view.canvas.addEventListener("pointermove", (event) => {
+    const box = view.canvas.getBoundingClientRect();
+    const left = labels(box.width);
+    const column = Math.floor(((event.clientX - box.left - left) / (box.width - left)) * map.columns);
+    const y = event.clientY - box.top;
+    const row = layout.tops.findIndex((top) => y >= top && y < top + layout.rowHeight);
+    const stretch = map.rows[row];
+    if (!stretch || column < 0 || column >= map.columns) return hideTip();
+    const cell = byPlace.get(row * map.columns + column);
+    const faults = cell ? `${count(cell.faults)} faults, ${percent(cell.churn)} avoidable` : "no faults";
+    showTip(
+      event.clientX,
+      event.clientY,
+      h("strong", {}, faults),
+      h("div", {}, `${regionName(stretch.region)}, ${bytes(stretch.length)} from ${stretch.start}`),
+      h("div", { class: "faint" }, `at ${nanos(column * map.time_step)}`),
+    );
+  });
+  view.canvas.addEventListener("pointerleave", hideTip);
+  return {
+    element: h("div", { class: "canvas-box" }, view.canvas),
+    colour: (colouring) => {
+      by = colouring;
+      view.redraw();
+    },
+  };
+}

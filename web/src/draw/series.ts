@@ -1,0 +1,83 @@
+/** A line over time with a crosshair. */
+import { s } from "../dom";
+import { linear, linearTicks, byteTicks } from "../layout/axis";
+import { nearest, thin, type Point } from "../layout/series";
+import { nanos, trimmed } from "../format";
+import { hideTip, showTip } from "../tooltip";
+import { chart, xAxis, yAxis, type Plot } from "./chart";
+import { h } from "../dom";
+
+export interface Line {
+  name: string;
+  points: Point[];
+  /** Class that gives the colour. */
+  ink: string;
+}
+
+export interface Pane {
+  title: string;
+  lines: Line[];
+  unit: "bytes" | "number";
+  label: (value: number) => string;
+  end: number;
+}
+
+const HEIGHT = 150;
+/** Points of one line that are drawn at most: two for each pixel of a wide page. */
+const MOST_POINTS = 2_000;
+
+export function timePane(pane: Pane): SVGElement {
+  const most = Math.max(...pane.lines.flatMap((line) => line.points.map((point) => point.y)), 1);
+  return chart(HEIGHT, pane.title, (svg, width) => {
+    const plot: Plot = { left: 66, right: width - 8, top: 10, bottom: HEIGHT - 24 };
+    const x = linear([0, pane.end], [plot.left, plot.right]);
+    const y = linear([0, most * 1.06], [plot.bottom, plot.top]);
+    const ticks = pane.unit === "bytes" ? byteTicks(0, most, 3) : linearTicks(0, most, 3);
+    svg.append(
+      ...yAxis(plot, ticks.map((tick) => ({ at: y(tick), label: trimmed(pane.label(tick)) }))),
+      ...xAxis(plot, linearTicks(0, pane.end, Math.max(2, width / 130)).map((tick) => ({ at: x(tick), label: trimmed(nanos(tick)) }))),
+    );
+    for (const line of pane.lines) svg.append(...path(line, x, y, plot));
+    svg.append(...crosshair(pane, svg, plot, x));
+  });
+}
+
+function path(line: Line, x: (v: number) => number, y: (v: number) => number, plot: Plot): SVGElement[] {
+  const points = thin(line.points, MOST_POINTS);
+  const [first, last] = [points[0], points.at(-1)];
+  if (!first || !last) return [];
+  const d = points.map((p, i) => `${i === 0 ? "M" : "L"}${x(p.x).toFixed(1)} ${y(p.y).toFixed(1)}`).join("");
+  const area = `${d}L${x(last.x).toFixed(1)} ${plot.bottom}L${x(first.x).toFixed(1)} ${plot.bottom}Z`;
+  return [s("path", { d: area, class: `area ${line.ink}` }), s("path", { d, class: `line ${line.ink}` })];
+}
+
+function crosshair(pane: Pane, svg: SVGElement, plot: Plot, x: (v: number) => number): SVGElement[] {
+  const rule = s("line", { y1: plot.top, y2: plot.bottom, class: "crosshair", visibility: "hidden" });
+  const catcher = s("rect", {
+    x: plot.left,
+    y: 0,
+    width: Math.max(0, plot.right - plot.left),
+    height: plot.bottom,
+    fill: "transparent",
+    pointermove: (event: PointerEvent) => {
+      const box = svg.getBoundingClientRect();
+      const time = ((event.clientX - box.left - plot.left) / (plot.right - plot.left)) * pane.end;
+      const at = nearest(pane.lines[0]?.points ?? [], time);
+      const point = pane.lines[0]?.points[at];
+      if (!point) return;
+      rule.setAttribute("x1", String(x(point.x)));
+      rule.setAttribute("x2", String(x(point.x)));
+      rule.setAttribute("visibility", "visible");
+      const values = pane.lines.map((line) => {
+        const value = line.points[nearest(line.points, point.x)];
+        return h("div", {}, `${line.name}: ${value ? pane.label(value.y) : "–"}`);
+      });
+      showTip(event.clientX, event.clientY, h("strong", {}, nanos(point.x)), ...values);
+    },
+    pointerleave: () => {
+      rule.setAttribute("visibility", "hidden");
+      hideTip();
+    },
+  });
+  return [rule, catcher];
+}

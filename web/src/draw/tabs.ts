@@ -1,0 +1,39 @@
+/** Tabs by the WAI-ARIA pattern: arrow keys move, one panel shows; on paper all do. */
+import { h } from "../dom";
+
+let groups = 0;
+
+export function tabs(label: string, panels: { name: string; content: HTMLElement }[]): HTMLElement {
+  groups += 1;
+  const group = `tabs${groups}`;
+  const buttons = panels.map(({ name }, index) =>
+    h("button", { type: "button", role: "tab", id: `${group}-${index}`, "aria-controls": `${group}-panel-${index}` }, name),
+  );
+  const bodies = panels.map(({ name, content }, index) =>
+    h(
+      "div",
+      { role: "tabpanel", id: `${group}-panel-${index}`, "aria-labelledby": `${group}-${index}` },
+      h("div", { class: "print-label" }, name),
+      content,
+    ),
+  );
+  const choose = (chosen: number) => {
+    buttons.forEach((button, index) => {
+      button.setAttribute("aria-selected", String(index === chosen));
+      button.tabIndex = index === chosen ? 0 : -1;
+    });
+    bodies.forEach((body, index) => body.toggleAttribute("data-off", index !== chosen));
+  };
+  buttons.forEach((button, index) => {
+    button.addEventListener("click", () => choose(index));
+    button.addEventListener("keydown", (event) => {
+      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (step === undefined) return;
+      const next = (index + step + buttons.length) % buttons.length;
+      choose(next);
+      buttons[next]?.focus();
+    });
+  });
+  choose(0);
+  return h("div", { class: "tabs" }, h("div", { role: "tablist", "aria-label": label }, ...buttons), ...bodies);
+}

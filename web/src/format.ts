@@ -1,0 +1,91 @@
+/** Numbers for people: few digits, a unit, the interval beside the figure. */
+import type { Estimate } from "./data/types";
+
+const NONE = "–";
+
+/** False for what JSON could not carry (NaN arrives as null). */
+export const isNumber = (value: unknown): value is number =>
+  typeof value === "number" && Number.isFinite(value);
+
+export function count(value: number): string {
+  return isNumber(value) ? Math.round(value).toLocaleString("en-US") : NONE;
+}
+
+/** A count in few digits, for axes: 1.5M, 330k. */
+export function compact(value: number): string {
+  const scales: [number, string][] = [
+    [1e9, "G"],
+    [1e6, "M"],
+    [1e3, "k"],
+  ];
+  for (const [scale, suffix] of scales) {
+    if (Math.abs(value) >= scale) return `${Number((value / scale).toPrecision(3))}${suffix}`;
+  }
+  return `${Number(value.toPrecision(3))}`;
+}
+
+function percentDigits(share: number): string {
+  const perCent = share * 100;
+  if (!isNumber(share)) return NONE;
+  if (perCent === 0) return "0";
+  if (Math.abs(perCent) < 0.1) return "<0.1";
+  if (perCent >= 99.95 && perCent < 100) return ">99.9";
+  if (Math.abs(perCent) < 9.95 || (perCent > 99 && perCent < 100)) return perCent.toFixed(1);
+  return perCent.toFixed(0);
+}
+
+/** A share as per cent, never rounded to a false whole. The space does not break. */
+export const percent = (share: number): string => `${percentDigits(share)}\u00a0%`;
+
+/** The 95 % interval of a share in words, or nothing where it is a point. */
+export function percentRange(share: Estimate): string {
+  if (share.low === share.high) return "";
+  return `${percentDigits(share.low)} to ${percentDigits(share.high)}\u00a0%`;
+}
+
+function factorDigits(factor: number): string {
+  if (!isNumber(factor)) return NONE;
+  return factor.toFixed(factor < 2 ? 2 : factor < 19.95 ? 1 : 0);
+}
+
+export const factor = (ratio: number): string => `×${factorDigits(ratio)}`;
+export const factorRange = (ratio: Estimate): string =>
+  `${factorDigits(ratio.low)} to ${factorDigits(ratio.high)}`;
+
+function scaled(value: number, units: [number, string][]): string {
+  if (!isNumber(value)) return NONE;
+  const [size, name] = units.find(([size]) => Math.abs(value) >= size) ?? units.at(-1)!;
+  const quotient = value / size;
+  const magnitude = Math.abs(quotient);
+  const digits = size === 1 ? 0 : magnitude < 10 ? 2 : magnitude < 100 ? 1 : 0;
+  return `${quotient.toFixed(digits)}\u00a0${name}`;
+}
+
+/** Nanoseconds with the unit that suits: 1.47 µs. */
+export const nanos = (value: number): string =>
+  scaled(value, [
+    [1e9, "s"],
+    [1e6, "ms"],
+    [1e3, "µs"],
+    [1, "ns"],
+  ]);
+
+/** Bytes with a binary unit: 126 KiB. */
+export const bytes = (value: number): string =>
+  scaled(value, [
+    [2 ** 40, "TiB"],
+    [2 ** 30, "GiB"],
+    [2 ** 20, "MiB"],
+    [2 ** 10, "KiB"],
+    [1, "B"],
+  ]);
+
+/** The same without digits that are zero anyway, for axes: 64 KiB, 1.5 µs. */
+export const trimmed = (text: string): string => text.replace(/(\.\d*?)0+(?=\u00a0)/, "$1").replace(/\.(?=\u00a0)/, "");
+
+/** A change with its sign. */
+export function byteChange(value: number): string {
+  if (!isNumber(value)) return NONE;
+  if (Math.abs(value) < 0.5) return "±0";
+  return `${value > 0 ? "+" : "−"}${bytes(Math.abs(value))}`;
+}

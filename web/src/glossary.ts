@@ -1,0 +1,94 @@
+/** Words that a reader may not know, explained where they stand. */
+import { h, type Child } from "./dom";
+
+export const GLOSSARY: { word: string; match: RegExp; text: string }[] = [
+  {
+    word: "page fault",
+    match: /page faults?/i,
+    text: "The program touches memory that it may use but that has no real memory behind it yet. The processor stops the program, the kernel finds a page (usually 4 KiB), clears or loads it, and lets the program go on. One fault costs about a microsecond; millions cost seconds.",
+  },
+  {
+    word: "minor fault",
+    match: /minor (page )?faults?/i,
+    text: "A page fault that the kernel settles from memory, without reading a disk.",
+  },
+  {
+    word: "major fault",
+    match: /major (page )?faults?/i,
+    text: "A page fault for which the kernel must first read from a disk. It costs some hundred times more than a minor one.",
+  },
+  {
+    word: "churn",
+    match: /churn/i,
+    text: "Memory that a program gives back to the kernel and soon takes again. Each time, every page of it must be cleared and faulted in anew: work that keeping the memory avoids.",
+  },
+  {
+    word: "resident memory",
+    match: /resident memory|\bRSS\b/i,
+    text: "The memory that really occupies the machine's RAM for this program (RSS: resident set size).",
+  },
+  {
+    word: "virtual size",
+    match: /virtual size|\bvsize\b/i,
+    text: "All the addresses that the program has reserved, whether or not there is memory behind them.",
+  },
+  {
+    word: "heap",
+    match: /\bheap\b/i,
+    text: "The area from which malloc() hands out small and medium pieces. It grows and shrinks at its upper end by the system call brk().",
+  },
+  {
+    word: "allocator",
+    match: /allocators?/i,
+    text: "The part of a program that hands out memory piece by piece (malloc and free) and deals with the kernel in large pieces. The C library brings one; jemalloc, tcmalloc and mimalloc are others.",
+  },
+  {
+    word: "system time",
+    match: /system time/i,
+    text: "CPU time that the kernel spent on behalf of the program, such as handling page faults.",
+  },
+  {
+    word: "refault ratio",
+    match: /refault ratio/i,
+    text: "The share of page faults that hit a page which had been there before. 0 means every page faulted once; 0.99 means each faulted about a hundred times.",
+  },
+  {
+    word: "95 % interval",
+    match: /95\s%\sinterval/i,
+    text: "Measurements scatter. The interval is drawn so that the true value lies inside it in 95 of 100 such experiments. The narrower, the surer.",
+  },
+  {
+    word: "copy on write",
+    match: /copy on write/i,
+    text: "After fork(), parent and child share their memory. The first write to a shared page makes a copy of it, by a page fault.",
+  },
+  {
+    word: "first touch",
+    match: /first touch/i,
+    text: "A fault on a page that was never used before. Every program needs these: once for each page.",
+  },
+];
+
+/** The text as nodes; the first mention of each word of the glossary can be asked for its meaning. */
+export function explained(text: string): Child[] {
+  let parts: Child[] = [text];
+  const ordered = [...GLOSSARY].sort((a, b) => b.word.length - a.word.length);
+  for (const entry of ordered) {
+    for (let at = 0; at < parts.length; at += 1) {
+      const part = parts[at];
+      if (typeof part !== "string") continue;
+      const match = entry.match.exec(part);
+      if (!match) continue;
+      const before = part.slice(0, match.index);
+      const after = part.slice(match.index + match[0].length);
+      parts = [...parts.slice(0, at), before, term(match[0], entry.text), after, ...parts.slice(at + 1)];
+      break;
+    }
+  }
+  return parts;
+}
+
+/** A word with its meaning on hover and focus. */
+export function term(word: string, meaning: string): HTMLElement {
+  return h("button", { type: "button", class: "term", "data-meaning": meaning, "aria-label": `${word}: ${meaning}` }, word);
+}

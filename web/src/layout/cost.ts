@@ -1,0 +1,49 @@
+/** Where the CPU time of a run went. */
+import type { Findings } from "../data/types";
+import { isNumber } from "../format";
+
+export interface Part {
+  id: "user" | "faults" | "kernel";
+  name: string;
+  nanos: number;
+  share: number;
+}
+
+/** Nanoseconds of CPU time that faults cost, by the best figure there is. */
+export function faultNanos(findings: Findings): number | null {
+  const { total_ns, share_of_cpu } = findings.time;
+  const cpu = findings.cost.user + findings.cost.system;
+  if (total_ns && isNumber(total_ns.value)) return Math.min(total_ns.value, cpu);
+  if (share_of_cpu && isNumber(share_of_cpu.value)) return Math.min(share_of_cpu.value * cpu, cpu);
+  return null;
+}
+
+/**
+ * Three parts of the CPU time. Faults are kernel time; where their estimate exceeds what the
+ * kernel was accounted, the rest is taken from the program's own part.
+ */
+export function cpuParts(findings: Findings): Part[] {
+  const { user, system } = findings.cost;
+  const cpu = user + system;
+  if (cpu <= 0) return [];
+  const faults = faultNanos(findings);
+  const over = Math.max(0, (faults ?? 0) - system);
+  const parts: Part[] = [
+    { id: "user", name: "the program itself", nanos: user - over, share: 0 },
+    { id: "faults", name: "page faults", nanos: faults ?? 0, share: 0 },
+    { id: "kernel", name: faults === null ? "the kernel" : "other kernel work", nanos: Math.max(0, system - (faults ?? 0)), share: 0 },
+  ];
+  return parts
+    .filter((part) => part.id !== "faults" || faults !== null)
+    .map((part) => ({ ...part, share: part.nanos / cpu }));
+}
+
+/** Share of all faults that is churn: given back and wanted again. Null where nothing is known. */
+export function avoidable(findings: Findings, churnCauses: string[]): number | null {
+  const total = findings.by_cause.reduce((sum, share) => sum + share.faults.value, 0);
+  if (!(total > 0)) return null;
+  const churn = findings.by_cause
+    .filter((share) => churnCauses.includes(share.key))
+    .reduce((sum, share) => sum + share.faults.value, 0);
+  return churn / total;
+}

@@ -1,0 +1,52 @@
+/** Histograms with a logarithmic axis: fine buckets in, even bins out. */
+import { buckets } from "../data/histogram";
+import type { Histogram } from "../data/types";
+
+export interface Bins {
+  /** Edges, one more than bins. */
+  edges: number[];
+  /** For each series, a count for each bin. */
+  series: number[][];
+}
+
+/**
+ * Bins of equal ratio (`perOctave` for each doubling) that span all series. A bucket that crosses
+ * an edge is shared out by width, so no count is lost.
+ */
+export function logBins(histograms: Histogram[], perOctave: number): Bins {
+  const filled = histograms.filter((h) => h.count > 0);
+  if (filled.length === 0) return { edges: [], series: histograms.map(() => []) };
+  const position = (value: number) => Math.log2(Math.max(1, value)) * perOctave;
+  const first = Math.floor(position(Math.min(...filled.map((h) => h.min))) + 1e-9);
+  const last = Math.floor(position(Math.max(...filled.map((h) => h.max))) + 1e-9) + 1;
+  const edges = Array.from({ length: last - first + 1 }, (_, i) => 2 ** ((first + i) / perOctave));
+  const series = histograms.map((histogram) => spread(histogram, edges));
+  return { edges, series };
+}
+
+function spread(histogram: Histogram, edges: number[]): number[] {
+  const counts = new Array<number>(edges.length - 1).fill(0);
+  let at = 0;
+  for (const { low, high, count } of buckets(histogram)) {
+    while (at < counts.length - 1 && low >= edges[at + 1]!) at += 1;
+    for (let bin = at; bin < counts.length; bin += 1) {
+      const from = bin === at ? low : Math.max(low, edges[bin]!);
+      const to = bin === counts.length - 1 ? high : Math.min(high, edges[bin + 1]!);
+      if (to > from) counts[bin]! += (count * (to - from)) / (high - low);
+      if (to >= high) break;
+    }
+  }
+  return counts;
+}
+
+/** Counts on top of each other: for each series, [from, to] for each bin. */
+export function stacked(series: number[][]): [number, number][][] {
+  const tops = new Array<number>(series[0]?.length ?? 0).fill(0);
+  return series.map((counts) =>
+    counts.map((count, bin) => {
+      const from = tops[bin]!;
+      tops[bin] = from + count;
+      return [from, from + count];
+    }),
+  );
+}

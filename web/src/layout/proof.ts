@@ -1,0 +1,56 @@
+/** Proof: runs of each arm in rows, medians, and the before-and-after table. */
+import type { Arm, Proof, RunCost } from "../data/types";
+
+export function median(values: number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  if (sorted.length === 0) return Number.NaN;
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}
+
+export interface ArmRow {
+  name: string;
+  walls: number[];
+  median: number;
+  isWinner: boolean;
+}
+
+/** One row for each arm that ran, in the order tried. */
+export function armRows(proof: Proof): ArmRow[] {
+  return proof.arms
+    .filter((arm) => arm.runs.length > 0)
+    .map((arm) => {
+      const walls = arm.runs.map((run) => run.wall);
+      return { name: arm.name, walls, median: median(walls), isWinner: arm.name === proof.winner };
+    });
+}
+
+export interface Before {
+  name: string;
+  unit: "time" | "count" | "bytes";
+  before: number;
+  after: number;
+}
+
+const MEASURES: [string, Before["unit"], (run: RunCost) => number][] = [
+  ["Elapsed time", "time", (run) => run.wall],
+  ["CPU time in the program", "time", (run) => run.user],
+  ["CPU time in the kernel", "time", (run) => run.system],
+  ["Page faults", "count", (run) => run.minor_faults + run.major_faults],
+  ["Peak memory", "bytes", (run) => run.max_rss],
+];
+
+/** Medians of the baseline against those of the winner, or of the first arm where none won. */
+export function beforeAfter(proof: Proof): { arm: string; rows: Before[] } | null {
+  const [baseline, ...others] = proof.arms;
+  const arm = others.find((other) => other.name === proof.winner) ?? others[0];
+  if (!baseline || !arm || baseline.runs.length === 0 || arm.runs.length === 0) return null;
+  const of = (from: Arm, measure: (run: RunCost) => number) => median(from.runs.map(measure));
+  const rows = MEASURES.map(([name, unit, measure]) => ({
+    name,
+    unit,
+    before: of(baseline, measure),
+    after: of(arm, measure),
+  }));
+  return { arm: arm.name, rows };
+}

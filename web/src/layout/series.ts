@@ -1,0 +1,46 @@
+/** Time series: rates from counters, and thinning that keeps the peaks. */
+
+export interface Point {
+  x: number;
+  y: number;
+}
+
+/** Increase a second between neighbouring points; a counter that falls (a process left) counts 0. */
+export function rates(times: number[], counter: number[]): Point[] {
+  const points: Point[] = [];
+  for (let at = 1; at < times.length; at += 1) {
+    const seconds = (times[at]! - times[at - 1]!) / 1e9;
+    if (seconds <= 0) continue;
+    const rate = Math.max(0, counter[at]! - counter[at - 1]!) / seconds;
+    points.push({ x: times[at]!, y: rate });
+  }
+  return points;
+}
+
+/** At most about `most` points: of each stretch its lowest and its highest, in time order. */
+export function thin(points: Point[], most: number): Point[] {
+  if (points.length <= most) return points;
+  const stretch = Math.ceil(points.length / (most / 2));
+  const kept: Point[] = [];
+  for (let from = 0; from < points.length; from += stretch) {
+    const part = points.slice(from, from + stretch);
+    const low = part.reduce((a, b) => (b.y < a.y ? b : a));
+    const high = part.reduce((a, b) => (b.y > a.y ? b : a));
+    if (low === high) kept.push(low);
+    else kept.push(...(low.x < high.x ? [low, high] : [high, low]));
+  }
+  return kept;
+}
+
+/** Index of the point nearest to `x`; the points are in order. -1 where there is none. */
+export function nearest(points: Point[], x: number): number {
+  let low = 0;
+  let high = points.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (points[middle]!.x < x) low = middle + 1;
+    else high = middle;
+  }
+  if (low > 0 && x - points[low - 1]!.x < points[low]!.x - x) return low - 1;
+  return points.length === 0 ? -1 : low;
+}

@@ -1,0 +1,54 @@
+/** Reads the data, lays out the page. Sections come from the table in sections/index.ts. */
+import "./style.css";
+import { load } from "./data/load";
+import type { Report } from "./data/types";
+import { visible } from "./data/visible";
+import { h } from "./dom";
+import { SECTIONS } from "./sections";
+import type { Section } from "./sections/section";
+import { themeButton } from "./theme";
+import { installTips } from "./tooltip";
+
+function header(report: Report, shown: Section[]): HTMLElement {
+  const command = report.command_line || `process ${report.findings.pid}`;
+  const links = shown.filter((section) => section.title !== "");
+  return h(
+    "header",
+    {},
+    h("div", { class: "bar-top" }, h("span", { class: "brand" }, "Pagewise"), h("code", { class: "command", title: visible(command) }, command), themeButton()),
+    h("nav", { "aria-label": "Parts of this report" }, ...links.map((section) => h("a", { href: `#${section.id}` }, section.title))),
+  );
+}
+
+function part(report: Report, section: Section): HTMLElement {
+  if (section.title === "") return h("section", { id: section.id }, section.render(report));
+  const intro = section.intro?.(report);
+  return h(
+    "section",
+    { id: section.id, class: "card", "aria-labelledby": `${section.id}-title` },
+    h("h2", { id: `${section.id}-title` }, section.title),
+    intro !== undefined && h("p", { class: "intro" }, intro),
+    section.render(report),
+  );
+}
+
+function fail(root: HTMLElement, error: unknown): void {
+  const words = error instanceof Error ? error.message : String(error);
+  root.replaceChildren(h("p", { class: "warn" }, `This report can't be shown: its data could not be read (${words}). The file may be cut short; write it anew with pagewise report.`));
+}
+
+async function show(): Promise<void> {
+  const root = document.getElementById("report")!;
+  try {
+    const report = await load(document.getElementById("pagewise-data")!);
+    document.title = `Pagewise: ${visible(report.command_line || `process ${report.findings.pid}`)}`;
+    const shown = SECTIONS.filter((section) => section.kinds.includes(report.kind) && section.applies(report));
+    root.replaceChildren(header(report, shown), h("main", {}, ...shown.map((section) => part(report, section))));
+    installTips();
+  } catch (error) {
+    fail(root, error);
+    throw error;
+  }
+}
+
+void show();

@@ -1,0 +1,217 @@
+/** The first screen: verdict, key figures, why, fix. */
+import type { Advice, Diagnosis, Report, Severity } from "../data/types";
+import { h, type Child } from "../dom";
+import { copyBox } from "../draw/copy";
+import { tabs } from "../draw/tabs";
+import { bytes, compact, count, factor, factorRange, nanos, percent, percentRange } from "../format";
+import { explained, term } from "../glossary";
+import { avoidable, cpuParts, faultNanos } from "../layout/cost";
+import type { Section } from "./section";
+
+const SEVERITY: Record<Severity, string> = {
+  severe: "Severe",
+  costly: "Costly",
+  note: "Worth knowing",
+  healthy: "Healthy",
+};
+
+export const answer: Section = {
+  id: "answer",
+  title: "",
+  kinds: ["findings"],
+  applies: () => true,
+  render: (report) =>
+    h(
+      "div",
+      {},
+      verdict(report),
+      h("div", { class: "tiles" }, ...tiles(report)),
+      cpuBar(report),
+      h("div", { class: "columns" }, why(report), fix(report)),
+    ),
+};
+
+function worst(report: Report): Severity | null {
+  const order: Severity[] = ["severe", "costly", "note", "healthy"];
+  return order.find((severity) => report.findings.diagnoses.some((d) => d.severity === severity)) ?? null;
+}
+
+function verdict(report: Report): HTMLElement {
+  const severity = worst(report);
+  const text = report.findings.verdict || "No verdict was reached: too little was recorded.";
+  return h(
+    "div",
+    { class: "verdict" },
+    severity && h("span", { class: `pill ${severity}` }, SEVERITY[severity]),
+    h("h1", {}, text),
+    ending(report),
+  );
+}
+
+function ending(report: Report): HTMLElement | null {
+  const { ending } = report.findings;
+  if (ending === "running") return h("p", { class: "warn" }, "The program was still running when observation ended.");
+  if ("killed" in ending) return h("p", { class: "warn" }, `The program was killed by signal ${ending.killed}.`);
+  if (ending.exited !== 0) return h("p", { class: "warn" }, `The program exited with status ${ending.exited}.`);
+  return null;
+}
+
+function tile(name: Child[], figure: string, notes: (string | null)[], ink = ""): HTMLElement {
+  const lines = notes.filter((note): note is string => note !== null && note !== "");
+  return h(
+    "div",
+    { class: "tile" },
+    h("div", { class: "tile-name" }, ...name),
+    h("div", { class: `figure ${ink}` }, figure),
+    ...lines.map((line) => h("div", { class: "faint" }, line)),
+  );
+}
+
+function tiles(report: Report): HTMLElement[] {
+  const tiles = [lostTile(report), faultTile(report), avoidableTile(report), gainTile(report)];
+  return tiles.filter((tile) => tile !== null);
+}
+
+function lostTile(report: Report): HTMLElement | null {
+  const { share_of_cpu } = report.findings.time;
+  const lost = faultNanos(report.findings);
+  const { cost } = report.findings;
+  if (!share_of_cpu || lost === null) return null;
+  const range = percentRange(share_of_cpu);
+  return tile(
+    ["Time lost to ", ...explained("page faults")],
+    percent(share_of_cpu.value),
+    [`${nanos(lost)} of ${nanos(cost.user + cost.system)} CPU time`, range && `95 % interval ${range}`],
+    share_of_cpu.value > 0.1 ? "churn-ink" : "",
+  );
+}
+
+function faultTile(report: Report): HTMLElement {
+  const { cost } = report.findings;
+  const faults = cost.minor_faults + cost.major_faults;
+  const rate = cost.wall > 0 ? `${compact(faults / (cost.wall / 1e9))} a second` : null;
+  const disk = cost.major_faults === 0 ? "none needed the disk" : `${count(cost.major_faults)} needed the disk`;
+  return tile(["Page faults"], count(faults), [rate, disk]);
+}
+
+function avoidableTile(report: Report): HTMLElement | null {
+  const share = avoidable(report.findings, report.churn_causes);
+  if (share === null) return null;
+  const note = share > 0.01 ? "memory given back, then taken again" : "memory is kept once it is taken";
+  const name = term("Avoidable faults", "Faults on pages that the program had before and gave back to the kernel (churn). Had it kept them, these faults would not have happened.");
+  return tile([name], percent(share), [note], share > 0.1 ? "churn-ink" : "");
+}
+
+function gainTile(report: Report): HTMLElement {
+  const { proof, advice, cost } = report.findings;
+  const proved = proof?.confirmation ?? proof?.comparisons.find((c) => c.arm === proof.winner);
+  if (proved && proved.verdict === "faster") {
+    return tile(
+      ["Speed with the fix, ", h("strong", { class: "good-ink" }, "proved")],
+      factor(proved.wall_speedup.value),
+      [`95 % interval ${factorRange(proved.wall_speedup)}`, `${count(proved.pairs)} pairs of runs`],
+      "good-ink",
+    );
+  }
+  const [best] = advice;
+  if (!best) return tile(["Peak memory"], bytes(cost.max_rss), [`${nanos(cost.wall)} elapsed`]);
+  return tile(
+    [term("Speed with the fix, predicted", "How much more work the same CPU time would do, estimated from this one run. pagewise doctor --prove measures it.")],
+    factor(best.predicted_speedup.value),
+    [`95 % interval ${factorRange(best.predicted_speedup)}`, "not yet proved"],
+  );
+}
+
+function cpuBar(report: Report): HTMLElement | null {
+  const parts = cpuParts(report.findings);
+  if (parts.length === 0) return null;
+  const { cost } = report.findings;
+  const words = parts.map((part) => `${part.name} ${percent(part.share)}`).join(", ");
+  const bar = h("div", { class: "cpu-bar", role: "img", "aria-label": `CPU time: ${words}` });
+  for (const part of parts) {
+    const piece = h("div", { class: `piece ${part.id}` });
+    piece.style.width = `${part.share * 100}%`;
+    bar.append(piece);
+  }
+  return h(
+    "figure",
+    { class: "cpu" },
+    h("figcaption", {}, `Where the ${nanos(cost.user + cost.system)} of CPU time went`),
+    bar,
+    h("ul", { class: "legend" }, ...parts.map((part) => h("li", {}, h("span", { class: `swatch ${part.id}` }), `${part.name} `, h("strong", {}, percent(part.share)), ` ${nanos(part.nanos)}`))),
+  );
+}
+
+function why(report: Report): HTMLElement | null {
+  const { diagnoses } = report.findings;
+  if (diagnoses.length === 0) return null;
+  const [first, ...others] = diagnoses;
+  return h(
+    "section",
+    { class: "card", id: "why" },
+    h("h2", {}, first?.severity === "healthy" ? "What was found" : "Why"),
+    first && diagnosis(first),
+    ...others.map((other) => h("details", {}, h("summary", {}, other.headline), diagnosis(other, true))),
+  );
+}
+
+function diagnosis(diagnosis: Diagnosis, isFolded = false): HTMLElement {
+  return h(
+    "div",
+    {},
+    !isFolded && h("p", { class: "lead" }, ...explained(diagnosis.headline)),
+    diagnosis.explanation !== "" && h("p", {}, ...explained(diagnosis.explanation)),
+    diagnosis.evidence.length > 0 && h("h3", {}, "What shows it"),
+    h("ul", { class: "evidence" }, ...diagnosis.evidence.map((fact) => h("li", {}, ...explained(fact)))),
+  );
+}
+
+function fix(report: Report): HTMLElement | null {
+  const { advice, diagnoses } = report.findings;
+  const [best, ...others] = advice;
+  if (!best) {
+    if (diagnoses.length === 0) return null;
+    return h("section", { class: "card", id: "fix" }, h("h2", {}, "Fix"), h("p", { class: "lead" }, "Nothing to change."), h("p", {}, "No setting that Pagewise knows would make this program noticeably faster, so it recommends none."));
+  }
+  return h(
+    "section",
+    { class: "card", id: "fix" },
+    h("h2", {}, "Fix"),
+    adviceBody(best, report.exports[0] ?? [], false),
+    ...others.map((other, index) =>
+      h("details", {}, h("summary", {}, `Or: ${other.headline}`), adviceBody(other, report.exports[index + 1] ?? [], true)),
+    ),
+  );
+}
+
+const RISK = {
+  low: "low risk: only memory use can change",
+  medium: "medium risk: some workloads get slower, prove it first",
+  high: "high risk: behaviour changes, for experts",
+};
+
+function adviceBody(advice: Advice, exports: [string, string][], isFolded: boolean): HTMLElement {
+  const panels = exports.map(([name, text]) => ({ name, content: copyBox(text) }));
+  const price = advice.rss_price === 0 ? "no more memory" : `up to ${bytes(advice.rss_price)} more`;
+  return h(
+    "div",
+    {},
+    !isFolded && h("p", { class: "lead" }, ...explained(advice.headline)),
+    panels.length > 0 && tabs("Where to set it", panels),
+    advice.manual !== null && h("p", {}, ...explained(advice.manual)),
+    h("p", {}, ...explained(advice.reason)),
+    h(
+      "dl",
+      { class: "promise" },
+      h("dt", {}, "Predicted speed"),
+      h("dd", {}, h("strong", {}, factor(advice.predicted_speedup.value)), ` in CPU time (95 % interval ${factorRange(advice.predicted_speedup)})`),
+      h("dt", {}, "Faults gone"),
+      h("dd", {}, percent(advice.faults_avoided)),
+      h("dt", {}, "Memory price"),
+      h("dd", {}, price),
+      h("dt", {}, "Risk"),
+      h("dd", {}, RISK[advice.risk]),
+    ),
+    advice.caveat !== null && h("p", { class: "warn" }, ...explained(advice.caveat)),
+  );
+}

@@ -1,0 +1,11 @@
+import { h } from "../dom";
+import { GLOSSARY } from "../glossary";
+import type { Section } from "./section";
+
+export const glossary: Section = {
+  id: "glossary",
+  title: "Words used here",
+  kinds: ["findings"],
+  applies: () => true,
+  render: () => h("dl", { class: "glossary" }, ...GLOSSARY.flatMap(({ word, text }) => [h("dt", {}, word), h("dd", {}, text)])),
+};

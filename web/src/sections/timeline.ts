@@ -1,0 +1,63 @@
+/** Faults and sizes over time: Ezolt's graphs. */
+import type { Report } from "../data/types";
+import { h } from "../dom";
+import { choice } from "../draw/choice";
+import { timePane, type Pane } from "../draw/series";
+import { bytes, compact } from "../format";
+import { rates } from "../layout/series";
+import type { Section } from "./section";
+
+export const timeline: Section = {
+  id: "timeline",
+  title: "Over time",
+  kinds: ["findings"],
+  applies: (report) => report.findings.timeline.points.length > 2,
+  intro: () =>
+    "A program that has found its size takes few faults: the total flattens out. A total that rises evenly to the end means that memory comes and goes all the time.",
+  render: (report) => {
+    const faults = h("div", {});
+    const draw = (mode: string) => faults.replaceChildren(timePane(faultPane(report, mode)));
+    draw("rate");
+    const modes: [string, string][] = [
+      ["rate", "each second"],
+      ["total", "total"],
+    ];
+    return h(
+      "div",
+      {},
+      h("div", { class: "pane-head" }, h("h3", {}, "Page faults"), choice("Faults shown", modes, draw)),
+      faults,
+      ...memoryPanes(report).flatMap((pane) => [h("h3", {}, pane.title), h("div", {}, timePane(pane))]),
+    );
+  },
+};
+
+function faultPane(report: Report, mode: string): Pane {
+  const { points } = report.findings.timeline;
+  const times = points.map((point) => point.time);
+  const series = (counter: number[]) =>
+    mode === "rate" ? rates(times, counter) : counter.map((y, at) => ({ x: times[at]!, y }));
+  const minor = series(points.map((point) => point.minor_faults));
+  const major = series(points.map((point) => point.major_faults));
+  const lines = [{ name: "minor faults", points: minor, ink: "churn" }];
+  if (major.some((point) => point.y > 0)) lines.push({ name: "major faults (disk)", points: major, ink: "needed" });
+  const title = mode === "rate" ? "Page faults each second" : "Page faults so far";
+  return { title, lines, unit: "number", label: compact, end: times.at(-1) ?? 0 };
+}
+
+function memoryPanes(report: Report): Pane[] {
+  const { points } = report.findings.timeline;
+  const end = points.at(-1)?.time ?? 0;
+  const line = (name: string, ink: string, pick: (point: (typeof points)[number]) => number) => ({
+    name,
+    ink,
+    points: points.map((point) => ({ x: point.time, y: pick(point) })),
+  });
+  const pane = (title: string, ...lines: Pane["lines"]): Pane => ({ title, lines, unit: "bytes", label: bytes, end });
+  const resident = [line("resident", "needed", (point) => point.rss)];
+  if (points.some((point) => point.swap > 0)) resident.push(line("swapped out", "churn", (point) => point.swap));
+  return [
+    pane("Resident memory (RAM in use)", ...resident),
+    pane("Virtual size (addresses reserved)", line("virtual size", "kernel", (point) => point.vsize)),
+  ];
+}
