@@ -1,3 +1,5 @@
 //! From events to findings, and from findings to advice. Pure: no I/O, no clock, no randomness
 //! but what is passed in.
 #![forbid(unsafe_code)]
+
+pub mod compare;

@@ -1,0 +1,181 @@
+//! Whether a setting helped: paired runs, their ratios with intervals, and a verdict.
+//!
+//! Runs of all arms are interleaved in shuffled rounds; run *n* of an arm is paired with run *n*
+//! of the baseline, so that a machine that gets slower slows both. The ratio of a pair is taken
+//! as a logarithm, which makes "twice as fast" and "half as fast" mirror images. On one busy
+//! host, blocks of runs one after the other called 30 % of identical programs different; shuffled
+//! pairs 5 %.
+//!
+//! Deliberately absent: means (one run that met a backup job would decide), and outlier removal.
+
+mod interval;
+mod random;
+mod signed_rank;
+mod stopping;
+mod verdict;
+mod words;
+
+pub use random::Random;
+pub use signed_rank::p_value;
+pub use stopping::{Stopping, half_width};
+pub use verdict::{Clock, Criteria, faster_by};
+pub use words::{bytes_change, causal_doubt, percent_change, sentence};
+
+use interval::{centre, median};
+use pagewise_model::proof::{Comparison, Verdict};
+use pagewise_model::run::RunCost;
+use pagewise_model::units::{Bytes, Estimate};
+
+/// Times below this are the kernel's accounting, not the program's (seconds).
+const SHORTEST: f64 = 1e-6;
+
+/// Compares an arm with the baseline: run *n* of one with run *n* of the other; what one has
+/// more is left out. The p-value is that of this
+/// one comparison; [`correct_for_many`] adjusts those of several arms.
+#[must_use]
+pub fn compare(
+    name: &str,
+    baseline: &[RunCost],
+    arm: &[RunCost],
+    criteria: &Criteria,
+) -> Comparison {
+    let pairs: Vec<(RunCost, RunCost)> =
+        baseline.iter().copied().zip(arm.iter().copied()).collect();
+    let wall = log_ratios(&pairs, |run| run.wall.as_secs_f64());
+    let cpu = log_ratios(&pairs, |run| run.cpu().as_secs_f64());
+    let inverse = |logs: Vec<f64>| logs.into_iter().map(|log| -log).collect::<Vec<_>>();
+    let mut comparison = Comparison {
+        arm: name.to_owned(),
+        wall_speedup: ratio(&wall),
+        cpu_speedup: ratio(&cpu),
+        fault_ratio: ratio(&inverse(log_ratios(&pairs, faults))),
+        system_ratio: ratio(&inverse(log_ratios(&pairs, |run| run.system.as_secs_f64()))),
+        rss_change_bytes: rss_change(&pairs),
+        p_adjusted: 1.0,
+        pairs: u32::try_from(pairs.len()).unwrap_or(u32::MAX),
+        verdict: Verdict::Undecided,
+    };
+    comparison.p_adjusted = match faster_by(&comparison, criteria) {
+        Some(Clock::Wall) => p_value(&wall),
+        Some(Clock::Cpu) | None => p_value(&cpu),
+    };
+    comparison.verdict = judge(&comparison, &pairs, criteria);
+    comparison
+}
+
+fn judge(comparison: &Comparison, pairs: &[(RunCost, RunCost)], criteria: &Criteria) -> Verdict {
+    if pairs.len() < 2 {
+        return Verdict::Undecided;
+    }
+    // A single comparison is decided by its interval; its p-value matters once there are many.
+    let alone = Comparison {
+        p_adjusted: 0.0,
+        ..comparison.clone()
+    };
+    verdict::judge(&alone, median_rss(pairs), criteria)
+}
+
+/// Holm's step-down correction over the arms of one experiment: with ten arms that all do
+/// nothing, one in two experiments would otherwise find a "winner". Verdicts that do not survive
+/// become "no difference".
+pub fn correct_for_many(comparisons: &mut [Comparison], criteria: &Criteria) {
+    let count = comparisons.len();
+    if count < 2 {
+        return;
+    }
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by(|&a, &b| {
+        comparisons[a]
+            .p_adjusted
+            .total_cmp(&comparisons[b].p_adjusted)
+    });
+    let mut floor = 0.0_f64;
+    for (rank, &at) in order.iter().enumerate() {
+        let left = u32::try_from(count - rank).unwrap_or(u32::MAX);
+        floor = floor.max((comparisons[at].p_adjusted * f64::from(left)).min(1.0));
+        comparisons[at].p_adjusted = floor;
+        let lost = floor > criteria.level;
+        if lost && comparisons[at].verdict == Verdict::Faster {
+            comparisons[at].verdict = Verdict::NoDifference;
+        }
+    }
+}
+
+/// How far unchanged runs differ from one another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Noise {
+    /// Median relative difference of wall time between successive baseline runs.
+    pub wall: f64,
+    /// The same of CPU time.
+    pub cpu: f64,
+}
+
+/// The noise among runs of one arm; `None` below three runs.
+#[must_use]
+pub fn noise(runs: &[RunCost]) -> Option<Noise> {
+    if runs.len() < 3 {
+        return None;
+    }
+    let pairs: Vec<(RunCost, RunCost)> = runs
+        .windows(2)
+        .map(|window| (window[0], window[1]))
+        .collect();
+    let typical =
+        |logs: Vec<f64>| median(&mut logs.into_iter().map(f64::abs).collect::<Vec<_>>()).exp_m1();
+    Some(Noise {
+        wall: typical(log_ratios(&pairs, |run| run.wall.as_secs_f64())),
+        cpu: typical(log_ratios(&pairs, |run| run.cpu().as_secs_f64())),
+    })
+}
+
+/// Logarithm of baseline over arm for each pair.
+fn log_ratios(pairs: &[(RunCost, RunCost)], of: fn(&RunCost) -> f64) -> Vec<f64> {
+    let log = |run: &RunCost| of(run).max(SHORTEST).ln();
+    pairs
+        .iter()
+        .map(|(baseline, arm)| log(baseline) - log(arm))
+        .collect()
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "fault counts stay far below 2^53"
+)]
+fn faults(run: &RunCost) -> f64 {
+    run.faults().max(1) as f64
+}
+
+/// From logarithms to a ratio with its interval; unbounded below two pairs.
+fn ratio(logs: &[f64]) -> Estimate {
+    match centre(logs) {
+        Some(found) => Estimate {
+            value: found.median.exp(),
+            low: found.low.exp(),
+            high: found.high.exp().min(f64::MAX),
+        },
+        None => Estimate {
+            value: logs.first().map_or(1.0, |log| log.exp()),
+            low: 0.0,
+            high: f64::MAX,
+        },
+    }
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "a resident set stays far below 2^53 bytes"
+)]
+fn rss_change(pairs: &[(RunCost, RunCost)]) -> f64 {
+    let change =
+        |(baseline, arm): &(RunCost, RunCost)| arm.max_rss.0 as f64 - baseline.max_rss.0 as f64;
+    median(&mut pairs.iter().map(change).collect::<Vec<_>>())
+}
+
+fn median_rss(pairs: &[(RunCost, RunCost)]) -> Bytes {
+    let mut sizes: Vec<Bytes> = pairs.iter().map(|(_, arm)| arm.max_rss).collect();
+    sizes.sort_unstable();
+    sizes.get(sizes.len() / 2).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;
