@@ -9,6 +9,8 @@
 mod libc_version;
 mod maps;
 mod pressure;
+mod reading;
+mod sampler;
 mod smaps;
 mod stat;
 mod status;
@@ -20,6 +22,7 @@ pub use libc_version::glibc_version;
 pub use maps::MapsEntry;
 pub(crate) use pressure::memory_pressure_at;
 pub use pressure::{PressureStall, StallTimes};
+pub use sampler::{SHORTEST_INTERVAL, Sampler, SamplerOptions};
 pub use smaps::{Residency, SmapsEntry, region_kind, residency_by_region};
 pub use stat::{Stat, Statm};
 pub use status::Status;
