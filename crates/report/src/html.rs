@@ -8,6 +8,7 @@
 
 use crate::text::{Style, render as render_text};
 use crate::visible::command_line;
+use pagewise_model::advice::Settings;
 use pagewise_model::findings::{Cause, Findings, FlameNode, RegionKind};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -43,7 +44,7 @@ struct Report<'a> {
     generator: String,
     command_line: String,
     findings: &'a Findings,
-    exports: Vec<Vec<(String, String)>>,
+    exports: Vec<Vec<(&'static str, String)>>,
     labels: Labels,
     churn_causes: Vec<Cause>,
     losses: Vec<Loss>,
@@ -135,7 +136,7 @@ fn report(findings: &Findings, frames_left_out: usize) -> Report<'_> {
         exports: findings
             .advice
             .iter()
-            .map(|advice| crate::shell::exports(&advice.settings))
+            .map(|advice| labelled_exports(&advice.settings))
             .collect(),
         churn_causes: labels
             .causes
@@ -147,6 +148,15 @@ fn report(findings: &Findings, frames_left_out: usize) -> Report<'_> {
         losses: losses.collect(),
         frames_left_out,
     }
+}
+
+/// Each export as a pair for the page.
+fn labelled_exports(settings: &Settings) -> Vec<(&'static str, String)> {
+    let exports = crate::settings_export::exports(settings);
+    exports
+        .into_iter()
+        .map(|export| (export.label, export.text))
+        .collect()
 }
 
 /// Names of everything that occurs.

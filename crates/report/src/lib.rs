@@ -9,6 +9,6 @@
 pub mod html;
 pub mod json;
 pub mod quantity;
-mod shell;
+pub mod settings_export;
 pub mod text;
 pub mod visible;

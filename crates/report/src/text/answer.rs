@@ -2,7 +2,7 @@
 
 use super::page::{Ink, Page, columns, shorten};
 use crate::quantity::{byte_change, count, factor_interval, percent, percent_interval};
-use crate::shell::exports;
+use crate::settings_export::exports;
 use crate::visible::{command_line, visible};
 use pagewise_model::advice::{Advice, Risk};
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
@@ -135,9 +135,9 @@ pub fn alternatives(page: &mut Page, findings: &Findings) {
 fn advice_part(page: &mut Page, label: &str, advice: &Advice) {
     page.paragraph(label, Ink::Strong, &visible(&advice.headline));
     page.paragraph("", Ink::Plain, &visible(&advice.reason));
-    if let Some((_, text)) = exports(&advice.settings).first() {
+    if let Some(export) = exports(&advice.settings).first() {
         page.gap();
-        page.verbatim("", &safe_lines(text));
+        page.verbatim("", &safe_lines(&export.text));
         page.gap();
     }
     if let Some(manual) = &advice.manual {
