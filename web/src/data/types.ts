@@ -178,7 +178,7 @@ export interface Findings {
   sites: Site[];
   flame: FlameNode;
   fault_map: FaultMap;
-  timeline: { interval: number; points: TimelinePoint[] };
+  timeline: { interval: number; points: TimelinePoint[]; gaps: number; notes?: string[] };
   collection: {
     mode: string;
     latency_windows: [number, number][];

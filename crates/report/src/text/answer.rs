@@ -225,7 +225,13 @@ pub fn missing(page: &mut Page, findings: &Findings) {
         page.bullet(label, &format!("{} {}", count(number), kind.describe()));
         label = "";
     }
-    for note in &findings.collection.notes {
+    if findings.timeline.gaps > 0 {
+        let gaps = count(findings.timeline.gaps);
+        page.bullet(label, &format!("{gaps} points missing in the timeline"));
+        label = "";
+    }
+    let notes = findings.collection.notes.iter();
+    for note in notes.chain(&findings.timeline.notes) {
         page.bullet(label, &visible(note));
         label = "";
     }

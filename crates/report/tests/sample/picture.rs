@@ -239,8 +239,11 @@ pub fn timeline() -> Timeline {
         interval: Nanos(20_000_000),
         points,
         pressure: pressure(),
-        gaps: 0,
-        notes: Vec::new(),
+        gaps: 2,
+        notes: vec![
+            "PSS was read at each tenth point only: reading it took longer than the interval."
+                .into(),
+        ],
     }
 }
 

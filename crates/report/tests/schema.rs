@@ -1,0 +1,108 @@
+//! Holds `docs/schema/findings.json` true: what [`Findings`] serialise to fits it, it describes
+//! nothing that is never written, and it refuses what is wrong.
+
+use serde_json::{Value, json};
+
+mod checker;
+mod sample;
+
+use checker::Checker;
+
+fn schema() -> Value {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/schema/findings.json"
+    );
+    let text = std::fs::read_to_string(path).expect("the schema is there");
+    serde_json::from_str(&text).expect("the schema is JSON")
+}
+
+fn errors(document: &Value) -> Vec<String> {
+    let schema = schema();
+    let mut checker = Checker::new(&schema);
+    checker.check(document);
+    checker.errors
+}
+
+fn churning() -> Value {
+    serde_json::to_value(sample::churning()).expect("findings serialise")
+}
+
+#[test]
+fn all_samples_fit_the_schema() {
+    for findings in [
+        sample::churning(),
+        sample::healthy(),
+        sample::bare(),
+        sample::hostile(),
+    ] {
+        let text = pagewise_report::json::to_string(&findings).expect("findings serialise");
+        let document: Value = serde_json::from_str(&text).expect("the output is JSON");
+        assert_eq!(errors(&document), [""; 0]);
+    }
+}
+
+#[test]
+fn the_schema_describes_no_property_that_is_never_written() {
+    let schema = schema();
+    let mut checker = Checker::new(&schema);
+    checker.check(&churning());
+    // The other ways to end and to set; the sample has one of each kind that matters.
+    let elsewhere = [
+        "/$defs/ending/oneOf/1/properties/killed",
+        "/$defs/setting/oneOf/3/properties/kind",
+        "/$defs/setting/oneOf/3/properties/mode",
+    ];
+    let unused: Vec<String> = checker
+        .unused_properties()
+        .into_iter()
+        .filter(|path| !elsewhere.contains(&path.as_str()))
+        .collect();
+    assert_eq!(unused, [""; 0]);
+}
+
+#[test]
+fn every_value_of_an_enumeration_is_one_that_the_model_writes() {
+    use pagewise_model::findings::{Cause, RegionKind};
+    use pagewise_model::loss::LossKind;
+    let schema = schema();
+    let values = |pointer: &str| {
+        let list = schema.pointer(pointer).and_then(Value::as_array);
+        list.expect("an enumeration").clone()
+    };
+    for value in values("/$defs/cause/enum") {
+        serde_json::from_value::<Cause>(value).expect("a cause of the model");
+    }
+    for value in values("/$defs/region/enum") {
+        serde_json::from_value::<RegionKind>(value).expect("a region of the model");
+    }
+    for value in values("/properties/losses/propertyNames/enum") {
+        serde_json::from_value::<LossKind>(value).expect("a loss of the model");
+    }
+}
+
+#[test]
+fn wrong_documents_are_refused() {
+    let breakages: [(&str, Value); 6] = [
+        ("/schema_version", json!(2)),
+        ("/cost/wall", json!(-1)),
+        ("/verdict", Value::Null),
+        ("/by_cause/0/key", json!("moon_phase")),
+        ("/ending", json!({"exited": "zero"})),
+        ("/advice/0/settings/0/kind", json!("magic")),
+    ];
+    for (pointer, value) in breakages {
+        let mut document = churning();
+        *document.pointer_mut(pointer).expect("the sample has it") = value;
+        assert!(!errors(&document).is_empty(), "{pointer} passed");
+    }
+    let mut document = churning();
+    document["surprise"] = json!(1);
+    assert_eq!(
+        errors(&document),
+        ["/surprise: not described by the schema"]
+    );
+    let mut document = churning();
+    document.as_object_mut().expect("an object").remove("pid");
+    assert_eq!(errors(&document), [": lacks pid"]);
+}
