@@ -2,4 +2,5 @@
 //!
 //! A new input format is one module here and one line of the sniffing table in `sniff`.
 
+pub mod function_graph;
 pub mod perf_data;

@@ -1,0 +1,516 @@
+//! Call trees from lines: one stack per task, which follows the task from CPU to CPU.
+//!
+//! Only complete calls come out. Whatever is cut off, overwritten or contradicts itself is
+//! counted by its cause in [`Incomplete`] and left out, with everything around it up to the next
+//! call at the top level.
+//!
+//! An interrupt can strike while the tracer itself notes a call. Striking at the entry, its
+//! frames come before the call they delay, one level too deep; striking at the exit, they come
+//! after the call's own duration was taken but before its close, at the level of the call:
+//!
+//! ```text
+//!   3.368 us  |  unlock_page_memcg() {      noted as ended …
+//!             |  irq_enter_rcu();           … then came the interrupt,
+//!             |  } /* unlock_page_memcg */  whose time is the caller's
+//! ```
+//!
+//! Both places give interrupts away even when their names are not known.
+//!
+//! All state is per task, so a text can be cut into pieces that are read in parallel: what a
+//! piece holds of a task before the task's first top-level call belongs to the piece before it.
+
+use super::interrupts::is_interrupt;
+use super::line::{Call, Content, Line, Span, Tail};
+use super::names::Names;
+use super::switch;
+use super::tree::{CallTree, Detail, Node, OffCpu, Wait};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Why a call is not among the complete ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Incomplete {
+    /// It began before the trace did: calls below the top level without one around them.
+    BeganEarlier,
+    /// A close without its open.
+    UnmatchedClose,
+    /// A call was still open when one of its callers ended or the next one began.
+    NeverClosed,
+    /// The function that ended is not the one that began.
+    NameMismatch,
+    /// Events were lost meanwhile on its CPU.
+    LostEvents,
+    /// Still open at the end of the trace.
+    OpenAtEnd,
+    /// Its task was switched away, and the trace has no times to say for how long.
+    SwitchWithoutTime,
+    /// More calls within one than memory is set aside for ([`LARGEST_TREE`]).
+    TooLarge,
+}
+
+impl Incomplete {
+    /// Plain words for a person.
+    #[must_use]
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::BeganEarlier => "calls that began before the trace",
+            Self::UnmatchedClose => "ends of calls without a beginning",
+            Self::NeverClosed => "calls that never ended",
+            Self::NameMismatch => "calls that ended under another name",
+            Self::LostEvents => "calls during which the tracer lost events",
+            Self::OpenAtEnd => "calls still open at the end of the trace",
+            Self::SwitchWithoutTime => "calls interrupted by other tasks for an unknown time",
+            Self::TooLarge => "calls with more than a million calls inside",
+        }
+    }
+}
+
+/// Nodes that one tree may have, 32 MiB worth.
+pub const LARGEST_TREE: usize = 1 << 20;
+
+/// How many calls are missing, and why. Mergeable by adding.
+pub type IncompleteCounts = BTreeMap<Incomplete, u64>;
+
+/// Takes what the [`Builder`] finds.
+pub trait Sink {
+    /// A complete call at the top level.
+    fn tree(&mut self, tree: &CallTree, names: &Names);
+    /// The end of a call that is not part of a tree: all there is with `tracing_thresh`.
+    fn bare_close(&mut self, _tail: Tail, _depth: u32, _span: Option<Span>) {}
+    /// An event of another tracer.
+    fn event(&mut self, _line: &Line<'_>, _text: &[u8]) {}
+}
+
+impl<F: FnMut(&CallTree, &Names)> Sink for F {
+    fn tree(&mut self, tree: &CallTree, names: &Names) {
+        self(tree, names);
+    }
+}
+
+#[derive(Default)]
+struct Task {
+    stack: Vec<Frame>,
+    tree: CallTree,
+    /// Something is missing; nothing counts before the next call at the top level.
+    adrift: bool,
+    cpu: Option<u32>,
+    last_time: Option<u64>,
+    away: Option<(u64, Wait)>,
+    interrupt_next: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Frame {
+    node: u32,
+    depth: u32,
+    time: Option<u64>,
+    /// The call has ended, all but its closing line: the first node of an interrupt after it.
+    ended_at: Option<u32>,
+}
+
+/// Builds the call trees of one trace from its lines.
+#[derive(Default)]
+pub struct Builder {
+    tasks: Vec<Task>,
+    index: FxHashMap<u64, usize>,
+    last: Option<(u64, usize)>,
+    running: FxHashMap<u32, u32>,
+    spare: Vec<CallTree>,
+    sched_switch_seen: bool,
+    incomplete: IncompleteCounts,
+}
+
+const IDLE: u64 = 1 << 40;
+const UNKNOWN: u64 = 2 << 40;
+
+impl Builder {
+    /// A builder without open calls.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What is missing so far.
+    #[must_use]
+    pub fn incomplete(&self) -> &IncompleteCounts {
+        &self.incomplete
+    }
+
+    /// Takes the next line; complete calls go to `sink`.
+    #[inline]
+    pub fn line(&mut self, line: &Line<'_>, names: &Names, sink: &mut impl Sink) {
+        match line.content {
+            Content::Leaf(call) => self.call(line, call, names, sink, Self::leaf),
+            Content::Open(call) => self.call(line, call, names, sink, Self::open),
+            Content::Close(tail) => self.close(line, tail, names, sink),
+            Content::Decoration | Content::Unknown | Content::Overruns(_) => {}
+            _ => self.between_calls(line, sink),
+        }
+    }
+
+    /// Ends the trace: what is open stays incomplete.
+    pub fn finish(&mut self) {
+        for task in 0..self.tasks.len() {
+            self.abandon(task, Incomplete::OpenAtEnd);
+        }
+    }
+
+    #[cold]
+    fn between_calls(&mut self, line: &Line<'_>, sink: &mut impl Sink) {
+        match line.content {
+            Content::Event(text) => {
+                self.event(line, text);
+                sink.event(line, text);
+            }
+            Content::Switch { cpu, from, to } => self.switched(cpu, from, to),
+            Content::IrqEnter => {
+                let task = self.task_of(line);
+                self.tasks[task].interrupt_next = true;
+            }
+            Content::Lost { cpu, .. } => self.lost(cpu),
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn call<S: Sink>(
+        &mut self,
+        line: &Line<'_>,
+        call: Call<'_>,
+        names: &Names,
+        sink: &mut S,
+        add: impl FnOnce(&mut Self, usize, &Line<'_>, Call<'_>, &Names, &mut S),
+    ) {
+        let task = self.arrive(line);
+        if let Some(top) = self.tasks[task].stack.last()
+            && line.depth != top.depth + 1
+        {
+            self.misplaced(task, line.depth, call, names);
+        }
+        if self.tasks[task].stack.is_empty() && !self.begin(task, line) {
+            return;
+        }
+        add(self, task, line, call, names, sink);
+    }
+
+    /// A call that is not one level below the innermost open one: an interrupt or a loss.
+    #[cold]
+    fn misplaced(&mut self, task: usize, depth: u32, call: Call<'_>, names: &Names) {
+        let state = &mut self.tasks[task];
+        let Some(top) = state.stack.last_mut() else {
+            return;
+        };
+        let at_exit = depth == top.depth && (depth > 0 || is_interrupt(names.base(call.name)));
+        if at_exit && top.ended_at.is_none() {
+            top.ended_at = u32::try_from(state.tree.nodes.len()).ok();
+        }
+        if at_exit || depth > top.depth {
+            state.interrupt_next = true;
+        } else {
+            self.abandon(task, Incomplete::NeverClosed);
+        }
+    }
+
+    /// Begins a tree with a call at the top level; deeper ones lack their callers.
+    fn begin(&mut self, task: usize, line: &Line<'_>) -> bool {
+        let state = &mut self.tasks[task];
+        if line.depth > 0 {
+            if !state.adrift {
+                state.adrift = true;
+                *self.incomplete.entry(Incomplete::BeganEarlier).or_default() += 1;
+            }
+            return false;
+        }
+        state.adrift = false;
+        state.tree = self.spare.pop().unwrap_or_default();
+        state.tree.clear();
+        state.tree.pid = line.pid;
+        state.tree.cpu = line.cpu;
+        state.tree.start = line.time;
+        true
+    }
+
+    #[inline]
+    fn leaf<S: Sink>(
+        &mut self,
+        task: usize,
+        line: &Line<'_>,
+        call: Call<'_>,
+        names: &Names,
+        sink: &mut S,
+    ) {
+        let node = self.push(task, line, call);
+        let state = &mut self.tasks[task];
+        state.tree.nodes[node].end += 1;
+        if state.stack.is_empty() {
+            return self.complete(task, line, names, sink);
+        }
+        state.charge_caller(line.depth, line.span.unwrap_or_default().ns);
+    }
+
+    #[inline]
+    fn open<S: Sink>(
+        &mut self,
+        task: usize,
+        line: &Line<'_>,
+        call: Call<'_>,
+        _names: &Names,
+        _sink: &mut S,
+    ) {
+        let node = self.push(task, line, call);
+        if node >= LARGEST_TREE {
+            return self.abandon(task, Incomplete::TooLarge);
+        }
+        self.tasks[task].stack.push(Frame {
+            node: u32::try_from(node).unwrap_or(u32::MAX),
+            depth: line.depth,
+            time: line.time,
+            ended_at: None,
+        });
+    }
+
+    #[inline]
+    fn push(&mut self, task: usize, line: &Line<'_>, call: Call<'_>) -> usize {
+        let state = &mut self.tasks[task];
+        let tree = &mut state.tree;
+        let node = tree.nodes.len();
+        let index = u32::try_from(node).unwrap_or(u32::MAX);
+        tree.timed &= line.span.is_some() || matches!(line.content, Content::Open(_));
+        tree.nodes.push(Node {
+            name: call.name.0,
+            end: index,
+            depth: u16::try_from(line.depth).unwrap_or(u16::MAX),
+            span: line.span.unwrap_or_default(),
+            children_ns: 0,
+        });
+        if state.interrupt_next {
+            state.interrupt_next = false;
+            tree.interrupts.push(index);
+        }
+        if !call.args.is_empty() || call.returned.is_some() {
+            tree.details.push(Detail {
+                node: index,
+                args: String::from_utf8_lossy(call.args).into(),
+                returned: call.returned,
+            });
+        }
+        node
+    }
+
+    #[inline]
+    fn close<S: Sink>(&mut self, line: &Line<'_>, tail: Tail, names: &Names, sink: &mut S) {
+        let task = self.arrive(line);
+        let state = &mut self.tasks[task];
+        let Some(&top) = state.stack.last() else {
+            return self.bare_close(task, line, tail, sink);
+        };
+        let here = u32::try_from(state.tree.nodes.len()).unwrap_or(u32::MAX);
+        let node = &mut state.tree.nodes[top.node as usize];
+        if top.depth != line.depth || tail.name.is_some_and(|name| name.0 != node.name) {
+            return self.contradiction(task, line, top);
+        }
+        state.stack.pop();
+        node.span = match line.span {
+            Some(span) => span,
+            None => measured(&mut state.tree.timed, top.time, line.time),
+        };
+        let ns = node.span.ns;
+        node.end = top.ended_at.unwrap_or(here);
+        if let Some(returned) = tail.returned {
+            state.tree.details.push(Detail {
+                node: top.node,
+                args: Box::default(),
+                returned: Some(returned),
+            });
+        }
+        if state.stack.is_empty() {
+            return self.complete(task, line, names, sink);
+        }
+        state.charge_caller(line.depth, ns);
+    }
+
+    #[cold]
+    fn bare_close(&mut self, task: usize, line: &Line<'_>, tail: Tail, sink: &mut impl Sink) {
+        let state = &mut self.tasks[task];
+        if !state.adrift {
+            *self
+                .incomplete
+                .entry(Incomplete::UnmatchedClose)
+                .or_default() += 1;
+        }
+        state.adrift = line.depth > 0;
+        sink.bare_close(tail, line.depth, line.span);
+    }
+
+    #[cold]
+    fn contradiction(&mut self, task: usize, line: &Line<'_>, top: Frame) {
+        let cause = match line.depth.cmp(&top.depth) {
+            std::cmp::Ordering::Less => Incomplete::NeverClosed,
+            std::cmp::Ordering::Equal => Incomplete::NameMismatch,
+            std::cmp::Ordering::Greater => Incomplete::UnmatchedClose,
+        };
+        self.abandon(task, cause);
+        self.tasks[task].adrift = line.depth > 0;
+    }
+
+    fn complete(&mut self, task: usize, line: &Line<'_>, names: &Names, sink: &mut impl Sink) {
+        let state = &mut self.tasks[task];
+        state.tree.end = line.time;
+        let mut tree = std::mem::take(&mut state.tree);
+        tree.cut_behind_root();
+        sink.tree(&tree, names);
+        self.spare.push(tree);
+    }
+
+    /// Gives up the open call of a task, if it has one.
+    fn abandon(&mut self, task: usize, cause: Incomplete) {
+        let state = &mut self.tasks[task];
+        state.away = None;
+        state.interrupt_next = false;
+        if state.stack.is_empty() {
+            return;
+        }
+        state.adrift = true;
+        state.stack.clear();
+        self.spare.push(std::mem::take(&mut state.tree));
+        *self.incomplete.entry(cause).or_default() += 1;
+    }
+
+    /// The task of a line, back on a CPU if it was away.
+    #[inline]
+    fn arrive(&mut self, line: &Line<'_>) -> usize {
+        let task = self.task_of(line);
+        let state = &mut self.tasks[task];
+        state.cpu = line.cpu;
+        if state.away.is_some() {
+            self.came_back(task, line.time);
+        }
+        self.tasks[task].last_time = line.time;
+        task
+    }
+
+    #[inline]
+    fn task_of(&mut self, line: &Line<'_>) -> usize {
+        let key = match (line.pid, line.cpu) {
+            (Some(0), cpu) => IDLE | u64::from(cpu.unwrap_or(0)),
+            (Some(pid), _) => u64::from(pid),
+            (None, cpu) => self.running_on(cpu.unwrap_or(0)),
+        };
+        match self.last {
+            Some((last, task)) if last == key => task,
+            _ => self.task(key),
+        }
+    }
+
+    /// Without a task column, the last switch of the CPU tells who runs.
+    fn running_on(&self, cpu: u32) -> u64 {
+        match self.running.get(&cpu) {
+            Some(0) => IDLE | u64::from(cpu),
+            Some(&pid) => u64::from(pid),
+            None => UNKNOWN | u64::from(cpu),
+        }
+    }
+
+    fn task(&mut self, key: u64) -> usize {
+        let task = *self.index.entry(key).or_insert_with(|| {
+            self.tasks.push(Task::default());
+            self.tasks.len() - 1
+        });
+        self.last = Some((key, task));
+        task
+    }
+
+    fn event(&mut self, line: &Line<'_>, text: &[u8]) {
+        let Some(switch) = switch::parse(text) else {
+            return;
+        };
+        self.sched_switch_seen = true;
+        if switch.prev_pid != 0 {
+            let wait = match switch.runnable {
+                true => Wait::Runnable,
+                false => Wait::Blocked,
+            };
+            self.leave(u64::from(switch.prev_pid), line.time, wait);
+        }
+        if let Some(&task) = self.index.get(&u64::from(switch.next_pid))
+            && switch.next_pid != 0
+        {
+            self.tasks[task].cpu = line.cpu;
+            self.came_back(task, line.time);
+        }
+    }
+
+    fn switched(&mut self, cpu: Option<u32>, from: u32, to: u32) {
+        self.running.insert(cpu.unwrap_or(0), to);
+        if from == 0 || self.sched_switch_seen {
+            return;
+        }
+        let last_time = self
+            .index
+            .get(&u64::from(from))
+            .and_then(|&task| self.tasks[task].last_time);
+        self.leave(u64::from(from), last_time, Wait::Estimated);
+    }
+
+    fn leave(&mut self, key: u64, time: Option<u64>, wait: Wait) {
+        let Some(&task) = self.index.get(&key) else {
+            return;
+        };
+        if self.tasks[task].stack.is_empty() || self.tasks[task].away.is_some() {
+            return;
+        }
+        match time {
+            Some(time) => self.tasks[task].away = Some((time, wait)),
+            None => self.abandon(task, Incomplete::SwitchWithoutTime),
+        }
+    }
+
+    fn came_back(&mut self, task: usize, time: Option<u64>) {
+        let state = &mut self.tasks[task];
+        let (Some((from, wait)), Some(frame)) = (state.away.take(), state.stack.last()) else {
+            return;
+        };
+        let Some(time) = time else {
+            return self.abandon(task, Incomplete::SwitchWithoutTime);
+        };
+        state.tree.off_cpu.push(OffCpu {
+            node: frame.node,
+            from,
+            ns: time.saturating_sub(from),
+            wait,
+        });
+    }
+
+    fn lost(&mut self, cpu: Option<u32>) {
+        for task in 0..self.tasks.len() {
+            let last = self.tasks[task].cpu;
+            if cpu.is_none() || last.is_none() || last == cpu {
+                self.abandon(task, Incomplete::LostEvents);
+            }
+        }
+    }
+}
+
+impl Task {
+    /// Adds a finished call's time to the call that made it: the innermost open one above it.
+    #[inline]
+    fn charge_caller(&mut self, depth: u32, ns: u64) {
+        let callers = self.stack.iter().rev();
+        if let Some(caller) = callers.into_iter().find(|frame| frame.depth < depth) {
+            let node = &mut self.tree.nodes[caller.node as usize];
+            node.children_ns = node.children_ns.saturating_add(ns);
+        }
+    }
+}
+
+/// The duration between two times, when the trace has no duration column.
+fn measured(timed: &mut bool, open: Option<u64>, close: Option<u64>) -> Span {
+    *timed = false;
+    match (open, close) {
+        (Some(open), Some(close)) => Span {
+            ns: close.saturating_sub(open),
+            tick: 1000,
+        },
+        _ => Span::default(),
+    }
+}

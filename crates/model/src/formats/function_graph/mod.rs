@@ -1,0 +1,65 @@
+//! The text of the function_graph tracer, kernels 3.x to 6.18 and later, and of
+//! `trace-cmd report`.
+//!
+//! [`Parser`] turns bytes into [`Line`]s, [`Builder`] turns lines into complete [`CallTree`]s.
+//! Both stream: memory is one tree per task with an open call. [`read`] joins them.
+//!
+//! Deliberately absent: regular expressions, text decoding and allocation per line.
+
+mod builder;
+mod call;
+mod columns;
+mod interrupts;
+mod line;
+mod marks;
+mod names;
+mod number;
+mod parser;
+mod switch;
+mod tree;
+
+pub use builder::{Builder, Incomplete, IncompleteCounts, LARGEST_TREE, Sink};
+pub use columns::Header;
+pub use interrupts::is_interrupt;
+pub use line::{Call, Content, Line, Span, Tail};
+pub use names::{NameId, Names, base_name};
+pub use parser::{Counts, Parser};
+pub use tree::{CallTree, Detail, Node, OffCpu, Wait};
+
+use std::io::{self, Read};
+
+/// Bytes read at a time; large enough that the lines cut at its borders don't matter.
+const CHUNK: usize = 1 << 20;
+
+/// What a trace held besides its trees.
+pub struct Summary {
+    /// The parser with names, header, command names and counts.
+    pub parser: Parser,
+    /// Calls left out, by cause.
+    pub incomplete: IncompleteCounts,
+}
+
+/// Reads a whole trace; complete calls go to `sink` in the order in which they end.
+///
+/// # Errors
+/// When reading fails. Bad text is no error: it is counted.
+pub fn read(mut input: impl Read, sink: &mut impl Sink) -> io::Result<Summary> {
+    let mut parser = Parser::new();
+    let mut builder = Builder::new();
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        let len = match input.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(len) => len,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        parser.feed(&chunk[..len], |line, names| builder.line(line, names, sink));
+    }
+    parser.finish(|line, names| builder.line(line, names, sink));
+    builder.finish();
+    Ok(Summary {
+        incomplete: builder.incomplete().clone(),
+        parser,
+    })
+}

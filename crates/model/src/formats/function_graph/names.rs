@@ -1,0 +1,266 @@
+//! Function names, met millions of times and stored once.
+//!
+//! A name is looked up by the bytes that the trace prints, so that a line costs one hash and one
+//! comparison and no allocation. Several spellings may lead to one name: `f` and `f [module]`.
+
+/// A function name of one trace; an index into its [`Names`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NameId(pub u32);
+
+impl NameId {
+    /// The id as an index into tables beside [`Names`].
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Slot {
+    hash: u64,
+    start: u32,
+    len: u32,
+    id: u32,
+}
+
+const EMPTY: u32 = u32::MAX;
+const FREE: Slot = Slot {
+    hash: 0,
+    start: 0,
+    len: 0,
+    id: EMPTY,
+};
+
+/// All function names of a trace with their modules.
+#[derive(Clone)]
+pub struct Names {
+    text: Vec<Box<str>>,
+    modules: Vec<Option<Box<str>>>,
+    spellings: Vec<u8>,
+    slots: Vec<Slot>,
+    filled: usize,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self {
+            text: Vec::new(),
+            modules: Vec::new(),
+            spellings: Vec::new(),
+            slots: vec![FREE; 1024],
+            filled: 0,
+        }
+    }
+}
+
+impl Names {
+    /// The name printed as `raw`, if it was met before.
+    #[inline]
+    #[must_use]
+    pub fn find(&self, raw: &[u8]) -> Option<NameId> {
+        let slot = self.slots[self.slot_of(hash(raw), raw)];
+        (slot.id != EMPTY).then_some(NameId(slot.id))
+    }
+
+    /// The name spelled `raw`, noted when it is new.
+    pub fn intern(&mut self, raw: &[u8]) -> NameId {
+        if let Some(id) = self.find(raw) {
+            return id;
+        }
+        let id = NameId(u32::try_from(self.text.len()).unwrap_or(EMPTY - 1));
+        self.text
+            .push(String::from_utf8_lossy(raw).into_owned().into());
+        self.modules.push(None);
+        self.spell(raw, id);
+        id
+    }
+
+    /// Notes that `raw` is another spelling of `id`, a function of `module`.
+    pub(super) fn alias(&mut self, raw: &[u8], id: NameId, module: &[u8]) {
+        if let Some(slot) = self.modules.get_mut(id.index()) {
+            *slot = Some(String::from_utf8_lossy(module).into_owned().into());
+        }
+        if self.find(raw).is_none() {
+            self.spell(raw, id);
+        }
+    }
+
+    /// The name as text; empty for an id of another trace.
+    #[must_use]
+    pub fn text(&self, id: NameId) -> &str {
+        self.text.get(id.index()).map_or("", |text| text)
+    }
+
+    /// The module that the function belongs to, where the trace says so.
+    #[must_use]
+    pub fn module(&self, id: NameId) -> Option<&str> {
+        self.modules.get(id.index())?.as_deref()
+    }
+
+    /// The name without what the compiler or the build added to it; see [`base_name`].
+    #[must_use]
+    pub fn base(&self, id: NameId) -> &str {
+        base_name(self.text(id))
+    }
+
+    /// How many names there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Whether no name was met.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Each name with its id.
+    pub fn iter(&self) -> impl Iterator<Item = (NameId, &str)> {
+        (0..)
+            .map(NameId)
+            .zip(self.text.iter().map(|text| text.as_ref()))
+    }
+
+    fn spell(&mut self, raw: &[u8], id: NameId) {
+        if self.filled * 2 >= self.slots.len() {
+            self.grow();
+        }
+        let (Ok(start), Ok(len)) = (
+            u32::try_from(self.spellings.len()),
+            u32::try_from(raw.len()),
+        ) else {
+            return;
+        };
+        let hash = hash(raw);
+        let at = self.slot_of(hash, raw);
+        self.spellings.extend_from_slice(raw);
+        self.slots[at] = Slot {
+            hash,
+            start,
+            len,
+            id: id.0,
+        };
+        self.filled += 1;
+    }
+
+    /// The slot that holds `raw`, or the free one where it belongs. The table is never more
+    /// than half full, so the search ends.
+    #[inline]
+    fn slot_of(&self, hash: u64, raw: &[u8]) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = high_bits(hash) & mask;
+        loop {
+            let slot = self.slots[at];
+            if slot.id == EMPTY || slot.hash == hash && self.spelling(slot) == raw {
+                return at;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    #[inline]
+    fn spelling(&self, slot: Slot) -> &[u8] {
+        let start = slot.start as usize;
+        self.spellings
+            .get(start..start + slot.len as usize)
+            .unwrap_or(&[])
+    }
+
+    fn grow(&mut self) {
+        let size = self.slots.len() * 2;
+        let old = std::mem::replace(&mut self.slots, vec![FREE; size]);
+        for slot in old.into_iter().filter(|slot| slot.id != EMPTY) {
+            let mut at = high_bits(slot.hash) & (size - 1);
+            while self.slots[at].id != EMPTY {
+                at = (at + 1) & (size - 1);
+            }
+            self.slots[at] = slot;
+        }
+    }
+}
+
+/// A function's name in the source: without the suffixes of compiler clones (`.isra.0`,
+/// `.part.3`, `.constprop.1`, `.cold`, `.llvm.…`) and of allocation profiling (`_noprof`, since
+/// Linux 6.10).
+#[must_use]
+pub fn base_name(name: &str) -> &str {
+    let name = name.split_once('.').map_or(name, |(base, _)| base);
+    name.strip_suffix("_noprof").unwrap_or(name)
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "a table index keeps the well-mixed upper bits on any word size"
+)]
+#[inline]
+fn high_bits(hash: u64) -> usize {
+    (hash >> 32) as usize
+}
+
+const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+
+#[inline]
+fn mix(hash: u64, word: u64) -> u64 {
+    (hash.rotate_left(23) ^ word).wrapping_mul(MIX)
+}
+
+/// A multiplicative hash over eight bytes at a time; the last eight may overlap.
+#[inline]
+fn hash(bytes: &[u8]) -> u64 {
+    let mut state = bytes.len() as u64;
+    if let Some(last) = bytes.last_chunk::<8>() {
+        let (words, _) = bytes.as_chunks::<8>();
+        for word in words {
+            state = mix(state, u64::from_le_bytes(*word));
+        }
+        return mix(state, u64::from_le_bytes(*last));
+    }
+    for &byte in bytes {
+        state = mix(state, u64::from(byte));
+    }
+    state
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_keeps_its_id_while_the_table_grows() {
+        let mut names = Names::default();
+        let ids: Vec<NameId> = (0..5000)
+            .map(|i| names.intern(format!("function_{i}").as_bytes()))
+            .collect();
+        for (i, id) in ids.iter().enumerate() {
+            assert_eq!(
+                names.find(format!("function_{i}").as_bytes()),
+                Some(*id),
+                "function_{i}"
+            );
+            assert_eq!(names.text(*id), format!("function_{i}"));
+        }
+        assert_eq!(names.len(), 5000);
+    }
+
+    #[test]
+    fn a_module_spelling_leads_to_the_same_name() {
+        let mut names = Names::default();
+        let id = names.intern(b"ext4_page_mkwrite");
+        names.alias(b"ext4_page_mkwrite [ext4]", id, b"ext4");
+        assert_eq!(names.find(b"ext4_page_mkwrite [ext4]"), Some(id));
+        assert_eq!(names.module(id), Some("ext4"));
+    }
+
+    #[test]
+    fn base_names_drop_what_the_build_added() {
+        for (name, base) in [
+            ("folio_memcg_lock.part.0", "folio_memcg_lock"),
+            ("foo.isra.0.cold", "foo"),
+            ("__alloc_pages_noprof", "__alloc_pages"),
+            ("handle_mm_fault", "handle_mm_fault"),
+        ] {
+            assert_eq!(base_name(name), base);
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! From bytes to lines: chunks in, parsed lines out, nothing kept but half a line.
+
+use super::call;
+use super::columns::{self, Arrow, Columns, Header, Layout};
+use super::line::{Content, Line};
+use super::marks;
+use super::names::{NameId, Names};
+use super::number;
+use memchr::memchr;
+use rustc_hash::FxHashMap;
+
+/// A line longer than this is no line of a trace.
+const LONGEST_LINE: usize = 64 << 10;
+
+/// What was read and what could not be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Bytes taken in.
+    pub bytes: u64,
+    /// Lines, headers and rules included.
+    pub lines: u64,
+    /// Calls: leaves and opens.
+    pub calls: u64,
+    /// Lines of no known form.
+    pub unknown_lines: u64,
+    /// Bytes of an unfinished line at the end.
+    pub truncated_bytes: u64,
+    /// Events that the tracer says it lost.
+    pub lost_events: u64,
+    /// Places where the tracer says that it lost events.
+    pub losses: u64,
+}
+
+/// The parser of one trace. Feed it bytes in chunks of any size, then [`Parser::finish`].
+#[derive(Default)]
+pub struct Parser {
+    header: Header,
+    names: Names,
+    who: WhoTable,
+    layout: Option<Layout>,
+    clock: Seconds,
+    partial: Vec<u8>,
+    skipping: bool,
+    counts: Counts,
+}
+
+/// CPU and task by the bytes of their columns, so that they are read once.
+#[derive(Default)]
+struct WhoTable {
+    spellings: Names,
+    known: Vec<(Option<u32>, Option<u32>)>,
+    last: Vec<u8>,
+    last_who: (Option<u32>, Option<u32>),
+    comms: FxHashMap<u32, Box<str>>,
+}
+
+/// The whole seconds of the last time, by their text.
+#[derive(Default)]
+struct Seconds {
+    text: Vec<u8>,
+    ns: u64,
+}
+
+impl Parser {
+    /// A parser of a trace's own text or of `trace-cmd report`'s.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The function names met so far.
+    #[must_use]
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// What the header said.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// What was read so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The last command name seen for a task; seven characters in the kernel's own text.
+    #[must_use]
+    pub fn comm(&self, pid: u32) -> Option<&str> {
+        self.who.comms.get(&pid).map(AsRef::as_ref)
+    }
+
+    /// Takes the next bytes and hands each complete line to `visit`.
+    pub fn feed(&mut self, bytes: &[u8], mut visit: impl FnMut(&Line<'_>, &Names)) {
+        self.counts.bytes += bytes.len() as u64;
+        let mut rest = bytes;
+        if !self.partial.is_empty() || self.skipping {
+            rest = self.complete_partial(rest, &mut visit);
+        }
+        while let Some(end) = memchr(b'\n', rest) {
+            self.line(&rest[..end], &mut visit);
+            rest = &rest[end + 1..];
+        }
+        self.keep(rest);
+    }
+
+    /// Ends the input. A last line without its newline counts when it ends as a line may end;
+    /// otherwise it was cut, and its bytes are counted.
+    pub fn finish(&mut self, mut visit: impl FnMut(&Line<'_>, &Names)) {
+        let last = std::mem::take(&mut self.partial);
+        let last = last.trim_ascii_end();
+        if matches!(last.last(), Some(b';' | b'{' | b'}' | b'/')) {
+            self.line(last, &mut visit);
+        } else {
+            self.counts.truncated_bytes += last.len() as u64;
+        }
+    }
+
+    fn keep(&mut self, rest: &[u8]) {
+        if self.skipping {
+            return;
+        }
+        self.partial.extend_from_slice(rest);
+        if self.partial.len() > LONGEST_LINE {
+            self.partial.clear();
+            self.skipping = true;
+            self.counts.unknown_lines += 1;
+        }
+    }
+
+    fn complete_partial<'b>(
+        &mut self,
+        bytes: &'b [u8],
+        visit: &mut impl FnMut(&Line<'_>, &Names),
+    ) -> &'b [u8] {
+        let Some(end) = memchr(b'\n', bytes) else {
+            self.keep(bytes);
+            return &[];
+        };
+        if self.skipping {
+            self.skipping = false;
+        } else {
+            let mut line = std::mem::take(&mut self.partial);
+            line.extend_from_slice(&bytes[..end]);
+            self.line(&line, visit);
+            line.clear();
+            self.partial = line;
+        }
+        &bytes[end + 1..]
+    }
+
+    #[inline]
+    fn line(&mut self, line: &[u8], visit: &mut impl FnMut(&Line<'_>, &Names)) {
+        self.counts.lines += 1;
+        let parsed = match self.at_known_columns(line) {
+            Some(parsed) => parsed,
+            None => self.anywhere(line),
+        };
+        self.count(&parsed.content);
+        visit(&parsed, &self.names);
+    }
+
+    fn count(&mut self, content: &Content<'_>) {
+        match content {
+            Content::Leaf(_) | Content::Open(_) => self.counts.calls += 1,
+            Content::Unknown => self.counts.unknown_lines += 1,
+            Content::Lost { events, .. } => {
+                self.counts.losses += 1;
+                self.counts.lost_events += events.unwrap_or(0);
+            }
+            _ => {}
+        }
+    }
+
+    /// Reads a line whose columns stand where the last ones stood.
+    #[inline]
+    fn at_known_columns<'a>(&mut self, line: &'a [u8]) -> Option<Line<'a>> {
+        let layout = self.layout?;
+        let (prologue, text) = line.split_at_checked(layout.call)?;
+        let time = match layout.dot {
+            0 => None,
+            dot => Some(self.clock.time(prologue, dot)?),
+        };
+        let (cpu, pid) = self.who.find(prologue.get(layout.who.0..layout.who.1)?)?;
+        let mut span = None;
+        if layout.number > 0 {
+            if prologue.get(layout.bar..)? != b"|  " {
+                return None;
+            }
+            let number = prologue.get(layout.number..)?;
+            if *number.first()? != b' ' {
+                span = Some(number::duration(number)?.0);
+            }
+        }
+        let (depth, text) = indentation(text);
+        let content = call::parse(&mut self.names, text)?;
+        Some(Line {
+            time,
+            cpu,
+            pid,
+            depth,
+            span,
+            content,
+        })
+    }
+
+    /// Reads a line of any form, and notes where its columns stand.
+    #[cold]
+    fn anywhere<'a>(&mut self, line: &'a [u8]) -> Line<'a> {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.first() == Some(&b'#') && !line.starts_with(b"#####") {
+            self.header.note(line);
+        }
+        if let Some(content) = marks::parse(line) {
+            return bare(content);
+        }
+        let columns = columns::report(line).or_else(|| columns::kernel(line, &self.header));
+        columns
+            .and_then(|columns| self.with_columns(line, columns))
+            .unwrap_or_else(|| bare(Content::Unknown))
+    }
+
+    fn with_columns<'a>(&mut self, line: &'a [u8], columns: Columns) -> Option<Line<'a>> {
+        let text = line.get(columns.call..)?;
+        let (depth, text) = indentation(text);
+        let text = text.trim_ascii_end();
+        let content = match columns.arrow {
+            Some(Arrow::Enter) => Content::IrqEnter,
+            Some(Arrow::Exit) => Content::IrqExit,
+            None if columns.event => Content::Event(text),
+            None => call::parse(&mut self.names, text)?,
+        };
+        self.remember(line, &columns);
+        Some(Line {
+            time: columns.time,
+            cpu: columns.cpu,
+            pid: columns.pid,
+            depth,
+            span: columns.span,
+            content,
+        })
+    }
+
+    fn remember(&mut self, line: &[u8], columns: &Columns) {
+        let (start, end) = columns.layout.who;
+        let comm = line.get(columns.comm.0..columns.comm.1).unwrap_or_default();
+        let who = line.get(start..end).unwrap_or_default();
+        self.who.note(who, (columns.cpu, columns.pid), comm);
+        if !columns.irregular {
+            self.layout = Some(columns.layout);
+        }
+    }
+}
+
+impl WhoTable {
+    #[inline]
+    fn find(&mut self, text: &[u8]) -> Option<(Option<u32>, Option<u32>)> {
+        if text == self.last.as_slice() {
+            return Some(self.last_who);
+        }
+        let id = self.spellings.find(text)?;
+        self.last_who = *self.known.get(id.index())?;
+        self.last.clear();
+        self.last.extend_from_slice(text);
+        Some(self.last_who)
+    }
+
+    fn note(&mut self, text: &[u8], who: (Option<u32>, Option<u32>), comm: &[u8]) {
+        let NameId(id) = self.spellings.intern(text);
+        if id as usize == self.known.len() {
+            self.known.push(who);
+        }
+        if let Some(pid) = who.1 {
+            let comm = String::from_utf8_lossy(comm);
+            if self.comms.get(&pid).is_none_or(|known| **known != *comm) {
+                self.comms.insert(pid, comm.into_owned().into());
+            }
+        }
+    }
+}
+
+impl Seconds {
+    /// The time with its point at `dot`, seconds before and six digits behind it.
+    #[inline]
+    fn time(&mut self, line: &[u8], dot: usize) -> Option<u64> {
+        let (whole, rest) = line.split_at_checked(dot)?;
+        let [b'.', rest @ ..] = rest else {
+            return None;
+        };
+        let (fraction, rest) = rest.split_first_chunk::<6>()?;
+        if !matches!(rest, [b' ', b'|', ..] | [b':', ..]) {
+            return None;
+        }
+        if whole != self.text.as_slice() {
+            self.change(whole)?;
+        }
+        Some(self.ns + number::micros(fraction)?)
+    }
+
+    #[cold]
+    fn change(&mut self, whole: &[u8]) -> Option<()> {
+        let start = memchr::memrchr(b' ', whole).map_or(0, |at| at + 1);
+        let (seconds, len) = number::digits(&whole[start..])?;
+        if start + len != whole.len() {
+            return None;
+        }
+        self.ns = seconds.checked_mul(1_000_000_000)?;
+        self.text.clear();
+        self.text.extend_from_slice(whole);
+        Some(())
+    }
+}
+
+/// A line that says nothing of time or task.
+fn bare(content: Content<'_>) -> Line<'_> {
+    Line {
+        time: None,
+        cpu: None,
+        pid: None,
+        depth: 0,
+        span: None,
+        content,
+    }
+}
+
+const BLANKS: u64 = u64::from_ne_bytes([b' '; 8]);
+
+/// The nesting (two blanks a level) and the text behind it.
+#[inline]
+fn indentation(text: &[u8]) -> (u32, &[u8]) {
+    let mut rest = text;
+    let mut blanks = 0;
+    while let Some((word, after)) = rest.split_first_chunk::<8>() {
+        let differing = u64::from_le_bytes(*word) ^ BLANKS;
+        if differing != 0 {
+            let here = differing.trailing_zeros() / 8;
+            return ((blanks + here) / 2, &rest[here as usize..]);
+        }
+        blanks += 8;
+        rest = after;
+    }
+    while let Some(after) = rest.strip_prefix(b" ") {
+        blanks += 1;
+        rest = after;
+    }
+    (blanks / 2, rest)
+}

@@ -1,0 +1,140 @@
+//! Every real trace is read without an unknown line, and what comes out is checked against
+//! counts taken with other tools. The traces are looked for in `PAGEWISE_TRACES` or
+//! `../shared/traces`; without them these tests say so and check nothing.
+
+use pagewise_model::formats::function_graph::{self, CallTree, Incomplete, Names, Summary};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+fn traces() -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let given = std::env::var_os("PAGEWISE_TRACES").map(PathBuf::from);
+    let found = given
+        .into_iter()
+        .chain([
+            root.join("../shared/traces"),
+            root.join("../../shared/traces"),
+        ])
+        .find(|folder| folder.is_dir());
+    if found.is_none() {
+        eprintln!("SKIPPED: no real traces; set PAGEWISE_TRACES to their folder");
+    }
+    found
+}
+
+fn open(path: &Path) -> Box<dyn Read> {
+    let file = File::open(path).expect("a trace");
+    if path.extension().is_some_and(|e| e == "zst") {
+        return Box::new(zstd::Decoder::new(BufReader::new(file)).expect("zstd"));
+    }
+    Box::new(BufReader::new(file))
+}
+
+/// Parts of the `.head` files were cut with `grep -n`, whose line numbers are no part of them.
+fn without_line_numbers(mut input: Box<dyn Read>) -> Box<dyn Read> {
+    let mut text = Vec::new();
+    input.read_to_end(&mut text).expect("readable");
+    let number_len = |line: &[u8]| {
+        let digits = line.iter().take_while(|b| b.is_ascii_digit()).count();
+        let is_number = digits > 0 && matches!(line.get(digits), Some(b'-' | b':'));
+        if is_number { digits + 1 } else { 0 }
+    };
+    let lines: Vec<&[u8]> = text
+        .split_inclusive(|&b| b == b'\n')
+        .filter(|line| *line != b"--\n")
+        .map(|line| &line[number_len(line)..])
+        .collect();
+    Box::new(std::io::Cursor::new(lines.concat()))
+}
+
+#[derive(Default, Debug)]
+struct Roots {
+    trees: u64,
+    nodes: u64,
+    by_name: BTreeMap<String, u64>,
+}
+
+fn roots(path: &Path) -> (Roots, Summary) {
+    let mut roots = Roots::default();
+    let mut sink = |tree: &CallTree, names: &Names| {
+        let root = tree.root().expect("a root");
+        assert_eq!(root.end as usize, tree.nodes.len());
+        check_nesting(tree);
+        roots.trees += 1;
+        roots.nodes += u64::from(root.end);
+        *roots
+            .by_name
+            .entry(names.text(root.name()).to_owned())
+            .or_default() += 1;
+    };
+    let input = match path.extension() {
+        Some(head) if head == "head" => without_line_numbers(open(path)),
+        _ => open(path),
+    };
+    let summary = function_graph::read(input, &mut sink).expect("readable");
+    (roots, summary)
+}
+
+fn check_nesting(tree: &CallTree) {
+    for (i, node) in tree.nodes.iter().enumerate() {
+        let inside = &tree.nodes[i + 1..node.end as usize];
+        let nested =
+            |child: &function_graph::Node| child.depth > node.depth && child.end <= node.end;
+        assert!(inside.iter().all(nested));
+    }
+}
+
+fn texts(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_text = name.ends_with(".txt.zst")
+            || name.ends_with(".head")
+            || ["lost.txt", "pipe.txt", "thresh.txt"].contains(&name.as_str());
+        if path.is_dir() {
+            found.extend(texts(&path));
+        } else if is_text {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn no_line_of_a_real_trace_is_unknown() {
+    let Some(folder) = traces() else { return };
+    for path in texts(&folder) {
+        let (roots, summary) = roots(&path);
+        let counts = summary.parser.counts();
+        println!(
+            "{}: {} trees, {} nodes, {:?}, {:?}",
+            path.strip_prefix(&folder).unwrap_or(&path).display(),
+            roots.trees,
+            roots.nodes,
+            summary.incomplete,
+            counts
+        );
+        assert_eq!(counts.unknown_lines, 0, "{}", path.display());
+    }
+}
+
+/// `zstdcat redis-6.1/trace.txt.zst | grep -c '|  } /\* handle_mm_fault \*/'` and the like.
+#[test]
+fn faults_of_the_redis_trace() {
+    let Some(folder) = traces() else { return };
+    let (roots, summary) = roots(&folder.join("redis-6.1/trace.txt.zst"));
+    println!("{roots:?} {:?}", summary.incomplete);
+    assert_eq!(roots.by_name.get("handle_mm_fault"), Some(&4880));
+}
+
+#[test]
+fn losses_break_calls_and_are_counted() {
+    let Some(folder) = traces() else { return };
+    let (_, summary) = roots(&folder.join("formats-6.1/pipe.txt"));
+    assert!(summary.parser.counts().losses > 0);
+    assert!(summary.incomplete.contains_key(&Incomplete::LostEvents));
+}
