@@ -20,7 +20,7 @@ const SAMPLE_TYPE: u64 = sample_type::IDENTIFIER
 const FAULTS_ID: u64 = 71;
 const BRK_ID: u64 = 72;
 /// Flag bits of `perf_event_attr`: mmap, comm, task, sample_id_all, mmap2.
-const FLAGS: u64 = 1 << 8 | 1 << 9 | 1 << 13 | 1 << 18 | 1 << 23;
+const FLAGS: u64 = (1 << 8) | (1 << 9) | (1 << 13) | (1 << 18) | (1 << 23);
 
 fn perf() -> Option<Command> {
     let found = Command::new("perf").arg("--version").output().is_ok();

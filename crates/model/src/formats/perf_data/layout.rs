@@ -52,7 +52,6 @@ pub(super) mod kernel_record {
     pub const THROTTLE: u32 = 5;
     pub const UNTHROTTLE: u32 = 6;
     pub const FORK: u32 = 7;
-    pub const READ: u32 = 8;
     pub const SAMPLE: u32 = 9;
     pub const MMAP2: u32 = 10;
     pub const LOST_SAMPLES: u32 = 13;
@@ -80,7 +79,6 @@ pub(super) mod tool_record {
 
 /// Bits of `perf_event_header.misc`.
 pub(super) mod misc {
-    pub const CPUMODE_MASK: u16 = 7;
     pub const KERNEL: u16 = 1;
     pub const USER: u16 = 2;
     /// On `MMAP`: the mapping is not executable.

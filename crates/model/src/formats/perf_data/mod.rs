@@ -1,17 +1,33 @@
 //! perf.data: the standard container of Linux profiles. A Pagewise recording is one.
 //!
-//! [`Writer`] makes files that `perf report`, `perf script` and other tools open; [`synthesise`]
-//! makes the records that tell how a process looked before recording began. What perf has no
-//! section for (resources used, timeline, allocators) goes as JSON into a feature section whose
-//! number perf passes over.
+//! [`PerfData`] reads files of any tool, without copying and in time order; what it cannot use is
+//! counted. [`Writer`] makes files that `perf report`, `perf script` and other tools open;
+//! [`synthesise`] makes the records that tell how a process looked before recording began. What
+//! perf has no section for (resources used, timeline, allocators) goes as JSON into a feature
+//! section whose number perf passes over.
+//!
+//! Absent: big-endian files, and what AUX area tracing (Intel PT, CoreSight) records.
 
+mod attr;
+mod cursor;
+mod error;
 mod features;
+mod header;
 mod layout;
+mod order;
+mod reader;
+mod record;
+mod sample;
+mod sources;
 pub mod synthesise;
 mod tracing_data;
+mod unpack;
 mod writer;
 
+pub use error::ReadError;
 pub use features::{BuildId, Features};
+pub use header::Origin;
 pub use layout::sample_type;
+pub use reader::{PerfData, Reading};
 pub use tracing_data::{TracepointFormat, TracingData};
 pub use writer::{SourceAttr, WriteError, Writer};

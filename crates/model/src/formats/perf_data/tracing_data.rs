@@ -12,11 +12,12 @@
 //! kallsyms size u32 + text | printk formats size u32 + text | saved cmdlines size u64 + text
 //! ```
 
+use super::cursor::Cursor;
 use std::collections::BTreeMap;
 
 const MAGIC: &[u8] = b"\x17\x08\x44tracing0.6\0";
 /// The part of [`MAGIC`] that is the same in every version.
-const MAGIC_ANY_VERSION: &[u8] = &MAGIC.split_at(10).0;
+const MAGIC_ANY_VERSION: &[u8] = MAGIC.split_at(10).0;
 
 /// What a reader of tracepoint samples must know, as text files of tracefs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -86,61 +87,40 @@ impl TracingData {
 #[must_use]
 pub(super) fn tracepoints(section: &[u8]) -> BTreeMap<u64, TracepointFormat> {
     let mut found = BTreeMap::new();
-    let mut cursor = Cursor(section);
     // What follows the events is of no use here, so an early end is no loss.
-    let _end = cursor.read_events(&mut found);
+    let _end = read_events(&mut Cursor(section), &mut found);
     found
 }
 
-struct Cursor<'a>(&'a [u8]);
-
-impl<'a> Cursor<'a> {
-    fn read_events(&mut self, found: &mut BTreeMap<u64, TracepointFormat>) -> Option<()> {
-        (self.take(10)? == MAGIC_ANY_VERSION).then_some(())?;
-        self.string()?;
-        (self.take(1)? == [0]).then_some(())?;
-        self.take(5)?;
-        for name in ["header_page\0", "header_event\0"] {
-            (self.take(name.len())? == name.as_bytes()).then_some(())?;
-            self.text64()?;
-        }
-        for _ in 0..self.u32()? {
-            self.text64()?;
-        }
-        for _ in 0..self.u32()? {
-            let system = String::from_utf8_lossy(self.string()?).into_owned();
-            for _ in 0..self.u32()? {
-                let format = String::from_utf8_lossy(self.text64()?).into_owned();
-                if let Some((id, name)) = id_and_name(&format) {
-                    let name = format!("{system}:{name}");
-                    found.insert(id, TracepointFormat { name, format });
-                }
+fn read_events(at: &mut Cursor<'_>, found: &mut BTreeMap<u64, TracepointFormat>) -> Option<()> {
+    (at.take(10)? == MAGIC_ANY_VERSION).then_some(())?;
+    at.c_string()?;
+    let little_endian = at.take(1)? == [0];
+    little_endian.then_some(())?;
+    at.take(5)?;
+    for name in ["header_page\0", "header_event\0"] {
+        (at.take(name.len())? == name.as_bytes()).then_some(())?;
+        sized_text(at)?;
+    }
+    for _ in 0..at.u32()? {
+        sized_text(at)?;
+    }
+    for _ in 0..at.u32()? {
+        let system = String::from_utf8_lossy(at.c_string()?).into_owned();
+        for _ in 0..at.u32()? {
+            let format = String::from_utf8_lossy(sized_text(at)?).into_owned();
+            if let Some((id, name)) = id_and_name(&format) {
+                let name = format!("{system}:{name}");
+                found.insert(id, TracepointFormat { name, format });
             }
         }
-        Some(())
     }
+    Some(())
+}
 
-    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (head, rest) = self.0.split_at_checked(count)?;
-        self.0 = rest;
-        Some(head)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
-    }
-
-    fn text64(&mut self) -> Option<&'a [u8]> {
-        let size = u64::from_le_bytes(self.take(8)?.try_into().ok()?);
-        self.take(usize::try_from(size).ok()?)
-    }
-
-    fn string(&mut self) -> Option<&'a [u8]> {
-        let end = memchr::memchr(0, self.0)?;
-        let text = self.take(end)?;
-        self.take(1)?;
-        Some(text)
-    }
+fn sized_text<'a>(at: &mut Cursor<'a>) -> Option<&'a [u8]> {
+    let size = at.u64()?;
+    at.take_u64(size)
 }
 
 /// `name:` and `ID:` lines of a format file.
