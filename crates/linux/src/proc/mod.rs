@@ -6,6 +6,8 @@
 //! A parser of our own: `/proc/PID/stat` is read ten times a second for every process of the
 //! observed tree, and only the fields that Pagewise uses are converted.
 
+mod allocators;
+mod elf;
 mod libc_version;
 mod maps;
 mod pressure;
@@ -18,6 +20,7 @@ mod system;
 mod tree;
 
 pub use crate::pseudo_file::{Error, Result};
+pub use allocators::{allocators, allocators_in};
 pub use libc_version::glibc_version;
 pub use maps::MapsEntry;
 pub(crate) use pressure::memory_pressure_at;

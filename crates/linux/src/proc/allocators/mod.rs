@@ -1,0 +1,314 @@
+//! Which memory allocators a process really uses.
+//!
+//! Read while it lives: from its mappings, its program file and its environment. The first in the
+//! list is the one that `malloc` resolves to, in the order of the dynamic linker: the program's
+//! own, then preloaded libraries, then linked ones, then the C library (ld.so(8)). A C library
+//! whose `malloc` is taken over is left out, because its settings do nothing. A program that calls
+//! a bundled allocator by another name (`je_malloc`) keeps the C library's beside it. Language
+//! runtimes with a heap of their own follow: they stand on top of the others.
+//!
+//! Deliberately absent: allocators bundled inside other shared libraries, which nothing but a
+//! search of every symbol table would find.
+
+mod program;
+mod settings;
+
+use super::{ProcRoot, glibc_version};
+use crate::proc::elf::Elf;
+use memchr::memmem;
+use pagewise_model::allocator::{Allocator, AllocatorKind};
+use program::Program;
+use settings::settings_of;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Allocators of process `pid`, as found now; empty where it is gone or may not be looked at.
+#[must_use]
+pub fn allocators(pid: i32) -> Vec<Allocator> {
+    allocators_in(&ProcRoot::default(), pid)
+}
+
+/// The same below another procfs.
+#[must_use]
+pub fn allocators_in(proc: &ProcRoot, pid: i32) -> Vec<Allocator> {
+    let Some(process) = Process::read(proc, pid) else {
+        return Vec::new();
+    };
+    let mut found = process.serving_malloc();
+    found.extend(process.runtimes());
+    for allocator in &mut found {
+        allocator.settings = settings_of(allocator.kind, &process.environ, &process.arguments);
+    }
+    found
+}
+
+/// What the detection looks at.
+struct Process {
+    program: Program,
+    /// Mapped files, as the process names them.
+    files: BTreeSet<String>,
+    environ: Vec<(String, String)>,
+    arguments: Vec<String>,
+    /// Where the process's own root folder can be entered.
+    root: PathBuf,
+}
+
+impl Process {
+    /// `None` where the process is gone or another user's.
+    fn read(proc: &ProcRoot, pid: i32) -> Option<Self> {
+        let maps = proc.maps(pid).ok()??;
+        let exe = proc.exe(pid).ok()??;
+        let arguments = proc.cmdline(pid).ok()?.unwrap_or_default();
+        Some(Self {
+            program: Program::read(exe, Elf::open(&proc.process_path(pid, "exe"))),
+            files: maps
+                .iter()
+                .filter_map(|entry| entry.file().map(str::to_string))
+                .collect(),
+            environ: proc.environ(pid).ok()?.unwrap_or_default(),
+            arguments: arguments
+                .iter()
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
+            root: proc.process_path(pid, "root"),
+        })
+    }
+
+    /// A mapped file as we can open it: through the process's own root folder, so that files of a
+    /// container are found.
+    fn reachable(&self, file: &str) -> PathBuf {
+        let inside = self.root.join(file.trim_start_matches('/'));
+        match inside.exists() {
+            true => inside,
+            false => PathBuf::from(file),
+        }
+    }
+
+    /// Allocators that C code's calls reach, the one behind `malloc` first.
+    fn serving_malloc(&self) -> Vec<Allocator> {
+        if let Some(go) = self.program.go_version() {
+            if self.program.is_static() {
+                return vec![go_runtime(go, true)];
+            }
+        }
+        let mut found = Vec::new();
+        found.extend(self.program.bundled());
+        if !self.program.defines_malloc() {
+            found.extend(self.library_allocator().or_else(|| self.c_library()));
+        }
+        if found.is_empty() {
+            found.push(self.program.c_library_inside());
+        }
+        found
+    }
+
+    /// The allocator library that `malloc` resolves to: preloaded ones come first.
+    fn library_allocator(&self) -> Option<Allocator> {
+        let known = || {
+            self.files
+                .iter()
+                .filter_map(|file| Some((file, library(file)?)))
+        };
+        let preloaded = self.preloads().into_iter().find_map(|wanted| {
+            let matches = |file: &str| same_library(file, &wanted);
+            known().find(|(file, _)| matches(file))
+        });
+        let how = if preloaded.is_some() {
+            "preloaded"
+        } else {
+            "linked"
+        };
+        let (file, kind) = preloaded.or_else(|| known().next())?;
+        Some(Allocator {
+            kind,
+            version: library_version(kind, file, &self.reachable(file)),
+            evidence: format!("{file} is {how}: it takes malloc over from the C library"),
+            settings: Default::default(),
+            is_static: false,
+        })
+    }
+
+    fn preloads(&self) -> Vec<String> {
+        let named = self.environ.iter().filter(|(name, _)| name == "LD_PRELOAD");
+        named
+            .flat_map(|(_, list)| list.split([' ', ':']))
+            .filter(|word| !word.is_empty())
+            .map(str::to_string)
+            .collect()
+    }
+
+    fn c_library(&self) -> Option<Allocator> {
+        let mapped = |test: fn(&str) -> bool| self.files.iter().find(|file| test(base_name(file)));
+        let (file, kind) = mapped(is_musl)
+            .map(|file| (file, AllocatorKind::Musl))
+            .or_else(|| mapped(is_glibc).map(|file| (file, AllocatorKind::Glibc)))?;
+        let version = match kind {
+            AllocatorKind::Glibc => {
+                glibc_version(&self.reachable(file)).or_else(|| version_in_name(file))
+            }
+            _ => None,
+        };
+        Some(Allocator {
+            kind,
+            version,
+            evidence: format!("{file} is mapped"),
+            settings: Default::default(),
+            is_static: false,
+        })
+    }
+
+    /// Language runtimes that manage a heap of their own.
+    fn runtimes(&self) -> Vec<Allocator> {
+        let mut found = Vec::new();
+        if let Some(go) = self.program.go_version() {
+            if !self.program.is_static() {
+                found.push(go_runtime(go, false));
+            }
+        }
+        let mapped = |test: fn(&str) -> bool| self.files.iter().find(|file| test(base_name(file)));
+        if let Some(file) = mapped(|name| name == "libjvm.so") {
+            let version = java_version(&self.reachable(file));
+            found.push(runtime(AllocatorKind::Jvm, version, file));
+        }
+        if let Some(file) = mapped(is_v8) {
+            found.push(runtime(AllocatorKind::V8, None, file));
+        }
+        let python = mapped(is_python).or_else(|| {
+            let exe = self
+                .files
+                .iter()
+                .find(|file| Path::new(file) == self.program.path());
+            exe.filter(|_| self.program.is_python())
+        });
+        if let Some(file) = python {
+            let version = python_version(base_name(file));
+            found.push(runtime(AllocatorKind::Cpython, version, file));
+        }
+        found
+    }
+}
+
+fn runtime(kind: AllocatorKind, version: Option<String>, file: &str) -> Allocator {
+    Allocator {
+        kind,
+        version,
+        evidence: format!("{file} is mapped"),
+        settings: Default::default(),
+        is_static: false,
+    }
+}
+
+fn go_runtime(version: String, is_static: bool) -> Allocator {
+    Allocator {
+        kind: AllocatorKind::Go,
+        version: (!version.is_empty()).then_some(version),
+        evidence: "the program has a .go.buildinfo section".to_string(),
+        settings: Default::default(),
+        is_static,
+    }
+}
+
+fn base_name(path: &str) -> &str {
+    let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Family of an allocator library, by its file name.
+fn library(file: &str) -> Option<AllocatorKind> {
+    let name = base_name(file);
+    let families = [
+        ("libjemalloc", AllocatorKind::Jemalloc),
+        ("libtcmalloc", AllocatorKind::Tcmalloc),
+        ("libmimalloc", AllocatorKind::Mimalloc),
+        ("libtbbmalloc_proxy", AllocatorKind::Unknown),
+        ("libsnmalloc", AllocatorKind::Unknown),
+        ("libhoard", AllocatorKind::Unknown),
+        ("librpmalloc", AllocatorKind::Unknown),
+        ("libscudo", AllocatorKind::Unknown),
+        ("libhardened_malloc", AllocatorKind::Unknown),
+    ];
+    families
+        .into_iter()
+        .find(|(prefix, _)| name.starts_with(prefix))
+        .map(|(_, kind)| kind)
+}
+
+/// Whether a mapped file is what `LD_PRELOAD` names: a link such as `libjemalloc.so.2` may stand
+/// for `libjemalloc.so.2.1`.
+fn same_library(file: &str, wanted: &str) -> bool {
+    let stem = |path: &str| -> Option<String> {
+        let name = base_name(path);
+        Some(name.split(".so").next()?.to_string())
+    };
+    file == wanted || stem(file) == stem(wanted)
+}
+
+fn is_glibc(name: &str) -> bool {
+    name == "libc.so.6" || (name.starts_with("libc-2.") && name.ends_with(".so"))
+}
+
+/// `ld-musl-*.so.1` is a link to musl's `libc.so`, which is what the kernel shows on Debian.
+fn is_musl(name: &str) -> bool {
+    name == "libc.so" || name.starts_with("ld-musl-") || name.starts_with("libc.musl-")
+}
+
+fn is_v8(name: &str) -> bool {
+    let programs = ["node", "nodejs", "chrome", "chromium", "electron", "deno"];
+    programs.contains(&name) || name.starts_with("libnode.so") || name.starts_with("libv8.so")
+}
+
+fn is_python(name: &str) -> bool {
+    name.starts_with("libpython") || python_version(name).is_some() || name == "python3"
+}
+
+/// `3.11` of `python3.11`, `libpython3.11.so.1.0`.
+fn python_version(name: &str) -> Option<String> {
+    let rest = name
+        .strip_prefix("lib")
+        .unwrap_or(name)
+        .strip_prefix("python")?;
+    let rest = rest.split(".so").next()?;
+    let digits = rest.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let is_version = digits.starts_with(|c: char| c.is_ascii_digit()) && digits.contains('.');
+    is_version.then(|| digits.to_string())
+}
+
+/// `2.31` of `libc-2.31.so`.
+fn version_in_name(file: &str) -> Option<String> {
+    let version = base_name(file).strip_prefix("libc-")?.strip_suffix(".so")?;
+    Some(version.to_string())
+}
+
+fn library_version(kind: AllocatorKind, file: &str, reachable: &Path) -> Option<String> {
+    match kind {
+        AllocatorKind::Jemalloc => jemalloc_version(&std::fs::read(reachable).ok()?),
+        AllocatorKind::Mimalloc => {
+            let suffix = base_name(file).split(".so.").nth(1)?;
+            Some(suffix.to_string())
+        }
+        _ => None,
+    }
+}
+
+/// `5.3.0` of jemalloc's own `5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c`.
+fn jemalloc_version(content: &[u8]) -> Option<String> {
+    memmem::find_iter(content, b"-0-g").find_map(|at| {
+        let is_part = |byte: &&u8| byte.is_ascii_digit() || **byte == b'.';
+        let digits = content[..at].iter().rev().take_while(is_part).count();
+        let version = std::str::from_utf8(&content[at - digits..at]).ok()?;
+        (version.split('.').count() == 3).then(|| version.to_string())
+    })
+}
+
+/// `17.0.15` from the `release` file two folders above `lib/server/libjvm.so`.
+fn java_version(library: &Path) -> Option<String> {
+    let home = library.parent()?.parent()?.parent()?;
+    let release = std::fs::read_to_string(home.join("release")).ok()?;
+    let line = release
+        .lines()
+        .find_map(|line| line.strip_prefix("JAVA_VERSION="))?;
+    Some(line.trim_matches('"').to_string())
+}
+
+#[cfg(test)]
+mod tests;

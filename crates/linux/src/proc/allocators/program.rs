@@ -1,0 +1,168 @@
+//! What the program file itself says about its allocator.
+
+use crate::proc::elf::Elf;
+use crate::proc::libc_version::glibc_version_in;
+use memchr::memmem;
+use pagewise_model::allocator::{Allocator, AllocatorKind};
+use std::path::{Path, PathBuf};
+
+/// Symbols that only the named family defines.
+const FAMILIES: [(&str, AllocatorKind); 8] = [
+    ("mallctl", AllocatorKind::Jemalloc),
+    ("je_mallctl", AllocatorKind::Jemalloc),
+    ("_rjem_mallctl", AllocatorKind::Jemalloc),
+    ("tc_malloc", AllocatorKind::Tcmalloc),
+    ("TCMallocInternalMalloc", AllocatorKind::Tcmalloc),
+    ("mi_malloc", AllocatorKind::Mimalloc),
+    ("_mi_malloc_generic", AllocatorKind::Mimalloc),
+    ("rpmalloc", AllocatorKind::Unknown),
+];
+
+/// Symbols of a C library inside a static program (glibc 2.36, musl 1.2).
+const GLIBC_INSIDE: [&str; 2] = ["_int_malloc", "main_arena"];
+const MUSL_INSIDE: [&str; 3] = ["__libc_malloc_impl", "__malloc_alloc_meta", "__expand_heap"];
+
+/// Texts that survive stripping: an error message of glibc's malloc, and the first message of
+/// musl's strerror.
+const GLIBC_TEXT: &[u8] = b"free(): invalid pointer\0";
+const MUSL_TEXT: &[u8] = b"No error information\0";
+
+/// The observed program's file.
+pub(super) struct Program {
+    path: PathBuf,
+    elf: Option<Elf>,
+    defined: Vec<&'static str>,
+}
+
+impl Program {
+    /// Looks once through the symbol tables for everything that is asked later.
+    pub fn read(path: PathBuf, elf: Option<Elf>) -> Self {
+        let families = FAMILIES.iter().map(|(symbol, _)| *symbol);
+        let others = ["malloc", "Py_BytesMain"];
+        let is_static = elf.as_ref().is_some_and(|elf| !elf.has_interpreter());
+        let inside = GLIBC_INSIDE
+            .into_iter()
+            .chain(MUSL_INSIDE)
+            .filter(|_| is_static);
+        let wanted: Vec<&'static str> = families.chain(others).chain(inside).collect();
+        Self {
+            path,
+            defined: elf
+                .as_ref()
+                .map(|elf| elf.defined(&wanted))
+                .unwrap_or_default(),
+            elf,
+        }
+    }
+
+    /// Its path, as the process names it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn defines(&self, symbol: &str) -> bool {
+        self.defined.contains(&symbol)
+    }
+
+    /// Whether no dynamic linker starts it; preloading has no effect then. A file that cannot be
+    /// read counts as dynamic.
+    pub fn is_static(&self) -> bool {
+        self.elf.as_ref().is_some_and(|elf| !elf.has_interpreter())
+    }
+
+    /// Whether its own `malloc` comes before every library's.
+    pub fn defines_malloc(&self) -> bool {
+        self.is_static() || self.defines("malloc")
+    }
+
+    /// Whether it carries the Python interpreter.
+    pub fn is_python(&self) -> bool {
+        self.defines("Py_BytesMain")
+    }
+
+    /// An allocator linked into the program.
+    pub fn bundled(&self) -> Option<Allocator> {
+        let (symbol, kind) = FAMILIES.iter().find(|(symbol, _)| self.defines(symbol))?;
+        Some(Allocator {
+            kind: *kind,
+            version: None,
+            evidence: format!("the program itself defines {symbol}"),
+            settings: Default::default(),
+            is_static: true,
+        })
+    }
+
+    /// The C library inside a static program, or an unknown allocator.
+    pub fn c_library_inside(&self) -> Allocator {
+        let marked = |marks: &[&'static str]| marks.iter().copied().find(|s| self.defines(s));
+        let texts = self
+            .elf
+            .as_ref()
+            .and_then(|elf| elf.section(".rodata"))
+            .unwrap_or_default();
+        let says = |text: &[u8]| memmem::find(&texts, text).is_some();
+        let (kind, evidence) = if let Some(symbol) = marked(&MUSL_INSIDE) {
+            (
+                AllocatorKind::Musl,
+                format!("the program itself defines {symbol}"),
+            )
+        } else if let Some(symbol) = marked(&GLIBC_INSIDE) {
+            (
+                AllocatorKind::Glibc,
+                format!("the program itself defines {symbol}"),
+            )
+        } else if says(GLIBC_TEXT) {
+            let evidence = "the program holds an error message of glibc's malloc";
+            (AllocatorKind::Glibc, evidence.to_string())
+        } else if says(MUSL_TEXT) {
+            let evidence = "the program holds musl's error messages";
+            (AllocatorKind::Musl, evidence.to_string())
+        } else {
+            let evidence = "no known allocator was recognised in the program or its libraries";
+            (AllocatorKind::Unknown, evidence.to_string())
+        };
+        Allocator {
+            kind,
+            version: (kind == AllocatorKind::Glibc)
+                .then(|| glibc_version_in(&texts))
+                .flatten(),
+            evidence,
+            settings: Default::default(),
+            is_static: self.is_static(),
+        }
+    }
+
+    /// Version of the Go toolchain that built it (empty where the section has an older layout);
+    /// `None` for a program that is not Go's.
+    pub fn go_version(&self) -> Option<String> {
+        let info = self.elf.as_ref()?.section(".go.buildinfo")?;
+        Some(version_in_build_info(&info).unwrap_or_default())
+    }
+}
+
+/// Layout of debug/buildinfo since Go 1.18: `\xff Go buildinf:`, pointer size, flags (bit 1: text
+/// is inline), then at byte 32 the length as varint and the version text.
+fn version_in_build_info(info: &[u8]) -> Option<String> {
+    let inline = info.starts_with(b"\xff Go buildinf:") && info.get(15)? & 2 != 0;
+    let length = usize::from(*info.get(32)?);
+    let text = info.get(33..33 + length)?;
+    let version = std::str::from_utf8(text).ok()?.strip_prefix("go")?;
+    (inline && length < 128).then(|| version.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_version_that_go_left() {
+        let mut info = b"\xff Go buildinf:\x08\x02".to_vec();
+        info.resize(32, 0);
+        info.push(8);
+        info.extend(b"go1.22.5rest");
+        assert_eq!(version_in_build_info(&info).as_deref(), Some("1.22.5"));
+        info[15] = 0;
+        assert_eq!(version_in_build_info(&info), None);
+        assert_eq!(version_in_build_info(&info[..20]), None);
+    }
+}

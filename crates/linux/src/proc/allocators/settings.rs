@@ -1,0 +1,147 @@
+//! Settings that were in force when a program started, from its environment and arguments.
+
+use pagewise_model::allocator::AllocatorKind;
+use std::collections::BTreeMap;
+
+/// Settings of one family, by environment variable, tunable or flag.
+pub(super) fn settings_of(
+    kind: AllocatorKind,
+    environ: &[(String, String)],
+    arguments: &[String],
+) -> BTreeMap<String, String> {
+    let mut settings = BTreeMap::new();
+    for (name, value) in environ {
+        if kind == AllocatorKind::Glibc && name == "GLIBC_TUNABLES" {
+            settings.extend(tunables(value));
+        } else if concerns(kind, name) {
+            settings.insert(name.clone(), value.clone());
+        }
+    }
+    settings.extend(arguments.iter().filter_map(|word| flag(kind, word)));
+    settings
+}
+
+fn concerns(kind: AllocatorKind, name: &str) -> bool {
+    let listed = |names: &[&str]| names.contains(&name);
+    match kind {
+        AllocatorKind::Glibc => {
+            name.starts_with("MALLOC_") && name.ends_with('_')
+                || listed(&["MALLOC_ARENA_MAX", "MALLOC_ARENA_TEST"])
+        }
+        AllocatorKind::Jemalloc => listed(&["MALLOC_CONF", "JE_MALLOC_CONF", "_RJEM_MALLOC_CONF"]),
+        AllocatorKind::Tcmalloc => name.starts_with("TCMALLOC_"),
+        AllocatorKind::Mimalloc => name.starts_with("MIMALLOC_"),
+        AllocatorKind::Go => listed(&["GOGC", "GOMEMLIMIT", "GODEBUG"]),
+        AllocatorKind::Jvm => listed(&["JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS"]),
+        AllocatorKind::V8 => name == "NODE_OPTIONS",
+        AllocatorKind::Cpython => listed(&["PYTHONMALLOC", "NUMPY_MADVISE_HUGEPAGE"]),
+        AllocatorKind::Musl | AllocatorKind::Unknown => false,
+    }
+}
+
+/// `glibc.malloc.arena_max=1:glibc.malloc.trim_threshold=0x1000`
+fn tunables(value: &str) -> impl Iterator<Item = (String, String)> {
+    value.split(':').filter_map(|part| {
+        let (name, value) = part.split_once('=')?;
+        let concerns_memory = name.starts_with("glibc.malloc.") || name.starts_with("glibc.mem.");
+        concerns_memory.then(|| (name.to_string(), value.to_string()))
+    })
+}
+
+/// Heap flags of the JVM (`-Xmx4g`, `-XX:+AlwaysPreTouch`) and of V8 (`--max-old-space-size=4096`).
+fn flag(kind: AllocatorKind, word: &str) -> Option<(String, String)> {
+    let heap_flag = match kind {
+        AllocatorKind::Jvm => ["-XX:", "-Xmx", "-Xms", "-Xmn"]
+            .iter()
+            .any(|prefix| word.starts_with(prefix)),
+        AllocatorKind::V8 => {
+            let name = word.trim_start_matches('-').replace('_', "-");
+            word.starts_with("--")
+                && ["max-old-space", "max-semi-space", "max-heap"]
+                    .iter()
+                    .any(|prefix| name.starts_with(prefix))
+        }
+        _ => false,
+    };
+    let at_number = word.len().min(4);
+    heap_flag.then(|| match word.split_once('=') {
+        Some((name, value)) => (name.to_string(), value.to_string()),
+        None if word.starts_with("-Xm") => {
+            (word[..at_number].to_string(), word[at_number..].to_string())
+        }
+        None => (word.to_string(), String::new()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(kind: AllocatorKind, environ: &[(&str, &str)], words: &[&str]) -> Vec<String> {
+        let environ: Vec<_> = environ
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.to_string()))
+            .collect();
+        let words: Vec<_> = words.iter().map(|word| word.to_string()).collect();
+        settings_of(kind, &environ, &words)
+            .into_iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect()
+    }
+
+    #[test]
+    fn each_family_gets_only_its_own() {
+        let environ = [
+            (
+                "GLIBC_TUNABLES",
+                "glibc.malloc.trim_threshold=1:glibc.cpu.x=2:glibc.mem.tagging=3",
+            ),
+            ("MALLOC_TOP_PAD_", "1048576"),
+            ("MALLOC_ARENA_MAX", "2"),
+            ("MALLOC_CONF", "dirty_decay_ms:-1"),
+            ("MIMALLOC_PURGE_DELAY", "-1"),
+            ("GOGC", "200"),
+            ("HOME", "/root"),
+        ];
+        assert_eq!(
+            of(AllocatorKind::Glibc, &environ, &[]),
+            [
+                "MALLOC_ARENA_MAX=2",
+                "MALLOC_TOP_PAD_=1048576",
+                "glibc.malloc.trim_threshold=1",
+                "glibc.mem.tagging=3"
+            ]
+        );
+        assert_eq!(
+            of(AllocatorKind::Jemalloc, &environ, &[]),
+            ["MALLOC_CONF=dirty_decay_ms:-1"]
+        );
+        assert_eq!(
+            of(AllocatorKind::Mimalloc, &environ, &[]),
+            ["MIMALLOC_PURGE_DELAY=-1"]
+        );
+        assert_eq!(of(AllocatorKind::Go, &environ, &[]), ["GOGC=200"]);
+        assert!(of(AllocatorKind::Musl, &environ, &[]).is_empty());
+    }
+
+    #[test]
+    fn runtimes_take_flags_too() {
+        let words = [
+            "java",
+            "-Xmx4g",
+            "-XX:+AlwaysPreTouch",
+            "-XX:NewRatio=2",
+            "-jar",
+            "x",
+        ];
+        assert_eq!(
+            of(AllocatorKind::Jvm, &[], &words),
+            ["-XX:+AlwaysPreTouch=", "-XX:NewRatio=2", "-Xmx=4g"]
+        );
+        let words = ["node", "--max_old_space_size=4096", "x.js"];
+        assert_eq!(
+            of(AllocatorKind::V8, &[], &words),
+            ["--max_old_space_size=4096"]
+        );
+    }
+}

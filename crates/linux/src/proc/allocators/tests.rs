@@ -1,0 +1,178 @@
+use super::*;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+/// A running program that has printed a line, so that its libraries are mapped.
+struct Running(Child);
+
+impl Running {
+    fn start(command: &mut Command) -> Option<Self> {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .ok()?;
+        let mut line = String::new();
+        let output = child.stdout.take()?;
+        BufReader::new(output).read_line(&mut line).ok()?;
+        (line == "ready\n").then_some(Self(child))
+    }
+
+    fn found(&self) -> Vec<Allocator> {
+        allocators(i32::try_from(self.0.id()).unwrap())
+    }
+
+    fn kinds(&self) -> Vec<AllocatorKind> {
+        self.found().iter().map(|found| found.kind).collect()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn shell() -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", "echo ready; read line"]);
+    command.env_remove("LD_PRELOAD");
+    command
+}
+
+/// A static or dynamic C program built by `compiler`; `None` where there is no such compiler.
+fn built_by(compiler: &str, options: &[&str]) -> Option<(tempfile::TempDir, PathBuf)> {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("program.c");
+    let text = "#include <stdio.h>\n#include <stdlib.h>\n\
+                int main(void) { volatile char *p = malloc(9); p[0] = 1; free((void *)p);\n\
+                perror(\"\"); puts(\"ready\"); fflush(stdout); return getchar(); }\n";
+    std::fs::write(&source, text).unwrap();
+    let program = folder.path().join("program");
+    let mut command = Command::new(compiler);
+    command.args(options).arg(&source).arg("-o").arg(&program);
+    match command.status() {
+        Ok(status) if status.success() => Some((folder, program)),
+        _ => {
+            eprintln!("skipped: {compiler} {options:?} builds no program here");
+            None
+        }
+    }
+}
+
+#[test]
+fn a_glibc_program_tells_its_version_and_tunables() {
+    let tunables = "glibc.malloc.arena_max=1";
+    let running = Running::start(shell().env("GLIBC_TUNABLES", tunables)).unwrap();
+    let found = running.found();
+    assert_eq!(found.len(), 1, "{found:?}");
+    if found[0].kind == AllocatorKind::Glibc {
+        let version = found[0].version.as_deref().unwrap();
+        assert!(version.starts_with("2.") && !found[0].is_static);
+        assert_eq!(found[0].settings["glibc.malloc.arena_max"], "1");
+    }
+}
+
+#[test]
+fn static_programs_carry_their_c_library() {
+    let cases = [
+        ("cc", ["-static", "-g"], AllocatorKind::Glibc),
+        ("cc", ["-static", "-s"], AllocatorKind::Glibc),
+        ("musl-gcc", ["-static", "-g"], AllocatorKind::Musl),
+        ("musl-gcc", ["-static", "-s"], AllocatorKind::Musl),
+    ];
+    for (compiler, options, kind) in cases {
+        if let Some((_folder, program)) = built_by(compiler, &options) {
+            let mut command = Command::new(program);
+            let running = Running::start(command.stderr(Stdio::null())).unwrap();
+            let found = running.found();
+            assert_eq!(running.kinds(), [kind], "{compiler} {options:?} {found:?}");
+            assert!(found[0].is_static);
+        }
+    }
+}
+
+#[test]
+fn a_dynamic_musl_program_is_not_static() {
+    if let Some((_folder, program)) = built_by("musl-gcc", &["-g"]) {
+        let mut command = Command::new(program);
+        if let Some(running) = Running::start(command.stderr(Stdio::null())) {
+            assert_eq!(running.kinds(), [AllocatorKind::Musl]);
+            assert!(!running.found()[0].is_static);
+        }
+    }
+}
+
+#[test]
+fn a_preloaded_allocator_replaces_the_c_library() {
+    let folder = "/usr/lib/x86_64-linux-gnu";
+    let cases = [
+        ("libjemalloc.so.2", AllocatorKind::Jemalloc),
+        ("libmimalloc.so.2", AllocatorKind::Mimalloc),
+        ("libtcmalloc_minimal.so.4", AllocatorKind::Tcmalloc),
+    ];
+    for (name, kind) in cases {
+        let library = format!("{folder}/{name}");
+        if !Path::new(&library).exists() {
+            eprintln!("skipped: there is no {library}");
+            continue;
+        }
+        let mut command = shell();
+        command.env("LD_PRELOAD", &library);
+        command.env("MALLOC_CONF", "narenas:1");
+        let running = Running::start(&mut command).unwrap();
+        assert_eq!(running.kinds(), [kind]);
+        let found = &running.found()[0];
+        assert!(found.evidence.contains("is preloaded"), "{found:?}");
+        let is_jemalloc = kind == AllocatorKind::Jemalloc;
+        assert_eq!(found.settings.contains_key("MALLOC_CONF"), is_jemalloc);
+        assert_eq!(found.version.is_some(), kind != AllocatorKind::Tcmalloc);
+    }
+}
+
+#[test]
+fn python_stands_on_the_c_library() {
+    let mut command = Command::new("python3");
+    command.args(["-c", "print('ready', flush=True); input()"]);
+    let Some(running) = Running::start(command.env("PYTHONMALLOC", "pymalloc")) else {
+        eprintln!("skipped: there is no python3");
+        return;
+    };
+    let found = running.found();
+    let kinds = running.kinds();
+    assert_eq!(kinds.last(), Some(&AllocatorKind::Cpython), "{found:?}");
+    assert_eq!(kinds.len(), 2);
+    assert_eq!(found[1].settings["PYTHONMALLOC"], "pymalloc");
+    let version = found[1].version.as_deref().unwrap();
+    assert!(version.starts_with("3."), "{version}");
+}
+
+#[test]
+fn names_tell_versions() {
+    assert_eq!(
+        python_version("libpython3.11.so.1.0").as_deref(),
+        Some("3.11")
+    );
+    assert_eq!(python_version("python3.12d").as_deref(), Some("3.12"));
+    assert_eq!(python_version("python3"), None);
+    assert_eq!(
+        version_in_name("/lib/libc-2.31.so").as_deref(),
+        Some("2.31")
+    );
+    assert_eq!(
+        jemalloc_version(b"x-0-g\0\x005.3.0-0-g54eaed1d8b").as_deref(),
+        Some("5.3.0")
+    );
+    assert!(is_glibc("libc.so.6") && is_glibc("libc-2.31.so") && !is_glibc("libcrypt-2.31.so"));
+    assert!(same_library("/usr/lib/libjemalloc.so.2", "libjemalloc.so"));
+    assert!(!same_library("/usr/lib/libjemalloc.so.2", "libmimalloc.so"));
+}
+
+#[test]
+fn a_process_that_is_gone_has_none() {
+    let mut child = Command::new("true").spawn().unwrap();
+    let pid = i32::try_from(child.id()).unwrap();
+    child.wait().unwrap();
+    assert!(allocators(pid).is_empty());
+}
