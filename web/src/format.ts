@@ -83,6 +83,10 @@ export const bytes = (value: number): string =>
 /** The same without digits that are zero anyway, for axes: 64 KiB, 1.5 µs. */
 export const trimmed = (text: string): string => text.replace(/(\.\d*?)0+(?=\u00a0)/, "$1").replace(/\.(?=\u00a0)/, "");
 
+/** Labels of axes: a plain 0, no digits that say nothing. */
+export const axisNanos = (value: number): string => (value === 0 ? "0" : trimmed(nanos(value)));
+export const axisBytes = (value: number): string => (value === 0 ? "0" : trimmed(bytes(value)));
+
 /** A change with its sign. */
 export function byteChange(value: number): string {
   if (!isNumber(value)) return NONE;

@@ -11,12 +11,12 @@ import { installTips } from "./tooltip";
 
 function header(report: Report, shown: Section[]): HTMLElement {
   const command = report.command_line || `process ${report.findings.pid}`;
-  const links = shown.filter((section) => section.title !== "");
+  const links = shown.filter((section) => section.nav !== "");
   return h(
     "header",
     {},
     h("div", { class: "bar-top" }, h("span", { class: "brand" }, "Pagewise"), h("code", { class: "command", title: visible(command) }, command), themeButton()),
-    h("nav", { "aria-label": "Parts of this report" }, ...links.map((section) => h("a", { href: `#${section.id}` }, section.title))),
+    h("nav", { "aria-label": "Parts of this report" }, ...links.map((section) => h("a", { href: `#${section.id}` }, section.nav))),
   );
 }
 

@@ -8,7 +8,9 @@ export interface Bar {
   ink: string;
 }
 
-export function barTable(caption: string, heads: string[], bars: Bar[]): HTMLElement {
+/** `minor` names heads of columns that narrow screens leave out. */
+export function barTable(caption: string, heads: string[], bars: Bar[], minor: string[] = []): HTMLElement {
+  const ink = (column: number) => (minor.includes(heads[column + 1] ?? "") ? "number minor" : "number");
   const most = Math.max(...bars.map((bar) => bar.share), 1e-12);
   return h(
     "div",
@@ -17,13 +19,13 @@ export function barTable(caption: string, heads: string[], bars: Bar[]): HTMLEle
       "table",
       { class: "bars" },
       h("caption", { class: "sr" }, caption),
-      h("thead", {}, h("tr", {}, h("th", {}, heads[0] ?? ""), h("th", { class: "bar-cell" }, h("span", { class: "sr" }, "bar")), ...heads.slice(1).map((head) => h("th", { class: "number" }, head)))),
-      h("tbody", {}, ...bars.map((bar) => row(bar, most))),
+      h("thead", {}, h("tr", {}, h("th", {}, heads[0] ?? ""), h("th", { class: "bar-cell" }, h("span", { class: "sr" }, "bar")), ...heads.slice(1).map((head, column) => h("th", { class: ink(column) }, head)))),
+      h("tbody", {}, ...bars.map((bar) => row(bar, most, ink))),
     ),
   );
 }
 
-function row(bar: Bar, most: number): HTMLElement {
+function row(bar: Bar, most: number, ink: (column: number) => string): HTMLElement {
   const fill = h("div", { class: `bar ${bar.ink}` });
   fill.style.width = `${Math.max(0.4, (bar.share / most) * 100)}%`;
   return h(
@@ -31,6 +33,6 @@ function row(bar: Bar, most: number): HTMLElement {
     {},
     h("th", { scope: "row" }, ...bar.name),
     h("td", { class: "bar-cell" }, fill),
-    ...bar.figures.map((figure) => h("td", { class: "number" }, figure)),
+    ...bar.figures.map((figure, column) => h("td", { class: ink(column) }, figure)),
   );
 }

@@ -4,7 +4,8 @@ import { h } from "../dom";
 /** Our own texts, shown line by line as they are; the file they come from escapes odd characters. */
 export function copyBox(text: string): HTMLElement {
   const code = h("code", {});
-  code.textContent = text;
+  // Long values may break after their separators; the breaks are not part of the text.
+  for (const piece of text.split(/(?<=[:=,])/)) code.append(piece, document.createElement("wbr"));
   const button = h("button", { type: "button", class: "copy" }, "Copy");
   button.addEventListener("click", () => {
     void copy(text, code).then((done) => {

@@ -1,14 +1,16 @@
 /** The fault map's canvas. */
 import type { FaultMap } from "../data/types";
 import { h } from "../dom";
-import { bytes, count, nanos, percent, trimmed } from "../format";
+import { axisNanos, bytes, count, nanos, percent } from "../format";
 import { linear, linearTicks } from "../layout/axis";
 import { layoutMap, strength } from "../layout/faultmap";
 import { color } from "../theme";
 import { hideTip, showTip } from "../tooltip";
 import { surface } from "./canvas";
 
+/** Width of the column of labels, on wide and narrow screens, pixels. */
 const LABELS = 112;
+const NARROW_LABELS = 74;
 const AXIS = 24;
 /** Height that the rows should take together, pixels. */
 const WANTED = 340;
@@ -22,9 +24,9 @@ export function faultMapView(
   const layout = layoutMap(map, WANTED);
   const byPlace = new Map(map.cells.map((cell) => [cell.row * map.columns + cell.column, cell]));
   let by: Colouring = "faults";
-  const labels = (width: number) => (width < 560 ? 0 : LABELS);
+  const labels = (width: number) => (width < 560 ? NARROW_LABELS : LABELS);
   const view = surface(
-    { class: "map", role: "img", "aria-label": "Faults by address and time; darker cells have more faults." },
+    { class: "map", role: "img", "aria-label": "Faults by address and time; stronger cells have more faults." },
     () => layout.height + AXIS,
     (context, width) => {
       const left = labels(width);
@@ -47,10 +49,9 @@ export function faultMapView(
     for (const band of layout.bands) {
       context.fillStyle = color("band");
       context.fillRect(left, band.top, width - left, band.height);
-      if (left === 0) continue;
       context.fillStyle = color("muted");
       context.textBaseline = "middle";
-      context.fillText(regionName(band.region), 0, band.top + Math.min(band.height / 2, 10), LABELS - 8);
+      context.fillText(regionName(band.region), 0, band.top + Math.min(band.height / 2, 10), left - 6);
     }
   }
 
@@ -60,7 +61,7 @@ export function faultMapView(
     context.fillStyle = color("muted");
     context.textBaseline = "top";
     for (const tick of linearTicks(0, end, Math.max(2, (width - left) / 120))) {
-      const text = trimmed(nanos(tick));
+      const text = axisNanos(tick);
       const half = context.measureText(text).width / 2;
       context.fillText(text, Math.min(Math.max(scale(tick) - half, left), width - 2 * half), layout.height + 8);
     }

@@ -9,8 +9,6 @@ import { hideTip, showTip } from "../tooltip";
 import { surface } from "./canvas";
 
 const ROW = 20;
-/** Half the width of a character of the label font, pixels. */
-const CHARACTER = 6.2;
 
 export interface FlameGraph {
   element: HTMLElement;
@@ -28,7 +26,7 @@ export function flameGraph(
   zoomed: () => void,
 ): FlameGraph {
   const all = frames(root);
-  const deepest = all.reduce((most, frame) => Math.max(most, frame.depth), 0);
+  let deepest = 0;
   const hues = moduleHues(all);
   let focus = all[0]!;
   let selected: Frame | null = null;
@@ -44,9 +42,12 @@ export function flameGraph(
       role: "application",
       "aria-label": "Flame graph. Arrow keys move, Enter zooms, Escape goes back to the whole.",
     },
-    () => (deepest + 1) * ROW,
-    (context, width) => {
+    (width) => {
       shown = boxes(all, focus, width);
+      deepest = shown.reduce((most, box) => Math.max(most, box.depth), 0);
+      return (deepest + 1) * ROW;
+    },
+    (context) => {
       context.font = "12px system-ui, sans-serif";
       context.textBaseline = "middle";
       for (const box of shown) drawBox(context, box);
@@ -70,9 +71,7 @@ export function flameGraph(
   }
 
   function label(context: CanvasRenderingContext2D, box: Box, y: number, isMatch: boolean): void {
-    const room = Math.floor((box.width - 10) / CHARACTER);
-    const name = title(box.frame.node);
-    const text = name.length > room ? `${name.slice(0, Math.max(1, room - 1))}…` : name;
+    const text = fitting(context, title(box.frame.node), box.width - 9);
     context.fillStyle = isMatch ? color("match-ink") : color("flame-ink");
     context.fillText(text, box.left + 5, y + ROW / 2);
   }
@@ -137,6 +136,15 @@ export function flameGraph(
     },
     isZoomed: () => focus !== all[0],
   };
+}
+
+/** As much of `text` as is at most `room` pixels wide. */
+function fitting(context: CanvasRenderingContext2D, text: string, room: number): string {
+  const width = context.measureText(text).width;
+  if (width <= room) return text;
+  let keep = Math.floor((text.length * room) / width);
+  while (keep > 0 && context.measureText(`${text.slice(0, keep)}…`).width > room) keep -= 1;
+  return keep > 0 ? `${text.slice(0, keep)}…` : "";
 }
 
 const title = (node: FlameNode): string => visible(node.name) || "(no name)";

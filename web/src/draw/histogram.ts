@@ -17,7 +17,7 @@ export interface Look {
   marks: { value: number; word: string }[];
 }
 
-const HEIGHT = 230;
+const HEIGHT = 236;
 
 export function histogramChart(bins: Bins, look: Look): SVGElement {
   const stacks = stacked(bins.series);
@@ -25,7 +25,7 @@ export function histogramChart(bins: Bins, look: Look): SVGElement {
   const most = Math.max(...top.map(([, to]) => to), 1);
   const [low, high] = [bins.edges[0] ?? 1, bins.edges.at(-1) ?? 2];
   return chart(HEIGHT, look.title, (svg, width) => {
-    const plot: Plot = { left: 58, right: width - 8, top: 28, bottom: HEIGHT - 24 };
+    const plot: Plot = { left: 58, right: width - 8, top: 34, bottom: HEIGHT - 24 };
     const x = log([low, high], [plot.left, plot.right]);
     const y = linear([0, most], [plot.bottom, plot.top]);
     const ticks = logTicks(low, high, look.base, Math.max(2, width / 80));
@@ -67,7 +67,7 @@ function marks(look: Look, plot: Plot, x: (v: number) => number): SVGElement[] {
     const room = word.length * 6.4;
     const isLast = at + room > plot.right;
     const left = isLast ? at - room - 6 : at + 5;
-    const row = left < free ? 24 : 10;
+    const row = left < free ? 28 : 14;
     free = Math.max(free, left + room);
     return [
       s("line", { x1: at, x2: at, y1: row - 8, y2: plot.bottom, class: "mark" }),

@@ -1,11 +1,10 @@
 /** A line over time with a crosshair. */
-import { s } from "../dom";
+import { h, s } from "../dom";
 import { linear, linearTicks, byteTicks } from "../layout/axis";
 import { nearest, thin, type Point } from "../layout/series";
-import { nanos, trimmed } from "../format";
+import { axisBytes, axisNanos, nanos } from "../format";
 import { hideTip, showTip } from "../tooltip";
 import { chart, xAxis, yAxis, type Plot } from "./chart";
-import { h } from "../dom";
 
 export interface Line {
   name: string;
@@ -32,10 +31,10 @@ export function timePane(pane: Pane): SVGElement {
     const plot: Plot = { left: 66, right: width - 8, top: 10, bottom: HEIGHT - 24 };
     const x = linear([0, pane.end], [plot.left, plot.right]);
     const y = linear([0, most * 1.06], [plot.bottom, plot.top]);
-    const ticks = pane.unit === "bytes" ? byteTicks(0, most, 3) : linearTicks(0, most, 3);
+    const ticks = pane.unit === "bytes" ? byteTicks(0, most, 4) : linearTicks(0, most, 4);
     svg.append(
-      ...yAxis(plot, ticks.map((tick) => ({ at: y(tick), label: trimmed(pane.label(tick)) }))),
-      ...xAxis(plot, linearTicks(0, pane.end, Math.max(2, width / 130)).map((tick) => ({ at: x(tick), label: trimmed(nanos(tick)) }))),
+      ...yAxis(plot, ticks.map((tick) => ({ at: y(tick), label: pane.unit === "bytes" ? axisBytes(tick) : pane.label(tick) }))),
+      ...xAxis(plot, linearTicks(0, pane.end, Math.max(2, width / 130)).map((tick) => ({ at: x(tick), label: axisNanos(tick) }))),
     );
     for (const line of pane.lines) svg.append(...path(line, x, y, plot));
     svg.append(...crosshair(pane, svg, plot, x));

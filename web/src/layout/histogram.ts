@@ -2,6 +2,9 @@
 import { buckets } from "../data/histogram";
 import type { Histogram } from "../data/types";
 
+/** Fewer bins than this look like a wall, not like a distribution. */
+const LEAST_BINS = 24;
+
 export interface Bins {
   /** Edges, one more than bins. */
   edges: number[];
@@ -37,6 +40,23 @@ function spread(histogram: Histogram, edges: number[]): number[] {
     }
   }
   return counts;
+}
+
+/** A few empty bins on each side where there are too few to make a picture. */
+export function padded(bins: Bins, perOctave: number): Bins {
+  const missing = LEAST_BINS - (bins.edges.length - 1);
+  if (bins.edges.length < 2 || missing <= 0) return bins;
+  const [before, after] = [Math.floor(missing / 2), Math.ceil(missing / 2)];
+  const [first, last] = [bins.edges[0]!, bins.edges.at(-1)!];
+  const ratio = 2 ** (1 / perOctave);
+  const fit = Math.min(before, Math.floor(Math.log2(first) * perOctave + 1e-9));
+  const lower = Array.from({ length: fit }, (_, i) => first / ratio ** (fit - i));
+  const upper = Array.from({ length: after }, (_, i) => last * ratio ** (i + 1));
+  const zeros = (length: number) => new Array<number>(length).fill(0);
+  return {
+    edges: [...lower, ...bins.edges, ...upper],
+    series: bins.series.map((counts) => [...zeros(fit), ...counts, ...zeros(after)]),
+  };
 }
 
 /** Counts on top of each other: for each series, [from, to] for each bin. */

@@ -18,6 +18,7 @@ const SEVERITY: Record<Severity, string> = {
 export const answer: Section = {
   id: "answer",
   title: "",
+  nav: "",
   kinds: ["findings"],
   applies: () => true,
   render: (report) =>

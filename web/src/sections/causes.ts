@@ -36,6 +36,7 @@ const MEANINGS: Record<string, string> = {
 export const causes: Section = {
   id: "causes",
   title: "Faults by cause and memory",
+  nav: "Causes",
   kinds: ["findings"],
   applies: (report) => report.findings.by_cause.length > 0 || report.findings.by_region.length > 0,
   intro: (report) =>
@@ -64,7 +65,7 @@ function table(report: Report, title: string, shares: Share[], labels: Record<st
       ink: report.churn_causes.includes(share.key) ? "churn" : "needed",
     };
   });
-  return h("div", {}, h("h3", {}, title), barTable(title, [title.replace("By ", "").replace(/^./, (c) => c.toUpperCase()), "Faults", "Share", "95 % interval", "Time"], bars));
+  return h("div", {}, h("h3", {}, title), barTable(title, [title.replace("By ", "").replace(/^./, (c) => c.toUpperCase()), "Faults", "Share", "95 % interval", "Time"], bars, ["95 % interval"]));
 }
 
 const error = (share: Share): string =>

@@ -6,6 +6,7 @@ import type { Section } from "./section";
 export const flame: Section = {
   id: "flame",
   title: "Page-fault flame graph",
+  nav: "Flame graph",
   kinds: ["findings"],
   applies: (report) => report.findings.flame.total > 0 && report.findings.flame.children.length > 0,
   intro: () =>

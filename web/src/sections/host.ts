@@ -7,6 +7,7 @@ import type { Section } from "./section";
 export const host: Section = {
   id: "host",
   title: "Run and machine",
+  nav: "Machine",
   kinds: ["findings"],
   applies: () => true,
   render: (report) =>

@@ -2,7 +2,7 @@ import { quantile } from "../data/histogram";
 import type { Histogram, Report } from "../data/types";
 import { h } from "../dom";
 import { histogramChart } from "../draw/histogram";
-import { count, nanos, trimmed } from "../format";
+import { axisNanos, count, nanos } from "../format";
 import { logBins } from "../layout/histogram";
 import type { Section } from "./section";
 
@@ -11,6 +11,7 @@ const INKS = ["churn", "needed", "good", "kernel", "violet", "rose"];
 export const latency: Section = {
   id: "latency",
   title: "How long a fault takes",
+  nav: "Latency",
   kinds: ["findings"],
   applies: (report) => (report.findings.time.measured?.count ?? 0) > 0,
   intro: () =>
@@ -28,7 +29,7 @@ export const latency: Section = {
       names: parts.map((part) => part.name),
       inks: parts.map((part) => part.ink),
       base: 10,
-      label: (value) => trimmed(nanos(value)),
+      label: axisNanos,
       marks,
     });
     return h(

@@ -6,6 +6,7 @@ import type { Section } from "./section";
 export const map: Section = {
   id: "map",
   title: "Fault map",
+  nav: "Fault map",
   kinds: ["findings"],
   applies: (report) => report.findings.fault_map.cells.length > 0,
   intro: () =>
@@ -15,7 +16,7 @@ export const map: Section = {
     const legend = h("ul", { class: "legend" });
     const show = (by: string) => {
       view.colour(by as Colouring);
-      const entries = by === "faults" ? [["heat", "darker: more faults"]] : [["churn", "mostly avoidable"], ["needed", "mostly needed"]];
+      const entries = by === "faults" ? [["heat", "stronger colour: more faults"]] : [["churn", "mostly avoidable"], ["needed", "mostly needed"]];
       legend.replaceChildren(...entries.map(([ink, name]) => h("li", {}, h("span", { class: `swatch ${ink}` }), name ?? "")));
     };
     show("faults");

@@ -6,6 +6,7 @@ import type { Section } from "./section";
 export const missing: Section = {
   id: "missing",
   title: "What is missing",
+  nav: "Missing",
   kinds: ["findings"],
   applies: (report) => lines(report).length > 0,
   intro: () => "What could not be seen or was lost while recording. The figures above do without it.",

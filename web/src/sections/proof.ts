@@ -2,8 +2,8 @@
 import type { Comparison, Proof } from "../data/types";
 import { h, s } from "../dom";
 import { chart, xAxis, type Plot } from "../draw/chart";
-import { byteChange, bytes, count, factor, factorRange, nanos, percent, trimmed } from "../format";
-import { linear, linearTicks } from "../layout/axis";
+import { axisNanos, byteChange, bytes, count, factor, factorRange, isNumber, nanos, percent } from "../format";
+import { linear, linearTicks, log } from "../layout/axis";
 import { armRows, beforeAfter, type Before } from "../layout/proof";
 import { hideTip, showTip } from "../tooltip";
 import type { Section } from "./section";
@@ -11,6 +11,7 @@ import type { Section } from "./section";
 export const proof: Section = {
   id: "proof",
   title: "Proof",
+  nav: "Proof",
   kinds: ["findings"],
   applies: (report) => report.findings.proof !== null,
   intro: () =>
@@ -21,7 +22,7 @@ export const proof: Section = {
       "div",
       {},
       h("p", { class: "lead" }, proof.summary),
-      h("div", { class: "columns" }, runs(proof), bars(proof)),
+      h("div", { class: "columns" }, h("div", {}, runs(proof), speeds(proof)), bars(proof)),
       verdicts(proof),
       ...proof.notes.map((note) => h("p", { class: "faint" }, note)),
     );
@@ -37,7 +38,7 @@ function runs(proof: Proof): HTMLElement {
   const svg = chart(height, "Elapsed time of each run", (svg, width) => {
     const plot: Plot = { left: 4, right: width - 8, top: 4, bottom: height - 24 };
     const x = linear([0, most * 1.04], [plot.left, plot.right]);
-    svg.append(...xAxis(plot, linearTicks(0, most, width / 90).map((tick) => ({ at: x(tick), label: trimmed(nanos(tick)) }))));
+    svg.append(...xAxis(plot, linearTicks(0, most, width / 90).map((tick) => ({ at: x(tick), label: axisNanos(tick) }))));
     rows.forEach((row, index) => {
       const y = index * ROW + 34;
       const ink = row.isWinner ? "good" : index === 0 ? "churn" : "needed";
@@ -58,6 +59,35 @@ function runs(proof: Proof): HTMLElement {
     });
   });
   return h("figure", {}, h("figcaption", {}, "Elapsed time of each run (left is faster)"), h("div", {}, svg));
+}
+
+/** Speed-ups with their intervals, on a logarithmic axis so that twice and half are as far from 1. */
+function speeds(proof: Proof): HTMLElement {
+  const rows = proof.comparisons.flatMap((comparison) => [
+    { name: `${comparison.arm}: elapsed`, speed: comparison.wall_speedup },
+    { name: `${comparison.arm}: CPU`, speed: comparison.cpu_speedup },
+  ]);
+  const usable = rows.filter(({ speed }) => speed.low > 0 && isNumber(speed.high));
+  const ends = usable.flatMap(({ speed }) => [speed.low, speed.high]);
+  const domain: [number, number] = [Math.min(0.8, ...ends) * 0.95, Math.max(1.25, ...ends) * 1.1];
+  const height = usable.length * 34 + 36;
+  const ticks = [0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64].filter((tick) => tick >= domain[0] && tick <= domain[1]);
+  const svg = chart(height, "Speed against the program as it is, with 95 % intervals", (svg, width) => {
+    const plot: Plot = { left: 4, right: width - 8, top: 4, bottom: height - 24 };
+    const x = log(domain, [plot.left, plot.right]);
+    svg.append(...xAxis(plot, ticks.map((tick) => ({ at: x(tick), label: `×${tick}` }))));
+    svg.append(s("line", { x1: x(1), x2: x(1), y1: plot.top, y2: plot.bottom, class: "mark" }));
+    usable.forEach(({ name, speed }, index) => {
+      const y = index * 34 + 28;
+      const ink = speed.low > 1 ? "good" : speed.high < 1 ? "churn" : "kernel";
+      svg.append(
+        s("text", { x: plot.left, y: y - 10, class: "tick" }, name),
+        s("line", { x1: x(speed.low), x2: x(speed.high), y1: y, y2: y, class: `median ${ink}` }),
+        s("circle", { cx: x(speed.value), cy: y, r: 4.5, class: `dot solid ${ink}` }),
+      );
+    });
+  });
+  return h("figure", { class: "below" }, h("figcaption", {}, "Speed with the change: right of ×1 is faster, the line is the 95 % interval"), h("div", {}, svg));
 }
 
 const show = (row: Before, value: number): string =>

@@ -3,8 +3,10 @@ import type { Report } from "../data/types";
 
 export interface Section {
   id: string;
-  /** Heading and name in the navigation; none for the answer, which has its own. */
+  /** Heading; none for the answer, which has its own. */
   title: string;
+  /** Name in the navigation, a word or two; none leaves it out there. */
+  nav: string;
   /** Kinds of report that have such data. */
   kinds: Report["kind"][];
   /** Whether this report has anything to show here. */

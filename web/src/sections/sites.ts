@@ -15,6 +15,7 @@ const GROUPS: [string, string, (report: Report) => Site[]][] = [
 export const sites: Section = {
   id: "sites",
   title: "Code responsible",
+  nav: "Code",
   kinds: ["findings"],
   applies: (report) => GROUPS.some(([, , pick]) => pick(report).length > 0),
   intro: () => "Open a line to see how the program got there, innermost function first.",
@@ -42,9 +43,8 @@ function list(report: Report, sites: Site[], areFaults: boolean): HTMLElement[] 
       h(
         "summary",
         {},
-        h("span", { class: "site-head" }, h("code", {}, site.culprit || "(no name)"), h("span", { class: "number" }, `${percent(site.faults / total)}`, h("span", { class: "faint" }, ` ${compact(site.faults)}`))),
+        h("span", { class: "site-head" }, h("span", {}, h("code", {}, site.culprit || "(no name)"), areFaults && h("span", { class: "faint" }, ` ${report.labels.causes[site.main_cause] ?? site.main_cause}`)), h("span", { class: "number" }, `${percent(site.faults / total)}`, h("span", { class: "faint" }, ` ${compact(site.faults)}`))),
         h("span", { class: "track" }, bar),
-        areFaults && h("span", { class: "faint" }, report.labels.causes[site.main_cause] ?? site.main_cause),
       ),
       h("ol", { class: "stack" }, ...[...site.stack].reverse().map((frame) => h("li", { class: frame === site.culprit ? "culprit" : "" }, h("code", {}, frame)))),
     );

@@ -8,6 +8,7 @@ const MOST = 40;
 export const threads: Section = {
   id: "threads",
   title: "By thread",
+  nav: "Threads",
   kinds: ["findings"],
   applies: (report) => report.findings.by_thread.length > 1,
   intro: (report) => {

@@ -10,6 +10,7 @@ import type { Section } from "./section";
 export const timeline: Section = {
   id: "timeline",
   title: "Over time",
+  nav: "Over time",
   kinds: ["findings"],
   applies: (report) => report.findings.timeline.points.length > 2,
   intro: () =>
