@@ -1,5 +1,5 @@
 //! Prints a sample report: `cargo run -p pagewise-report --example sample_report -- KIND FORMAT`,
-//! where KIND is `churning`, `healthy`, `bare` or `hostile` and FORMAT is `text`, `json` or `html`.
+//! where KIND is `churning`, `healthy`, `bare`, `hostile` or `large` and FORMAT is `text`, `json` or `html`.
 
 use pagewise_report::text::Style;
 
@@ -11,7 +11,9 @@ fn main() -> Result<(), String> {
     let (kind, format) = match arguments.as_slice() {
         [kind, format] => (kind.as_str(), format.as_str()),
         _ => {
-            return Err("usage: sample_report churning|healthy|bare|hostile text|json|html".into());
+            return Err(
+                "usage: sample_report churning|healthy|bare|hostile|large text|json|html".into(),
+            );
         }
     };
     let findings = match kind {
@@ -19,6 +21,7 @@ fn main() -> Result<(), String> {
         "healthy" => sample::healthy(),
         "bare" => sample::bare(),
         "hostile" => sample::hostile(),
+        "large" => sample::large(),
         other => return Err(format!("no sample is called {other}")),
     };
     let style = Style {

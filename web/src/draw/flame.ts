@@ -92,6 +92,11 @@ export function flameGraph(
     view.redraw();
   }
 
+  function goHome(): void {
+    selected = all[0]!;
+    zoom(all[0]!);
+  }
+
   const at = (event: MouseEvent): Frame | null => {
     const { left, top: above } = view.canvas.getBoundingClientRect();
     const [x, y] = [event.clientX - left, event.clientY - above];
@@ -117,7 +122,7 @@ export function flameGraph(
     const next = step(event.key, from, all, growsUp);
     if (next) select(next);
     else if (event.key === "Enter") zoom(from);
-    else if (event.key === "Escape") zoom(all[0]!);
+    else if (event.key === "Escape") goHome();
     else return;
     event.preventDefault();
   });
@@ -129,7 +134,7 @@ export function flameGraph(
       view.redraw();
       return match;
     },
-    reset: () => zoom(all[0]!),
+    reset: goHome,
     flip: () => {
       growsUp = !growsUp;
       view.redraw();

@@ -181,6 +181,22 @@ pub fn hostile() -> Findings {
     findings
 }
 
+/// As much as an analysis of ten million faults keeps: 60,000 frames, a full fault map, hours of
+/// timeline, a thousand threads.
+pub fn large() -> Findings {
+    let mut findings = churning();
+    picture::enlarge(&mut findings);
+    findings.by_thread = (0..1_000)
+        .map(|tid| ThreadShare {
+            pid: 48_211,
+            tid: 48_211 + tid,
+            comm: format!("worker-{tid}"),
+            faults: f64::from(10_000 - tid),
+        })
+        .collect();
+    findings
+}
+
 fn diagnoses() -> Vec<Diagnosis> {
     vec![
         Diagnosis {

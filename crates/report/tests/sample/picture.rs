@@ -2,7 +2,7 @@
 
 use super::Noise;
 use pagewise_model::findings::{
-    Cause, FaultMap, FaultMapCell, FaultMapRow, FlameNode, RegionKind, Site,
+    Cause, FaultMap, FaultMapCell, FaultMapRow, Findings, FlameNode, RegionKind, Site,
 };
 use pagewise_model::timeline::{PressurePoint, Timeline, TimelinePoint};
 use pagewise_model::units::{Bytes, Nanos};
@@ -258,4 +258,54 @@ fn pressure() -> Vec<PressurePoint> {
             ..PressurePoint::default()
         })
         .collect()
+}
+
+/// Grows what is drawn to the size that a long recording of a large program gives.
+pub fn enlarge(findings: &mut Findings) {
+    let mut noise = Noise(21);
+    let mut root = FlameNode {
+        name: "all".into(),
+        ..FlameNode::default()
+    };
+    for leaf in 0..3_000_u32 {
+        let depth = 20 + leaf % 20;
+        let path: Vec<String> = (0..depth)
+            .map(|level| {
+                let spread = 1 + level.min(12) * leaf / 400;
+                format!(
+                    "namespace_{}::function_{}",
+                    level % 7,
+                    level * 1_000 + spread
+                )
+            })
+            .collect();
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        add(&mut root, &path, 1.0 + 6_000.0 * noise.unit());
+    }
+    findings.flame = root;
+    let map = &mut findings.fault_map;
+    map.columns = 600;
+    map.cells.clear();
+    for row in 0..u32::try_from(map.rows.len()).unwrap_or(0) {
+        for column in 0..map.columns {
+            let faults = (noise.unit() * 400.0).round();
+            let churn = noise.unit();
+            map.cells.push(FaultMapCell {
+                row,
+                column,
+                faults,
+                churn,
+            });
+        }
+    }
+    let last = findings.timeline.points.last().copied().unwrap_or_default();
+    findings
+        .timeline
+        .points
+        .extend((1..36_000_u64).map(|index| TimelinePoint {
+            time: Nanos(last.time.0 + index * 100_000_000),
+            rss: Bytes(last.rss.0 + (noise.unit() * 1e6) as u64),
+            minor_faults: last.minor_faults + index * 300,
+            ..last
+        }));
 }

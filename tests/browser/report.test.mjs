@@ -1,0 +1,334 @@
+// Opens reports in a real browser, from file://, and uses them as a reader would.
+// REPORTS names the directory that holds churning.html, hostile.html, bare.html, healthy.html and
+// large.html; screenshots are written there. ./run makes them and starts this.
+import assert from "node:assert/strict";
+import { readFileSync, statSync } from "node:fs";
+import { test, before, after } from "node:test";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+const directory = process.env.REPORTS;
+assert.ok(directory, "REPORTS names the directory with the reports");
+const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
+const ARGUMENTS = [
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+let browser;
+before(async () => {
+  // Playwright gives each launch a fresh user data directory and removes it at the end.
+  browser = await chromium.launch({ executablePath, args: ARGUMENTS });
+});
+after(() => browser.close());
+
+/** A page with its report open; fails at the end if it asked for anything or complained. */
+async function reading(name, options, use) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const page = await context.newPage();
+  const address = pathToFileURL(`${directory}/${name}.html`).href;
+  const complaints = [];
+  page.on("console", (message) => complaints.push(`console ${message.type()}: ${message.text()}`));
+  page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
+  page.on("request", (request) => {
+    if (request.url() !== address) complaints.push(`request: ${request.url()}`);
+  });
+  await page.goto(address);
+  await page.waitForSelector("main h1");
+  await settle(page);
+  await use(page);
+  assert.deepEqual(complaints, []);
+  await context.close();
+}
+
+/** Two frames: sizes are observed in one, drawn by the next. */
+const settle = (page) =>
+  page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50)))));
+
+const shot = (page, name, fullPage = false) => page.screenshot({ path: `${directory}/${name}.png`, fullPage });
+
+/** Number of different colours on a canvas: an empty plot has one. */
+const colours = (page, selector) =>
+  page.$eval(selector, (canvas) => {
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    const seen = new Set();
+    for (let at = 0; at < data.length; at += 4) seen.add((data[at] << 16) | (data[at + 1] << 8) | data[at + 2]);
+    return seen.size;
+  });
+
+/** Whether the page is wider than its window, as happens when a part does not wrap. */
+const overflows = (page) => page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+
+/** SVG labels of one chart that lie over each other. */
+const collisions = (page) =>
+  page.$$eval("svg.chart", (charts) =>
+    charts.flatMap((chart) => {
+      const boxes = [...chart.querySelectorAll("text")].map((text) => [text.textContent, text.getBoundingClientRect()]);
+      return boxes.flatMap(([a, first], index) =>
+        boxes
+          .slice(index + 1)
+          .filter(([, second]) => first.left < second.right - 1 && second.left < first.right - 1 && first.top < second.bottom - 3 && second.top < first.bottom - 3)
+          .map(([b]) => `${chart.getAttribute("aria-label")}: ${a} / ${b}`),
+      );
+    }),
+  );
+
+test("the first screen answers", async () => {
+  await reading("churning", {}, async (page) => {
+    const verdict = await page.textContent("h1");
+    assert.match(verdict, /given back to the kernel and taken again/);
+    const firstScreen = await page.evaluate(() =>
+      [...document.querySelectorAll("h1, .tile, .cpu"), ...["#why h2", "#fix h2", "#fix pre"].map((part) => document.querySelector(part))].every(
+        (part) => part.getBoundingClientRect().bottom <= 800,
+      ),
+    );
+    assert.ok(firstScreen, "verdict, figures, why and the settings to copy are on the first screen");
+    assert.match(await page.textContent("#fix pre"), /GLIBC_TUNABLES=glibc\.malloc\.trim_threshold=1048576/);
+    assert.match(await page.textContent("#proof"), /Proved: 7\.9 times as fast/);
+    assert.ok((await colours(page, "canvas.flame")) > 20);
+    assert.ok((await colours(page, "canvas.map")) > 3);
+    await shot(page, "light-1280");
+  });
+});
+
+for (const [width, colorScheme] of [[1280, "dark"], [1280, "light"], [400, "light"], [400, "dark"]]) {
+  test(`fits ${width} pixels in ${colorScheme} without overlaps`, async () => {
+    await reading("churning", { viewport: { width, height: 800 }, colorScheme }, async (page) => {
+      assert.equal(await overflows(page), false);
+      assert.deepEqual(await collisions(page), []);
+      await shot(page, `${colorScheme}-${width}-full`, true);
+    });
+  });
+}
+
+test("text stands out from its ground (WCAG AA)", async () => {
+  for (const colorScheme of ["light", "dark"]) {
+    await reading("churning", { colorScheme }, async (page) => {
+      assert.deepEqual(await page.evaluate(lowContrast), []);
+    });
+  }
+});
+
+/** Texts whose contrast is below 4.5, or 3 where large (WCAG 2.2, 1.4.3). Runs in the page. */
+function lowContrast() {
+  const channels = (color) => color.match(/[\d.]+/g).map(Number);
+  const luminance = ([r, g, b]) => {
+    const [x, y, z] = [r, g, b].map((c) => (c / 255 <= 0.03928 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  const ground = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const color = getComputedStyle(at).backgroundColor;
+      if (!/, 0\)$|transparent/.test(color)) return channels(color);
+    }
+    return [255, 255, 255];
+  };
+  const bad = [];
+  const walker = document.createTreeWalker(document.querySelector("#report"), NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const element = node.parentElement;
+    if (node.textContent.trim() === "" || element.closest("canvas, title, .tooltip")) continue;
+    const style = getComputedStyle(element);
+    const ink = channels(element.closest("svg") ? style.fill : style.color);
+    const [a, b] = [luminance(ink), luminance(ground(element.closest("svg")?.parentElement ?? element))].sort((x, y) => y - x);
+    const isLarge = parseFloat(style.fontSize) >= 24 || (parseFloat(style.fontSize) >= 18.7 && Number(style.fontWeight) >= 700);
+    if ((a + 0.05) / (b + 0.05) < (isLarge ? 3 : 4.5)) bad.push(`${node.textContent.slice(0, 40)}: ${((a + 0.05) / (b + 0.05)).toFixed(2)}`);
+  }
+  return [...new Set(bad)];
+}
+
+test("the flame graph zooms, searches and obeys keys", async () => {
+  await reading("churning", {}, async (page) => {
+    await page.fill("#flame-search", "deflateinit2_");
+    assert.match(await page.textContent("#flame-found"), /^70\s%\sof the faults in 1 boxes$/);
+    await page.fill("#flame-search", "no such name");
+    assert.match(await page.textContent("#flame-found"), /^0\s%/);
+    await page.fill("#flame-search", "");
+    assert.equal(await page.textContent("#flame-found"), "");
+
+    const flame = page.locator("canvas.flame");
+    await flame.scrollIntoViewIfNeeded();
+    const before = await flame.boundingBox();
+    await flame.hover({ position: { x: 200, y: 12 * 20 + 10 } });
+    assert.match(await page.textContent(".tooltip"), /deflateInit2_.*530,300 faults · 70\s%/);
+    await flame.click({ position: { x: 200, y: 12 * 20 + 10 } });
+    assert.equal(await page.isVisible("#flame-reset"), true);
+    await flame.hover({ position: { x: before.width - 20, y: 12 * 20 + 10 } });
+    assert.match(await page.textContent(".tooltip"), /deflateInit2_/, "the zoomed box fills the width");
+    await page.click("#flame-reset");
+    assert.equal(await page.isVisible("#flame-reset"), false);
+
+    await flame.focus();
+    await page.keyboard.press("Escape");
+    for (let step = 0; step < 12; step += 1) await page.keyboard.press("ArrowDown");
+    assert.match(await page.textContent("#flame .status"), /^deflateInit2_ \(libz\.so\.1\.2\.13\): 530,300 faults/);
+    await page.keyboard.press("ArrowRight");
+    assert.match(await page.textContent("#flame .status"), /^deflate \(/);
+    await page.keyboard.press("Enter");
+    assert.equal(await page.isVisible("#flame-reset"), true);
+    await page.keyboard.press("Escape");
+    assert.equal(await page.isVisible("#flame-reset"), false);
+    await page.click("#flame-flip");
+    await flame.hover({ position: { x: 200, y: before.height - 10 } });
+    assert.match(await page.textContent(".tooltip"), /^all/, "the root is at the bottom");
+    await page.click("#flame-flip");
+
+    await page.locator("h1").click();
+    await page.keyboard.press("/");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "flame-search");
+  });
+});
+
+test("tabs follow mouse and arrow keys, and the copy button copies", async () => {
+  await reading("churning", {}, async (page) => {
+    const shown = () => page.locator("#fix > div > .tabs > [role=tabpanel]:not([data-off]) pre").innerText();
+    const tabs = page.locator("#fix > div > .tabs [role=tab]");
+    assert.ok((await tabs.count()) >= 4);
+    assert.match(await shown(), /^export GLIBC_TUNABLES=/);
+    await page.click("#fix .copy >> nth=0");
+    await page.waitForFunction(() => document.querySelector("#fix .copy").textContent === "Copied");
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    assert.equal(copied, "export GLIBC_TUNABLES=glibc.malloc.trim_threshold=1048576:glibc.malloc.mmap_threshold=33554432");
+    await page.click("#fix > div > .tabs [role=tab]:has-text('systemd')");
+    assert.match(await shown(), /\[Service\]/);
+    await page.keyboard.press("ArrowRight");
+    assert.match(await shown(), /^ENV /m);
+    assert.equal(await page.getAttribute(":focus", "aria-selected"), "true");
+  });
+});
+
+test("words explain themselves on focus and Escape closes", async () => {
+  await reading("churning", {}, async (page) => {
+    await page.focus("#why .term >> nth=0");
+    assert.match(await page.textContent(".tooltip"), /malloc\(\) hands out/);
+    assert.equal(await page.isVisible(".tooltip"), true);
+    await shot(page, "glossary");
+    await page.keyboard.press("Escape");
+    assert.equal(await page.isVisible(".tooltip"), false);
+  });
+});
+
+test("plots switch between their views", async () => {
+  await reading("churning", {}, async (page) => {
+    const line = () => page.getAttribute("#timeline svg path.line >> nth=0", "d");
+    const rate = await line();
+    await page.click("#timeline .choice button[data-value=total]");
+    await settle(page);
+    assert.notEqual(await line(), rate);
+    const picture = () => page.$eval("canvas.map", (canvas) => canvas.toDataURL());
+    const faults = await picture();
+    await page.click("#map .choice button[data-value=churn]");
+    assert.notEqual(await picture(), faults);
+    assert.match(await page.textContent("#map .legend"), /mostly avoidable/);
+  });
+});
+
+test("colours follow the system, then the reader", async () => {
+  await reading("churning", { colorScheme: "dark" }, async (page) => {
+    const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const dark = await ground();
+    const picture = () => page.$eval("canvas.flame", (canvas) => canvas.toDataURL());
+    const darkFlame = await picture();
+    await page.click("#theme");
+    assert.notEqual(await ground(), dark);
+    assert.notEqual(await picture(), darkFlame, "canvases are drawn anew");
+    assert.equal(await page.textContent("#theme"), "Dark");
+    await page.click("#theme");
+    assert.equal(await ground(), dark);
+  });
+});
+
+test("paper shows every export and hides what only a screen needs", async () => {
+  await reading("churning", { colorScheme: "dark" }, async (page) => {
+    await page.emulateMedia({ media: "print" });
+    assert.equal(await page.isVisible("nav"), false);
+    assert.equal(await page.isVisible(".copy >> nth=0"), false);
+    const panels = page.locator("#fix > div > .tabs > [role=tabpanel]");
+    for (let index = 0; index < (await panels.count()); index += 1) assert.equal(await panels.nth(index).isVisible(), true);
+    await page.emulateMedia({ media: null });
+    const pdf = await page.pdf({ path: `${directory}/report.pdf`, format: "A4", printBackground: true });
+    assert.ok(pdf.length > 20_000);
+  });
+});
+
+test("hostile names stay text", async () => {
+  await reading("hostile", {}, async (page) => {
+    const evil = "</script><script>window.pwned=1</script><img src=x onerror=window.pwned=1>";
+    assert.equal(await page.evaluate(() => window.pwned), undefined);
+    assert.equal(await page.locator("#report img, #report script").count(), 0);
+    const text = await page.textContent("main");
+    assert.ok(text.includes(evil), "the name is shown as it is");
+    assert.ok(text.includes("\\u{1b}[31mred\\u{7}\\u{202e}txt.exe\\u{0}"), "control characters are written out");
+    assert.doesNotMatch(text, /[\u0000\u0007\u001b\u202e]/);
+    await page.fill("#flame-search", "onerror");
+    assert.match(await page.textContent("#flame-found"), /[1-9]/);
+    const flame = page.locator("canvas.flame");
+    await flame.hover({ position: { x: 100, y: 30 } });
+    assert.ok((await page.textContent(".tooltip")).startsWith(evil));
+    assert.equal(await page.evaluate(() => window.pwned), undefined);
+  });
+});
+
+test("a healthy program is told so and offered nothing", async () => {
+  await reading("healthy", {}, async (page) => {
+    assert.match(await page.textContent("h1"), /^Nothing to gain here/);
+    assert.match(await page.textContent("#fix"), /Nothing to change/);
+    assert.equal(await page.locator("#fix pre").count(), 0);
+    await shot(page, "healthy", true);
+  });
+});
+
+test("a report with nothing in it still opens", async () => {
+  await reading("bare", {}, async (page) => {
+    assert.match(await page.textContent("h1"), /No verdict/);
+    assert.equal(await page.locator("canvas, svg").count(), 0, "no empty plots");
+    await shot(page, "bare", true);
+  });
+});
+
+test("without scripts the terminal summary is read", async () => {
+  const context = await browser.newContext({ javaScriptEnabled: false });
+  const page = await context.newPage();
+  await page.goto(pathToFileURL(`${directory}/hostile.html`).href);
+  // The text of noscript is markup only where scripts are off, so look at what is laid out.
+  const text = await page.locator("noscript").innerText();
+  assert.match(text, /Memory is given back to the kernel/);
+  assert.match(text, /<script>window\.pwned=1<\/script>/);
+  assert.equal(await page.locator("img").count(), 0);
+  await context.close();
+});
+
+test("a report cut short says so", async () => {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  const whole = readFileSync(`${directory}/churning.html`, "utf8");
+  await page.setContent(whole.replace(/(data-encoding="\w+">).{2000}/, "$1"));
+  await page.waitForSelector("#report .warn");
+  assert.match(await page.textContent("#report"), /can't be shown/);
+  await context.close();
+});
+
+test("a large report stays small and quick", async () => {
+  assert.ok(statSync(`${directory}/large.html`).size <= 5_000_000);
+  await reading("large", {}, async (page) => {
+    const timing = await page.evaluate(() => performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd);
+    assert.ok(timing < 3_000, `${timing} ms`);
+    await page.locator("canvas.flame").scrollIntoViewIfNeeded();
+    const milliseconds = await page.evaluate(async () => {
+      const search = document.querySelector("#flame-search");
+      const start = performance.now();
+      search.value = "function_1";
+      search.dispatchEvent(new Event("input"));
+      return performance.now() - start;
+    });
+    assert.ok(milliseconds < 500, `a search took ${milliseconds} ms`);
+    console.log(`large.html: ${statSync(`${directory}/large.html`).size} bytes, loaded in ${Math.round(timing)} ms, searched in ${Math.round(milliseconds)} ms`);
+  });
+});
