@@ -11,4 +11,5 @@ pub mod memcg;
 pub mod proc;
 pub mod process;
 pub mod pseudo_file;
+pub mod symbols;
 pub mod sys;

@@ -1,0 +1,223 @@
+//! Names of code addresses.
+//!
+//! Called once per recording with each unique address, so files are opened once and asked in
+//! batches. An address that gets no name gets the reason instead, for the reader of a report can
+//! do something about most of them (install debug symbols, raise a privilege, write a JIT map).
+//! Nothing here fails: a file that is gone makes its addresses [`Unnamed::NoFile`].
+
+mod elf;
+mod kallsyms;
+mod perf_map;
+
+use elf::ElfFiles;
+use kallsyms::Kallsyms;
+use perf_map::PerfMap;
+
+use pagewise_model::address_space::{AddressSpace, Mapping};
+use pagewise_model::event::CpuMode;
+use pagewise_model::stack::FrameKey;
+use pagewise_model::symbol::{Name, SymbolTable, Unnamed};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+use std::path::{Path, PathBuf};
+
+/// Finds names of code addresses on this machine.
+pub struct Symbolizer {
+    root: PathBuf,
+    files: ElfFiles,
+}
+
+/// Addresses of one file, asked together: each question costs a look at the file.
+#[derive(Default)]
+struct Batch<'a> {
+    build_id: Option<&'a [u8]>,
+    /// Which key, at which offset in the file.
+    offsets: Vec<(FrameKey, u64)>,
+}
+
+/// Batches by mount namespace (see [`Symbolizer::namespace`]) and path.
+type Batches<'a> = FxHashMap<(i32, &'a str), Batch<'a>>;
+
+impl Default for Symbolizer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Symbolizer {
+    /// A symbolizer of this machine's kernel, processes and files.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_root(Path::new("/"))
+    }
+
+    /// A symbolizer of the machine whose root directory is mounted at `root`.
+    #[must_use]
+    pub fn with_root(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            files: ElfFiles::new(),
+        }
+    }
+
+    /// The name of each key, or why it has none. Equal keys are looked up once.
+    ///
+    /// `spaces` has the mappings of each process, as recorded; those of the kernel, if any, under
+    /// -1, from which is told whether the recording was made under the kernel that runs now.
+    #[must_use]
+    pub fn resolve<S: BuildHasher>(
+        &mut self,
+        keys: impl IntoIterator<Item = FrameKey>,
+        spaces: &HashMap<i32, AddressSpace, S>,
+    ) -> SymbolTable {
+        let unique: FxHashSet<FrameKey> = keys.into_iter().collect();
+        let mut table = SymbolTable::default();
+        let mut batches = Batches::default();
+        let mut namespaces: FxHashMap<i32, i32> = FxHashMap::default();
+        let mut generated: FxHashMap<i32, Vec<FrameKey>> = FxHashMap::default();
+        let mut kernel = Vec::new();
+        for key in unique {
+            match place(key, spaces) {
+                Place::Kernel => kernel.push(key),
+                Place::File(mapping) => {
+                    let offset = key.address - mapping.start + mapping.file_offset;
+                    let pid = namespaces.entry(key.pid);
+                    let namespace = *pid.or_insert_with(|| self.namespace(key.pid));
+                    let batch = batches.entry((namespace, &mapping.path)).or_default();
+                    batch.build_id = batch.build_id.or(mapping.build_id.as_deref());
+                    batch.offsets.push((key, offset));
+                }
+                Place::Generated => generated.entry(key.pid).or_default().push(key),
+                Place::Vdso => {
+                    table.insert(key, unknown(Unnamed::NoSymbol, "[vdso]"));
+                }
+                Place::Nowhere => {
+                    table.insert(key, unknown(Unnamed::NoMapping, ""));
+                }
+            }
+        }
+        self.name_kernel(kernel, spaces.get(&-1), &mut table);
+        self.name_generated(generated, &mut table);
+        self.name_files(batches, &mut table);
+        table
+    }
+
+    fn name_kernel(
+        &self,
+        keys: Vec<FrameKey>,
+        space: Option<&AddressSpace>,
+        table: &mut SymbolTable,
+    ) {
+        if keys.is_empty() {
+            return;
+        }
+        let symbols = Kallsyms::read(&self.root.join("proc/kallsyms"));
+        let recorded_text = space.and_then(recorded_kernel_text);
+        for key in keys {
+            let name = match &symbols {
+                Err(reason) => unknown(*reason, "[kernel]"),
+                Ok(symbols) if !symbols.is_of_kernel_at(recorded_text) => {
+                    unknown(Unnamed::NoFile, "[kernel]")
+                }
+                Ok(symbols) => symbols.name(key.address),
+            };
+            table.insert(key, name);
+        }
+    }
+
+    fn name_generated(&self, by_pid: FxHashMap<i32, Vec<FrameKey>>, table: &mut SymbolTable) {
+        for (pid, keys) in by_pid {
+            let map = PerfMap::of_process(&self.root, pid);
+            for key in keys {
+                let name = map.as_ref().and_then(|map| map.name(key.address));
+                table.insert(key, name.unwrap_or_else(|| unknown(Unnamed::Jit, "[jit]")));
+            }
+        }
+    }
+
+    fn name_files(&self, batches: Batches<'_>, table: &mut SymbolTable) {
+        for ((namespace, path), batch) in batches {
+            let file = self.path_for(namespace, path);
+            self.files.name(&file, path, &batch, table);
+        }
+    }
+
+    /// 0 for processes that see the same files as we do, their own id for the others.
+    fn namespace(&self, pid: i32) -> i32 {
+        let of = |who: &str| std::fs::read_link(self.root.join("proc").join(who).join("ns/mnt"));
+        match (of("self"), of(&pid.to_string())) {
+            (Ok(ours), Ok(theirs)) if ours != theirs => pid,
+            _ => 0,
+        }
+    }
+
+    /// Where to open a file of a process: by our own path, or through the process's root.
+    fn path_for(&self, namespace: i32, path: &str) -> PathBuf {
+        let relative = path.trim_start_matches('/');
+        if namespace == 0 {
+            self.root.join(relative)
+        } else {
+            let process = self.root.join("proc").join(namespace.to_string());
+            process.join("root").join(relative)
+        }
+    }
+}
+
+/// What kind of code an address is.
+enum Place<'a> {
+    Kernel,
+    File(&'a Mapping),
+    Generated,
+    Vdso,
+    Nowhere,
+}
+
+fn place<S: BuildHasher>(key: FrameKey, spaces: &HashMap<i32, AddressSpace, S>) -> Place<'_> {
+    match key.mode {
+        CpuMode::Kernel => return Place::Kernel,
+        CpuMode::Other => return Place::Nowhere,
+        CpuMode::User => {}
+    }
+    let Some(mapping) = spaces
+        .get(&key.pid)
+        .and_then(|space| space.find(key.address))
+    else {
+        return Place::Nowhere;
+    };
+    match &*mapping.path {
+        "[vdso]" => Place::Vdso,
+        path if path.starts_with('/') && !is_nameless(path) => Place::File(mapping),
+        _ => Place::Generated,
+    }
+}
+
+/// Mappings that look like files but hold code made at run time.
+fn is_nameless(path: &str) -> bool {
+    ["//anon", "/memfd:", "/dev/zero", "/SYSV"]
+        .iter()
+        .any(|prefix| path.starts_with(prefix))
+}
+
+/// Address of the kernel's first code as the recorder wrote it down.
+fn recorded_kernel_text(space: &AddressSpace) -> Option<u64> {
+    space
+        .iter()
+        .find(|mapping| mapping.path.starts_with("[kernel.kallsyms]"))
+        .map(|mapping| mapping.start)
+}
+
+fn unknown(reason: Unnamed, module: &str) -> Name {
+    Name::Unknown {
+        reason,
+        module: module.to_owned(),
+    }
+}
+
+/// The last part of a path, as reports show it.
+fn short_name(path: &str) -> String {
+    path.rsplit('/').next().unwrap_or(path).to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+use super::*;
+use pagewise_model::event::CpuMode;
+
+fn user(pid: i32, address: u64) -> FrameKey {
+    FrameKey {
+        pid,
+        mode: CpuMode::User,
+        address,
+    }
+}
+
+/// The mappings of this very process, from `/proc/self/maps`.
+fn own_space() -> AddressSpace {
+    let mut space = AddressSpace::default();
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux");
+    for line in maps.lines() {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let (start, end) = words[0].split_once('-').expect("a range");
+        let hex = |text| u64::from_str_radix(text, 16).expect("hexadecimal");
+        space.map(Mapping {
+            start: hex(start),
+            end: hex(end),
+            file_offset: hex(words[2]),
+            protection: 0,
+            flags: 0,
+            path: words.get(5).copied().unwrap_or("//anon").into(),
+            build_id: None,
+        });
+    }
+    space
+}
+
+#[inline(never)]
+fn a_function_to_be_found() -> u32 {
+    std::hint::black_box(7)
+}
+
+#[test]
+fn functions_of_this_program_and_of_libc_are_named() {
+    let own = a_function_to_be_found as fn() -> u32 as usize as u64;
+    let malloc = libc::malloc as unsafe extern "C" fn(usize) -> *mut libc::c_void as usize as u64;
+    let pid = i32::try_from(std::process::id()).expect("a pid");
+    let spaces = HashMap::from([(pid, own_space())]);
+    let names = Symbolizer::new().resolve([user(pid, own), user(pid, malloc)], &spaces);
+    let functions = |address| match &names[&user(pid, address)] {
+        Name::Known { functions, module } => (functions.join(" "), module.clone()),
+        unknown @ Name::Unknown { .. } => panic!("{unknown:?}"),
+    };
+    assert!(
+        functions(own).0.contains("a_function_to_be_found"),
+        "{:?}",
+        functions(own)
+    );
+    assert!(
+        functions(malloc).0.contains("malloc"),
+        "{:?}",
+        functions(malloc)
+    );
+    assert!(
+        functions(malloc).1.starts_with("libc"),
+        "{:?}",
+        functions(malloc)
+    );
+}
+
+#[test]
+fn each_kind_of_nameless_address_has_its_reason() {
+    let root = tempfile::tempdir().expect("temporary directory");
+    let write = |path: &str, text: &str| {
+        let path = root.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("has one")).expect("temporary directory");
+        std::fs::write(path, text).expect("temporary file");
+    };
+    write("proc/kallsyms", "0000000000000000 T _text\n");
+    write("tmp/perf-5.map", "9000 10 jitted\n");
+    write("usr/bin/text", "this is no ELF file");
+    let mut space = AddressSpace::default();
+    for (start, path) in [
+        (0x1000, "/usr/bin/gone"),
+        (0x5000, "/usr/bin/text"),
+        (0x9000, "//anon"),
+    ] {
+        space.map(Mapping {
+            start,
+            end: start + 0x1000,
+            file_offset: 0,
+            protection: 5,
+            flags: 2,
+            path: path.into(),
+            build_id: None,
+        });
+    }
+    let kernel = FrameKey {
+        pid: -1,
+        mode: CpuMode::Kernel,
+        address: 0xffff_ffff_8100_0000,
+    };
+    let keys = [0x1010, 0x5010, 0x9008, 0x9018, 0xf000].map(|address| user(5, address));
+    let spaces = HashMap::from([(5, space)]);
+    let names =
+        Symbolizer::with_root(root.path()).resolve(keys.into_iter().chain([kernel]), &spaces);
+    let reason = |key| match &names[&key] {
+        Name::Unknown { reason, .. } => Some(*reason),
+        Name::Known { .. } => None,
+    };
+    let reasons: Vec<_> = keys.into_iter().map(reason).collect();
+    assert_eq!(
+        reasons,
+        [
+            Some(Unnamed::NoFile),
+            Some(Unnamed::NoSymbol),
+            None,
+            Some(Unnamed::Jit),
+            Some(Unnamed::NoMapping)
+        ]
+    );
+    assert_eq!(reason(kernel), Some(Unnamed::KernelHidden));
+}
+
+#[test]
+fn a_file_of_another_build_gives_no_names() {
+    let program = std::env::current_exe().expect("Linux");
+    let path = program.to_str().expect("plain path");
+    let mut space = AddressSpace::default();
+    space.map(Mapping {
+        start: 0x1000,
+        end: 0x10_0000,
+        file_offset: 0,
+        protection: 5,
+        flags: 2,
+        path: path.into(),
+        build_id: Some(vec![1; 20].into()),
+    });
+    let names = Symbolizer::new().resolve([user(1, 0x2000)], &HashMap::from([(1, space)]));
+    assert!(
+        matches!(
+            &names[&user(1, 0x2000)],
+            Name::Unknown {
+                reason: Unnamed::NoFile,
+                ..
+            }
+        ),
+        "{names:?}"
+    );
+}
