@@ -1,5 +1,8 @@
 //! `pagewise`: finds out why a Linux program loses time in memory management, and fixes it.
 
+mod prove;
+mod tune;
+
 use clap::{CommandFactory, Parser, Subcommand};
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -28,6 +31,7 @@ Examples:
 
 #[derive(Subcommand)]
 enum Command {
+    Tune(tune::Args),
     /// Print shell completions
     #[command(
         after_help = "Example:\n  pagewise completions bash > /etc/bash_completion.d/pagewise"
@@ -58,6 +62,7 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
+        Command::Tune(args) => tune::run(&args),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "pagewise", &mut io::stdout());
             Ok(ExitCode::SUCCESS)

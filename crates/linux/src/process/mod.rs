@@ -10,6 +10,7 @@
 
 pub mod environment;
 pub mod interrupt;
+pub mod library;
 mod lookup;
 mod running;
 

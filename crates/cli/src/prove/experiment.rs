@@ -1,0 +1,429 @@
+//! The runs themselves: rounds in shuffled order, failures told apart from slowness.
+
+use super::{Options, Progress, compare_arm, doubt_note, noise_note};
+use anyhow::{Context, Result, bail};
+use pagewise_analyse::compare::{Criteria, Random};
+use pagewise_linux::process::{Finished, Launch, interrupt};
+use pagewise_model::advice::Settings;
+use pagewise_model::proof::{Arm, Comparison};
+use pagewise_model::run::{Ending, RunCost};
+use pagewise_model::units::{Bytes, Nanos};
+use std::ffi::OsString;
+use std::time::{Duration, Instant};
+
+/// Settings to be tried.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Candidate {
+    /// Short name for tables.
+    pub name: String,
+    /// Settings on top of the environment.
+    pub settings: Settings,
+    /// Whether it claims to work by avoiding faults; then a gain without fewer faults is luck.
+    pub fewer_faults: bool,
+}
+
+/// How a round ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All its runs count.
+    Complete,
+    /// Interrupted, or the command itself failed: no more rounds; earlier ones count.
+    Stopped,
+}
+
+/// Runs of a baseline and its arms. Arm 0 is the baseline.
+pub struct Experiment<'a> {
+    command: &'a [OsString],
+    options: &'a Options,
+    arms: Vec<Contender>,
+    /// How the unchanged command ends.
+    reference: Ending,
+    /// Runs that make one measurement, for very short commands.
+    batch: u32,
+    /// A run that takes longer is ended and its arm rejected.
+    patience: Duration,
+    /// Time that one run of the baseline takes.
+    typical: Duration,
+    random: Random,
+    stopped: bool,
+    notes: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Contender {
+    candidate: Candidate,
+    runs: Vec<RunCost>,
+    rejected: bool,
+}
+
+/// What one measurement gave.
+enum Measured {
+    Cost(RunCost),
+    Failed(String),
+    Interrupted,
+}
+
+/// A single run shorter than this drowns in the cost of starting it.
+const SHORT: Duration = Duration::from_millis(10);
+/// Most runs in one measurement.
+const LARGEST_BATCH: u32 = 50;
+/// An arm may take so many times as long as the baseline.
+const PATIENCE_FACTOR: u32 = 10;
+/// … but is never ended sooner than this.
+const LEAST_PATIENCE: Duration = Duration::from_secs(10);
+/// Time between SIGTERM and SIGKILL.
+const GRACE: Duration = Duration::from_millis(500);
+
+impl<'a> Experiment<'a> {
+    /// Runs the command once, unmeasured: that fills caches, and shows how it ends and how long
+    /// it takes.
+    ///
+    /// # Errors
+    /// When it cannot be started, or was interrupted.
+    pub fn begin(
+        command: &'a [OsString],
+        candidates: &[Candidate],
+        options: &'a Options,
+        progress: &Progress,
+    ) -> Result<Self> {
+        progress.show("first run, not measured");
+        let baseline = Candidate {
+            name: "baseline".to_owned(),
+            ..Candidate::default()
+        };
+        let arms = std::iter::once(&baseline).chain(candidates).cloned();
+        let mut experiment = Self {
+            command,
+            options,
+            arms: arms.map(Contender::new).collect(),
+            reference: Ending::Running,
+            batch: 1,
+            patience: Duration::MAX,
+            typical: Duration::ZERO,
+            random: Random::seeded(options.seed),
+            stopped: false,
+            notes: Vec::new(),
+        };
+        experiment.warm_up()?;
+        Ok(experiment)
+    }
+
+    fn warm_up(&mut self) -> Result<()> {
+        let first = self.run_once(&Settings::default())?;
+        let Some(first) = first.filter(|_| interrupt::requested().is_none()) else {
+            bail!("interrupted before the first measurement");
+        };
+        self.reference = first.ending;
+        self.typical = Duration::from_nanos(first.cost.wall.0);
+        self.patience = self
+            .typical
+            .saturating_mul(PATIENCE_FACTOR)
+            .max(LEAST_PATIENCE);
+        if self.typical < SHORT {
+            let runs = SHORT.as_nanos().div_ceil(self.typical.as_nanos().max(1));
+            self.batch = u32::try_from(runs)
+                .unwrap_or(LARGEST_BATCH)
+                .min(LARGEST_BATCH);
+            self.notes.push(format!(
+                "The command takes only {}: each measurement is the mean of {} runs.",
+                first.cost.wall, self.batch
+            ));
+        }
+        if first.ending != Ending::Exited(0) {
+            self.notes
+                .push(format!("The command {}.", describe(first.ending)));
+        }
+        Ok(())
+    }
+
+    /// Runs the baseline and the arms in `active` once each, in shuffled order.
+    ///
+    /// # Errors
+    /// When a run cannot be started or waited for.
+    pub fn round(&mut self, active: &[usize]) -> Result<Outcome> {
+        let mut order: Vec<usize> = std::iter::once(0).chain(active.iter().copied()).collect();
+        self.random.shuffle(&mut order);
+        let mut costs = Vec::with_capacity(order.len());
+        for at in order {
+            match self.measure(at)? {
+                Measured::Cost(cost) => costs.push((at, cost)),
+                Measured::Interrupted => {
+                    return Ok(self.stop("Interrupted: the rounds that were complete count."));
+                }
+                Measured::Failed(how) if at == 0 => {
+                    return Ok(self.stop(&format!(
+                        "The unchanged command {how}, unlike before: a proof needs a command that \
+                         ends the same way each time."
+                    )));
+                }
+                Measured::Failed(how) => self.reject(at, &how),
+            }
+        }
+        for (at, cost) in costs {
+            self.arms[at].runs.push(cost);
+        }
+        Ok(Outcome::Complete)
+    }
+
+    fn stop(&mut self, note: &str) -> Outcome {
+        self.stopped = true;
+        self.note(note);
+        Outcome::Stopped
+    }
+
+    fn reject(&mut self, at: usize, how: &str) {
+        self.arms[at].rejected = true;
+        let name = &self.arms[at].candidate.name;
+        self.notes
+            .push(format!("'{name}' is rejected: with it the command {how}."));
+    }
+
+    fn measure(&self, at: usize) -> Result<Measured> {
+        let settings = &self.arms[at].candidate.settings;
+        let mut costs = Vec::new();
+        for _ in 0..self.batch {
+            let finished = self.run_once(settings)?;
+            if interrupt::requested().is_some() {
+                return Ok(Measured::Interrupted);
+            }
+            match finished {
+                None => {
+                    let limit = Nanos::from(self.patience);
+                    return Ok(Measured::Failed(format!(
+                        "took more than {limit} and was ended"
+                    )));
+                }
+                Some(run) if run.ending != self.reference => {
+                    return Ok(Measured::Failed(describe(run.ending)));
+                }
+                Some(run) => costs.push(run.cost),
+            }
+        }
+        Ok(Measured::Cost(mean(&costs)))
+    }
+
+    /// One run; `None` when it was ended because it took too long.
+    fn run_once(&self, settings: &Settings) -> Result<Option<Finished>> {
+        let launch = Launch::of(self.command).context("no command was given")?;
+        let launch = Launch {
+            settings: settings.clone(),
+            input: self.options.input.clone(),
+            output: self.options.output.clone(),
+            ..launch
+        };
+        let mut running = launch.spawn()?;
+        loop {
+            let left = self.patience.saturating_sub(running.elapsed());
+            // A signal wakes us early; the program got it from the terminal too and decides
+            // itself whether to end.
+            if let Some(finished) = running.wait_for(left.min(Duration::from_secs(3600)))? {
+                return Ok(Some(finished));
+            }
+            if interrupt::requested().is_some() {
+                return Ok(Some(running.stop(GRACE)?));
+            }
+            if running.elapsed() >= self.patience {
+                running.stop(GRACE)?;
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Arms that may still run.
+    #[must_use]
+    pub fn in_play(&self) -> Vec<usize> {
+        (1..self.arms.len())
+            .filter(|&at| !self.stopped && !self.arms[at].rejected)
+            .collect()
+    }
+
+    /// Whether another round of `arms` arms fits before `deadline`; `least` rounds run in any case.
+    #[must_use]
+    pub fn has_time(&self, arms: usize, deadline: Instant, least: usize) -> bool {
+        let rounds = self.arms[0].runs.len();
+        !self.stopped && (rounds < least || Instant::now() + self.round_time(arms) < deadline)
+    }
+
+    /// Time that a round of `arms` arms and the baseline takes, if the arms are no faster.
+    #[must_use]
+    pub fn round_time(&self, arms: usize) -> Duration {
+        let runs = u32::try_from(arms + 1).unwrap_or(u32::MAX);
+        self.typical.saturating_mul(self.batch).saturating_mul(runs)
+    }
+
+    /// Whether it was interrupted or the command failed.
+    #[must_use]
+    pub fn was_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// Arm `at` against the baseline.
+    #[must_use]
+    pub fn compare(&self, at: usize, criteria: &Criteria) -> Comparison {
+        let arm = &self.arms[at];
+        compare_arm(&self.arms[0].runs, &arm.candidate, &arm.runs, criteria)
+    }
+
+    /// Each arm that was not rejected against the baseline.
+    #[must_use]
+    pub fn comparisons(&self, criteria: &Criteria) -> Vec<Comparison> {
+        let sound = (1..self.arms.len()).filter(|&at| !self.arms[at].rejected);
+        sound.map(|at| self.compare(at, criteria)).collect()
+    }
+
+    /// Index of the arm of this name; the baseline's when there is none.
+    #[must_use]
+    pub fn arm_named(&self, name: &str) -> usize {
+        self.arms
+            .iter()
+            .position(|arm| arm.candidate.name == name)
+            .unwrap_or(0)
+    }
+
+    /// The candidate of an arm.
+    #[must_use]
+    pub fn candidate(&self, at: usize) -> &Candidate {
+        &self.arms[at].candidate
+    }
+
+    /// Runs of an arm so far.
+    #[must_use]
+    pub fn runs(&self, at: usize) -> &[RunCost] {
+        &self.arms[at].runs
+    }
+
+    /// Number of pairs of an arm.
+    #[must_use]
+    pub fn pairs_of(&self, at: usize) -> usize {
+        self.arms[at].runs.len().min(self.arms[0].runs.len())
+    }
+
+    /// One more arm, without runs; returns its index.
+    pub fn add(&mut self, candidate: Candidate) -> usize {
+        self.arms.push(Contender::new(candidate));
+        self.arms.len() - 1
+    }
+
+    /// A new experiment of the baseline and `at` alone, without any runs yet.
+    #[must_use]
+    pub fn fresh(&self, at: usize) -> Self {
+        self.fresh_pair(
+            self.arms[0].candidate.clone(),
+            self.arms[at].candidate.clone(),
+        )
+    }
+
+    /// A new experiment of two candidates, the first in the baseline's place.
+    #[must_use]
+    pub fn fresh_pair(&self, first: Candidate, second: Candidate) -> Self {
+        Self {
+            arms: vec![Contender::new(first), Contender::new(second)],
+            random: Random::seeded(self.options.seed ^ 1),
+            notes: Vec::new(),
+            command: self.command,
+            options: self.options,
+            ..*self
+        }
+    }
+
+    /// Takes over what happened in an experiment made by [`Experiment::fresh`].
+    pub fn adopt_notes(&mut self, other: &Self) {
+        self.notes.extend(other.notes.iter().cloned());
+        self.stopped |= other.stopped;
+    }
+
+    /// Something that a reader should know.
+    pub fn note(&mut self, text: &str) {
+        self.notes.push(text.to_owned());
+    }
+
+    /// Notes a noisy machine.
+    pub fn note_noise(&mut self) {
+        self.notes.extend(noise_note(&self.arms[0].runs));
+    }
+
+    /// Notes a gain that its supposed cause does not explain.
+    pub fn note_doubt(&mut self, winner: &str) {
+        let at = self.arm_named(winner);
+        self.notes.extend(doubt_note(
+            &self.arms[0].clone().into(),
+            &self.arms[at].clone().into(),
+        ));
+    }
+
+    /// Where we are, for the progress line.
+    #[must_use]
+    pub fn status(&self, active: &[usize], options: &Options) -> String {
+        let round = self.arms[0].runs.len() + 1;
+        let arms = active.len();
+        let most = options.stopping.max_pairs;
+        let leader = active.iter().filter(|&&at| self.pairs_of(at) > 1);
+        let leader = leader
+            .map(|&at| self.compare(at, &options.criteria))
+            .max_by(|a, b| a.wall_speedup.value.total_cmp(&b.wall_speedup.value));
+        let so_far = leader.map_or(String::new(), |best| {
+            format!(
+                ", so far {} ×{:.2} [{:.2}, {:.2}]",
+                best.arm, best.wall_speedup.value, best.wall_speedup.low, best.wall_speedup.high
+            )
+        });
+        let noun = if arms == 1 { "setting" } else { "settings" };
+        format!("round {round} (at most {most}), {arms} {noun}{so_far}")
+    }
+
+    /// The arms and the notes.
+    #[must_use]
+    pub fn into_parts(self) -> (Vec<Arm>, Vec<String>) {
+        (self.arms.into_iter().map(Arm::from).collect(), self.notes)
+    }
+}
+
+impl Contender {
+    fn new(candidate: Candidate) -> Self {
+        Self {
+            candidate,
+            runs: Vec::new(),
+            rejected: false,
+        }
+    }
+}
+
+impl From<Contender> for Arm {
+    fn from(contender: Contender) -> Self {
+        let Candidate { name, settings, .. } = contender.candidate;
+        Self {
+            name,
+            settings,
+            runs: contender.runs,
+        }
+    }
+}
+
+/// How a run ended, to go after "the command".
+fn describe(ending: Ending) -> String {
+    match ending {
+        Ending::Exited(status) => format!("ends with status {status}"),
+        Ending::Killed(signal) => format!("is killed by signal {signal}"),
+        Ending::Running => "does not end".to_owned(),
+    }
+}
+
+/// The mean cost of a few runs, and their highest peak.
+fn mean(costs: &[RunCost]) -> RunCost {
+    let count = u64::try_from(costs.len()).unwrap_or(1).max(1);
+    let of = |part: fn(&RunCost) -> u64| costs.iter().map(part).sum::<u64>() / count;
+    RunCost {
+        wall: Nanos(of(|cost| cost.wall.0)),
+        user: Nanos(of(|cost| cost.user.0)),
+        system: Nanos(of(|cost| cost.system.0)),
+        minor_faults: of(|cost| cost.minor_faults),
+        major_faults: of(|cost| cost.major_faults),
+        max_rss: costs
+            .iter()
+            .map(|cost| cost.max_rss)
+            .max()
+            .unwrap_or(Bytes(0)),
+        voluntary_switches: of(|cost| cost.voluntary_switches),
+        involuntary_switches: of(|cost| cost.involuntary_switches),
+    }
+}

@@ -1,0 +1,239 @@
+//! Proving that settings help: the command again and again, with and without them, in shuffled
+//! rounds, until the answer is sharp or the budget is used up.
+
+mod experiment;
+mod input;
+mod progress;
+
+pub use experiment::{Candidate, Experiment, Outcome};
+pub use input::SavedInput;
+pub use progress::Progress;
+
+use anyhow::Result;
+use pagewise_analyse::compare::{
+    Clock, Criteria, Stopping, causal_doubt, compare, correct_for_many, faster_by, noise, sentence,
+};
+use pagewise_linux::process::{Input, Output, interrupt};
+use pagewise_model::proof::{Arm, Comparison, Proof, Verdict};
+use pagewise_model::run::RunCost;
+use std::ffi::OsString;
+use std::time::{Duration, Instant};
+
+/// How to run and when to stop.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Time for everything; two rounds run in any case.
+    pub budget: Duration,
+    /// Number of pairs.
+    pub stopping: Stopping,
+    /// What counts as faster.
+    pub criteria: Criteria,
+    /// Standard input of each run.
+    pub input: Input,
+    /// Standard output and error of each run.
+    pub output: Output,
+    /// Seed of the order of runs.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            budget: Duration::from_secs(120),
+            stopping: Stopping::default(),
+            criteria: Criteria::default(),
+            input: Input::Null,
+            output: Output::Null,
+            seed: 0x5061_6765_7769_7365,
+        }
+    }
+}
+
+/// Rounds that run whatever the budget says: one pair has no interval.
+const LEAST_ROUNDS: usize = 2;
+/// Share of the budget kept for confirming the best of several arms.
+const FOR_CONFIRMATION: f64 = 0.35;
+/// Run-to-run differences from which on a reader should know.
+const NOISY: f64 = 0.05;
+
+/// Runs `command` with nothing and with each candidate's settings, and says whether that helped.
+/// Ctrl-C ends it early; complete rounds count.
+///
+/// # Errors
+/// When the command cannot be started at all, or was interrupted before two rounds were complete.
+pub fn prove(command: &[OsString], candidates: &[Candidate], options: &Options) -> Result<Proof> {
+    interrupt::install()?;
+    let started = Instant::now();
+    let progress = Progress::new();
+    let mut experiment = Experiment::begin(command, candidates, options, &progress)?;
+    let several = candidates.len() > 1;
+    let share = if several { 1.0 - FOR_CONFIRMATION } else { 1.0 };
+    run_rounds(
+        &mut experiment,
+        options,
+        &progress,
+        started + options.budget.mul_f64(share),
+    )?;
+    let mut comparisons = experiment.comparisons(&options.criteria);
+    correct_for_many(&mut comparisons, &options.criteria);
+    let winner = best(&comparisons, &options.criteria).map(|comparison| comparison.arm.clone());
+    let confirmation = match &winner {
+        Some(name) if several && !experiment.was_stopped() => {
+            let deadline = started + options.budget;
+            let chosen = experiment.arm_named(name);
+            Some(confirm(
+                &mut experiment,
+                chosen,
+                options,
+                &progress,
+                deadline,
+            )?)
+        }
+        _ => None,
+    };
+    progress.finish();
+    Ok(conclude(experiment, comparisons, winner, confirmation))
+}
+
+/// Rounds of all arms that still need pairs.
+fn run_rounds(
+    experiment: &mut Experiment<'_>,
+    options: &Options,
+    progress: &Progress,
+    deadline: Instant,
+) -> Result<()> {
+    let mut active = experiment.in_play();
+    while !active.is_empty() && experiment.has_time(active.len(), deadline, LEAST_ROUNDS) {
+        progress.show(&experiment.status(&active, options));
+        if experiment.round(&active)? == Outcome::Stopped {
+            return Ok(());
+        }
+        let in_play = experiment.in_play();
+        active.retain(|arm| {
+            let comparison = || experiment.compare(*arm, &options.criteria);
+            in_play.contains(arm) && !options.stopping.enough(&comparison())
+        });
+    }
+    if !active.is_empty() && Instant::now() >= deadline {
+        experiment.note("The time budget ended before the intervals were as narrow as asked.");
+    }
+    Ok(())
+}
+
+/// The best arm that is beyond doubt faster: the one whose interval begins highest.
+pub fn best<'a>(comparisons: &'a [Comparison], criteria: &Criteria) -> Option<&'a Comparison> {
+    let floor = |comparison: &Comparison| match faster_by(comparison, criteria) {
+        Some(Clock::Wall) => comparison.wall_speedup.low,
+        _ => comparison.cpu_speedup.low,
+    };
+    comparisons
+        .iter()
+        .filter(|comparison| comparison.verdict == Verdict::Faster)
+        .max_by(|a, b| floor(a).total_cmp(&floor(b)))
+}
+
+/// The winner against the baseline once more, with runs that took no part in choosing it.
+pub fn confirm(
+    experiment: &mut Experiment<'_>,
+    chosen: usize,
+    options: &Options,
+    progress: &Progress,
+    deadline: Instant,
+) -> Result<Comparison> {
+    let winner = experiment.candidate(chosen).name.clone();
+    let mut fresh = experiment.fresh(chosen);
+    loop {
+        let comparison = fresh.compare(1, &options.criteria);
+        let done =
+            options.stopping.enough(&comparison) || !fresh.has_time(1, deadline, LEAST_ROUNDS);
+        if done {
+            experiment.adopt_notes(&fresh);
+            return Ok(comparison);
+        }
+        progress.show(&format!(
+            "confirming {winner}: {}",
+            fresh.status(&[1], options)
+        ));
+        if fresh.round(&[1])? == Outcome::Stopped {
+            experiment.adopt_notes(&fresh);
+            return Ok(fresh.compare(1, &options.criteria));
+        }
+    }
+}
+
+fn conclude(
+    mut experiment: Experiment<'_>,
+    comparisons: Vec<Comparison>,
+    mut winner: Option<String>,
+    confirmation: Option<Comparison>,
+) -> Proof {
+    let refuted = confirmation.as_ref().is_some_and(|again| {
+        again.verdict == Verdict::Slower || again.verdict == Verdict::NoDifference
+    });
+    if refuted && let Some(name) = winner.take() {
+        experiment.note(&format!(
+            "'{name}' looked faster among several, but fresh runs did not confirm it."
+        ));
+    }
+    experiment.note_noise();
+    if let Some(name) = &winner {
+        experiment.note_doubt(name);
+    }
+    let summary = summary(&comparisons, winner.as_deref(), confirmation.as_ref());
+    let (arms, notes) = experiment.into_parts();
+    Proof {
+        arms,
+        comparisons,
+        winner,
+        confirmation,
+        summary,
+        notes,
+    }
+}
+
+fn summary(
+    comparisons: &[Comparison],
+    winner: Option<&str>,
+    confirmation: Option<&Comparison>,
+) -> String {
+    let named = |name: &str| comparisons.iter().find(|comparison| comparison.arm == name);
+    match winner.and_then(|name| confirmation.or_else(|| named(name))) {
+        Some(proved) => format!("Proved: '{}' makes it {}.", proved.arm, sentence(proved)),
+        None => match comparisons {
+            [] => "Nothing was compared.".to_owned(),
+            [only] => format!("Not proved: '{}': {}.", only.arm, sentence(only)),
+            _ => "Not proved: no setting made the command faster beyond doubt.".to_owned(),
+        },
+    }
+}
+
+/// One arm against the baseline.
+fn compare_arm(
+    baseline: &[RunCost],
+    candidate: &Candidate,
+    runs: &[RunCost],
+    criteria: &Criteria,
+) -> Comparison {
+    let criteria = Criteria {
+        fewer_faults: candidate.fewer_faults,
+        ..*criteria
+    };
+    compare(&candidate.name, baseline, runs, &criteria)
+}
+
+/// What a reader should know about the machine, from the baseline's own runs.
+fn noise_note(baseline: &[RunCost]) -> Option<String> {
+    let found = noise(baseline)?;
+    (found.wall > NOISY || found.cpu > NOISY).then(|| {
+        format!(
+            "Noisy machine: the same command differs from run to run by {:.0} % in elapsed and \
+             {:.0} % in CPU time. Interleaving and the intervals account for that.",
+            100.0 * found.wall,
+            100.0 * found.cpu,
+        )
+    })
+}
+
+fn doubt_note(baseline: &Arm, arm: &Arm) -> Option<String> {
+    causal_doubt(&baseline.runs, &arm.runs).map(|doubt| format!("'{}': {doubt}.", arm.name))
+}
