@@ -45,6 +45,14 @@ pub struct Collection {
     pub mode: String,
     /// Windows during which each fault was recorded with begin and end, on the events' clock.
     pub latency_windows: Vec<(Nanos, Nanos)>,
+    /// Windows during which each memory system call was recorded, on the events' clock. Empty
+    /// when none was.
+    #[serde(default)]
+    pub call_windows: Vec<(Nanos, Nanos)>,
+    /// Windows during which each new mapping of data was recorded, on the events' clock. Empty
+    /// when none was.
+    #[serde(default)]
+    pub mapping_windows: Vec<(Nanos, Nanos)>,
     /// Estimated nanoseconds that recording itself cost the program.
     pub own_cost: Nanos,
     /// What was asked for but not to be had, in words for the user, each with its remedy.
