@@ -8,8 +8,10 @@
 pub mod host;
 pub mod hugepages;
 pub mod memcg;
+pub mod perf;
 pub mod proc;
 pub mod process;
 pub mod pseudo_file;
 pub mod symbols;
 pub mod sys;
+pub mod tracefs;

@@ -2,4 +2,8 @@
 #![allow(unsafe_code, reason = "this module is the fence around it")]
 
 pub mod machine;
+pub mod mount;
+pub mod perf_event;
+pub mod perf_poll;
+pub mod perf_ring;
 pub mod process;

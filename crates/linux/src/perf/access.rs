@@ -1,0 +1,61 @@
+//! What the kernel lets us record, found out by trying on ourselves.
+
+use super::notes::Note;
+use super::source::{Access, Fault, Pace, Source};
+use crate::sys::perf_event;
+use std::io;
+
+/// Tries the widest wish first, then step by step less. `None` when there is no perf at all.
+pub(super) fn probe(notes: &mut Vec<Note>) -> Option<Access> {
+    let mut access = Access {
+        kernel: true,
+        counts_losses: true,
+        build_ids: true,
+    };
+    let mut outcome = try_on_ourselves(access);
+    if is(&outcome, &[libc::EACCES, libc::EPERM]) {
+        access.kernel = false;
+        outcome = try_on_ourselves(access);
+    }
+    for give_up in [
+        (|a: &mut Access| a.build_ids = false) as fn(&mut Access),
+        |a| a.counts_losses = false,
+    ] {
+        if is(&outcome, &[libc::EINVAL, libc::E2BIG]) {
+            give_up(&mut access);
+            outcome = try_on_ourselves(access);
+        }
+    }
+    match outcome {
+        Ok(()) => {
+            if !access.kernel {
+                notes.push(Note::UserOnly);
+            }
+            Some(access)
+        }
+        Err(error) => {
+            notes.push(Note::NoPerf {
+                reason: error.to_string(),
+            });
+            None
+        }
+    }
+}
+
+/// Opens the two sources that everything rests on.
+fn try_on_ourselves(access: Access) -> io::Result<()> {
+    let sources = [
+        Source::fault_with_chain(Fault::Entry, Pace::Every(1 << 20), access),
+        Source::lifetimes(access),
+    ];
+    for source in sources {
+        let mut attr = source.attr;
+        attr.set_disabled(1);
+        perf_event::open(&mut attr, 0, -1, None)?;
+    }
+    Ok(())
+}
+
+fn is(outcome: &io::Result<()>, codes: &[i32]) -> bool {
+    matches!(outcome, Err(error) if error.raw_os_error().is_some_and(|code| codes.contains(&code)))
+}

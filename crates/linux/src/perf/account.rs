@@ -1,0 +1,268 @@
+//! Counts what goes through the rings, by source.
+
+use super::plan::{Plan, Role};
+use pagewise_model::loss::{LossKind, Losses};
+use pagewise_model::units::Nanos;
+use rustc_hash::FxHashMap;
+
+/// How many records of a source were written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventCount {
+    /// perf's name of the source.
+    pub name: String,
+    /// Records.
+    pub count: u64,
+}
+
+/// `PERF_RECORD_*` of include/uapi/linux/perf_event.h.
+mod kind {
+    pub const MMAP: u32 = 1;
+    pub const LOST: u32 = 2;
+    pub const COMM: u32 = 3;
+    pub const EXIT: u32 = 4;
+    pub const THROTTLE: u32 = 5;
+    pub const FORK: u32 = 7;
+    pub const SAMPLE: u32 = 9;
+    pub const MMAP2: u32 = 10;
+}
+
+/// `PERF_RECORD_MISC_MMAP_DATA`: the mapping holds no code.
+const MISC_MMAP_DATA: u16 = 1 << 13;
+
+/// A source's running figures.
+#[derive(Clone, Debug)]
+struct Tally {
+    name: String,
+    role: Role,
+    unit_cost: u64,
+    time_offset: usize,
+    count: u64,
+}
+
+/// Everything counted so far.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    tallies: Vec<Tally>,
+    by_id: FxHashMap<u64, usize>,
+    lifetimes: Option<usize>,
+    mappings: Option<usize>,
+    first: Option<u64>,
+    last: u64,
+    /// Cost by role since [`Account::take_cost`] asked last.
+    fresh: Vec<(Role, u64)>,
+    total_cost: u64,
+    lost: u64,
+    throttled: u64,
+    unknown: u64,
+}
+
+impl Account {
+    /// An account for a plan whose sources have these ids, in the plan's order.
+    pub fn new(plan: &Plan, ids: &[Vec<u64>]) -> Self {
+        let mut account = Self::default();
+        let sources = plan
+            .units
+            .iter()
+            .flat_map(|unit| unit.sources.iter().map(move |source| (unit.role, source)));
+        for (at, ((role, source), ids)) in sources.zip(ids).enumerate() {
+            account.by_id.extend(ids.iter().map(|&id| (id, at)));
+            account.tallies.push(Tally {
+                name: source.name.clone(),
+                role,
+                unit_cost: source.unit_cost,
+                time_offset: source.time_offset(),
+                count: 0,
+            });
+        }
+        account.lifetimes = account.position(Role::Lifetimes);
+        account.mappings = account.position(Role::Mappings);
+        account
+    }
+
+    fn position(&self, role: Role) -> Option<usize> {
+        self.tallies.iter().position(|tally| tally.role == role)
+    }
+
+    /// Counts the whole records of `span`.
+    pub fn count(&mut self, span: &[u8]) {
+        let mut rest = span;
+        while let Some((record, after)) = next_record(rest) {
+            self.count_record(record);
+            rest = after;
+        }
+    }
+
+    fn count_record(&mut self, record: &[u8]) {
+        match word32(record, 0) {
+            kind::SAMPLE => self.count_sample(record),
+            kind::MMAP2 | kind::MMAP => {
+                let misc = u16::from_le_bytes([record[4], record[5]]);
+                let data = misc & MISC_MMAP_DATA != 0;
+                let source = if data { self.mappings } else { self.lifetimes };
+                self.add(source);
+            }
+            kind::COMM | kind::EXIT | kind::FORK => self.add(self.lifetimes),
+            kind::LOST => self.lost += word64(record, 16),
+            kind::THROTTLE => self.throttled += 1,
+            _ => {}
+        }
+    }
+
+    fn count_sample(&mut self, record: &[u8]) {
+        let Some(&at) = self.by_id.get(&word64(record, 8)) else {
+            self.unknown += 1;
+            return;
+        };
+        let time = word64(record, self.tallies[at].time_offset);
+        self.first = Some(self.first.map_or(time, |first| first.min(time)));
+        self.last = self.last.max(time);
+        self.add(Some(at));
+    }
+
+    fn add(&mut self, source: Option<usize>) {
+        let Some(tally) = source.and_then(|at| self.tallies.get_mut(at)) else {
+            return;
+        };
+        tally.count += 1;
+        let (role, cost) = (tally.role, tally.unit_cost);
+        self.total_cost += cost;
+        match self.fresh.iter_mut().find(|(known, _)| *known == role) {
+            Some((_, fresh)) => *fresh += cost,
+            None => self.fresh.push((role, cost)),
+        }
+    }
+
+    /// What the records of `role` cost the program since this was asked last.
+    pub fn take_cost(&mut self, role: Role) -> Nanos {
+        let fresh = self.fresh.iter_mut().find(|(known, _)| *known == role);
+        Nanos(fresh.map_or(0, |(_, cost)| std::mem::take(cost)))
+    }
+
+    /// What all records cost the program.
+    pub fn total_cost(&self) -> Nanos {
+        Nanos(self.total_cost)
+    }
+
+    /// Times of the first and last sample.
+    pub fn span(&self) -> Option<(u64, u64)> {
+        self.first.map(|first| (first, self.last))
+    }
+
+    /// Losses that the stream itself told of. `kernel_count` is the kernel's own total, where it
+    /// keeps one: it also holds losses after the last record.
+    pub fn losses(&self, kernel_count: Option<u64>) -> Losses {
+        let mut losses = Losses::default();
+        let lost = kernel_count.map_or(self.lost, |count| count.max(self.lost));
+        losses.add(LossKind::RingOverrun, lost);
+        losses.add(LossKind::Throttled, self.throttled);
+        losses.add(LossKind::UnknownRecord, self.unknown);
+        losses
+    }
+
+    /// Records by source.
+    pub fn counts(&self) -> Vec<EventCount> {
+        self.tallies
+            .iter()
+            .map(|tally| EventCount {
+                name: tally.name.clone(),
+                count: tally.count,
+            })
+            .collect()
+    }
+}
+
+/// Threads that the records of `span` say were born (`struct { header; pid, ppid, tid, ptid; … }`).
+pub(super) fn births(span: &[u8]) -> Vec<i32> {
+    let mut born = Vec::new();
+    let mut rest = span;
+    while let Some((record, after)) = next_record(rest) {
+        if word32(record, 0) == kind::FORK {
+            born.push(word32(record, 16).cast_signed());
+        }
+        rest = after;
+    }
+    born
+}
+
+/// The first record of `bytes` and what follows it; `None` at the end or where there is no record.
+fn next_record(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let size = usize::from(u16::from_le_bytes([*bytes.get(6)?, *bytes.get(7)?]));
+    (size >= 8).then(|| bytes.split_at_checked(size))?
+}
+
+/// The word at `at`, zero where the record is too short for it.
+fn word64(record: &[u8], at: usize) -> u64 {
+    let bytes = record.get(at..at + 8).and_then(|b| b.try_into().ok());
+    bytes.map_or(0, u64::from_le_bytes)
+}
+
+fn word32(record: &[u8], at: usize) -> u32 {
+    let bytes = record.get(at..at + 4).and_then(|b| b.try_into().ok());
+    bytes.map_or(0, u32::from_le_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::{Start, Unit};
+    use super::super::source::{Access, Fault, Source};
+    use super::*;
+
+    fn account() -> Account {
+        let access = Access {
+            kernel: true,
+            counts_losses: true,
+            build_ids: true,
+        };
+        let unit = |role, source| Unit {
+            role,
+            sources: vec![source],
+            start: Start::AtOnce,
+        };
+        let plan = Plan {
+            units: vec![
+                unit(Role::Lifetimes, Source::lifetimes(access)),
+                unit(Role::Paired, Source::each_fault(Fault::MinorEnd, access)),
+            ],
+            ..Plan::default()
+        };
+        Account::new(&plan, &[vec![1], vec![7, 8]])
+    }
+
+    fn record(kind: u32, words: &[u64]) -> Vec<u8> {
+        let size = u16::try_from(8 + words.len() * 8).unwrap();
+        let mut bytes = kind.to_le_bytes().to_vec();
+        bytes.extend_from_slice(&[0, 0]);
+        bytes.extend_from_slice(&size.to_le_bytes());
+        bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        bytes
+    }
+
+    #[test]
+    fn samples_count_for_the_source_of_their_id() {
+        let mut account = account();
+        let span = [
+            record(kind::SAMPLE, &[7, 0, 500, 0]),
+            record(kind::SAMPLE, &[8, 0, 400, 0]),
+            record(kind::SAMPLE, &[9, 0, 1, 0]),
+            record(kind::LOST, &[7, 21]),
+        ]
+        .concat();
+        account.count(&span);
+        let counts: Vec<u64> = account.counts().iter().map(|count| count.count).collect();
+        assert_eq!(counts, [0, 2]);
+        assert_eq!(account.span(), Some((400, 500)));
+        assert_eq!(account.losses(None).of(LossKind::UnknownRecord), 1);
+        assert_eq!(account.losses(None).of(LossKind::RingOverrun), 21);
+        assert_eq!(account.losses(Some(30)).of(LossKind::RingOverrun), 30);
+        assert_eq!(account.take_cost(Role::Paired), account.total_cost());
+        assert_eq!(account.take_cost(Role::Paired), Nanos(0));
+    }
+
+    #[test]
+    fn births_are_reported() {
+        // pid 40, parent 40; thread 41, parent thread 40.
+        let fork = record(kind::FORK, &[40 | 40 << 32, 41 | 40 << 32, 0]);
+        let comm = record(kind::COMM, &[40, 0]);
+        assert_eq!(births(&[comm, fork].concat()), [41]);
+    }
+}

@@ -1,0 +1,61 @@
+//! Room kept free on the disk, so that a recording that fills it can still be completed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Enough for the sections behind the records: formats, timeline, host settings.
+const SIZE: usize = 2 << 20;
+
+/// An unnamed file beside the recording. Dropping it frees its room.
+#[derive(Debug)]
+pub(super) struct Ballast(File);
+
+impl Ballast {
+    /// Takes the room in the folder of `recording`. `None` where that cannot be done (no space, no
+    /// right to make files there): the recording then goes without.
+    pub fn beside(recording: &Path) -> Option<Self> {
+        Self::take(recording).ok()
+    }
+
+    fn take(recording: &Path) -> io::Result<Self> {
+        let folder = match recording.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        let name = folder.join(format!(".pagewise-room-{}", std::process::id()));
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&name)?;
+        fs::remove_file(&name)?;
+        // Written, not only sized: a sparse file holds no room.
+        file.write_all(&vec![0; SIZE])?;
+        Ok(Self(file))
+    }
+}
+
+impl Drop for Ballast {
+    fn drop(&mut self) {
+        // Closing frees the room; cutting first does so even where a backup holds the file open.
+        let _ = self.0.set_len(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_leaves_no_name_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let ballast = Ballast::beside(&folder.path().join("perf.data")).unwrap();
+        assert_eq!(ballast.0.metadata().unwrap().len(), SIZE as u64);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_gives_none() {
+        assert!(Ballast::beside(Path::new("/no/such/folder/perf.data")).is_none());
+    }
+}

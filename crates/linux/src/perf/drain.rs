@@ -1,0 +1,450 @@
+//! The recorder's thread: moves records from the rings to the file, hands over turns, and keeps
+//! costs within bounds. It sleeps until a ring is partly full or something is due.
+
+use super::account::{Account, EventCount};
+use super::ballast::Ballast;
+use super::governor::{Governor, Verdict};
+use super::notes::Note;
+use super::opening::Opened;
+use super::plan::{Plan, Role};
+use super::rotation::{Handover, Rotation, Slot};
+use super::{Mode, Target};
+use crate::proc::ProcRoot;
+use crate::sys::perf_event::monotonic_now;
+use crate::sys::perf_poll;
+use pagewise_model::formats::perf_data::Writer;
+use pagewise_model::loss::{LossKind, Losses};
+use pagewise_model::recording::Collection;
+use pagewise_model::units::Nanos;
+use std::fs::File;
+use std::io::{PipeReader, Read};
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::Duration;
+
+/// What the recorder's thread is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Command {
+    /// The gated program executes now.
+    Released,
+    /// End.
+    Stop,
+}
+
+impl Command {
+    pub fn byte(self) -> u8 {
+        match self {
+            Self::Released => b'r',
+            Self::Stop => b's',
+        }
+    }
+}
+
+/// What the thread leaves behind.
+#[derive(Debug)]
+pub(super) struct Drained {
+    pub collection: Collection,
+    pub losses: Losses,
+    pub counts: Vec<EventCount>,
+    pub span: Option<(u64, u64)>,
+    pub writer: Writer<File>,
+}
+
+/// The thread's state.
+pub(super) struct Drain {
+    opened: Opened,
+    /// Which of its descriptors each ring is polled by.
+    polled: Vec<usize>,
+    writer: Writer<File>,
+    ballast: Option<Ballast>,
+    /// Why the file grows no more.
+    disk_full: Option<String>,
+    /// Small pieces of a round, written together.
+    batch: Vec<u8>,
+    commands: PipeReader,
+    account: Account,
+    losses: Losses,
+    notes: Vec<Note>,
+    mode: Mode,
+    opening_slot: Option<Slot>,
+    cycle: Vec<Slot>,
+    rotation: Option<Rotation>,
+    governed: Vec<(Role, u64)>,
+    governors: Vec<(Role, Governor)>,
+    running_since: Option<Nanos>,
+    latency_windows: Vec<(Nanos, Nanos)>,
+    latency_since: Option<Nanos>,
+    watched: Option<i32>,
+    proc: ProcRoot,
+}
+
+/// Longest sleep: what low rates leave below the rings' watermark is written at least so often.
+const LONGEST_SLEEP: Nanos = Nanos(250_000_000);
+/// Pieces from this size in bytes on are written straight from the ring.
+const WRITE_THROUGH: usize = 128 << 10;
+/// Shares of the elapsed time, in millionths, that governed units may cost the program. With the
+/// sampled faults and the windows (a hundredth) all stays below three hundredths.
+const GOVERNED: [(Role, u64); 3] = [
+    (Role::Mappings, 4_000),
+    (Role::Calls, 8_000),
+    (Role::Locks, 2_000),
+];
+
+impl Drain {
+    pub fn new(
+        opened: Opened,
+        plan: &Plan,
+        mode: Mode,
+        writer: Writer<File>,
+        commands: PipeReader,
+    ) -> Self {
+        let planned = |role: Role| plan.units.iter().any(|unit| unit.role == role);
+        Self {
+            polled: vec![0; opened.rings.len()],
+            opened,
+            writer,
+            ballast: None,
+            disk_full: None,
+            batch: Vec::new(),
+            commands,
+            account: Account::default(),
+            losses: Losses::default(),
+            notes: Vec::new(),
+            mode,
+            opening_slot: plan.opening,
+            cycle: plan.cycle.clone(),
+            rotation: None,
+            governed: GOVERNED
+                .into_iter()
+                .filter(|(role, _)| planned(*role))
+                .collect(),
+            governors: Vec::new(),
+            running_since: None,
+            latency_windows: Vec::new(),
+            latency_since: None,
+            watched: None,
+            proc: ProcRoot::default(),
+        }
+    }
+
+    /// Whom this is about, with what was counted and noted so far.
+    pub fn observe(&mut self, target: &Target, account: Account, notes: Vec<Note>) {
+        self.watched = match target {
+            Target::Gated(pid) => Some(*pid),
+            Target::Pids(pids) => pids.first().copied(),
+            Target::System => None,
+        };
+        self.account = account;
+        self.notes = notes;
+    }
+
+    /// Room on the disk that is given up when it is full.
+    pub fn keep_room(&mut self, ballast: Option<Ballast>) {
+        self.ballast = ballast;
+    }
+
+    /// Writes records that came before.
+    pub fn take_in(&mut self, records: &[u8]) {
+        self.account.count(records);
+        self.write(records);
+    }
+
+    /// Begins turns and budgets.
+    pub fn program_runs(&mut self) {
+        let now = monotonic_now();
+        if self.running_since.replace(now).is_some() {
+            return;
+        }
+        self.rotation = Rotation::new(self.opening_slot, self.cycle.clone(), now);
+        self.governors = std::mem::take(&mut self.governed)
+            .into_iter()
+            .map(|(role, share)| (role, Governor::new(share, now)))
+            .collect();
+    }
+
+    /// Works until told to stop.
+    pub fn run(mut self) -> Drained {
+        loop {
+            let stop = self.wait();
+            self.drain_rings();
+            if stop {
+                break;
+            }
+            self.hand_over();
+            if self.mode == Mode::Sampled {
+                self.govern();
+            }
+        }
+        self.conclude()
+    }
+
+    /// Sleeps until something is to be done. True when told to stop.
+    fn wait(&mut self) -> bool {
+        let descriptors = self.descriptors();
+        let sleep = Duration::from_nanos(self.sleep(monotonic_now()).0);
+        // ppoll fails only for too many descriptors or memory; then a plain sleep serves as well,
+        // because all rings are drained after it.
+        let Ok(ready) = perf_poll::wait(&descriptors, sleep) else {
+            std::thread::sleep(sleep.min(Duration::from_millis(10)));
+            return self.command_if(true);
+        };
+        for (at, ring) in ready.iter().skip(1).enumerate() {
+            if ring.hung_up {
+                self.polled[at] += 1;
+            }
+        }
+        let all_gone = (0..self.polled.len()).all(|at| self.poll_descriptor(at) < 0);
+        if all_gone && ready.iter().skip(1).any(|ring| ring.hung_up) {
+            self.note_if_detached();
+        }
+        self.command_if(ready[0].readable || ready[0].hung_up)
+    }
+
+    fn descriptors(&self) -> Vec<RawFd> {
+        std::iter::once(self.commands.as_raw_fd())
+            .chain((0..self.polled.len()).map(|at| self.poll_descriptor(at)))
+            .collect()
+    }
+
+    /// The descriptor by which a ring is polled; -1, which ppoll passes over, when all who wrote
+    /// to it are gone.
+    fn poll_descriptor(&self, at: usize) -> RawFd {
+        let pollable = &self.opened.rings[at].pollable;
+        pollable.get(self.polled[at]).copied().unwrap_or(-1)
+    }
+
+    fn sleep(&self, now: Nanos) -> Nanos {
+        let turn = self.rotation.as_ref().map(Rotation::until);
+        let resumes = self.governors.iter().filter_map(|(_, g)| g.resumes_at());
+        let due = turn.into_iter().chain(resumes).min();
+        due.map_or(LONGEST_SLEEP, |due| (due - now).min(LONGEST_SLEEP))
+    }
+
+    /// Obeys a command when one is there. True when it is to stop, or when nobody can tell any
+    /// more.
+    fn command_if(&mut self, there: bool) -> bool {
+        let mut byte = [0];
+        if !there {
+            return false;
+        }
+        match self.commands.read(&mut byte) {
+            Ok(1) if byte[0] == Command::Released.byte() => {
+                self.program_runs();
+                false
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => false,
+            _ => true,
+        }
+    }
+
+    /// All events are gone although the process lives: the kernel detached us.
+    fn note_if_detached(&mut self) {
+        let stat = self.watched.and_then(|pid| self.proc.stat(pid).ok()?);
+        if stat.is_some_and(|stat| stat.is_alive()) && !self.notes.contains(&Note::Detached) {
+            self.notes.push(Note::Detached);
+        }
+    }
+
+    /// Empties all rings once, which makes a round.
+    fn drain_rings(&mut self) {
+        let before = self.writer.data_size();
+        let mut rings = std::mem::take(&mut self.opened.rings);
+        for shared in &mut rings {
+            let whole = shared.ring.drain(|span| {
+                self.account.count(span);
+                self.gather(span);
+            });
+            self.losses
+                .add(LossKind::MalformedRecord, u64::from(!whole));
+        }
+        self.opened.rings = rings;
+        self.write_batch();
+        if self.writer.data_size() > before && self.disk_full.is_none() {
+            let outcome = self.writer.finished_round();
+            self.note_failure(outcome.map_err(|error| error.to_string()), 0);
+        }
+    }
+
+    fn gather(&mut self, span: &[u8]) {
+        if span.len() >= WRITE_THROUGH {
+            self.write_batch();
+            self.write(span);
+        } else {
+            self.batch.extend_from_slice(span);
+        }
+    }
+
+    fn write_batch(&mut self) {
+        let mut batch = std::mem::take(&mut self.batch);
+        self.write(&batch);
+        batch.clear();
+        self.batch = batch;
+    }
+
+    fn write(&mut self, records: &[u8]) {
+        if records.is_empty() {
+            return;
+        }
+        if self.disk_full.is_some() {
+            self.losses.add(LossKind::WriteFailed, records.len() as u64);
+            return;
+        }
+        let outcome = self.writer.records(records);
+        self.note_failure(outcome.map_err(|error| error.to_string()), records.len());
+    }
+
+    /// After the first failure nothing more is written, and the room kept for the end is freed.
+    fn note_failure(&mut self, outcome: Result<(), String>, bytes: usize) {
+        if let Err(reason) = outcome {
+            self.losses.add(LossKind::WriteFailed, bytes as u64);
+            self.notes.push(Note::DiskFull {
+                reason: reason.clone(),
+            });
+            self.disk_full = Some(reason);
+            self.ballast = None;
+        }
+    }
+
+    /// Switches to the next turn when it is due.
+    fn hand_over(&mut self) {
+        let now = monotonic_now();
+        let window = self.account.take_cost(Role::Paired);
+        let Some(rotation) = &mut self.rotation else {
+            return;
+        };
+        if self.mode == Mode::Sampled {
+            rotation.spend(window);
+        }
+        let Some(handover) = rotation.due(now) else {
+            return;
+        };
+        self.switch(handover);
+        let switched = monotonic_now() - now;
+        if let (Mode::Sampled, Some(rotation)) = (self.mode, &mut self.rotation) {
+            rotation.spend(switched);
+        }
+    }
+
+    /// Ends one unit's turn and begins another's, thread by thread, so that hardly a fault goes
+    /// unseen between them.
+    fn switch(&mut self, handover: Handover) {
+        self.end_latency_window();
+        let of = |role: Role| self.opened.instances.iter().filter(move |i| i.role == role);
+        let mut on = of(handover.on);
+        for old in of(handover.off) {
+            // A refusal means that the thread is gone.
+            let _ = old.events[0].disable();
+            if let Some(new) = on.next() {
+                let _ = new.events[0].enable();
+            }
+        }
+        on.for_each(|new| {
+            let _ = new.events[0].enable();
+        });
+        if handover.on == Role::Paired {
+            self.latency_since = Some(monotonic_now());
+        }
+    }
+
+    fn end_latency_window(&mut self) {
+        if let Some(since) = self.latency_since.take() {
+            self.latency_windows.push((since, monotonic_now()));
+        }
+    }
+
+    /// Pauses what costs too much and resumes what may go on.
+    fn govern(&mut self) {
+        let mut governors = std::mem::take(&mut self.governors);
+        for (role, governor) in &mut governors {
+            governor.spend(self.account.take_cost(*role));
+            match governor.verdict(monotonic_now()) {
+                Some(Verdict::Pause) => {
+                    governor.paused(monotonic_now());
+                    self.set(*role, false);
+                }
+                Some(Verdict::Resume) => {
+                    self.set(*role, true);
+                    governor.resumed(monotonic_now());
+                }
+                None => {}
+            }
+        }
+        self.governors = governors;
+    }
+
+    fn set(&self, role: Role, on: bool) {
+        for instance in &self.opened.instances {
+            if instance.role == role {
+                let leader = &instance.events[0];
+                // A refusal means that the thread is gone.
+                let _ = if on {
+                    leader.enable()
+                } else {
+                    leader.disable()
+                };
+            }
+        }
+    }
+
+    /// Stops all events, takes in the rest and sums up.
+    fn conclude(mut self) -> Drained {
+        self.end_latency_window();
+        let ended = monotonic_now();
+        for instance in &self.opened.instances {
+            let _ = instance.events[0].disable();
+        }
+        self.drain_rings();
+        let mut losses = self.account.losses(self.opened.lost());
+        losses.merge(&self.losses);
+        let collection = self.collection(ended);
+        Drained {
+            collection,
+            losses,
+            counts: self.account.counts(),
+            span: self.account.span(),
+            writer: self.writer,
+        }
+    }
+
+    fn collection(&mut self, ended: Nanos) -> Collection {
+        let began = self.running_since.unwrap_or(ended);
+        let mut collection = Collection {
+            mode: self.mode.name().to_owned(),
+            latency_windows: std::mem::take(&mut self.latency_windows),
+            own_cost: self.account.total_cost(),
+            ..Collection::default()
+        };
+        for (role, governor) in std::mem::take(&mut self.governors) {
+            let windows = governor.finish(ended);
+            if windows.len() > 1 {
+                self.notes.push(Note::Paused {
+                    part: role.describe(),
+                    percent_on: percent_on(&windows, ended - began),
+                });
+            }
+            match role {
+                Role::Calls => collection.call_windows = windows,
+                Role::Mappings => collection.mapping_windows = windows,
+                _ => {}
+            }
+        }
+        collection.notes = self.notes.iter().map(Note::text).collect();
+        collection
+    }
+}
+
+fn percent_on(windows: &[(Nanos, Nanos)], elapsed: Nanos) -> u64 {
+    let on: Nanos = windows.iter().map(|&(from, to)| to - from).sum();
+    on.0.saturating_mul(100) / elapsed.0.max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_are_of_the_whole_time() {
+        let windows = [(Nanos(0), Nanos(10)), (Nanos(50), Nanos(65))];
+        assert_eq!(percent_on(&windows, Nanos(100)), 25);
+        assert_eq!(percent_on(&windows, Nanos(0)), 2_500);
+    }
+}

@@ -1,0 +1,147 @@
+//! The live recorder: page faults and what explains them, from `perf_event_open(2)` into a
+//! perf.data file.
+//!
+//! What is recorded is a [`plan`] made from the wanted [`Mode`] and from what the kernel allows;
+//! each refusal becomes a note, and the rest goes on. The plan's units are switched together:
+//!
+//! ```text
+//!                 sampled mode                                full mode
+//! always          lifetimes; mappings*; calls*; locks*        the same
+//! one at a time   sampled faults with chains                  each fault, begin and end
+//!                 faults with stack copies (rare)             each fault with chain (a tenth)
+//!                 each fault, begin and end (rare)
+//! * paused by the governor when too costly (sampled mode only)
+//! ```
+//! No two sources of the same software event are ever on together in one thread. Since Linux 6.3
+//! the kernel fills a sample's id and time once for all events of the same kind that fire together
+//! (`data->sample_flags` in `perf_prepare_sample`, kernel/events/core.c), so the second record
+//! would carry the first's. Hence the rotation.
+//!
+//! Instances are opened for each thread on each CPU with `inherit`, because inherited events
+//! cannot share a ring across CPUs. All times are `CLOCK_MONOTONIC`.
+
+mod access;
+mod account;
+mod ballast;
+mod drain;
+mod existing;
+mod governor;
+mod kernel_text;
+mod notes;
+mod opening;
+mod plan;
+mod recorder;
+mod registers;
+mod rotation;
+mod source;
+mod threads;
+
+pub use account::EventCount;
+pub use recorder::{Recorded, Recorder, Recording};
+
+use std::io;
+
+/// How much detail is recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Samples, with short windows of full detail; at most some 3 % slower.
+    #[default]
+    Sampled,
+    /// Each fault with begin and end, each memory system call. Slow, exact.
+    Full,
+}
+
+impl Mode {
+    /// Its name in a sidecar.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sampled => "sampled",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// What is observed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A child that waits before `execve(2)`; recording begins with its exec.
+    Gated(i32),
+    /// Running processes with all their threads; children that they start later are included.
+    Pids(Vec<i32>),
+    /// Everything on this machine.
+    System,
+}
+
+/// What to record. The default is what `doctor` uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How much detail.
+    pub mode: Mode,
+    /// Sampled faults a second of each thread's running time.
+    pub frequency: u64,
+    /// Sample each n-th fault instead.
+    pub period: Option<u64>,
+    /// Record mappings of data.
+    pub mappings: bool,
+    /// Record how long faults take.
+    pub latency: bool,
+    /// Record memory system calls.
+    pub calls: bool,
+    /// Record waits for sleeping reader-writer locks such as mmap_lock.
+    pub locks: bool,
+    /// Copy stacks of some samples, for unwinding code without frame pointers.
+    pub dwarf_stacks: bool,
+}
+
+/// Samples a second: odd, so that it does not march in step with a program's own rhythm.
+pub const DEFAULT_FREQUENCY: u64 = 997;
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Sampled,
+            frequency: DEFAULT_FREQUENCY,
+            period: None,
+            mappings: true,
+            latency: true,
+            calls: true,
+            locks: true,
+            dwarf_stacks: true,
+        }
+    }
+}
+
+/// Why nothing could be recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The process is gone.
+    #[error("there is no process {pid}: it may just have ended. `ps -e` lists what runs")]
+    NoSuchProcess {
+        /// Its id.
+        pid: i32,
+    },
+    /// The process belongs to somebody else.
+    #[error("not allowed to observe process {pid}: run as root, or as the process's own user")]
+    NotAllowed {
+        /// Its id.
+        pid: i32,
+    },
+    /// The whole machine needs privileges.
+    #[error(
+        "not allowed to observe all processes: run as root, or sudo sysctl \
+         kernel.perf_event_paranoid=0"
+    )]
+    SystemNotAllowed,
+    /// The recording could not be begun.
+    #[error("cannot write the recording: {0}")]
+    Write(#[from] pagewise_model::formats::perf_data::WriteError),
+    /// Something that the recorder itself needs failed.
+    #[error("cannot {action}: {cause}")]
+    System {
+        /// What was tried.
+        action: &'static str,
+        /// The kernel's reason.
+        cause: io::Error,
+    },
+}

@@ -1,0 +1,431 @@
+//! Opens a plan's units for every thread on every CPU, and the rings that they write to.
+
+use super::notes::Note;
+use super::plan::{Plan, RingClass, Role, Start, Unit};
+use super::{Error, Target};
+use crate::proc::ProcRoot;
+use crate::sys::machine;
+use crate::sys::perf_event::{self, EventFd};
+use crate::sys::perf_ring::Ring;
+use std::io;
+use std::os::fd::RawFd;
+
+/// One unit for one thread on one CPU.
+#[derive(Debug)]
+pub(super) struct Instance {
+    pub role: Role,
+    /// The group, its leader first.
+    pub events: Vec<EventFd>,
+}
+
+/// A ring with the events that write to it.
+#[derive(Debug)]
+pub(super) struct SharedRing {
+    pub class: RingClass,
+    pub cpu: i32,
+    pub ring: Ring,
+    /// Descriptors to poll, the owner first. When one hangs up, its thread is gone and the next
+    /// serves.
+    pub pollable: Vec<RawFd>,
+}
+
+/// What could be opened.
+#[derive(Debug, Default)]
+pub(super) struct Opened {
+    pub instances: Vec<Instance>,
+    pub rings: Vec<SharedRing>,
+    /// Instances of units that were given up but whose leader owns a ring that others write to.
+    retired: Vec<Instance>,
+}
+
+impl Opened {
+    /// Closes a unit that was given up, save what others depend on.
+    fn retire(&mut self, role: Role) {
+        let (leaving, staying) = std::mem::take(&mut self.instances)
+            .into_iter()
+            .partition(|instance| instance.role == role);
+        self.instances = staying;
+        for instance in leaving {
+            let leader = instance.events[0].raw();
+            if self.rings.iter().any(|ring| ring.pollable[0] == leader) {
+                // A refusal leaves it recording: its records then count as of an unknown source.
+                let _ = instance.events[0].disable();
+                self.retired.push(instance);
+            } else {
+                for ring in &mut self.rings {
+                    ring.pollable.retain(|&fd| fd != leader);
+                }
+            }
+        }
+    }
+
+    /// Ids of all instances of a plan's sources, in the plan's order.
+    ///
+    /// # Errors
+    /// The kernel's refusal.
+    pub fn ids(&self, plan: &Plan) -> io::Result<Vec<Vec<u64>>> {
+        let mut all = Vec::new();
+        for unit in &plan.units {
+            for at in 0..unit.sources.len() {
+                let of_unit = self.instances.iter().filter(|i| i.role == unit.role);
+                all.push(
+                    of_unit
+                        .map(|i| i.events[at].id())
+                        .collect::<Result<_, _>>()?,
+                );
+            }
+        }
+        Ok(all)
+    }
+
+    /// Records that the kernel dropped in all rings; `None` when it does not count them.
+    pub fn lost(&self) -> Option<u64> {
+        let events = self.instances.iter().flat_map(|instance| &instance.events);
+        events.map(|event| event.read().ok()?.lost).sum()
+    }
+}
+
+/// Descriptors that the process needs for other things than events.
+const SPARE_FILES: u64 = 128;
+
+/// Opens events one thread after the other.
+pub(super) struct Opener<'a> {
+    plan: &'a mut Plan,
+    notes: &'a mut Vec<Note>,
+    cpus: Vec<i32>,
+    /// Events start with the program's exec instead of when they are enabled.
+    on_exec: bool,
+    inherit: bool,
+    /// Pages of each ring; halved when the kernel says that they are too many.
+    sizes: RingSizes,
+    opened: Opened,
+}
+
+/// Pages of records in the rings of one CPU.
+#[derive(Clone, Copy, Debug)]
+struct RingSizes {
+    side: usize,
+    faults: usize,
+    calls: usize,
+}
+
+/// Why a unit is not open for a thread.
+enum Refusal {
+    ThreadGone,
+    CpuGone,
+    NoFiles,
+    Other(io::Error),
+}
+
+impl RingSizes {
+    /// With privileges up to 64 MiB in all; without, what `kernel.perf_event_mlock_kb` (516 KiB
+    /// for each CPU unless changed) has room for, control pages included.
+    fn for_us(cpus: usize) -> Self {
+        if !perf_event::is_root() {
+            return Self {
+                side: 16,
+                faults: 64,
+                calls: 32,
+            };
+        }
+        let pages = (16_384 / cpus.max(1)).clamp(64, 1_024);
+        let faults = 1 << pages.ilog2();
+        Self {
+            side: faults / 4,
+            faults,
+            calls: faults / 4,
+        }
+    }
+
+    fn of(&mut self, class: RingClass) -> &mut usize {
+        match class {
+            RingClass::Side => &mut self.side,
+            RingClass::Faults => &mut self.faults,
+            RingClass::Calls => &mut self.calls,
+        }
+    }
+}
+
+impl<'a> Opener<'a> {
+    pub fn new(
+        plan: &'a mut Plan,
+        notes: &'a mut Vec<Note>,
+        cpus: Vec<i32>,
+        target: &Target,
+    ) -> Self {
+        Self {
+            sizes: RingSizes::for_us(cpus.len()),
+            plan,
+            notes,
+            cpus,
+            on_exec: matches!(target, Target::Gated(_)),
+            inherit: !matches!(target, Target::System),
+            opened: Opened::default(),
+        }
+    }
+
+    /// Makes sure that `threads` more threads can be opened, leaving out the least important
+    /// units where they cannot.
+    pub fn make_room(&mut self, threads: usize) {
+        let each = |plan: &Plan| {
+            plan.units
+                .iter()
+                .map(|unit| unit.sources.len())
+                .sum::<usize>()
+        };
+        let have = self
+            .opened
+            .instances
+            .iter()
+            .map(|i| i.events.len())
+            .sum::<usize>();
+        let cpus = self.cpus.len();
+        let needed = |plan: &Plan| (have + each(plan) * threads * cpus) as u64 + SPARE_FILES;
+        let wanted = needed(self.plan);
+        let allowed = perf_event::raise_open_files(wanted).unwrap_or(1024);
+        while needed(self.plan) > allowed && self.plan.units.len() > 2 {
+            let Some(unit) = self.plan.units.pop() else {
+                return;
+            };
+            self.plan.forget(unit.role);
+            self.opened.retire(unit.role);
+            self.notes.push(Note::TooManyFiles {
+                part: unit.role.describe(),
+                wanted,
+                allowed,
+            });
+        }
+    }
+
+    /// Opens everything for each of `threads`. Returns how many of them were still there.
+    ///
+    /// # Errors
+    /// [`Error::NotAllowed`] when the most important unit is refused for want of rights.
+    pub fn open_threads(&mut self, threads: &[i32]) -> Result<usize, Error> {
+        let mut alive = 0;
+        for (at, &tid) in threads.iter().enumerate() {
+            match self.open_thread(tid) {
+                Ok(()) => alive += 1,
+                Err(Refusal::ThreadGone | Refusal::CpuGone) => {}
+                Err(Refusal::NoFiles) => {
+                    self.notes.push(Note::ThreadsUnobserved {
+                        count: threads.len() - at,
+                    });
+                    return Ok(alive);
+                }
+                Err(Refusal::Other(cause)) => return Err(not_recordable(tid, cause)),
+            }
+        }
+        Ok(alive)
+    }
+
+    /// Empties the rings into `records`.
+    pub fn drain(&mut self, records: &mut Vec<u8>) {
+        for shared in &mut self.opened.rings {
+            shared.ring.drain(|span| records.extend_from_slice(span));
+        }
+    }
+
+    pub fn finish(self) -> Opened {
+        self.opened
+    }
+
+    fn open_thread(&mut self, tid: i32) -> Result<(), Refusal> {
+        let mut open_anywhere = false;
+        for cpu in self.cpus.clone() {
+            match self.open_on_cpu(tid, cpu) {
+                Ok(()) => open_anywhere = true,
+                Err(Refusal::CpuGone) => {}
+                Err(refusal) => return Err(refusal),
+            }
+        }
+        if open_anywhere {
+            Ok(())
+        } else {
+            Err(Refusal::CpuGone)
+        }
+    }
+
+    /// Opens all units for a thread on a CPU. A refused unit is left out from here on, with a
+    /// note; only the first must succeed.
+    fn open_on_cpu(&mut self, tid: i32, cpu: i32) -> Result<(), Refusal> {
+        let mut at = 0;
+        while at < self.plan.units.len() {
+            match self.open_unit(at, tid, cpu) {
+                Ok(()) => at += 1,
+                Err(Refusal::Other(error)) if at > 0 => self.leave_out(at, &error),
+                Err(refusal) => return Err(refusal),
+            }
+        }
+        Ok(())
+    }
+
+    fn leave_out(&mut self, at: usize, error: &io::Error) {
+        let unit = self.plan.units.remove(at);
+        self.plan.forget(unit.role);
+        self.opened.retire(unit.role);
+        let reason = error.to_string();
+        self.notes.push(match unit.role {
+            Role::Calls => Note::NoCalls { reason },
+            Role::Locks => Note::NoLocks { reason },
+            role => Note::Refused {
+                part: role.describe(),
+                reason,
+            },
+        });
+    }
+
+    fn open_unit(&mut self, at: usize, tid: i32, cpu: i32) -> Result<(), Refusal> {
+        let unit = &self.plan.units[at];
+        let class = unit.role.ring();
+        let watermark = self.sizes.of(class).saturating_mul(page_size()) / watermark_part(class);
+        let mut events: Vec<EventFd> = Vec::with_capacity(unit.sources.len());
+        for at in 0..unit.sources.len() {
+            let leader = events.first();
+            let event = open_source(
+                unit,
+                at,
+                Place { tid, cpu, leader },
+                self.on_exec,
+                self.inherit,
+                u32::try_from(watermark).unwrap_or(u32::MAX),
+            )
+            .map_err(Refusal::from)?;
+            events.push(event);
+        }
+        let role = unit.role;
+        self.connect(class, cpu, &events).map_err(Refusal::from)?;
+        if self.must_enable_now(at) {
+            events[0].enable().map_err(Refusal::from)?;
+        }
+        self.opened.instances.push(Instance { role, events });
+        Ok(())
+    }
+
+    /// Lifetimes are seen from the first moment, so that a thread born while others are being
+    /// opened is known to have inherited.
+    fn must_enable_now(&self, at: usize) -> bool {
+        self.plan.units[at].start == Start::AtOnce
+    }
+
+    /// Sends a group's records to the ring of its class and CPU, mapping that ring when it is new.
+    fn connect(&mut self, class: RingClass, cpu: i32, events: &[EventFd]) -> io::Result<()> {
+        let shared = self
+            .opened
+            .rings
+            .iter_mut()
+            .find(|ring| ring.class == class && ring.cpu == cpu);
+        let (owner, rest) = match shared {
+            Some(shared) => {
+                shared.pollable.push(events[0].raw());
+                (shared.pollable[0], events)
+            }
+            None => (self.map_ring(class, cpu, &events[0])?, &events[1..]),
+        };
+        rest.iter().try_for_each(|event| event.redirect_to(owner))
+    }
+
+    fn map_ring(&mut self, class: RingClass, cpu: i32, owner: &EventFd) -> io::Result<RawFd> {
+        let ring = loop {
+            let pages = *self.sizes.of(class);
+            match Ring::map(owner, pages, page_size()) {
+                Ok(ring) => break ring,
+                Err(error) if pages <= 2 || error.raw_os_error() != Some(libc::EPERM) => {
+                    return Err(error);
+                }
+                Err(_) => *self.sizes.of(class) = pages / 2,
+            }
+        };
+        if class == RingClass::Faults && ring.size() < SMALL_RING {
+            let note = Note::SmallRings {
+                kib: (ring.size() / 1024) as u64,
+            };
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+        self.opened.rings.push(SharedRing {
+            class,
+            cpu,
+            ring,
+            pollable: vec![owner.raw()],
+        });
+        Ok(owner.raw())
+    }
+}
+
+/// Below this many bytes a ring for faults is worth a note: it holds some 10 ms of the busiest
+/// program's faults.
+const SMALL_RING: usize = 128 << 10;
+
+/// Where an event is opened.
+struct Place<'a> {
+    tid: i32,
+    cpu: i32,
+    leader: Option<&'a EventFd>,
+}
+
+/// Opens one source of a unit. Only the leader is ever disabled: its group follows it.
+fn open_source(
+    unit: &Unit,
+    at: usize,
+    place: Place<'_>,
+    on_exec: bool,
+    inherit: bool,
+    watermark: u32,
+) -> io::Result<EventFd> {
+    let source = &unit.sources[at];
+    let mut attr = source.attr;
+    let leads = place.leader.is_none();
+    attr.set_disabled(u64::from(leads));
+    let with_exec = leads && on_exec && unit.start == Start::WithProgram;
+    attr.set_enable_on_exec(u64::from(with_exec));
+    attr.set_inherit(u64::from(inherit));
+    attr.set_watermark(1);
+    attr.__bindgen_anon_2.wakeup_watermark = watermark;
+    let event = perf_event::open(&mut attr, place.tid, place.cpu, place.leader)?;
+    if let Some(filter) = source.filter {
+        event.set_filter(filter)?;
+    }
+    Ok(event)
+}
+
+/// The recorder is woken when this part of a ring is full. Calls are governed, so their excess
+/// must be noticed early.
+fn watermark_part(class: RingClass) -> usize {
+    match class {
+        RingClass::Calls => 16,
+        RingClass::Side | RingClass::Faults => 4,
+    }
+}
+
+fn page_size() -> usize {
+    usize::try_from(machine::page_size()).unwrap_or(4096)
+}
+
+fn not_recordable(tid: i32, cause: io::Error) -> Error {
+    match cause.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) if tid < 0 => Error::SystemNotAllowed,
+        Some(libc::EACCES | libc::EPERM) => Error::NotAllowed { pid: tid },
+        _ => Error::System {
+            action: "open perf events",
+            cause,
+        },
+    }
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(libc::ESRCH) => Self::ThreadGone,
+            Some(libc::ENODEV) => Self::CpuGone,
+            Some(libc::EMFILE | libc::ENFILE) => Self::NoFiles,
+            _ => Self::Other(error),
+        }
+    }
+}
+
+/// Threads of `pids` that are alive now.
+pub(super) fn threads_of(pids: &[i32], proc: &ProcRoot) -> Vec<i32> {
+    pids.iter().flat_map(|&pid| proc.tasks(pid)).collect()
+}

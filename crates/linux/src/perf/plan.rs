@@ -1,0 +1,381 @@
+//! What will be recorded: units of sources that are switched together.
+
+use super::notes::Note;
+use super::rotation::Slot;
+use super::source::{Access, Fault, Pace, Source};
+use super::{Mode, Options};
+use crate::tracefs::{Tracefs, Tracepoint};
+use pagewise_model::formats::perf_data::TracingData;
+use std::time::Duration;
+
+/// What a unit is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Names, births, deaths, code.
+    Lifetimes,
+    /// Faults with call chains, sampled.
+    Sampled,
+    /// Each fault, begin and end.
+    Paired,
+    /// Each fault with its call chain, and its end.
+    PairedChains,
+    /// Faults with stack copies.
+    Stacks,
+    /// Mappings of data.
+    Mappings,
+    /// Memory system calls.
+    Calls,
+    /// Waits for locks.
+    Locks,
+}
+
+impl Role {
+    /// The part in words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Lifetimes => "names and lifetimes of processes",
+            Self::Sampled | Self::PairedChains => "call chains of faults",
+            Self::Paired => "the latency of faults",
+            Self::Stacks => "stack copies of faults",
+            Self::Mappings => "new mappings of data",
+            Self::Calls => "memory system calls",
+            Self::Locks => "waits for locks",
+        }
+    }
+
+    /// Which ring its records go to. What comes in bursts must not push out what is rare.
+    pub fn ring(self) -> RingClass {
+        match self {
+            Self::Lifetimes | Self::Mappings => RingClass::Side,
+            Self::Sampled | Self::Paired | Self::PairedChains | Self::Stacks => RingClass::Faults,
+            Self::Calls | Self::Locks => RingClass::Calls,
+        }
+    }
+}
+
+/// Rings of each CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RingClass {
+    /// Lifetimes and mappings.
+    Side,
+    /// Faults.
+    Faults,
+    /// System calls and locks.
+    Calls,
+}
+
+/// When a unit is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Start {
+    /// From the moment it is opened.
+    AtOnce,
+    /// From the program's exec, or from the end of attaching.
+    WithProgram,
+    /// When its turn comes.
+    Later,
+}
+
+/// Sources that are switched together: a group of perf events, the first one leading.
+pub(super) struct Unit {
+    pub role: Role,
+    pub sources: Vec<Source>,
+    pub start: Start,
+}
+
+/// Everything that will be recorded, the most important unit first.
+#[derive(Default)]
+pub(super) struct Plan {
+    pub units: Vec<Unit>,
+    /// First slot, once, then the cycle; empty when nothing takes turns.
+    pub opening: Option<Slot>,
+    pub cycle: Vec<Slot>,
+    pub tracing_data: Option<TracingData>,
+}
+
+/// The first slot is short, so that a program of a few milliseconds has both stacks and latencies.
+const OPENING: Duration = Duration::from_millis(2);
+/// A latency window: some 4,000 faults at the pace of a program that does nothing else.
+const WINDOW: Duration = Duration::from_millis(7);
+/// Stack copies are taken during this part of each turn.
+const STACKS: Duration = Duration::from_millis(40);
+/// The rest of a turn of half a second.
+const SAMPLING: Duration = Duration::from_millis(453);
+/// Full mode: call chains a tenth of the time, which keeps it cheaper than chains on every fault.
+const FULL_PAIRED: Duration = Duration::from_millis(36);
+const FULL_CHAINS: Duration = Duration::from_millis(4);
+/// Stack copies a second while they are on: about 40 in each turn.
+const STACK_FREQUENCY: u64 = 499;
+/// System calls with call chains a second, for each kind of call.
+const CALL_CHAIN_FREQUENCY: u64 = 199;
+
+/// System calls that are traced at their begin: those that give memory back or ask for it.
+const ENTERED: [&str; 6] = ["munmap", "brk", "madvise", "mremap", "mmap", "mprotect"];
+/// System calls whose result tells an address.
+const EXITED: [&str; 3] = ["brk", "mremap", "mmap"];
+/// System calls whose callers matter most for blame.
+const BLAMED: [&str; 4] = ["munmap", "brk", "madvise", "mmap"];
+
+impl Plan {
+    /// The plan for these wishes under this access. `tracefs` is asked only when needed.
+    pub fn new(
+        options: &Options,
+        access: Access,
+        tracefs: impl FnOnce() -> Result<Tracefs, crate::tracefs::Error>,
+        notes: &mut Vec<Note>,
+    ) -> Self {
+        let mut plan = Self::default();
+        plan.add(
+            Role::Lifetimes,
+            Start::AtOnce,
+            vec![Source::lifetimes(access)],
+        );
+        match options.mode {
+            Mode::Sampled => plan.add_sampled(options, access),
+            Mode::Full => plan.add_full(access),
+        }
+        if options.mappings {
+            plan.add(
+                Role::Mappings,
+                Start::WithProgram,
+                vec![Source::mappings(access)],
+            );
+        }
+        if options.calls || options.locks {
+            plan.add_tracepoints(options, access, tracefs(), notes);
+        }
+        plan
+    }
+
+    /// Takes a unit that cannot be had out of the turns. The unit that is left goes on alone.
+    pub fn forget(&mut self, role: Role) {
+        self.cycle.retain(|slot| slot.role != role);
+        if self.cycle.len() < 2 {
+            self.cycle.clear();
+            self.opening = None;
+        }
+    }
+
+    fn add(&mut self, role: Role, start: Start, sources: Vec<Source>) {
+        self.units.push(Unit {
+            role,
+            sources,
+            start,
+        });
+    }
+
+    fn add_sampled(&mut self, options: &Options, access: Access) {
+        let pace = options
+            .period
+            .map_or(Pace::PerSecond(options.frequency), Pace::Every);
+        let sampled = Source::fault_with_chain(Fault::Entry, pace, access);
+        self.add(Role::Sampled, Start::WithProgram, vec![sampled]);
+        if options.latency {
+            self.add(Role::Paired, Start::Later, pair(access));
+            self.cycle.push(Slot::new(Role::Paired, WINDOW));
+        }
+        if options.dwarf_stacks && options.period.is_none() {
+            let stacks = Source::fault_with_stack(Pace::PerSecond(STACK_FREQUENCY), access);
+            self.add(Role::Stacks, Start::Later, vec![stacks]);
+            self.cycle.push(Slot::new(Role::Stacks, STACKS));
+        }
+        if !self.cycle.is_empty() {
+            self.cycle.push(Slot::new(Role::Sampled, SAMPLING));
+            self.opening = Some(Slot::new(Role::Sampled, OPENING));
+        }
+    }
+
+    fn add_full(&mut self, access: Access) {
+        let mut chains = pair(access);
+        chains[0] = Source::fault_with_chain(Fault::Entry, Pace::Every(1), access);
+        self.add(Role::PairedChains, Start::WithProgram, chains);
+        self.add(Role::Paired, Start::Later, pair(access));
+        self.opening = Some(Slot::new(Role::PairedChains, OPENING));
+        self.cycle.push(Slot::new(Role::Paired, FULL_PAIRED));
+        self.cycle.push(Slot::new(Role::PairedChains, FULL_CHAINS));
+    }
+
+    fn add_tracepoints(
+        &mut self,
+        options: &Options,
+        access: Access,
+        tracefs: Result<Tracefs, crate::tracefs::Error>,
+        notes: &mut Vec<Note>,
+    ) {
+        let tracefs = match tracefs {
+            Ok(tracefs) => tracefs,
+            Err(error) => return note_missing(options, &error.to_string(), notes),
+        };
+        let mut used = Vec::new();
+        if options.calls {
+            match calls(&tracefs, options.mode, access, &mut used) {
+                Ok(sources) => self.add(Role::Calls, Start::WithProgram, sources),
+                Err(reason) => notes.push(Note::NoCalls { reason }),
+            }
+        }
+        if options.locks {
+            match locks(&tracefs, access, &mut used) {
+                Ok(sources) => self.add(Role::Locks, Start::WithProgram, sources),
+                Err(reason) => notes.push(Note::NoLocks { reason }),
+            }
+        }
+        self.tracing_data = tracefs.tracing_data(&used).ok();
+    }
+}
+
+fn note_missing(options: &Options, reason: &str, notes: &mut Vec<Note>) {
+    let reason = reason.to_owned();
+    if options.calls {
+        notes.push(Note::NoCalls {
+            reason: reason.clone(),
+        });
+    }
+    if options.locks {
+        notes.push(Note::NoLocks { reason });
+    }
+}
+
+/// Begin and both ends of each fault.
+fn pair(access: Access) -> Vec<Source> {
+    [Fault::Entry, Fault::MinorEnd, Fault::MajorEnd]
+        .map(|fault| Source::each_fault(fault, access))
+        .into()
+}
+
+/// Each memory call with its payload. In sampled mode some of them once more, with chains, through
+/// sources of their own (the kernel starts tracepoint samples afresh for each event, so these do
+/// not disturb each other); in full mode all begins have chains.
+fn calls(
+    tracefs: &Tracefs,
+    mode: Mode,
+    access: Access,
+    used: &mut Vec<Tracepoint>,
+) -> Result<Vec<Source>, String> {
+    let mut sources = Vec::new();
+    for call in ENTERED {
+        let point = existing(tracefs, "syscalls", &format!("sys_enter_{call}"))?;
+        sources.push(match mode {
+            Mode::Sampled => Source::tracepoint(&point, access),
+            Mode::Full => Source::tracepoint_with_chain(&point, Pace::Every(1), access),
+        });
+        if mode == Mode::Sampled && BLAMED.contains(&call) {
+            let pace = Pace::PerSecond(CALL_CHAIN_FREQUENCY);
+            sources.push(Source::tracepoint_with_chain(&point, pace, access));
+        }
+        used.push(point);
+    }
+    for call in EXITED {
+        let point = existing(tracefs, "syscalls", &format!("sys_exit_{call}"))?;
+        sources.push(Source::tracepoint(&point, access));
+        used.push(point);
+    }
+    Ok(sources)
+}
+
+/// Waits for sleeping reader-writer locks, mmap_lock among them: `LCB_F_READ` and `LCB_F_WRITE`
+/// alone (include/trace/events/lock.h). The chain tells which lock it was.
+fn locks(
+    tracefs: &Tracefs,
+    access: Access,
+    used: &mut Vec<Tracepoint>,
+) -> Result<Vec<Source>, String> {
+    let begin = existing(tracefs, "lock", "contention_begin")?;
+    let end = existing(tracefs, "lock", "contention_end")?;
+    let sources = vec![
+        Source::tracepoint_with_chain(&begin, Pace::Every(1), access)
+            .filtered(c"flags == 2 || flags == 4"),
+        Source::tracepoint(&end, access),
+    ];
+    used.extend([begin, end]);
+    Ok(sources)
+}
+
+fn existing(tracefs: &Tracefs, system: &str, name: &str) -> Result<Tracepoint, String> {
+    tracefs
+        .tracepoint(system, name)
+        .map_err(|error| error.to_string())?
+        .ok_or_else(|| format!("this kernel has no tracepoint {system}:{name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    const ACCESS: Access = Access {
+        kernel: true,
+        counts_losses: true,
+        build_ids: true,
+    };
+
+    fn no_tracefs() -> Result<Tracefs, crate::tracefs::Error> {
+        Err(crate::tracefs::Error::NoAccess {
+            path: "/sys/kernel/tracing".into(),
+        })
+    }
+
+    fn roles(plan: &Plan) -> Vec<Role> {
+        plan.units.iter().map(|unit| unit.role).collect()
+    }
+
+    #[test]
+    fn without_tracepoints_the_rest_is_planned_and_the_lack_is_noted() {
+        let mut notes = Vec::new();
+        let plan = Plan::new(&Options::default(), ACCESS, no_tracefs, &mut notes);
+        let expected = [
+            Role::Lifetimes,
+            Role::Sampled,
+            Role::Paired,
+            Role::Stacks,
+            Role::Mappings,
+        ];
+        assert_eq!(roles(&plan), expected);
+        assert!(matches!(
+            notes[..],
+            [Note::NoCalls { .. }, Note::NoLocks { .. }]
+        ));
+        assert!(notes[0].text().contains("/sys/kernel/tracing is closed"));
+    }
+
+    #[test]
+    fn units_that_share_a_software_event_take_turns() {
+        for mode in [Mode::Sampled, Mode::Full] {
+            let options = Options {
+                mode,
+                ..Options::default()
+            };
+            let plan = Plan::new(&options, ACCESS, no_tracefs, &mut Vec::new());
+            let on_from_start = plan
+                .units
+                .iter()
+                .filter(|unit| unit.start != Start::Later)
+                .filter(|unit| unit.role.ring() == RingClass::Faults);
+            assert_eq!(on_from_start.count(), 1, "{mode:?}");
+        }
+    }
+
+    #[test]
+    fn calls_come_with_their_formats() {
+        let root = tempfile::tempdir().unwrap();
+        for (at, call) in ENTERED.iter().enumerate() {
+            for side in ["enter", "exit"] {
+                let folder = root
+                    .path()
+                    .join(format!("events/syscalls/sys_{side}_{call}"));
+                fs::create_dir_all(&folder).unwrap();
+                fs::write(folder.join("id"), format!("{at}\n")).unwrap();
+                fs::write(folder.join("format"), "name: x\n").unwrap();
+            }
+        }
+        let mut notes = Vec::new();
+        let tracefs = || Ok(Tracefs::at(root.path()));
+        let plan = Plan::new(&Options::default(), ACCESS, tracefs, &mut notes);
+        let calls = plan.units.iter().find(|unit| unit.role == Role::Calls);
+        assert_eq!(
+            calls.map(|unit| unit.sources.len()),
+            Some(ENTERED.len() + BLAMED.len() + EXITED.len())
+        );
+        let formats = plan.tracing_data.map(|data| data.events.len());
+        assert_eq!(formats, Some(ENTERED.len() + EXITED.len()));
+        assert!(matches!(notes[..], [Note::NoLocks { .. }]));
+    }
+}

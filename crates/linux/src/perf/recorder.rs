@@ -1,0 +1,306 @@
+//! The recorder's life: open, start, release, stop, finish.
+
+use super::account::{self, Account, EventCount};
+use super::ballast::Ballast;
+use super::drain::{Command, Drain, Drained};
+use super::notes::Note;
+use super::opening::{self, Opened, Opener};
+use super::plan::{Plan, Start};
+use super::{Error, Mode, Options, Target, access, existing, threads};
+use crate::proc::ProcRoot;
+use crate::sys::perf_event;
+use crate::tracefs::Tracefs;
+use pagewise_model::formats::perf_data::{
+    Features, SourceAttr, TracingData, WriteError, Writer, sample_type,
+};
+use pagewise_model::loss::Losses;
+use pagewise_model::recording::Collection;
+use rustc_hash::FxHashSet;
+use std::fs::File;
+use std::io::{self, PipeWriter, Write};
+use std::path::Path;
+use std::thread::JoinHandle;
+
+/// Events that are open but not yet written anywhere.
+pub struct Recorder {
+    plan: Plan,
+    opened: Opened,
+    notes: Vec<Note>,
+    mode: Mode,
+    target: Target,
+    /// Records that came while events were being opened.
+    early: Vec<u8>,
+    proc: ProcRoot,
+}
+
+/// A recording that goes on: a thread of its own moves records from the rings to the file.
+/// Dropping it ends that thread and leaves the file without its closing sections.
+#[derive(Debug)]
+pub struct Recording {
+    thread: Option<JoinHandle<Drained>>,
+    control: PipeWriter,
+    tracing_data: Option<TracingData>,
+}
+
+/// A recording whose events are all written. [`Recorded::finish`] adds what goes behind them.
+#[derive(Debug)]
+pub struct Recorded {
+    /// How events were collected.
+    pub collection: Collection,
+    /// What the collector lost.
+    pub losses: Losses,
+    /// Records by source.
+    pub counts: Vec<EventCount>,
+    span: Option<(u64, u64)>,
+    tracing_data: Option<TracingData>,
+    writer: Writer<File>,
+}
+
+/// The fields that trail every record that is not a sample: those of the plan's first source.
+const SIDE_BAND: u64 =
+    sample_type::IDENTIFIER | sample_type::TID | sample_type::TIME | sample_type::CPU;
+
+impl Recorder {
+    /// Opens everything that the kernel allows. What it refuses becomes a note; without perf
+    /// events at all the recorder records nothing and says so.
+    ///
+    /// # Errors
+    /// When the target is gone or may not be observed.
+    pub fn open(target: Target, options: &Options) -> Result<Self, Error> {
+        let mut notes = Vec::new();
+        let options = within_limits(options, &mut notes);
+        let mut recorder = Self {
+            plan: Plan::default(),
+            opened: Opened::default(),
+            mode: options.mode,
+            target,
+            early: Vec::new(),
+            proc: ProcRoot::default(),
+            notes,
+        };
+        recorder.check_target()?;
+        if let Some(access) = access::probe(&mut recorder.notes) {
+            recorder.plan = Plan::new(&options, access, Tracefs::find, &mut recorder.notes);
+            recorder.open_target()?;
+        }
+        Ok(recorder)
+    }
+
+    fn check_target(&self) -> Result<(), Error> {
+        let Target::Pids(pids) = &self.target else {
+            return Ok(());
+        };
+        match pids.iter().find(|&&pid| self.proc.tasks(pid).is_empty()) {
+            Some(&pid) => Err(Error::NoSuchProcess { pid }),
+            None => Ok(()),
+        }
+    }
+
+    fn open_target(&mut self) -> Result<(), Error> {
+        let cpus = threads::online_cpus(Path::new("/sys"));
+        let mut opener = Opener::new(&mut self.plan, &mut self.notes, cpus, &self.target);
+        match &self.target {
+            Target::Gated(pid) => {
+                opener.make_room(1);
+                if opener.open_threads(&[*pid])? == 0 {
+                    return Err(Error::NoSuchProcess { pid: *pid });
+                }
+            }
+            Target::System => {
+                opener.make_room(1);
+                opener.open_threads(&[-1])?;
+            }
+            Target::Pids(pids) => {
+                open_all_threads(&mut opener, pids, &self.proc, &mut self.early)?;
+            }
+        }
+        self.opened = opener.finish();
+        Ok(())
+    }
+
+    /// Begins writing to `file`, which lies at `path`. Running targets are recorded from here
+    /// on, a gated child from its exec.
+    ///
+    /// # Errors
+    /// When the file cannot be begun or no thread can be started.
+    pub fn start(mut self, file: File, path: &Path) -> Result<Recording, Error> {
+        let ids = self.opened.ids(&self.plan).map_err(|cause| Error::System {
+            action: "read the ids of perf events",
+            cause,
+        })?;
+        let account = Account::new(&self.plan, &ids);
+        let mut writer = Writer::new(file, &sources(&self.plan, ids))?;
+        let running = !matches!(self.target, Target::Gated(_));
+        if running {
+            self.enable();
+        }
+        writer.records(&self.existing())?;
+        let (commands, control) = io::pipe().map_err(|cause| Error::System {
+            action: "make a pipe",
+            cause,
+        })?;
+        let tracing_data = self.plan.tracing_data.take();
+        let mut drain = Drain::new(self.opened, &self.plan, self.mode, writer, commands);
+        drain.observe(&self.target, account, self.notes);
+        drain.keep_room(Ballast::beside(path));
+        drain.take_in(&self.early);
+        if running {
+            drain.program_runs();
+        }
+        let thread = std::thread::Builder::new()
+            .name("recorder".to_owned())
+            .spawn(move || drain.run())
+            .map_err(|cause| Error::System {
+                action: "start the recorder's thread",
+                cause,
+            })?;
+        Ok(Recording {
+            thread: Some(thread),
+            control,
+            tracing_data,
+        })
+    }
+
+    /// Lets all units fire that are on from the beginning.
+    fn enable(&mut self) {
+        for unit in &self.plan.units {
+            if unit.start != Start::WithProgram {
+                continue;
+            }
+            for instance in &self.opened.instances {
+                if instance.role == unit.role {
+                    // A thread that ended meanwhile needs none.
+                    let _ = instance.events[0].enable();
+                }
+            }
+        }
+    }
+
+    fn existing(&mut self) -> Vec<u8> {
+        if self.plan.units.is_empty() {
+            return Vec::new();
+        }
+        let mut records = existing::kernel(SIDE_BAND, Path::new("/proc"));
+        let pids = match &self.target {
+            Target::Gated(_) => Vec::new(),
+            Target::Pids(pids) => pids.clone(),
+            Target::System => self.proc.processes(),
+        };
+        let told = existing::processes(&pids, SIDE_BAND, &self.proc, &mut self.notes);
+        records.extend(told);
+        records
+    }
+}
+
+impl Recording {
+    /// Tells that the gated program executes now: turns and budgets begin.
+    pub fn released(&mut self) {
+        self.send(Command::Released);
+    }
+
+    /// Ends recording and takes in what the rings still hold.
+    ///
+    /// # Errors
+    /// When the recorder's thread died of a fault of ours.
+    pub fn stop(mut self) -> Result<Recorded, Error> {
+        self.send(Command::Stop);
+        let thread = self.thread.take();
+        let drained = thread.and_then(|thread| thread.join().ok());
+        let drained = drained.ok_or_else(|| Error::System {
+            action: "end the recorder's thread",
+            cause: io::Error::other("it panicked"),
+        })?;
+        Ok(Recorded {
+            collection: drained.collection,
+            losses: drained.losses,
+            counts: drained.counts,
+            span: drained.span,
+            tracing_data: self.tracing_data.take(),
+            writer: drained.writer,
+        })
+    }
+
+    fn send(&mut self, command: Command) {
+        // The thread holds the other end until it ends, and it ends by Stop alone.
+        let _ = self.control.write_all(&[command.byte()]);
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            self.send(Command::Stop);
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Recorded {
+    /// Completes the file. Formats of tracepoints and the time span are put into `features`.
+    ///
+    /// # Errors
+    /// When the file takes no more; the records are readable all the same.
+    pub fn finish(self, features: Features) -> Result<File, WriteError> {
+        self.writer.finish(&Features {
+            tracing_data: self.tracing_data,
+            sample_time: self.span,
+            ..features
+        })
+    }
+}
+
+/// Opens all threads, those born meanwhile too, until none is new. A thread that was born of an
+/// opened one has inherited its events, as the birth in the rings shows.
+fn open_all_threads(
+    opener: &mut Opener<'_>,
+    pids: &[i32],
+    proc: &ProcRoot,
+    early: &mut Vec<u8>,
+) -> Result<(), Error> {
+    let mut covered = FxHashSet::default();
+    let mut alive = 0;
+    loop {
+        let fresh: Vec<i32> = opening::threads_of(pids, proc)
+            .into_iter()
+            .filter(|tid| !covered.contains(tid))
+            .collect();
+        if fresh.is_empty() {
+            break;
+        }
+        opener.make_room(fresh.len());
+        alive += opener.open_threads(&fresh)?;
+        covered.extend(fresh);
+        let seen = early.len();
+        opener.drain(early);
+        covered.extend(account::births(&early[seen..]));
+    }
+    match (alive, pids) {
+        (0, [pid, ..]) => Err(Error::NoSuchProcess { pid: *pid }),
+        _ => Ok(()),
+    }
+}
+
+fn sources(plan: &Plan, ids: Vec<Vec<u64>>) -> Vec<SourceAttr> {
+    let planned = plan.units.iter().flat_map(|unit| &unit.sources);
+    planned
+        .zip(ids)
+        .map(|(source, ids)| SourceAttr {
+            name: source.name.clone(),
+            attr: perf_event::attr_bytes(&source.attr),
+            ids,
+        })
+        .collect()
+}
+
+/// The wishes with the frequency that the kernel allows now: it lowers its limit by itself when
+/// sampling takes too long.
+fn within_limits(options: &Options, notes: &mut Vec<Note>) -> Options {
+    let limit = Path::new("/proc/sys/kernel/perf_event_max_sample_rate");
+    let limit = crate::pseudo_file::number(limit).ok().flatten();
+    let mut options = options.clone();
+    if let Some(limit) = limit.filter(|&limit| limit < options.frequency && limit > 0) {
+        options.frequency = limit;
+        notes.push(Note::FrequencyLowered { to: limit });
+    }
+    options
+}

@@ -1,0 +1,262 @@
+//! Event sources: what the kernel is asked to record, as attributes.
+
+use perf_event_open_sys::bindings::{self, perf_event_attr};
+
+use super::registers;
+use crate::sys::perf_event;
+use crate::tracefs::Tracepoint;
+use pagewise_model::formats::perf_data::sample_type;
+use std::ffi::CStr;
+
+/// One event source, the same for all threads and CPUs.
+#[derive(Clone)]
+pub(super) struct Source {
+    /// perf's name of it.
+    pub name: String,
+    /// What the kernel is asked for. `disabled` and `enable_on_exec` are set when opening.
+    pub attr: perf_event_attr,
+    /// What one record costs the program in nanoseconds.
+    pub unit_cost: u64,
+    /// Which hits of a tracepoint are recorded.
+    pub filter: Option<&'static CStr>,
+}
+
+/// How samples are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// Each n-th event.
+    Every(u64),
+    /// So many samples a second of running time.
+    PerSecond(u64),
+}
+
+/// What the kernel lets us ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Access {
+    /// Events raised in the kernel too.
+    pub kernel: bool,
+    /// `PERF_FORMAT_LOST` (Linux 6.0).
+    pub counts_losses: bool,
+    /// Build ids in mapping records (Linux 5.12).
+    pub build_ids: bool,
+}
+
+/// Nanoseconds that one record costs the program that caused it, by kind. Measured with
+/// `bench/overhead/run` on Linux 6.18 (2 vCPU, CPU seconds of the workload, recorder excluded).
+mod unit_cost {
+    /// A fault with address and time.
+    pub const PLAIN: u64 = 300;
+    /// A fault with a call chain by frame pointers.
+    pub const CHAIN: u64 = 1_100;
+    /// A fault with a copy of the stack.
+    pub const STACK_COPY: u64 = 3_000;
+    /// A tracepoint with its payload.
+    pub const TRACEPOINT: u64 = 300;
+    /// A tracepoint with its payload and a call chain.
+    pub const TRACEPOINT_CHAIN: u64 = 920;
+    /// A mapping, name or lifetime.
+    pub const SIDE_BAND: u64 = 700;
+}
+
+/// Bytes of user stack copied for unwinding without frame pointers. perf's default.
+const STACK_COPY: u32 = 8192;
+
+/// Software events of include/uapi/linux/perf_event.h that tell of page faults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// At the entry of the fault handler.
+    Entry,
+    /// After a minor fault was handled.
+    MinorEnd,
+    /// After a major fault was handled.
+    MajorEnd,
+}
+
+impl Fault {
+    fn config(self) -> u64 {
+        u64::from(match self {
+            Self::Entry => bindings::PERF_COUNT_SW_PAGE_FAULTS,
+            Self::MinorEnd => bindings::PERF_COUNT_SW_PAGE_FAULTS_MIN,
+            Self::MajorEnd => bindings::PERF_COUNT_SW_PAGE_FAULTS_MAJ,
+        })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Entry => "page-faults",
+            Self::MinorEnd => "minor-faults",
+            Self::MajorEnd => "major-faults",
+        }
+    }
+}
+
+impl Source {
+    /// Faults with everything that tells where they came from: call chain, address, CPU, weight.
+    pub fn fault_with_chain(fault: Fault, pace: Pace, access: Access) -> Self {
+        let mut attr = base(bindings::PERF_TYPE_SOFTWARE, fault.config(), access);
+        attr.sample_type |=
+            sample_type::IP | sample_type::ADDR | sample_type::PERIOD | sample_type::CALLCHAIN;
+        set_pace(&mut attr, pace);
+        Self::new(fault.name(), attr, unit_cost::CHAIN)
+    }
+
+    /// Faults with registers and a copy of the user stack, beside the call chain.
+    pub fn fault_with_stack(pace: Pace, access: Access) -> Self {
+        let mut source = Self::fault_with_chain(Fault::Entry, pace, access);
+        source.attr.sample_type |= sample_type::REGS_USER | sample_type::STACK_USER;
+        source.attr.sample_regs_user = registers::USER_MASK;
+        source.attr.sample_stack_user = STACK_COPY;
+        source.unit_cost = unit_cost::STACK_COPY;
+        source
+    }
+
+    /// Each fault with address and time only, as cheap as can be.
+    pub fn each_fault(fault: Fault, access: Access) -> Self {
+        let mut attr = base(bindings::PERF_TYPE_SOFTWARE, fault.config(), access);
+        attr.sample_type &= !sample_type::CPU;
+        attr.sample_type |= sample_type::ADDR;
+        if fault == Fault::Entry {
+            attr.sample_type |= sample_type::IP;
+        }
+        set_pace(&mut attr, Pace::Every(1));
+        Self::new(fault.name(), attr, unit_cost::PLAIN)
+    }
+
+    /// Names and lifetimes of threads and mappings of code.
+    pub fn lifetimes(access: Access) -> Self {
+        let mut source = Self::mappings_of("dummy", access);
+        source.attr.set_mmap(1);
+        source.attr.set_comm(1);
+        source.attr.set_comm_exec(1);
+        source.attr.set_task(1);
+        source
+    }
+
+    /// Mappings of data: anonymous memory, the heap's growth, files.
+    pub fn mappings(access: Access) -> Self {
+        let mut source = Self::mappings_of("dummy", access);
+        source.attr.set_mmap_data(1);
+        source
+    }
+
+    fn mappings_of(name: &str, access: Access) -> Self {
+        let dummy = u64::from(bindings::PERF_COUNT_SW_DUMMY);
+        let mut attr = base(bindings::PERF_TYPE_SOFTWARE, dummy, access);
+        attr.set_mmap2(1);
+        attr.set_build_id(u64::from(access.build_ids));
+        set_pace(&mut attr, Pace::Every(1));
+        Self::new(name, attr, unit_cost::SIDE_BAND)
+    }
+
+    /// Each hit of a tracepoint with its payload.
+    pub fn tracepoint(point: &Tracepoint, access: Access) -> Self {
+        let mut attr = base(bindings::PERF_TYPE_TRACEPOINT, point.id, access);
+        attr.sample_type |= sample_type::RAW;
+        attr.set_exclude_kernel(0);
+        set_pace(&mut attr, Pace::Every(1));
+        let name = format!("{}:{}", point.system, point.name);
+        Self::new(&name, attr, unit_cost::TRACEPOINT)
+    }
+
+    /// Hits of a tracepoint with payload and call chain.
+    pub fn tracepoint_with_chain(point: &Tracepoint, pace: Pace, access: Access) -> Self {
+        let mut source = Self::tracepoint(point, access);
+        source.attr.sample_type |= sample_type::IP | sample_type::PERIOD | sample_type::CALLCHAIN;
+        source.unit_cost = unit_cost::TRACEPOINT_CHAIN;
+        set_pace(&mut source.attr, pace);
+        source
+    }
+
+    /// The same source, recording only hits that pass `filter`.
+    pub fn filtered(self, filter: &'static CStr) -> Self {
+        Self {
+            filter: Some(filter),
+            ..self
+        }
+    }
+
+    fn new(name: &str, attr: perf_event_attr, unit_cost: u64) -> Self {
+        Self {
+            name: name.to_owned(),
+            attr,
+            unit_cost,
+            filter: None,
+        }
+    }
+
+    /// Offset of the time in its samples, in bytes: header, identifier, then the address of the
+    /// code where recorded, then the thread (`perf_output_sample`, kernel/events/core.c).
+    pub fn time_offset(&self) -> usize {
+        let ip = if self.attr.sample_type & sample_type::IP != 0 {
+            8
+        } else {
+            0
+        };
+        8 + 8 + ip + 8
+    }
+}
+
+/// What all sources have in common. `IDENTIFIER` puts the id first in each sample, so that
+/// sources with different fields can share a ring and a file.
+fn base(kind: u32, config: u64, access: Access) -> perf_event_attr {
+    let mut attr = perf_event_attr::default();
+    attr.type_ = kind;
+    attr.config = config;
+    attr.sample_type =
+        sample_type::IDENTIFIER | sample_type::TID | sample_type::TIME | sample_type::CPU;
+    attr.read_format = perf_event::read_format(access.counts_losses);
+    attr.clockid = libc::CLOCK_MONOTONIC;
+    attr.set_use_clockid(1);
+    attr.set_sample_id_all(1);
+    attr.set_exclude_kernel(u64::from(!access.kernel));
+    attr.set_exclude_callchain_kernel(u64::from(!access.kernel));
+    attr.set_exclude_hv(1);
+    attr
+}
+
+fn set_pace(attr: &mut perf_event_attr, pace: Pace) {
+    match pace {
+        Pace::Every(period) => attr.__bindgen_anon_1.sample_period = period,
+        Pace::PerSecond(frequency) => {
+            attr.__bindgen_anon_1.sample_freq = frequency;
+            attr.set_freq(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ACCESS: Access = Access {
+        kernel: false,
+        counts_losses: true,
+        build_ids: true,
+    };
+
+    #[test]
+    fn without_privileges_nothing_of_the_kernel_is_asked_for() {
+        let source = Source::fault_with_chain(Fault::Entry, Pace::PerSecond(997), ACCESS);
+        assert_eq!(source.attr.exclude_kernel(), 1);
+        assert_eq!(source.attr.exclude_callchain_kernel(), 1);
+    }
+
+    #[test]
+    fn the_time_stands_behind_the_code_address_where_there_is_one() {
+        let entry = Source::each_fault(Fault::Entry, ACCESS);
+        let end = Source::each_fault(Fault::MinorEnd, ACCESS);
+        assert_eq!((entry.time_offset(), end.time_offset()), (32, 24));
+    }
+
+    #[test]
+    fn all_sources_share_one_clock_and_put_the_id_first() {
+        for source in [
+            Source::lifetimes(ACCESS),
+            Source::mappings(ACCESS),
+            Source::fault_with_stack(Pace::PerSecond(49), ACCESS),
+        ] {
+            assert_eq!(source.attr.clockid, libc::CLOCK_MONOTONIC);
+            assert_ne!(source.attr.sample_type & sample_type::IDENTIFIER, 0);
+        }
+    }
+}
