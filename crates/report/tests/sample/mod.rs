@@ -97,6 +97,8 @@ pub fn churning() -> Findings {
                 (Nanos(940_000_000), Nanos(942_000_000)),
                 (Nanos(1_840_000_000), Nanos(1_842_000_000)),
             ],
+            call_windows: vec![(Nanos(12_000_000), Nanos(1_900_000_000))],
+            mapping_windows: vec![(Nanos(12_000_000), Nanos(1_900_000_000))],
             own_cost: Nanos(31_000_000),
             notes: strings(&[
                 "System calls on memory could not be traced without privileges: where memory is \
