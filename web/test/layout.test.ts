@@ -68,6 +68,13 @@ describe("fault map", () => {
     expect(height).toBe(bands.reduce((sum, band) => sum + band.height + BAND_GAP, -BAND_GAP));
   });
 
+  it("packs many bands", () => {
+    const rows = Array.from({ length: 60 }, (_, i) => row(`0x${((i + 1) * 2 ** 30).toString(16)}`, "anonymous"));
+    const { bands, height } = layoutMap({ ...map, rows, cells: [] }, 340);
+    expect(bands).toHaveLength(60);
+    expect(height).toBeLessThan(500);
+  });
+
   it("keeps a single fault visible beside many", () => {
     expect(strength(1, 1e6)).toBeGreaterThan(0.25);
     expect(strength(1e6, 1e6)).toBe(1);

@@ -11,6 +11,8 @@ import { surface } from "./canvas";
 /** Width of the column of labels, on wide and narrow screens, pixels. */
 const LABELS = 112;
 const NARROW_LABELS = 74;
+/** Height that a label needs to itself, pixels. */
+const LABEL_HEIGHT = 14;
 const AXIS = 24;
 /** Height that the rows should take together, pixels. */
 const WANTED = 340;
@@ -46,12 +48,16 @@ export function faultMapView(
 
   function drawBands(context: CanvasRenderingContext2D, left: number, width: number): void {
     context.font = "12px system-ui, sans-serif";
-    for (const band of layout.bands) {
+    let free = -Infinity;
+    for (const band of [...layout.bands].reverse()) {
       context.fillStyle = color("band");
       context.fillRect(left, band.top, width - left, band.height);
       context.fillStyle = color("muted");
       context.textBaseline = "middle";
-      context.fillText(regionName(band.region), 0, band.top + Math.min(band.height / 2, 10), left - 6);
+      const middle = band.top + Math.min(band.height / 2, 10);
+      if (middle - LABEL_HEIGHT / 2 < free) continue;
+      context.fillText(regionName(band.region), 0, middle, left - 6);
+      free = middle + LABEL_HEIGHT / 2;
     }
   }
 

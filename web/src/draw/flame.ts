@@ -128,7 +128,7 @@ export function flameGraph(
   });
 
   return {
-    element: h("div", { class: "canvas-box" }, view.canvas),
+    element: h("div", { class: "canvas-box deep" }, view.canvas),
     find: (query) => {
       match = search(all, query);
       view.redraw();

@@ -24,6 +24,8 @@ export interface MapLayout {
 export const BAND_GAP = 6;
 /** A band is at least so high that its label fits, pixels. */
 const LEAST_BAND = 15;
+/** More bands than this move together, and not each has a label. */
+const MANY_BANDS = 24;
 
 /** Low addresses at the bottom, as maps of memory are drawn. Bands are neighbours of one kind. */
 export function layoutMap(map: FaultMap, wanted: number): MapLayout {
@@ -35,15 +37,17 @@ export function layoutMap(map: FaultMap, wanted: number): MapLayout {
   });
   const rowHeight = Math.max(2, Math.min(12, Math.floor(wanted / Math.max(1, map.rows.length))));
   const tops = new Array<number>(map.rows.length).fill(0);
+  const isCrowded = bands.length > MANY_BANDS;
+  const gap = isCrowded ? 1 : BAND_GAP;
   let y = 0;
   for (const band of [...bands].reverse()) {
     band.top = y;
-    band.height = Math.max(LEAST_BAND, (band.to - band.from) * rowHeight);
+    band.height = Math.max(isCrowded ? 0 : LEAST_BAND, (band.to - band.from) * rowHeight);
     for (let row = band.from; row < band.to; row += 1) tops[row] = y + (band.to - 1 - row) * rowHeight;
-    y += band.height + BAND_GAP;
+    y += band.height + gap;
   }
   const most = map.cells.reduce((most, cell) => Math.max(most, cell.faults), 0);
-  return { bands, tops, rowHeight, height: Math.max(0, y - BAND_GAP), most };
+  return { bands, tops, rowHeight, height: Math.max(0, y - gap), most };
 }
 
 /** Whether row `index` begins where the one before ends, or within sixteen of its lengths. */
