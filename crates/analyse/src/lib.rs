@@ -3,4 +3,5 @@
 #![forbid(unsafe_code)]
 
 pub mod compare;
+pub mod mine;
 pub mod tune;

@@ -1,5 +1,7 @@
 //! `pagewise`: finds out why a Linux program loses time in memory management, and fixes it.
 
+mod input;
+mod mine;
 mod prove;
 mod tune;
 
@@ -32,6 +34,7 @@ Examples:
 #[derive(Subcommand)]
 enum Command {
     Tune(tune::Args),
+    Mine(mine::Arguments),
     /// Print shell completions
     #[command(
         after_help = "Example:\n  pagewise completions bash > /etc/bash_completion.d/pagewise"
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Tune(args) => tune::run(&args),
+        Command::Mine(arguments) => mine::run(&arguments),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "pagewise", &mut io::stdout());
             Ok(ExitCode::SUCCESS)

@@ -63,3 +63,44 @@ pub fn read(mut input: impl Read, sink: &mut impl Sink) -> io::Result<Summary> {
         parser,
     })
 }
+
+/// Whether the beginning of a file looks like this text: among its first lines are calls, and
+/// hardly anything unknown.
+#[must_use]
+pub fn looks_like(head: &[u8]) -> bool {
+    let mut calls = 0_usize;
+    let mut unknown = 0_usize;
+    Parser::new().feed(head, |line, _| match line.content {
+        Content::Leaf(_) | Content::Open(_) | Content::Close(_) => calls += 1,
+        Content::Unknown => unknown += 1,
+        _ => {}
+    });
+    let named = memchr::memmem::find(head, b"# tracer: function_graph").is_some();
+    named || calls > 0 && unknown * 4 <= calls
+}
+
+#[cfg(test)]
+mod tests {
+    use super::looks_like;
+
+    #[test]
+    fn traces_are_told_from_other_text() {
+        for text in [
+            "# tracer: function_graph\n#\n",
+            "CPU:0 [LOST 12 EVENTS]\n 0)   0.670 us    |  f();\n",
+            "mutex_unlock();\nhandle_mm_fault() {\n",
+            "cpus=1\n bash-1   [000]   139.378346: funcgraph_entry:        0.670 us   |  f();\n",
+        ] {
+            assert!(looks_like(text.as_bytes()), "{text}");
+        }
+        for text in [
+            "",
+            "a b c\nd e f\n",
+            "1 -1 2 -1 -2\n",
+            "main;f;g 12\n",
+            "PERFILE2\0\0\n",
+        ] {
+            assert!(!looks_like(text.as_bytes()), "{text}");
+        }
+    }
+}

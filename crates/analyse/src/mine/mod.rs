@@ -1,0 +1,108 @@
+//! Frequent patterns in sequences of function calls, or of anything else.
+//!
+//! | mode | a pattern is | its support |
+//! |---|---|---|
+//! | [`Algorithm::Prefix`] | how a sequence begins (Algorithm 1 of Wei & Wang, 2024) | sequences that begin so |
+//! | [`Algorithm::Classic`] | items in this order, with gaps (PrefixSpan, Pei et al., 2001) | sequences that hold it |
+//! | [`Algorithm::Closed`] | the classic ones that are closed by their latest match | the same |
+//! | [`Algorithm::StrictlyClosed`] | the classic ones without a longer one of the same support | the same |
+//! | [`Algorithm::Maximal`] | the classic ones without a longer frequent one | the same |
+//! | [`Algorithm::Contiguous`] | items that follow one another directly | sequences that hold it |
+//! | [`Algorithm::Suffixes`] | the same (Algorithm 1 over all suffixes) | places where it stands |
+//!
+//! Two notions of "closed" are in use. By definition, no longer pattern has the same support.
+//! PrefixSpan-py, the usual peer, looks at one match in each sequence, the latest: a pattern is
+//! closed when no item stands at the same gap of that match in all of them. It keeps some that
+//! the definition drops: in {abcd, cabc, acbac}, `ac` is kept though `abc` has the same support,
+//! since the latest `ac` of the third sequence has nothing between. Both are offered.
+//!
+//! Patterns come in the order of their items ([`Database`] says which), each before those that
+//! it begins. Identical sequences are stored and mined once, with their number as weight.
+
+mod calls;
+mod classic;
+mod contiguous;
+mod database;
+mod extension;
+mod prefix;
+mod projection;
+mod read;
+
+pub use calls::CallSequences;
+pub use database::{Builder, Database, Item};
+pub use prefix::{PrefixNode, PrefixTree};
+pub use projection::project;
+pub use read::{ReadError, read};
+
+/// What counts as a pattern; see the table above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Algorithm {
+    /// Supported beginnings.
+    Prefix,
+    /// Subsequences.
+    Classic,
+    /// Subsequences closed by their latest match, as PrefixSpan-py reports them.
+    Closed,
+    /// Subsequences without a longer one of the same support.
+    StrictlyClosed,
+    /// Maximal subsequences.
+    Maximal,
+    /// Substrings, by sequences.
+    Contiguous,
+    /// Substrings, by places.
+    Suffixes,
+}
+
+/// One pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    /// Its items, in order.
+    pub items: Vec<Item>,
+    /// How often it is met.
+    pub support: u64,
+}
+
+/// What to look for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Query {
+    /// What counts as a pattern.
+    pub algorithm: Algorithm,
+    /// The least support; zero is taken as one.
+    pub min_support: u64,
+    /// The longest pattern, in items. Closed and maximal patterns are those of all lengths, of
+    /// which longer ones are then left out.
+    pub max_length: Option<usize>,
+}
+
+/// Hands each pattern to `visit` as it is found, so that millions of them need no memory.
+pub fn mine(database: &Database, query: Query, mut visit: impl FnMut(&[Item], u64)) {
+    let query = Query {
+        min_support: query.min_support.max(1),
+        ..query
+    };
+    match query.algorithm {
+        Algorithm::Prefix => prefix::mine(database, query, &mut visit),
+        Algorithm::Classic | Algorithm::Closed | Algorithm::StrictlyClosed | Algorithm::Maximal => {
+            classic::mine(database, query, &mut visit);
+        }
+        Algorithm::Contiguous | Algorithm::Suffixes => {
+            contiguous::mine(database, query, &mut visit);
+        }
+    }
+}
+
+/// All patterns at once.
+#[must_use]
+pub fn patterns(database: &Database, query: Query) -> Vec<Pattern> {
+    let mut found = Vec::new();
+    mine(database, query, |items, support| {
+        found.push(Pattern {
+            items: items.to_vec(),
+            support,
+        });
+    });
+    found
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,40 @@
+//! Opening what the user names: files, standard input, compressed or not.
+
+use anyhow::{Context, Result};
+use std::fs::File;
+use std::io::{self, BufReader, Cursor, Read};
+use std::path::Path;
+
+const GZIP: &[u8] = &[0x1f, 0x8b];
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+
+/// Opens a file, or standard input for `-`; gzip and zstd are told by their first bytes.
+pub fn open(path: &Path) -> Result<Box<dyn Read>> {
+    let name = path.display();
+    let raw: Box<dyn Read> = if path == Path::new("-") {
+        Box::new(io::stdin().lock())
+    } else {
+        let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
+        Box::new(file)
+    };
+    let (head, raw) = peek(raw, 4).with_context(|| format!("cannot read {name}"))?;
+    if head.starts_with(GZIP) {
+        return Ok(Box::new(flate2::read::MultiGzDecoder::new(
+            BufReader::with_capacity(1 << 18, raw),
+        )));
+    }
+    if head.starts_with(ZSTD) {
+        let decoder = zstd::Decoder::new(raw)
+            .with_context(|| format!("{name} begins like zstd but can't be decompressed"))?;
+        return Ok(Box::new(decoder));
+    }
+    Ok(raw)
+}
+
+/// The first bytes (fewer at the end of the input) and a reader that still has them.
+pub fn peek(mut input: Box<dyn Read>, len: u64) -> io::Result<(Vec<u8>, Box<dyn Read>)> {
+    let mut head = Vec::new();
+    input.by_ref().take(len).read_to_end(&mut head)?;
+    let whole = Cursor::new(head.clone()).chain(input);
+    Ok((head, Box::new(whole)))
+}

@@ -1,0 +1,107 @@
+//! `pagewise mine`: frequent patterns in traces and in sequence files.
+
+mod database;
+mod output;
+mod support;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use pagewise_analyse::mine::{Algorithm, Query};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use support::MinSupport;
+
+const LONG_ABOUT: &str = "\
+Find frequent patterns in sequences
+
+FILE is one of
+  - a function_graph trace (its own text or trace-cmd report's): each complete call at the top
+    level is a sequence of the functions that it called, without interrupts;
+  - a sequence file: a sequence per line, items separated by blanks;
+  - a file in SPMF's format (1 -1 2 -1 -2).
+It may be compressed with gzip or zstd; - is standard input.
+
+Patterns come in the order of their items (whole numbers by value, then words by bytes), each
+before those that it begins: support, a tab, the items.";
+
+const EXAMPLES: &str = "\
+Examples:
+  pagewise mine --algorithm prefix --min-support 1% trace.txt    paths of page faults
+  pagewise mine --algorithm closed --min-support 2 --json shop.txt
+  pagewise mine --algorithm classic --projection 'a b' shop.txt  what follows a … b";
+
+/// Find frequent patterns in sequences
+#[derive(Args)]
+#[command(long_about = LONG_ABOUT, after_help = EXAMPLES)]
+pub struct Arguments {
+    /// What counts as a pattern
+    #[arg(long, value_enum, default_value_t = Mode::Prefix)]
+    algorithm: Mode,
+    /// The least support: a number of sequences, or a share such as 1%
+    #[arg(long, value_name = "N", default_value = "1%")]
+    min_support: MinSupport,
+    /// The longest pattern, in items (no limit by default)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_length: Option<u32>,
+    /// Print the projected database behind ITEM (or several, separated by blanks) instead
+    #[arg(long, value_name = "ITEM")]
+    projection: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// The trace or sequence file; - is standard input
+    file: PathBuf,
+}
+
+/// What counts as a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Mode {
+    /// How sequences begin (Algorithm 1 of Wei & Wang, 2024)
+    Prefix,
+    /// Items in this order, with gaps (PrefixSpan)
+    Classic,
+    /// Classic ones closed by their latest match, as PrefixSpan-py has it
+    Closed,
+    /// Classic ones without a longer one of the same support, by the definition
+    StrictlyClosed,
+    /// Classic ones without a longer frequent one
+    Maximal,
+    /// Items that follow one another directly; support counts sequences
+    Contiguous,
+    /// The same; support counts places (Algorithm 1 over all suffixes)
+    Suffixes,
+}
+
+impl From<Mode> for Algorithm {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Prefix => Self::Prefix,
+            Mode::Classic => Self::Classic,
+            Mode::Closed => Self::Closed,
+            Mode::StrictlyClosed => Self::StrictlyClosed,
+            Mode::Maximal => Self::Maximal,
+            Mode::Contiguous => Self::Contiguous,
+            Mode::Suffixes => Self::Suffixes,
+        }
+    }
+}
+
+/// Reads the sequences and prints their patterns or a projected database.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let database = database::read(&arguments.file)?;
+    let algorithm = Algorithm::from(arguments.algorithm);
+    let mut out = output::stdout(arguments.json);
+    match &arguments.projection {
+        Some(items) => out.projection(&database, algorithm, items)?,
+        None => {
+            let query = Query {
+                algorithm,
+                min_support: arguments.min_support.of(database.len()),
+                max_length: arguments.max_length.map(|n| n as usize),
+            };
+            out.patterns(&database, query)?;
+        }
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}

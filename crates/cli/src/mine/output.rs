@@ -1,0 +1,122 @@
+//! Patterns and projected databases as text or JSON, written as they are found.
+
+use anyhow::{Context, Result};
+use pagewise_analyse::mine::{self, Algorithm, Database, Item, Query};
+use serde::Serialize;
+use std::io::{self, BufWriter, StdoutLock, Write};
+
+/// Version of the JSON; `docs/schema/mine.json` describes it.
+const SCHEMA_VERSION: u32 = 1;
+
+/// Where results go.
+pub struct Output<W: Write> {
+    out: W,
+    json: bool,
+}
+
+/// Results on standard output.
+pub fn stdout(json: bool) -> Output<BufWriter<StdoutLock<'static>>> {
+    Output {
+        out: BufWriter::with_capacity(1 << 16, io::stdout().lock()),
+        json,
+    }
+}
+
+#[derive(Serialize)]
+struct Pattern<'a> {
+    items: &'a [&'a str],
+    support: u64,
+}
+
+impl<W: Write> Output<W> {
+    /// Prints every pattern.
+    pub fn patterns(&mut self, database: &Database, query: Query) -> Result<()> {
+        if self.json {
+            write!(
+                self.out,
+                "{{\"schema_version\":{SCHEMA_VERSION},\"patterns\":["
+            )?;
+        }
+        let mut first = true;
+        let mut failure = Ok(());
+        mine::mine(database, query, |items, support| {
+            if failure.is_ok() {
+                failure = self.pattern(database, items, support, std::mem::take(&mut first));
+            }
+        });
+        failure?;
+        if self.json {
+            writeln!(self.out, "\n]}}")?;
+        }
+        Ok(())
+    }
+
+    fn pattern(
+        &mut self,
+        database: &Database,
+        items: &[Item],
+        support: u64,
+        first: bool,
+    ) -> io::Result<()> {
+        let items: Vec<&str> = items.iter().map(|&item| database.name(item)).collect();
+        if !self.json {
+            return writeln!(self.out, "{support}\t{}", items.join(" "));
+        }
+        self.separate(first)?;
+        let pattern = Pattern {
+            items: &items,
+            support,
+        };
+        serde_json::to_writer(&mut self.out, &pattern).map_err(io::Error::from)
+    }
+
+    /// Prints what follows a beginning.
+    pub fn projection(
+        &mut self,
+        database: &Database,
+        algorithm: Algorithm,
+        items: &str,
+    ) -> Result<()> {
+        let unknown = |item: &str| format!("no sequence holds the item \"{item}\" of --projection");
+        let prefix = items
+            .split_whitespace()
+            .map(|item| database.item(item).with_context(|| unknown(item)))
+            .collect::<Result<Vec<Item>>>()?;
+        let rests = mine::project(database, algorithm, &prefix);
+        let each = rests
+            .iter()
+            .flat_map(|(rest, times)| (0..*times).map(move |_| rest));
+        if self.json {
+            write!(
+                self.out,
+                "{{\"schema_version\":{SCHEMA_VERSION},\"sequences\":["
+            )?;
+        }
+        let mut first = true;
+        for rest in each {
+            self.sequence(database, rest, std::mem::take(&mut first))?;
+        }
+        if self.json {
+            writeln!(self.out, "\n]}}")?;
+        }
+        Ok(())
+    }
+
+    fn sequence(&mut self, database: &Database, items: &[Item], first: bool) -> io::Result<()> {
+        let items: Vec<&str> = items.iter().map(|&item| database.name(item)).collect();
+        if !self.json {
+            return writeln!(self.out, "{}", items.join(" "));
+        }
+        self.separate(first)?;
+        serde_json::to_writer(&mut self.out, &items).map_err(io::Error::from)
+    }
+
+    fn separate(&mut self, first: bool) -> io::Result<()> {
+        self.out.write_all(if first { b"\n" } else { b",\n" })
+    }
+
+    /// Sends out what is buffered.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}

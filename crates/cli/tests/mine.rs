@@ -1,0 +1,91 @@
+//! `pagewise mine` as a user runs it, on the database of table 1 of Wei & Wang (2024).
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+fn mine(arguments: &[&str], input: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_pagewise"))
+        .arg("mine")
+        .args(arguments)
+        .arg("-")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("pagewise starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    // A run that refuses its arguments doesn't read.
+    let _ = stdin.write_all(input);
+    drop(stdin);
+    child.wait_with_output().expect("pagewise ends")
+}
+
+const TABLE_1: &[u8] = b"a b c d\nc a b c\na c b a c\n";
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn json_holds_items_and_support() {
+    let output = mine(
+        &["--algorithm", "prefix", "--min-support", "2", "--json"],
+        TABLE_1,
+    );
+    assert!(output.status.success());
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let expected = serde_json::json!({
+        "schema_version": 1,
+        "patterns": [{"items": ["a"], "support": 2}]
+    });
+    assert_eq!(json, expected);
+}
+
+#[test]
+fn spmf_input_and_text_output() {
+    let spmf = b"1 -1 2 -1 3 -1 -2\n1 -1 3 -1 -2\n";
+    let output = mine(&["--algorithm", "classic", "--min-support", "2"], spmf);
+    assert_eq!(text(&output), "2\t1\n2\t1 3\n2\t3\n");
+}
+
+#[test]
+fn the_projected_database_of_table_2() {
+    let output = mine(&["--algorithm", "classic", "--projection", "a"], TABLE_1);
+    assert_eq!(text(&output), "b c d\nb c\nc b a c\n");
+}
+
+#[test]
+fn calls_of_a_trace_are_sequences_without_interrupts() {
+    let trace = b"# tracer: function_graph\n\
+         0)               |  handle_mm_fault() {\n\
+         0)   0.670 us    |    irq_enter_rcu();\n\
+         0)   0.670 us    |    do_anonymous_page();\n\
+         0)   2.670 us    |  } /* handle_mm_fault */\n\
+         0)               |  handle_mm_fault() {\n";
+    let output = mine(&["--min-support", "1"], trace);
+    assert_eq!(
+        text(&output),
+        "1\thandle_mm_fault\n1\thandle_mm_fault do_anonymous_page\n"
+    );
+    let messages = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        messages.contains("left out: 1 calls still open at the end"),
+        "{messages}"
+    );
+}
+
+#[test]
+fn wrong_arguments_and_wrong_files_are_told_apart() {
+    assert_eq!(
+        mine(&["--min-support", "0"], TABLE_1).status.code(),
+        Some(2)
+    );
+    assert_eq!(mine(&["--projection", "z"], TABLE_1).status.code(), Some(1));
+    let several = mine(&[], b"1 2 -1 -2\n");
+    assert_eq!(several.status.code(), Some(1));
+    let message = String::from_utf8_lossy(&several.stderr).into_owned();
+    assert!(
+        message.contains("line 1") && message.contains("several items"),
+        "{message}"
+    );
+}
