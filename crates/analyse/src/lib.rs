@@ -3,5 +3,6 @@
 #![forbid(unsafe_code)]
 
 pub mod compare;
+pub mod gain;
 pub mod mine;
 pub mod tune;
