@@ -121,6 +121,22 @@ export interface TimelinePoint {
   threads: number;
 }
 
+/** Readings of the machine's and the cgroup's memory pressure; counters are cumulative. */
+export interface PressurePoint {
+  time: number;
+  stall_some: number | null;
+  stall_full: number | null;
+  swap_in: number;
+  swap_out: number;
+  direct_scanned: number;
+  kswapd_scanned: number;
+  thp_fault_alloc: number;
+  thp_fault_fallback: number;
+  refaults_file: number;
+  refaults_anon: number;
+  cgroup_usage: number | null;
+}
+
 export interface Allocator {
   kind: string;
   version: string | null;
@@ -178,7 +194,7 @@ export interface Findings {
   sites: Site[];
   flame: FlameNode;
   fault_map: FaultMap;
-  timeline: { interval: number; points: TimelinePoint[]; gaps: number; notes?: string[] };
+  timeline: { interval: number; points: TimelinePoint[]; pressure: PressurePoint[]; gaps: number; notes?: string[] };
   collection: {
     mode: string;
     latency_windows: [number, number][];

@@ -26,7 +26,7 @@ const HEIGHT = 150;
 const MOST_POINTS = 2_000;
 
 export function timePane(pane: Pane): SVGElement {
-  const most = Math.max(...pane.lines.flatMap((line) => line.points.map((point) => point.y)), 1);
+  const most = top(pane);
   return chart(HEIGHT, pane.title, (svg, width) => {
     const plot: Plot = { left: 66, right: width - 8, top: 10, bottom: HEIGHT - 24 };
     const x = linear([0, pane.end], [plot.left, plot.right]);
@@ -39,6 +39,19 @@ export function timePane(pane: Pane): SVGElement {
     for (const line of pane.lines) svg.append(...path(line, x, y, plot));
     svg.append(...crosshair(pane, svg, plot, x));
   });
+}
+
+/** The highest value of all lines; 1 where all are 0. Not by spreading: there may be 10⁵ points. */
+function top(pane: Pane): number {
+  let most = 0;
+  for (const line of pane.lines) for (const point of line.points) most = Math.max(most, point.y);
+  return most > 0 ? most : 1;
+}
+
+/** Names of the lines with their colours, where there is more than one. */
+export function legend(pane: Pane): HTMLElement | null {
+  if (pane.lines.length < 2) return null;
+  return h("ul", { class: "legend" }, ...pane.lines.map((line) => h("li", {}, h("span", { class: `swatch ${line.ink}` }), line.name)));
 }
 
 function path(line: Line, x: (v: number) => number, y: (v: number) => number, plot: Plot): SVGElement[] {

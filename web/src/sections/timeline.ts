@@ -1,9 +1,9 @@
 /** Faults and sizes over time: Ezolt's graphs. */
-import type { Report } from "../data/types";
+import type { PressurePoint, Report } from "../data/types";
 import { h } from "../dom";
 import { choice } from "../draw/choice";
-import { timePane, type Pane } from "../draw/series";
-import { bytes, compact } from "../format";
+import { legend, timePane, type Pane } from "../draw/series";
+import { bytes, compact, percent } from "../format";
 import { rates } from "../layout/series";
 import type { Section } from "./section";
 
@@ -17,7 +17,7 @@ export const timeline: Section = {
     "A program that has found its size takes few faults: the total flattens out. A total that rises evenly to the end means that memory comes and goes all the time.",
   render: (report) => {
     const faults = h("div", {});
-    const draw = (mode: string) => faults.replaceChildren(timePane(faultPane(report, mode)));
+    const draw = (mode: string) => show(faults, faultPane(report, mode));
     draw("rate");
     const modes: [string, string][] = [
       ["rate", "each second"],
@@ -28,10 +28,17 @@ export const timeline: Section = {
       {},
       h("div", { class: "pane-head" }, h("h3", {}, "Page faults"), choice("Faults shown", modes, draw)),
       faults,
-      ...memoryPanes(report).flatMap((pane) => [h("h3", {}, pane.title), h("div", {}, timePane(pane))]),
+      ...[...memoryPanes(report), ...pressurePanes(report)].flatMap((pane) => [h("h3", {}, pane.title), show(h("div", {}), pane)]),
     );
   },
 };
+
+/** The SVG measures its parent, so it has one to itself. */
+function show(place: HTMLElement, pane: Pane): HTMLElement {
+  const key = legend(pane);
+  place.replaceChildren(...(key ? [key] : []), h("div", {}, timePane(pane)));
+  return place;
+}
 
 function faultPane(report: Report, mode: string): Pane {
   const { points } = report.findings.timeline;
@@ -61,4 +68,45 @@ function memoryPanes(report: Report): Pane[] {
     pane("Resident memory (RAM in use)", ...resident),
     pane("Virtual size (addresses reserved)", line("virtual size", "kernel", (point) => point.vsize)),
   ];
+}
+
+type Counter = (point: PressurePoint) => number;
+
+/** What the machine did because memory was short; panes in which nothing happened are left out. */
+function pressurePanes(report: Report): Pane[] {
+  const { pressure } = report.findings.timeline;
+  const times = pressure.map((point) => point.time);
+  const end = report.findings.timeline.points.at(-1)?.time ?? 0;
+  const line = (name: string, ink: string, counter: Counter) => ({ name, ink, points: rates(times, pressure.map(counter)) });
+  const pane = (title: string, label: Pane["label"], ...lines: Pane["lines"]): Pane => ({ title, lines, unit: "number", label, end });
+  const share = (nanosPerSecond: number) => percent(nanosPerSecond / 1e9);
+  const panes = [
+    pane(
+      "Time stalled because memory was short (whole machine)",
+      share,
+      line("some task waits", "churn", (point) => point.stall_some ?? 0),
+      line("all tasks wait", "needed", (point) => point.stall_full ?? 0),
+    ),
+    pane(
+      "Pages moved to and from swap, each second",
+      compact,
+      line("out", "churn", (point) => point.swap_out),
+      line("in", "needed", (point) => point.swap_in),
+    ),
+    pane(
+      "Pages scanned to reclaim memory, each second",
+      compact,
+      line("by the programs themselves", "churn", (point) => point.direct_scanned),
+      line("in the background", "kernel", (point) => point.kswapd_scanned),
+    ),
+    pane(
+      "Huge pages at faults, each second",
+      compact,
+      line("given", "good", (point) => point.thp_fault_alloc),
+      line("wanted but not to be had", "churn", (point) => point.thp_fault_fallback),
+    ),
+  ];
+  return panes
+    .map((pane) => ({ ...pane, lines: pane.lines.filter((line) => line.points.some((point) => point.y > 0)) }))
+    .filter((pane) => pane.lines.length > 0);
 }

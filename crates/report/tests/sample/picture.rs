@@ -255,6 +255,8 @@ fn pressure() -> Vec<PressurePoint> {
             stall_full: Some(Nanos(index * 4_000)),
             cgroup_usage: Some(Bytes(412_000_000 + index * 4096)),
             cgroup_limit_hits: Some(0),
+            kswapd_scanned: index.saturating_sub(12) * 40,
+            direct_scanned: index.saturating_sub(16) * 7,
             ..PressurePoint::default()
         })
         .collect()
