@@ -1,9 +1,11 @@
 //! `pagewise`: finds out why a Linux program loses time in memory management, and fixes it.
 
+mod duration;
 mod input;
 mod mine;
 mod prove;
 mod tune;
+mod watch;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::io::{self, Write};
@@ -35,6 +37,9 @@ Examples:
 enum Command {
     Tune(tune::Args),
     Mine(mine::Arguments),
+    /// Watch a program's faults, memory and CPU time, live or as a table
+    #[command(after_help = watch::EXAMPLES)]
+    Watch(watch::Args),
     /// Print shell completions
     #[command(
         after_help = "Example:\n  pagewise completions bash > /etc/bash_completion.d/pagewise"
@@ -67,6 +72,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Tune(args) => tune::run(&args),
         Command::Mine(arguments) => mine::run(&arguments),
+        Command::Watch(args) => watch::run(&args),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "pagewise", &mut io::stdout());
             Ok(ExitCode::SUCCESS)

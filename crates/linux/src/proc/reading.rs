@@ -38,7 +38,11 @@ pub(super) struct Probe {
 impl Probe {
     /// A probe of `pid`; `notes` tells what cannot be read from the beginning.
     pub fn new(pid: i32, options: SamplerOptions, notes: &mut Vec<String>) -> Self {
-        let tree = match Tree::new(options.proc.clone(), pid) {
+        let tree = match options.from_birth {
+            true => Tree::from_birth(options.proc.clone(), pid),
+            false => Tree::new(options.proc.clone(), pid),
+        };
+        let tree = match tree {
             Ok(Some(tree)) => Some(tree),
             Ok(None) => {
                 notes.push(format!("No timeline: there is no process {pid}."));

@@ -33,6 +33,9 @@ const COSTLY_IN_A_ROW: u32 = 8;
 pub struct SamplerOptions {
     /// Time between readings, at least [`SHORTEST_INTERVAL`].
     pub interval: Duration,
+    /// Whether counters run from the start of the root process instead of the first reading, as
+    /// suits a program that was started for this: the totals then equal what `wait4(2)` tells.
+    pub from_birth: bool,
     /// Whether the proportional set size is read where the budget lets.
     pub pss: bool,
     /// Whether pressure of the machine and the cgroup is read.
@@ -49,6 +52,7 @@ impl SamplerOptions {
     pub fn every(interval: Duration) -> Self {
         Self {
             interval: interval.max(SHORTEST_INTERVAL),
+            from_birth: false,
             pss: true,
             pressure: true,
             proc: ProcRoot::default(),

@@ -121,6 +121,23 @@ impl Tree {
     /// # Errors
     /// [`Error`](super::Error) when the root process's figures are unreadable or malformed.
     pub fn new(proc: ProcRoot, pid: i32) -> Result<Option<Self>> {
+        let Some(mut tree) = Self::counting_since(proc, pid, u64::MAX)? else {
+            return Ok(None);
+        };
+        tree.began_ticks = tree.proc.uptime_ticks()?.unwrap_or(0);
+        Ok(Some(tree))
+    }
+
+    /// Like [`Tree::new`], but counts all that `pid` and its descendants ever did.
+    ///
+    /// # Errors
+    /// As [`Tree::new`].
+    pub fn from_birth(proc: ProcRoot, pid: i32) -> Result<Option<Self>> {
+        Self::counting_since(proc, pid, 0)
+    }
+
+    /// A tree that leaves out what processes counted that started before `began_ticks`.
+    fn counting_since(proc: ProcRoot, pid: i32, began_ticks: u64) -> Result<Option<Self>> {
         let Some(root) = proc.stat(pid)? else {
             return Ok(None);
         };
@@ -136,13 +153,12 @@ impl Tree {
                 not_before: Instant::now(),
                 lists_children: list.exists(),
             },
-            began_ticks: u64::MAX,
+            began_ticks,
             read_swap: false,
             proc,
         };
         tree.admit(root);
         tree.find_new_processes();
-        tree.began_ticks = tree.proc.uptime_ticks()?.unwrap_or(0);
         Ok(Some(tree))
     }
 

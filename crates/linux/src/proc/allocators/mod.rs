@@ -86,10 +86,8 @@ impl Process {
 
     /// Allocators that C code's calls reach, the one behind `malloc` first.
     fn serving_malloc(&self) -> Vec<Allocator> {
-        if let Some(go) = self.program.go_version() {
-            if self.program.is_static() {
-                return vec![go_runtime(go, true)];
-            }
+        if let (Some(go), true) = (self.program.go_version(), self.program.is_static()) {
+            return vec![go_runtime(go, true)];
         }
         let mut found = Vec::new();
         found.extend(self.program.bundled());
@@ -160,10 +158,8 @@ impl Process {
     /// Language runtimes that manage a heap of their own.
     fn runtimes(&self) -> Vec<Allocator> {
         let mut found = Vec::new();
-        if let Some(go) = self.program.go_version() {
-            if !self.program.is_static() {
-                found.push(go_runtime(go, false));
-            }
+        if let (Some(go), false) = (self.program.go_version(), self.program.is_static()) {
+            found.push(go_runtime(go, false));
         }
         let mapped = |test: fn(&str) -> bool| self.files.iter().find(|file| test(base_name(file)));
         if let Some(file) = mapped(|name| name == "libjvm.so") {

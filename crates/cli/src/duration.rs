@@ -1,0 +1,47 @@
+//! Durations as people type them: `250ms`, `10s`, `2m`, `1h`, `1.5s`.
+
+use std::time::Duration;
+
+/// Parses a duration for clap.
+///
+/// # Errors
+/// What is wrong, in words that name the accepted units.
+pub fn parse(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == 'µ');
+    let seconds_in_unit = match &text[digits.len()..] {
+        "us" | "µs" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        "" => return Err(format!("'{text}' has no unit: write {text}s or {text}ms")),
+        unit => return Err(format!("unknown unit '{unit}': use us, ms, s, m or h")),
+    };
+    let count: f64 = digits
+        .trim()
+        .parse()
+        .map_err(|_| format!("'{digits}' is no number; examples: 250ms, 10s, 2m"))?;
+    Duration::try_from_secs_f64(count * seconds_in_unit)
+        .map_err(|_| format!("'{text}' is not a possible duration"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_required_and_understood() {
+        assert_eq!(parse("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(parse("1.5s"), Ok(Duration::from_millis(1500)));
+        assert_eq!(parse("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(parse("100us"), Ok(Duration::from_micros(100)));
+        assert!(parse("10").unwrap_err().contains("write 10s"));
+        assert!(parse("10d").unwrap_err().contains("unknown unit 'd'"));
+        assert!(parse("xs").unwrap_err().contains("no number"));
+        assert!(
+            parse("-1s")
+                .unwrap_err()
+                .contains("not a possible duration")
+        );
+    }
+}

@@ -1,0 +1,190 @@
+//! `pagewise watch`: a process tree's faults, memory and CPU time, live and as a table.
+//!
+//! The grandchild of findfault.sh (Ezolt, "A Study in Malloc", 2001), which let `ps` print sizes
+//! and fault counts each second until a graph of them told the story: ever-rising against flat.
+
+mod history;
+mod parquet;
+mod rows;
+mod screen;
+mod subject;
+mod summary;
+
+use crate::duration;
+use anyhow::Context;
+use clap::Args as ClapArgs;
+use pagewise_linux::proc::{ProcessReading, SHORTEST_INTERVAL, Sampler, SamplerOptions};
+use pagewise_linux::process::interrupt;
+use pagewise_model::timeline::TimelinePoint;
+use rows::Rows;
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+use subject::Subject;
+
+/// Examples for `--help`.
+pub const EXAMPLES: &str = "\
+Examples:
+  pagewise watch -- ./simulate input.dat            live view of a command and its children
+  pagewise watch 4242                               live view of a running process
+  pagewise watch 4242 --csv run.csv                 live view, and every point into a file
+  pagewise watch --duration 10s 4242 | column -ts,  no terminal: a table on standard output
+  pagewise watch --parquet run.parquet -- make      columns for DuckDB, Spark or pandas
+
+Keys of the live view: q quit, space pause, + and - zoom, ←/→ scroll, f faults per second or so
+far, t table of processes, ? help.";
+
+/// Options of `pagewise watch`.
+#[derive(ClapArgs, Debug)]
+pub struct Args {
+    /// Process to watch, with all its descendants.
+    #[arg(value_name = "PID", required_unless_present = "command", conflicts_with = "command",
+          value_parser = clap::value_parser!(i32).range(1..))]
+    pid: Option<i32>,
+    /// Time between readings, from 10ms. It widens by itself where a reading costs more than 1 %
+    /// of a CPU.
+    #[arg(long, default_value = "100ms", value_parser = duration::parse, value_name = "TIME")]
+    interval: Duration,
+    /// Stop after this time; a command that was started is then ended.
+    #[arg(long, value_parser = duration::parse, value_name = "TIME")]
+    duration: Option<Duration>,
+    /// Write every point as comma-separated values; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Write every point into a Parquet file.
+    #[arg(long, value_name = "FILE")]
+    parquet: Option<PathBuf>,
+    /// Print every point as one line of JSON (docs/schema/watch.json) instead of the live view.
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Where the command's own output goes while the live view or a table has the terminal.
+    /// Default: a file in the user's cache folder, named at the end.
+    #[arg(long, value_name = "FILE", requires = "command")]
+    output: Option<PathBuf>,
+    /// Command to start and watch.
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// One reading, as the sampler's thread sends it.
+pub(crate) struct Reading {
+    point: TimelinePoint,
+    processes: Vec<ProcessReading>,
+}
+
+/// Why watching ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// No process of the tree is left.
+    TreeEnded,
+    /// `--duration` is over.
+    TimeIsUp,
+    /// The user asked, by key or signal.
+    Asked,
+}
+
+/// Watches until the processes end, the time is up, or the user quits.
+///
+/// # Errors
+/// When the command cannot be started, the process is not there, or a file cannot be written.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    check(args)?;
+    interrupt::install()?;
+    let live = wants_screen(args);
+    let mut rows = Rows::open(args, live)?;
+    let subject = match Subject::start(args, live || rows.take_standard_output()) {
+        Ok(subject) => subject,
+        Err(error) => return refused(error),
+    };
+    let (sampler, readings) = sample(&subject, args.interval);
+    let watched = match live {
+        true => screen::show(&subject, &readings, &mut rows, args.duration),
+        false => follow(&readings, &mut rows, args.duration),
+    };
+    let timeline = sampler.stop();
+    let rest = readings
+        .try_iter()
+        .try_for_each(|last| rows.write(&last.point));
+    let ending = subject.end(watched.as_ref().ok().copied());
+    summary::print(&timeline, &ending);
+    watched?;
+    rest.and_then(|()| rows.finish())?;
+    Ok(ending.exit_code())
+}
+
+fn check(args: &Args) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        args.interval >= SHORTEST_INTERVAL,
+        "--interval {:?} is too short: the kernel counts CPU time in steps of 10 ms, so use 10ms \
+         or more",
+        args.interval
+    );
+    Ok(())
+}
+
+/// A live view needs a terminal that nothing else writes to.
+fn wants_screen(args: &Args) -> bool {
+    let csv_takes_it = args.csv.as_deref().is_some_and(rows::is_standard_output);
+    std::io::stdout().is_terminal() && !args.json && !csv_takes_it
+}
+
+/// A command that is not there ends as in a shell: 127 or 126.
+fn refused(error: anyhow::Error) -> anyhow::Result<ExitCode> {
+    match error.downcast_ref::<pagewise_linux::process::Error>() {
+        Some(cause) => {
+            eprintln!("pagewise: {error:#}");
+            Ok(ExitCode::from(cause.shell_status()))
+        }
+        None => Err(error),
+    }
+}
+
+fn sample(subject: &Subject, interval: Duration) -> (Sampler, Receiver<Reading>) {
+    let (sender, readings) = mpsc::channel();
+    let options = SamplerOptions {
+        from_birth: subject.is_ours(),
+        ..SamplerOptions::every(interval)
+    };
+    let sampler = Sampler::start_with(subject.pid(), options, move |point, processes| {
+        // Fails only once nobody listens any more, and then the point is not missed.
+        let _ = sender.send(Reading {
+            point: *point,
+            processes: processes.to_vec(),
+        });
+    });
+    (sampler, readings)
+}
+
+/// How long a wait for the next reading may keep a request to end unseen.
+const ATTENTION: Duration = Duration::from_millis(50);
+
+/// Writes rows until the end, without a screen.
+fn follow(
+    readings: &Receiver<Reading>,
+    rows: &mut Rows,
+    duration: Option<Duration>,
+) -> anyhow::Result<End> {
+    let deadline = duration.map(|duration| Instant::now() + duration);
+    loop {
+        match readings.recv_timeout(ATTENTION) {
+            Ok(reading) => {
+                rows.write(&reading.point)
+                    .context("while writing the timeline")?;
+                if reading.point.processes == 0 {
+                    return Ok(End::TreeEnded);
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(End::TreeEnded),
+        }
+        if interrupt::requested().is_some() {
+            return Ok(End::Asked);
+        }
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Ok(End::TimeIsUp);
+        }
+    }
+}

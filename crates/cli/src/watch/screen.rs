@@ -1,0 +1,184 @@
+//! The live view: takes readings and keys, draws ten times a second at most.
+//!
+//! The terminal is restored whatever happens: by a panic hook (`ratatui::init`), on signals
+//! because they only set a flag that the loop looks at, and on errors because the loop's result
+//! is passed on after the restoring.
+
+mod draw;
+mod table;
+
+use super::history::{History, View};
+use super::rows::Rows;
+use super::subject::Subject;
+use super::{End, Reading};
+use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use pagewise_linux::proc::ProcessReading;
+use pagewise_linux::process::interrupt;
+use pagewise_model::units::Nanos;
+use ratatui::DefaultTerminal;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+use table::Processes;
+
+/// Time between looks at the keyboard and the readings.
+const BEAT: Duration = Duration::from_millis(50);
+
+/// Everything that is drawn.
+pub struct Screen<'a> {
+    subject: &'a Subject,
+    history: History,
+    view: View,
+    processes: Processes,
+    shows_total: bool,
+    shows_table: bool,
+    shows_help: bool,
+    ended: bool,
+    colours: bool,
+}
+
+/// What a key asks for.
+enum Wish {
+    Quit,
+    Nothing,
+}
+
+/// Shows the live view until the user quits or the time is up. When the processes end, the view
+/// stays, so that it can be read.
+pub fn show(
+    subject: &Subject,
+    readings: &Receiver<Reading>,
+    rows: &mut Rows,
+    duration: Option<Duration>,
+) -> anyhow::Result<End> {
+    let mut screen = Screen::new(subject);
+    let mut terminal = ratatui::try_init()?;
+    let end = run(&mut terminal, &mut screen, readings, rows, duration);
+    ratatui::restore();
+    end
+}
+
+fn run(
+    terminal: &mut DefaultTerminal,
+    screen: &mut Screen<'_>,
+    readings: &Receiver<Reading>,
+    rows: &mut Rows,
+    duration: Option<Duration>,
+) -> anyhow::Result<End> {
+    let deadline = duration.map(|duration| Instant::now() + duration);
+    loop {
+        for reading in readings.try_iter() {
+            rows.write(&reading.point)?;
+            screen.take(&reading);
+        }
+        terminal.draw(|frame| draw::screen(frame, screen))?;
+        if event::poll(BEAT * 2)? {
+            while event::poll(Duration::ZERO)? {
+                if let (Event::Key(key), Some(now)) = (event::read()?, screen.now()) {
+                    if let Wish::Quit = screen.press(key, now) {
+                        return Ok(screen.end(End::Asked));
+                    }
+                }
+            }
+        }
+        if interrupt::requested().is_some() {
+            return Ok(screen.end(End::Asked));
+        }
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Ok(screen.end(End::TimeIsUp));
+        }
+    }
+}
+
+impl<'a> Screen<'a> {
+    fn new(subject: &'a Subject) -> Self {
+        Self {
+            subject,
+            history: History::default(),
+            view: View::default(),
+            processes: Processes::default(),
+            shows_total: false,
+            shows_table: false,
+            shows_help: false,
+            ended: false,
+            colours: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        }
+    }
+
+    fn take(&mut self, reading: &Reading) {
+        self.history.push(reading.point);
+        self.processes.take(reading.point.time, &reading.processes);
+        self.ended = reading.point.processes == 0;
+    }
+
+    /// Time of the newest reading.
+    fn now(&self) -> Option<Nanos> {
+        Some(self.history.last().map_or(Nanos(0), |point| point.time))
+    }
+
+    /// Watching a tree that has ended stops with its end, not because the user asked.
+    fn end(&self, otherwise: End) -> End {
+        match self.ended {
+            true => End::TreeEnded,
+            false => otherwise,
+        }
+    }
+
+    fn press(&mut self, key: KeyEvent, now: Nanos) -> Wish {
+        if key.kind == KeyEventKind::Release {
+            return Wish::Nothing;
+        }
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('c') if control => return Wish::Quit,
+            KeyCode::Char('q') => return Wish::Quit,
+            KeyCode::Esc if self.shows_help => self.shows_help = false,
+            KeyCode::Char(' ' | 'p') => self.view.toggle_pause(now),
+            KeyCode::Char('+' | '=') => self.view.zoom_in(),
+            KeyCode::Char('-') => self.view.zoom_out(),
+            KeyCode::Left | KeyCode::Char('h') => self.view.scroll_back(now),
+            KeyCode::Right | KeyCode::Char('l') => self.view.scroll_forward(now),
+            KeyCode::End | KeyCode::Char('0') => self.view.follow(),
+            KeyCode::Char('f') => self.shows_total = !self.shows_total,
+            KeyCode::Char('t') => self.shows_table = !self.shows_table,
+            KeyCode::Char('?') => self.shows_help = !self.shows_help,
+            _ => {}
+        }
+        Wish::Nothing
+    }
+
+    /// Whether the tree faults in far more memory than it ever holds: what is touched must be
+    /// given back and taken again. Looks at the last five seconds.
+    fn churns(&self, page_size: u64) -> Option<Churning> {
+        let last = self.history.last()?;
+        let stretch = Nanos(5 * Nanos::SECOND.0);
+        let before = self.history.at(last.time - stretch)?;
+        let seconds = (last.time - before.time).as_secs_f64();
+        let pages = last.minor_faults - before.minor_faults;
+        let touched = pages.saturating_mul(page_size);
+        let held = last.rss.0.max(before.rss.0).max(1);
+        (seconds > 1.0 && touched / held >= CHURN_FACTOR).then(|| Churning {
+            bytes_per_s: Nanos::from_secs_f64(as_f64(touched) / seconds / 1e9).0,
+        })
+    }
+}
+
+/// So many times the resident set must be faulted in within five seconds to be called churn:
+/// start-up touches each page once, and a few generations of short-lived children some times more.
+const CHURN_FACTOR: u64 = 4;
+
+/// Memory that is taken again and again.
+struct Churning {
+    bytes_per_s: u64,
+}
+
+#[allow(clippy::cast_precision_loss, reason = "for drawing")]
+fn as_f64(number: u64) -> f64 {
+    number as f64
+}
+
+/// Processes as the table wants them.
+type ProcessList = [ProcessReading];
+
+#[cfg(test)]
+#[path = "screen_tests.rs"]
+mod tests;

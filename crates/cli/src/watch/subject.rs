@@ -1,0 +1,209 @@
+//! What is watched: a command that we start, or a process that is there.
+
+use super::{Args, End};
+use anyhow::{Context, bail};
+use pagewise_linux::proc::ProcRoot;
+use pagewise_linux::process::{Finished, Input, Launch, Output, Running};
+use pagewise_model::run::Ending;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// A watched process, root of its tree.
+pub struct Subject {
+    /// Command line, or the process's name.
+    name: String,
+    kind: Kind,
+}
+
+enum Kind {
+    Started {
+        running: Running,
+        output: Option<PathBuf>,
+    },
+    Found {
+        pid: i32,
+    },
+}
+
+/// How it ended, for the last words.
+pub struct SubjectEnd {
+    /// The ending, where the process was ours and has ended.
+    pub finished: Option<Finished>,
+    /// Where the command's output went.
+    pub output: Option<PathBuf>,
+    /// What the user should know.
+    pub note: Option<String>,
+    /// Whether the user or `--duration` ended it.
+    pub was_asked: bool,
+}
+
+/// How long an ended command may take to end.
+const GRACE: Duration = Duration::from_secs(3);
+
+impl Subject {
+    /// Starts the command, or looks whether the process is there. With `redirect` the command's
+    /// output goes to a file, because the terminal is taken.
+    pub fn start(args: &Args, redirect: bool) -> anyhow::Result<Self> {
+        match args.pid {
+            Some(pid) => Self::find(pid),
+            None => Self::launch(args, redirect),
+        }
+    }
+
+    fn find(pid: i32) -> anyhow::Result<Self> {
+        let proc = ProcRoot::default();
+        let Some(stat) = proc.stat(pid)? else {
+            bail!("there is no process {pid} (ps lists those that are)");
+        };
+        let words = proc.cmdline(pid)?.unwrap_or_default();
+        let line: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+        let name = if line.is_empty() {
+            stat.comm
+        } else {
+            line.join(" ")
+        };
+        Ok(Self {
+            name,
+            kind: Kind::Found { pid },
+        })
+    }
+
+    /// A subject for tests of the screen.
+    #[cfg(test)]
+    pub fn find_for_test(pid: i32) -> Self {
+        Self {
+            name: "simulate input.dat".to_string(),
+            kind: Kind::Found { pid },
+        }
+    }
+
+    fn launch(args: &Args, redirect: bool) -> anyhow::Result<Self> {
+        let mut launch = Launch::of(&args.command).context("no command was given after --")?;
+        let output = match &args.output {
+            Some(file) => Some(file.clone()),
+            None if redirect => Some(output_file()?),
+            None => None,
+        };
+        if let Some(file) = &output {
+            launch.output = Output::Capture(file.clone());
+            launch.input = Input::Null;
+        }
+        let words: Vec<_> = args.command.iter().map(|w| w.to_string_lossy()).collect();
+        Ok(Self {
+            name: words.join(" "),
+            kind: Kind::Started {
+                running: launch.spawn()?,
+                output,
+            },
+        })
+    }
+
+    /// Command line, or the process's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Root of the tree.
+    pub fn pid(&self) -> i32 {
+        match &self.kind {
+            Kind::Started { running, .. } => running.pid(),
+            Kind::Found { pid } => *pid,
+        }
+    }
+
+    /// Whether we started it.
+    pub fn is_ours(&self) -> bool {
+        matches!(self.kind, Kind::Started { .. })
+    }
+
+    /// Waits for a command of ours, after asking it to end where `end` is not its own end (or
+    /// there was an error). A process that we found is left alone.
+    pub fn end(self, end: Option<End>) -> SubjectEnd {
+        let was_asked = end != Some(End::TreeEnded);
+        let Kind::Started {
+            mut running,
+            output,
+        } = self.kind
+        else {
+            return SubjectEnd {
+                finished: None,
+                output: None,
+                note: None,
+                was_asked,
+            };
+        };
+        let (finished, note) = match ask_to_end(&mut running, was_asked) {
+            Ok(Some(finished)) => (Some(finished), None),
+            Ok(None) => (None, Some(still_runs(&running))),
+            Err(error) => (
+                None,
+                Some(format!("How the command ended is unknown: {error}.")),
+            ),
+        };
+        SubjectEnd {
+            finished,
+            output,
+            note,
+            was_asked,
+        }
+    }
+}
+
+fn ask_to_end(
+    running: &mut Running,
+    ask: bool,
+) -> Result<Option<Finished>, pagewise_linux::process::Error> {
+    if let Some(finished) = running.try_wait()? {
+        return Ok(Some(finished));
+    }
+    if ask {
+        running.signal(libc::SIGTERM)?;
+    }
+    running.wait_for(GRACE)
+}
+
+fn still_runs(running: &Running) -> String {
+    let pid = running.pid();
+    format!("The command did not end when asked and still runs as process {pid}: kill -9 {pid}")
+}
+
+impl SubjectEnd {
+    /// The command's own status where it ended by itself, success otherwise.
+    pub fn exit_code(&self) -> ExitCode {
+        let status = match &self.finished {
+            Some(finished) if !self.was_asked => finished.ending.shell_status(),
+            _ => 0,
+        };
+        ExitCode::from(u8::try_from(status).unwrap_or(1))
+    }
+
+    /// How the command ended, in words.
+    pub fn words(&self) -> Option<String> {
+        match self.finished?.ending {
+            Ending::Exited(status) => Some(format!("ended with status {status}")),
+            Ending::Killed(signal) if self.was_asked => Some(format!("ended by us ({signal})")),
+            Ending::Killed(signal) => Some(format!("killed by signal {signal}")),
+            Ending::Running => None,
+        }
+    }
+}
+
+/// A fresh file in the user's cache folder for a command's output.
+fn output_file() -> anyhow::Result<PathBuf> {
+    let folder = cache_folder().join("pagewise");
+    std::fs::create_dir_all(&folder).with_context(|| {
+        let folder = folder.display();
+        format!("no place for the command's output: cannot make {folder}; name a file by --output")
+    })?;
+    Ok(folder.join(format!("watch-{}.out", std::process::id())))
+}
+
+/// `$XDG_CACHE_HOME`, or `~/.cache`, or the folder for temporary files.
+fn cache_folder() -> PathBuf {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    set("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| set("HOME").map(|home| PathBuf::from(home).join(".cache")))
+        .unwrap_or_else(std::env::temp_dir)
+}
