@@ -43,8 +43,12 @@ export function percentRange(share: Estimate): string {
   return `${percentDigits(share.low)} to ${percentDigits(share.high)}\u00a0%`;
 }
 
+/** Ratios above this are no measurement: an interval without an upper end. */
+export const UNBOUNDED = 1e6;
+
 function factorDigits(factor: number): string {
   if (!isNumber(factor)) return NONE;
+  if (factor > UNBOUNDED) return "∞";
   return factor.toFixed(factor < 2 ? 2 : factor < 19.95 ? 1 : 0);
 }
 

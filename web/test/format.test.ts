@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { visible } from "../src/data/visible";
-import { axisBytes, axisNanos, byteChange, bytes, compact, count, factor, nanos, percent, percentRange } from "../src/format";
+import { axisBytes, axisNanos, byteChange, bytes, compact, count, factor, factorRange, nanos, percent, percentRange } from "../src/format";
 
 const plain = (text: string) => text.replaceAll("\u00a0", " ");
 
@@ -8,6 +8,7 @@ it("rounds shares to no false whole", () => {
   expect([0, 0.0004, 0.023, 0.672, 0.995, 0.9998, 1].map(percent).map(plain)).toEqual(["0 %", "<0.1 %", "2.3 %", "67 %", "99.5 %", ">99.9 %", "100 %"]);
   expect(plain(percentRange({ value: 0.5, low: 0.4, high: 0.6 }))).toBe("40 to 60 %");
   expect(percentRange({ value: 0.5, low: 0.5, high: 0.5 })).toBe("");
+  expect(factorRange({ value: 1.2, low: 0, high: Number.MAX_VALUE })).toBe("0.00 to ∞");
 });
 
 it("shows what JSON could not carry as a dash", () => {

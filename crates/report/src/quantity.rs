@@ -64,9 +64,14 @@ pub fn percent_interval(share: &Estimate) -> String {
     format!("{} [{low}, {high}]", percent(share.value))
 }
 
+/// Ratios above this are no measurement: an interval without an upper end.
+const UNBOUNDED: f64 = 1e6;
+
 fn factor_digits(factor: f64) -> String {
-    if !factor.is_finite() {
+    if factor.is_nan() {
         "–".to_owned()
+    } else if factor > UNBOUNDED {
+        "∞".to_owned()
     } else if factor < 2.0 {
         format!("{factor:.2}")
     } else if factor < 19.95 {
@@ -139,6 +144,16 @@ mod tests {
             factor_interval(&estimate(1.07, 0.99, 1.15)),
             "×1.07 [0.99, 1.15]"
         );
+    }
+
+    #[test]
+    fn an_interval_without_an_end_says_so() {
+        let open = Estimate {
+            value: 1.2,
+            low: 0.0,
+            high: f64::MAX,
+        };
+        assert_eq!(factor_interval(&open), "×1.20 [0.00, ∞]");
     }
 
     #[test]

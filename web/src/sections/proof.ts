@@ -2,7 +2,7 @@
 import type { Comparison, Proof } from "../data/types";
 import { h, s } from "../dom";
 import { chart, xAxis, type Plot } from "../draw/chart";
-import { axisNanos, byteChange, bytes, count, factor, factorRange, isNumber, nanos, percent } from "../format";
+import { axisNanos, byteChange, bytes, count, factor, factorRange, isNumber, nanos, percent, UNBOUNDED } from "../format";
 import { linear, linearTicks, log } from "../layout/axis";
 import { armRows, beforeAfter, type Before } from "../layout/proof";
 import { hideTip, showTip } from "../tooltip";
@@ -62,12 +62,13 @@ function runs(proof: Proof): HTMLElement {
 }
 
 /** Speed-ups with their intervals, on a logarithmic axis so that twice and half are as far from 1. */
-function speeds(proof: Proof): HTMLElement {
+function speeds(proof: Proof): HTMLElement | null {
   const rows = proof.comparisons.flatMap((comparison) => [
     { name: `${comparison.arm}: elapsed`, speed: comparison.wall_speedup },
     { name: `${comparison.arm}: CPU`, speed: comparison.cpu_speedup },
   ]);
-  const usable = rows.filter(({ speed }) => speed.low > 0 && isNumber(speed.high));
+  const usable = rows.filter(({ speed }) => speed.low > 0 && isNumber(speed.high) && speed.high < UNBOUNDED);
+  if (usable.length === 0) return null;
   const ends = usable.flatMap(({ speed }) => [speed.low, speed.high]);
   const domain: [number, number] = [Math.min(0.8, ...ends) * 0.95, Math.max(1.25, ...ends) * 1.1];
   const height = usable.length * 34 + 36;
@@ -150,6 +151,9 @@ function verdicts(proof: Proof): HTMLElement {
 }
 
 function verdictRow(name: string, comparison: Comparison): HTMLElement {
+  if (comparison.pairs === 0) {
+    return h("tr", {}, h("th", { scope: "row" }, name), h("td", { class: "number faint", colspan: 6 }, "not tried: the time was up"));
+  }
   const speed = (ratio: Comparison["wall_speedup"]) =>
     h("td", { class: "number" }, h("strong", {}, factor(ratio.value)), h("div", { class: "faint" }, factorRange(ratio)));
   const ink = comparison.verdict === "faster" ? "good-ink" : comparison.verdict === "slower" ? "churn-ink" : "";

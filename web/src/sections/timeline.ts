@@ -72,6 +72,9 @@ function memoryPanes(report: Report): Pane[] {
 
 type Counter = (point: PressurePoint) => number;
 
+/** Stalls below this never slowed anything that can be felt: a hundredth of the time. */
+const LEAST_STALL = 1e7;
+
 /** What the machine did because memory was short; panes in which nothing happened are left out. */
 function pressurePanes(report: Report): Pane[] {
   const { pressure } = report.findings.timeline;
@@ -107,6 +110,6 @@ function pressurePanes(report: Report): Pane[] {
     ),
   ];
   return panes
-    .map((pane) => ({ ...pane, lines: pane.lines.filter((line) => line.points.some((point) => point.y > 0)) }))
+    .map((pane) => ({ ...pane, lines: pane.lines.filter((line) => line.points.some((point) => point.y > (pane.label === share ? LEAST_STALL : 0))) }))
     .filter((pane) => pane.lines.length > 0);
 }

@@ -202,6 +202,10 @@ fn proof_ink(proof: &Proof) -> Ink {
 }
 
 fn measured(comparison: &Comparison, room: usize) -> String {
+    if comparison.pairs == 0 {
+        let arm = visible(&comparison.arm);
+        return format!("{:room$}  not tried", shorten(&arm, room));
+    }
     let verdict = match comparison.verdict {
         Verdict::Faster => "faster",
         Verdict::NoDifference => "no difference",

@@ -251,8 +251,8 @@ fn pressure() -> Vec<PressurePoint> {
     (0..24_u64)
         .map(|index| PressurePoint {
             time: Nanos(index * 100_000_000),
-            stall_some: Some(Nanos(index * 12_000)),
-            stall_full: Some(Nanos(index * 4_000)),
+            stall_some: Some(Nanos(index.saturating_sub(14) * 6_000_000)),
+            stall_full: Some(Nanos(index.saturating_sub(15) * 2_100_000)),
             cgroup_usage: Some(Bytes(412_000_000 + index * 4096)),
             cgroup_limit_hits: Some(0),
             kswapd_scanned: index.saturating_sub(12) * 40,

@@ -106,6 +106,16 @@ pub fn proof() -> Proof {
                 [0.97, 0.93, 1.02],
                 1.0,
             ),
+            Comparison {
+                pairs: 0,
+                p_adjusted: 1.0,
+                ..comparison(
+                    "jemalloc",
+                    Verdict::Undecided,
+                    [1.0, 0.0, f64::MAX / 2.0],
+                    1.0,
+                )
+            },
         ],
         winner: Some("both thresholds".into()),
         confirmation: Some(comparison(
