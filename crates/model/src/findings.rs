@@ -221,6 +221,20 @@ pub struct MmCallCost {
     pub time: Option<Nanos>,
 }
 
+/// One way in which memory goes and comes back: how it is given back, and what memory it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChurnRoute {
+    /// How it was given back: one of the causes for which [`Cause::is_churn`] holds.
+    pub cause: Cause,
+    /// What memory it is.
+    pub region: RegionKind,
+    /// Faults, scaled to the exact total.
+    pub faults: f64,
+    /// Sizes of the stretches given back (bytes); of the stretches mapped where returns could not
+    /// be seen.
+    pub released_sizes: Histogram,
+}
+
 /// Memory that goes to the kernel and comes back.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Churn {
@@ -233,6 +247,13 @@ pub struct Churn {
     pub bytes: Bytes,
     /// Sizes of the released stretches (bytes).
     pub released_sizes: Histogram,
+    /// The routes apart, most faults first.
+    #[serde(default)]
+    pub routes: Vec<ChurnRoute>,
+    /// Share (0 to 1) of the separately mapped blocks that carry an allocator's header in their
+    /// first bytes, where that could be seen: 0 means that the program maps them itself.
+    #[serde(default)]
+    pub allocator_blocks: Option<f64>,
     /// Where memory was given back (`systrim` ← `free` ← caller), heaviest first.
     pub release_sites: Vec<Site>,
     /// Where it was taken again (`sysmalloc` ← `malloc` ← caller).

@@ -19,8 +19,8 @@ mod runs;
 use pagewise_model::advice::{Advice, Risk, Setting, Settings};
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::findings::{
-    Cause, Churn, Diagnosis, FaultMap, FaultTime, Findings, FlameNode, MmCallCost, RegionKind,
-    Severity, Share, ThreadShare,
+    Cause, Churn, ChurnRoute, Diagnosis, FaultMap, FaultTime, Findings, FlameNode, MmCallCost,
+    RegionKind, Severity, Share, ThreadShare,
 };
 use pagewise_model::histogram::Histogram;
 use pagewise_model::host::HostSnapshot;
@@ -410,7 +410,14 @@ fn churn() -> Churn {
         refault_ratio: Some(estimate(0.9989, 0.9987, 0.9991)),
         faults: Some(estimate(756_912.0, 755_012.0, 758_812.0)),
         bytes: Bytes(756_912 * 4096),
-        released_sizes: released,
+        released_sizes: released.clone(),
+        routes: vec![ChurnRoute {
+            cause: Cause::RefaultAfterBrk,
+            region: RegionKind::Heap,
+            faults: 756_912.0,
+            released_sizes: released,
+        }],
+        allocator_blocks: None,
         release_sites: vec![picture::site(
             "main;Py_RunMain;_PyEval_EvalFrameDefault;zlib_compress;deflateEnd;free;_int_free;systrim",
             39_800.0,
