@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compare;
+pub mod faults;
 pub mod gain;
 pub mod mine;
 pub mod tune;

@@ -1,8 +1,10 @@
 //! Call stacks, interned: a stack is stored once, samples refer to it by number.
 
 use crate::event::{Callchain, CpuMode};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+use std::hash::BuildHasher;
 
 /// Number of an interned stack in its [`StackTable`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -20,26 +22,28 @@ pub struct FrameKey {
     pub address: u64,
 }
 
-/// Interned stacks of raw addresses, innermost frame first.
+/// Interned stacks of raw addresses, innermost frame first. Interning a known stack allocates
+/// nothing, so it may be done per event.
 #[derive(Clone, Debug, Default)]
 pub struct StackTable {
-    by_key: FxHashMap<(i32, Box<[u8]>), StackId>,
+    by_hash: FxHashMap<u64, SmallVec<[StackId; 1]>>,
     stacks: Vec<(i32, Box<[u8]>)>,
 }
 
 impl StackTable {
     /// The number of this chain of this process; equal chains get equal numbers.
-    ///
-    /// # Panics
-    /// Never in practice: 2^32 unique stacks do not fit in memory.
     pub fn intern(&mut self, pid: i32, chain: Callchain<'_>) -> StackId {
-        let key = (pid, Box::from(chain.as_bytes()));
-        if let Some(&id) = self.by_key.get(&key) {
-            return id;
+        let bytes = chain.as_bytes();
+        let same_hash = self.by_hash.entry(hash_of(pid, bytes)).or_default();
+        for &id in same_hash.iter() {
+            let (known_pid, known) = &self.stacks[id.0 as usize];
+            if *known_pid == pid && **known == *bytes {
+                return id;
+            }
         }
         let id = StackId(u32::try_from(self.stacks.len()).unwrap_or(u32::MAX));
-        self.stacks.push(key.clone());
-        self.by_key.insert(key, id);
+        same_hash.push(id);
+        self.stacks.push((pid, Box::from(bytes)));
         id
     }
 
@@ -72,5 +76,25 @@ impl StackTable {
         (0_u32..)
             .zip(&self.stacks)
             .map(|(id, (pid, _))| (StackId(id), *pid))
+    }
+}
+
+fn hash_of(pid: i32, chain: &[u8]) -> u64 {
+    FxBuildHasher.hash_one((pid, chain))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_chains_of_one_process_share_a_number_and_others_do_not() {
+        let (a, b) = ([1_u8; 16], [2_u8; 16]);
+        let mut table = StackTable::default();
+        let first = table.intern(7, Callchain::from_le_bytes(&a));
+        assert_eq!(table.intern(7, Callchain::from_le_bytes(&a)), first);
+        assert_ne!(table.intern(8, Callchain::from_le_bytes(&a)), first);
+        assert_ne!(table.intern(7, Callchain::from_le_bytes(&b)), first);
+        assert_eq!(table.len(), 3);
     }
 }

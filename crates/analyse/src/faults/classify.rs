@@ -1,0 +1,297 @@
+//! Why one fault happened, from what is known of its page and of the memory it lies in.
+
+use super::density::Density;
+use super::pages::{PageState, PageWord, Route};
+use super::process::Verdict;
+use super::syscalls::ErrorCode;
+use pagewise_model::findings::{Cause, RegionKind};
+
+/// All that a verdict rests on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sight {
+    pub(super) word: PageWord,
+    pub(super) region: RegionKind,
+    pub(super) writable: bool,
+    pub(super) code: Option<ErrorCode>,
+    /// A mapping record covered the page after it was last touched.
+    pub(super) remapped: bool,
+    /// Releases of memory are on record.
+    pub(super) sees_releases: bool,
+}
+
+/// A verdict where each fault is on record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ruling {
+    pub(super) cause: Cause,
+    pub(super) next: PageState,
+    /// Concluded from mapping records, not from a release on record.
+    pub(super) inferred: bool,
+}
+
+/// The churn cause of a route.
+#[must_use]
+pub fn refault_by(route: Route) -> Cause {
+    match route {
+        Route::Munmap => Cause::RefaultAfterMunmap,
+        Route::Brk => Cause::RefaultAfterBrk,
+        Route::Dontneed => Cause::RefaultAfterDontneed,
+        Route::Free => Cause::RefaultAfterFree,
+    }
+}
+
+impl Sight {
+    fn is_protection(self) -> Option<bool> {
+        self.code.map(ErrorCode::is_protection)
+    }
+
+    fn is_write(self) -> Option<bool> {
+        self.code.map(ErrorCode::is_write)
+    }
+
+    /// State of the page after it was brought in fresh.
+    fn fresh(self) -> PageState {
+        match self.is_write() {
+            Some(true) => PageState::Written,
+            Some(false) => PageState::ReadOnly,
+            None => PageState::Present,
+        }
+    }
+
+    fn ruling(self, cause: Cause, next: PageState) -> Ruling {
+        Ruling {
+            cause,
+            next,
+            inferred: false,
+        }
+    }
+
+    /// The cause of a fault when each fault is on record.
+    pub(super) fn rule(self) -> Ruling {
+        match self.region {
+            RegionKind::FilePrivate => self.private_file(),
+            RegionKind::FileShared => self.shared(Cause::FileMinor),
+            RegionKind::SharedAnonymous => self.shared(Cause::Shared),
+            RegionKind::Hugetlb if self.word.state() == PageState::Untouched => {
+                self.ruling(Cause::HugePage, self.fresh())
+            }
+            RegionKind::Stack if self.word.state() == PageState::Untouched => {
+                self.ruling(Cause::StackGrowth, self.fresh())
+            }
+            _ => self.anonymous(),
+        }
+    }
+
+    fn shared(self, first: Cause) -> Ruling {
+        let cause = if self.is_protection() == Some(true) {
+            Cause::WriteProtect
+        } else {
+            first
+        };
+        self.ruling(cause, self.fresh())
+    }
+
+    /// A private mapping of a file: a read maps the cached page, the first write copies it. A
+    /// neighbouring fault may have mapped the page already (`fault_around_bytes`), so the first
+    /// fault on record may be a write to a present page.
+    fn private_file(self) -> Ruling {
+        let state = self.word.state();
+        let copied = matches!(state, PageState::Written | PageState::CowShared);
+        match (self.is_write(), self.is_protection()) {
+            (Some(true), Some(true)) if state == PageState::CowShared => {
+                self.ruling(Cause::CopyOnWrite, PageState::Written)
+            }
+            (Some(true), Some(true)) if state == PageState::Written => {
+                self.ruling(Cause::WriteProtect, PageState::Written)
+            }
+            (Some(true), Some(false)) if copied => self.ruling(Cause::SwapIn, PageState::Written),
+            (Some(true), _) => self.ruling(Cause::WriteAfterRead, PageState::Written),
+            (Some(false), _) => self.ruling(Cause::FileMinor, PageState::ReadOnly),
+            (None, _) => self.private_file_without_code(),
+        }
+    }
+
+    /// Without error codes a fault on writable private file memory (`.data`, `.got`) is taken for
+    /// a write, as relocation makes it, and one on read-only memory for a read.
+    fn private_file_without_code(self) -> Ruling {
+        match self.word.state() {
+            PageState::CowShared if self.writable => {
+                self.ruling(Cause::CopyOnWrite, PageState::Written)
+            }
+            _ if self.writable => self.ruling(Cause::WriteAfterRead, PageState::Written),
+            _ => self.ruling(Cause::FileMinor, PageState::ReadOnly),
+        }
+    }
+
+    fn anonymous(self) -> Ruling {
+        match self.word.state() {
+            PageState::Untouched => self.ruling(Cause::FirstTouch, self.fresh()),
+            PageState::Released(route) => self.ruling(refault_by(route), self.fresh()),
+            PageState::Swapped => self.ruling(Cause::SwapIn, PageState::Written),
+            held => self.held(held),
+        }
+    }
+
+    /// A fault on a page that is held, as far as is known.
+    fn held(self, state: PageState) -> Ruling {
+        if self.is_protection() == Some(true) {
+            return self.protected(state);
+        }
+        if !self.sees_releases {
+            return self.held_without_releases(state);
+        }
+        let cause = match (self.code, state) {
+            // Not present although nothing on record gave it back: the kernel took it.
+            (Some(_), _) => Cause::SwapIn,
+            (None, _) => self.protected(state).cause,
+        };
+        self.ruling(cause, PageState::Written)
+    }
+
+    fn protected(self, state: PageState) -> Ruling {
+        let cause = match state {
+            PageState::CowShared => Cause::CopyOnWrite,
+            PageState::Present | PageState::ReadOnly => Cause::WriteAfterRead,
+            _ => Cause::WriteProtect,
+        };
+        self.ruling(cause, PageState::Written)
+    }
+
+    /// Without releases on record a page that faults again was given back when a mapping record
+    /// came over it since, when its memory is a thread arena (whose shrinking leaves no mapping
+    /// record), or when it faults for the third time in one life: reading and then writing explain
+    /// only two faults.
+    fn held_without_releases(self, state: PageState) -> Ruling {
+        let route = match self.region {
+            RegionKind::ThreadArena => Some(Route::Dontneed),
+            RegionKind::Heap if self.remapped => Some(Route::Brk),
+            _ if self.remapped => Some(Route::Munmap),
+            _ if state == PageState::Written || self.code.is_some() => Some(Route::Dontneed),
+            _ => None,
+        };
+        match route {
+            Some(route) => Ruling {
+                cause: refault_by(route),
+                next: self.fresh(),
+                inferred: true,
+            },
+            None => self.protected(state),
+        }
+    }
+}
+
+/// A verdict where only some faults are on record, so that a page's own history is mostly unseen:
+/// the range's history and the share of it that is touched decide.
+pub(super) fn by_density(sight: Sight, density: Density, shared_permille: u16) -> Verdict {
+    let exact = sight.rule();
+    match (sight.word.state(), exact.cause) {
+        (PageState::Released(route), cause) if cause.is_churn() => Verdict {
+            cause: first_touch_of(sight.region),
+            instead: Some((refault_by(route), density.touched_before(sight.word.mark()))),
+        },
+        (PageState::Untouched, Cause::FirstTouch) if sight.is_protection() == Some(true) => {
+            Verdict::sure(Cause::CopyOnWrite)
+        }
+        (PageState::Untouched, Cause::FirstTouch) if shared_permille > 0 => Verdict {
+            cause: Cause::FirstTouch,
+            instead: Some((Cause::CopyOnWrite, f64::from(shared_permille) / 1000.0)),
+        },
+        _ => Verdict::sure(exact.cause),
+    }
+}
+
+fn first_touch_of(region: RegionKind) -> Cause {
+    if region == RegionKind::Stack {
+        Cause::StackGrowth
+    } else {
+        Cause::FirstTouch
+    }
+}
+
+/// The cause once the fault's end shows that it needed I/O. A page that was never touched cannot
+/// come from swap: its fault waited for a lock and was tried again, which the kernel also counts
+/// as major (`mm_account_fault`, mm/memory.c: `FAULT_FLAG_TRIED`).
+pub(super) fn when_major(cause: Cause, region: RegionKind, inherited: bool) -> Cause {
+    match region {
+        RegionKind::FilePrivate | RegionKind::FileShared | RegionKind::Unknown => Cause::FileMajor,
+        RegionKind::SharedAnonymous => Cause::SwapIn,
+        _ if matches!(cause, Cause::FirstTouch | Cause::StackGrowth) && !inherited => cause,
+        _ if cause.is_churn() => cause,
+        _ => Cause::SwapIn,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sight(state: PageState, region: RegionKind, code: Option<u64>) -> Sight {
+        Sight {
+            word: PageWord::new(state, 1),
+            region,
+            writable: true,
+            code: code.map(ErrorCode::of),
+            remapped: false,
+            sees_releases: true,
+        }
+    }
+
+    const WRITE: u64 = 2;
+    const WRITE_PRESENT: u64 = 3;
+
+    #[test]
+    fn the_error_code_tells_a_copy_from_a_swap_in() {
+        let page = |code| {
+            sight(PageState::CowShared, RegionKind::Heap, Some(code))
+                .rule()
+                .cause
+        };
+        assert_eq!(page(WRITE_PRESENT), Cause::CopyOnWrite);
+        assert_eq!(page(WRITE), Cause::SwapIn);
+    }
+
+    #[test]
+    fn a_write_to_a_private_file_page_copies_it_whether_present_or_not() {
+        let page = |code| {
+            sight(PageState::Untouched, RegionKind::FilePrivate, Some(code))
+                .rule()
+                .cause
+        };
+        assert_eq!(page(WRITE), Cause::WriteAfterRead);
+        assert_eq!(page(WRITE_PRESENT), Cause::WriteAfterRead);
+        assert_eq!(page(0), Cause::FileMinor);
+    }
+
+    #[test]
+    fn without_releases_the_third_fault_of_a_life_means_given_back() {
+        let blind = |state| Sight {
+            sees_releases: false,
+            ..sight(state, RegionKind::Anonymous, None)
+        };
+        let second = blind(PageState::Present).rule();
+        assert_eq!(
+            (second.cause, second.inferred),
+            (Cause::WriteAfterRead, false)
+        );
+        let third = blind(second.next).rule();
+        assert_eq!(
+            (third.cause, third.inferred),
+            (Cause::RefaultAfterDontneed, true)
+        );
+    }
+
+    #[test]
+    fn a_retried_first_touch_is_no_swap_in() {
+        assert_eq!(
+            when_major(Cause::FirstTouch, RegionKind::Heap, false),
+            Cause::FirstTouch
+        );
+        assert_eq!(
+            when_major(Cause::FirstTouch, RegionKind::Heap, true),
+            Cause::SwapIn
+        );
+        assert_eq!(
+            when_major(Cause::FileMinor, RegionKind::FilePrivate, false),
+            Cause::FileMajor
+        );
+    }
+}

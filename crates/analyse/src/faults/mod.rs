@@ -1,0 +1,342 @@
+//! From time-ordered events to causes: one pass, bounded by the memory that was touched and by
+//! unique stacks, not by the number of events.
+//!
+//! Where each fault is on record (`full` mode), each page's life is followed and causes are exact
+//! as far as events tell. Where faults are sampled, the releases of memory are on record all the
+//! same (with privileges), and the probability that a page had been touched before is told from
+//! the range's history ([`density`]). Without privileges releases are invisible: distinct pages are
+//! counted, and [`crate::churn`] tells churn from how often they repeat.
+//!
+//! What cannot be told: in sampled mode a first write after a read looks like a first touch; a
+//! child made by `vfork(2)` looks like one made by `fork(2)`; huge pages are recognised only where
+//! each fault is on record and base pages are 4 KiB.
+
+mod attribution;
+mod begin;
+mod calls;
+mod classify;
+mod density;
+pub(crate) mod heat;
+mod judge;
+mod mappings;
+mod pages;
+mod process;
+mod regions;
+mod roles;
+mod syscalls;
+mod tally;
+
+pub use attribution::{Attribution, ThreadFaults};
+pub use classify::refault_by;
+pub use pages::Route;
+pub use regions::is_private_anonymous;
+pub use syscalls::MmCall;
+pub use tally::{CallTotals, Cell, Census, ReleaseTotals, Tally, Weight};
+
+use heat::HeatMap;
+use judge::HugeCandidate;
+use pagewise_model::allocator::AllocatorKind;
+use pagewise_model::event::{Callchain, Event, EventSource, PERF_CONTEXT_USER, Sample};
+use pagewise_model::loss::{LossKind, Losses};
+use pagewise_model::recording::Sidecar;
+use pagewise_model::stack::{StackId, StackTable};
+use process::{Process, Thread};
+use regions::Owner;
+use roles::{Role, Roles};
+use rustc_hash::FxHashMap;
+
+/// Page size where a recording does not say.
+const USUAL_PAGE_SIZE: u64 = 4096;
+
+/// How huge pages are set on the machine that recorded.
+#[derive(Clone, Copy, Debug, Default)]
+struct HugePages {
+    always: bool,
+    on_request: bool,
+}
+
+/// Takes events in time order and sums them up.
+#[derive(Debug)]
+pub struct Attributor {
+    roles: Roles,
+    page_shift: u32,
+    owner: Owner,
+    huge_pages: HugePages,
+    processes: Vec<Process>,
+    process_of: FxHashMap<i32, usize>,
+    last_process: (i32, usize),
+    threads: Vec<Thread>,
+    thread_of: FxHashMap<i32, usize>,
+    last_thread: (i32, usize),
+    tids: Vec<i32>,
+    stacks: StackTable,
+    chain: Vec<u8>,
+    huge: Vec<HugeCandidate>,
+    heat: HeatMap,
+    tally: Tally,
+    losses: Losses,
+    span: Option<(u64, u64)>,
+}
+
+impl Attributor {
+    /// An attributor for the events of these sources. The sidecar tells page size, allocators and
+    /// huge-page settings; a default one is fine for recordings of other tools.
+    #[must_use]
+    pub fn new(sources: &[EventSource], sidecar: &Sidecar) -> Self {
+        let page_size = match sidecar.host.page_size {
+            size if size.is_power_of_two() && size > 1 => size,
+            _ => USUAL_PAGE_SIZE,
+        };
+        Self {
+            roles: Roles::of(sources, sidecar),
+            page_shift: page_size.trailing_zeros(),
+            owner: owner_of_anonymous(sidecar),
+            huge_pages: huge_pages(sidecar, page_size),
+            processes: Vec::new(),
+            process_of: FxHashMap::default(),
+            last_process: (-1, 0),
+            threads: Vec::new(),
+            thread_of: FxHashMap::default(),
+            last_thread: (-1, 0),
+            tids: Vec::new(),
+            stacks: StackTable::default(),
+            chain: Vec::new(),
+            huge: Vec::new(),
+            heat: HeatMap::new(sidecar.cost.wall),
+            tally: Tally::default(),
+            losses: Losses::default(),
+            span: None,
+        }
+    }
+
+    /// Takes one event.
+    pub fn event(&mut self, event: &Event<'_>) {
+        self.event_with_chain(event, None);
+    }
+
+    /// Takes one event whose user call stack was unwound elsewhere from its copied stack: the
+    /// addresses innermost first, in place of the sample's own chain.
+    pub fn event_with_chain(&mut self, event: &Event<'_>, unwound: Option<&[u64]>) {
+        let time = event.time().0;
+        if time > 0 {
+            let (first, last) = self.span.unwrap_or((time, time));
+            self.span = Some((first.min(time), last.max(time)));
+        }
+        match *event {
+            Event::Sample(ref sample) => self.sample(sample, unwound),
+            Event::Mmap(ref mmap) => self.mmap(mmap),
+            Event::Comm {
+                pid,
+                tid,
+                name,
+                exec,
+                ..
+            } => self.comm(pid, tid, name, exec),
+            Event::Fork {
+                pid,
+                tid,
+                parent_pid,
+                ..
+            } => self.fork(pid, tid, parent_pid),
+            Event::Exit { pid, tid, .. } => self.exited(pid, tid),
+            Event::Lost { count, .. } => self.losses.add(LossKind::RingOverrun, count),
+            Event::Throttle { paused, .. } => {
+                self.losses.add(LossKind::Throttled, u64::from(paused));
+            }
+            Event::Switch { .. } => {}
+        }
+    }
+
+    fn sample(&mut self, sample: &Sample<'_>, unwound: Option<&[u64]>) {
+        let (role, has_chain) = self.roles.get(sample.source.0);
+        match role {
+            Role::EveryFault | Role::SampledFault | Role::WindowFault => {
+                self.fault(sample, role, has_chain, unwound);
+            }
+            Role::FaultEnd { major } => self.fault_end(sample, major),
+            Role::ErrorCode => self.error_code(sample),
+            Role::Enter(call) => self.enter(sample, call, has_chain, unwound),
+            Role::Blame(call) => self.blame(sample, call, unwound),
+            Role::Exit(call) => self.exit(sample, call),
+            Role::LockWait => self.lock_wait(sample, has_chain),
+            Role::LockTaken => self.lock_taken(sample),
+            Role::Other => {}
+        }
+    }
+
+    /// Waits for sleeping reader-writer locks are kept by their stack, which tells the lock once
+    /// the kernel's functions have names; without a stack, a wait of a thread inside a fault or a
+    /// memory call is taken for a wait for `mmap_lock`.
+    fn lock_wait(&mut self, sample: &Sample<'_>, has_chain: bool) {
+        let thread = self.thread(sample.pid, sample.tid);
+        let busy = self.threads[thread].pending.is_some() || self.threads[thread].call.is_some();
+        let lock = syscalls::lock_address(sample.raw);
+        if let (Some(true), Some(lock)) = (syscalls::is_rwsem(sample.raw), lock) {
+            let stack = has_chain.then(|| self.intern(sample.pid, sample.callchain, None));
+            if stack.is_some() || busy {
+                self.threads[thread].lock = Some((lock, sample.time, stack));
+            }
+        }
+    }
+
+    fn lock_taken(&mut self, sample: &Sample<'_>) {
+        let thread = self.thread(sample.pid, sample.tid);
+        let lock = syscalls::lock_address(sample.raw);
+        let held = self.threads[thread]
+            .lock
+            .take_if(|(held, ..)| Some(*held) == lock);
+        if let Some((_, since, stack)) = held {
+            let waits = self.tally.lock_waits.entry(stack).or_default();
+            waits.0 += 1;
+            waits.1 += sample.time - since;
+        }
+    }
+
+    fn comm(&mut self, pid: i32, tid: i32, name: &[u8], exec: bool) {
+        let thread = self.thread(pid, tid);
+        self.threads[thread].comm = String::from_utf8_lossy(name).into_owned();
+        if exec {
+            self.settle(thread, false);
+            let process = self.process(pid);
+            self.processes[process] = Process {
+                threads: 1,
+                ..Process::default()
+            };
+        }
+    }
+
+    fn fork(&mut self, pid: i32, tid: i32, parent_pid: i32) {
+        let parent = self.process(parent_pid);
+        if pid != parent_pid {
+            self.note_shared_pages(parent);
+            let child = self.processes[parent].fork();
+            let index = self.process(pid);
+            self.processes[index] = child;
+        }
+        let comm = self
+            .thread_of
+            .get(&parent_pid)
+            .map(|&leader| self.threads[leader].comm.clone());
+        let thread = self.thread(pid, tid);
+        self.threads[thread] = Thread {
+            pid,
+            comm: comm.unwrap_or_default(),
+            ..Thread::default()
+        };
+        let process = self.process(pid);
+        self.processes[process].threads += 1;
+    }
+
+    /// With sampled faults most touched pages were never seen: what share of each stretch a fork
+    /// shares is told from the faults sampled on it.
+    #[allow(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share between 0 and 1000"
+    )]
+    fn note_shared_pages(&mut self, parent: usize) {
+        if self.roles.coverage != roles::Coverage::Sampled {
+            return;
+        }
+        let shift = self.page_shift;
+        let Process { pages, regions, .. } = &mut self.processes[parent];
+        for (start, region) in regions.iter_mut() {
+            if is_private_anonymous(region.kind) && region.writable {
+                let (first, end) = (start >> shift, region.end >> shift);
+                let share = pages.sampled_faults(first, end) / (end - first).max(1) as f64;
+                region.shared_permille = (share.clamp(0.0, 1.0) * 1000.0) as u16;
+            }
+        }
+    }
+
+    fn exited(&mut self, pid: i32, tid: i32) {
+        let thread = self.thread(pid, tid);
+        self.settle(thread, false);
+        let process = self.process(pid);
+        let held = &mut self.processes[process];
+        held.threads = held.threads.saturating_sub(1);
+        if held.threads == 0 && pid == tid {
+            held.bury();
+        }
+    }
+
+    fn process(&mut self, pid: i32) -> usize {
+        if self.last_process.0 == pid && !self.processes.is_empty() {
+            return self.last_process.1;
+        }
+        let processes = &mut self.processes;
+        let index = *self.process_of.entry(pid).or_insert_with(|| {
+            processes.push(Process::default());
+            processes.len() - 1
+        });
+        self.last_process = (pid, index);
+        index
+    }
+
+    fn thread(&mut self, pid: i32, tid: i32) -> usize {
+        if self.last_thread.0 == tid && !self.threads.is_empty() {
+            return self.last_thread.1;
+        }
+        let (threads, tids) = (&mut self.threads, &mut self.tids);
+        let index = *self.thread_of.entry(tid).or_insert_with(|| {
+            threads.push(Thread {
+                pid,
+                ..Thread::default()
+            });
+            tids.push(tid);
+            threads.len() - 1
+        });
+        self.last_thread = (tid, index);
+        index
+    }
+
+    fn intern(&mut self, pid: i32, chain: Callchain<'_>, unwound: Option<&[u64]>) -> StackId {
+        let Some(frames) = unwound else {
+            return self.stacks.intern(pid, chain);
+        };
+        self.chain.clear();
+        self.chain
+            .extend_from_slice(&PERF_CONTEXT_USER.to_le_bytes());
+        for frame in frames {
+            self.chain.extend_from_slice(&frame.to_le_bytes());
+        }
+        self.stacks
+            .intern(pid, Callchain::from_le_bytes(&self.chain))
+    }
+}
+
+/// Memory of runtimes that manage their own heap is not cut into blocks by `malloc`.
+fn owner_of_anonymous(sidecar: &Sidecar) -> Owner {
+    let has = |kinds: &[AllocatorKind]| sidecar.allocators.iter().any(|a| kinds.contains(&a.kind));
+    let runtimes = [
+        AllocatorKind::Go,
+        AllocatorKind::Jemalloc,
+        AllocatorKind::Tcmalloc,
+        AllocatorKind::Mimalloc,
+    ];
+    if has(&runtimes) {
+        Owner::Runtime
+    } else if has(&[AllocatorKind::Musl]) {
+        Owner::ChunkMapper
+    } else {
+        Owner::Glibc
+    }
+}
+
+fn huge_pages(sidecar: &Sidecar, page_size: u64) -> HugePages {
+    let setting = sidecar
+        .host
+        .settings
+        .get("thp.enabled")
+        .map_or("", String::as_str);
+    let is = |mode: &str| setting == mode || setting.contains(&format!("[{mode}]"));
+    let usable = page_size == USUAL_PAGE_SIZE;
+    HugePages {
+        always: usable && is("always"),
+        on_request: usable && (is("always") || is("madvise")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! One process's memory and one thread's state while events stream by.
+
+use super::density::Density;
+use super::pages::{PageState, PageTable};
+use super::regions::{Region, Regions};
+use super::syscalls::{ErrorCode, MmCall};
+use pagewise_model::address_space::AddressSpace;
+use pagewise_model::findings::{Cause, RegionKind};
+use pagewise_model::stack::StackId;
+use pagewise_model::units::Nanos;
+
+/// What is known of one process.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Process {
+    pub(super) pages: PageTable,
+    pub(super) regions: Regions,
+    /// Mappings that hold code or files, for symbols.
+    pub(super) space: AddressSpace,
+    /// The stretch that the last fault hit.
+    pub(super) last_region: Option<(u64, Region)>,
+    /// Sampled faults against given-back pages of the whole process.
+    pub(super) density: Density,
+    /// Epoch of the newest record of the growing heap.
+    pub(super) heap_epoch: u16,
+    /// Whether it forked while observed: pages may be shared copy-on-write.
+    pub(super) has_forked: bool,
+    pub(super) threads: u32,
+}
+
+impl Process {
+    /// The process as a fork of it sees it; held private pages become shared in both. What a read
+    /// brought in (the zero page, a file's page) is not copied on its next write by reason of
+    /// the fork, so it stays.
+    pub(super) fn fork(&mut self) -> Self {
+        self.pages.map_held(0, u64::MAX, |state| match state {
+            PageState::Present | PageState::Written => PageState::CowShared,
+            other => other,
+        });
+        self.has_forked = true;
+        Self {
+            threads: 0,
+            last_region: None,
+            ..self.clone()
+        }
+    }
+
+    /// The stretch that holds `address`.
+    pub(super) fn region_at(&mut self, address: u64) -> Option<(u64, Region)> {
+        if let Some((start, region)) = self.last_region
+            && (start..region.end).contains(&address)
+        {
+            return self.last_region;
+        }
+        self.last_region = self.regions.kind_at(address);
+        self.last_region
+    }
+
+    /// Frees what only classification needs, once no thread is left.
+    pub(super) fn bury(&mut self) {
+        self.pages = PageTable::default();
+        self.regions = Regions::default();
+        self.last_region = None;
+    }
+}
+
+/// A fault whose handling may not have ended yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pending {
+    pub(super) pid: i32,
+    pub(super) page: u64,
+    pub(super) address: u64,
+    pub(super) begun: Nanos,
+    /// Sources that showed this fault, as bits.
+    pub(super) sources: u64,
+    /// Faults that it stands for in the totals.
+    pub(super) weight: f64,
+    /// Whether a source that records each begin and end saw it.
+    pub(super) timed: bool,
+    /// Recorder's cost between begin and end.
+    pub(super) own_cost: u64,
+    pub(super) stack: Option<StackId>,
+    pub(super) region: RegionKind,
+    pub(super) verdict: Verdict,
+    /// Number of the candidate, where it may have brought a huge page.
+    pub(super) huge_candidate: Option<u32>,
+    pub(super) inherited: bool,
+    /// Known only by inference from mapping records.
+    pub(super) inferred: bool,
+}
+
+/// A cause, perhaps shared with another one by probability.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Verdict {
+    pub(super) cause: Cause,
+    /// Another cause and the probability that it is the right one.
+    pub(super) instead: Option<(Cause, f64)>,
+}
+
+impl Verdict {
+    pub(super) fn sure(cause: Cause) -> Self {
+        Self {
+            cause,
+            instead: None,
+        }
+    }
+}
+
+/// A system call under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CallUnderWay {
+    pub(super) call: MmCall,
+    pub(super) args: [u64; 6],
+    pub(super) begun: Nanos,
+    pub(super) stack: Option<StackId>,
+}
+
+/// What is known of one thread.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Thread {
+    pub(super) pid: i32,
+    pub(super) comm: String,
+    pub(super) faults: f64,
+    pub(super) pending: Option<Pending>,
+    pub(super) call: Option<CallUnderWay>,
+    pub(super) code: Option<(u64, ErrorCode)>,
+    pub(super) lock: Option<(u64, Nanos, Option<StackId>)>,
+}

@@ -1,0 +1,280 @@
+//! What each event source of a recording means to the attribution.
+
+use super::syscalls::MmCall;
+use pagewise_model::event::{EventKind, EventSource, Sampling};
+use pagewise_model::recording::Sidecar;
+
+/// Part that one source plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Each fault, at its begin.
+    EveryFault,
+    /// Some faults, each standing for its period.
+    SampledFault,
+    /// Each fault at its begin, but only during latency windows.
+    WindowFault,
+    /// The end of a fault's handling.
+    FaultEnd {
+        /// It needed I/O.
+        major: bool,
+    },
+    /// The error code of the fault that follows on the same thread.
+    ErrorCode,
+    /// Entry into a system call.
+    Enter(MmCall),
+    /// Entry into some system calls, for their call chains alone.
+    Blame(MmCall),
+    /// Return from a system call.
+    Exit(MmCall),
+    /// A thread begins to wait for a lock.
+    LockWait,
+    /// It has the lock.
+    LockTaken,
+    /// Says nothing about faults.
+    Other,
+}
+
+/// How a recording shows faults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Coverage {
+    /// Each one.
+    Every,
+    /// A sample.
+    Sampled,
+}
+
+/// Roles of all sources, by their index.
+#[derive(Clone, Debug)]
+pub(super) struct Roles {
+    by_source: Vec<(Role, bool)>,
+    pub(super) coverage: Coverage,
+    /// Whether releases of memory are on record.
+    pub(super) sees_releases: bool,
+    /// Whether new mappings are on record by their calls, exact ranges and flags included.
+    pub(super) sees_mmap: bool,
+    /// Whether ends of faults are on record.
+    pub(super) sees_ends: bool,
+    /// Whether faults raised inside the kernel are missing.
+    pub(super) user_only: bool,
+}
+
+impl Roles {
+    pub(super) fn of(sources: &[EventSource], sidecar: &Sidecar) -> Self {
+        let sampled = sources
+            .iter()
+            .any(|source| source.kind == EventKind::PageFault && is_sampled(source));
+        let has_begin = sources
+            .iter()
+            .any(|source| source.kind == EventKind::PageFault);
+        let has_codes = sources.iter().any(is_page_fault_tracepoint);
+        let standing = Standing {
+            sampled,
+            has_begin,
+            has_codes,
+        };
+        let by_source: Vec<(Role, bool)> = sources
+            .iter()
+            .map(|source| (standing.role(source), source.has_callchain))
+            .collect();
+        Self {
+            coverage: coverage(&by_source, sources),
+            sees_releases: sees_releases(&by_source) && saw_all_calls(sidecar),
+            sees_mmap: [Role::Enter(MmCall::Mmap), Role::Exit(MmCall::Mmap)]
+                .iter()
+                .all(|wanted| by_source.iter().any(|(role, _)| role == wanted)),
+            sees_ends: by_source
+                .iter()
+                .any(|(role, _)| matches!(role, Role::FaultEnd { major: false })),
+            user_only: user_only(&by_source, sources),
+            by_source,
+        }
+    }
+
+    /// Role of a source, and whether its samples carry call chains.
+    pub(super) fn get(&self, source: u16) -> (Role, bool) {
+        self.by_source
+            .get(usize::from(source))
+            .copied()
+            .unwrap_or((Role::Other, false))
+    }
+}
+
+fn coverage(roles: &[(Role, bool)], sources: &[EventSource]) -> Coverage {
+    let sampled = roles
+        .iter()
+        .zip(sources)
+        .any(|((role, _), source)| *role == Role::SampledFault && is_sampled(source));
+    if sampled {
+        Coverage::Sampled
+    } else {
+        Coverage::Every
+    }
+}
+
+/// Releases are on record when each of these calls is: without one of them a page that came back
+/// by that route would look like something else.
+fn sees_releases(roles: &[(Role, bool)]) -> bool {
+    [MmCall::Munmap, MmCall::Brk, MmCall::Madvise]
+        .into_iter()
+        .all(|call| roles.iter().any(|(role, _)| *role == Role::Enter(call)))
+}
+
+/// Share of the run that must have its system calls on record for the record to count as complete.
+const COMPLETE: f64 = 0.98;
+
+/// Whether system calls were on record all the time. A recording of another tool, which names no
+/// windows, is taken for complete.
+fn saw_all_calls(sidecar: &Sidecar) -> bool {
+    if sidecar.collection.mode.is_empty() {
+        return true;
+    }
+    let windows = &sidecar.collection.call_windows;
+    let covered: f64 = windows
+        .iter()
+        .map(|&(from, to)| (to - from).as_secs_f64())
+        .sum();
+    covered >= COMPLETE * sidecar.cost.wall.as_secs_f64()
+}
+
+fn user_only(roles: &[(Role, bool)], sources: &[EventSource]) -> bool {
+    let mut counting = roles
+        .iter()
+        .zip(sources)
+        .filter(|((role, _), _)| matches!(role, Role::EveryFault | Role::SampledFault))
+        .map(|(_, source)| source)
+        .peekable();
+    counting.peek().is_some() && counting.all(|source| source.user_only)
+}
+
+fn is_sampled(source: &EventSource) -> bool {
+    source.sampling != Sampling::Every(1)
+}
+
+fn is_page_fault_tracepoint(source: &EventSource) -> bool {
+    matches!(&source.kind, EventKind::Tracepoint(name) if name.starts_with("exceptions:page_fault_"))
+}
+
+/// What the recording as a whole has, which decides the part of each source.
+#[derive(Clone, Copy)]
+struct Standing {
+    sampled: bool,
+    has_begin: bool,
+    has_codes: bool,
+}
+
+impl Standing {
+    fn role(self, source: &EventSource) -> Role {
+        match &source.kind {
+            EventKind::PageFault if is_sampled(source) => Role::SampledFault,
+            EventKind::PageFault if self.sampled => Role::WindowFault,
+            EventKind::PageFault => Role::EveryFault,
+            EventKind::MinorFault => self.end(source, false),
+            EventKind::MajorFault => self.end(source, true),
+            EventKind::Tracepoint(_) if is_page_fault_tracepoint(source) => {
+                if self.has_begin {
+                    Role::ErrorCode
+                } else {
+                    self.alone(source)
+                }
+            }
+            EventKind::Tracepoint(name) => tracepoint(name, is_sampled(source)),
+            _ => Role::Other,
+        }
+    }
+
+    /// Minor and major faults mark the end of a fault whose begin is on record; alone they are
+    /// the faults themselves.
+    fn end(self, source: &EventSource, major: bool) -> Role {
+        match (self.has_begin || self.has_codes, is_sampled(source)) {
+            (true, false) => Role::FaultEnd { major },
+            (true, true) => Role::Other,
+            (false, _) => self.alone(source),
+        }
+    }
+
+    fn alone(self, source: &EventSource) -> Role {
+        if is_sampled(source) {
+            Role::SampledFault
+        } else {
+            Role::EveryFault
+        }
+    }
+}
+
+/// A second, sampled source of the same tracepoint carries call chains for some of the calls.
+fn tracepoint(name: &str, sampled: bool) -> Role {
+    let entered = name
+        .strip_prefix("syscalls:sys_enter_")
+        .and_then(MmCall::named);
+    if let Some(call) = entered {
+        return if sampled {
+            Role::Blame(call)
+        } else {
+            Role::Enter(call)
+        };
+    }
+    if let Some(call) = name
+        .strip_prefix("syscalls:sys_exit_")
+        .and_then(MmCall::named)
+    {
+        return Role::Exit(call);
+    }
+    match name {
+        "lock:contention_begin" => Role::LockWait,
+        "lock:contention_end" => Role::LockTaken,
+        _ => Role::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faults::tests::sidecar;
+
+    fn roles(sources: &[EventSource]) -> Roles {
+        Roles::of(sources, &sidecar())
+    }
+
+    fn source(kind: EventKind, sampling: Sampling) -> EventSource {
+        EventSource {
+            name: format!("{kind:?}"),
+            kind,
+            sampling,
+            has_callchain: false,
+            user_only: false,
+        }
+    }
+
+    #[test]
+    fn beside_a_sampled_source_the_exact_one_is_a_window() {
+        let roles = roles(&[
+            source(EventKind::PageFault, Sampling::Frequency(1000)),
+            source(EventKind::PageFault, Sampling::Every(1)),
+            source(EventKind::MinorFault, Sampling::Every(1)),
+        ]);
+        assert_eq!(roles.get(0).0, Role::SampledFault);
+        assert_eq!(roles.get(1).0, Role::WindowFault);
+        assert_eq!(roles.get(2).0, Role::FaultEnd { major: false });
+        assert_eq!(roles.coverage, Coverage::Sampled);
+    }
+
+    #[test]
+    fn a_lone_tracepoint_is_the_fault_itself() {
+        let name = "exceptions:page_fault_user".to_owned();
+        let roles = roles(&[source(EventKind::Tracepoint(name), Sampling::Every(1))]);
+        assert_eq!(roles.get(0).0, Role::EveryFault);
+        assert_eq!(roles.get(9).0, Role::Other);
+    }
+
+    #[test]
+    fn releases_are_seen_only_with_all_three_calls() {
+        let enter = |call: &str| {
+            source(
+                EventKind::Tracepoint(format!("syscalls:sys_enter_{call}")),
+                Sampling::Every(1),
+            )
+        };
+        assert!(!roles(&[enter("munmap"), enter("brk")]).sees_releases);
+        assert!(roles(&[enter("munmap"), enter("brk"), enter("madvise")]).sees_releases);
+    }
+}

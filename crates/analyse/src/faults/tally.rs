@@ -1,0 +1,187 @@
+//! Running sums over faults: bounded by unique stacks, causes, pages' ranges and time bins, never
+//! by the number of events.
+
+use super::pages::Route;
+use super::syscalls::MmCall;
+use pagewise_model::findings::{Cause, RegionKind};
+use pagewise_model::histogram::Histogram;
+use pagewise_model::stack::StackId;
+use pagewise_model::units::Nanos;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// A sum of weights with what its uncertainty needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Weight {
+    /// Sum of the weights.
+    pub sum: f64,
+    /// Sum of their squares.
+    pub squares: f64,
+}
+
+impl Weight {
+    /// Adds one observation.
+    pub fn add(&mut self, weight: f64) {
+        self.sum += weight;
+        self.squares += weight * weight;
+    }
+
+    /// Takes one observation back.
+    pub fn take(&mut self, weight: f64) {
+        self.sum -= weight;
+        self.squares -= weight * weight;
+    }
+
+    /// Kish's effective number of observations: (Σw)² / Σw².
+    #[must_use]
+    pub fn effective_samples(self) -> f64 {
+        if self.squares <= 0.0 {
+            return 0.0;
+        }
+        self.sum * self.sum / self.squares
+    }
+}
+
+/// Faults told apart by all that the findings need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Cell {
+    /// Call stack, where one was recorded.
+    pub stack: Option<StackId>,
+    /// Cause.
+    pub cause: Cause,
+    /// Kind of memory.
+    pub region: RegionKind,
+}
+
+/// Distinct pages among sampled faults on one kind of memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Census {
+    /// Sampled faults.
+    pub samples: u64,
+    /// Distinct pages among them.
+    pub distinct: u64,
+    /// Faults that they stand for.
+    pub faults: f64,
+    /// Mapping records that covered memory of this kind anew.
+    pub remapped: u64,
+}
+
+/// One route by which memory was given back.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReleaseTotals {
+    /// Sizes of the stretches (bytes).
+    pub sizes: Histogram,
+    /// Pages that had been touched (all pages of the stretch where faults are sampled).
+    pub pages: u64,
+}
+
+/// One system call's costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CallTotals {
+    /// How often.
+    pub calls: u64,
+    /// Bytes covered.
+    pub bytes: u64,
+    /// Calls whose entry and exit were both seen.
+    pub timed: u64,
+    /// Time inside those.
+    pub time: Nanos,
+}
+
+/// All sums.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Faults by stack, cause and region.
+    pub cells: FxHashMap<Cell, f64>,
+    /// Faults by cause.
+    pub causes: BTreeMap<Cause, Weight>,
+    /// Faults by kind of memory.
+    pub regions: BTreeMap<RegionKind, Weight>,
+    /// All faults.
+    pub all: Weight,
+    /// Fault records that the sums rest on.
+    pub samples: u64,
+    /// Latency of faults by cause, recorder's own cost subtracted.
+    pub latency: BTreeMap<Cause, Histogram>,
+    /// Distinct pages by kind of memory, where faults are sampled.
+    pub census: BTreeMap<RegionKind, Census>,
+    /// Memory given back, by route and the kind of memory it was.
+    pub releases: BTreeMap<(Route, RegionKind), ReleaseTotals>,
+    /// Pages given back by stack and route.
+    pub release_stacks: FxHashMap<(StackId, Route), f64>,
+    /// Pages taken by stack (`mmap`, `brk` upwards).
+    pub growth_stacks: FxHashMap<StackId, f64>,
+    /// Sizes of anonymous mappings and heap growths (bytes).
+    pub growth_sizes: BTreeMap<RegionKind, Histogram>,
+    /// System calls on memory.
+    pub calls: BTreeMap<MmCall, CallTotals>,
+    /// Waits for sleeping reader-writer locks, by stack: how many, how long.
+    pub lock_waits: FxHashMap<Option<StackId>, (u64, Nanos)>,
+    /// Faults that needed I/O.
+    pub major: Weight,
+    /// Ends of faults that needed I/O, with or without their begin on record.
+    pub major_ends: u64,
+    /// Stretches of a huge page's size that were eligible for one but took base pages.
+    pub huge_refused: u64,
+    /// Pages whose return was proven only by mapping records, not by releases on record.
+    pub inferred: f64,
+}
+
+impl Tally {
+    /// Adds `weight` faults to one cell and its margins.
+    pub(super) fn add(&mut self, cell: Cell, weight: f64) {
+        *self.cells.entry(cell).or_default() += weight;
+        self.causes.entry(cell.cause).or_default().add(weight);
+        self.regions.entry(cell.region).or_default().add(weight);
+    }
+
+    /// Notes a sampled fault on private memory, and whether its page was seen for the first time.
+    #[allow(clippy::cast_precision_loss, reason = "periods are far below 2^53")]
+    pub(super) fn census_of(&mut self, region: RegionKind, period: u64, is_new: bool) {
+        let census = self.census.entry(region).or_default();
+        census.samples += 1;
+        census.distinct += u64::from(is_new);
+        census.faults += period as f64;
+    }
+
+    /// Moves `weight` faults from one cause to another.
+    pub(super) fn recause(&mut self, cell: Cell, to: Cause, weight: f64) {
+        if let Some(held) = self.cells.get_mut(&cell) {
+            *held -= weight;
+        }
+        self.causes.entry(cell.cause).or_default().take(weight);
+        self.causes.entry(to).or_default().add(weight);
+        *self.cells.entry(Cell { cause: to, ..cell }).or_default() += weight;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moving_faults_between_causes_keeps_the_total() {
+        let mut tally = Tally::default();
+        let cell = Cell {
+            stack: None,
+            cause: Cause::FirstTouch,
+            region: RegionKind::Heap,
+        };
+        tally.add(cell, 3.0);
+        tally.recause(cell, Cause::HugePage, 1.0);
+        assert!((tally.causes[&Cause::FirstTouch].sum - 2.0).abs() < 1e-12);
+        assert!((tally.causes[&Cause::HugePage].sum - 1.0).abs() < 1e-12);
+        assert!((tally.cells.values().sum::<f64>() - 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn unequal_weights_count_as_fewer_samples() {
+        let mut even = Weight::default();
+        let mut uneven = Weight::default();
+        (0..10).for_each(|_| even.add(5.0));
+        (0..9).for_each(|_| uneven.add(1.0));
+        uneven.add(91.0);
+        assert!((even.effective_samples() - 10.0).abs() < 1e-9);
+        assert!(uneven.effective_samples() < 1.3);
+    }
+}

@@ -1,0 +1,6 @@
+//! Whole attributions of made-up event streams.
+
+mod naive;
+mod streams;
+
+pub(crate) use streams::sidecar;
