@@ -1,5 +1,6 @@
 //! A strict checker for the part of JSON Schema 2020-12 that our schemas use. A keyword that it
 //! does not know fails the check, so that none is passed over in silence.
+#![allow(dead_code, reason = "shared by test targets that each use a part")]
 
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -59,14 +60,7 @@ impl<'a> Checker<'a> {
     ) {
         match keyword {
             "$schema" | "$defs" | "title" | "description" => {}
-            "$ref" => {
-                let target = rule
-                    .as_str()
-                    .unwrap_or("")
-                    .trim_start_matches('#')
-                    .to_owned();
-                self.visit(&target, at, value);
-            }
+            "$ref" => self.visit(&target(path, rule.as_str().unwrap_or("")), at, value),
             "type" if !has_type(value, rule.as_str().unwrap_or("")) => {
                 self.fail(at, &format!("is not of type {rule}"))
             }
@@ -229,6 +223,22 @@ impl<'a> Checker<'a> {
         if fitting == 0 || (keyword == "oneOf" && fitting > 1) {
             self.fail(at, &format!("fits {fitting} of the alternatives"));
         }
+    }
+}
+
+/// Where a reference leads. Another file's schema lies under `$defs` by its name; references
+/// inside it stay inside it.
+fn target(path: &str, reference: &str) -> String {
+    let (file, pointer) = reference.split_once('#').unwrap_or((reference, ""));
+    let here = path
+        .strip_prefix("/$defs/")
+        .and_then(|rest| rest.split_once(".json/"))
+        .map_or(String::new(), |(name, _)| format!("{name}.json"));
+    let file = if file.is_empty() { &here } else { file };
+    if file.is_empty() {
+        pointer.to_owned()
+    } else {
+        format!("/$defs/{file}{pointer}")
     }
 }
 
