@@ -117,11 +117,13 @@ impl History {
 
 /// Widths of the window that zooming steps through, in seconds.
 const WIDTHS: [u64; 12] = [5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 14400, 86400];
-const FIRST_WIDTH: usize = 4;
+/// A minute: the widest that is shown without being asked for.
+const DEFAULT_STEP: usize = 4;
 
 /// Which part of the history is shown: how wide, and whether it moves along.
 pub struct View {
-    width: usize,
+    /// Step of [`WIDTHS`]; until the user chooses one, as much as there is, up to a minute.
+    chosen: Option<usize>,
     /// Right edge where the view stands still.
     held: Option<Nanos>,
 }
@@ -129,7 +131,7 @@ pub struct View {
 impl Default for View {
     fn default() -> Self {
         Self {
-            width: FIRST_WIDTH,
+            chosen: None,
             held: None,
         }
     }
@@ -138,7 +140,7 @@ impl Default for View {
 impl View {
     /// The part to show when the newest reading is at `now`. A young history fills from the left.
     pub fn window(&self, now: Nanos) -> Window {
-        let width = self.width();
+        let width = self.width(now);
         let to = self.held.unwrap_or(now).max(width);
         Window {
             from: to - width,
@@ -146,8 +148,18 @@ impl View {
         }
     }
 
-    fn width(&self) -> Nanos {
-        Nanos(WIDTHS[self.width] * Nanos::SECOND.0)
+    fn step(&self, now: Nanos) -> usize {
+        let fitting = || {
+            let narrow = WIDTHS[..DEFAULT_STEP].iter();
+            narrow
+                .take_while(|width| now.0 > **width * Nanos::SECOND.0)
+                .count()
+        };
+        self.chosen.unwrap_or_else(fitting)
+    }
+
+    fn width(&self, now: Nanos) -> Nanos {
+        Nanos(WIDTHS[self.step(now)] * Nanos::SECOND.0)
     }
 
     /// Whether the view stands still.
@@ -164,25 +176,25 @@ impl View {
     }
 
     /// Shows a shorter stretch.
-    pub fn zoom_in(&mut self) {
-        self.width = self.width.saturating_sub(1);
+    pub fn zoom_in(&mut self, now: Nanos) {
+        self.chosen = Some(self.step(now).saturating_sub(1));
     }
 
     /// Shows a longer stretch.
-    pub fn zoom_out(&mut self) {
-        self.width = (self.width + 1).min(WIDTHS.len() - 1);
+    pub fn zoom_out(&mut self, now: Nanos) {
+        self.chosen = Some((self.step(now) + 1).min(WIDTHS.len() - 1));
     }
 
     /// A quarter of a screen back in time.
     pub fn scroll_back(&mut self, now: Nanos) {
-        let width = self.width();
+        let width = self.width(now);
         let edge = self.held.unwrap_or(now);
         self.held = Some((edge - Nanos(width.0 / 4)).max(width.min(now)));
     }
 
     /// A quarter of a screen forward; moves along again at the end.
     pub fn scroll_forward(&mut self, now: Nanos) {
-        let quarter = Nanos(self.width().0 / 4);
+        let quarter = Nanos(self.width(now).0 / 4);
         self.held = self
             .held
             .map(|edge| edge + quarter)
@@ -289,6 +301,13 @@ mod tests {
     #[test]
     fn a_young_history_fills_from_the_left() {
         let window = View::default().window(second(3));
-        assert_eq!((window.from, window.to), (second(0), second(60)));
+        assert_eq!((window.from, window.to), (second(0), second(5)));
+        let mut view = View::default();
+        assert_eq!(view.window(second(25)).to, second(30));
+        view.zoom_out(second(25));
+        assert_eq!(view.window(second(25)).to, second(60));
+        view.zoom_in(second(25));
+        view.zoom_in(second(25));
+        assert_eq!(view.window(second(25)).from, second(5));
     }
 }

@@ -39,6 +39,9 @@ far, t table of processes, ? help.";
 
 /// Options of `pagewise watch`.
 #[derive(ClapArgs, Debug)]
+#[command(
+    override_usage = "pagewise watch [OPTIONS] <PID>\n       pagewise watch [OPTIONS] -- <COMMAND>..."
+)]
 pub struct Args {
     /// Process to watch, with all its descendants.
     #[arg(value_name = "PID", required_unless_present = "command", conflicts_with = "command",
@@ -46,7 +49,7 @@ pub struct Args {
     pid: Option<i32>,
     /// Time between readings, from 10ms. It widens by itself where a reading costs more than 1 %
     /// of a CPU.
-    #[arg(long, default_value = "100ms", value_parser = duration::parse, value_name = "TIME")]
+    #[arg(long, default_value = "100ms", value_parser = interval, value_name = "TIME")]
     interval: Duration,
     /// Stop after this time; a command that was started is then ended.
     #[arg(long, value_parser = duration::parse, value_name = "TIME")]
@@ -91,7 +94,6 @@ enum End {
 /// # Errors
 /// When the command cannot be started, the process is not there, or a file cannot be written.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    check(args)?;
     interrupt::install()?;
     let live = wants_screen(args);
     let mut rows = Rows::open(args, live)?;
@@ -115,14 +117,13 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ending.exit_code())
 }
 
-fn check(args: &Args) -> anyhow::Result<()> {
-    anyhow::ensure!(
-        args.interval >= SHORTEST_INTERVAL,
-        "--interval {:?} is too short: the kernel counts CPU time in steps of 10 ms, so use 10ms \
-         or more",
-        args.interval
-    );
-    Ok(())
+/// An interval that the kernel's counters can fill.
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval = duration::parse(text)?;
+    match interval >= SHORTEST_INTERVAL {
+        true => Ok(interval),
+        false => Err("the kernel counts CPU time in steps of 10 ms: use 10ms or more".to_string()),
+    }
 }
 
 /// A live view needs a terminal that nothing else writes to.

@@ -52,7 +52,7 @@ pub struct Rows {
     json: Option<Box<dyn Write>>,
     parquet: Option<ParquetFile>,
     takes_standard_output: bool,
-    before: TimelinePoint,
+    before: Option<TimelinePoint>,
 }
 
 /// Whether a path stands for standard output.
@@ -66,14 +66,11 @@ impl Rows {
     pub fn open(args: &Args, live: bool) -> anyhow::Result<Self> {
         let nowhere = args.csv.is_none() && args.parquet.is_none() && !args.json && !live;
         let csv_on_output = nowhere || args.csv.as_deref().is_some_and(is_standard_output);
-        let mut csv: Option<Box<dyn Write>> = match &args.csv {
+        let csv: Option<Box<dyn Write>> = match &args.csv {
             _ if csv_on_output => Some(Box::new(io::stdout())),
             Some(path) => Some(Box::new(BufWriter::new(create(path)?))),
             None => None,
         };
-        if let Some(out) = &mut csv {
-            writeln!(out, "{HEADER}")?;
-        }
         let parquet = args
             .parquet
             .as_deref()
@@ -83,7 +80,7 @@ impl Rows {
             json: args.json.then(|| Box::new(io::stdout()) as Box<dyn Write>),
             parquet: parquet.transpose()?,
             takes_standard_output: csv_on_output || args.json,
-            before: TimelinePoint::default(),
+            before: None,
         })
     }
 
@@ -94,9 +91,12 @@ impl Rows {
 
     /// Writes one point everywhere.
     pub fn write(&mut self, point: &TimelinePoint) -> anyhow::Result<()> {
-        let row = Row::between(&self.before, point);
-        self.before = *point;
+        let row = Row::between(self.before.as_ref().unwrap_or(point), point);
+        let is_first = self.before.replace(*point).is_none();
         if let Some(out) = &mut self.csv {
+            if is_first {
+                writeln!(out, "{HEADER}")?;
+            }
             writeln!(out, "{}", row.csv())?;
             if self.takes_standard_output {
                 out.flush()?;

@@ -75,7 +75,7 @@ fn heights(rows: &[String], plot: &str) -> (usize, usize) {
         let first = rows[begin..end].iter().position(in_row);
         first.map_or(0, |first| end - begin - first)
     };
-    (highest(8..14), highest(14..20))
+    (highest(10..20), highest(65..80))
 }
 
 #[test]

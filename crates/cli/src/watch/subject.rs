@@ -5,7 +5,7 @@ use anyhow::{Context, bail};
 use pagewise_linux::proc::ProcRoot;
 use pagewise_linux::process::{Finished, Input, Launch, Output, Running};
 use pagewise_model::run::Ending;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -20,6 +20,8 @@ enum Kind {
     Started {
         running: Running,
         output: Option<PathBuf>,
+        /// Whether the user named the output's file.
+        named: bool,
     },
     Found {
         pid: i32,
@@ -95,6 +97,7 @@ impl Subject {
             kind: Kind::Started {
                 running: launch.spawn()?,
                 output,
+                named: args.output.is_some(),
             },
         })
     }
@@ -124,6 +127,7 @@ impl Subject {
         let Kind::Started {
             mut running,
             output,
+            named,
         } = self.kind
         else {
             return SubjectEnd {
@@ -143,11 +147,17 @@ impl Subject {
         };
         SubjectEnd {
             finished,
-            output,
+            output: output.filter(|file| named || !remove_if_empty(file)),
             note,
             was_asked,
         }
     }
+}
+
+/// Removes a file that nothing was written to; says whether it is gone.
+fn remove_if_empty(file: &Path) -> bool {
+    let is_empty = std::fs::metadata(file).is_ok_and(|metadata| metadata.len() == 0);
+    is_empty && std::fs::remove_file(file).is_ok()
 }
 
 fn ask_to_end(
@@ -182,7 +192,7 @@ impl SubjectEnd {
     pub fn words(&self) -> Option<String> {
         match self.finished?.ending {
             Ending::Exited(status) => Some(format!("ended with status {status}")),
-            Ending::Killed(signal) if self.was_asked => Some(format!("ended by us ({signal})")),
+            Ending::Killed(_) if self.was_asked => Some("ended by us".to_string()),
             Ending::Killed(signal) => Some(format!("killed by signal {signal}")),
             Ending::Running => None,
         }

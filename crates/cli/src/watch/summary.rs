@@ -24,7 +24,7 @@ pub fn print(timeline: &Timeline, end: &SubjectEnd) {
 }
 
 fn line(timeline: &Timeline, end: &SubjectEnd) -> Option<String> {
-    let last = timeline.points.last()?;
+    let last = &totals(timeline.points.last()?, end);
     let peak = |of: fn(&TimelinePoint) -> Bytes| timeline.points.iter().map(of).max();
     let mut parts = vec![
         format!(
@@ -48,6 +48,20 @@ fn line(timeline: &Timeline, end: &SubjectEnd) -> Option<String> {
     ];
     parts.extend(end.words());
     Some(parts.join("; "))
+}
+
+/// The last point, with what `wait4(2)` told: it knows the end to the nanosecond.
+fn totals(last: &TimelinePoint, end: &SubjectEnd) -> TimelinePoint {
+    let mut totals = *last;
+    if let Some(finished) = &end.finished {
+        let cost = &finished.cost;
+        totals.time = cost.wall;
+        totals.minor_faults = last.minor_faults.max(cost.minor_faults);
+        totals.major_faults = last.major_faults.max(cost.major_faults);
+        totals.user = last.user.max(cost.user);
+        totals.system = last.system.max(cost.system);
+    }
+    totals
 }
 
 fn system_share(last: &TimelinePoint) -> String {

@@ -356,6 +356,9 @@ fn short_count(value: f64) -> String {
 
 /// `64M`, `1.5G`
 fn short_bytes(value: f64) -> String {
+    if value <= 0.0 {
+        return "0".to_string();
+    }
     let units = [
         (1024.0_f64.powi(4), "T"),
         (1024.0_f64.powi(3), "G"),
@@ -469,7 +472,7 @@ mod tests {
         assert_eq!(short_count(1_204_000.0), "1.20M");
         assert_eq!(short_bytes(64.0 * 1048576.0), "64M");
         assert_eq!(short_bytes(1.5 * 1073741824.0), "1.5G");
-        assert_eq!(short_bytes(0.0), "0K");
+        assert_eq!(short_bytes(0.0), "0");
     }
 
     #[test]
