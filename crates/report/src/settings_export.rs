@@ -16,7 +16,7 @@ pub struct Export {
 /// Each form of `settings`, the shell first; empty when there is nothing to set.
 #[must_use]
 pub fn exports(settings: &Settings) -> Vec<Export> {
-    let variables = variables(settings);
+    let variables = joined_variables(settings);
     let mut exports = Vec::new();
     if !variables.is_empty() {
         let forms: [(&str, fn(&[Variable]) -> String); 5] = [
@@ -49,7 +49,7 @@ pub fn exports(settings: &Settings) -> Vec<Export> {
 #[must_use]
 pub fn command_line(settings: &Settings, command: &[String]) -> String {
     let words: Vec<String> = command.iter().map(|word| shell_word(word)).collect();
-    match variables(settings).as_slice() {
+    match joined_variables(settings).as_slice() {
         [] => words.join(" "),
         variables => one_command(variables, &words.join(" ")),
     }
@@ -65,9 +65,18 @@ struct Variable {
     value: String,
 }
 
-/// What the settings come to as variables: tunables and libraries joined, a later value of the
-/// same variable in place of an earlier one.
-fn variables(settings: &Settings) -> Vec<Variable> {
+/// What the settings come to as variables (name and value): tunables and libraries joined, a later
+/// value of the same variable in place of an earlier one.
+#[must_use]
+pub fn variables(settings: &Settings) -> Vec<(String, String)> {
+    let joined = joined_variables(settings);
+    joined
+        .into_iter()
+        .map(|variable| (variable.name, variable.value))
+        .collect()
+}
+
+fn joined_variables(settings: &Settings) -> Vec<Variable> {
     let mut variables = Vec::new();
     for setting in &settings.0 {
         match setting {

@@ -7,34 +7,32 @@ use serde::Serialize;
 pub struct Point {
     /// Arm.
     pub arm: String,
-    /// Elapsed seconds, typical.
+    /// Seconds, typical.
     pub seconds: f64,
     /// Peak resident bytes, typical.
     pub peak_bytes: f64,
-    /// Whether no other setting is better in one and no worse in the other.
+    /// Whether it differs from the baseline beyond doubt, or is the baseline. Others are noise.
+    pub told_apart: bool,
+    /// Whether it is told apart and no other such setting is better in one and no worse in the
+    /// other.
     pub on_front: bool,
 }
 
 /// Differences below this share are noise: they beat nobody.
 const SAME: f64 = 0.01;
 
-/// Marks the points that no other beats.
+/// Marks the points that no other beats: from the fastest on, those that need less memory than
+/// all faster ones.
 pub fn front(points: &mut [Point]) {
-    let beaten: Vec<bool> = points
-        .iter()
-        .map(|point| points.iter().any(|other| beats(other, point)))
+    let mut order: Vec<usize> = (0..points.len())
+        .filter(|&at| points[at].told_apart)
         .collect();
-    for (point, beaten) in points.iter_mut().zip(beaten) {
-        point.on_front = !beaten;
+    order.sort_by(|&a, &b| points[a].seconds.total_cmp(&points[b].seconds));
+    let mut least = f64::MAX;
+    for at in order {
+        points[at].on_front = points[at].peak_bytes < least * (1.0 - SAME);
+        least = least.min(points[at].peak_bytes);
     }
-}
-
-/// Better in one beyond noise, and no worse in the other.
-fn beats(a: &Point, b: &Point) -> bool {
-    let better = |a: f64, b: f64| a < b * (1.0 - SAME);
-    let no_worse = |a: f64, b: f64| a <= b;
-    (better(a.seconds, b.seconds) && no_worse(a.peak_bytes, b.peak_bytes))
-        || (better(a.peak_bytes, b.peak_bytes) && no_worse(a.seconds, b.seconds))
 }
 
 #[cfg(test)]
@@ -46,6 +44,7 @@ mod tests {
             arm: String::new(),
             seconds,
             peak_bytes,
+            told_apart: true,
             on_front: false,
         };
         let mut points: Vec<Point> = places.iter().map(point).collect();
@@ -61,7 +60,21 @@ mod tests {
     }
 
     #[test]
-    fn points_that_differ_by_noise_do_not_beat_each_other() {
-        assert_eq!(marked(&[(1.0, 10.0), (1.001, 10.01)]), [true, true]);
+    fn less_memory_by_noise_alone_is_no_merit() {
+        assert_eq!(marked(&[(1.0, 10.0), (1.001, 9.99)]), [true, false]);
+    }
+
+    #[test]
+    fn points_that_cannot_be_told_from_the_baseline_stay_out() {
+        let point = |seconds, told_apart| Point {
+            arm: String::new(),
+            seconds,
+            peak_bytes: 1.0,
+            told_apart,
+            on_front: false,
+        };
+        let mut points = vec![point(1.0, true), point(0.9, false)];
+        front(&mut points);
+        assert!(points[0].on_front && !points[1].on_front);
     }
 }

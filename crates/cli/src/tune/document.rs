@@ -1,7 +1,7 @@
 //! The result as JSON: `docs/schema/tune.json`.
 
 use super::search::Found;
-use pagewise_analyse::compare::sentence;
+use pagewise_analyse::compare::{Clock, sentence};
 use pagewise_analyse::tune::Point;
 use pagewise_model::advice::Settings;
 use pagewise_model::proof::{Arm, Comparison};
@@ -20,6 +20,8 @@ pub struct Document<'a> {
     command: Vec<String>,
     winner: Option<WinnerDocument<'a>>,
     comparisons: &'a [Comparison],
+    /// `elapsed` or `cpu`: what the seconds of `time_and_memory` are.
+    clock: &'static str,
     time_and_memory: &'a [Point],
     arms: &'a [Arm],
     notes: &'a [String],
@@ -59,6 +61,10 @@ pub fn document<'a>(command: &[OsString], found: &'a Found) -> Document<'a> {
             .collect(),
         winner,
         comparisons: &found.comparisons,
+        clock: match found.clock {
+            Clock::Wall => "elapsed",
+            Clock::Cpu => "cpu",
+        },
         time_and_memory: &found.points,
         arms: &found.arms,
         notes: &found.notes,

@@ -139,12 +139,14 @@ fn trials(only: &[String]) -> Result<(Vec<Trial>, Vec<String>)> {
         } else {
             values.collect()
         };
-        trials.extend(
-            values
-                .into_iter()
-                .map(|value| Trial::new(&recipe, value, library.clone())),
-        );
+        let tried = values
+            .into_iter()
+            .map(|value| Trial::new(&recipe, value, library.clone()));
+        trials.extend(tried.enumerate());
     }
+    // The first value of each recipe before the second of any.
+    trials.sort_by_key(|(pass, _)| *pass);
+    let mut trials: Vec<Trial> = trials.into_iter().map(|(_, trial)| trial).collect();
     trials.retain(|trial| {
         only.is_empty()
             || only
@@ -232,7 +234,7 @@ mod tests {
             .iter()
             .map(|trial| trial.candidate.name.as_str())
             .collect();
-        assert_eq!(names[0], "glibc thresholds 1M");
+        assert_eq!(names[0], "glibc thresholds 64M");
         assert_eq!(names.len(), 4);
         assert_eq!(
             trials[0].at(Bytes(512 << 10)).candidate.name,

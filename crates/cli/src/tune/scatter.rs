@@ -95,6 +95,7 @@ mod tests {
             arm: String::new(),
             seconds,
             peak_bytes,
+            told_apart: true,
             on_front: false,
         }
     }

@@ -4,11 +4,13 @@
 use super::Trial;
 use crate::prove::{Candidate, Experiment, Options, Outcome, Progress, best, confirm};
 use anyhow::Result;
-use pagewise_analyse::compare::{Criteria, correct_for_many};
+use pagewise_analyse::compare::{Clock, Criteria, correct_for_many, noise};
 use pagewise_analyse::tune::{Point, front, survivors};
-use pagewise_model::advice::Settings;
+use pagewise_model::advice::{Setting, Settings};
 use pagewise_model::proof::{Arm, Comparison, Verdict};
-use pagewise_model::units::Bytes;
+use pagewise_model::run::RunCost;
+use pagewise_model::units::{Bytes, Estimate};
+use pagewise_report::settings_export::variables;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
@@ -18,6 +20,8 @@ pub struct Found {
     pub arms: Vec<Arm>,
     /// Each arm that was not rejected against the baseline.
     pub comparisons: Vec<Comparison>,
+    /// The clock that `points` show: elapsed time, or CPU time on a machine too noisy for that.
+    pub clock: Clock,
     /// Time against memory, the baseline included.
     pub points: Vec<Point>,
     /// The best, when one is beyond doubt faster.
@@ -90,7 +94,8 @@ pub fn search(
     };
     progress.finish();
     experiment.note_noise();
-    let points = points(&experiment, &comparisons);
+    let clock = quieter_clock(&experiment);
+    let points = points(&experiment, &comparisons, clock);
     let (arms, notes) = experiment.into_parts();
     Ok(Found {
         arms: arms
@@ -98,6 +103,7 @@ pub fn search(
             .filter(|arm| !arm.runs.is_empty())
             .collect(),
         comparisons,
+        clock,
         points,
         winner,
         notes,
@@ -112,9 +118,9 @@ fn sweep(
     progress: &Progress,
     deadline: Instant,
 ) -> Result<()> {
-    let mut active = affordable(experiment, deadline);
+    let (mut active, rounds) = affordable(experiment, deadline);
     while !active.is_empty() {
-        let rung = if active.len() > FINALISTS { RUNG } else { 1 };
+        let rung = if active.len() > FINALISTS { rounds } else { 1 };
         for _ in 0..rung {
             progress.show(&experiment.status(&active, options));
             if experiment.round(&active)? == Outcome::Stopped {
@@ -146,13 +152,18 @@ fn sweep(
     Ok(())
 }
 
-/// The first settings for which a rung fits into the time, at least one.
-fn affordable(experiment: &mut Experiment<'_>, deadline: Instant) -> Vec<usize> {
+/// The settings that there is time for, at least one, and the rounds between two halvings. All
+/// rungs together take about twice the first.
+fn affordable(experiment: &mut Experiment<'_>, deadline: Instant) -> (Vec<usize>, usize) {
     let mut arms = experiment.in_play();
     let left = deadline.saturating_duration_since(Instant::now());
-    let rungs = u32::try_from(2 * RUNG).unwrap_or(1);
+    let fits =
+        |arms: usize, rounds: u32| experiment.round_time(arms).saturating_mul(2 * rounds) <= left;
+    if fits(arms.len(), 2) {
+        return (arms, RUNG);
+    }
     let all = arms.len();
-    while arms.len() > 1 && experiment.round_time(arms.len()).saturating_mul(rungs) > left {
+    while arms.len() > 1 && !fits(arms.len(), 1) {
         arms.pop();
     }
     if arms.len() < all {
@@ -161,7 +172,7 @@ fn affordable(experiment: &mut Experiment<'_>, deadline: Instant) -> Vec<usize> 
             all - arms.len()
         ));
     }
-    arms
+    (arms, 1)
 }
 
 /// Settings that need more memory than allowed get no more runs.
@@ -288,6 +299,15 @@ fn confirmed(
         ));
         return Ok(None);
     }
+    if is_luck(experiment, chosen, options, progress, deadline)? {
+        experiment.note(&format!(
+            "'{}' is faster, but so is a variable of the same length that means nothing: how much \
+             this command faults depends on the exact layout of its heap, which the size of its \
+             environment shifts. A change anywhere may bring the faults back or take them away.",
+            chosen.candidate.name
+        ));
+        return Ok(None);
+    }
     Ok(Some(Winner {
         name: chosen.candidate.name.clone(),
         settings: chosen.candidate.settings.clone(),
@@ -297,44 +317,164 @@ fn confirmed(
     }))
 }
 
+/// Pairs that tell a setting from a placebo.
+const PLACEBO_PAIRS: u32 = 8;
+
+/// Whether a placebo does as well as the chosen settings. The environment lies on the stack and
+/// many programs copy it to their heap, so that its mere size moves everything behind it
+/// (Mytkowicz et al., "Producing Wrong Data Without Doing Anything Obviously Wrong!", 2009).
+fn is_luck(
+    experiment: &mut Experiment<'_>,
+    chosen: &Trial,
+    options: &Options,
+    progress: &Progress,
+    deadline: Instant,
+) -> Result<bool> {
+    let Some(settings) = placebo(&chosen.candidate.settings) else {
+        return Ok(false);
+    };
+    let placebo = Candidate {
+        name: "placebo".to_owned(),
+        settings,
+        fewer_faults: false,
+    };
+    let mut duel = experiment.fresh_pair(placebo, chosen.candidate.clone());
+    let mut pairs = 0;
+    while pairs < PLACEBO_PAIRS && (pairs < 3 || duel.has_time(1, deadline, 0)) {
+        progress.show("against a placebo");
+        if duel.round(&[1])? == Outcome::Stopped {
+            experiment.adopt_notes(&duel);
+            break;
+        }
+        pairs += 1;
+    }
+    // The gain was confirmed before; here it must only not vanish.
+    let against = duel.compare(1, &options.criteria);
+    Ok(against.pairs >= 3 && against.wall_speedup.low <= 1.0 && against.cpu_speedup.low <= 1.0)
+}
+
+/// Variables as long as those of `settings` under names that nobody reads. `None` when the
+/// settings work by more than variables.
+fn placebo(settings: &Settings) -> Option<Settings> {
+    let unread = |name: &str| {
+        let mut name = name.to_owned();
+        name.pop()
+            .map(|last| name + if last == 'Z' { "Y" } else { "Z" })
+    };
+    let variables = variables(settings);
+    let only_variables = settings
+        .0
+        .iter()
+        .all(|setting| matches!(setting, Setting::Env { .. } | Setting::GlibcTunable { .. }));
+    let renamed = variables
+        .into_iter()
+        .map(|(name, value)| unread(&name).map(|name| Setting::Env { name, value }));
+    only_variables
+        .then(|| renamed.collect::<Option<Vec<_>>>().map(Settings))
+        .flatten()
+}
+
+/// Elapsed time differs this much more than CPU time from run to run when other programs take the
+/// CPUs away; then it says more about them.
+const NOISIER: f64 = 3.0;
+/// Run-to-run differences of elapsed time that are still fine.
+const QUIET: f64 = 0.03;
+
+/// The clock to show settings by.
+fn quieter_clock(experiment: &Experiment<'_>) -> Clock {
+    match noise(experiment.runs(0)) {
+        Some(noise) if noise.wall > QUIET && noise.wall > NOISIER * noise.cpu => Clock::Cpu,
+        _ => Clock::Wall,
+    }
+}
+
 /// Typical time and peak of the baseline and each arm. An arm's time is the baseline's divided by
 /// its paired speed-up, so that arms which ran at different times compare fairly.
-fn points(experiment: &Experiment<'_>, comparisons: &[Comparison]) -> Vec<Point> {
-    let (seconds, peak) = typical(experiment);
-    let place = |arm: &str, seconds: f64, peak_bytes: f64| Point {
-        arm: arm.to_owned(),
+fn points(experiment: &Experiment<'_>, comparisons: &[Comparison], clock: Clock) -> Vec<Point> {
+    let (seconds, peak) = typical(experiment, clock);
+    let baseline = Point {
+        arm: "baseline".to_owned(),
         seconds,
-        peak_bytes,
+        peak_bytes: peak,
+        told_apart: true,
         on_front: false,
     };
-    let mut points = vec![place("baseline", seconds, peak)];
     let compared = comparisons.iter().filter(|comparison| comparison.pairs > 0);
-    points.extend(compared.map(|comparison| {
-        let peak = (peak + comparison.rss_change_bytes).max(0.0);
-        place(
-            &comparison.arm,
-            seconds / comparison.wall_speedup.value,
-            peak,
-        )
-    }));
+    let arms = compared.map(|comparison| {
+        let peak_bytes = (peak + comparison.rss_change_bytes).max(0.0);
+        Point {
+            arm: comparison.arm.clone(),
+            seconds: seconds / speed_up(comparison, clock).value,
+            peak_bytes,
+            told_apart: is_told_apart(comparison, peak_bytes / peak),
+            on_front: false,
+        }
+    });
+    let mut points: Vec<Point> = std::iter::once(baseline).chain(arms).collect();
     front(&mut points);
     points
+}
+
+/// An arm's speed-up by `clock`.
+pub fn speed_up(comparison: &Comparison, clock: Clock) -> &Estimate {
+    match clock {
+        Clock::Wall => &comparison.wall_speedup,
+        Clock::Cpu => &comparison.cpu_speedup,
+    }
+}
+
+/// Less memory than this share of the baseline's is a difference.
+const LESS_MEMORY: f64 = 0.97;
+
+fn is_told_apart(comparison: &Comparison, memory: f64) -> bool {
+    let by_time = matches!(
+        comparison.verdict,
+        Verdict::Faster | Verdict::Slower | Verdict::TooMuchMemory
+    );
+    by_time || memory < LESS_MEMORY
 }
 
 #[allow(
     clippy::cast_precision_loss,
     reason = "a resident set stays far below 2^53 bytes"
 )]
-fn typical(experiment: &Experiment<'_>) -> (f64, f64) {
+fn typical(experiment: &Experiment<'_>, clock: Clock) -> (f64, f64) {
+    let time = |run: &RunCost| match clock {
+        Clock::Wall => run.wall,
+        Clock::Cpu => run.cpu(),
+    };
     let mut runs = experiment.runs(0).to_vec();
-    runs.sort_by_key(|run| run.wall);
+    runs.sort_by_key(time);
     let seconds = runs
         .get(runs.len() / 2)
-        .map_or(0.0, |run| run.wall.as_secs_f64());
+        .map_or(0.0, |run| time(run).as_secs_f64());
     runs.sort_by_key(|run| run.max_rss);
     (
         seconds,
         runs.get(runs.len() / 2)
             .map_or(0.0, |run| run.max_rss.0 as f64),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_placebo_has_the_same_length_and_no_meaning() {
+        let tunable = |name: &str| Setting::GlibcTunable {
+            name: name.to_owned(),
+            value: "1".to_owned(),
+        };
+        let settings = Settings(vec![tunable("a"), tunable("b")]);
+        let expected = Setting::Env {
+            name: "GLIBC_TUNABLEZ".to_owned(),
+            value: "a=1:b=1".to_owned(),
+        };
+        assert_eq!(placebo(&settings), Some(Settings(vec![expected])));
+        let library = Settings(vec![Setting::Preload {
+            path: "/x.so".to_owned(),
+        }]);
+        assert_eq!(placebo(&library), None);
+    }
 }

@@ -1,8 +1,8 @@
 //! The result for a person.
 
 use super::scatter::{bytes, scatter};
-use super::search::{Found, Winner};
-use pagewise_analyse::compare::{percent_change, sentence};
+use super::search::{Found, Winner, speed_up};
+use pagewise_analyse::compare::{Clock, percent_change, sentence};
 use pagewise_analyse::tune::Point;
 use pagewise_model::proof::{Comparison, Verdict};
 use pagewise_model::units::Nanos;
@@ -21,7 +21,7 @@ pub fn text(command: &[OsString], found: &Found, width: usize) -> String {
         None => no_winner(found, width),
     };
     text += &table(found, width);
-    text += "\nTime against memory (letters as in the table, * beaten by no other)\n";
+    text += "\nTime against memory (letters as in the table, * on the front: beaten by no other)\n";
     text += &scatter(&found.points, &letters(found.points.len()), width);
     if !found.notes.is_empty() {
         text += "\nNotes\n";
@@ -50,7 +50,9 @@ fn answer(winner: &Winner, command: &[OsString], width: usize) -> String {
         .collect();
     for export in exports(&winner.settings) {
         let shown = match export.label {
-            "One command" => command_line(&winner.settings, &words),
+            "One command" if !words.iter().any(|word| word.contains('\n')) => {
+                command_line(&winner.settings, &words)
+            }
             _ => export.text,
         };
         text += &format!("\n{}\n", export.label);
@@ -77,78 +79,83 @@ fn no_winner(found: &Found, width: usize) -> String {
 
 /// One line for each arm, the fastest first; the baseline where it belongs.
 fn table(found: &Found, width: usize) -> String {
-    let names = found.points.iter().map(|point| point.arm.chars().count());
-    let name_width = names.max().unwrap_or(8).max(8);
-    let mut text = format!(
-        "  {:name_width$}  {:>8}  {:>17}  {:>9}  {:>9}  {:>5}{}\n",
+    let time = match found.clock {
+        Clock::Wall => "time",
+        Clock::Cpu => "CPU time",
+    };
+    let head = [
         "  setting",
-        "time",
-        "speed-up [95 %]",
+        time,
+        "speed-up",
+        "95 %",
         "faults",
         "memory",
         "pairs",
-        if width >= name_width + 74 {
-            "  verdict"
-        } else {
-            ""
-        }
-    );
+        "verdict",
+    ];
     let mut order: Vec<usize> = (0..found.points.len()).collect();
     order.sort_by(|&a, &b| found.points[a].seconds.total_cmp(&found.points[b].seconds));
     let letters = letters(found.points.len());
-    for at in order {
+    let mut rows = vec![head.map(str::to_owned)];
+    rows.extend(order.into_iter().map(|at| {
         let point = &found.points[at];
         let comparison = found
             .comparisons
             .iter()
             .find(|found| found.arm == point.arm);
-        text += &row(point, comparison, letters[at], name_width, width);
-    }
-    text
+        row(point, comparison, letters[at], found.clock)
+    }));
+    aligned(&rows, width)
 }
 
-fn row(
-    point: &Point,
-    comparison: Option<&Comparison>,
-    letter: char,
-    name_width: usize,
-    width: usize,
-) -> String {
+fn row(point: &Point, comparison: Option<&Comparison>, letter: char, clock: Clock) -> [String; 8] {
     let mark = if point.on_front { '*' } else { ' ' };
+    let name = format!("{letter}{mark} {}", point.arm);
     let time = Nanos::from_secs_f64(point.seconds).to_string();
     let memory = bytes(point.peak_bytes);
-    let (speed, faults, pairs, verdict) = match comparison {
-        None => (String::new(), String::new(), String::new(), String::new()),
-        Some(comparison) => (
-            speed_up(comparison),
+    let none = String::new;
+    match comparison {
+        None => [name, time, none(), none(), none(), memory, none(), none()],
+        Some(comparison) => [
+            name,
+            time,
+            format!("×{:.2}", speed_up(comparison, clock).value),
+            interval(comparison, clock),
             percent_change(comparison.fault_ratio.value),
+            memory,
             comparison.pairs.to_string(),
             word(comparison.verdict).to_owned(),
-        ),
-    };
-    let verdict = if width >= name_width + 74 {
-        format!("  {verdict}")
-    } else {
-        String::new()
-    };
-    let line = format!(
-        "{letter}{mark} {:name_width$}  {time:>8}  {speed:>17}  {faults:>9}  {memory:>9}  {pairs:>5}{verdict}",
-        point.arm
-    );
-    line.trim_end().to_owned() + "\n"
+        ],
+    }
 }
 
-fn speed_up(comparison: &Comparison) -> String {
-    let ratio = &comparison.wall_speedup;
-    if comparison.pairs < 2 {
-        return format!("×{:.2}", ratio.value);
+/// Two pairs give an interval too wide to mean anything to a reader.
+fn interval(comparison: &Comparison, clock: Clock) -> String {
+    let ratio = speed_up(comparison, clock);
+    if comparison.pairs < 3 || ratio.high > 20.0 * ratio.low {
+        return "too few".to_owned();
     }
-    let high = if ratio.high > 999.0 {
-        "…".to_owned()
-    } else {
-        format!("{:.2}", ratio.high)
-    };
-    format!("×{:.2} [{:.2}, {high}]", ratio.value, ratio.low)
+    format!("{:.2}–{:.2}", ratio.low, ratio.high)
+}
+
+/// Columns as wide as their content, the first to the left, the rest to the right. Columns that
+/// do not fit are left out from the end.
+fn aligned(rows: &[[String; 8]], width: usize) -> String {
+    let widest = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<usize> = (0..8).filter_map(widest).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = format!("{:1$}", row[0], widths[0]);
+        for (cell, wide) in row.iter().zip(&widths).skip(1) {
+            if line.chars().count() + 2 + wide > width {
+                break;
+            }
+            line += &format!("  {cell:>wide$}");
+        }
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
 }
 
 fn word(verdict: Verdict) -> &'static str {
