@@ -8,6 +8,7 @@
 mod elf;
 mod kallsyms;
 mod perf_map;
+pub mod unwind;
 
 use elf::ElfFiles;
 use kallsyms::Kallsyms;

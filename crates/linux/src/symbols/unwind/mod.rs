@@ -1,0 +1,233 @@
+//! Full stacks where frame pointers are missing: from registers and a copy of the stack's top,
+//! by the unwind tables (`.eh_frame`) that each library brings along.
+//!
+//! Debian's libraries keep no frame pointers, so chains that the kernel walks stop inside libc's
+//! allocator, just where the caller would be interesting.
+
+mod modules;
+
+use framehop::Module;
+use framehop::aarch64::{CacheAarch64, UnwindRegsAarch64, UnwinderAarch64};
+use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
+use modules::{ModuleFiles, Section};
+use pagewise_model::address_space::{AddressSpace, Mapping};
+use pagewise_model::event::UserStack;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Stacks deeper than this are cut: the copy that the kernel makes is at most 64 KiB, and a frame
+/// takes at least two words of it.
+const DEEPEST: usize = 4096;
+
+/// Unwinds the user stacks of one recording.
+pub struct Unwinder {
+    machine: Machine,
+    files: ModuleFiles,
+}
+
+/// Architectures that can be unwound. The numbers of registers are those of
+/// arch/*/include/uapi/asm/perf_regs.h.
+enum Machine {
+    X86(Processes<UnwinderX86_64<Section>>, Box<CacheX86_64>),
+    Arm(Processes<UnwinderAarch64<Section>>, Box<CacheAarch64>),
+}
+
+type Processes<U> = FxHashMap<i32, Process<U>>;
+
+/// What the unwinder was told about a process: mapped modules by start, with end and path.
+struct Process<U> {
+    unwinder: U,
+    modules: BTreeMap<u64, (u64, Box<str>)>,
+}
+
+impl Unwinder {
+    /// An unwinder for recordings of this architecture (`uname -m`), with the files of this
+    /// machine; `None` for others than `x86_64` and `aarch64`.
+    #[must_use]
+    pub fn for_architecture(name: &str) -> Option<Self> {
+        Self::with_root(name, Path::new("/"))
+    }
+
+    /// As [`Self::for_architecture`], with the files under `root`.
+    #[must_use]
+    pub fn with_root(name: &str, root: &Path) -> Option<Self> {
+        let machine = match name {
+            "x86_64" => Machine::X86(Processes::default(), Box::default()),
+            "aarch64" => Machine::Arm(Processes::default(), Box::default()),
+            _ => return None,
+        };
+        Some(Self {
+            machine,
+            files: ModuleFiles::new(root),
+        })
+    }
+
+    /// The user frames of a sample, innermost first: the instruction pointer, then return
+    /// addresses as the frame-pointer walk of the kernel gives them. Ends where the stack's copy
+    /// or the unwind tables do; empty when the registers needed were not recorded.
+    #[must_use]
+    pub fn unwind(&mut self, pid: i32, space: &AddressSpace, stack: UserStack<'_>) -> Vec<u64> {
+        let files = &mut self.files;
+        let frames = match &mut self.machine {
+            Machine::X86(processes, cache) => x86_start(&stack).map(|start| {
+                processes
+                    .entry(pid)
+                    .or_default()
+                    .unwind(space, files, cache, &start)
+            }),
+            Machine::Arm(processes, cache) => arm_start(&stack).map(|start| {
+                processes
+                    .entry(pid)
+                    .or_default()
+                    .unwind(space, files, cache, &start)
+            }),
+        };
+        frames.unwrap_or_default()
+    }
+
+    /// Forgets a process whose address space is new (`execve(2)`) or gone.
+    pub fn forget(&mut self, pid: i32) {
+        match &mut self.machine {
+            Machine::X86(processes, _) => drop(processes.remove(&pid)),
+            Machine::Arm(processes, _) => drop(processes.remove(&pid)),
+        }
+    }
+}
+
+impl<U: Default> Default for Process<U> {
+    fn default() -> Self {
+        Self {
+            unwinder: U::default(),
+            modules: BTreeMap::new(),
+        }
+    }
+}
+
+/// Where unwinding begins.
+struct Start<'a, R> {
+    ip: u64,
+    sp: u64,
+    registers: R,
+    stack: &'a [u8],
+}
+
+fn x86_start<'a>(stack: &UserStack<'a>) -> Option<Start<'a, UnwindRegsX86_64>> {
+    let (bp, sp, ip) = (
+        register(stack, 6)?,
+        register(stack, 7)?,
+        register(stack, 8)?,
+    );
+    Some(Start {
+        ip,
+        sp,
+        registers: UnwindRegsX86_64::new(ip, sp, bp),
+        stack: stack.stack,
+    })
+}
+
+fn arm_start<'a>(stack: &UserStack<'a>) -> Option<Start<'a, UnwindRegsAarch64>> {
+    let (fp, lr) = (register(stack, 29)?, register(stack, 30)?);
+    let (sp, pc) = (register(stack, 31)?, register(stack, 32)?);
+    Some(Start {
+        ip: pc,
+        sp,
+        registers: UnwindRegsAarch64::new(lr, sp, fp),
+        stack: stack.stack,
+    })
+}
+
+/// The value of a register, if it was recorded.
+fn register(stack: &UserStack<'_>, number: u32) -> Option<u64> {
+    let bit = 1_u64.checked_shl(number)?;
+    if stack.register_mask & bit == 0 {
+        return None;
+    }
+    let before = (stack.register_mask & (bit - 1)).count_ones() as usize;
+    word(stack.registers, before * 8)
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+impl<U> Process<U>
+where
+    U: framehop::Unwinder<Module = Module<Section>, UnwindRegs: Clone>,
+{
+    /// Unwinds; when a frame falls into a module that is not known yet, makes it known and starts
+    /// again, which happens once a module.
+    fn unwind(
+        &mut self,
+        space: &AddressSpace,
+        files: &mut ModuleFiles,
+        cache: &mut U::Cache,
+        start: &Start<'_, U::UnwindRegs>,
+    ) -> Vec<u64> {
+        loop {
+            let (frames, unknown) = self.walk(space, cache, start);
+            match unknown {
+                Some(mapping) => self.add(mapping, files),
+                None => return frames,
+            }
+        }
+    }
+
+    /// The frames up to the end, or up to the first one in an unknown module, which is returned.
+    fn walk<'s>(
+        &self,
+        space: &'s AddressSpace,
+        cache: &mut U::Cache,
+        start: &Start<'_, U::UnwindRegs>,
+    ) -> (Vec<u64>, Option<&'s Mapping>) {
+        let mut read = |address: u64| {
+            let offset = address
+                .checked_sub(start.sp)
+                .and_then(|o| usize::try_from(o).ok());
+            offset.and_then(|at| word(start.stack, at)).ok_or(())
+        };
+        let registers = start.registers.clone();
+        let mut walk = self
+            .unwinder
+            .iter_frames(start.ip, registers, cache, &mut read);
+        let mut frames = Vec::new();
+        while let Ok(Some(frame)) = walk.next() {
+            match space.find(frame.address_for_lookup()) {
+                Some(mapping) if !self.knows(mapping) => return (frames, Some(mapping)),
+                // What is no code at all was misread from a stack without an end mark.
+                None if !frames.is_empty() => break,
+                _ => frames.push(frame.address()),
+            }
+            if frames.len() == DEEPEST {
+                break;
+            }
+        }
+        (frames, None)
+    }
+
+    fn knows(&self, mapping: &Mapping) -> bool {
+        let known = self.modules.get(&mapping.start);
+        known.is_some_and(|(end, path)| *end == mapping.end && *path == mapping.path)
+    }
+
+    /// Makes a mapping known, in place of those that it covers.
+    fn add(&mut self, mapping: &Mapping, files: &mut ModuleFiles) {
+        let covered = self.modules.range(..mapping.end).rev();
+        let covered: Vec<u64> = covered
+            .take_while(|(_, (end, _))| *end > mapping.start)
+            .map(|(&start, _)| start)
+            .collect();
+        for start in covered {
+            self.unwinder.remove_module(start);
+            self.modules.remove(&start);
+        }
+        if let Some(module) = files.module(mapping) {
+            self.unwinder.add_module(module);
+        }
+        let entry = (mapping.end, mapping.path.clone());
+        self.modules.insert(mapping.start, entry);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! Unwind tables of files, read once.
+
+use framehop::{ExplicitModuleSectionInfo, Module};
+use object::elf::PF_X;
+use object::read::ReadCache;
+use object::{File, Object, ObjectSection, ObjectSegment, SegmentFlags};
+use pagewise_model::address_space::Mapping;
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Bytes of one section, shared by all processes that map the file.
+pub(super) type Section = Arc<[u8]>;
+
+/// Files that were asked for, also those that cannot be used.
+pub(super) struct ModuleFiles {
+    root: PathBuf,
+    by_path: FxHashMap<Box<str>, Option<Tables>>,
+}
+
+/// What unwinding needs of a file.
+struct Tables {
+    /// Executable segments: offsets in the file, and the address that the first one is for.
+    code: Vec<(Range<u64>, u64)>,
+    text: Option<Range<u64>>,
+    got: Option<Range<u64>>,
+    eh_frame: Option<(Range<u64>, Section)>,
+    eh_frame_hdr: Option<(Range<u64>, Section)>,
+}
+
+impl ModuleFiles {
+    pub fn new(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            by_path: FxHashMap::default(),
+        }
+    }
+
+    /// The module of a mapping. `None` where it is no ELF file that can be read; frames in there
+    /// are walked by frame pointers.
+    pub fn module(&mut self, mapping: &Mapping) -> Option<Module<Section>> {
+        if !self.by_path.contains_key(&mapping.path) {
+            let file = self.root.join(mapping.path.trim_start_matches('/'));
+            let tables = mapping.path.starts_with('/').then(|| Tables::read(&file));
+            self.by_path.insert(mapping.path.clone(), tables.flatten());
+        }
+        self.by_path.get(&mapping.path)?.as_ref()?.module(mapping)
+    }
+}
+
+impl Tables {
+    fn read(path: &Path) -> Option<Self> {
+        let file = std::fs::File::open(path).ok()?;
+        if !file.metadata().ok()?.is_file() {
+            return None;
+        }
+        let cache = ReadCache::new(file);
+        let elf = File::parse(&cache).ok()?;
+        let range = |name| {
+            let section = elf.section_by_name(name)?;
+            Some(section.address()..section.address() + section.size())
+        };
+        let section = |name| {
+            let data = elf.section_by_name(name)?.data().ok()?;
+            Some((range(name)?, Section::from(data)))
+        };
+        let executable =
+            |flags| matches!(flags, SegmentFlags::Elf { p_flags, .. } if p_flags.0 & PF_X.0 != 0);
+        let code = elf.segments().filter(|segment| executable(segment.flags()));
+        Some(Self {
+            code: code
+                .map(|segment| {
+                    let (offset, size) = segment.file_range();
+                    (offset..offset.saturating_add(size), segment.address())
+                })
+                .collect(),
+            text: range(".text"),
+            got: range(".got"),
+            eh_frame: section(".eh_frame"),
+            eh_frame_hdr: section(".eh_frame_hdr"),
+        })
+    }
+
+    /// The file as mapped. Mappings begin on a page, segments need not: the segment is the one
+    /// that the mapping's range of the file meets.
+    fn module(&self, mapping: &Mapping) -> Option<Module<Section>> {
+        let length = mapping.end - mapping.start;
+        let mapped = mapping.file_offset..mapping.file_offset.saturating_add(length);
+        let meets = |part: &Range<u64>| part.start < mapped.end && mapped.start < part.end;
+        let (part, address) = self.code.iter().find(|(part, _)| meets(part))?;
+        let loaded_at = mapping
+            .start
+            .wrapping_sub(mapping.file_offset)
+            .wrapping_add(part.start)
+            .wrapping_sub(*address);
+        let info = ExplicitModuleSectionInfo {
+            base_svma: 0,
+            text_svma: self.text.clone(),
+            got_svma: self.got.clone(),
+            eh_frame_svma: self.eh_frame.as_ref().map(|(range, _)| range.clone()),
+            eh_frame: self.eh_frame.as_ref().map(|(_, data)| data.clone()),
+            eh_frame_hdr_svma: self.eh_frame_hdr.as_ref().map(|(range, _)| range.clone()),
+            eh_frame_hdr: self.eh_frame_hdr.as_ref().map(|(_, data)| data.clone()),
+            ..Default::default()
+        };
+        let range = mapping.start..mapping.end;
+        Some(Module::new(
+            mapping.path.to_string(),
+            range,
+            loaded_at,
+            info,
+        ))
+    }
+}
