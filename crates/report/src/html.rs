@@ -171,9 +171,14 @@ fn labels(findings: &Findings) -> Labels {
         &churn.refault_sites,
     ];
     let sited = sites.into_iter().flatten().map(|site| site.main_cause);
-    let causes = shares.chain(timed).chain(sited);
+    let routes = || churn.routes.iter();
+    let routed = routes().map(|route| route.cause);
+    let causes = shares.chain(timed).chain(sited).chain(routed);
     let rows = findings.fault_map.rows.iter().map(|row| row.region);
-    let regions = findings.by_region.iter().map(|share| share.key).chain(rows);
+    let regions = findings.by_region.iter().map(|share| share.key);
+    let regions = regions
+        .chain(rows)
+        .chain(routes().map(|route| route.region));
     Labels {
         causes: causes.map(|cause| (cause, cause.label())).collect(),
         regions: regions.map(|region| (region, region.label())).collect(),

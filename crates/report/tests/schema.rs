@@ -81,6 +81,68 @@ fn every_value_of_an_enumeration_is_one_that_the_model_writes() {
     }
 }
 
+/// Fails to compile when the model gains a value, so that the schema gains it too.
+#[test]
+fn the_schema_knows_every_cause_region_and_loss() {
+    use pagewise_model::findings::{Cause, RegionKind};
+    use pagewise_model::loss::LossKind;
+    let counted = |pointer: &str| {
+        let list = schema()
+            .pointer(pointer)
+            .and_then(Value::as_array)
+            .map(Vec::len);
+        list.expect("an enumeration")
+    };
+    let causes = |cause: Cause| match cause {
+        Cause::FirstTouch
+        | Cause::RefaultAfterMunmap
+        | Cause::RefaultAfterBrk
+        | Cause::RefaultAfterDontneed
+        | Cause::RefaultAfterFree
+        | Cause::CopyOnWrite
+        | Cause::WriteAfterRead
+        | Cause::FileMinor
+        | Cause::FileMajor
+        | Cause::Shared
+        | Cause::SwapIn
+        | Cause::WriteProtect
+        | Cause::StackGrowth
+        | Cause::HugePage
+        | Cause::Unknown => 15,
+    };
+    let regions = |region: RegionKind| match region {
+        RegionKind::Heap
+        | RegionKind::MmappedChunk
+        | RegionKind::ThreadArena
+        | RegionKind::Stack
+        | RegionKind::FilePrivate
+        | RegionKind::FileShared
+        | RegionKind::SharedAnonymous
+        | RegionKind::Anonymous
+        | RegionKind::Hugetlb
+        | RegionKind::Unknown => 10,
+    };
+    let losses = |loss: LossKind| match loss {
+        LossKind::RingOverrun
+        | LossKind::Throttled
+        | LossKind::UnknownRecord
+        | LossKind::MalformedRecord
+        | LossKind::Truncated
+        | LossKind::OutOfOrder
+        | LossKind::UnpairedFault
+        | LossKind::KernelFaultsInvisible
+        | LossKind::UnknownProcess
+        | LossKind::TimelineGap
+        | LossKind::WriteFailed => 11,
+    };
+    assert_eq!(counted("/$defs/cause/enum"), causes(Cause::Unknown));
+    assert_eq!(counted("/$defs/region/enum"), regions(RegionKind::Unknown));
+    assert_eq!(
+        counted("/properties/losses/propertyNames/enum"),
+        losses(LossKind::Truncated)
+    );
+}
+
 #[test]
 fn wrong_documents_are_refused() {
     let breakages: [(&str, Value); 6] = [

@@ -190,6 +190,8 @@ export interface Findings {
     release_sites: Site[];
     regrow_sites: Site[];
     refault_sites: Site[];
+    /** Each way in which memory goes and comes back, most faults first. */
+    routes: { cause: string; region: string; faults: number; released_sizes: Histogram }[];
   };
   sites: Site[];
   flame: FlameNode;

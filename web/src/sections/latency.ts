@@ -2,11 +2,10 @@ import { quantile } from "../data/histogram";
 import type { Histogram, Report } from "../data/types";
 import { h } from "../dom";
 import { histogramChart } from "../draw/histogram";
+import { INKS } from "../draw/inks";
 import { axisNanos, count, nanos } from "../format";
 import { logBins } from "../layout/histogram";
 import type { Section } from "./section";
-
-const INKS = ["churn", "needed", "good", "kernel", "violet", "rose"];
 
 export const latency: Section = {
   id: "latency",
@@ -48,10 +47,10 @@ function series(report: Report): { name: string; histogram: Histogram; ink: stri
   const filled = by_cause.filter(([, histogram]) => histogram.count > 0);
   if (filled.length === 0) return [{ name: "all faults", histogram: measured!, ink: "needed" }];
   const churnFirst = [...filled].sort((a, b) => b[1].count - a[1].count);
-  let next = 1;
+  let next = 0;
   return churnFirst.map(([cause, histogram]) => {
     const isChurn = report.churn_causes.includes(cause);
-    const ink = isChurn ? "churn" : INKS[1 + ((next++ - 1) % (INKS.length - 1))]!;
+    const ink = isChurn ? "churn" : INKS[next++ % INKS.length]!;
     return { name: report.labels.causes[cause] ?? cause, histogram, ink };
   });
 }
