@@ -4,7 +4,10 @@
 //! Debian's libraries keep no frame pointers, so chains that the kernel walks stop inside libc's
 //! allocator, just where the caller would be interesting.
 
+mod follow;
 mod modules;
+
+pub use follow::StackFollower;
 
 use framehop::Module;
 use framehop::aarch64::{CacheAarch64, UnwindRegsAarch64, UnwinderAarch64};

@@ -1,0 +1,76 @@
+//! Files as memory, for formats that are read without copying.
+
+use std::fs::File;
+use std::io;
+use std::ops::Deref;
+
+/// A file mapped for reading.
+///
+/// If another process shortens the file meanwhile, touching the lost part ends this process by
+/// `SIGBUS`; a recording is never shortened by a recorder, only extended or replaced.
+#[derive(Debug)]
+pub struct MappedFile {
+    map: memmap2::Mmap,
+}
+
+impl MappedFile {
+    /// Maps a whole regular file as it is now.
+    ///
+    /// # Errors
+    /// The kernel's, for what cannot be mapped (pipes, some special files).
+    pub fn of(file: &File) -> io::Result<Self> {
+        // SAFETY: the mapping is read-only and shared, and is only handed out as `&[u8]` that
+        // lives no longer than it. Bytes that change under us would be a data race in theory; all
+        // readers of such slices read each byte by value and check every length, so they meet
+        // odd numbers at worst. Shortening is described above.
+        let map = unsafe { memmap2::Mmap::map(file)? };
+        Ok(Self { map })
+    }
+
+    /// Tells the kernel that the first `bytes` are not needed in memory any more. They can still
+    /// be read, from the file again. Without this, a pass over a large file counts as resident
+    /// memory of its whole size.
+    pub fn release(&self, bytes: usize) {
+        let bytes = bytes.min(self.map.len());
+        // SAFETY: MADV_DONTNEED on a shared read-only mapping of a file only drops page table
+        // entries; the next access reads the same bytes from the page cache or the file, so no
+        // slice that was handed out changes.
+        let advised = unsafe {
+            self.map
+                .unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, 0, bytes)
+        };
+        // It is advice: without it, more memory counts as ours.
+        drop(advised);
+    }
+}
+
+impl Deref for MappedFile {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.map
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn released_bytes_can_still_be_read() {
+        let mut file = tempfile::tempfile().expect("temporary file");
+        let bytes: Vec<u8> = (0..=255).cycle().take(1 << 20).collect();
+        file.write_all(&bytes).expect("temporary file");
+        let mapped = MappedFile::of(&file).expect("a regular file");
+        assert!(*mapped == bytes[..]);
+        mapped.release(usize::MAX);
+        assert!(*mapped == bytes[..]);
+    }
+
+    #[test]
+    fn an_empty_file_is_empty_memory() {
+        let file = tempfile::tempfile().expect("temporary file");
+        assert!(MappedFile::of(&file).expect("a regular file").is_empty());
+    }
+}
