@@ -6,7 +6,7 @@ import { visible } from "./data/visible";
 import { h } from "./dom";
 import { SECTIONS } from "./sections";
 import type { Section } from "./sections/section";
-import { themeButton } from "./theme";
+import { installTheme, themeButton } from "./theme";
 import { installTips } from "./tooltip";
 
 function header(report: Report, shown: Section[]): HTMLElement {
@@ -39,6 +39,7 @@ function fail(root: HTMLElement, error: unknown): void {
 
 async function show(): Promise<void> {
   const root = document.getElementById("report")!;
+  installTheme();
   try {
     const report = await load(document.getElementById("pagewise-data")!);
     document.title = `Pagewise: ${visible(report.command_line || `process ${report.findings.pid}`)}`;

@@ -4,12 +4,10 @@ import { h } from "./dom";
 type Theme = "light" | "dark";
 const watchers = new Set<() => void>();
 const system = matchMedia("(prefers-color-scheme: dark)");
+let chosen: Theme | null = null;
+let isPrinting = false;
 
-const current = (): Theme => {
-  const chosen = document.documentElement.dataset["theme"];
-  if (chosen === "light" || chosen === "dark") return chosen;
-  return system.matches ? "dark" : "light";
-};
+const onScreen = (): Theme => chosen ?? (system.matches ? "dark" : "light");
 
 /** Calls `redraw` when colours change; canvases don't follow style sheets by themselves. */
 export function onTheme(redraw: () => void): void {
@@ -20,37 +18,35 @@ export function onTheme(redraw: () => void): void {
 export const color = (name: string): string =>
   getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
-function set(theme: Theme | null): void {
-  if (theme) document.documentElement.dataset["theme"] = theme;
-  else delete document.documentElement.dataset["theme"];
+function apply(): void {
+  document.documentElement.dataset["theme"] = isPrinting ? "light" : onScreen();
   watchers.forEach((redraw) => redraw());
+}
+
+/** Follows the system, the reader and the printer from now on. */
+export function installTheme(): void {
+  system.addEventListener("change", apply);
+  const print = (starts: boolean) => () => {
+    isPrinting = starts;
+    apply();
+  };
+  addEventListener("beforeprint", print(true));
+  addEventListener("afterprint", print(false));
+  apply();
 }
 
 export function themeButton(): HTMLElement {
   const button = h("button", { type: "button", class: "quiet", id: "theme" });
   const label = () => {
-    button.textContent = current() === "dark" ? "Light" : "Dark";
-    button.setAttribute("aria-label", `Switch to ${current() === "dark" ? "light" : "dark"} colours`);
+    const other = onScreen() === "dark" ? "Light" : "Dark";
+    button.textContent = other;
+    button.setAttribute("aria-label", `${other} colours`);
   };
   button.addEventListener("click", () => {
-    set(current() === "dark" ? "light" : "dark");
-    label();
+    chosen = onScreen() === "dark" ? "light" : "dark";
+    apply();
   });
-  system.addEventListener("change", () => {
-    watchers.forEach((redraw) => redraw());
-    label();
-  });
-  printInLight();
+  onTheme(label);
   label();
   return button;
-}
-
-function printInLight(): void {
-  let before: Theme | null = null;
-  addEventListener("beforeprint", () => {
-    const chosen = document.documentElement.dataset["theme"];
-    before = chosen === "light" || chosen === "dark" ? chosen : null;
-    set("light");
-  });
-  addEventListener("afterprint", () => set(before));
 }
