@@ -33,13 +33,15 @@ export function faultMapView(
     (context, width) => {
       const left = labels(width);
       const cellWidth = (width - left) / map.columns;
+      // Cells are told apart where there is room, and flow together where there is none.
+      const gap = Math.min(cellWidth, layout.rowHeight) >= 3 ? 0.5 : 0;
       drawBands(context, left, width);
       for (const cell of map.cells) {
         const top = layout.tops[cell.row];
         if (top === undefined) continue;
         context.globalAlpha = by === "faults" ? strength(cell.faults, layout.most) : 1;
         context.fillStyle = by === "faults" ? color("heat") : color(cell.churn > 0.5 ? "churn" : "needed");
-        context.fillRect(left + cell.column * cellWidth, top, Math.max(1, cellWidth - 0.4), Math.max(1, layout.rowHeight - 0.6));
+        context.fillRect(left + cell.column * cellWidth, top, cellWidth - gap, layout.rowHeight - gap);
       }
       context.globalAlpha = 1;
       drawAxis(context, left, width);

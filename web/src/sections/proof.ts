@@ -136,15 +136,15 @@ const VERDICT: Record<Comparison["verdict"], string> = {
 function verdicts(proof: Proof): HTMLElement {
   const rows = proof.comparisons.map((comparison) => verdictRow(comparison.arm, comparison));
   if (proof.confirmation) rows.push(verdictRow(`${proof.confirmation.arm}, confirmed by fresh runs`, proof.confirmation));
-  const heads = ["Elapsed", "CPU", "Faults left", "Memory", "Pairs", "Verdict"];
+  const heads: [string, string][] = [["Elapsed", ""], ["CPU", ""], ["Faults left", "minor"], ["Memory", "minor"], ["Pairs", "minor"], ["Verdict", ""]];
   return h(
-    "div",
-    { class: "scroll" },
+    "figure",
+    { class: "below scroll" },
+    h("figcaption", {}, "Speed against the program as it is, with the 95 % interval"),
     h(
       "table",
       {},
-      h("caption", {}, "Speed against the program as it is (with the 95 % interval)"),
-      h("thead", {}, h("tr", {}, h("th", {}, "Change"), ...heads.map((head) => h("th", { class: "number" }, head)))),
+      h("thead", {}, h("tr", {}, h("th", {}, "Change"), ...heads.map(([head, ink]) => h("th", { class: `number ${ink}` }, head)))),
       h("tbody", {}, ...rows),
     ),
   );
@@ -152,7 +152,7 @@ function verdicts(proof: Proof): HTMLElement {
 
 function verdictRow(name: string, comparison: Comparison): HTMLElement {
   if (comparison.pairs === 0) {
-    return h("tr", {}, h("th", { scope: "row" }, name), h("td", { class: "number faint", colspan: 6 }, "not tried: the time was up"));
+    return h("tr", {}, h("th", { scope: "row" }, name), h("td", { class: "faint", colspan: 6 }, "not tried: the time was up"));
   }
   const speed = (ratio: Comparison["wall_speedup"]) =>
     h("td", { class: "number" }, h("strong", {}, factor(ratio.value)), h("div", { class: "faint" }, factorRange(ratio)));
@@ -163,9 +163,9 @@ function verdictRow(name: string, comparison: Comparison): HTMLElement {
     h("th", { scope: "row" }, name),
     speed(comparison.wall_speedup),
     speed(comparison.cpu_speedup),
-    h("td", { class: "number" }, percent(comparison.fault_ratio.value)),
-    h("td", { class: "number" }, byteChange(comparison.rss_change_bytes)),
-    h("td", { class: "number" }, count(comparison.pairs)),
-    h("td", { class: `number ${ink}` }, VERDICT[comparison.verdict]),
+    h("td", { class: "number minor" }, percent(comparison.fault_ratio.value)),
+    h("td", { class: "number minor" }, byteChange(comparison.rss_change_bytes)),
+    h("td", { class: "number minor" }, count(comparison.pairs)),
+    h("td", { class: `number verdict-cell ${ink}` }, VERDICT[comparison.verdict]),
   );
 }
