@@ -6,4 +6,5 @@ pub mod compare;
 pub mod faults;
 pub mod gain;
 pub mod mine;
+pub mod plan;
 pub mod tune;

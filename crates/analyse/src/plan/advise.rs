@@ -1,0 +1,250 @@
+//! Rules that fit, filled with this run's numbers.
+
+use super::rules::{Price, Rule, Rules};
+use super::symptoms::{Symptom, nanos_each};
+use super::{Surroundings, diagnose};
+use crate::gain::predicted_speedup;
+use pagewise_model::advice::{Advice, Setting, Settings};
+use pagewise_model::allocator::Allocator;
+use pagewise_model::findings::{Cause, Findings};
+use pagewise_model::units::{Bytes, Estimate};
+
+/// A predicted speed-up below this is not worth a change.
+const WORTHWHILE: f64 = 1.03;
+/// Of the faults that a setting is made for, so many vanish (the others are the first touch of
+/// what is kept, and growth between phases). Measured over the programs of `bench/programs`.
+const VANISHING: Estimate = Estimate {
+    value: 0.97,
+    low: 0.85,
+    high: 1.0,
+};
+/// Smallest amount that is ever told to be kept.
+const LEAST_KEPT: u64 = 1 << 20;
+
+/// Advice for all symptoms, best first. Settings come only from rules whose predicted gain is worth
+/// it; steps by hand only for symptoms that cost enough to be named.
+pub(super) fn advice(
+    findings: &Findings,
+    symptoms: &[Symptom],
+    rules: &Rules,
+    around: &Surroundings,
+) -> Vec<Advice> {
+    let mut advice: Vec<Advice> = rules
+        .0
+        .iter()
+        .filter_map(|rule| from_rule(findings, symptoms, rule, around))
+        .collect();
+    advice.sort_by(|a, b| {
+        let by_hand = a.settings.0.is_empty().cmp(&b.settings.0.is_empty());
+        let gain = b
+            .predicted_speedup
+            .value
+            .total_cmp(&a.predicted_speedup.value);
+        by_hand.then(a.risk.cmp(&b.risk)).then(gain)
+    });
+    advice
+}
+
+fn from_rule(
+    findings: &Findings,
+    symptoms: &[Symptom],
+    rule: &Rule,
+    around: &Surroundings,
+) -> Option<Advice> {
+    let mut cured = Vec::new();
+    let mut allocator: Option<&Allocator> = None;
+    for symptom in symptoms {
+        if let Some(fitting) = rule.fits(symptom, &findings.allocators, around) {
+            allocator = allocator.or(fitting);
+            cured.push(symptom);
+        }
+    }
+    let gravest = cured.first()?;
+    let faults: f64 = cured.iter().map(|symptom| symptom.faults).sum();
+    let speedup = predicted(findings, rule, &cured, faults);
+    let worth_it = if rule.settings.is_empty() {
+        diagnose::severity(gravest)
+            .is_some_and(|severity| severity > pagewise_model::findings::Severity::Note)
+    } else {
+        speedup.value >= WORTHWHILE && speedup.low > 1.0
+    };
+    if !worth_it {
+        return None;
+    }
+    let fill = Filling::new(findings, rule, &cured, allocator, around);
+    Some(Advice {
+        rule: rule.id.clone(),
+        headline: fill.text(&rule.headline),
+        reason: fill.text(&rule.reason),
+        settings: Settings(
+            rule.settings
+                .iter()
+                .map(|setting| fill.setting(setting))
+                .collect(),
+        ),
+        manual: rule.manual.as_ref().map(|text| fill.text(text)),
+        predicted_speedup: speedup,
+        faults_avoided: avoided_share(rule, &cured),
+        rss_price: price(findings, rule.price),
+        risk: rule.risk,
+        caveat: rule.caveat.as_ref().map(|text| fill.text(text)),
+    })
+}
+
+/// A rule without a price changes when faults happen, not whether: it avoids none for certain.
+fn avoided_share(rule: &Rule, cured: &[&Symptom]) -> f64 {
+    let share: f64 = cured.iter().map(|symptom| symptom.share).sum();
+    if rule.price == Price::None {
+        0.0
+    } else {
+        (share * VANISHING.value).min(1.0)
+    }
+}
+
+fn predicted(findings: &Findings, rule: &Rule, cured: &[&Symptom], faults: f64) -> Estimate {
+    if rule.price == Price::None {
+        let cost: f64 = cured.iter().map(|symptom| symptom.cost.value).sum();
+        let most = 1.0 / (1.0 - cost.clamp(0.0, 0.95));
+        return Estimate {
+            value: 1.0,
+            low: 1.0,
+            high: most,
+        };
+    }
+    let vanishing = VANISHING.scaled(faults);
+    predicted_speedup(&findings.cost, vanishing, kernel_ns(findings, faults))
+}
+
+/// Kernel time of one churned fault, with what giving its page back costs. System time spread over
+/// all faults bounds it from above; where that is close, it is the better figure, because it holds
+/// the way into the kernel and back as well.
+#[allow(clippy::cast_precision_loss, reason = "ratios of times and counts")]
+fn kernel_ns(findings: &Findings, faults: f64) -> Option<Estimate> {
+    findings.time.total_ns?;
+    let churn: Vec<Cause> = findings
+        .by_cause
+        .iter()
+        .map(|line| line.key)
+        .filter(|cause| cause.is_churn())
+        .collect();
+    let fault = nanos_each(findings, &churn);
+    let released = release_time(findings) / faults.max(1.0);
+    let bound = findings.cost.system.0 as f64 / (findings.cost.faults() as f64).max(1.0);
+    let seen = (fault.value + released).min(bound);
+    Some(Estimate {
+        value: f64::midpoint(seen, bound.min(seen * 1.3)),
+        low: (fault.low + released * 0.8).min(bound) * 0.9,
+        high: bound.min(seen * 1.6),
+    })
+}
+
+/// Nanoseconds in calls that give memory back or take it.
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "nanoseconds of a run are far below 2^53"
+)]
+fn release_time(findings: &Findings) -> f64 {
+    let calls = findings
+        .time
+        .mm_calls
+        .iter()
+        .filter(|cost| cost.call != "mprotect");
+    calls.filter_map(|cost| Some(cost.time?.0 as f64)).sum()
+}
+
+/// Memory that stays resident at most: from the usual resident set up to its peak.
+fn price(findings: &Findings, price: Price) -> Bytes {
+    let peak = findings.cost.max_rss;
+    let mut readings: Vec<Bytes> = findings
+        .timeline
+        .points
+        .iter()
+        .map(|point| point.rss)
+        .filter(|rss| rss.0 > 0)
+        .collect();
+    readings.sort_unstable();
+    let usual = readings
+        .get(readings.len() / 4)
+        .copied()
+        .unwrap_or_default();
+    match price {
+        Price::None => Bytes(0),
+        Price::Keep => peak - usual,
+        Price::Peak => (peak - usual) + Bytes(peak.0 / 8),
+    }
+}
+
+/// Values for placeholders.
+struct Filling<'a> {
+    freed: Bytes,
+    share: f64,
+    keep: u64,
+    version: &'a str,
+    library: &'a str,
+}
+
+impl<'a> Filling<'a> {
+    fn new(
+        findings: &Findings,
+        rule: &Rule,
+        cured: &[&Symptom],
+        allocator: Option<&'a Allocator>,
+        around: &'a Surroundings,
+    ) -> Self {
+        let freed = cured
+            .iter()
+            .map(|symptom| symptom.sizes.max())
+            .max()
+            .unwrap_or(0);
+        let held = findings
+            .cost
+            .max_rss
+            .0
+            .max(freed.saturating_mul(2))
+            .max(LEAST_KEPT);
+        Self {
+            freed: Bytes(freed),
+            share: cured.iter().map(|symptom| symptom.share).sum(),
+            keep: held.checked_next_power_of_two().unwrap_or(1 << 62),
+            version: allocator
+                .and_then(|one| one.version.as_deref())
+                .unwrap_or("unknown version"),
+            library: rule
+                .library
+                .as_deref()
+                .and_then(|name| rule.path_of(name, around))
+                .unwrap_or(""),
+        }
+    }
+
+    fn text(&self, template: &str) -> String {
+        let (freed, stretches) = match self.freed {
+            Bytes(0) => ("any size".to_string(), "Stretches of memory".to_string()),
+            size => (size.to_string(), format!("Stretches of up to {size}")),
+        };
+        template
+            .replace("{stretches}", &stretches)
+            .replace("{freed}", &freed)
+            .replace("{share}", &diagnose::percent(self.share))
+            .replace("{keep}", &self.keep.to_string())
+            .replace("{version}", self.version)
+            .replace("{library}", self.library)
+    }
+
+    fn setting(&self, setting: &Setting) -> Setting {
+        match setting {
+            Setting::Env { name, value } => Setting::Env {
+                name: name.clone(),
+                value: self.text(value),
+            },
+            Setting::GlibcTunable { name, value } => Setting::GlibcTunable {
+                name: name.clone(),
+                value: self.text(value),
+            },
+            Setting::Preload { path } => Setting::Preload {
+                path: self.text(path),
+            },
+            Setting::Thp { mode } => Setting::Thp { mode: mode.clone() },
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! Symptoms in plain words, with the figures that show them.
+
+use super::symptoms::Symptom;
+use pagewise_model::findings::{Diagnosis, Findings, Severity};
+use pagewise_model::units::{Bytes, Nanos};
+
+/// Shares of CPU time (of wall time for waits) from which a symptom is worth a word, costly, severe.
+const WORTH_A_WORD: f64 = 0.02;
+const COSTLY: f64 = 0.05;
+const SEVERE: f64 = 0.30;
+
+/// How grave a symptom is; `None` where it is not worth a word.
+pub(super) fn severity(symptom: &Symptom) -> Option<Severity> {
+    match symptom.cost.value {
+        cost if cost >= SEVERE => Some(Severity::Severe),
+        cost if cost >= COSTLY => Some(Severity::Costly),
+        cost if cost >= WORTH_A_WORD => Some(Severity::Note),
+        _ => None,
+    }
+}
+
+/// All that is worth a word, gravest first; "healthy" where nothing is costly.
+pub(super) fn diagnoses(findings: &Findings, symptoms: &[Symptom]) -> Vec<Diagnosis> {
+    let mut found: Vec<Diagnosis> = symptoms
+        .iter()
+        .filter_map(|symptom| Some(diagnosis(findings, symptom, severity(symptom)?)))
+        .collect();
+    found.extend(huge_page_fallback(findings));
+    if found.iter().all(|one| one.severity < Severity::Costly) {
+        found.insert(0, healthy(findings));
+    }
+    found
+}
+
+fn diagnosis(findings: &Findings, symptom: &Symptom, severity: Severity) -> Diagnosis {
+    let (headline, explanation) = words(symptom);
+    Diagnosis {
+        id: symptom.id.to_string(),
+        severity,
+        headline: headline.to_string(),
+        explanation: explanation.to_string(),
+        evidence: evidence(findings, symptom),
+        share_of_cpu: (symptom.faults > 0.0).then_some(symptom.cost),
+    }
+}
+
+/// One sentence, and what happens in two or three, for a reader without background.
+fn words(symptom: &Symptom) -> (&'static str, &'static str) {
+    match symptom.id {
+        "churn.brk" => (
+            "The heap's end is given back to the kernel and taken again, over and over",
+            "When memory at the top of the heap is freed, the allocator shrinks the heap. The next allocation grows it again, and the kernel must hand out and zero every page anew: a page fault for each.",
+        ),
+        "churn.mmap" if symptom.own_mapping => (
+            "The program maps memory, uses it once and gives it back, over and over",
+            "Each new mapping starts without pages: the kernel hands out and zeroes each one at its first touch, and takes it back at munmap. The program makes these calls itself, not its allocator.",
+        ),
+        "churn.mmap" => (
+            "Large blocks are given back to the kernel at each free and taken again",
+            "The allocator maps large blocks one by one and unmaps them when they are freed. The next block starts without pages, and the kernel must hand out and zero every page anew: a page fault for each.",
+        ),
+        "churn.madvise" => (
+            "Freed memory is handed to the kernel and touched again soon after",
+            "The allocator or runtime tells the kernel that freed pages are not needed (madvise). When they are used again, the kernel must hand out and zero each page anew: a page fault for each.",
+        ),
+        "churn.thread_arena" => (
+            "Threads' heaps shrink and grow again, over and over",
+            "Each thread has a heap of its own. When its top is freed, the allocator gives it back to the kernel; the next allocation takes it again, and every page faults anew.",
+        ),
+        "churn.probable" => (
+            "Memory probably goes back to the kernel and comes again, over and over",
+            "The process had far more page faults than its largest size has pages, and much of its time is spent in the kernel. Single faults could not be seen here, so this is a conclusion from totals.",
+        ),
+        "first_touch" => (
+            "Memory is touched for the first time",
+            "The kernel hands out memory page by page at the first touch, and zeroes each page. This happens once for memory that is really used.",
+        ),
+        "cow.fork" => (
+            "Pages are copied after fork",
+            "After fork, parent and child share their pages. The first write to a page on either side makes the kernel copy it: a page fault and a copy of the page.",
+        ),
+        "file" => (
+            "Pages of mapped files are brought in at their first touch",
+            "Mapped files and program code come into the process page by page, when they are first touched; from the page cache quickly, from the disk slowly.",
+        ),
+        "swap" => (
+            "Memory had been swapped out and is read back",
+            "There was not enough memory, so the kernel wrote pages away. Each touch of such a page waits until it has been read back.",
+        ),
+        "write_protect" => (
+            "Pages that are present fault because they are write-protected",
+            "Something protects pages to notice the next write: a garbage collector, a checkpoint tool, NUMA balancing. Each first write then faults.",
+        ),
+        "lock" => (
+            "Threads wait for each other in memory management",
+            "Page faults and calls such as mmap and munmap of one process share a lock (mmap_lock). Threads queue up for it.",
+        ),
+        _ => (
+            "The kernel was short of memory while the program ran",
+            "The kernel had to take pages away from programs before it could give new ones out, which delays allocations and faults.",
+        ),
+    }
+}
+
+fn evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
+    let mut lines = Vec::new();
+    if symptom.faults > 0.0 {
+        lines.push(format!(
+            "{} of {} page faults ({}) are of this kind",
+            count(symptom.faults),
+            count_exact(findings.cost.faults()),
+            percent(symptom.share)
+        ));
+        lines.push(format!(
+            "They take about {} of the CPU time",
+            range(symptom)
+        ));
+    }
+    if symptom.id.starts_with("churn.") {
+        lines.extend(churn_evidence(findings, symptom));
+    }
+    match symptom.id {
+        "lock" => lines.push(lock_evidence(findings)),
+        "reclaim" => lines.extend(reclaim_evidence(findings)),
+        _ => {}
+    }
+    lines
+}
+
+fn churn_evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(ratio) = findings
+        .churn
+        .refault_ratio
+        .filter(|ratio| ratio.value < 1.0)
+    {
+        let times = 1.0 / (1.0 - ratio.value);
+        if times >= 1.5 {
+            lines.push(format!(
+                "Each page was handed out about {} times on average",
+                count(times)
+            ));
+        }
+    }
+    let sizes = &symptom.sizes;
+    if sizes.count() > 0 {
+        lines.push(format!(
+            "Memory was given back {} times, {} each on average (up to {})",
+            count_exact(sizes.count()),
+            Bytes(whole(sizes.mean())),
+            Bytes(sizes.max())
+        ));
+    }
+    let system = findings.cost.system;
+    let cpu = findings.cost.cpu().as_secs_f64().max(1e-9);
+    lines.push(format!(
+        "The kernel used {} of {} CPU time ({})",
+        system,
+        findings.cost.cpu(),
+        percent(system.as_secs_f64() / cpu)
+    ));
+    if let Some(site) = findings.churn.refault_sites.first() {
+        if !site.culprit.is_empty() {
+            lines.push(format!("Most of it is touched again in {}", site.culprit));
+        }
+    }
+    lines
+}
+
+fn lock_evidence(findings: &Findings) -> String {
+    let wait = findings.time.lock_wait.unwrap_or_default();
+    format!(
+        "{} waits, {} in all",
+        count_exact(findings.time.lock_waits),
+        wait
+    )
+}
+
+fn reclaim_evidence(findings: &Findings) -> Vec<String> {
+    let points = &findings.timeline.pressure;
+    let (Some(first), Some(last)) = (points.first(), points.last()) else {
+        return Vec::new();
+    };
+    let mut lines = Vec::new();
+    let mut say = |before: u64, after: u64, what: &str| {
+        let grown = after.saturating_sub(before);
+        if grown > 0 {
+            lines.push(format!("{} {what}", count_exact(grown)));
+        }
+    };
+    let hits = (
+        first.cgroup_limit_hits.unwrap_or(0),
+        last.cgroup_limit_hits.unwrap_or(0),
+    );
+    say(
+        hits.0,
+        hits.1,
+        "times the memory limit of the cgroup was hit",
+    );
+    say(
+        first.direct_scanned,
+        last.direct_scanned,
+        "pages scanned by direct reclaim on this machine",
+    );
+    say(
+        first.swap_out,
+        last.swap_out,
+        "pages swapped out on this machine",
+    );
+    let stalled = last.stall_some.unwrap_or_default() - first.stall_some.unwrap_or_default();
+    if stalled > Nanos(0) {
+        lines.push(format!(
+            "Tasks on this machine stalled for memory during {stalled}"
+        ));
+    }
+    lines
+}
+
+/// Huge pages that were wanted but not to be had. The counters are the machine's, so it is a note.
+fn huge_page_fallback(findings: &Findings) -> Option<Diagnosis> {
+    let (first, last) = (
+        findings.timeline.pressure.first()?,
+        findings.timeline.pressure.last()?,
+    );
+    let fallback = last
+        .thp_fault_fallback
+        .saturating_sub(first.thp_fault_fallback);
+    let given = last.thp_fault_alloc.saturating_sub(first.thp_fault_alloc);
+    (fallback >= 16 && fallback * 4 > given).then(|| Diagnosis {
+        id: "thp_fallback".to_string(),
+        severity: Severity::Note,
+        headline: "Huge pages were wanted but not to be had".to_string(),
+        explanation: "The kernel found no free contiguous memory for huge pages and gave small pages instead, each with a fault of its own. Memory is fragmented or nearly full.".to_string(),
+        evidence: vec![format!(
+            "{} huge pages were refused and {} given on this machine meanwhile",
+            count_exact(fallback),
+            count_exact(given)
+        )],
+        share_of_cpu: None,
+    })
+}
+
+fn healthy(findings: &Findings) -> Diagnosis {
+    let cost = &findings.cost;
+    let mut evidence = vec![format!(
+        "{} page faults in {} of CPU time",
+        count_exact(cost.faults()),
+        cost.cpu()
+    )];
+    if let Some(share) = findings.time.share_of_cpu {
+        evidence.push(format!(
+            "Page faults take {} of the CPU time",
+            percent(share.value)
+        ));
+    }
+    Diagnosis {
+        id: "healthy".to_string(),
+        severity: Severity::Healthy,
+        headline: "Memory management is not what slows this program down".to_string(),
+        explanation: "It faults about as often as a program must that uses this much memory, and little of its time goes there.".to_string(),
+        evidence,
+        share_of_cpu: findings.time.share_of_cpu,
+    }
+}
+
+fn range(symptom: &Symptom) -> String {
+    let cost = symptom.cost;
+    format!(
+        "{} ({} to {})",
+        percent(cost.value),
+        percent(cost.low),
+        percent(cost.high)
+    )
+}
+
+/// `0.4 %`, `7.9 %`, `67 %`.
+pub(super) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent > 0.0 && percent < 0.1 {
+        "less than 0.1 %".to_string()
+    } else if percent < 10.0 {
+        format!("{percent:.1} %")
+    } else {
+        format!("{percent:.0} %")
+    }
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "clamped to what u64 holds"
+)]
+fn whole(value: f64) -> u64 {
+    value.round().clamp(0.0, 1.8e19) as u64
+}
+
+fn count(value: f64) -> String {
+    count_exact(whole(value))
+}
+
+/// With thousands separated: `760,841`.
+fn count_exact(value: u64) -> String {
+    let digits = value.to_string();
+    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_for_people() {
+        assert_eq!(count_exact(760_841), "760,841");
+        assert_eq!(count_exact(12), "12");
+        assert_eq!(percent(0.0004), "less than 0.1 %");
+        assert_eq!(percent(0.0), "0.0 %");
+        assert_eq!(percent(0.668), "67 %");
+    }
+}

@@ -1,0 +1,37 @@
+//! From findings to an answer: what is wrong, what to change, what to say first.
+//!
+//! Symptoms are drawn from the figures ([`symptoms`]), put into plain words ([`diagnose`]), and
+//! matched with a rule base in data ([`rules`], `crates/analyse/rules/*.toml`) that turns them into
+//! advice ([`advise`]) with a predicted gain ([`crate::gain`]). Where a prediction is too small to
+//! matter, nothing is advised: a setting that does not help can hurt.
+
+mod advise;
+mod diagnose;
+mod rules;
+mod symptoms;
+mod words;
+
+pub use rules::{Rule, RuleError, Rules};
+
+use pagewise_model::allocator::AllocatorKind;
+use pagewise_model::findings::Findings;
+
+/// What the machine offers for cures.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// Allocator libraries that could be preloaded, with their paths.
+    pub libraries: Vec<(AllocatorKind, String)>,
+}
+
+/// Completes findings: fills `diagnoses`, `advice` and `verdict` from all other parts.
+#[must_use]
+pub fn conclude(mut findings: Findings, rules: &Rules, around: &Surroundings) -> Findings {
+    let symptoms = symptoms::of(&findings);
+    findings.advice = advise::advice(&findings, &symptoms, rules, around);
+    findings.diagnoses = diagnose::diagnoses(&findings, &symptoms);
+    findings.verdict = words::verdict(&findings);
+    findings
+}
+
+#[cfg(test)]
+mod tests;

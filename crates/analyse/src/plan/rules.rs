@@ -1,0 +1,280 @@
+//! The rule base: symptom and allocator in, settings out. Data, so that a new cure is a few lines
+//! of TOML with its source.
+
+use super::Surroundings;
+use super::symptoms::Symptom;
+use pagewise_model::advice::{Risk, Setting};
+use pagewise_model::allocator::{Allocator, AllocatorKind};
+use serde::Deserialize;
+
+/// One rule.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// Stable name.
+    pub id: String,
+    /// Symptoms that it helps against; one of them suffices.
+    pub symptoms: Vec<String>,
+    /// Allocator family that must be in use; `none` asks that the program maps memory itself.
+    pub allocator: Option<String>,
+    /// First version of the allocator that it holds for.
+    pub from_version: Option<String>,
+    /// First version of the allocator that it no longer holds for.
+    pub before_version: Option<String>,
+    /// `dynamic` or `static`.
+    pub linkage: Option<Linkage>,
+    /// Only where released stretches are at most this long (bytes).
+    pub largest_block: Option<u64>,
+    /// The same, where threads beside the main one fault.
+    pub largest_block_in_threads: Option<u64>,
+    /// Only where threads fault and released stretches are longer than this (bytes).
+    pub smallest_block_in_threads: Option<u64>,
+    /// Only where this allocator's library is installed; its path is `{library}`.
+    pub library: Option<String>,
+    /// Only where none of these is installed.
+    #[serde(default)]
+    pub without_library: Vec<String>,
+    /// Settings; values may hold placeholders.
+    #[serde(default)]
+    pub settings: Vec<Setting>,
+    /// What to do.
+    pub headline: String,
+    /// Why it helps.
+    pub reason: String,
+    /// What to do by hand.
+    pub manual: Option<String>,
+    /// Memory that it may cost.
+    pub price: Price,
+    /// Risk.
+    pub risk: Risk,
+    /// What can go wrong.
+    pub caveat: Option<String>,
+}
+
+/// How an allocator came into the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Linkage {
+    /// A library that can be preloaded over and reads the environment.
+    Dynamic,
+    /// Part of the program.
+    Static,
+}
+
+/// Memory that a cure may keep resident.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Price {
+    /// None.
+    None,
+    /// What lies between the usual resident set and its peak.
+    Keep,
+    /// The same, and the allocator's own overhead.
+    Peak,
+}
+
+/// All rules, in the order of preference.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rules(pub Vec<Rule>);
+
+/// A rule file that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("rule file {file}: {source}")]
+pub struct RuleError {
+    /// Name of the file.
+    pub file: String,
+    /// What is wrong, with line and column.
+    #[source]
+    pub source: Box<toml::de::Error>,
+}
+
+#[derive(Deserialize)]
+struct RuleFile {
+    rule: Vec<Rule>,
+}
+
+const SHIPPED: [(&str, &str); 3] = [
+    ("glibc.toml", include_str!("../../rules/glibc.toml")),
+    (
+        "other_allocators.toml",
+        include_str!("../../rules/other_allocators.toml"),
+    ),
+    ("causes.toml", include_str!("../../rules/causes.toml")),
+];
+
+impl Rules {
+    /// The rules that ship with Pagewise.
+    ///
+    /// # Errors
+    /// [`RuleError`] for a rule file with a mistake; a test holds that there is none.
+    pub fn shipped() -> Result<Self, RuleError> {
+        let mut rules = Vec::new();
+        for (file, text) in SHIPPED {
+            rules.extend(Self::parse(file, text)?.0);
+        }
+        Ok(Self(rules))
+    }
+
+    /// The rules of one file.
+    ///
+    /// # Errors
+    /// [`RuleError`] where the text is no rule file.
+    pub fn parse(file: &str, text: &str) -> Result<Self, RuleError> {
+        let parsed: RuleFile = toml::from_str(text).map_err(|source| RuleError {
+            file: file.to_string(),
+            source: Box::new(source),
+        })?;
+        Ok(Self(parsed.rule))
+    }
+}
+
+impl Rule {
+    /// The allocator that this rule would act on, if it fits this symptom here. Rules that need
+    /// none give `Some(None)`.
+    pub(super) fn fits<'a>(
+        &self,
+        symptom: &Symptom,
+        allocators: &'a [Allocator],
+        around: &Surroundings,
+    ) -> Option<Option<&'a Allocator>> {
+        let wanted = self.symptoms.iter().any(|id| id == symptom.id);
+        let fits = wanted && self.fits_blocks(symptom) && self.fits_libraries(around);
+        if !fits {
+            return None;
+        }
+        match self.allocator.as_deref() {
+            None => Some(None),
+            Some("none") => symptom.own_mapping.then_some(None),
+            Some(_) if symptom.own_mapping => None,
+            Some(name) => {
+                let kind = kind_named(name)?;
+                let fitting = allocators
+                    .iter()
+                    .find(|one| self.fits_allocator(kind, one))?;
+                let reaches = reaches(kind, symptom, allocators);
+                reaches.then_some(Some(fitting))
+            }
+        }
+    }
+
+    fn fits_blocks(&self, symptom: &Symptom) -> bool {
+        let largest = symptom.sizes.max();
+        let below = |bound: Option<u64>| bound.is_none_or(|bound| largest <= bound);
+        let in_threads = !symptom.in_threads || below(self.largest_block_in_threads);
+        let above = self
+            .smallest_block_in_threads
+            .is_none_or(|bound| symptom.in_threads && largest > bound);
+        below(self.largest_block) && in_threads && above
+    }
+
+    fn fits_libraries(&self, around: &Surroundings) -> bool {
+        let has = |name: &String| self.path_of(name, around).is_some();
+        self.library.iter().all(has) && !self.without_library.iter().any(has)
+    }
+
+    /// Path of an installed allocator library.
+    pub(super) fn path_of<'a>(&self, name: &str, around: &'a Surroundings) -> Option<&'a str> {
+        let kind = kind_named(name)?;
+        around
+            .libraries
+            .iter()
+            .find(|(one, _)| *one == kind)
+            .map(|(_, path)| path.as_str())
+    }
+
+    fn fits_allocator(&self, kind: AllocatorKind, allocator: &Allocator) -> bool {
+        let linkage = if allocator.is_static {
+            Linkage::Static
+        } else {
+            Linkage::Dynamic
+        };
+        allocator.kind == kind
+            && self.linkage.is_none_or(|wanted| wanted == linkage)
+            && self.fits_version(allocator.version.as_deref())
+    }
+
+    /// An unknown version counts as a current one.
+    fn fits_version(&self, version: Option<&str>) -> bool {
+        let version = version.and_then(numbers);
+        let bound = |text: &Option<String>| text.as_deref().and_then(numbers);
+        match version {
+            None => self.before_version.is_none(),
+            Some(version) => {
+                bound(&self.from_version).is_none_or(|from| version >= from)
+                    && bound(&self.before_version).is_none_or(|before| version < before)
+            }
+        }
+    }
+}
+
+/// Whether this allocator's settings reach the memory that churns: a language runtime with a heap
+/// of its own maps it without `malloc`.
+fn reaches(kind: AllocatorKind, symptom: &Symptom, allocators: &[Allocator]) -> bool {
+    let own_heap = [AllocatorKind::Go, AllocatorKind::Jvm, AllocatorKind::V8];
+    let runtime = allocators.iter().any(|one| own_heap.contains(&one.kind));
+    let outside_malloc = ["churn.mmap", "churn.madvise"].contains(&symptom.id);
+    own_heap.contains(&kind) || !(runtime && outside_malloc)
+}
+
+fn kind_named(name: &str) -> Option<AllocatorKind> {
+    use AllocatorKind::{Cpython, Glibc, Go, Jemalloc, Jvm, Mimalloc, Musl, Tcmalloc, V8};
+    Some(match name {
+        "glibc" => Glibc,
+        "musl" => Musl,
+        "jemalloc" => Jemalloc,
+        "tcmalloc" => Tcmalloc,
+        "mimalloc" => Mimalloc,
+        "go" => Go,
+        "jvm" => Jvm,
+        "v8" => V8,
+        "cpython" => Cpython,
+        _ => return None,
+    })
+}
+
+/// `2.36` as comparable numbers; anything after the digits and dots is ignored.
+fn numbers(version: &str) -> Option<Vec<u32>> {
+    let digits = version
+        .split(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .next()?;
+    digits.split('.').map(|part| part.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shipped_rules_parse_and_name_known_allocators() {
+        let rules = Rules::shipped().expect("shipped rules parse");
+        for rule in &rules.0 {
+            let named = rule
+                .allocator
+                .iter()
+                .chain(&rule.library)
+                .chain(&rule.without_library);
+            for name in named.filter(|name| *name != "none") {
+                assert!(kind_named(name).is_some(), "{} names {name}", rule.id);
+            }
+            assert!(
+                rule.manual.is_some() != !rule.settings.is_empty(),
+                "{} must have either settings or manual steps",
+                rule.id
+            );
+        }
+    }
+
+    #[test]
+    fn a_mistake_in_a_rule_file_is_told_with_its_place() {
+        let error = Rules::parse("mine.toml", "[[rule]]\nid = 3\n").expect_err("no string");
+        assert!(error.to_string().contains("mine.toml"), "{error}");
+        assert!(error.to_string().contains("line 2"), "{error}");
+    }
+
+    #[test]
+    fn versions_compare_as_numbers() {
+        assert!(numbers("2.4") < numbers("2.36"));
+        assert_eq!(numbers("2.36-9+deb12u10"), numbers("2.36"));
+        assert_eq!(numbers("unknown"), None);
+    }
+}

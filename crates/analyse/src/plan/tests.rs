@@ -1,0 +1,316 @@
+//! Findings in, answers out: what must be advised, and what must not.
+
+use super::*;
+use pagewise_model::advice::Setting;
+use pagewise_model::allocator::Allocator;
+use pagewise_model::findings::{
+    Cause, Churn, ChurnRoute, FINDINGS_VERSION, FaultMap, FaultTime, FlameNode, RegionKind,
+    Severity, Share, ThreadShare,
+};
+use pagewise_model::histogram::Histogram;
+use pagewise_model::host::HostSnapshot;
+use pagewise_model::loss::Losses;
+use pagewise_model::recording::Collection;
+use pagewise_model::run::{Ending, RunCost};
+use pagewise_model::timeline::{Timeline, TimelinePoint};
+use pagewise_model::units::{Bytes, Estimate, Nanos};
+
+/// A run of `user` and `system` milliseconds with so many faults and a peak of 16 MiB.
+fn run(user: u64, system: u64, faults: u64) -> Findings {
+    Findings {
+        schema_version: FINDINGS_VERSION,
+        command: vec!["program".into()],
+        pid: 100,
+        started_unix_ms: 0,
+        host: HostSnapshot {
+            page_size: 4096,
+            ..HostSnapshot::default()
+        },
+        cost: RunCost {
+            wall: Nanos((user + system) * 1_000_000),
+            user: Nanos(user * 1_000_000),
+            system: Nanos(system * 1_000_000),
+            minor_faults: faults,
+            max_rss: Bytes(16 << 20),
+            ..RunCost::default()
+        },
+        ending: Ending::Exited(0),
+        verdict: String::new(),
+        diagnoses: Vec::new(),
+        advice: Vec::new(),
+        proof: None,
+        allocators: vec![allocator(AllocatorKind::Glibc, "2.36")],
+        by_cause: Vec::new(),
+        by_region: Vec::new(),
+        by_thread: vec![ThreadShare {
+            pid: 100,
+            tid: 100,
+            comm: "program".into(),
+            faults: 1.0,
+        }],
+        samples: faults / 100,
+        time: FaultTime::default(),
+        churn: Churn::default(),
+        sites: Vec::new(),
+        flame: FlameNode::default(),
+        fault_map: FaultMap::default(),
+        timeline: Timeline::default(),
+        collection: Collection::default(),
+        losses: Losses::default(),
+    }
+}
+
+fn allocator(kind: AllocatorKind, version: &str) -> Allocator {
+    Allocator {
+        kind,
+        version: Some(version.into()),
+        evidence: "test".into(),
+        settings: Default::default(),
+        is_static: false,
+    }
+}
+
+/// `faults` of them come back by this route in stretches of `size` bytes.
+fn churning(
+    mut findings: Findings,
+    cause: Cause,
+    region: RegionKind,
+    faults: f64,
+    size: u64,
+) -> Findings {
+    let mut released_sizes = Histogram::default();
+    released_sizes.record_many(size, 1000);
+    findings.by_cause.push(share(cause, faults));
+    findings.churn.routes.push(ChurnRoute {
+        cause,
+        region,
+        faults,
+        released_sizes,
+    });
+    findings
+}
+
+fn share(key: Cause, faults: f64) -> Share<Cause> {
+    Share {
+        key,
+        faults: Estimate::exact(faults),
+        time: None,
+    }
+}
+
+fn concluded(findings: Findings) -> Findings {
+    conclude(
+        findings,
+        &Rules::shipped().expect("shipped rules"),
+        &Surroundings::default(),
+    )
+}
+
+fn tunables(findings: &Findings) -> Vec<&str> {
+    let settings = findings.advice.iter().flat_map(|advice| &advice.settings.0);
+    settings
+        .filter_map(|setting| match setting {
+            Setting::GlibcTunable { name, .. } => Some(name.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn heap_churn_under_glibc_gets_both_thresholds_and_a_gain_that_was_measured() {
+    // python-zlib of bench/programs: 4.05 times as fast [3.95, 4.11].
+    let churn = churning(
+        run(350, 909, 540_458),
+        Cause::RefaultAfterBrk,
+        RegionKind::Heap,
+        537_000.0,
+        270_000,
+    );
+    let answer = concluded(churn);
+    assert_eq!(answer.diagnoses[0].id, "churn.brk");
+    assert_eq!(answer.diagnoses[0].severity, Severity::Severe);
+    assert_eq!(
+        tunables(&answer),
+        ["glibc.malloc.trim_threshold", "glibc.malloc.mmap_threshold"]
+    );
+    assert!(
+        answer.advice[0].predicted_speedup.covers(4.05),
+        "{:?}",
+        answer.advice[0]
+    );
+    assert!(
+        answer.verdict.contains("Two settings"),
+        "{}",
+        answer.verdict
+    );
+}
+
+#[test]
+fn what_is_kept_is_at_least_the_peak_so_that_nothing_is_given_back() {
+    let churn = churning(
+        run(350, 909, 540_458),
+        Cause::RefaultAfterBrk,
+        RegionKind::Heap,
+        537_000.0,
+        270_000,
+    );
+    let Setting::GlibcTunable { value, .. } = &concluded(churn).advice[0].settings.0[0] else {
+        panic!("no tunable");
+    };
+    assert_eq!(value, &(16_u64 << 20).to_string());
+}
+
+#[test]
+fn a_glibc_that_refuses_large_thresholds_gets_no_mmap_at_all() {
+    let mut churn = churning(
+        run(350, 909, 540_458),
+        Cause::RefaultAfterMunmap,
+        RegionKind::MmappedChunk,
+        537_000.0,
+        40 << 20,
+    );
+    churn.allocators = vec![allocator(AllocatorKind::Glibc, "2.31")];
+    assert_eq!(
+        tunables(&concluded(churn)),
+        ["glibc.malloc.trim_threshold", "glibc.malloc.mmap_max"]
+    );
+}
+
+#[test]
+fn a_program_that_maps_by_hand_gets_no_allocator_setting() {
+    let mut churn = churning(
+        run(240, 1370, 1_024_059),
+        Cause::RefaultAfterMunmap,
+        RegionKind::MmappedChunk,
+        1_020_000.0,
+        1 << 20,
+    );
+    churn.churn.allocator_blocks = Some(0.0);
+    let answer = concluded(churn);
+    assert!(
+        answer
+            .advice
+            .iter()
+            .all(|advice| advice.settings.0.is_empty()),
+        "{:?}",
+        answer.advice
+    );
+    assert_eq!(answer.advice[0].rule, "own.mapping");
+    assert!(answer.verdict.contains("No setting"), "{}", answer.verdict);
+}
+
+#[test]
+fn large_blocks_of_threads_need_another_allocator() {
+    let mut churn = churning(
+        run(270, 1160, 819_373),
+        Cause::RefaultAfterMunmap,
+        RegionKind::MmappedChunk,
+        790_000.0,
+        64 << 20,
+    );
+    churn.by_thread = vec![ThreadShare {
+        pid: 100,
+        tid: 101,
+        comm: "worker".into(),
+        faults: 1.0,
+    }];
+    let around = Surroundings {
+        libraries: vec![(AllocatorKind::Jemalloc, "/usr/lib/libjemalloc.so.2".into())],
+    };
+    let rules = Rules::shipped().expect("shipped rules");
+    let with = conclude(churn.clone(), &rules, &around);
+    assert_eq!(with.advice[0].rule, "preload.jemalloc");
+    assert_eq!(
+        with.advice[0].settings.0[0],
+        Setting::Preload {
+            path: "/usr/lib/libjemalloc.so.2".into()
+        }
+    );
+    let without = conclude(churn, &rules, &Surroundings::default());
+    assert_eq!(without.advice[0].rule, "install.allocator");
+}
+
+#[test]
+fn a_java_heap_is_not_cured_by_settings_of_malloc() {
+    let mut churn = churning(
+        run(500, 900, 540_000),
+        Cause::RefaultAfterDontneed,
+        RegionKind::Anonymous,
+        500_000.0,
+        1 << 20,
+    );
+    churn.allocators.push(allocator(AllocatorKind::Jvm, "17"));
+    let answer = concluded(churn);
+    assert!(tunables(&answer).is_empty(), "{:?}", answer.advice);
+    assert_eq!(answer.advice[0].rule, "jvm.fixed-heap");
+}
+
+#[test]
+fn first_touch_gets_no_setting() {
+    let mut findings = run(530, 280, 183_165);
+    findings.by_cause = vec![share(Cause::FirstTouch, 183_000.0)];
+    let answer = concluded(findings);
+    assert_eq!(answer.diagnoses[0].id, "first_touch");
+    assert!(
+        answer
+            .advice
+            .iter()
+            .all(|advice| advice.settings.0.is_empty())
+    );
+}
+
+#[test]
+fn a_healthy_program_is_told_so_and_left_alone() {
+    let mut findings = run(800, 30, 8_702);
+    findings.by_cause = vec![
+        share(Cause::FirstTouch, 8_000.0),
+        share(Cause::FileMinor, 700.0),
+    ];
+    let answer = concluded(findings);
+    assert_eq!(answer.diagnoses[0].id, "healthy");
+    assert!(answer.advice.is_empty(), "{:?}", answer.advice);
+    assert!(
+        answer.verdict.starts_with("Nothing to gain here"),
+        "{}",
+        answer.verdict
+    );
+}
+
+#[test]
+fn churn_too_small_to_matter_is_left_alone() {
+    let churn = churning(
+        run(5_000, 50, 9_000),
+        Cause::RefaultAfterBrk,
+        RegionKind::Heap,
+        6_000.0,
+        200_000,
+    );
+    let answer = concluded(churn);
+    assert!(answer.advice.is_empty(), "{:?}", answer.advice);
+}
+
+#[test]
+fn totals_alone_suffice_for_a_probable_churn() {
+    let mut findings = run(350, 909, 540_458);
+    findings.samples = 0;
+    findings.timeline.points = vec![TimelinePoint {
+        processes: 1,
+        rss: Bytes(15 << 20),
+        ..TimelinePoint::default()
+    }];
+    let answer = concluded(findings);
+    assert_eq!(answer.diagnoses[0].id, "churn.probable");
+    assert_eq!(answer.advice[0].rule, "glibc.keep-freed-memory");
+    assert!(answer.diagnoses[0].explanation.contains("totals"));
+}
+
+#[test]
+fn totals_of_many_processes_conclude_nothing() {
+    let mut findings = run(350, 909, 540_458);
+    findings.samples = 0;
+    findings.timeline.points = vec![TimelinePoint {
+        processes: 9,
+        ..TimelinePoint::default()
+    }];
+    assert_eq!(concluded(findings).diagnoses[0].id, "healthy");
+}

@@ -1,0 +1,58 @@
+//! The answer in one or two sentences.
+
+use super::diagnose::percent;
+use pagewise_model::advice::Advice;
+use pagewise_model::findings::{Diagnosis, Findings, Severity};
+
+/// The verdict: what is wrong and whether something can be done.
+pub(super) fn verdict(findings: &Findings) -> String {
+    match findings.diagnoses.first() {
+        Some(gravest) if gravest.severity >= Severity::Costly => {
+            format!("{} {}", trouble(gravest), remedy(findings))
+        }
+        _ if findings
+            .advice
+            .iter()
+            .any(|advice| !advice.settings.0.is_empty()) =>
+        {
+            format!(
+                "Memory management costs this program little. {}",
+                remedy(findings)
+            )
+        }
+        _ => "Nothing to gain here: memory management is not what slows this program down."
+            .to_string(),
+    }
+}
+
+fn trouble(gravest: &Diagnosis) -> String {
+    match gravest.share_of_cpu {
+        Some(share) => format!(
+            "{}: this takes about {} of the CPU time.",
+            gravest.headline,
+            percent(share.value)
+        ),
+        None => format!("{}.", gravest.headline),
+    }
+}
+
+fn remedy(findings: &Findings) -> String {
+    match findings.advice.first() {
+        Some(advice) if !advice.settings.0.is_empty() => by_settings(advice),
+        Some(_) => "No setting cures that; what can be done by hand stands below.".to_string(),
+        None => "There is no setting to cure that.".to_string(),
+    }
+}
+
+fn by_settings(advice: &Advice) -> String {
+    let gain = advice.predicted_speedup;
+    let settings = match advice.settings.0.len() {
+        1 => "One setting".to_string(),
+        2 => "Two settings".to_string(),
+        n => format!("{n} settings"),
+    };
+    format!(
+        "{settings}, no rebuild: about {:.1} times as fast in CPU time (predicted {:.1} to {:.1}).",
+        gain.value, gain.low, gain.high
+    )
+}
