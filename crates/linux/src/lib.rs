@@ -5,6 +5,7 @@
 //! what they mean. All `unsafe` lives in [`sys`].
 #![deny(unsafe_code)]
 
+pub mod capability;
 pub mod host;
 pub mod hugepages;
 pub mod memcg;

@@ -7,4 +7,5 @@ pub mod mount;
 pub mod perf_event;
 pub mod perf_poll;
 pub mod perf_ring;
+pub mod probe;
 pub mod process;

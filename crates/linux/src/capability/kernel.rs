@@ -1,0 +1,164 @@
+//! tracefs: tracepoints, function_graph, kprobes.
+
+use super::trial::{Event, Machine, open, words};
+use super::{available, limited, missing, with_remedy};
+use crate::pseudo_file;
+use crate::tracefs::{self, Tracefs};
+use pagewise_model::capability::Capability;
+use std::io;
+use std::path::Path;
+
+const PLACE: &str = "kernel/tracing";
+
+/// Tracepoints that Pagewise uses: name of the capability, system, event, what for, what else.
+const TRACEPOINTS: [(&str, &str, &str, &str, &str); 4] = [
+    (
+        "tracepoints.syscalls",
+        "syscalls",
+        "sys_enter_munmap",
+        "Calls that give memory back and take it are recorded with their stacks.",
+        "Release and growth of memory are told from mappings and the size of the heap.",
+    ),
+    (
+        "tracepoints.exceptions",
+        "exceptions",
+        "page_fault_user",
+        "The moment and the kind of access of each fault can be recorded.",
+        "The page-fault event is used instead.",
+    ),
+    (
+        "tracepoints.mmap_lock",
+        "mmap_lock",
+        "mmap_lock_start_locking",
+        "Waiting of threads for the lock of the address space is measured.",
+        "Waiting for the address space's lock is part of the faults' latency only.",
+    ),
+    (
+        "tracepoints.contention",
+        "lock",
+        "contention_begin",
+        "Waiting for kernel locks is measured.",
+        "Waiting for kernel locks is not told apart.",
+    ),
+];
+
+pub(super) fn capabilities(machine: &Machine) -> Vec<Capability> {
+    let tracefs = Tracefs::find();
+    let mut found = vec![mounted(&tracefs)];
+    for point in TRACEPOINTS {
+        let tried = tracefs
+            .as_ref()
+            .ok()
+            .map(|tracefs| try_tracepoint(tracefs, point.1, point.2));
+        found.push(tracepoint(point, tried));
+    }
+    let folder = machine.sys.join(PLACE);
+    found.push(function_graph(&folder));
+    found.push(kprobes(&folder));
+    found
+}
+
+pub(super) fn mounted(found: &Result<Tracefs, tracefs::Error>) -> Capability {
+    let name = "tracefs";
+    let with = "Tracepoints can be found.";
+    let without = "No tracepoints: system calls on memory and waiting for locks are not recorded.";
+    match found {
+        Ok(_) => available(name, "readable, or mountable for Pagewise alone", with),
+        Err(error @ tracefs::Error::NotMounted { .. }) => with_remedy(
+            missing(name, error.to_string(), without),
+            "sudo mount -t tracefs tracefs /sys/kernel/tracing",
+        ),
+        Err(error) => with_remedy(
+            missing(name, error.to_string(), without),
+            "run as root, or: sudo mount -o remount,mode=755 /sys/kernel/tracing",
+        ),
+    }
+}
+
+/// What became of trying a tracepoint.
+pub(super) enum Tried {
+    /// It opens.
+    Opens,
+    /// The kernel has none of that name.
+    Unknown,
+    /// The kernel refuses.
+    Refused(io::Error),
+}
+
+fn try_tracepoint(tracefs: &Tracefs, system: &str, event: &str) -> Tried {
+    match tracefs.tracepoint(system, event) {
+        Ok(Some(point)) => match open(&Event::Tracepoint(point.id)) {
+            Ok(()) => Tried::Opens,
+            Err(error) => Tried::Refused(error),
+        },
+        Ok(None) => Tried::Unknown,
+        Err(error) => Tried::Refused(io::Error::other(error)),
+    }
+}
+
+pub(super) fn tracepoint(
+    point: (&str, &str, &str, &str, &str),
+    tried: Option<Tried>,
+) -> Capability {
+    let (name, system, event, with, without) = point;
+    match tried {
+        Some(Tried::Opens) => available(name, format!("{system}:{event} opens"), with),
+        Some(Tried::Unknown) => missing(
+            name,
+            format!("this kernel has no {system}:{event}"),
+            without,
+        ),
+        Some(Tried::Refused(error)) => with_remedy(
+            missing(
+                name,
+                format!("{system}:{event}: {}", words(&error)),
+                without,
+            ),
+            "run as root, or: sudo setcap cap_perfmon,cap_dac_read_search+ep \"$(command -v pagewise)\"",
+        ),
+        None => with_remedy(
+            missing(name, "there is no tracefs to look into", without),
+            "see tracefs",
+        ),
+    }
+}
+
+pub(super) fn function_graph(tracing: &Path) -> Capability {
+    let name = "ftrace.function_graph";
+    let without = "The kernel's own path through a fault is told from samples only.";
+    match pseudo_file::text(&tracing.join("available_tracers")) {
+        Ok(Some(list)) if list.split_whitespace().any(|word| word == "function_graph") => {
+            available(
+                name,
+                "listed in available_tracers",
+                "The kernel's path through a fault can be traced call by call.",
+            )
+        }
+        Ok(Some(list)) => missing(
+            name,
+            format!("this kernel has only: {}", list.trim()),
+            without,
+        ),
+        Ok(None) => with_remedy(
+            missing(name, "tracefs is not mounted", without),
+            "sudo mount -t tracefs tracefs /sys/kernel/tracing",
+        ),
+        Err(error) => with_remedy(missing(name, error.to_string(), without), "run as root"),
+    }
+}
+
+pub(super) fn kprobes(tracing: &Path) -> Capability {
+    let name = "ftrace.kprobes";
+    match tracing.join("kprobe_events").exists() {
+        true => available(
+            name,
+            "kprobe_events is there",
+            "Probes can be put on kernel functions; nothing depends on it.",
+        ),
+        false => limited(
+            name,
+            "there is no kprobe_events (CONFIG_KPROBE_EVENTS, or tracefs is not mounted)",
+            "Nothing depends on it: latencies come from pairs of software events.",
+        ),
+    }
+}
