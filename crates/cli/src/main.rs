@@ -1,5 +1,6 @@
 //! `pagewise`: finds out why a Linux program loses time in memory management, and fixes it.
 
+mod check;
 mod duration;
 mod input;
 mod mine;
@@ -37,6 +38,9 @@ Examples:
 enum Command {
     Tune(tune::Args),
     Mine(mine::Arguments),
+    /// Tell what this machine allows, what is missing, and how to enable it
+    #[command(after_help = check::EXAMPLES)]
+    Check(check::Args),
     /// Watch a program's faults, memory and CPU time, live or as a table
     #[command(after_help = watch::EXAMPLES)]
     Watch(watch::Args),
@@ -72,6 +76,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Tune(args) => tune::run(&args),
         Command::Mine(arguments) => mine::run(&arguments),
+        Command::Check(args) => check::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "pagewise", &mut io::stdout());
