@@ -60,7 +60,8 @@ impl Losses {
     /// Counts `count` more of `kind`; zero is not noted.
     pub fn add(&mut self, kind: LossKind, count: u64) {
         if count > 0 {
-            *self.0.entry(kind).or_default() += count;
+            let held = self.0.entry(kind).or_default();
+            *held = held.saturating_add(count);
         }
     }
 

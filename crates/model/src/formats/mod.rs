@@ -4,3 +4,4 @@
 
 pub mod function_graph;
 pub mod perf_data;
+pub mod sniff;
