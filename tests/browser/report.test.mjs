@@ -134,7 +134,7 @@ function lowContrast() {
   const walker = document.createTreeWalker(document.querySelector("#report"), NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     const element = node.parentElement;
-    if (node.textContent.trim() === "" || element.closest("canvas, title, .tooltip")) continue;
+    if (node.textContent.trim() === "" || element.closest("canvas, .tooltip")) continue;
     const style = getComputedStyle(element);
     const ink = channels(element.closest("svg") ? style.fill : style.color);
     const [a, b] = [luminance(ink), luminance(ground(element.closest("svg")?.parentElement ?? element))].sort((x, y) => y - x);
@@ -302,6 +302,18 @@ test("without scripts the terminal summary is read", async () => {
   assert.match(text, /Memory is given back to the kernel/);
   assert.match(text, /<script>window\.pwned=1<\/script>/);
   assert.equal(await page.locator("img").count(), 0);
+  await context.close();
+});
+
+test("a part that fails leaves the others alone", async () => {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  const whole = readFileSync(`${directory}/churning.html`, "utf8");
+  assert.ok(whole.includes('"start":"0x'), "the sample is small enough to be stored as plain JSON");
+  await page.setContent(whole.replaceAll('"start":"0x', '"start":"?'));
+  await page.waitForSelector("#map .warn");
+  assert.match(await page.textContent("#map"), /This part can't be shown/);
+  assert.match(await page.textContent("#sites"), /lm_init/);
   await context.close();
 });
 

@@ -20,15 +20,25 @@ function header(report: Report, shown: Section[]): HTMLElement {
   );
 }
 
+/** A part that fails says so in its place; the others still answer. */
+function body(report: Report, section: Section): HTMLElement {
+  try {
+    return section.render(report);
+  } catch (error) {
+    console.error(section.id, error);
+    return h("p", { class: "warn" }, `This part can't be shown: ${error instanceof Error ? error.message : String(error)}. The other parts don't depend on it.`);
+  }
+}
+
 function part(report: Report, section: Section): HTMLElement {
-  if (section.title === "") return h("section", { id: section.id }, section.render(report));
+  if (section.title === "") return h("section", { id: section.id }, body(report, section));
   const intro = section.intro?.(report);
   return h(
     "section",
     { id: section.id, class: "card", "aria-labelledby": `${section.id}-title` },
     h("h2", { id: `${section.id}-title` }, section.title),
     intro !== undefined && h("p", { class: "intro" }, intro),
-    section.render(report),
+    body(report, section),
   );
 }
 

@@ -42,7 +42,7 @@ export function chart(
 ): SVGElement {
   const svg = s("svg", { role: "img", "aria-label": title, class: "chart" });
   whenSized(svg, (width) => {
-    svg.replaceChildren(s("title", {}, title));
+    svg.replaceChildren();
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.setAttribute("height", String(height));
     draw(svg, width);

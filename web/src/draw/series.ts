@@ -27,7 +27,7 @@ const MOST_POINTS = 2_000;
 
 export function timePane(pane: Pane): SVGElement {
   const most = top(pane);
-  return chart(HEIGHT, pane.title, (svg, width) => {
+  return chart(HEIGHT, `${pane.title}; highest ${pane.label(most)}`, (svg, width) => {
     const plot: Plot = { left: 66, right: width - 8, top: 10, bottom: HEIGHT - 24 };
     const x = linear([0, pane.end], [plot.left, plot.right]);
     const y = linear([0, most * 1.06], [plot.bottom, plot.top]);
