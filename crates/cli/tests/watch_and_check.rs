@@ -1,0 +1,166 @@
+//! `pagewise watch` and `pagewise check` as a user runs them.
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+#[path = "../../report/tests/checker/mod.rs"]
+mod checker;
+
+fn pagewise(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_pagewise"))
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .expect("pagewise runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("text")
+}
+
+fn schema(name: &str) -> Value {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
+    let text = std::fs::read_to_string(folder.join(name)).expect("the schema is there");
+    serde_json::from_str(&text).expect("the schema is JSON")
+}
+
+fn errors(schema: &Value, document: &str) -> Vec<String> {
+    let document = serde_json::from_str(document).expect("JSON");
+    let mut checker = checker::Checker::new(schema);
+    checker.check(&document);
+    checker.errors
+}
+
+#[test]
+fn check_fits_its_schema_and_never_fails() {
+    let output = pagewise(&["check", "--json"]);
+    assert_eq!(output.status.code(), Some(0));
+    let schema = schema("check.json");
+    let printed = text(&output.stdout);
+    assert_eq!(errors(&schema, &printed), [""; 0]);
+    let wrong = printed.replace("\"finding\"", "\"found\"");
+    assert!(!errors(&schema, &wrong).is_empty());
+}
+
+#[test]
+fn every_line_of_json_fits_its_schema() {
+    let output = pagewise(&[
+        "watch",
+        "--interval",
+        "10ms",
+        "--json",
+        "--",
+        "sleep",
+        "0.1",
+    ]);
+    let printed = text(&output.stdout);
+    let schema = schema("watch.json");
+    for line in printed.lines() {
+        assert_eq!(errors(&schema, line), [""; 0]);
+    }
+    let last: Value = serde_json::from_str(printed.lines().last().unwrap()).unwrap();
+    assert_eq!(last["processes"], 0, "the last line is the end");
+    assert!(printed.lines().count() >= 3);
+}
+
+#[test]
+fn without_a_terminal_rows_are_csv_and_the_commands_status_is_ours() {
+    let output = pagewise(&[
+        "watch",
+        "--interval",
+        "10ms",
+        "--",
+        "sh",
+        "-c",
+        "echo noise; exit 7",
+    ]);
+    assert_eq!(output.status.code(), Some(7));
+    let printed = text(&output.stdout);
+    let mut lines = printed.lines();
+    let columns = lines.next().unwrap().split(',').count();
+    assert!(lines.clone().count() >= 1);
+    assert!(lines.all(|line| line.split(',').count() == columns));
+    assert!(
+        !printed.contains("noise"),
+        "the command's output must not mix with the rows"
+    );
+    let messages = text(&output.stderr);
+    assert!(messages.contains("ended with status 7"), "{messages}");
+    let (_, file) = messages.split_once("The command's output is in ").unwrap();
+    assert_eq!(std::fs::read_to_string(file.trim()).unwrap(), "noise\n");
+    std::fs::remove_file(file.trim()).unwrap();
+}
+
+#[test]
+fn the_end_tells_what_wait_tells() {
+    // Children that are forked, fault and are waited for between two readings.
+    let script = "for i in 1 2 3 4 5 6 7 8 9 10; do cat /dev/null; done";
+    let output = pagewise(&["watch", "--json", "--", "sh", "-c", script]);
+    let printed = text(&output.stdout);
+    let last: Value = serde_json::from_str(printed.lines().last().unwrap()).unwrap();
+    let faults = last["minor_faults"].as_u64().unwrap();
+    let messages = text(&output.stderr);
+    let told = messages
+        .split(" minor faults")
+        .next()
+        .unwrap()
+        .replace(',', "");
+    assert_eq!(told.parse::<u64>().unwrap(), faults, "{messages}");
+    assert!(faults > 10 * 40, "ten programs were loaded: {faults}");
+}
+
+#[test]
+fn a_duration_ends_the_command_and_keeps_the_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let csv = folder.path().join("run.csv");
+    let parquet = folder.path().join("run.parquet");
+    let output = pagewise(&[
+        "watch",
+        "--duration",
+        "200ms",
+        "--csv",
+        csv.to_str().unwrap(),
+        "--parquet",
+        parquet.to_str().unwrap(),
+        "--",
+        "sleep",
+        "1000",
+    ]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stdout.is_empty(), "rows go to the files only");
+    assert!(text(&output.stderr).contains("ended by us"));
+    assert!(std::fs::read_to_string(csv).unwrap().lines().count() >= 3);
+    let bytes = std::fs::read(parquet).unwrap();
+    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+}
+
+#[test]
+fn mistakes_are_told_plainly() {
+    let cases: [(&[&str], i32, &str); 5] = [
+        (&["watch"], 2, "required"),
+        (&["watch", "--interval", "1ms", "1"], 2, "use 10ms or more"),
+        (
+            &["watch", "--", "/no/such/program"],
+            127,
+            "there is no program",
+        ),
+        (
+            &["watch", "2147483647"],
+            1,
+            "there is no process 2147483647",
+        ),
+        (
+            &["watch", "--csv", "/no/such/folder/x", "1"],
+            1,
+            "cannot write /no/such/folder/x",
+        ),
+    ];
+    for (arguments, status, words) in cases {
+        let output = pagewise(arguments);
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}");
+        let messages = text(&output.stderr);
+        assert!(messages.contains(words), "{arguments:?}: {messages}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}
