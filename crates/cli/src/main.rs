@@ -1,5 +1,6 @@
 //! `pagewise`: finds out why a Linux program loses time in memory management, and fixes it.
 
+mod bench;
 mod check;
 mod duration;
 mod input;
@@ -37,6 +38,7 @@ Examples:
 #[derive(Subcommand)]
 enum Command {
     Tune(tune::Args),
+    Bench(bench::Args),
     Mine(mine::Arguments),
     /// Tell what this machine allows, what is missing, and how to enable it
     #[command(after_help = check::EXAMPLES)]
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Tune(args) => tune::run(&args),
+        Command::Bench(args) => bench::run(&args),
         Command::Mine(arguments) => mine::run(&arguments),
         Command::Check(args) => check::run(&args),
         Command::Watch(args) => watch::run(&args),

@@ -6,6 +6,7 @@
 #![deny(unsafe_code)]
 
 pub mod capability;
+pub mod heap;
 pub mod host;
 pub mod hugepages;
 pub mod memcg;

@@ -9,6 +9,8 @@ mod scatter;
 mod search;
 mod view;
 
+pub use view::{width, wrapped};
+
 use crate::prove::{Candidate, Options, SavedInput};
 use anyhow::{Result, anyhow};
 use pagewise_analyse::compare::{Criteria, Stopping};

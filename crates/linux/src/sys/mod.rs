@@ -2,6 +2,7 @@
 #![allow(unsafe_code, reason = "this module is the fence around it")]
 
 pub mod machine;
+pub mod malloc;
 pub mod mapped_file;
 pub mod mount;
 pub mod perf_event;

@@ -1,0 +1,229 @@
+//! `pagewise bench alloc`: the experiment of "A Study in Malloc" (Ezolt, 2001) on any allocator:
+//! take a block, touch it, give it back; from which size on does the kernel see each of them?
+
+mod plan;
+mod threshold;
+mod view;
+
+use super::cycle::{Cost, ask};
+use crate::prove::Progress;
+use crate::tune;
+use anyhow::{Result, anyhow, bail};
+use pagewise_analyse::compare::Random;
+use pagewise_analyse::tune::parse_size;
+use pagewise_linux::heap::{Shape, page_size};
+use pagewise_linux::process::interrupt;
+use pagewise_model::units::Bytes;
+use plan::{Contender, contenders};
+use serde::Serialize;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+pub const EXAMPLES: &str = "\
+Examples:
+  pagewise bench alloc                              this machine's malloc and those installed
+  pagewise bench alloc --size 126K --size 128K      the sizes of the paper's table
+  pagewise bench alloc --preload ./libmine.so       an allocator of your own
+  sudo pagewise bench alloc                         with the system calls counted";
+
+/// Sizes of single blocks.
+const SIZES: [&str; 12] = [
+    "4K", "16K", "64K", "126K", "127K", "128K", "256K", "1M", "4M", "16M", "32M", "64M",
+];
+/// Totals of blocks that are taken one by one and given back together.
+const TOTALS: [&str; 5] = ["256K", "1M", "4M", "16M", "64M"];
+/// Size of each of these blocks: below every allocator's mmap threshold.
+const SMALL_BLOCK: usize = 16 << 10;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Size of a block, such as 126K (may be given several times)
+    ///
+    /// Without it: 4K to 64M, and many small blocks given back together.
+    #[arg(long = "size", value_name = "SIZE", value_parser = block_size)]
+    sizes: Vec<usize>,
+    /// Another allocator's library to measure (may be given several times)
+    #[arg(long = "preload", value_name = "LIBRARY")]
+    libraries: Vec<PathBuf>,
+    /// Fresh processes for each figure; the median is shown
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=99))]
+    runs: u32,
+    /// Time for each process, such as 20ms
+    #[arg(long, default_value = "20ms", value_parser = tune::duration)]
+    time: Duration,
+    /// Print the result as JSON (docs/schema/bench-alloc.json)
+    #[arg(long)]
+    json: bool,
+}
+
+/// One allocator's figures.
+#[derive(Debug, Serialize)]
+struct Measured {
+    /// Name and settings.
+    #[serde(flatten)]
+    contender: Contender,
+    /// Smallest block (to the KiB) that comes fresh from the kernel in each round; none up to 64 MiB
+    /// when absent.
+    threshold_bytes: Option<Bytes>,
+    /// Single blocks.
+    single: Vec<Row>,
+    /// Small blocks given back together.
+    together: Vec<Row>,
+}
+
+/// One size.
+#[derive(Debug, Serialize)]
+struct Row {
+    /// Bytes taken in a round.
+    bytes: Bytes,
+    /// Bytes in one block.
+    block_bytes: Bytes,
+    /// What a round costs.
+    #[serde(flatten)]
+    cost: Cost,
+}
+
+/// Everything that was measured.
+#[derive(Debug, Serialize)]
+struct Document {
+    schema_version: u32,
+    page_bytes: Bytes,
+    glibc: Option<String>,
+    allocators: Vec<Measured>,
+    notes: Vec<String>,
+}
+
+/// Version of the schema.
+const BENCH_ALLOC_VERSION: u32 = 1;
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    interrupt::install()?;
+    let document = measure_all(args)?;
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        serde_json::to_writer_pretty(&mut out, &document)?;
+        writeln!(out)?;
+    } else {
+        out.write_all(view::text(&document, tune::width()).as_bytes())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn measure_all(args: &Args) -> Result<Document> {
+    let progress = Progress::new();
+    let (contenders, mut notes) = contenders(&args.libraries)?;
+    let shapes = args.shapes()?;
+    let mut table = measure_table(&contenders, &shapes, args, &progress)?;
+    let mut allocators = Vec::new();
+    for (contender, costs) in contenders.into_iter().zip(table.drain(..)) {
+        progress.show(&format!("{}: looking for its threshold", contender.name));
+        let threshold = threshold::find(&contender.settings, args.time)?;
+        let row = |(shape, cost): (&Shape, Cost)| Row {
+            bytes: bytes(shape.size * shape.blocks),
+            block_bytes: bytes(shape.size),
+            cost,
+        };
+        let rows = shapes.iter().zip(costs).map(row);
+        let (single, together) = rows.partition(|row: &Row| row.bytes == row.block_bytes);
+        allocators.push(Measured {
+            contender,
+            threshold_bytes: threshold,
+            single,
+            together,
+        });
+    }
+    progress.finish();
+    if allocators
+        .iter()
+        .flat_map(|one| &one.single)
+        .any(|row| row.cost.calls.is_none())
+    {
+        notes.push(
+            "System calls were not counted: that needs root (or CAP_PERFMON) and tracefs. Try \
+             sudo pagewise bench alloc."
+                .to_owned(),
+        );
+    }
+    Ok(Document {
+        schema_version: BENCH_ALLOC_VERSION,
+        page_bytes: bytes(page_size()),
+        glibc: pagewise_linux::heap::glibc_version(),
+        allocators,
+        notes,
+    })
+}
+
+/// Median cost of each shape for each allocator, all runs in shuffled order.
+fn measure_table(
+    contenders: &[Contender],
+    shapes: &[Shape],
+    args: &Args,
+    progress: &Progress,
+) -> Result<Vec<Vec<Cost>>> {
+    let mut jobs: Vec<(usize, usize)> = (0..contenders.len())
+        .flat_map(|who| (0..shapes.len()).map(move |what| (who, what)))
+        .collect();
+    let mut costs = vec![vec![Vec::new(); shapes.len()]; contenders.len()];
+    let mut random = Random::seeded(0);
+    let all = jobs.len() * usize::try_from(args.runs)?;
+    let mut done = 0;
+    for _ in 0..args.runs {
+        random.shuffle(&mut jobs);
+        for &(who, what) in &jobs {
+            let name = &contenders[who].name;
+            progress.show(&format!(
+                "{done} of {all}: {name}, {}",
+                bytes(shapes[what].size)
+            ));
+            costs[who][what].push(ask(shapes[what], &contenders[who].settings, args.time)?);
+            if interrupt::requested().is_some() {
+                bail!("interrupted before all sizes were measured");
+            }
+            done += 1;
+        }
+    }
+    Ok(costs
+        .into_iter()
+        .map(|row| row.into_iter().map(median).collect())
+        .collect())
+}
+
+/// The cost in the middle by CPU time.
+fn median(mut costs: Vec<Cost>) -> Cost {
+    costs.sort_by(|a, b| a.cpu_ns.total_cmp(&b.cpu_ns));
+    costs.swap_remove(costs.len() / 2)
+}
+
+impl Args {
+    fn shapes(&self) -> Result<Vec<Shape>> {
+        let single = |size| Shape { size, blocks: 1 };
+        if !self.sizes.is_empty() {
+            return Ok(self.sizes.iter().copied().map(single).collect());
+        }
+        let size = |text: &&str| block_size(text).map_err(|wrong| anyhow!(wrong));
+        let sizes = SIZES.iter().map(size).collect::<Result<Vec<_>>>()?;
+        let totals = TOTALS.iter().map(size).collect::<Result<Vec<_>>>()?;
+        let small = |total| Shape {
+            size: SMALL_BLOCK,
+            blocks: total / SMALL_BLOCK,
+        };
+        Ok(sizes
+            .into_iter()
+            .map(single)
+            .chain(totals.into_iter().map(small))
+            .collect())
+    }
+}
+
+fn block_size(text: &str) -> Result<usize, String> {
+    parse_size(text)
+        .and_then(|size| usize::try_from(size.0).ok())
+        .filter(|size| *size > 0)
+        .ok_or_else(|| format!("'{text}' is no block size; write it like 126K or 4M"))
+}
+
+fn bytes(size: usize) -> Bytes {
+    Bytes(u64::try_from(size).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,35 @@
+//! `pagewise bench`: what memory management costs on this machine.
+
+mod alloc;
+mod cycle;
+
+use anyhow::Result;
+use std::process::ExitCode;
+
+/// Measure what memory management costs on this machine
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: Bench,
+}
+
+#[derive(clap::Subcommand)]
+enum Bench {
+    /// Find from which size on an allocator gives memory back at each free
+    #[command(after_help = alloc::EXAMPLES)]
+    Alloc(alloc::Args),
+    /// One measurement in this process, as JSON
+    #[command(hide = true)]
+    Cycle(cycle::Args),
+}
+
+/// Runs the benchmark that was asked for.
+///
+/// # Errors
+/// Those of the benchmark.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    match &args.what {
+        Bench::Alloc(args) => alloc::run(args),
+        Bench::Cycle(args) => cycle::run(*args),
+    }
+}

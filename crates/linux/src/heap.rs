@@ -1,0 +1,146 @@
+//! What an allocator does with memory that is taken, touched and given back again and again:
+//! faults, CPU time and system calls per round, measured in this very process.
+
+use crate::sys::malloc::{self, Block};
+use crate::sys::perf_event::{self, EventFd};
+use crate::tracefs::Tracefs;
+use perf_event_open_sys::bindings::{PERF_TYPE_TRACEPOINT, perf_event_attr};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+pub use malloc::{glibc_version, page_size};
+
+/// Blocks that are taken together and given back together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Bytes in one block.
+    pub size: usize,
+    /// Number of blocks.
+    pub blocks: usize,
+}
+
+/// What rounds cost, once the allocator has settled.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measurement {
+    /// Rounds measured.
+    pub rounds: u32,
+    /// Faults of all rounds.
+    pub faults: u64,
+    /// CPU time of all rounds, touching included.
+    pub cpu_ns: u64,
+    /// Calls by name, all rounds; `None` where tracepoints cannot be counted.
+    pub calls: Option<BTreeMap<String, u64>>,
+}
+
+/// There was no memory for a block of so many bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("malloc gave no block of {0} bytes")]
+pub struct NoMemory(pub usize);
+
+/// Rounds before measuring: glibc's threshold adapts at the first free, caches fill at the second.
+const WARM_UP: u32 = 4;
+/// Rounds measured at least and at most.
+const ROUNDS: (u32, u32) = (4, 20_000);
+/// System calls by which allocators take memory and give it back.
+const CALLS: [&str; 5] = ["brk", "mmap", "munmap", "madvise", "mremap"];
+
+/// Takes, touches and gives back `shape` for about `spend` of time.
+///
+/// # Errors
+/// [`NoMemory`].
+pub fn measure(shape: Shape, spend: Duration) -> Result<Measurement, NoMemory> {
+    let page = page_size();
+    let mut held = Vec::with_capacity(shape.blocks);
+    malloc::trim();
+    for _ in 0..WARM_UP {
+        round(shape, page, &mut held)?;
+    }
+    let counters = open_counters();
+    let (faults, cpu, started) = (malloc::own_faults(), malloc::own_cpu(), Instant::now());
+    let mut rounds = 0;
+    while rounds < ROUNDS.0 || (rounds < ROUNDS.1 && started.elapsed() < spend) {
+        round(shape, page, &mut held)?;
+        rounds += 1;
+    }
+    let (faults, cpu) = (malloc::own_faults() - faults, malloc::own_cpu() - cpu);
+    Ok(Measurement {
+        rounds,
+        faults,
+        cpu_ns: cpu.0,
+        calls: counters.map(|all| read(&all)),
+    })
+}
+
+fn round(shape: Shape, page: usize, held: &mut Vec<Block>) -> Result<(), NoMemory> {
+    for _ in 0..shape.blocks {
+        let mut block = Block::new(shape.size).ok_or(NoMemory(shape.size))?;
+        block.touch(page);
+        held.push(block);
+    }
+    held.clear();
+    Ok(())
+}
+
+/// Counters of this thread's memory calls; `None` when any cannot be had (no privilege, no
+/// tracefs): half a count would mislead.
+fn open_counters() -> Option<Vec<(&'static str, EventFd)>> {
+    let tracefs = Tracefs::find().ok()?;
+    CALLS
+        .into_iter()
+        .map(|call| Some((call, open_counter(&tracefs, call)?)))
+        .collect()
+}
+
+fn open_counter(tracefs: &Tracefs, call: &str) -> Option<EventFd> {
+    let point = tracefs
+        .tracepoint("syscalls", &format!("sys_enter_{call}"))
+        .ok()??;
+    let mut attr = perf_event_attr::default();
+    attr.type_ = PERF_TYPE_TRACEPOINT;
+    attr.config = point.id;
+    attr.read_format = perf_event::read_format(false);
+    perf_event::open(&mut attr, 0, -1, None).ok()
+}
+
+fn read(counters: &[(&'static str, EventFd)]) -> BTreeMap<String, u64> {
+    let count = |event: &EventFd| event.read().map_or(0, |reading| reading.count);
+    let counted = counters
+        .iter()
+        .map(|(call, event)| ((*call).to_owned(), count(event)));
+    counted.filter(|(_, count)| *count > 0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_beyond_glibcs_largest_threshold_fault_anew_each_round() {
+        // 32 MiB is DEFAULT_MMAP_THRESHOLD_MAX (malloc/malloc.c), which the dynamic threshold
+        // never passes.
+        if glibc_version().is_none() {
+            eprintln!("skipped: not glibc");
+            return;
+        }
+        let size = 48 << 20;
+        let found = measure(Shape { size, blocks: 1 }, Duration::ZERO).unwrap();
+        let pages = u64::try_from(size / page_size()).unwrap();
+        let per_round = found.faults / u64::from(found.rounds);
+        // Huge pages may take the place of small ones; then a round needs a few faults only.
+        assert!(per_round >= pages || per_round >= pages / 512, "{found:?}");
+        assert!(found.cpu_ns > 0);
+        if let Some(calls) = found.calls {
+            assert_eq!(calls.get("mmap"), Some(&u64::from(found.rounds)));
+            assert_eq!(calls.get("munmap"), Some(&u64::from(found.rounds)));
+        }
+    }
+
+    #[test]
+    fn no_memory_is_an_error() {
+        let size = usize::MAX / 4;
+        assert_eq!(
+            measure(Shape { size, blocks: 1 }, Duration::ZERO),
+            Err(NoMemory(size))
+        );
+    }
+}
