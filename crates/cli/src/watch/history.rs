@@ -121,20 +121,12 @@ const WIDTHS: [u64; 12] = [5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 14400, 
 const DEFAULT_STEP: usize = 4;
 
 /// Which part of the history is shown: how wide, and whether it moves along.
+#[derive(Default)]
 pub struct View {
     /// Step of [`WIDTHS`]; until the user chooses one, as much as there is, up to a minute.
     chosen: Option<usize>,
     /// Right edge where the view stands still.
     held: Option<Nanos>,
-}
-
-impl Default for View {
-    fn default() -> Self {
-        Self {
-            chosen: None,
-            held: None,
-        }
-    }
 }
 
 impl View {

@@ -63,8 +63,8 @@ pub struct Args {
     /// Print every point as one line of JSON (docs/schema/watch.json) instead of the live view.
     #[arg(long, conflicts_with = "csv")]
     json: bool,
-    /// Where the command's own output goes while the live view or a table has the terminal.
-    /// Default: a file in the user's cache folder, named at the end.
+    /// Where the command's own output goes while the live view or a table has the terminal; its
+    /// input is then empty. Default: a file in the user's cache folder, named at the end.
     #[arg(long, value_name = "FILE", requires = "command")]
     output: Option<PathBuf>,
     /// Command to start and watch.

@@ -30,8 +30,11 @@ enum Value {
     Real(f64),
 }
 
-/// Columns in order, each with the way to its value.
-const COLUMNS: [(&str, fn(&Row) -> Value); 13] = [
+/// A column's name and the way to its value.
+type Column = (&'static str, fn(&Row) -> Value);
+
+/// Columns in order.
+const COLUMNS: [Column; 13] = [
     ("time_s", |row| Value::Real(row.time_s)),
     ("vsize_bytes", |row| Value::Integer(row.vsize_bytes)),
     ("rss_bytes", |row| Value::Integer(row.rss_bytes)),

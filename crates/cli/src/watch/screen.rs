@@ -37,6 +37,7 @@ pub struct Screen<'a> {
 }
 
 /// What a key asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wish {
     Quit,
     Nothing,
@@ -73,10 +74,10 @@ fn run(
         terminal.draw(|frame| draw::screen(frame, screen))?;
         if event::poll(BEAT * 2)? {
             while event::poll(Duration::ZERO)? {
-                if let (Event::Key(key), Some(now)) = (event::read()?, screen.now()) {
-                    if let Wish::Quit = screen.press(key, now) {
-                        return Ok(screen.end(End::Asked));
-                    }
+                if let Event::Key(key) = event::read()?
+                    && screen.press(key) == Wish::Quit
+                {
+                    return Ok(screen.end(End::Asked));
                 }
             }
         }
@@ -111,8 +112,8 @@ impl<'a> Screen<'a> {
     }
 
     /// Time of the newest reading.
-    fn now(&self) -> Option<Nanos> {
-        Some(self.history.last().map_or(Nanos(0), |point| point.time))
+    fn now(&self) -> Nanos {
+        self.history.last().map_or(Nanos(0), |point| point.time)
     }
 
     /// Watching a tree that has ended stops with its end, not because the user asked.
@@ -123,7 +124,8 @@ impl<'a> Screen<'a> {
         }
     }
 
-    fn press(&mut self, key: KeyEvent, now: Nanos) -> Wish {
+    fn press(&mut self, key: KeyEvent) -> Wish {
+        let now = self.now();
         if key.kind == KeyEventKind::Release {
             return Wish::Nothing;
         }

@@ -122,10 +122,9 @@ fn any_size_of_terminal_is_drawn() {
 fn keys_do_what_the_help_says() {
     let subject = own_subject();
     let mut screen = screen_of(&subject, 5);
-    let now = screen.now().unwrap();
-    let mut press = |screen: &mut Screen<'_>, code| {
+    let press = |screen: &mut Screen<'_>, code| {
         matches!(
-            screen.press(KeyEvent::new(code, KeyModifiers::NONE), now),
+            screen.press(KeyEvent::new(code, KeyModifiers::NONE)),
             Wish::Quit
         )
     };
@@ -142,5 +141,5 @@ fn keys_do_what_the_help_says() {
     assert!(line.unwrap().contains("90%"), "user and system together");
     assert!(press(&mut screen, KeyCode::Char('q')));
     let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-    assert!(matches!(screen.press(interrupt, now), Wish::Quit));
+    assert!(matches!(screen.press(interrupt), Wish::Quit));
 }

@@ -173,8 +173,7 @@ fn keys<'a>(screen: &Screen<'a>) -> Line<'a> {
 }
 
 fn plots(frame: &mut Frame<'_>, screen: &Screen<'_>, area: Rect) {
-    let now = screen.history.last().map_or(Nanos(0), |point| point.time);
-    let window = screen.view.window(now);
+    let window = screen.view.window(screen.now());
     let dots = usize::from(area.width.saturating_sub(10)) * 2;
     let mut shown = Vec::new();
     if area.height >= TALL || screen.shows_total {

@@ -11,7 +11,6 @@ const STRETCH: Nanos = Nanos(1_000_000_000);
 /// Processes with their rates over about a second.
 #[derive(Default)]
 pub struct Processes {
-    now: Vec<ProcessReading>,
     base: HashMap<i32, ProcessReading>,
     base_time: Nanos,
     lines: Vec<Line>,
@@ -33,7 +32,6 @@ pub struct Line {
 impl Processes {
     /// Takes a reading; lines change once a second.
     pub fn take(&mut self, time: Nanos, processes: &ProcessList) {
-        self.now = processes.to_vec();
         let elapsed = time - self.base_time;
         if elapsed >= STRETCH || self.lines.is_empty() {
             let seconds = elapsed.as_secs_f64().max(1e-3);
