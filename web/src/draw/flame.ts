@@ -9,6 +9,8 @@ import { hideTip, showTip } from "../tooltip";
 import { surface } from "./canvas";
 
 const ROW = 20;
+/** Narrower boxes have no label, pixels. */
+const LEAST_LABEL = 26;
 
 export interface FlameGraph {
   element: HTMLElement;
@@ -19,6 +21,20 @@ export interface FlameGraph {
   isZoomed: () => boolean;
 }
 
+/** What is shown, and how. */
+interface State {
+  all: Frame[];
+  hues: Map<string, number>;
+  focus: Frame;
+  selected: Frame | null;
+  match: Match;
+  growsUp: boolean;
+  shown: Box[];
+  deepest: number;
+}
+
+const LABEL = "Flame graph. Arrow keys move, Enter zooms, Escape goes back to the whole.";
+
 /** `announce` is told the selected frame in words, `zoomed` whenever the zoom changes. */
 export function flameGraph(
   root: FlameNode,
@@ -26,122 +42,110 @@ export function flameGraph(
   zoomed: () => void,
 ): FlameGraph {
   const all = frames(root);
-  let deepest = 0;
-  const hues = moduleHues(all);
-  let focus = all[0]!;
-  let selected: Frame | null = null;
-  let match: Match = { frames: new Set(), share: 0 };
-  let growsUp = false;
-  let shown: Box[] = [];
-
-  const top = (box: Box) => (growsUp ? deepest - box.depth : box.depth) * ROW;
+  const home = all[0]!;
+  const match: Match = { frames: new Set(), share: 0 };
+  const state: State = { all, hues: moduleHues(all), focus: home, selected: null, match, growsUp: false, shown: [], deepest: 0 };
   const view = surface(
-    {
-      class: "flame",
-      tabindex: 0,
-      role: "application",
-      "aria-label": "Flame graph. Arrow keys move, Enter zooms, Escape goes back to the whole.",
-    },
-    (width) => {
-      shown = boxes(all, focus, width);
-      deepest = shown.reduce((most, box) => Math.max(most, box.depth), 0);
-      return (deepest + 1) * ROW;
-    },
-    (context) => {
-      context.font = "12px system-ui, sans-serif";
-      context.textBaseline = "middle";
-      for (const box of shown) drawBox(context, box);
-    },
+    { class: "flame", tabindex: 0, role: "application", "aria-label": LABEL },
+    (width) => place(state, width),
+    (context) => draw(context, state),
   );
-
-  function drawBox(context: CanvasRenderingContext2D, box: Box): void {
-    const { frame } = box;
-    const y = top(box);
-    const isMatch = match.frames.has(frame);
-    context.globalAlpha = box.isAncestor ? 0.55 : 1;
-    context.fillStyle = isMatch ? color("match") : fill(frame, hues);
-    context.fillRect(box.left, y, Math.max(0.5, box.width - 1), ROW - 1);
-    if (box.width > 26) label(context, box, y, isMatch);
-    context.globalAlpha = 1;
-    if (frame === selected) {
-      context.strokeStyle = color("ink");
-      context.lineWidth = 2;
-      context.strokeRect(box.left + 1, y + 1, Math.max(1, box.width - 3), ROW - 3);
-    }
-  }
-
-  function label(context: CanvasRenderingContext2D, box: Box, y: number, isMatch: boolean): void {
-    const text = fitting(context, title(box.frame.node), box.width - 9);
-    context.fillStyle = isMatch ? color("match-ink") : color("flame-ink");
-    context.fillText(text, box.left + 5, y + ROW / 2);
-  }
-
-  const words = (frame: Frame) =>
-    `${title(frame.node)}${frame.node.module ? ` (${visible(frame.node.module)})` : ""}: ` +
-    `${count(frame.node.total)} faults, ${percent(frame.width)} of all`;
-
-  function zoom(frame: Frame): void {
-    focus = frame;
+  const go = (focus: Frame, selected: Frame | null) => {
+    Object.assign(state, { focus, selected });
+    if (selected) announce(words(selected));
     view.redraw();
     zoomed();
-  }
-
-  function select(frame: Frame | null): void {
-    selected = frame;
-    if (frame) announce(words(frame));
-    view.redraw();
-  }
-
-  function goHome(): void {
-    selected = all[0]!;
-    zoom(all[0]!);
-  }
-
-  const at = (event: MouseEvent): Frame | null => {
-    const { left, top: above } = view.canvas.getBoundingClientRect();
-    const [x, y] = [event.clientX - left, event.clientY - above];
-    const hit = shown.find((box) => x >= box.left && x < box.left + box.width && y >= top(box) && y < top(box) + ROW);
-    return hit?.frame ?? null;
   };
-
-  view.canvas.addEventListener("click", (event) => {
-    const frame = at(event);
-    if (!frame) return;
-    selected = frame;
-    announce(words(frame));
-    zoom(frame === focus && frame.parent ? frame.parent : frame);
-  });
-  view.canvas.addEventListener("pointermove", (event) => {
-    const frame = at(event);
-    if (!frame) return hideTip();
-    showTip(event.clientX, event.clientY, ...tip(frame));
-  });
-  view.canvas.addEventListener("pointerleave", hideTip);
-  view.canvas.addEventListener("keydown", (event) => {
-    const from = selected ?? focus;
-    const next = step(event.key, from, all, growsUp);
-    if (next) select(next);
-    else if (event.key === "Enter") zoom(from);
-    else if (event.key === "Escape") goHome();
-    else return;
-    event.preventDefault();
-  });
-
+  followPointer(view.canvas, state, go);
+  followKeys(view.canvas, state, go);
   return {
     element: h("div", { class: "canvas-box deep" }, view.canvas),
     find: (query) => {
-      match = search(all, query);
+      state.match = search(all, query);
       view.redraw();
-      return match;
+      return state.match;
     },
-    reset: goHome,
+    reset: () => go(home, home),
     flip: () => {
-      growsUp = !growsUp;
+      state.growsUp = !state.growsUp;
       view.redraw();
     },
-    isZoomed: () => focus !== all[0],
+    isZoomed: () => state.focus !== home,
   };
 }
+
+type Go = (focus: Frame, selected: Frame | null) => void;
+
+function followPointer(canvas: HTMLCanvasElement, state: State, go: Go): void {
+  const under = (event: MouseEvent) => {
+    const { left, top } = canvas.getBoundingClientRect();
+    return frameAt(state, event.clientX - left, event.clientY - top);
+  };
+  canvas.addEventListener("click", (event) => {
+    const frame = under(event);
+    if (frame) go(frame === state.focus && frame.parent ? frame.parent : frame, frame);
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    const frame = under(event);
+    if (frame) showTip(event.clientX, event.clientY, ...tip(frame));
+    else hideTip();
+  });
+  canvas.addEventListener("pointerleave", hideTip);
+}
+
+function followKeys(canvas: HTMLCanvasElement, state: State, go: Go): void {
+  canvas.addEventListener("keydown", (event) => {
+    const from = state.selected ?? state.focus;
+    const next = step(event.key, from, state);
+    if (next) go(state.focus, next);
+    else if (event.key === "Enter") go(from, from);
+    else if (event.key === "Escape") go(state.all[0]!, state.all[0]!);
+    else return;
+    event.preventDefault();
+  });
+}
+
+/** Lays the boxes out for a width; returns the height that they take. */
+function place(state: State, width: number): number {
+  state.shown = boxes(state.all, state.focus, width);
+  state.deepest = state.shown.reduce((most, box) => Math.max(most, box.depth), 0);
+  return (state.deepest + 1) * ROW;
+}
+
+const top = (state: State, box: Box) => (state.growsUp ? state.deepest - box.depth : box.depth) * ROW;
+
+function frameAt(state: State, x: number, y: number): Frame | null {
+  const holds = (box: Box) =>
+    x >= box.left && x < box.left + box.width && y >= top(state, box) && y < top(state, box) + ROW;
+  return state.shown.find(holds)?.frame ?? null;
+}
+
+function draw(context: CanvasRenderingContext2D, state: State): void {
+  context.font = "12px system-ui, sans-serif";
+  context.textBaseline = "middle";
+  for (const box of state.shown) drawBox(context, state, box);
+}
+
+function drawBox(context: CanvasRenderingContext2D, state: State, box: Box): void {
+  const y = top(state, box);
+  const isMatch = state.match.frames.has(box.frame);
+  context.globalAlpha = box.isAncestor ? 0.55 : 1;
+  context.fillStyle = isMatch ? color("match") : fill(box.frame, state.hues);
+  context.fillRect(box.left, y, Math.max(0.5, box.width - 1), ROW - 1);
+  if (box.width > LEAST_LABEL) {
+    context.fillStyle = color(isMatch ? "match-ink" : "flame-ink");
+    context.fillText(fitting(context, title(box.frame.node), box.width - 9), box.left + 5, y + ROW / 2);
+  }
+  context.globalAlpha = 1;
+  if (box.frame !== state.selected) return;
+  context.strokeStyle = color("ink");
+  context.lineWidth = 2;
+  context.strokeRect(box.left + 1, y + 1, Math.max(1, box.width - 3), ROW - 3);
+}
+
+const words = (frame: Frame): string =>
+  `${title(frame.node)}${frame.node.module ? ` (${visible(frame.node.module)})` : ""}: ` +
+  `${count(frame.node.total)} faults, ${percent(frame.width)} of all`;
 
 /** As much of `text` as is at most `room` pixels wide. */
 function fitting(context: CanvasRenderingContext2D, text: string, room: number): string {
@@ -161,7 +165,7 @@ const tip = (frame: Frame): Node[] => [
 ];
 
 /** The frame that a key leads to, if any. */
-function step(key: string, from: Frame, all: Frame[], growsUp: boolean): Frame | null {
+function step(key: string, from: Frame, { all, growsUp }: State): Frame | null {
   const inward = growsUp ? "ArrowUp" : "ArrowDown";
   const outward = growsUp ? "ArrowDown" : "ArrowUp";
   if (key === outward) return from.parent;
