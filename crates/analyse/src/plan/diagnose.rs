@@ -159,10 +159,9 @@ fn churn_evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
         findings.cost.cpu(),
         percent(system.as_secs_f64() / cpu)
     ));
-    if let Some(site) = findings.churn.refault_sites.first() {
-        if !site.culprit.is_empty() {
-            lines.push(format!("Most of it is touched again in {}", site.culprit));
-        }
+    let places = findings.churn.refault_sites.first();
+    if let Some(site) = places.filter(|site| !site.culprit.is_empty()) {
+        lines.push(format!("Most of it is touched again in {}", site.culprit));
     }
     lines
 }
@@ -303,7 +302,7 @@ fn count_exact(value: u64) -> String {
     let digits = value.to_string();
     let mut grouped = String::with_capacity(digits.len() * 4 / 3);
     for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position) % 3 == 0 {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
             grouped.push(',');
         }
         grouped.push(digit);

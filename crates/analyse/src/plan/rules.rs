@@ -257,7 +257,7 @@ mod tests {
                 assert!(kind_named(name).is_some(), "{} names {name}", rule.id);
             }
             assert!(
-                rule.manual.is_some() != !rule.settings.is_empty(),
+                rule.manual.is_some() == rule.settings.is_empty(),
                 "{} must have either settings or manual steps",
                 rule.id
             );
