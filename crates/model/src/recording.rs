@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// The facts that perf.data has no section for. Stored as JSON in a feature section that perf
 /// passes over, so the file stays readable everywhere.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sidecar {
     /// Version of this structure's schema.
     pub schema_version: u32,

@@ -39,7 +39,7 @@ impl RunCost {
 }
 
 /// How a program ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// It exited with this status.
@@ -47,6 +47,7 @@ pub enum Ending {
     /// A signal killed it.
     Killed(i32),
     /// It was still running when observation ended.
+    #[default]
     Running,
 }
 

@@ -32,6 +32,8 @@ pub enum Output {
     /// Where ours go.
     #[default]
     Inherit,
+    /// Both where our standard error goes: our own results keep standard output for themselves.
+    Stderr,
     /// To `/dev/null`.
     Null,
     /// Both into this file, made or emptied.
@@ -226,6 +228,7 @@ impl Launch {
         };
         let output = match &self.output {
             Output::Inherit => None,
+            Output::Stderr => Some(our_stderr()?),
             Output::Null => Some(open_output(null)?),
             Output::Capture(path) => Some(open_output(path.clone())?),
         };
@@ -244,6 +247,11 @@ fn open_input(path: PathBuf) -> Result<File, Error> {
         stream: "input",
         source,
     })
+}
+
+fn our_stderr() -> Result<File, Error> {
+    let copy = io::stderr().as_fd().try_clone_to_owned();
+    copy.map(File::from).map_err(Error::Fork)
 }
 
 fn open_output(path: PathBuf) -> Result<File, Error> {

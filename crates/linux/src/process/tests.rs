@@ -180,3 +180,15 @@ fn input_from_a_file_starts_afresh_each_time() {
         assert_eq!(output_of(cat), "same\n");
     }
 }
+
+#[test]
+fn output_can_go_where_our_errors_go() {
+    let ours = std::fs::read_link("/proc/self/fd/2").unwrap();
+    let inside = format!("test \"$(readlink /proc/$$/fd/1)\" = '{}'", ours.display());
+    let mut program = launch(&["sh", "-c", &inside]);
+    program.output = Output::Stderr;
+    assert_eq!(
+        program.spawn().unwrap().wait().unwrap().ending,
+        Ending::Exited(0)
+    );
+}
