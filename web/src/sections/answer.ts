@@ -6,6 +6,7 @@ import { tabs } from "../draw/tabs";
 import { bytes, compact, count, factor, factorRange, nanos, percent, percentRange } from "../format";
 import { explained, term } from "../glossary";
 import { avoidable, cpuParts, faultNanos } from "../layout/cost";
+import { missingLines } from "../layout/missing";
 import type { Section } from "./section";
 
 const SEVERITY: Record<Severity, string> = {
@@ -28,6 +29,7 @@ export const answer: Section = {
       verdict(report),
       h("div", { class: "tiles" }, ...tiles(report)),
       cpuBar(report),
+      caution(report),
       h("div", { class: "columns" }, why(report), fix(report)),
     ),
 };
@@ -141,6 +143,14 @@ function cpuBar(report: Report): HTMLElement | null {
     bar,
     h("ul", { class: "legend" }, ...parts.map((part) => h("li", {}, h("span", { class: `swatch ${part.id}` }), `${part.name} `, h("strong", {}, percent(part.share)), ` ${nanos(part.nanos)}`))),
   );
+}
+
+/** Beside the figures: that something is missing from them, and where it is told. */
+function caution(report: Report): HTMLElement | null {
+  const [first, ...others] = missingLines(report);
+  if (first === undefined) return null;
+  const more = others.length > 0 ? ` and ${count(others.length)} more` : "";
+  return h("p", { class: "faint caution" }, "Not in these figures: ", first.replace(/\.$/, ""), `${more}. `, h("a", { href: "#missing" }, "What is missing"));
 }
 
 function why(report: Report): HTMLElement | null {
