@@ -2,9 +2,16 @@
 //! but what is passed in.
 #![forbid(unsafe_code)]
 
+mod assemble;
+mod attribute;
+mod churn;
 pub mod compare;
 pub mod faults;
+mod flame;
 pub mod gain;
+mod latency;
 pub mod mine;
 pub mod plan;
 pub mod tune;
+
+pub use assemble::{findings, measure};

@@ -23,6 +23,9 @@ pub enum LossKind {
     UnpairedFault,
     /// Faults inside the kernel that an unprivileged recording cannot see.
     KernelFaultsInvisible,
+    /// Faults that the kernel counted although no event told of them: before the program's exec,
+    /// pages brought in by a call (`MAP_POPULATE`, pinning), records lost.
+    FaultsWithoutEvent,
     /// Samples whose process was unknown when they were taken.
     UnknownProcess,
     /// Timeline samples that could not be taken (the process was gone or unreadable).
@@ -44,6 +47,9 @@ impl LossKind {
             Self::OutOfOrder => "records out of time order",
             Self::UnpairedFault => "faults whose begin or end was not seen",
             Self::KernelFaultsInvisible => "faults inside system calls that need privileges to see",
+            Self::FaultsWithoutEvent => {
+                "faults that were counted but not recorded (before exec, by populating, or lost)"
+            }
             Self::UnknownProcess => "samples of a process that was not introduced",
             Self::TimelineGap => "timeline points that could not be read",
             Self::WriteFailed => "bytes that could not be written",

@@ -131,9 +131,10 @@ fn the_schema_knows_every_cause_region_and_loss() {
         | LossKind::OutOfOrder
         | LossKind::UnpairedFault
         | LossKind::KernelFaultsInvisible
+        | LossKind::FaultsWithoutEvent
         | LossKind::UnknownProcess
         | LossKind::TimelineGap
-        | LossKind::WriteFailed => 11,
+        | LossKind::WriteFailed => 12,
     };
     assert_eq!(counted("/$defs/cause/enum"), causes(Cause::Unknown));
     assert_eq!(counted("/$defs/region/enum"), regions(RegionKind::Unknown));

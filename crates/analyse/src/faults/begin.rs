@@ -22,6 +22,10 @@ const RECORD_COST_WITH_STACK: u64 = 1_050;
 /// Two records of one thread and page from different sources within this time show one fault: both
 /// are written by the same call in the kernel, some hundred nanoseconds apart.
 const SAME_FAULT: Nanos = Nanos(50_000);
+/// Instructions this far apart (bytes) belong to different functions; the longest of libc's memory
+/// functions, with their first and main loops, stay within it.
+const SAME_CODE: u64 = 2048;
+
 impl Attributor {
     /// Remembers the error code of the fault that follows.
     pub(super) fn error_code(&mut self, sample: &Sample<'_>) {
@@ -68,6 +72,7 @@ impl Attributor {
         let region = judged
             .region
             .map_or(RegionKind::Unknown, |region| region.kind);
+        self.note_block(thread, sample, address, role, region);
         self.threads[thread].pending = Some(Pending {
             page,
             address,
@@ -80,6 +85,37 @@ impl Attributor {
             inferred: judged.inferred,
             ..seen
         });
+    }
+
+    /// Tells blocks of an allocator from a program's own mappings: an allocator writes its header
+    /// first (`sysmalloc_mmap` in glibc's malloc.c), so the code that takes the block's first
+    /// fault is far from the code that takes the second.
+    fn note_block(
+        &mut self,
+        thread: usize,
+        sample: &Sample<'_>,
+        address: u64,
+        role: Role,
+        region: RegionKind,
+    ) {
+        let begun = self.threads[thread].block_begun.take();
+        if role == Role::SampledFault || region != RegionKind::MmappedChunk {
+            return;
+        }
+        let page = address >> self.page_shift;
+        if let Some((first, ip)) = begun
+            && page == first + 1
+        {
+            self.tally.blocks += 1;
+            self.tally.headed_blocks += u64::from(sample.ip.abs_diff(ip) > SAME_CODE);
+        }
+        let process = self.process(sample.pid);
+        let start = self.processes[process]
+            .region_at(address)
+            .map(|(start, _)| start);
+        if start.is_some_and(|start| start >> self.page_shift == page) {
+            self.threads[thread].block_begun = Some((page, sample.ip));
+        }
     }
 
     /// The part of a pending fault that its source decides.

@@ -123,5 +123,7 @@ pub(super) struct Thread {
     pub(super) pending: Option<Pending>,
     pub(super) call: Option<CallUnderWay>,
     pub(super) code: Option<(u64, ErrorCode)>,
+    /// Page and instruction of the first fault in a separately mapped block.
+    pub(super) block_begun: Option<(u64, u64)>,
     pub(super) lock: Option<(u64, Nanos, Option<StackId>)>,
 }

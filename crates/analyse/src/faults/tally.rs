@@ -117,6 +117,11 @@ pub struct Tally {
     pub calls: BTreeMap<MmCall, CallTotals>,
     /// Waits for sleeping reader-writer locks, by stack: how many, how long.
     pub lock_waits: FxHashMap<Option<StackId>, (u64, Nanos)>,
+    /// Separately mapped blocks whose first two faults were both seen, and how many of them were
+    /// begun by other code than went on: an allocator wrote its header first.
+    pub blocks: u64,
+    /// See [`Self::blocks`].
+    pub headed_blocks: u64,
     /// Faults that needed I/O.
     pub major: Weight,
     /// Ends of faults that needed I/O, with or without their begin on record.

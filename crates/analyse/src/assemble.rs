@@ -1,0 +1,269 @@
+//! From an attribution and names to findings.
+
+use crate::attribute::{self, Ledger, Scale, ledger};
+use crate::churn::churn;
+use crate::faults::{Attribution, MmCall, refault_by};
+use crate::flame::{Names, Weights, fault_map, flame, sites, weights};
+use crate::latency::{Times, times};
+use crate::plan::{Rules, Surroundings, conclude};
+use pagewise_model::findings::{
+    Cause, Churn, FINDINGS_VERSION, FaultTime, Findings, MmCallCost, RegionKind, Share,
+};
+use pagewise_model::loss::Losses;
+use pagewise_model::recording::Sidecar;
+use pagewise_model::symbol::SymbolTable;
+use pagewise_model::units::{Bytes, Nanos};
+use std::collections::BTreeMap;
+
+/// Kernel functions under which a wait for a sleeping lock is one for `mmap_lock`: fault handling
+/// and the memory calls (mm/memory.c, mm/mmap.c, mm/madvise.c, mm/mprotect.c, mm/mremap.c; Linux
+/// 5.10 to 6.18).
+const MMAP_LOCK_CALLERS: [&str; 14] = [
+    "lock_mm_and_find_vma",
+    "do_user_addr_fault",
+    "exc_page_fault",
+    "do_page_fault",
+    "vm_mmap_pgoff",
+    "__vm_munmap",
+    "__do_sys_munmap",
+    "__do_sys_brk",
+    "__x64_sys_brk",
+    "do_madvise",
+    "do_mprotect_pkey",
+    "__do_sys_mremap",
+    "dup_mmap",
+    "exit_mmap",
+];
+
+/// All that is known of a run, and what it means: measured, counted and concluded.
+#[must_use]
+pub fn findings(
+    attribution: &Attribution,
+    symbols: &SymbolTable,
+    sidecar: &Sidecar,
+    rules: &Rules,
+    around: &Surroundings,
+) -> Findings {
+    conclude(measure(attribution, symbols, sidecar), rules, around)
+}
+
+/// Everything that can be measured or counted about a run. `verdict`, `diagnoses`, `advice` and
+/// `proof` are left empty.
+#[must_use]
+pub fn measure(attribution: &Attribution, symbols: &SymbolTable, sidecar: &Sidecar) -> Findings {
+    let scale = Scale::of(attribution, sidecar);
+    let ledger = ledger(attribution);
+    let names = Names::new(attribution.stacks(), symbols);
+    let times = times(attribution, &ledger.causes, &scale, sidecar.cost.system);
+    let stacks = fault_weights(&ledger, &scale, |_| true);
+    Findings {
+        schema_version: FINDINGS_VERSION,
+        command: sidecar.command.clone(),
+        pid: sidecar.pid,
+        started_unix_ms: sidecar.started_unix_ms,
+        host: sidecar.host.clone(),
+        cost: sidecar.cost,
+        ending: sidecar.ending,
+        verdict: String::new(),
+        diagnoses: Vec::new(),
+        advice: Vec::new(),
+        proof: None,
+        allocators: sidecar.allocators.clone(),
+        by_cause: by_cause(attribution, &ledger, &scale, &times),
+        by_region: by_region(attribution, &ledger, &scale),
+        by_thread: attribute::threads(attribution, &scale),
+        samples: attribution.tally.samples,
+        churn: churn_with_sites(attribution, &ledger, &scale, &names),
+        time: fault_time(attribution, sidecar, &names, times),
+        sites: sites(&stacks, &names),
+        flame: flame(&stacks, &names),
+        fault_map: fault_map(attribution, &ledger, &scale),
+        timeline: sidecar.timeline.clone(),
+        collection: sidecar.collection.clone(),
+        losses: losses(attribution, sidecar, &scale),
+    }
+}
+
+/// Weights of the stacks of faults with a cause that `wanted` accepts, scaled to all such faults.
+fn fault_weights(ledger: &Ledger, scale: &Scale, wanted: impl Fn(Cause) -> bool + Copy) -> Weights {
+    let total: f64 = ledger
+        .causes
+        .iter()
+        .filter(|(cause, _)| wanted(**cause))
+        .map(|(_, faults)| faults)
+        .sum();
+    let parts = ledger
+        .cells
+        .iter()
+        .filter(|(cell, _)| wanted(cell.cause))
+        .filter_map(|(cell, faults)| Some((cell.stack?, cell.cause, *faults)));
+    weights(parts, Some(total * scale.factor))
+}
+
+/// Share of all faults by which classification itself may be wrong where faults are sampled.
+const SAMPLED_DOUBT: f64 = 0.02;
+
+fn by_cause(
+    attribution: &Attribution,
+    ledger: &Ledger,
+    scale: &Scale,
+    times: &Times,
+) -> Vec<Share<Cause>> {
+    let repeats = ledger
+        .repeats
+        .values()
+        .map(|share| (share.value - share.low).max(share.high - share.value))
+        .fold(0.0, f64::max);
+    let doubt = |cause: Cause| {
+        let private = cause.is_churn() || matches!(cause, Cause::FirstTouch | Cause::StackGrowth);
+        match (attribution.sees_every_fault, private) {
+            (true, _) => 0.0,
+            (false, true) => SAMPLED_DOUBT + repeats,
+            (false, false) => SAMPLED_DOUBT / 2.0,
+        }
+    };
+    let mut shares = attribute::shares(&ledger.causes, attribution, scale, doubt);
+    for share in &mut shares {
+        share.time = times.by_cause.get(&share.key).copied();
+    }
+    shares
+}
+
+fn by_region(attribution: &Attribution, ledger: &Ledger, scale: &Scale) -> Vec<Share<RegionKind>> {
+    let mut regions = BTreeMap::new();
+    for (&(_, region), &faults) in &ledger.routes {
+        *regions.entry(region).or_default() += faults;
+    }
+    attribute::shares(&regions, attribution, scale, |_| 0.0)
+}
+
+fn churn_with_sites(
+    attribution: &Attribution,
+    ledger: &Ledger,
+    scale: &Scale,
+    names: &Names<'_>,
+) -> Churn {
+    let tally = &attribution.tally;
+    let released = tally
+        .release_stacks
+        .iter()
+        .map(|(&(stack, route), &pages)| (stack, refault_by(route), pages));
+    let main = main_churn(ledger);
+    let grown = tally
+        .growth_stacks
+        .iter()
+        .map(|(&stack, &pages)| (stack, main, pages));
+    let mut churn = churn(attribution, ledger, scale);
+    if churn.routes.is_empty() {
+        return churn;
+    }
+    let again = fault_weights(ledger, scale, Cause::is_churn);
+    churn.release_sites = sites(&weights(released, None), names);
+    churn.regrow_sites = sites(&weights(grown, None), names);
+    churn.refault_sites = sites(&again, names);
+    churn
+}
+
+fn main_churn(ledger: &Ledger) -> Cause {
+    ledger
+        .causes
+        .iter()
+        .filter(|(cause, _)| cause.is_churn())
+        .max_by(|a, b| a.1.total_cmp(b.1))
+        .map_or(Cause::Unknown, |(&cause, _)| cause)
+}
+
+fn fault_time(
+    attribution: &Attribution,
+    sidecar: &Sidecar,
+    names: &Names<'_>,
+    times: Times,
+) -> FaultTime {
+    let busiest = attribute::busiest_share(attribution);
+    let (lock_waits, lock_wait) = lock_waits(attribution, names);
+    FaultTime {
+        measured: times.measured,
+        by_cause: attribution
+            .tally
+            .latency
+            .iter()
+            .map(|(&cause, histogram)| (cause, histogram.clone()))
+            .collect(),
+        total_ns: times.total_ns,
+        method: times.method.to_owned(),
+        share_of_cpu: times
+            .total_ns
+            .and_then(|total| attribute::share_of(total, sidecar.cost.cpu())),
+        share_of_wall: times
+            .total_ns
+            .and_then(|total| attribute::share_of(total.scaled(busiest), sidecar.cost.wall)),
+        mm_calls: mm_calls(attribution, sidecar),
+        lock_wait: (lock_waits > 0).then_some(lock_wait),
+        lock_waits,
+    }
+}
+
+/// Waits for `mmap_lock`: those whose stack passes through fault handling or a memory call, and
+/// those without a named stack of threads that were inside one.
+fn lock_waits(attribution: &Attribution, names: &Names<'_>) -> (u64, Nanos) {
+    attribution
+        .tally
+        .lock_waits
+        .iter()
+        .filter(|(stack, _)| {
+            stack.is_none_or(|stack| {
+                names
+                    .kernel_calls(stack, &MMAP_LOCK_CALLERS)
+                    .unwrap_or(false)
+            })
+        })
+        .fold((0, Nanos(0)), |sum, (_, held)| {
+            (sum.0 + held.0, sum.1 + held.1)
+        })
+}
+
+/// Costs of memory calls, scaled from the part of the run in which they were on record.
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts and times of one run are far below 2^53"
+)]
+fn mm_calls(attribution: &Attribution, sidecar: &Sidecar) -> Vec<MmCallCost> {
+    let factor = 1.0 / recorded_share(sidecar);
+    let scaled = |value: u64| (value as f64 * factor).round() as u64;
+    MmCall::ALL
+        .iter()
+        .filter_map(|call| Some((call, attribution.tally.calls.get(call)?)))
+        .map(|(call, totals)| MmCallCost {
+            call: call.name().to_owned(),
+            calls: scaled(totals.calls),
+            bytes: Bytes(scaled(totals.bytes)),
+            time: (totals.timed > 0).then(|| {
+                let each = totals.time.as_secs_f64() / totals.timed as f64;
+                Nanos::from_secs_f64(each * totals.calls as f64 * factor)
+            }),
+        })
+        .collect()
+}
+
+/// Share of the run during which memory calls were on record.
+fn recorded_share(sidecar: &Sidecar) -> f64 {
+    let windows = &sidecar.collection.call_windows;
+    let wall = sidecar.cost.wall.as_secs_f64();
+    if windows.is_empty() || wall <= 0.0 {
+        return 1.0;
+    }
+    let covered: f64 = windows
+        .iter()
+        .map(|&(from, to)| (to - from).as_secs_f64())
+        .sum();
+    (covered / wall).clamp(0.001, 1.0)
+}
+
+fn losses(attribution: &Attribution, sidecar: &Sidecar, scale: &Scale) -> Losses {
+    let mut losses = sidecar.losses.clone();
+    losses.merge(&attribution.losses);
+    scale.note(&mut losses);
+    losses
+}

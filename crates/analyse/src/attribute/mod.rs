@@ -1,0 +1,154 @@
+//! From weights to shares: scaled to the exact totals, with 95 % intervals.
+
+mod scale;
+mod split;
+
+pub(crate) use scale::Scale;
+pub(crate) use split::{Ledger, ledger};
+
+use crate::faults::Attribution;
+use pagewise_model::findings::{Share, ThreadShare};
+use pagewise_model::units::{Estimate, Nanos};
+use std::collections::BTreeMap;
+
+/// Threads that a report lists.
+const MOST_THREADS: usize = 50;
+/// Faults come in bursts from the same place, and samples at an even distance see the same part of
+/// each: their effective number is taken for a half of what independent samples would be.
+const DESIGN_EFFECT: f64 = 2.0;
+/// Standard score of a 95 % interval.
+pub(crate) const Z95: f64 = 1.96;
+
+/// Interval of a share of `samples` independent observations (Wilson 1927), which stays within 0
+/// and 1 and is honest for shares near them.
+pub(crate) fn wilson(share: f64, samples: f64) -> Estimate {
+    if samples <= 0.0 {
+        return Estimate {
+            value: share,
+            low: 0.0,
+            high: 1.0,
+        };
+    }
+    let z2 = Z95 * Z95 / samples;
+    let centre = (share + z2 / 2.0) / (1.0 + z2);
+    let spread = (share * (1.0 - share) / samples + z2 / (4.0 * samples))
+        .max(0.0)
+        .sqrt();
+    let half = Z95 * spread / (1.0 + z2);
+    Estimate {
+        value: share,
+        low: (centre - half).clamp(0.0, share),
+        high: (centre + half).clamp(share, 1.0),
+    }
+}
+
+/// Observations that a recording's samples are worth.
+pub(crate) fn effective_samples(attribution: &Attribution) -> f64 {
+    attribution.tally.all.effective_samples() / DESIGN_EFFECT
+}
+
+/// Faults of each kind, most first. `doubt` widens the interval of a kind by a further share of
+/// its faults, for what classification itself may get wrong.
+pub(crate) fn shares<K: Copy + Ord>(
+    faults: &BTreeMap<K, f64>,
+    attribution: &Attribution,
+    scale: &Scale,
+    doubt: impl Fn(K) -> f64,
+) -> Vec<Share<K>> {
+    let all = attribution.tally.all.sum.max(1.0);
+    let samples = effective_samples(attribution);
+    let mut shares: Vec<Share<K>> = faults
+        .iter()
+        .filter(|(_, sum)| **sum > 0.5)
+        .map(|(&key, &sum)| {
+            let sampled = if attribution.sees_every_fault {
+                Estimate::exact(sum)
+            } else {
+                wilson((sum / all).clamp(0.0, 1.0), samples).scaled(all)
+            };
+            let slack = doubt(key) * all;
+            let faults = Estimate {
+                value: sum,
+                low: (sampled.low - slack).max(0.0),
+                high: (sampled.high + slack).min(all.max(sum)),
+            };
+            Share {
+                key,
+                faults: faults.scaled(scale.factor),
+                time: None,
+            }
+        })
+        .collect();
+    shares.sort_by(|a, b| b.faults.value.total_cmp(&a.faults.value));
+    shares
+}
+
+/// Faults by thread, most first.
+pub(crate) fn threads(attribution: &Attribution, scale: &Scale) -> Vec<ThreadShare> {
+    let mut threads: Vec<ThreadShare> = attribution
+        .threads
+        .iter()
+        .filter(|thread| thread.faults > 0.0)
+        .map(|thread| ThreadShare {
+            pid: thread.pid,
+            tid: thread.tid,
+            comm: thread.comm.clone(),
+            faults: thread.faults * scale.factor,
+        })
+        .collect();
+    threads.sort_by(|a, b| b.faults.total_cmp(&a.faults));
+    threads.truncate(MOST_THREADS);
+    threads
+}
+
+/// Share of all faults that the busiest thread takes.
+pub(crate) fn busiest_share(attribution: &Attribution) -> f64 {
+    let faults = attribution.threads.iter().map(|thread| thread.faults);
+    let all = attribution.tally.all.sum;
+    if all > 0.0 {
+        faults.fold(0.0, f64::max) / all
+    } else {
+        0.0
+    }
+}
+
+/// A ratio of times, at most 1; `None` where the whole is unknown.
+pub(crate) fn share_of(total_ns: Estimate, whole: Nanos) -> Option<Estimate> {
+    let seconds = whole.as_secs_f64();
+    (seconds > 0.0).then(|| {
+        let share = total_ns.scaled(1e-9 / seconds);
+        Estimate {
+            value: share.value.min(1.0),
+            low: share.low.min(1.0),
+            high: share.high.min(1.0),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_covers_the_truth_as_often_as_it_says() {
+        // All outcomes of 60 draws with probability 0.9, weighted by their probability.
+        let (n, p) = (60_u32, 0.9_f64);
+        let mut covered = 0.0;
+        let mut probability = (1.0 - p).powi(60);
+        for k in 0..=n {
+            if wilson(f64::from(k) / f64::from(n), f64::from(n)).covers(p) {
+                covered += probability;
+            }
+            probability *= f64::from(n - k) / f64::from(k + 1) * p / (1.0 - p);
+        }
+        assert!((0.92..0.99).contains(&covered), "{covered}");
+    }
+
+    #[test]
+    fn an_interval_never_leaves_the_possible_range() {
+        let all = wilson(1.0, 10.0);
+        assert!(all.high <= 1.0 && all.low > 0.6 && all.covers(1.0));
+        let none = wilson(0.0, 10.0);
+        assert!(none.low >= 0.0 && none.high < 0.4 && none.covers(0.0));
+    }
+}

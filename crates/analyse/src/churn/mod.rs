@@ -1,0 +1,191 @@
+//! Memory that goes to the kernel and comes back: how much, and by which routes.
+//!
+//! Where releases of memory are on record, faults already carry their route. Where they are not,
+//! sampled faults tell how often pages repeat: of `n` samples on `D` pages, drawn alike,
+//! `d = D (1 − e^(−n/D))` are distinct, which gives `D`, and all faults beyond one a page are
+//! repeats. Pages that fault unequally often make `D` come out too small, so the refault ratio is
+//! somewhat too large when a small part of the memory churns and the rest is touched once; the
+//! estimate is made for each kind of memory apart to keep that small.
+
+use crate::attribute::{Ledger, Scale, Z95, effective_samples, wilson};
+use crate::faults::{Attribution, Census, refault_by};
+use pagewise_model::findings::{Cause, Churn, ChurnRoute, RegionKind};
+use pagewise_model::histogram::Histogram;
+use pagewise_model::units::{Bytes, Estimate};
+
+/// Samples, and repeats among them, that an estimate needs.
+const LEAST_SAMPLES: u64 = 20;
+const LEAST_REPEATS: u64 = 4;
+
+/// Share of a census's faults that are repeats; `None` where it is too small to tell.
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "counts of samples are far below 2^53"
+)]
+pub(crate) fn repeats(census: Census) -> Option<Estimate> {
+    let repeated = census.samples - census.distinct;
+    if census.samples < LEAST_SAMPLES || repeated < LEAST_REPEATS {
+        return None;
+    }
+    let (samples, repeated) = (census.samples as f64, repeated as f64);
+    // Repeats are nearly Poisson while they are few, and nearly binomial when they are not.
+    let spread = Z95 * (repeated + 1.0).sqrt().min((samples / 4.0).sqrt());
+    let share = |repeated: f64| {
+        let pages = pages_behind(samples, (samples - repeated).max(1.0));
+        (1.0 - pages / census.faults.max(1.0)).clamp(0.0, 1.0)
+    };
+    Some(Estimate {
+        value: share(repeated),
+        low: share((repeated - spread).max(0.0)),
+        high: share((repeated + spread).min(samples - 1.0)),
+    })
+}
+
+/// The number of pages of which `samples` even draws hit `distinct`: the root of
+/// D (1 − e^(−n/D)) = d, by bisection, as the left side grows with D.
+fn pages_behind(samples: f64, distinct: f64) -> f64 {
+    if distinct >= samples {
+        return f64::INFINITY;
+    }
+    let seen = |pages: f64| pages * -(-samples / pages).exp_m1();
+    let (mut low, mut high) = (distinct, samples * samples + 1.0);
+    for _ in 0..100 {
+        let middle = f64::midpoint(low, high);
+        if seen(middle) < distinct {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    f64::midpoint(low, high)
+}
+
+/// Everything about churn but its sites.
+pub(crate) fn churn(attribution: &Attribution, ledger: &Ledger, scale: &Scale) -> Churn {
+    let private = ledger.private_faults();
+    if private <= 0.0 {
+        return Churn::default();
+    }
+    let share = share_with_interval(attribution, ledger, ledger.churn_faults() / private);
+    let faults = share.scaled(private * scale.factor);
+    Churn {
+        refault_ratio: Some(share),
+        faults: Some(faults),
+        bytes: bytes(faults.value, attribution.page_size),
+        released_sizes: released_sizes(attribution, ledger),
+        routes: routes(attribution, ledger, scale),
+        allocator_blocks: allocator_blocks(attribution),
+        ..Churn::default()
+    }
+}
+
+/// Churn's share of the faults on private memory: counted where each fault is on record, else with
+/// its interval, which the doubt about repeats widens.
+fn share_with_interval(attribution: &Attribution, ledger: &Ledger, share: f64) -> Estimate {
+    if attribution.sees_every_fault {
+        return Estimate::exact(share);
+    }
+    let share = share.clamp(0.0, 1.0);
+    let sampled = wilson(share, effective_samples(attribution));
+    let widest = |of: fn(&Estimate) -> f64| ledger.repeats.values().map(of).fold(0.0, f64::max);
+    Estimate {
+        value: share,
+        low: (sampled.low - widest(|doubt| doubt.value - doubt.low)).max(0.0),
+        high: (sampled.high + widest(|doubt| doubt.high - doubt.value)).min(1.0),
+    }
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "a byte count below 2^63, never negative"
+)]
+fn bytes(faults: f64, page_size: u64) -> Bytes {
+    Bytes((faults.max(0.0) * page_size as f64) as u64)
+}
+
+fn routes(attribution: &Attribution, ledger: &Ledger, scale: &Scale) -> Vec<ChurnRoute> {
+    let mut routes: Vec<ChurnRoute> = ledger
+        .routes
+        .iter()
+        .filter(|((cause, _), _)| cause.is_churn())
+        .map(|(&(cause, region), &faults)| ChurnRoute {
+            cause,
+            region,
+            faults: faults * scale.factor,
+            released_sizes: sizes(attribution, cause, region),
+        })
+        .collect();
+    routes.sort_by(|a, b| b.faults.total_cmp(&a.faults));
+    routes
+}
+
+/// Sizes of what was given back by one route; where releases were not seen, of what was taken.
+fn sizes(attribution: &Attribution, cause: Cause, region: RegionKind) -> Histogram {
+    let tally = &attribution.tally;
+    let mut sizes = Histogram::default();
+    for ((route, of), totals) in &tally.releases {
+        if *of == region && refault_by(*route) == cause {
+            sizes.merge(&totals.sizes);
+        }
+    }
+    if sizes.count() == 0
+        && let Some(taken) = tally.growth_sizes.get(&region)
+    {
+        sizes.merge(taken);
+    }
+    sizes
+}
+
+fn released_sizes(attribution: &Attribution, ledger: &Ledger) -> Histogram {
+    let mut all = Histogram::default();
+    for &(cause, region) in ledger.routes.keys().filter(|(cause, _)| cause.is_churn()) {
+        all.merge(&sizes(attribution, cause, region));
+    }
+    all
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a ratio of counts")]
+fn allocator_blocks(attribution: &Attribution) -> Option<f64> {
+    let tally = &attribution.tally;
+    (tally.blocks > 0).then(|| tally.headed_blocks as f64 / tally.blocks as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn census(samples: u64, distinct: u64, faults: f64) -> Census {
+        Census {
+            samples,
+            distinct,
+            faults,
+            remapped: 0,
+        }
+    }
+
+    #[test]
+    fn the_known_case_of_834_pages_is_recovered_from_a_thousand_samples() {
+        // 152,842 faults on 834 pages: of 1,000 even draws 834 (1 - e^(-1000/834)) = 583 pages
+        // are distinct.
+        let share = repeats(census(1000, 583, 152_842.0)).unwrap();
+        assert!((share.value - 0.9945).abs() < 0.001, "{share:?}");
+        assert!(share.covers(1.0 - 834.0 / 152_842.0));
+    }
+
+    #[test]
+    fn memory_touched_once_has_no_repeats_to_show() {
+        assert_eq!(repeats(census(1000, 1000, 1e6)), None);
+        assert_eq!(repeats(census(1000, 997, 1e6)), None, "chance");
+    }
+
+    #[test]
+    fn the_page_count_solves_its_equation() {
+        for pages in [50.0_f64, 834.0, 20_000.0] {
+            let distinct = pages * (1.0 - (-1000.0 / pages).exp());
+            let found = pages_behind(1000.0, distinct);
+            assert!((found / pages - 1.0).abs() < 1e-6, "{found} for {pages}");
+        }
+    }
+}
