@@ -5,7 +5,9 @@ mod check;
 mod duration;
 mod input;
 mod mine;
+mod observe;
 mod prove;
+mod record;
 mod tune;
 mod watch;
 
@@ -37,6 +39,7 @@ Examples:
 
 #[derive(Subcommand)]
 enum Command {
+    Record(record::RecordArgs),
     Tune(tune::Args),
     Bench(bench::Args),
     Mine(mine::Arguments),
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
+        Command::Record(args) => record::run(args),
         Command::Tune(args) => tune::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Mine(arguments) => mine::run(&arguments),

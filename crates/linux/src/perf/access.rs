@@ -1,7 +1,7 @@
 //! What the kernel lets us record, found out by trying on ourselves.
 
 use super::notes::Note;
-use super::source::{Access, Fault, Pace, Source};
+use super::source::{Access, Fault, Source};
 use crate::sys::perf_event;
 use std::io;
 
@@ -45,7 +45,7 @@ pub(super) fn probe(notes: &mut Vec<Note>) -> Option<Access> {
 /// Opens the two sources that everything rests on.
 fn try_on_ourselves(access: Access) -> io::Result<()> {
     let sources = [
-        Source::fault_with_chain(Fault::Entry, Pace::Every(1 << 20), access),
+        Source::fault_with_chain(Fault::Entry, 1 << 20, access),
         Source::lifetimes(access),
     ];
     for source in sources {

@@ -14,6 +14,13 @@ pub struct EventCount {
     pub count: u64,
 }
 
+/// Records of some time and what they cost the program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Spent {
+    pub records: u64,
+    pub cost: Nanos,
+}
+
 /// `PERF_RECORD_*` of include/uapi/linux/perf_event.h.
 mod kind {
     pub const MMAP: u32 = 1;
@@ -48,8 +55,8 @@ pub(super) struct Account {
     mappings: Option<usize>,
     first: Option<u64>,
     last: u64,
-    /// Cost by role since [`Account::take_cost`] asked last.
-    fresh: Vec<(Role, u64)>,
+    /// Records and their cost by role since [`Account::take`] asked last.
+    fresh: Vec<(Role, Spent)>,
     total_cost: u64,
     lost: u64,
     throttled: u64,
@@ -126,16 +133,20 @@ impl Account {
         tally.count += 1;
         let (role, cost) = (tally.role, tally.unit_cost);
         self.total_cost += cost;
-        match self.fresh.iter_mut().find(|(known, _)| *known == role) {
-            Some((_, fresh)) => *fresh += cost,
-            None => self.fresh.push((role, cost)),
-        }
+        let at = self.fresh.iter().position(|(known, _)| *known == role);
+        let at = at.unwrap_or_else(|| {
+            self.fresh.push((role, Spent::default()));
+            self.fresh.len() - 1
+        });
+        let spent = &mut self.fresh[at].1;
+        spent.records += 1;
+        spent.cost += Nanos(cost);
     }
 
-    /// What the records of `role` cost the program since this was asked last.
-    pub fn take_cost(&mut self, role: Role) -> Nanos {
+    /// The records of `role` since this was asked last.
+    pub fn take(&mut self, role: Role) -> Spent {
         let fresh = self.fresh.iter_mut().find(|(known, _)| *known == role);
-        Nanos(fresh.map_or(0, |(_, cost)| std::mem::take(cost)))
+        fresh.map_or(Spent::default(), |(_, spent)| std::mem::take(spent))
     }
 
     /// What all records cost the program.
@@ -254,8 +265,9 @@ mod tests {
         assert_eq!(account.losses(None).of(LossKind::UnknownRecord), 1);
         assert_eq!(account.losses(None).of(LossKind::RingOverrun), 21);
         assert_eq!(account.losses(Some(30)).of(LossKind::RingOverrun), 30);
-        assert_eq!(account.take_cost(Role::Paired), account.total_cost());
-        assert_eq!(account.take_cost(Role::Paired), Nanos(0));
+        let spent = account.take(Role::Paired);
+        assert_eq!((spent.records, spent.cost), (2, account.total_cost()));
+        assert_eq!(account.take(Role::Paired), Spent::default());
     }
 
     #[test]

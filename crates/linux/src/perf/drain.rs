@@ -4,10 +4,11 @@
 use super::account::{Account, EventCount};
 use super::ballast::Ballast;
 use super::governor::{Governor, Verdict};
+use super::ladder::Ladder;
 use super::notes::Note;
 use super::opening::Opened;
 use super::plan::{Plan, Role};
-use super::rotation::{Handover, Rotation, Slot};
+use super::rotation::{Rotation, Slot};
 use super::{Mode, Target};
 use crate::proc::ProcRoot;
 use crate::sys::perf_event::monotonic_now;
@@ -68,6 +69,10 @@ pub(super) struct Drain {
     opening_slot: Option<Slot>,
     cycle: Vec<Slot>,
     rotation: Option<Rotation>,
+    frequency: Option<u64>,
+    ladder: Option<Ladder>,
+    /// Whose turn it is.
+    current: Role,
     governed: Vec<(Role, u64)>,
     governors: Vec<(Role, Governor)>,
     running_since: Option<Nanos>,
@@ -113,6 +118,9 @@ impl Drain {
             opening_slot: plan.opening,
             cycle: plan.cycle.clone(),
             rotation: None,
+            frequency: None,
+            ladder: None,
+            current: plan.opening.map_or(Role::Sampled(0), |slot| slot.role),
             governed: GOVERNED
                 .into_iter()
                 .filter(|(role, _)| planned(*role))
@@ -137,6 +145,11 @@ impl Drain {
         self.notes = notes;
     }
 
+    /// How many samples a second are wanted; `None` for a fixed period.
+    pub fn sample_at(&mut self, frequency: Option<u64>) {
+        self.frequency = frequency;
+    }
+
     /// Room on the disk that is given up when it is full.
     pub fn keep_room(&mut self, ballast: Option<Ballast>) {
         self.ballast = ballast;
@@ -155,6 +168,9 @@ impl Drain {
             return;
         }
         self.rotation = Rotation::new(self.opening_slot, self.cycle.clone(), now);
+        if let (Mode::Sampled, Some(frequency)) = (self.mode, self.frequency) {
+            self.ladder = Some(Ladder::new(frequency, now));
+        }
         self.governors = std::mem::take(&mut self.governed)
             .into_iter()
             .map(|(role, share)| (role, Governor::new(share, now)))
@@ -170,6 +186,7 @@ impl Drain {
                 break;
             }
             self.hand_over();
+            self.climb();
             if self.mode == Mode::Sampled {
                 self.govern();
             }
@@ -307,30 +324,51 @@ impl Drain {
     /// Switches to the next turn when it is due.
     fn hand_over(&mut self) {
         let now = monotonic_now();
-        let window = self.account.take_cost(Role::Paired);
+        let window = self.account.take(Role::Paired).cost;
         let Some(rotation) = &mut self.rotation else {
             return;
         };
         if self.mode == Mode::Sampled {
             rotation.spend(window);
         }
-        let Some(handover) = rotation.due(now) else {
+        let Some(next) = rotation.due(now) else {
             return;
         };
-        self.switch(handover);
+        self.switch_to(next);
+        if let Some(ladder) = &mut self.ladder {
+            ladder.restart(monotonic_now());
+        }
         let switched = monotonic_now() - now;
         if let (Mode::Sampled, Some(rotation)) = (self.mode, &mut self.rotation) {
             rotation.spend(switched);
         }
     }
 
+    /// Samples more or less densely when the rate of faults asks for it.
+    fn climb(&mut self) {
+        let (Role::Sampled(_), Some(ladder)) = (self.current, &mut self.ladder) else {
+            return;
+        };
+        let samples = self.account.take(self.current).records;
+        if ladder.observe(samples, monotonic_now()).is_some() {
+            self.switch_to(Role::Sampled(0));
+        }
+    }
+
     /// Ends one unit's turn and begins another's, thread by thread, so that hardly a fault goes
-    /// unseen between them.
-    fn switch(&mut self, handover: Handover) {
+    /// unseen between them. For sampling it is the ladder that says which unit.
+    fn switch_to(&mut self, next: Role) {
+        let next = match (next, &self.ladder) {
+            (Role::Sampled(_), Some(ladder)) => Role::Sampled(ladder.rung()),
+            _ => next,
+        };
+        if next == self.current {
+            return;
+        }
         self.end_latency_window();
         let of = |role: Role| self.opened.instances.iter().filter(move |i| i.role == role);
-        let mut on = of(handover.on);
-        for old in of(handover.off) {
+        let mut on = of(next);
+        for old in of(self.current) {
             // A refusal means that the thread is gone.
             let _ = old.events[0].disable();
             if let Some(new) = on.next() {
@@ -340,7 +378,8 @@ impl Drain {
         on.for_each(|new| {
             let _ = new.events[0].enable();
         });
-        if handover.on == Role::Paired {
+        self.current = next;
+        if next == Role::Paired {
             self.latency_since = Some(monotonic_now());
         }
     }
@@ -355,7 +394,7 @@ impl Drain {
     fn govern(&mut self) {
         let mut governors = std::mem::take(&mut self.governors);
         for (role, governor) in &mut governors {
-            governor.spend(self.account.take_cost(*role));
+            governor.spend(self.account.take(*role).cost);
             match governor.verdict(monotonic_now()) {
                 Some(Verdict::Pause) => {
                     governor.paused(monotonic_now());

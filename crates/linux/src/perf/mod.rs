@@ -7,7 +7,7 @@
 //! ```text
 //!                 sampled mode                                full mode
 //! always          lifetimes; mappings*; calls*; locks*        the same
-//! one at a time   sampled faults with chains                  each fault, begin and end
+//! one at a time   each n-th fault with chain, n by the rate   each fault, begin and end
 //!                 faults with stack copies (rare)             each fault with chain (a tenth)
 //!                 each fault, begin and end (rare)
 //! * paused by the governor when too costly (sampled mode only)
@@ -27,6 +27,7 @@ mod drain;
 mod existing;
 mod governor;
 mod kernel_text;
+mod ladder;
 mod notes;
 mod opening;
 mod plan;
@@ -78,7 +79,7 @@ pub enum Target {
 pub struct Options {
     /// How much detail.
     pub mode: Mode,
-    /// Sampled faults a second of each thread's running time.
+    /// Sampled faults a second, about: the period is one of a few fixed ones, chosen by the rate.
     pub frequency: u64,
     /// Sample each n-th fault instead.
     pub period: Option<u64>,

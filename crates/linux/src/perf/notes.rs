@@ -57,11 +57,6 @@ pub enum Note {
         /// Share of the time during which it was on, in percent.
         percent_on: u64,
     },
-    /// The sampling frequency was lowered to the kernel's limit.
-    FrequencyLowered {
-        /// The limit in samples a second.
-        to: u64,
-    },
     /// The program changed its identity, and the kernel cut us off.
     Detached,
     /// The disk was full.
@@ -128,10 +123,6 @@ impl Note {
             Self::Paused { part, percent_on } => format!(
                 "To keep the program's slowdown small, {part} were recorded only {percent_on} % \
                  of the time. Remedy, if you need them all: --full."
-            ),
-            Self::FrequencyLowered { to } => format!(
-                "Sampling at {to} samples a second, the kernel's limit now. Remedy: sudo sysctl \
-                 kernel.perf_event_max_sample_rate=100000."
             ),
             Self::Detached => "The kernel stopped the recording when the program changed its \
                  identity (set-user-ID, set-group-ID or file capabilities). Remedy: run pagewise \

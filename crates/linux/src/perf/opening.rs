@@ -2,7 +2,7 @@
 
 use super::notes::Note;
 use super::plan::{Plan, RingClass, Role, Start, Unit};
-use super::{Error, Target};
+use super::{Error, Mode, Target};
 use crate::proc::ProcRoot;
 use crate::sys::machine;
 use crate::sys::perf_event::{self, EventFd};
@@ -87,6 +87,8 @@ impl Opened {
 
 /// Descriptors that the process needs for other things than events.
 const SPARE_FILES: u64 = 128;
+/// Bytes that are worth waking up for.
+const LEAST_WATERMARK: usize = 16 << 10;
 
 /// Opens events one thread after the other.
 pub(super) struct Opener<'a> {
@@ -96,6 +98,7 @@ pub(super) struct Opener<'a> {
     /// Events start with the program's exec instead of when they are enabled.
     on_exec: bool,
     inherit: bool,
+    mode: Mode,
     /// Pages of each ring; halved when the kernel says that they are too many.
     sizes: RingSizes,
     opened: Opened,
@@ -152,6 +155,7 @@ impl<'a> Opener<'a> {
         notes: &'a mut Vec<Note>,
         cpus: Vec<i32>,
         target: &Target,
+        mode: Mode,
     ) -> Self {
         Self {
             sizes: RingSizes::for_us(cpus.len()),
@@ -159,6 +163,7 @@ impl<'a> Opener<'a> {
             notes,
             cpus,
             on_exec: matches!(target, Target::Gated(_)),
+            mode,
             inherit: !matches!(target, Target::System),
             opened: Opened::default(),
         }
@@ -278,7 +283,9 @@ impl<'a> Opener<'a> {
     fn open_unit(&mut self, at: usize, tid: i32, cpu: i32) -> Result<(), Refusal> {
         let unit = &self.plan.units[at];
         let class = unit.role.ring();
-        let watermark = self.sizes.of(class).saturating_mul(page_size()) / watermark_part(class);
+        let watermark =
+            self.sizes.of(class).saturating_mul(page_size()) / watermark_part(class, self.mode);
+        let watermark = watermark.max(LEAST_WATERMARK);
         let mut events: Vec<EventFd> = Vec::with_capacity(unit.sources.len());
         for at in 0..unit.sources.len() {
             let leader = events.first();
@@ -390,12 +397,13 @@ fn open_source(
     Ok(event)
 }
 
-/// The recorder is woken when this part of a ring is full. Calls are governed, so their excess
-/// must be noticed early.
-fn watermark_part(class: RingClass) -> usize {
-    match class {
-        RingClass::Calls => 16,
-        RingClass::Side | RingClass::Faults => 4,
+/// The recorder is woken when this part of a ring is full. What is governed or adapts to the rate
+/// must be noticed early: some 500 records.
+fn watermark_part(class: RingClass, mode: Mode) -> usize {
+    match (class, mode) {
+        (RingClass::Calls | RingClass::Faults, Mode::Sampled) => 64,
+        (RingClass::Side, Mode::Sampled) => 16,
+        (_, Mode::Full) => 4,
     }
 }
 

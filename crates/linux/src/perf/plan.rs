@@ -1,8 +1,9 @@
 //! What will be recorded: units of sources that are switched together.
 
+use super::ladder;
 use super::notes::Note;
 use super::rotation::Slot;
-use super::source::{Access, Fault, Pace, Source};
+use super::source::{Access, Fault, Source};
 use super::{Mode, Options};
 use crate::tracefs::{Tracefs, Tracepoint};
 use pagewise_model::formats::perf_data::TracingData;
@@ -13,8 +14,8 @@ use std::time::Duration;
 pub(super) enum Role {
     /// Names, births, deaths, code.
     Lifetimes,
-    /// Faults with call chains, sampled.
-    Sampled,
+    /// Each n-th fault with its call chain, n by the rung of the ladder.
+    Sampled(u8),
     /// Each fault, begin and end.
     Paired,
     /// Each fault with its call chain, and its end.
@@ -34,7 +35,7 @@ impl Role {
     pub fn describe(self) -> &'static str {
         match self {
             Self::Lifetimes => "names and lifetimes of processes",
-            Self::Sampled | Self::PairedChains => "call chains of faults",
+            Self::Sampled(_) | Self::PairedChains => "call chains of faults",
             Self::Paired => "the latency of faults",
             Self::Stacks => "stack copies of faults",
             Self::Mappings => "new mappings of data",
@@ -47,7 +48,9 @@ impl Role {
     pub fn ring(self) -> RingClass {
         match self {
             Self::Lifetimes | Self::Mappings => RingClass::Side,
-            Self::Sampled | Self::Paired | Self::PairedChains | Self::Stacks => RingClass::Faults,
+            Self::Sampled(_) | Self::Paired | Self::PairedChains | Self::Stacks => {
+                RingClass::Faults
+            }
             Self::Calls | Self::Locks => RingClass::Calls,
         }
     }
@@ -97,16 +100,16 @@ const OPENING: Duration = Duration::from_millis(2);
 /// A latency window: some 4,000 faults at the pace of a program that does nothing else.
 const WINDOW: Duration = Duration::from_millis(7);
 /// Stack copies are taken during this part of each turn.
-const STACKS: Duration = Duration::from_millis(40);
+const STACKS: Duration = Duration::from_millis(10);
 /// The rest of a turn of half a second.
-const SAMPLING: Duration = Duration::from_millis(453);
+const SAMPLING: Duration = Duration::from_millis(483);
 /// Full mode: call chains a tenth of the time, which keeps it cheaper than chains on every fault.
 const FULL_PAIRED: Duration = Duration::from_millis(36);
 const FULL_CHAINS: Duration = Duration::from_millis(4);
-/// Stack copies a second while they are on: about 40 in each turn.
-const STACK_FREQUENCY: u64 = 499;
-/// System calls with call chains a second, for each kind of call.
-const CALL_CHAIN_FREQUENCY: u64 = 199;
+/// Each so many-th fault has its stack copied while that is on: at most some 100 in each turn.
+const STACK_PERIOD: u64 = 61;
+/// Each so many-th system call has its call chain recorded.
+const CALL_CHAIN_PERIOD: u64 = 7;
 
 /// System calls that are traced at their begin: those that give memory back or ask for it.
 const ENTERED: [&str; 6] = ["munmap", "brk", "madvise", "mremap", "mmap", "mprotect"];
@@ -164,29 +167,36 @@ impl Plan {
     }
 
     fn add_sampled(&mut self, options: &Options, access: Access) {
-        let pace = options
+        let periods = options
             .period
-            .map_or(Pace::PerSecond(options.frequency), Pace::Every);
-        let sampled = Source::fault_with_chain(Fault::Entry, pace, access);
-        self.add(Role::Sampled, Start::WithProgram, vec![sampled]);
+            .map_or(ladder::PERIODS.to_vec(), |period| vec![period]);
+        for (rung, period) in (0..).zip(periods) {
+            let start = if rung == 0 {
+                Start::WithProgram
+            } else {
+                Start::Later
+            };
+            let source = Source::fault_with_chain(Fault::Entry, period, access);
+            self.add(Role::Sampled(rung), start, vec![source]);
+        }
         if options.latency {
             self.add(Role::Paired, Start::Later, pair(access));
             self.cycle.push(Slot::new(Role::Paired, WINDOW));
         }
         if options.dwarf_stacks && options.period.is_none() {
-            let stacks = Source::fault_with_stack(Pace::PerSecond(STACK_FREQUENCY), access);
+            let stacks = Source::fault_with_stack(STACK_PERIOD, access);
             self.add(Role::Stacks, Start::Later, vec![stacks]);
             self.cycle.push(Slot::new(Role::Stacks, STACKS));
         }
         if !self.cycle.is_empty() {
-            self.cycle.push(Slot::new(Role::Sampled, SAMPLING));
-            self.opening = Some(Slot::new(Role::Sampled, OPENING));
+            self.cycle.push(Slot::new(Role::Sampled(0), SAMPLING));
+            self.opening = Some(Slot::new(Role::Sampled(0), OPENING));
         }
     }
 
     fn add_full(&mut self, access: Access) {
         let mut chains = pair(access);
-        chains[0] = Source::fault_with_chain(Fault::Entry, Pace::Every(1), access);
+        chains[0] = Source::fault_with_chain(Fault::Entry, 1, access);
         self.add(Role::PairedChains, Start::WithProgram, chains);
         self.add(Role::Paired, Start::Later, pair(access));
         self.opening = Some(Slot::new(Role::PairedChains, OPENING));
@@ -255,11 +265,11 @@ fn calls(
         let point = existing(tracefs, "syscalls", &format!("sys_enter_{call}"))?;
         sources.push(match mode {
             Mode::Sampled => Source::tracepoint(&point, access),
-            Mode::Full => Source::tracepoint_with_chain(&point, Pace::Every(1), access),
+            Mode::Full => Source::tracepoint_with_chain(&point, 1, access),
         });
         if mode == Mode::Sampled && BLAMED.contains(&call) {
-            let pace = Pace::PerSecond(CALL_CHAIN_FREQUENCY);
-            sources.push(Source::tracepoint_with_chain(&point, pace, access));
+            let blamed = Source::tracepoint_with_chain(&point, CALL_CHAIN_PERIOD, access);
+            sources.push(blamed);
         }
         used.push(point);
     }
@@ -281,8 +291,7 @@ fn locks(
     let begin = existing(tracefs, "lock", "contention_begin")?;
     let end = existing(tracefs, "lock", "contention_end")?;
     let sources = vec![
-        Source::tracepoint_with_chain(&begin, Pace::Every(1), access)
-            .filtered(c"flags == 2 || flags == 4"),
+        Source::tracepoint_with_chain(&begin, 1, access).filtered(c"flags == 2 || flags == 4"),
         Source::tracepoint(&end, access),
     ];
     used.extend([begin, end]);
@@ -323,7 +332,11 @@ mod tests {
         let plan = Plan::new(&Options::default(), ACCESS, no_tracefs, &mut notes);
         let expected = [
             Role::Lifetimes,
-            Role::Sampled,
+            Role::Sampled(0),
+            Role::Sampled(1),
+            Role::Sampled(2),
+            Role::Sampled(3),
+            Role::Sampled(4),
             Role::Paired,
             Role::Stacks,
             Role::Mappings,

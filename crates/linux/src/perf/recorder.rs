@@ -31,6 +31,8 @@ pub struct Recorder {
     /// Records that came while events were being opened.
     early: Vec<u8>,
     proc: ProcRoot,
+    /// Samples a second that are wanted; `None` for a fixed period.
+    frequency: Option<u64>,
 }
 
 /// A recording that goes on: a thread of its own moves records from the rings to the file.
@@ -67,8 +69,6 @@ impl Recorder {
     /// # Errors
     /// When the target is gone or may not be observed.
     pub fn open(target: Target, options: &Options) -> Result<Self, Error> {
-        let mut notes = Vec::new();
-        let options = within_limits(options, &mut notes);
         let mut recorder = Self {
             plan: Plan::default(),
             opened: Opened::default(),
@@ -76,11 +76,12 @@ impl Recorder {
             target,
             early: Vec::new(),
             proc: ProcRoot::default(),
-            notes,
+            notes: Vec::new(),
+            frequency: options.period.is_none().then_some(options.frequency),
         };
         recorder.check_target()?;
         if let Some(access) = access::probe(&mut recorder.notes) {
-            recorder.plan = Plan::new(&options, access, Tracefs::find, &mut recorder.notes);
+            recorder.plan = Plan::new(options, access, Tracefs::find, &mut recorder.notes);
             recorder.open_target()?;
         }
         Ok(recorder)
@@ -98,7 +99,13 @@ impl Recorder {
 
     fn open_target(&mut self) -> Result<(), Error> {
         let cpus = threads::online_cpus(Path::new("/sys"));
-        let mut opener = Opener::new(&mut self.plan, &mut self.notes, cpus, &self.target);
+        let mut opener = Opener::new(
+            &mut self.plan,
+            &mut self.notes,
+            cpus,
+            &self.target,
+            self.mode,
+        );
         match &self.target {
             Target::Gated(pid) => {
                 opener.make_room(1);
@@ -143,6 +150,7 @@ impl Recorder {
         let mut drain = Drain::new(self.opened, &self.plan, self.mode, writer, commands);
         drain.observe(&self.target, account, self.notes);
         drain.keep_room(Ballast::beside(path));
+        drain.sample_at(self.frequency);
         drain.take_in(&self.early);
         if running {
             drain.program_runs();
@@ -290,17 +298,4 @@ fn sources(plan: &Plan, ids: Vec<Vec<u64>>) -> Vec<SourceAttr> {
             ids,
         })
         .collect()
-}
-
-/// The wishes with the frequency that the kernel allows now: it lowers its limit by itself when
-/// sampling takes too long.
-fn within_limits(options: &Options, notes: &mut Vec<Note>) -> Options {
-    let limit = Path::new("/proc/sys/kernel/perf_event_max_sample_rate");
-    let limit = crate::pseudo_file::number(limit).ok().flatten();
-    let mut options = options.clone();
-    if let Some(limit) = limit.filter(|&limit| limit < options.frequency && limit > 0) {
-        options.frequency = limit;
-        notes.push(Note::FrequencyLowered { to: limit });
-    }
-    options
 }

@@ -26,19 +26,11 @@ pub(super) struct Rotation {
     cycle: Vec<Slot>,
     /// Position in the cycle; `None` during the opening slot.
     at: Option<usize>,
-    current: Role,
     until: Nanos,
     /// What the rare slots of this cycle cost the program so far.
     spent: Nanos,
     stretch_to: Nanos,
     state: u64,
-}
-
-/// A change of turns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Handover {
-    pub off: Role,
-    pub on: Role,
 }
 
 /// Rare slots may cost a hundredth of the time: the last slot of a cycle is prolonged until they
@@ -52,7 +44,6 @@ impl Rotation {
         (!cycle.is_empty()).then(|| Self {
             cycle,
             at: None,
-            current: opening.role,
             until: now + opening.length,
             spent: Nanos(0),
             stretch_to: Nanos(0),
@@ -70,8 +61,8 @@ impl Rotation {
         self.spent += cost;
     }
 
-    /// The change that is due at `now`.
-    pub fn due(&mut self, now: Nanos) -> Option<Handover> {
+    /// Whose turn begins, when one is due at `now`.
+    pub fn due(&mut self, now: Nanos) -> Option<Role> {
         if now < self.until {
             return None;
         }
@@ -91,8 +82,7 @@ impl Rotation {
         };
         self.until = now + self.varied(base);
         self.at = Some(next);
-        let off = std::mem::replace(&mut self.current, slot.role);
-        (off != slot.role).then_some(Handover { off, on: slot.role })
+        Some(slot.role)
     }
 
     /// `length` give or take a quarter, so that turns do not march in step with the program.
@@ -114,8 +104,8 @@ mod tests {
     }
 
     fn rotation() -> Rotation {
-        let cycle = vec![slot(Role::Paired, 7), slot(Role::Sampled, 400)];
-        Rotation::new(Some(slot(Role::Sampled, 2)), cycle, Nanos(1_000)).unwrap()
+        let cycle = vec![slot(Role::Paired, 7), slot(Role::Sampled(0), 400)];
+        Rotation::new(Some(slot(Role::Sampled(0), 2)), cycle, Nanos(1_000)).unwrap()
     }
 
     #[test]
@@ -125,12 +115,17 @@ mod tests {
         let mut now = rotation.until();
         let mut order = Vec::new();
         for _ in 0..4 {
-            order.extend(rotation.due(now).map(|handover| handover.on));
+            order.extend(rotation.due(now));
             now = rotation.until();
         }
         assert_eq!(
             order,
-            [Role::Paired, Role::Sampled, Role::Paired, Role::Sampled]
+            [
+                Role::Paired,
+                Role::Sampled(0),
+                Role::Paired,
+                Role::Sampled(0)
+            ]
         );
     }
 

@@ -21,15 +21,6 @@ pub(super) struct Source {
     pub filter: Option<&'static CStr>,
 }
 
-/// How samples are chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pace {
-    /// Each n-th event.
-    Every(u64),
-    /// So many samples a second of running time.
-    PerSecond(u64),
-}
-
 /// What the kernel lets us ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access {
@@ -91,18 +82,18 @@ impl Fault {
 }
 
 impl Source {
-    /// Faults with everything that tells where they came from: call chain, address, CPU, weight.
-    pub fn fault_with_chain(fault: Fault, pace: Pace, access: Access) -> Self {
+    /// Each `period`-th fault with everything that tells where it came from: call chain, code and
+    /// data address, CPU.
+    pub fn fault_with_chain(fault: Fault, period: u64, access: Access) -> Self {
         let mut attr = base(bindings::PERF_TYPE_SOFTWARE, fault.config(), access);
-        attr.sample_type |=
-            sample_type::IP | sample_type::ADDR | sample_type::PERIOD | sample_type::CALLCHAIN;
-        set_pace(&mut attr, pace);
+        attr.sample_type |= sample_type::IP | sample_type::ADDR | sample_type::CALLCHAIN;
+        set_period(&mut attr, period);
         Self::new(fault.name(), attr, unit_cost::CHAIN)
     }
 
     /// Faults with registers and a copy of the user stack, beside the call chain.
-    pub fn fault_with_stack(pace: Pace, access: Access) -> Self {
-        let mut source = Self::fault_with_chain(Fault::Entry, pace, access);
+    pub fn fault_with_stack(period: u64, access: Access) -> Self {
+        let mut source = Self::fault_with_chain(Fault::Entry, period, access);
         source.attr.sample_type |= sample_type::REGS_USER | sample_type::STACK_USER;
         source.attr.sample_regs_user = registers::USER_MASK;
         source.attr.sample_stack_user = STACK_COPY;
@@ -118,7 +109,7 @@ impl Source {
         if fault == Fault::Entry {
             attr.sample_type |= sample_type::IP;
         }
-        set_pace(&mut attr, Pace::Every(1));
+        set_period(&mut attr, 1);
         Self::new(fault.name(), attr, unit_cost::PLAIN)
     }
 
@@ -144,7 +135,7 @@ impl Source {
         let mut attr = base(bindings::PERF_TYPE_SOFTWARE, dummy, access);
         attr.set_mmap2(1);
         attr.set_build_id(u64::from(access.build_ids));
-        set_pace(&mut attr, Pace::Every(1));
+        set_period(&mut attr, 1);
         Self::new(name, attr, unit_cost::SIDE_BAND)
     }
 
@@ -153,17 +144,17 @@ impl Source {
         let mut attr = base(bindings::PERF_TYPE_TRACEPOINT, point.id, access);
         attr.sample_type |= sample_type::RAW;
         attr.set_exclude_kernel(0);
-        set_pace(&mut attr, Pace::Every(1));
+        set_period(&mut attr, 1);
         let name = format!("{}:{}", point.system, point.name);
         Self::new(&name, attr, unit_cost::TRACEPOINT)
     }
 
-    /// Hits of a tracepoint with payload and call chain.
-    pub fn tracepoint_with_chain(point: &Tracepoint, pace: Pace, access: Access) -> Self {
+    /// Each `period`-th hit of a tracepoint with payload and call chain.
+    pub fn tracepoint_with_chain(point: &Tracepoint, period: u64, access: Access) -> Self {
         let mut source = Self::tracepoint(point, access);
-        source.attr.sample_type |= sample_type::IP | sample_type::PERIOD | sample_type::CALLCHAIN;
+        source.attr.sample_type |= sample_type::IP | sample_type::CALLCHAIN;
         source.unit_cost = unit_cost::TRACEPOINT_CHAIN;
-        set_pace(&mut source.attr, pace);
+        set_period(&mut source.attr, period);
         source
     }
 
@@ -214,14 +205,11 @@ fn base(kind: u32, config: u64, access: Access) -> perf_event_attr {
     attr
 }
 
-fn set_pace(attr: &mut perf_event_attr, pace: Pace) {
-    match pace {
-        Pace::Every(period) => attr.__bindgen_anon_1.sample_period = period,
-        Pace::PerSecond(frequency) => {
-            attr.__bindgen_anon_1.sample_freq = frequency;
-            attr.set_freq(1);
-        }
-    }
+/// Each `period`-th event. `PERF_SAMPLE_PERIOD` must stay out of the sample type: with it the kernel
+/// records each software event and tracepoint, whatever the period (`perf_swevent_event`,
+/// kernel/events/core.c).
+fn set_period(attr: &mut perf_event_attr, period: u64) {
+    attr.__bindgen_anon_1.sample_period = period;
 }
 
 #[cfg(test)]
@@ -236,7 +224,7 @@ mod tests {
 
     #[test]
     fn without_privileges_nothing_of_the_kernel_is_asked_for() {
-        let source = Source::fault_with_chain(Fault::Entry, Pace::PerSecond(997), ACCESS);
+        let source = Source::fault_with_chain(Fault::Entry, 61, ACCESS);
         assert_eq!(source.attr.exclude_kernel(), 1);
         assert_eq!(source.attr.exclude_callchain_kernel(), 1);
     }
@@ -253,7 +241,7 @@ mod tests {
         for source in [
             Source::lifetimes(ACCESS),
             Source::mappings(ACCESS),
-            Source::fault_with_stack(Pace::PerSecond(49), ACCESS),
+            Source::fault_with_stack(61, ACCESS),
         ] {
             assert_eq!(source.attr.clockid, libc::CLOCK_MONOTONIC);
             assert_ne!(source.attr.sample_type & sample_type::IDENTIFIER, 0);

@@ -1,0 +1,394 @@
+//! One observation, from launch to a finished perf.data file: what `record` and `doctor` share.
+
+use anyhow::Context;
+use pagewise_linux::perf::{EventCount, Options, Recorder, Recording, Target};
+use pagewise_linux::proc::{ProcRoot, Sampler, allocators};
+use pagewise_linux::process::{Finished, Gated, Launch, Running, interrupt};
+use pagewise_linux::sys::perf_event::monotonic_now;
+use pagewise_linux::{host, process};
+use pagewise_model::allocator::Allocator;
+use pagewise_model::formats::perf_data::Features;
+use pagewise_model::host::HostSnapshot;
+use pagewise_model::loss::Losses;
+use pagewise_model::recording::{SIDECAR_VERSION, Sidecar};
+use pagewise_model::run::{Ending, RunCost};
+use pagewise_model::timeline::Timeline;
+use pagewise_model::units::{Bytes, Nanos};
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Who is observed.
+#[derive(Clone, Debug)]
+pub enum Subject {
+    /// A program that we start.
+    Command(Launch),
+    /// Processes that run already; the first one's tree is put into the timeline.
+    Processes(Vec<i32>),
+    /// Everything on this machine.
+    System,
+}
+
+/// What to observe and where to put it.
+#[derive(Clone, Debug)]
+pub struct ObserveOptions {
+    /// Who.
+    pub subject: Subject,
+    /// What to record.
+    pub recorder: Options,
+    /// The perf.data file; replaced where it exists.
+    pub output: PathBuf,
+    /// Time between two points of the timeline.
+    pub interval: Duration,
+    /// Ends the observation, and a program that we started, after this time.
+    pub duration: Option<Duration>,
+}
+
+/// What came of it. The rest is in the file.
+#[derive(Clone, Debug)]
+pub struct Observation {
+    /// The perf.data file.
+    pub path: PathBuf,
+    /// Its size.
+    pub size: Bytes,
+    /// How the program ended.
+    pub ending: Ending,
+    /// What it used.
+    pub cost: RunCost,
+    /// Records by source.
+    pub counts: Vec<EventCount>,
+    /// What was lost.
+    pub losses: Losses,
+    /// What was asked for but not to be had, each with its remedy.
+    pub notes: Vec<String>,
+}
+
+/// How a program ended while it was observed, and what was learnt only while it lived.
+struct Outcome {
+    ending: Ending,
+    cost: RunCost,
+    timeline: Timeline,
+    allocators: Vec<Allocator>,
+    notes: Vec<String>,
+}
+
+/// Moment at which an observation began.
+struct Beginning {
+    clock: Nanos,
+    unix_ms: u64,
+    instant: Instant,
+}
+
+/// Allocators are looked for at these times after the start: early for programs that end soon,
+/// later for libraries that are loaded late.
+const LOOKS_FOR_ALLOCATORS: [Duration; 6] = [
+    Duration::from_millis(2),
+    Duration::from_millis(10),
+    Duration::from_millis(50),
+    Duration::from_millis(250),
+    Duration::from_secs(2),
+    Duration::from_secs(15),
+];
+/// A program that was asked to end gets this long to do so.
+const GRACE: Duration = Duration::from_secs(3);
+/// How often a running process is looked at to see whether it still lives.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Observes the subject until it ends, the time is over or the user says so (Ctrl-C), and writes
+/// the recording. Whatever was gathered by then is kept.
+///
+/// # Errors
+/// When the program cannot be started, the process is gone or belongs to somebody else, or the
+/// file cannot be written at all. Anything less is a note.
+pub fn observe(options: &ObserveOptions) -> anyhow::Result<Observation> {
+    interrupt::install()?;
+    let host = host::snapshot();
+    match &options.subject {
+        Subject::Command(launch) => observe_command(options, launch, host),
+        Subject::Processes(pids) => {
+            let first = pids.first().copied().unwrap_or_default();
+            observe_running(options, Target::Pids(pids.clone()), first, host)
+        }
+        Subject::System => observe_running(options, Target::System, 1, host),
+    }
+}
+
+fn observe_command(
+    options: &ObserveOptions,
+    launch: &Launch,
+    host: HostSnapshot,
+) -> anyhow::Result<Observation> {
+    let gated = launch.spawn_gated()?;
+    let pid = gated.pid();
+    let identity = change_of_identity(gated.path());
+    let recorder = Recorder::open(Target::Gated(pid), &options.recorder)?;
+    let mut recording = recorder.start(create(&options.output)?, &options.output)?;
+    let beginning = Beginning::now();
+    let running = release(gated, &mut recording, &options.output)?;
+    let sampler = Sampler::start(pid, options.interval);
+    let (finished, allocators) = accompany(running, options.duration, &beginning)?;
+    let mut outcome = Outcome {
+        ending: finished.ending,
+        cost: finished.cost,
+        timeline: sampler.stop_after(&finished.cost),
+        allocators,
+        notes: Vec::new(),
+    };
+    outcome.notes.extend(identity);
+    let command = std::iter::once(&launch.program).chain(&launch.args);
+    let command = command.map(|word| word.to_string_lossy().into_owned());
+    conclude(
+        options,
+        recording,
+        outcome,
+        &beginning,
+        host,
+        pid,
+        command.collect(),
+    )
+}
+
+/// Lets the program execute. Where it cannot, the recording that was begun is removed again.
+fn release(gated: Gated, recording: &mut Recording, output: &Path) -> anyhow::Result<Running> {
+    match gated.release() {
+        Ok(running) => {
+            recording.released();
+            Ok(running)
+        }
+        Err(error) => {
+            // It holds nothing; that it cannot be removed matters less than the error itself.
+            let _ = fs::remove_file(output);
+            Err(error.into())
+        }
+    }
+}
+
+/// Waits for the program's end, looking for its allocators meanwhile.
+fn accompany(
+    mut running: Running,
+    duration: Option<Duration>,
+    beginning: &Beginning,
+) -> Result<(Finished, Vec<Allocator>), process::Error> {
+    let mut found = Vec::new();
+    let mut looks = LOOKS_FOR_ALLOCATORS.into_iter().peekable();
+    loop {
+        let elapsed = beginning.instant.elapsed();
+        if interrupt::requested().is_some() || duration.is_some_and(|most| elapsed >= most) {
+            return Ok((end(running)?, found));
+        }
+        while looks.next_if(|&look| look <= elapsed).is_some() {
+            let now = allocators(running.pid());
+            if !now.is_empty() {
+                found = now;
+            }
+        }
+        let next = looks.peek().copied().into_iter().chain(duration).min();
+        let wait = next.map_or(Duration::from_secs(60), |next| next.saturating_sub(elapsed));
+        if let Some(finished) = running.wait_for(wait)? {
+            return Ok((finished, found));
+        }
+    }
+}
+
+/// Ends a program on the user's request. Ctrl-C reached it from the terminal already, and it may
+/// well be cleaning up; any other request is passed on.
+fn end(mut running: Running) -> Result<Finished, process::Error> {
+    let by_terminal = interrupt::requested() == Some(libc::SIGINT);
+    if by_terminal {
+        let deadline = Instant::now() + GRACE;
+        while let Some(left) = deadline.checked_duration_since(Instant::now()) {
+            if let Some(finished) = running.wait_for(left)? {
+                return Ok(finished);
+            }
+        }
+    }
+    running.stop(GRACE)
+}
+
+fn observe_running(
+    options: &ObserveOptions,
+    target: Target,
+    pid: i32,
+    host: HostSnapshot,
+) -> anyhow::Result<Observation> {
+    let proc = ProcRoot::default();
+    let recorder = Recorder::open(target, &options.recorder)?;
+    let recording = recorder.start(create(&options.output)?, &options.output)?;
+    let beginning = Beginning::now();
+    let sampler = Sampler::start(pid, options.interval);
+    let mut found = Vec::new();
+    let alive = loop {
+        let alive = is_alive(&proc, pid);
+        let over = options
+            .duration
+            .is_some_and(|most| beginning.instant.elapsed() >= most);
+        if !alive || over || interrupt::requested().is_some() {
+            break alive;
+        }
+        if found.is_empty() {
+            found = allocators(pid);
+        }
+        std::thread::sleep(LOOK);
+    };
+    let timeline = sampler.stop();
+    let outcome = Outcome {
+        ending: Ending::Running,
+        cost: cost_of(&timeline, beginning.instant.elapsed()),
+        timeline,
+        allocators: found,
+        notes: ended_note(pid, alive),
+    };
+    let command = proc.cmdline(pid).ok().flatten().unwrap_or_default();
+    let command = command
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned());
+    conclude(
+        options,
+        recording,
+        outcome,
+        &beginning,
+        host,
+        pid,
+        command.collect(),
+    )
+}
+
+fn ended_note(pid: i32, alive: bool) -> Vec<String> {
+    if alive {
+        return Vec::new();
+    }
+    vec![format!(
+        "Process {pid} ended while it was observed; its exit status went to its parent."
+    )]
+}
+
+fn is_alive(proc: &ProcRoot, pid: i32) -> bool {
+    matches!(proc.stat(pid), Ok(Some(stat)) if stat.is_alive())
+}
+
+/// What a running tree used while observed, as the timeline saw it.
+fn cost_of(timeline: &Timeline, wall: Duration) -> RunCost {
+    let last = timeline.points.last().copied().unwrap_or_default();
+    let peak = timeline.points.iter().map(|point| point.rss).max();
+    RunCost {
+        wall: Nanos::from(wall),
+        user: last.user,
+        system: last.system,
+        minor_faults: last.minor_faults,
+        major_faults: last.major_faults,
+        max_rss: peak.unwrap_or_default(),
+        ..RunCost::default()
+    }
+}
+
+/// A warning when the program takes on another identity, whose events the kernel hides from us.
+fn change_of_identity(program: &Path) -> Option<String> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let metadata = fs::metadata(program).ok()?;
+    let bits = metadata.permissions().mode();
+    let changes_user = bits & libc::S_ISUID != 0 && metadata.uid() != fs_uid()?;
+    let changes_group = bits & libc::S_ISGID != 0;
+    ((changes_user || changes_group) && fs_uid() != Some(0)).then(|| {
+        format!(
+            "{} runs under another identity (set-user-ID or set-group-ID), so the kernel does \
+             not let its faults be recorded. Remedy: run pagewise as root.",
+            program.display()
+        )
+    })
+}
+
+/// Our own user id, as the owner of our entry in `/proc`.
+fn fs_uid() -> Option<u32> {
+    use std::os::unix::fs::MetadataExt;
+    Some(fs::metadata("/proc/self").ok()?.uid())
+}
+
+/// Stops recording and puts everything that is not an event behind the events.
+fn conclude(
+    options: &ObserveOptions,
+    recording: Recording,
+    outcome: Outcome,
+    beginning: &Beginning,
+    host: HostSnapshot,
+    pid: i32,
+    command: Vec<String>,
+) -> anyhow::Result<Observation> {
+    let recorded = recording.stop()?;
+    let mut collection = recorded.collection.clone();
+    collection.notes.extend(outcome.notes);
+    let mut observation = Observation {
+        path: options.output.clone(),
+        size: Bytes(0),
+        ending: outcome.ending,
+        cost: outcome.cost,
+        counts: recorded.counts.clone(),
+        losses: recorded.losses.clone(),
+        notes: collection.notes.clone(),
+    };
+    let sidecar = Sidecar {
+        schema_version: SIDECAR_VERSION,
+        command,
+        pid,
+        started_unix_ms: beginning.unix_ms,
+        started_clock: beginning.clock,
+        cost: outcome.cost,
+        ending: outcome.ending,
+        timeline: outcome.timeline,
+        allocators: outcome.allocators,
+        losses: recorded.losses.clone(),
+        collection,
+        host,
+    };
+    if let Err(error) = recorded.finish(features(sidecar)) {
+        observation.notes.push(format!(
+            "The sections behind the events could not be written ({error}), so the timeline and \
+             the host's settings are missing from {}.",
+            options.output.display()
+        ));
+    }
+    observation.size = Bytes(fs::metadata(&options.output).map_or(0, |file| file.len()));
+    Ok(observation)
+}
+
+fn features(sidecar: Sidecar) -> Features {
+    let host = &sidecar.host;
+    Features {
+        hostname: host.hostname.clone(),
+        os_release: host.kernel.clone(),
+        arch: host.architecture.clone(),
+        version: concat!("pagewise ", env!("CARGO_PKG_VERSION")).to_owned(),
+        cpus_online: host.cpus,
+        cpus_available: host.cpus,
+        cpu_desc: host.cpu.clone(),
+        total_mem_kib: host.memory_bytes / 1024,
+        cmdline: std::env::args_os()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+        sidecar: Some(sidecar),
+        ..Features::default()
+    }
+}
+
+/// Makes the file, readable for its owner alone: a recording tells about memory.
+fn create(path: &Path) -> anyhow::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+impl Beginning {
+    fn now() -> Self {
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH);
+        let unix = unix.unwrap_or_default().as_millis();
+        Self {
+            clock: monotonic_now(),
+            unix_ms: u64::try_from(unix).unwrap_or(u64::MAX),
+            instant: Instant::now(),
+        }
+    }
+}

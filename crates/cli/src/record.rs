@@ -1,0 +1,202 @@
+//! `pagewise record`: faults and what explains them, into a perf.data file.
+
+use crate::observe::{Observation, ObserveOptions, Subject, observe};
+use crate::duration;
+use anyhow::bail;
+use clap::Args;
+use pagewise_linux::perf::{DEFAULT_FREQUENCY, Mode, Options};
+use pagewise_linux::process::{self, Launch};
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  pagewise record -- ./simulate input.dat      one run, from start to end
+  pagewise record -p 4242 --duration 10s       a running process for ten seconds
+  pagewise record --full -o all.data -- ./x    each fault and each memory call
+  perf report -i perf.data                     what was recorded, in perf's own viewer";
+
+/// Record page faults and what explains them
+///
+/// Writes a standard perf.data file with sampled faults and their call chains, short windows in
+/// which each fault is timed, new mappings, memory system calls and lock waits (as far as
+/// privileges go), and a timeline of the process tree. Costs the program at most some 3 % of its
+/// CPU time. The exit status is the program's.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
+pub struct RecordArgs {
+    /// Observe running processes with all their threads (commas between several)
+    #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = clap::value_parser!(i32).range(1..))]
+    pid: Vec<i32>,
+
+    /// Observe everything on this machine, until Ctrl-C or --duration
+    #[arg(short, long, conflicts_with = "pid")]
+    all: bool,
+
+    /// The program to run and its arguments
+    #[arg(last = true, value_name = "CMD", conflicts_with_all = ["pid", "all"])]
+    command: Vec<OsString>,
+
+    /// File to write
+    ///
+    /// One that exists is kept as FILE.old.
+    #[arg(short, long, value_name = "FILE", default_value = "perf.data")]
+    output: PathBuf,
+
+    /// Record each fault and each memory call
+    ///
+    /// Exact, but slow: a program that does nothing but take faults runs at about half its speed.
+    #[arg(long)]
+    full: bool,
+
+    /// Sampled faults a second of each thread's running time
+    #[arg(short = 'F', long, value_name = "HZ", default_value_t = DEFAULT_FREQUENCY,
+          value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["count", "full"])]
+    frequency: u64,
+
+    /// Sample each N-th fault instead
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
+          conflicts_with = "full")]
+    count: Option<u64>,
+
+    /// Leave out new mappings of data
+    #[arg(long)]
+    no_mappings: bool,
+
+    /// Leave out the windows in which each fault is timed
+    #[arg(long)]
+    no_latency: bool,
+
+    /// Leave out memory system calls
+    #[arg(long)]
+    no_calls: bool,
+
+    /// Leave out waits for locks
+    #[arg(long)]
+    no_locks: bool,
+
+    /// Leave out copies of the stack (8 KiB each, some 40 a turn of half a second)
+    #[arg(long)]
+    no_stack_copies: bool,
+
+    /// Stop after this time, such as 10s or 500ms; a program started by record is ended then
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    duration: Option<Duration>,
+
+    /// Time between two points of the timeline
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = duration::parse)]
+    interval: Duration,
+
+    /// Say nothing but errors
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// Records, and returns the program's own status.
+///
+/// # Errors
+/// When the program could not be started or nothing could be recorded.
+pub fn run(args: RecordArgs) -> anyhow::Result<ExitCode> {
+    let quiet = args.quiet;
+    let options = args.into_options()?;
+    keep_previous(&options.output);
+    match observe(&options) {
+        Ok(observation) => {
+            if !quiet {
+                summarise(&observation)?;
+            }
+            Ok(status(observation.ending.shell_status()))
+        }
+        Err(error) => match error.downcast_ref::<process::Error>() {
+            Some(failed) => {
+                writeln!(io::stderr(), "pagewise: {failed}")?;
+                Ok(ExitCode::from(failed.shell_status()))
+            }
+            None => Err(error),
+        },
+    }
+}
+
+impl RecordArgs {
+    fn into_options(self) -> anyhow::Result<ObserveOptions> {
+        let recorder = Options {
+            mode: if self.full { Mode::Full } else { Mode::Sampled },
+            frequency: self.frequency,
+            period: self.count,
+            mappings: !self.no_mappings,
+            latency: !self.no_latency,
+            calls: !self.no_calls,
+            locks: !self.no_locks,
+            dwarf_stacks: !self.no_stack_copies,
+        };
+        let subject = match Launch::of(&self.command) {
+            Some(launch) => Subject::Command(launch),
+            None if self.all => Subject::System,
+            None if !self.pid.is_empty() => Subject::Processes(self.pid),
+            None => bail!("nothing to record: give -p PID, -a, or -- COMMAND (see --help)"),
+        };
+        Ok(ObserveOptions {
+            subject,
+            recorder,
+            output: self.output,
+            interval: self.interval,
+            duration: self.duration,
+        })
+    }
+}
+
+/// Keeps an earlier recording under another name, as perf does.
+fn keep_previous(output: &Path) {
+    let mut old = output.as_os_str().to_owned();
+    old.push(".old");
+    // Where there is none, or it cannot be renamed, writing goes ahead and tells what is wrong.
+    let is_file = output.metadata().is_ok_and(|metadata| metadata.is_file());
+    if is_file {
+        let _ = std::fs::rename(output, old);
+    }
+}
+
+fn summarise(observation: &Observation) -> io::Result<()> {
+    let mut err = io::stderr().lock();
+    let events: u64 = observation.counts.iter().map(|source| source.count).sum();
+    writeln!(
+        err,
+        "pagewise: {events} events, {} faults by count, {} in {}",
+        observation.cost.faults(),
+        observation.size,
+        observation.path.display()
+    )?;
+    for (name, count) in by_name(observation) {
+        writeln!(err, "  {count:>10}  {name}")?;
+    }
+    for (kind, count) in observation.losses.iter() {
+        writeln!(err, "pagewise: {count} {}", kind.describe())?;
+    }
+    for note in &observation.notes {
+        writeln!(err, "pagewise: {note}")?;
+    }
+    Ok(())
+}
+
+/// Counts of sources of the same name together, those that fired only.
+fn by_name(observation: &Observation) -> Vec<(&str, u64)> {
+    let mut sums: Vec<(&str, u64)> = Vec::new();
+    for source in observation.counts.iter().filter(|source| source.count > 0) {
+        match sums.iter_mut().find(|(name, _)| *name == source.name) {
+            Some((_, sum)) => *sum += source.count,
+            None => sums.push((&source.name, source.count)),
+        }
+    }
+    sums
+}
+
+fn status(code: i32) -> ExitCode {
+    ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))
+}
