@@ -79,11 +79,14 @@ pub(super) struct Drain {
     latency_windows: Vec<(Nanos, Nanos)>,
     latency_since: Option<Nanos>,
     watched: Option<i32>,
+    events_gone_since: Option<Nanos>,
     proc: ProcRoot,
 }
 
 /// Longest sleep: what low rates leave below the rings' watermark is written at least so often.
 const LONGEST_SLEEP: Nanos = Nanos(250_000_000);
+/// A process that lives this much longer than its events was taken from us, and is not just ending.
+const DETACHED_AFTER: Nanos = Nanos(400_000_000);
 /// Pieces from this size in bytes on are written straight from the ring.
 const WRITE_THROUGH: usize = 128 << 10;
 /// Shares of the elapsed time, in millionths, that governed units may cost the program. With the
@@ -130,6 +133,7 @@ impl Drain {
             latency_windows: Vec::new(),
             latency_since: None,
             watched: None,
+            events_gone_since: None,
             proc: ProcRoot::default(),
         }
     }
@@ -209,10 +213,7 @@ impl Drain {
                 self.polled[at] += 1;
             }
         }
-        let all_gone = (0..self.polled.len()).all(|at| self.poll_descriptor(at) < 0);
-        if all_gone && ready.iter().skip(1).any(|ring| ring.hung_up) {
-            self.note_if_detached();
-        }
+        self.note_if_detached();
         self.command_if(ready[0].readable || ready[0].hung_up)
     }
 
@@ -253,10 +254,21 @@ impl Drain {
         }
     }
 
-    /// All events are gone although the process lives: the kernel detached us.
+    /// Notes when all events are gone although the process lives: the kernel detached us. It also
+    /// takes events from a process that ends, shortly before it is seen to have ended; hence the
+    /// delay.
     fn note_if_detached(&mut self) {
+        let rings = self.polled.len();
+        if rings == 0 || (0..rings).any(|at| self.poll_descriptor(at) >= 0) {
+            return;
+        }
+        let now = monotonic_now();
+        let gone_for = now - *self.events_gone_since.get_or_insert(now);
+        if gone_for < DETACHED_AFTER || self.notes.contains(&Note::Detached) {
+            return;
+        }
         let stat = self.watched.and_then(|pid| self.proc.stat(pid).ok()?);
-        if stat.is_some_and(|stat| stat.is_alive()) && !self.notes.contains(&Note::Detached) {
+        if stat.is_some_and(|stat| stat.is_alive()) {
             self.notes.push(Note::Detached);
         }
     }

@@ -44,7 +44,7 @@ pub(super) fn kernel(sample_type: u64, proc: &Path) -> Vec<u8> {
         sample_type,
         ..SampleId::default()
     };
-    super::kernel_text::range(&proc.join("kallsyms"))
+    super::kernel_text::range(proc)
         .and_then(|(text, end)| synthesise::kernel_mmap(text, end, &of))
         .unwrap_or_default()
 }
