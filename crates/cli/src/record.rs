@@ -1,7 +1,7 @@
 //! `pagewise record`: faults and what explains them, into a perf.data file.
 
-use crate::observe::{Observation, ObserveOptions, Subject, observe};
 use crate::duration;
+use crate::observe::{Observation, ObserveOptions, Subject, observe};
 use anyhow::bail;
 use clap::Args;
 use pagewise_linux::perf::{DEFAULT_FREQUENCY, Mode, Options};
