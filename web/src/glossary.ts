@@ -90,5 +90,5 @@ export function explained(text: string): Child[] {
 
 /** A word with its meaning on hover and focus. */
 export function term(word: string, meaning: string): HTMLElement {
-  return h("button", { type: "button", class: "term", "data-meaning": meaning, "aria-label": `${word}: ${meaning}` }, word);
+  return h("button", { type: "button", class: "term", "data-meaning": meaning, "aria-description": meaning }, word);
 }

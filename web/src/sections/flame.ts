@@ -25,7 +25,7 @@ export const flame: Section = {
     const search = h("input", { type: "search", id: "flame-search", placeholder: "Search function or file", "aria-label": "Search function or file", autocomplete: "off", spellcheck: "false" });
     search.addEventListener("input", () => {
       const { frames, share } = graph.find(search.value);
-      found.textContent = search.value.trim() === "" ? "" : `${percent(share)} of the faults in ${count(frames.size)} boxes`;
+      found.textContent = search.value.trim() === "" ? "" : `${percent(share)} of the faults in ${count(frames.size)} ${frames.size === 1 ? "box" : "boxes"}`;
     });
     const flip = h("button", { type: "button", class: "quiet", id: "flame-flip", "aria-pressed": "false" }, "Root at the bottom");
     flip.addEventListener("click", () => {
