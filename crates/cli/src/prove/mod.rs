@@ -237,3 +237,6 @@ fn noise_note(baseline: &[RunCost]) -> Option<String> {
 fn doubt_note(baseline: &Arm, arm: &Arm) -> Option<String> {
     causal_doubt(&baseline.runs, &arm.runs).map(|doubt| format!("'{}': {doubt}.", arm.name))
 }
+
+#[cfg(test)]
+mod tests;

@@ -30,7 +30,7 @@ pub struct Args {
     /// Time to spend, such as 90s, 5m or 1h
     ///
     /// Two rounds run in any case. With little time, fewer settings are tried.
-    #[arg(long, default_value = "5m", value_parser = duration)]
+    #[arg(long, default_value = "5m", value_parser = crate::duration::parse)]
     budget: Duration,
     /// Most resident memory that a setting may need at its peak, such as 2G
     #[arg(long, value_parser = size)]
@@ -191,23 +191,6 @@ fn size(text: &str) -> Result<Bytes, String> {
     parse_size(text).ok_or_else(|| format!("'{text}' is no size; write it like 512M or 2G"))
 }
 
-/// `90s`, `5m`, `1h`, `250ms`, or plain seconds.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("'{text}' is no duration; write it like 90s, 5m or 1h");
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
-    let number: f64 = text[..digits].parse().map_err(|_| wrong())?;
-    let seconds = match text[digits..].trim() {
-        "ms" => number / 1000.0,
-        "" | "s" => number,
-        "m" | "min" => number * 60.0,
-        "h" => number * 3600.0,
-        _ => return Err(wrong()),
-    };
-    Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
-}
-
 fn percent(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').trim().parse::<f64>() {
         Ok(value) if value > 0.0 && value < 100.0 => Ok(value),
@@ -218,16 +201,6 @@ fn percent(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn durations_are_read_and_nonsense_is_refused() {
-        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
-        assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
-        assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
-        for bad in ["", "m", "-5s", "5 parsecs", "1e999", "5é"] {
-            assert!(duration(bad).is_err(), "{bad}");
-        }
-    }
 
     #[test]
     fn glibc_recipes_are_tried_at_each_value_and_filters_choose() {

@@ -47,11 +47,14 @@ pub struct Args {
     /// Another allocator's library to measure (may be given several times)
     #[arg(long = "preload", value_name = "LIBRARY")]
     libraries: Vec<PathBuf>,
+    /// Only allocators whose name contains this text (may be given several times)
+    #[arg(long = "only", value_name = "TEXT")]
+    only: Vec<String>,
     /// Fresh processes for each figure; the median is shown
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=99))]
     runs: u32,
     /// Time for each process, such as 20ms
-    #[arg(long, default_value = "20ms", value_parser = tune::duration)]
+    #[arg(long, default_value = "20ms", value_parser = crate::duration::parse)]
     time: Duration,
     /// Print the result as JSON (docs/schema/bench-alloc.json)
     #[arg(long)]
@@ -113,7 +116,18 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 fn measure_all(args: &Args) -> Result<Document> {
     let progress = Progress::new();
-    let (contenders, mut notes) = contenders(&args.libraries)?;
+    let (mut contenders, mut notes) = contenders(&args.libraries)?;
+    let chosen = |name: &str| {
+        args.only.is_empty() || args.only.iter().any(|text| name.contains(text.as_str()))
+    };
+    let known: Vec<String> = contenders.iter().map(|one| one.name.clone()).collect();
+    contenders.retain(|contender| chosen(&contender.name));
+    if contenders.is_empty() {
+        bail!(
+            "no allocator matches --only; there are: {}",
+            known.join("; ")
+        );
+    }
     let shapes = args.shapes()?;
     let mut table = measure_table(&contenders, &shapes, args, &progress)?;
     let mut allocators = Vec::new();

@@ -1,0 +1,106 @@
+//! Real commands: a cure, a useless setting, a failing one, and a command that is not steady.
+
+use super::*;
+use pagewise_model::advice::{Setting, Settings};
+
+fn command(script: &str) -> Vec<OsString> {
+    ["sh", "-c", script].map(OsString::from).to_vec()
+}
+
+fn candidate(name: &str, value: &str) -> Candidate {
+    let setting = Setting::Env {
+        name: "CURE".to_owned(),
+        value: value.to_owned(),
+    };
+    Candidate {
+        name: name.to_owned(),
+        settings: Settings(vec![setting]),
+        fewer_faults: true,
+    }
+}
+
+/// 20 MB that tail keeps in memory, unless cured: thousands of faults and tens of milliseconds.
+const CHURN: &str = "[ \"$CURE\" = fails ] && exit 9; [ \"$CURE\" = yes ] || \
+    head -c 20000000 /dev/zero | tail -c 19000000 >/dev/null; head -c 2000000 /dev/zero | \
+    sha256sum";
+
+fn quick(pairs: u32) -> Options {
+    Options {
+        stopping: Stopping {
+            min_pairs: pairs,
+            max_pairs: pairs,
+            ..Stopping::default()
+        },
+        ..Options::default()
+    }
+}
+
+#[test]
+fn a_cure_is_proved_told_and_confirmed_among_several() {
+    let arms = [
+        candidate("cure", "yes"),
+        candidate("nothing", "no"),
+        candidate("broken", "fails"),
+    ];
+    let proof = prove(&command(CHURN), &arms, &quick(7)).unwrap();
+    assert_eq!(proof.winner.as_deref(), Some("cure"), "{proof:?}");
+    assert!(
+        proof.summary.starts_with("Proved: 'cure' makes it "),
+        "{}",
+        proof.summary
+    );
+    let confirmation = proof.confirmation.unwrap();
+    assert_eq!(
+        (confirmation.pairs, confirmation.verdict),
+        (7, Verdict::Faster)
+    );
+    let rejected = "'broken' is rejected: with it the command ends with status 9.";
+    assert!(
+        proof.notes.iter().any(|note| note == rejected),
+        "{:?}",
+        proof.notes
+    );
+    let names: Vec<&str> = proof.arms.iter().map(|arm| arm.name.as_str()).collect();
+    assert_eq!(names, ["baseline", "cure", "nothing", "broken"]);
+    let useless = &proof.comparisons[1];
+    assert!(
+        useless.arm == "nothing" && useless.verdict != Verdict::Faster,
+        "{useless:?}"
+    );
+}
+
+#[test]
+fn a_command_that_ends_differently_each_time_ends_the_proof() {
+    let folder = tempfile::tempdir().unwrap();
+    let count = folder.path().join("count");
+    let script = format!("echo x >> {0}; [ $(wc -l < {0}) -lt 4 ]", count.display());
+    let proof = prove(&command(&script), &[candidate("any", "1")], &quick(7)).unwrap();
+    assert_eq!(proof.winner, None);
+    let told = |note: &String| note.contains("unlike before");
+    assert!(proof.notes.iter().any(told), "{:?}", proof.notes);
+}
+
+#[test]
+fn a_command_that_cannot_start_is_an_error() {
+    let nowhere = [OsString::from("/no/such/program")];
+    let error = prove(&nowhere, &[], &quick(2)).unwrap_err();
+    assert!(error.to_string().contains("/no/such/program"));
+}
+
+#[test]
+fn each_run_gets_the_same_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("in");
+    std::fs::write(&file, "expected\n").unwrap();
+    let options = Options {
+        input: Input::File(file),
+        ..quick(2)
+    };
+    let reads = command("read line; [ \"$line\" = expected ]");
+    let proof = prove(&reads, &[candidate("any", "1")], &options).unwrap();
+    assert!(
+        !proof.notes.iter().any(|note| note.contains("status")),
+        "{:?}",
+        proof.notes
+    );
+}

@@ -1,0 +1,73 @@
+//! `pagewise bench alloc` measures what is there, and its JSON fits `docs/schema/bench-alloc.json`.
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+
+#[path = "../../report/tests/checker/mod.rs"]
+mod checker;
+
+fn schema(name: &str) -> Value {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
+    let text = std::fs::read_to_string(folder.join(name)).expect("the schema is there");
+    serde_json::from_str(&text).expect("the schema is JSON")
+}
+
+fn bench(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_pagewise"))
+        .args(["bench", "alloc", "--runs", "1", "--time", "1ms"])
+        .args(arguments)
+        .output()
+        .expect("pagewise runs")
+}
+
+#[test]
+fn the_output_fits_the_schema_and_shows_where_glibc_starts_over() {
+    let only = ["--only", "system", "--only", "glibc", "--json"];
+    let output = bench(&[["--size", "64K", "--size", "48M"].as_slice(), &only].concat());
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let document: Value = serde_json::from_slice(&output.stdout).expect("the output is JSON");
+    let mut described = schema("bench-alloc.json");
+    described["$defs"]["findings.json"] = schema("findings.json");
+    let mut checker = checker::Checker::new(&described);
+    checker.check(&document);
+    assert_eq!(checker.errors, [""; 0]);
+    if document["glibc"].is_null() {
+        eprintln!("not checked further: this is not glibc");
+        return;
+    }
+    // By name: the system, glibc fixed at its default, glibc raised. 48 MiB are above the 32 MiB
+    // that the dynamic threshold can reach.
+    let faults = |allocator: usize, size: usize| {
+        document["allocators"][allocator]["single"][size]["faults"]
+            .as_f64()
+            .expect("a number")
+    };
+    assert!(faults(0, 0) < 1.0 && faults(1, 0) < 1.0 && faults(2, 0) < 1.0);
+    assert!(
+        faults(0, 1) > 90.0,
+        "one fault a page, or a huge page at least"
+    );
+    assert!(faults(2, 1) < 1.0, "raised thresholds keep the block");
+    let threshold = |at: usize| document["allocators"][at]["threshold_bytes"].as_u64();
+    assert_eq!(threshold(2), None);
+    let fixed = threshold(1).expect("an edge");
+    assert!((120 << 10..=260 << 10).contains(&fixed), "{fixed}");
+}
+
+#[test]
+fn a_library_that_is_not_there_is_named() {
+    let output = bench(&["--preload", "/no/such/lib.so", "--size", "4K"]);
+    assert_eq!(output.status.code(), Some(1));
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("/no/such/lib.so"), "{message}");
+}
+
+#[test]
+fn a_size_that_is_none_is_a_usage_error() {
+    assert_eq!(bench(&["--size", "big"]).status.code(), Some(2));
+}
