@@ -19,7 +19,7 @@ pub fn exports(settings: &Settings) -> Vec<Export> {
     let variables = joined_variables(settings);
     let mut exports = Vec::new();
     if !variables.is_empty() {
-        let forms: [(&str, fn(&[Variable]) -> String); 5] = [
+        let forms: [(&str, Form); 5] = [
             ("Shell", shell),
             ("One command", |variables| one_command(variables, "COMMAND")),
             ("systemd", systemd),
@@ -59,6 +59,9 @@ pub fn command_line(settings: &Settings, command: &[String]) -> String {
 const NO_HUGE_PAGES: &str = "No environment variable does this. Call \
 prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) at the start of the program or in its launcher; it is \
 inherited by children and kept over execve.";
+
+/// Writes variables down.
+type Form = fn(&[Variable]) -> String;
 
 struct Variable {
     name: String,

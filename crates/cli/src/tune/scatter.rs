@@ -65,7 +65,7 @@ impl Scale {
     )]
     fn place(&self, value: f64, steps: usize) -> usize {
         let span = (self.high / self.low).ln();
-        if !(span > 0.0) {
+        if !span.is_normal() {
             return 0;
         }
         let share = ((value.max(self.low) / self.low).ln() / span).clamp(0.0, 1.0);

@@ -174,8 +174,8 @@ fn table(
     for group in (0..names.len()).collect::<Vec<_>>().chunks(columns) {
         text += &line("", group.iter().map(|&at| names[at].0.to_owned()));
         text += &line("", group.iter().map(|&at| names[at].1.to_owned()));
-        for at in 0..rows.first().map_or(0, |rows| rows.len()) {
-            let size = rows[0][at].bytes.to_string();
+        for (at, row) in rows.first().copied().unwrap_or_default().iter().enumerate() {
+            let size = row.bytes.to_string();
             text += &line(&size, group.iter().map(|&one| cell(&rows[one][at])));
         }
     }
@@ -221,7 +221,7 @@ fn time(row: &Row) -> String {
 
 /// `16384`, `2.1` for small figures, `0` for what rounds to it.
 fn count(value: f64) -> String {
-    if value >= 10.0 || value < 0.05 {
+    if !(0.05..10.0).contains(&value) {
         format!("{value:.0}")
     } else {
         format!("{value:.1}")
