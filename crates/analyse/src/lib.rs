@@ -6,6 +6,7 @@ mod assemble;
 mod attribute;
 mod churn;
 pub mod compare;
+pub mod fault_paths;
 pub mod faults;
 mod flame;
 pub mod gain;

@@ -45,6 +45,26 @@ pub fn bucket_range(bucket: u32) -> (u64, u64) {
 }
 
 impl Histogram {
+    /// A histogram counted elsewhere: counts by [`bucket_of`], with the exact sum, the smallest
+    /// and the largest of the values.
+    #[must_use]
+    pub fn from_counts(
+        counts: impl IntoIterator<Item = (u32, u64)>,
+        sum: u128,
+        min: u64,
+        max: u64,
+    ) -> Self {
+        let filled = counts.into_iter().filter(|&(_, count)| count > 0);
+        let buckets: BTreeMap<u32, u64> = filled.collect();
+        Self {
+            count: buckets.values().sum(),
+            buckets,
+            sum,
+            min,
+            max,
+        }
+    }
+
     /// Adds one value.
     pub fn record(&mut self, value: u64) {
         self.record_many(value, 1);

@@ -4,18 +4,6 @@
 //! counted by its cause in [`Incomplete`] and left out, with everything around it up to the next
 //! call at the top level.
 //!
-//! An interrupt can strike while the tracer itself notes a call. Striking at the entry, its
-//! frames come before the call they delay, one level too deep; striking at the exit, they come
-//! after the call's own duration was taken but before its close, at the level of the call:
-//!
-//! ```text
-//!   3.368 us  |  unlock_page_memcg() {      noted as ended …
-//!             |  irq_enter_rcu();           … then came the interrupt,
-//!             |  } /* unlock_page_memcg */  whose time is the caller's
-//! ```
-//!
-//! Both places give interrupts away even when their names are not known.
-//!
 //! All state is per task, so a text can be cut into pieces that are read in parallel: what a
 //! piece holds of a task before the task's first top-level call belongs to the piece before it.
 
@@ -23,6 +11,7 @@ use super::interrupts::is_interrupt;
 use super::line::{Call, Content, Line, Span, Tail};
 use super::names::Names;
 use super::switch;
+use super::task::{Frame, Task};
 use super::tree::{CallTree, Detail, Node, OffCpu, Wait};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -85,27 +74,6 @@ impl<F: FnMut(&CallTree, &Names)> Sink for F {
     fn tree(&mut self, tree: &CallTree, names: &Names) {
         self(tree, names);
     }
-}
-
-#[derive(Default)]
-struct Task {
-    stack: Vec<Frame>,
-    tree: CallTree,
-    /// Something is missing; nothing counts before the next call at the top level.
-    adrift: bool,
-    cpu: Option<u32>,
-    last_time: Option<u64>,
-    away: Option<(u64, Wait)>,
-    interrupt_next: bool,
-}
-
-#[derive(Clone, Copy)]
-struct Frame {
-    node: u32,
-    depth: u32,
-    time: Option<u64>,
-    /// The call has ended, all but its closing line: the first node of an interrupt after it.
-    ended_at: Option<u32>,
 }
 
 /// Builds the call trees of one trace from its lines.
@@ -197,12 +165,15 @@ impl Builder {
     #[cold]
     fn misplaced(&mut self, task: usize, depth: u32, call: Call<'_>, names: &Names) {
         let state = &mut self.tasks[task];
+        let here = u32::try_from(state.tree.nodes.len()).unwrap_or(u32::MAX);
         let Some(top) = state.stack.last_mut() else {
             return;
         };
         let at_exit = depth == top.depth && (depth > 0 || is_interrupt(names.base(call.name)));
-        if at_exit && top.ended_at.is_none() {
-            top.ended_at = u32::try_from(state.tree.nodes.len()).ok();
+        if at_exit {
+            top.ended_at.get_or_insert(here);
+        } else if depth > top.depth {
+            top.early.get_or_insert((here, 0));
         }
         if at_exit || depth > top.depth {
             state.interrupt_next = true;
@@ -241,11 +212,14 @@ impl Builder {
     ) {
         let node = self.push(task, line, call);
         let state = &mut self.tasks[task];
-        state.tree.nodes[node].end += 1;
+        state.tree.nodes[node].end = u32::try_from(state.tree.nodes.len()).unwrap_or(u32::MAX);
+        let ns = line.span.unwrap_or_default().ns;
+        // A leaf's line bears the time at which it began.
+        state.last_time = line.time.map(|time| time.saturating_add(ns));
         if state.stack.is_empty() {
             return self.complete(task, line, names, sink);
         }
-        state.charge_caller(line.depth, line.span.unwrap_or_default().ns);
+        state.charge_caller(line.depth, ns);
     }
 
     #[inline]
@@ -261,11 +235,18 @@ impl Builder {
         if node >= LARGEST_TREE {
             return self.abandon(task, Incomplete::TooLarge);
         }
-        self.tasks[task].stack.push(Frame {
+        let state = &mut self.tasks[task];
+        let adopted = state.tree.nodes.len() - 1 - node;
+        let adopted = u32::try_from(adopted).unwrap_or(u32::MAX);
+        let adopted = (adopted, state.tree.nodes[node].children_ns);
+        state.stack.push(Frame {
             node: u32::try_from(node).unwrap_or(u32::MAX),
             depth: line.depth,
             time: line.time,
             ended_at: None,
+            late_ns: 0,
+            early: None,
+            adopted,
         });
     }
 
@@ -294,7 +275,12 @@ impl Builder {
                 returned: call.returned,
             });
         }
-        node
+        match state.stack.last() {
+            Some(top) if top.early.is_some() && line.depth == top.depth + 1 => {
+                state.adopt(line.span)
+            }
+            _ => node,
+        }
     }
 
     #[inline]
@@ -322,6 +308,9 @@ impl Builder {
                 args: Box::default(),
                 returned: Some(returned),
             });
+        }
+        if top.adopted.0 > 0 || top.ended_at.is_some() {
+            state.settle(top, here, line.time);
         }
         if state.stack.is_empty() {
             return self.complete(task, line, names, sink);
@@ -467,7 +456,10 @@ impl Builder {
 
     fn came_back(&mut self, task: usize, time: Option<u64>) {
         let state = &mut self.tasks[task];
-        let (Some((from, wait)), Some(frame)) = (state.away.take(), state.stack.last()) else {
+        let mut frames = state.stack.iter().rev();
+        // A call that has ended but for its closing line was not running any more.
+        let running = frames.find(|frame| frame.ended_at.is_none());
+        let (Some((from, wait)), Some(frame)) = (state.away.take(), running) else {
             return;
         };
         let Some(time) = time else {
@@ -487,18 +479,6 @@ impl Builder {
             if cpu.is_none() || last.is_none() || last == cpu {
                 self.abandon(task, Incomplete::LostEvents);
             }
-        }
-    }
-}
-
-impl Task {
-    /// Adds a finished call's time to the call that made it: the innermost open one above it.
-    #[inline]
-    fn charge_caller(&mut self, depth: u32, ns: u64) {
-        let callers = self.stack.iter().rev();
-        if let Some(caller) = callers.into_iter().find(|frame| frame.depth < depth) {
-            let node = &mut self.tree.nodes[caller.node as usize];
-            node.children_ns = node.children_ns.saturating_add(ns);
         }
     }
 }

@@ -16,6 +16,7 @@ mod names;
 mod number;
 mod parser;
 mod switch;
+mod task;
 mod tree;
 
 pub use builder::{Builder, Incomplete, IncompleteCounts, LARGEST_TREE, Sink};

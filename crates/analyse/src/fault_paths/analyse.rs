@@ -1,0 +1,337 @@
+//! From sums to findings.
+
+use super::collector::Collector;
+use super::contexts::Context;
+use super::contributors::contributors;
+use super::layer::Layer;
+use super::modes::modes;
+use super::probe::{Calibration, Source};
+use super::result::{
+    ClassFindings, Conservation, FaultPaths, Latencies, Latency, LayerFindings, OtherCalls, Path,
+    SCHEMA_VERSION, TimeSplit,
+};
+use super::shapes::{Shape, Split, Token};
+use super::signature::Class;
+use super::tally::Tally;
+use pagewise_model::formats::function_graph::{NameId, Names};
+use pagewise_model::histogram::Histogram;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Contributors and paths that a report holds.
+const MOST_CONTRIBUTORS: usize = 40;
+const MOST_PATHS: usize = 40;
+
+/// The findings about the faults that were collected, without the tracer's cost as calibrated.
+#[must_use]
+pub fn analyse(collector: &Collector, names: &Names, calibration: Calibration) -> FaultPaths {
+    let shapes: Vec<&Shape> = collector.shapes.all.iter().collect();
+    let view = View {
+        collector,
+        names,
+        calibration,
+    };
+    let latency = view.latencies(&shapes, Layer::Fault);
+    let exceeds = latency.corrected.mean_ns < latency.raw.mean_ns / 2.0;
+    FaultPaths {
+        schema_version: SCHEMA_VERSION,
+        kind: "fault_paths".to_owned(),
+        faults: collector.checks.faults,
+        duration_ns: duration(collector),
+        calibration,
+        correction_exceeds_signal: exceeds && calibration.source != Source::Nothing,
+        latency,
+        elapsed: figures(&merged(shapes.iter().map(|shape| &shape.elapsed))),
+        split: split(&shapes),
+        conservation: Conservation {
+            faults: collector.checks.faults,
+            violations: collector.checks.violations,
+            without_durations: collector.checks.untimed,
+        },
+        classes: view.classes(),
+        layers: view.layers(&shapes),
+        paths: view.paths(&shapes),
+        distinct_paths: shapes.len() as u64,
+        contributors: view.contributors(None, collector.checks.faults),
+        calls_below_1us: below_1us(collector),
+        other_calls: view.others(&collector.others),
+        bare_ends: view.others(&collector.bare),
+    }
+}
+
+fn duration(collector: &Collector) -> Option<u64> {
+    Some(collector.last_time?.saturating_sub(collector.first_time?))
+}
+
+struct View<'a> {
+    collector: &'a Collector,
+    names: &'a Names,
+    calibration: Calibration,
+}
+
+impl View<'_> {
+    fn classes(&self) -> Vec<ClassFindings> {
+        let mut by_class: BTreeMap<Class, Vec<&Shape>> = BTreeMap::new();
+        for shape in &self.collector.shapes.all {
+            by_class.entry(shape.class).or_default().push(shape);
+        }
+        let mut found: Vec<ClassFindings> = by_class
+            .iter()
+            .map(|(&class, shapes)| self.class(class, shapes))
+            .collect();
+        let all: f64 = found.iter().map(|c| seconds(&c.latency.corrected)).sum();
+        for class in &mut found {
+            class.time_share = share(seconds(&class.latency.corrected), all);
+        }
+        found.sort_by_key(|class| std::cmp::Reverse(class.faults));
+        found
+    }
+
+    fn class(&self, class: Class, shapes: &[&Shape]) -> ClassFindings {
+        let latency = self.latencies(shapes, Layer::Fault);
+        let faults = latency.raw.count;
+        let lock_before = merged(shapes.iter().map(|shape| &shape.lock_before));
+        ClassFindings {
+            class,
+            faults,
+            share: ratio(faults, self.collector.checks.faults),
+            time_share: 0.0,
+            paths: shapes.len() as u64,
+            latency,
+            split: split(shapes),
+            lock_before: (lock_before.count() > 0).then(|| figures(&lock_before)),
+            layers: self.layers(shapes),
+            contributors: self.contributors(Some(class), faults),
+        }
+    }
+
+    fn layers(&self, shapes: &[&Shape]) -> Vec<LayerFindings> {
+        let mut found = Vec::new();
+        for layer in Layer::ALL {
+            let latency = self.latencies(shapes, layer);
+            if latency.raw.count > 0 {
+                found.push(LayerFindings {
+                    layer,
+                    stood_for_by: self.stood_for_by(shapes, layer),
+                    latency,
+                });
+            }
+        }
+        found
+    }
+
+    fn stood_for_by(&self, shapes: &[&Shape], layer: Layer) -> Vec<String> {
+        if layer != Layer::Handler {
+            return Vec::new();
+        }
+        let mut faults: BTreeMap<u32, u64> = BTreeMap::new();
+        for shape in shapes {
+            *faults.entry(shape.handler).or_default() += shape.latency[layer as usize].count;
+        }
+        let mut order: Vec<(u32, u64)> = faults.into_iter().collect();
+        order.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+        let text = |(name, _): &(u32, u64)| self.names.text(NameId(*name)).to_owned();
+        order.iter().map(text).collect()
+    }
+
+    /// A layer's time per fault, raw and with each shape's calls inside the layer paid for.
+    fn latencies(&self, shapes: &[&Shape], layer: Layer) -> Latencies {
+        let tally = |shape: &Shape| shape.latency[layer as usize].clone();
+        let raw = merged(shapes.iter().map(|shape| &shape.latency[layer as usize]));
+        let mut corrected = Histogram::default();
+        for shape in shapes {
+            let inside: usize = shape
+                .places
+                .iter()
+                .filter(|place| place.layer == layer)
+                .map(|place| place.calls_inside as usize)
+                .sum();
+            corrected.merge(&tally(shape).shifted(self.calibration.cost(inside)));
+        }
+        Latencies {
+            raw: figures(&raw),
+            corrected: figures(&corrected),
+        }
+    }
+
+    fn contributors(&self, class: Option<Class>, faults: u64) -> Vec<super::result::Contributor> {
+        let contexts = (0..).zip(&self.collector.contexts.all);
+        let wanted = |(_, context): &(u32, &Context)| class.is_none_or(|c| c == context.class);
+        let contexts = contexts.filter(wanted);
+        let mut found = contributors(contexts, faults, self.calibration, self.names);
+        found.truncate(MOST_CONTRIBUTORS);
+        found
+    }
+
+    /// Shapes by outline: to the third level, repeats merged.
+    fn paths(&self, shapes: &[&Shape]) -> Vec<Path> {
+        let mut by_outline: FxHashMap<(Class, String), Vec<&Shape>> = FxHashMap::default();
+        for shape in shapes {
+            let outline = outline(&shape.tokens, self.names);
+            by_outline
+                .entry((shape.class, outline))
+                .or_default()
+                .push(shape);
+        }
+        let mut found: Vec<Path> = by_outline
+            .into_iter()
+            .map(|((class, outline), shapes)| self.path(class, outline, &shapes))
+            .collect();
+        found.sort_by(|a, b| {
+            b.faults
+                .cmp(&a.faults)
+                .then_with(|| a.outline.cmp(&b.outline))
+        });
+        found.truncate(MOST_PATHS);
+        found
+    }
+
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "a mean is shown with few digits"
+    )]
+    fn path(&self, class: Class, outline: String, shapes: &[&Shape]) -> Path {
+        let latency = self.latencies(shapes, Layer::Fault);
+        let faults = latency.raw.count;
+        let calls = shapes
+            .iter()
+            .map(|shape| shape.calls_inside() as u64 * shape.latency[Layer::Fault as usize].count);
+        Path {
+            outline,
+            class,
+            faults,
+            share: ratio(faults, self.collector.checks.faults),
+            trees: shapes.len() as u64,
+            mean_calls: calls.sum::<u64>() as f64 / faults.max(1) as f64,
+            latency,
+        }
+    }
+
+    fn others(&self, tallies: &FxHashMap<u32, Tally>) -> Vec<OtherCalls> {
+        let mut found: Vec<OtherCalls> = tallies
+            .iter()
+            .map(|(&name, tally)| OtherCalls {
+                function: self.names.text(NameId(name)).to_owned(),
+                latency: figures(&tally.histogram()),
+            })
+            .collect();
+        found.sort_by(|a, b| {
+            let by_count = b.latency.count.cmp(&a.latency.count);
+            by_count.then_with(|| a.function.cmp(&b.function))
+        });
+        found
+    }
+}
+
+/// Levels of an outline below the root.
+const OUTLINE_DEPTH: u16 = 3;
+
+/// `root { a b×3 { c } }`: adjacent equal calls merged, with what the first of them called… all
+/// that any of them called, each once, in the order met.
+fn outline(tokens: &[Token], names: &Names) -> String {
+    let mut text = String::new();
+    write_outline(tokens, names, &mut text);
+    text
+}
+
+fn write_outline(tokens: &[Token], names: &Names, text: &mut String) {
+    let mut at = 0;
+    while at < tokens.len() {
+        let (name, depth) = (tokens[at].name(), tokens[at].depth());
+        let mut end = super::shapes::end_of(tokens, at);
+        let mut inside = tokens[at + 1..end].to_vec();
+        while tokens
+            .get(end)
+            .is_some_and(|t| t.name() == name && t.depth() == depth)
+        {
+            let next = super::shapes::end_of(tokens, end);
+            add_new(&mut inside, &tokens[end + 1..next]);
+            end = next;
+        }
+        if !text.is_empty() && !text.ends_with("{ ") {
+            text.push(' ');
+        }
+        text.push_str(names.text(NameId(name)));
+        if depth < OUTLINE_DEPTH && !inside.is_empty() {
+            text.push_str(" { ");
+            write_outline(&inside, names, text);
+            text.push_str(" }");
+        }
+        at = end;
+    }
+}
+
+/// Adds the direct calls of a repeat that the first didn't make.
+fn add_new(inside: &mut Vec<Token>, more: &[Token]) {
+    let known: BTreeSet<u64> = inside.iter().map(|token| token.0).collect();
+    let is_new = |token: &&Token| !known.contains(&token.0);
+    let all_new: Vec<Token> = more.iter().filter(is_new).copied().collect();
+    inside.extend(all_new);
+}
+
+fn merged<'a>(tallies: impl Iterator<Item = &'a Tally>) -> Histogram {
+    let mut all = Histogram::default();
+    for tally in tallies {
+        all.merge(&tally.histogram());
+    }
+    all
+}
+
+fn figures(histogram: &Histogram) -> Latency {
+    Latency {
+        count: histogram.count(),
+        sum_ns: u64::try_from(histogram.sum()).unwrap_or(u64::MAX),
+        mean_ns: histogram.mean(),
+        min_ns: histogram.min(),
+        p50_ns: histogram.quantile(0.50),
+        p90_ns: histogram.quantile(0.90),
+        p99_ns: histogram.quantile(0.99),
+        max_ns: histogram.max(),
+        modes: modes(histogram),
+        buckets: histogram.buckets().collect(),
+    }
+}
+
+fn split(shapes: &[&Shape]) -> TimeSplit {
+    let sum = |part: fn(&Split) -> u128| {
+        let all: u128 = shapes.iter().map(|shape| part(&shape.split)).sum();
+        u64::try_from(all).unwrap_or(u64::MAX)
+    };
+    let mut split = TimeSplit {
+        total_ns: 0,
+        self_ns: sum(|split| split.own),
+        children_ns: sum(|split| split.children),
+        interrupts_ns: sum(|split| split.interrupts),
+        runnable_ns: sum(|split| split.runnable),
+        blocked_ns: sum(|split| split.blocked),
+        off_cpu_ns: sum(|split| split.estimated),
+    };
+    split.total_ns = split.self_ns
+        + split.children_ns
+        + split.interrupts_ns
+        + split.runnable_ns
+        + split.blocked_ns
+        + split.off_cpu_ns;
+    split
+}
+
+fn below_1us(collector: &Collector) -> f64 {
+    let calls = collector.contexts.all.iter().map(|context| context.calls);
+    let below = collector.contexts.all.iter();
+    let below = below.map(|context| context.own_below_1us);
+    ratio(below.sum(), calls.sum())
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a share of counts")]
+fn ratio(part: u64, whole: u64) -> f64 {
+    share(part as f64, whole as f64)
+}
+
+fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a share of times")]
+fn seconds(latency: &Latency) -> f64 {
+    latency.sum_ns as f64 / 1e9
+}

@@ -1,0 +1,406 @@
+//! Takes the complete calls of a trace and adds up its faults.
+//!
+//! Each fault's time is split so that nothing counts twice:
+//!
+//! ```text
+//! total = own time of every call        (on CPU, this fault's work)
+//!       + interrupts                    (frames taken out with all they called)
+//!       + off CPU                       (from sched_switch; else the switch lines; else schedule())
+//! ```
+
+use super::contexts::Contexts;
+use super::layer::Layer;
+use super::roles::Roles;
+use super::shapes::{MOST_SHAPES, Shape, Shapes, Split, Token, describe};
+use super::signature::Signs;
+use super::tally::Tally;
+use pagewise_model::formats::function_graph::{CallTree, Names, Node, Sink, Span, Tail, Wait};
+use pagewise_model::histogram::Histogram;
+use rustc_hash::FxHashMap;
+
+/// Sums over the faults of one trace; [`super::analyse`] makes a report of them.
+#[derive(Clone, Debug, Default)]
+pub struct Collector {
+    pub(super) roles: Roles,
+    pub(super) shapes: Shapes,
+    pub(super) contexts: Contexts,
+    pub(super) others: FxHashMap<u32, Tally>,
+    pub(super) bare: FxHashMap<u32, Tally>,
+    pub(super) checks: Checks,
+    pub(super) probe: ProbeSigns,
+    pub(super) first_time: Option<u64>,
+    pub(super) last_time: Option<u64>,
+    pending_locks: FxHashMap<u32, u64>,
+    scratch: Scratch,
+}
+
+/// Whether the time adds up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Checks {
+    pub faults: u64,
+    pub violations: u64,
+    pub untimed: u64,
+}
+
+/// What calls without and with children tell of the tracer's own cost.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ProbeSigns {
+    pub leaf: Dense,
+    pub own_per_child: Dense,
+}
+
+/// A histogram for values met at every node.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Dense {
+    counts: Vec<u64>,
+    total: u64,
+}
+
+impl Dense {
+    #[inline]
+    fn record(&mut self, value: u64) {
+        let bucket = pagewise_model::histogram::bucket_of(value) as usize;
+        if bucket >= self.counts.len() {
+            self.counts.resize(bucket + 1, 0);
+        }
+        self.counts[bucket] += 1;
+        self.total += 1;
+    }
+
+    /// The distribution; its sum is rounded to buckets.
+    pub(super) fn histogram(&self) -> Histogram {
+        let mut histogram = Histogram::default();
+        for (bucket, &count) in (0..).zip(&self.counts) {
+            histogram.record_many(pagewise_model::histogram::bucket_range(bucket).0, count);
+        }
+        histogram
+    }
+}
+
+/// Memory reused from fault to fault.
+#[derive(Clone, Debug, Default)]
+struct Scratch {
+    tokens: Vec<Token>,
+    kept: Vec<Timed>,
+    cuts: Vec<Cut>,
+    /// The calls around the one at hand: where each ends and its place among the kept.
+    open: Vec<(u32, usize)>,
+}
+
+/// A node that stays, with its on-CPU times.
+#[derive(Clone, Copy, Debug)]
+struct Timed {
+    node: u32,
+    direct_calls: u32,
+    on: u64,
+    own: u64,
+    /// Time off the CPU inside the call.
+    waited: u64,
+}
+
+/// Time taken out of a fault.
+#[derive(Clone, Copy, Debug)]
+struct Cut {
+    node: u32,
+    ns: u64,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Interrupt,
+    Off(Wait),
+    /// `schedule()` in a trace without any sign of the switch itself.
+    Schedule,
+}
+
+impl Sink for Collector {
+    fn tree(&mut self, tree: &CallTree, names: &Names) {
+        self.roles.learn(names);
+        self.first_time = self.first_time.or(tree.start);
+        self.last_time = tree.end.or(self.last_time);
+        let mut found = false;
+        let mut at = 0;
+        while let Some(node) = tree.nodes.get(at) {
+            if self.roles.of(node.name).signs.has(Signs::ENTRY) {
+                self.fault(tree, at);
+                found = true;
+                at = node.end as usize;
+            } else {
+                at += 1;
+            }
+        }
+        if !found {
+            self.other(tree);
+        }
+    }
+
+    fn bare_close(&mut self, tail: Tail, _depth: u32, span: Option<Span>) {
+        if let (Some(name), Some(span)) = (tail.name, span) {
+            self.bare.entry(name.0).or_default().record(span.ns);
+        }
+    }
+}
+
+impl Collector {
+    /// A call at the top level that holds no fault: a lock helper, a system call.
+    fn other(&mut self, tree: &CallTree) {
+        let Some(root) = tree.root() else { return };
+        self.others
+            .entry(root.name)
+            .or_default()
+            .record(root.span.ns);
+        if self.roles.of(root.name).layer == Some(Layer::Lock)
+            && let Some(pid) = tree.pid
+        {
+            *self.pending_locks.entry(pid).or_default() += root.span.ns;
+        }
+    }
+
+    fn fault(&mut self, tree: &CallTree, root: usize) {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let hash = self.walk(tree, root, &mut scratch);
+        if !scratch.cuts.is_empty() {
+            self.take_out(tree, &mut scratch);
+        }
+        let shape = match self.shapes.find(hash, &scratch.tokens) {
+            Some(shape) => shape,
+            None => self.new_shape(hash, &scratch.tokens),
+        };
+        self.add(shape, tree.nodes[root].span.ns, &scratch);
+        if let Some(wait) = tree.pid.and_then(|pid| self.pending_locks.remove(&pid)) {
+            self.shapes.all[shape].lock_before.record(wait);
+        }
+        self.checks.faults += 1;
+        self.checks.untimed += u64::from(!tree.timed);
+        self.scratch = scratch;
+    }
+
+    /// Collects the nodes that are the fault's own work, and what is to be taken out.
+    #[inline]
+    fn walk(&mut self, tree: &CallTree, root: usize, scratch: &mut Scratch) -> u64 {
+        scratch.tokens.clear();
+        scratch.kept.clear();
+        scratch.cuts.clear();
+        scratch.open.clear();
+        let end = tree.nodes[root].end as usize;
+        let top = tree.nodes[root].depth;
+        let by_frame = tree.off_cpu.is_empty();
+        let mut marked = tree.interrupts.iter().peekable();
+        let mut hash = 0_u64;
+        let mut at = root;
+        while at < end {
+            let node = &tree.nodes[at];
+            let role = self.roles.of(node.name);
+            while marked.next_if(|&&mark| (mark as usize) < at).is_some() {}
+            if role.interrupt || marked.peek().is_some_and(|&&mark| mark as usize == at) {
+                scratch.cut(at, node, Kind::Interrupt);
+                at = node.end as usize;
+                continue;
+            }
+            let token = Token::new(node.name, node.depth - top);
+            hash = (hash.rotate_left(23) ^ token.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            scratch.tokens.push(token);
+            let own = self.own_time(node);
+            scratch.keep(at, node, own);
+            at += 1;
+            if by_frame && role.signs.has(Signs::SCHEDULE) {
+                scratch.cut(at - 1, node, Kind::Schedule);
+                at = node.end as usize;
+            }
+        }
+        for off in &tree.off_cpu {
+            if (root..end).contains(&(off.node as usize)) {
+                scratch.cuts.push(Cut {
+                    node: off.node,
+                    ns: off.ns,
+                    kind: Kind::Off(off.wait),
+                });
+            }
+        }
+        self.note_probe(tree, scratch);
+        hash
+    }
+
+    /// Time in a call but in none that it made. It can't be negative by more than the printed
+    /// precision of the call.
+    #[inline]
+    fn own_time(&mut self, node: &Node) -> u64 {
+        if node.children_ns > node.span.ns + u64::from(node.span.tick) {
+            self.checks.violations += 1;
+        }
+        node.span.ns.saturating_sub(node.children_ns)
+    }
+
+    #[inline]
+    fn note_probe(&mut self, tree: &CallTree, scratch: &Scratch) {
+        for kept in &scratch.kept {
+            let node = &tree.nodes[kept.node as usize];
+            if node.end == kept.node + 1 {
+                self.probe.leaf.record(node.span.ns);
+            } else if kept.direct_calls > 1 {
+                self.probe
+                    .own_per_child
+                    .record(kept.own / u64::from(kept.direct_calls));
+            }
+        }
+    }
+
+    /// Takes interrupts and time off the CPU out of the calls that they struck.
+    #[cold]
+    fn take_out(&mut self, tree: &CallTree, scratch: &mut Scratch) {
+        for cut in &scratch.cuts {
+            let around = scratch.kept.iter_mut().filter(|kept| {
+                let node = &tree.nodes[kept.node as usize];
+                kept.node <= cut.node && cut.node < node.end
+            });
+            let mut innermost = None;
+            for kept in around {
+                kept.on = kept.on.saturating_sub(cut.ns);
+                if cut.kind != Kind::Interrupt {
+                    kept.waited += cut.ns;
+                }
+                innermost = Some(kept);
+            }
+            let (Some(kept), Kind::Off(_)) = (innermost, cut.kind) else {
+                continue;
+            };
+            // Both ends of the wait are printed in microseconds.
+            let tick = u64::from(tree.nodes[kept.node as usize].span.tick) + 1000;
+            self.checks.violations += u64::from(cut.ns > kept.own + tick);
+            kept.own = kept.own.saturating_sub(cut.ns);
+        }
+        for cut in scratch.cuts.iter().filter(|cut| cut.kind == Kind::Schedule) {
+            for kept in scratch.kept.iter_mut().filter(|kept| kept.node == cut.node) {
+                kept.own = 0;
+            }
+        }
+    }
+
+    #[cold]
+    fn new_shape(&mut self, hash: u64, tokens: &[Token]) -> usize {
+        let (class, places, handler) = describe(tokens, &self.roles);
+        let full = self.shapes.all.len() >= MOST_SHAPES;
+        let shape = Shape {
+            contexts: self.contexts_of(class, tokens),
+            tokens: tokens.into(),
+            class,
+            places: places.into(),
+            handler,
+            latency: Default::default(),
+            elapsed: Tally::default(),
+            lock_before: Tally::default(),
+            split: Split::default(),
+        };
+        self.shapes.beyond_limit += u64::from(full);
+        self.shapes.add(hash, shape)
+    }
+
+    fn contexts_of(&mut self, class: super::Class, tokens: &[Token]) -> Box<[u32]> {
+        let mut open: Vec<(u16, u32)> = Vec::new();
+        let mut found = Vec::with_capacity(tokens.len());
+        for token in tokens {
+            while open
+                .last()
+                .is_some_and(|(depth, _)| *depth >= token.depth())
+            {
+                open.pop();
+            }
+            let context = match open.last() {
+                Some(&(_, parent)) => self.contexts.child(parent, token.name()),
+                None => self.contexts.root(class, token.name()),
+            };
+            open.push((token.depth(), context));
+            found.push(context);
+        }
+        found.into()
+    }
+
+    #[inline]
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "products for a covariance; 2^53 ns is 104 days"
+    )]
+    fn add(&mut self, shape: usize, total: u64, scratch: &Scratch) {
+        let shape = &mut self.shapes.all[shape];
+        let Some(root) = scratch.kept.first() else {
+            return;
+        };
+        let latency = root.on as f64;
+        for (kept, &context) in scratch.kept.iter().zip(&shape.contexts) {
+            let context = &mut self.contexts.all[context as usize];
+            context.calls += 1;
+            context.total += u128::from(kept.on);
+            context.own += u128::from(kept.own);
+            context.own_below_1us += u64::from(kept.own < 1000);
+            context.own_by_fault += kept.own as f64 * latency;
+            context.total_by_fault += kept.on as f64 * latency;
+            context.direct_calls += u64::from(kept.direct_calls);
+        }
+        shape.elapsed.record(root.on + root.waited);
+        add_latencies(shape, scratch);
+        add_split(&mut shape.split, total, root.own, scratch);
+    }
+}
+
+fn add_latencies(shape: &mut Shape, scratch: &Scratch) {
+    let mut by_layer = [None::<u64>; Layer::ALL.len()];
+    for place in &shape.places {
+        let sum = by_layer[place.layer as usize].get_or_insert(0);
+        let kept = scratch.kept[place.node as usize];
+        *sum += match place.layer {
+            Layer::Lock | Layer::Wait => kept.on + kept.waited,
+            _ => kept.on,
+        };
+    }
+    for (tally, latency) in shape.latency.iter_mut().zip(by_layer) {
+        if let Some(latency) = latency {
+            tally.record(latency);
+        }
+    }
+}
+
+fn add_split(split: &mut Split, total: u64, own: u64, scratch: &Scratch) {
+    let mut taken = 0;
+    for cut in &scratch.cuts {
+        let ns = u128::from(cut.ns);
+        taken += ns;
+        match cut.kind {
+            Kind::Interrupt => split.interrupts += ns,
+            Kind::Off(Wait::Runnable) => split.runnable += ns,
+            Kind::Off(Wait::Blocked) => split.blocked += ns,
+            Kind::Off(Wait::Estimated) | Kind::Schedule => split.estimated += ns,
+        }
+    }
+    split.own += u128::from(own);
+    split.children += u128::from(total).saturating_sub(taken + u128::from(own));
+}
+
+impl Scratch {
+    #[inline]
+    fn keep(&mut self, at: usize, node: &Node, own: u64) {
+        let at = u32::try_from(at).unwrap_or(u32::MAX);
+        while self.open.pop_if(|(end, _)| *end <= at).is_some() {}
+        if let Some(&(_, caller)) = self.open.last() {
+            self.kept[caller].direct_calls += 1;
+        }
+        if node.end > at + 1 {
+            self.open.push((node.end, self.kept.len()));
+        }
+        self.kept.push(Timed {
+            node: at,
+            direct_calls: 0,
+            on: node.span.ns,
+            own,
+            waited: 0,
+        });
+    }
+
+    fn cut(&mut self, at: usize, node: &Node, kind: Kind) {
+        self.cuts.push(Cut {
+            node: u32::try_from(at).unwrap_or(u32::MAX),
+            ns: node.span.ns,
+            kind,
+        });
+    }
+}

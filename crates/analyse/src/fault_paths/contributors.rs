@@ -1,0 +1,107 @@
+//! Which functions the time and its variance come from.
+//!
+//! A fault's latency is the sum of the own times of all calls in it, so its variance is the sum
+//! of their covariances with it: Var(T) = Σ Cov(own_f, T). Shares by covariance add up to one,
+//! which shares by each function's own variance don't.
+
+use super::contexts::Context;
+use super::probe::Calibration;
+use super::result::Contributor;
+use pagewise_model::formats::function_graph::{NameId, Names};
+use rustc_hash::FxHashMap;
+
+#[derive(Default)]
+struct Sums {
+    calls: u64,
+    own: f64,
+    corrected: f64,
+    by_fault: f64,
+}
+
+/// The contributors to `faults` faults whose call paths are given, the largest first by
+/// corrected time.
+#[allow(clippy::cast_precision_loss, reason = "sums of nanoseconds as shares")]
+pub(super) fn contributors<'a>(
+    contexts: impl Iterator<Item = (u32, &'a Context)>,
+    faults: u64,
+    calibration: Calibration,
+    names: &Names,
+) -> Vec<Contributor> {
+    let mut by_name: FxHashMap<u32, Sums> = FxHashMap::default();
+    for (index, context) in contexts {
+        let sums = by_name.entry(context.name).or_default();
+        sums.calls += context.calls;
+        sums.own += context.own as f64;
+        sums.corrected += corrected(index, context, calibration);
+        sums.by_fault += context.own_by_fault;
+    }
+    let all = Totals::of(&by_name, faults);
+    let mut found: Vec<Contributor> = by_name
+        .iter()
+        .map(|(&name, sums)| all.contributor(names.text(NameId(name)), sums))
+        .collect();
+    found.sort_by(|a, b| {
+        let by_time = b.corrected_self_ns.cmp(&a.corrected_self_ns);
+        by_time.then_with(|| a.function.cmp(&b.function))
+    });
+    found
+}
+
+/// A path's own time less the tracer's cost: inside each call (not the root's, which stays in)
+/// and around each call made.
+#[allow(clippy::cast_precision_loss, reason = "sums of nanoseconds")]
+fn corrected(index: u32, context: &Context, calibration: Calibration) -> f64 {
+    let outside = calibration.per_call_ns - calibration.inside_ns;
+    let calls = if context.parent == index {
+        0
+    } else {
+        context.calls
+    };
+    let cost = calls as f64 * calibration.inside_ns + context.direct_calls as f64 * outside;
+    (context.own as f64 - cost).max(0.0)
+}
+
+struct Totals {
+    faults: f64,
+    own: f64,
+    corrected: f64,
+    variance: f64,
+}
+
+impl Totals {
+    #[allow(clippy::cast_precision_loss, reason = "a count of faults")]
+    fn of(by_name: &FxHashMap<u32, Sums>, faults: u64) -> Self {
+        let faults = faults.max(1) as f64;
+        let own: f64 = by_name.values().map(|sums| sums.own).sum();
+        let squares: f64 = by_name.values().map(|sums| sums.by_fault).sum();
+        Self {
+            faults,
+            own,
+            corrected: by_name.values().map(|sums| sums.corrected).sum(),
+            variance: squares / faults - (own / faults).powi(2),
+        }
+    }
+
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "sums of durations, not negative"
+    )]
+    fn contributor(&self, function: &str, sums: &Sums) -> Contributor {
+        let covariance =
+            sums.by_fault / self.faults - sums.own / self.faults * (self.own / self.faults);
+        Contributor {
+            function: function.to_owned(),
+            calls: sums.calls,
+            self_ns: sums.own as u64,
+            corrected_self_ns: sums.corrected as u64,
+            time_share: ratio(sums.own, self.own),
+            corrected_time_share: ratio(sums.corrected, self.corrected),
+            variance_share: ratio(covariance, self.variance),
+        }
+    }
+}
+
+fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}

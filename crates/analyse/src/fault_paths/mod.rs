@@ -1,0 +1,26 @@
+//! Page faults as call trees: what kinds there are, how long they take, and where the time goes.
+//!
+//! [`Collector`] takes the complete calls of a trace as they come and keeps sums per shape of
+//! tree and per call path; [`analyse`] turns the sums into a [`FaultPaths`], corrected for the
+//! tracer's own cost by a [`Calibration`].
+
+mod analyse;
+mod collector;
+mod contexts;
+mod contributors;
+mod layer;
+mod modes;
+mod probe;
+mod result;
+mod roles;
+mod shapes;
+mod signature;
+mod tally;
+
+pub use analyse::analyse;
+pub use collector::Collector;
+pub use layer::{Layer, layer_of};
+pub use modes::{Mode, modes};
+pub use probe::{Calibration, Source, calibrate, estimate};
+pub use result::*;
+pub use signature::{Class, Signs, classify, signs_of};

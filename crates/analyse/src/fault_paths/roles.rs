@@ -1,0 +1,44 @@
+//! What each function of a trace is, looked up once per name.
+
+use super::layer::{Layer, layer_of};
+use super::signature::{Signs, signs_of};
+use pagewise_model::formats::function_graph::{Names, is_interrupt};
+
+/// What a function is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Role {
+    pub signs: Signs,
+    pub layer: Option<Layer>,
+    pub interrupt: bool,
+}
+
+/// The roles of all names of a trace, by id.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Roles(Vec<Role>);
+
+impl Roles {
+    /// Adds the names that came since the last call.
+    #[inline]
+    pub(super) fn learn(&mut self, names: &Names) {
+        if self.0.len() < names.len() {
+            let new = names
+                .iter()
+                .skip(self.0.len())
+                .map(|(id, _)| names.base(id));
+            self.0.extend(new.map(role_of));
+        }
+    }
+
+    #[inline]
+    pub(super) fn of(&self, name: u32) -> Role {
+        self.0[name as usize]
+    }
+}
+
+fn role_of(base: &str) -> Role {
+    Role {
+        signs: signs_of(base),
+        layer: layer_of(base),
+        interrupt: is_interrupt(base),
+    }
+}

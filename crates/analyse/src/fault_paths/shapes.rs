@@ -1,0 +1,181 @@
+//! The different call trees of faults, each stored once.
+//!
+//! Faults repeat: a few hundred shapes cover a whole workload. What depends on the functions
+//! alone (class, layers, number of calls) is worked out once per shape; a fault costs one hash of
+//! its tree, one comparison and its sums.
+
+use super::layer::Layer;
+use super::roles::Roles;
+use super::signature::{Class, Signs, classify};
+use super::tally::Tally;
+use rustc_hash::FxHashMap;
+
+/// Shapes kept apart; faults of further ones count in one shape per class.
+pub(super) const MOST_SHAPES: usize = 1 << 16;
+
+/// One node of a shape: the function and its depth below the root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Token(pub u64);
+
+impl Token {
+    #[inline]
+    pub(super) fn new(name: u32, depth: u16) -> Self {
+        Self(u64::from(name) << 16 | u64::from(depth))
+    }
+
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "the name was put there as 32 bits"
+    )]
+    pub(super) fn name(self) -> u32 {
+        (self.0 >> 16) as u32
+    }
+
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "the depth was put there as 16 bits"
+    )]
+    pub(super) fn depth(self) -> u16 {
+        self.0 as u16
+    }
+}
+
+/// A layer's place in a shape: where its outermost call stands and how many calls it makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub layer: Layer,
+    pub node: u32,
+    pub calls_inside: u32,
+}
+
+/// A shape with the sums of its faults.
+#[derive(Clone, Debug)]
+pub(super) struct Shape {
+    pub tokens: Box<[Token]>,
+    pub class: Class,
+    /// Context of each node in [`super::contexts::Contexts`].
+    pub contexts: Box<[u32]>,
+    pub places: Box<[Place]>,
+    /// The function that stands for [`Layer::Handler`].
+    pub handler: u32,
+    /// Latency by layer, in the order of [`Layer::ALL`]: time on the CPU without interrupts,
+    /// but for locks and waits the time that passed.
+    pub latency: [Tally; Layer::ALL.len()],
+    /// Time that passed in the fault, waits included, interrupts not.
+    pub elapsed: Tally,
+    /// Waits for the lock before the fault, found by task.
+    pub lock_before: Tally,
+    pub split: Split,
+}
+
+/// Where the time of faults went, nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Split {
+    pub own: u128,
+    pub children: u128,
+    pub interrupts: u128,
+    pub runnable: u128,
+    pub blocked: u128,
+    pub estimated: u128,
+}
+
+impl Shape {
+    /// Calls inside the fault, all of which the tracer slowed down.
+    pub(super) fn calls_inside(&self) -> usize {
+        self.tokens.len().saturating_sub(1)
+    }
+}
+
+/// All shapes of a trace.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shapes {
+    pub all: Vec<Shape>,
+    by_hash: FxHashMap<u64, Vec<u32>>,
+    /// The last shape: faults of one kind come in rows.
+    last: usize,
+    pub beyond_limit: u64,
+}
+
+impl Shapes {
+    /// The shape with these tokens, if it is known.
+    #[inline]
+    pub(super) fn find(&mut self, hash: u64, tokens: &[Token]) -> Option<usize> {
+        if self
+            .all
+            .get(self.last)
+            .is_some_and(|s| *s.tokens == *tokens)
+        {
+            return Some(self.last);
+        }
+        let candidates = self.by_hash.get(&hash)?;
+        let found = candidates
+            .iter()
+            .map(|&shape| shape as usize)
+            .find(|&shape| *self.all[shape].tokens == *tokens)?;
+        self.last = found;
+        Some(found)
+    }
+
+    /// Adds a shape.
+    pub(super) fn add(&mut self, hash: u64, shape: Shape) -> usize {
+        let index = self.all.len();
+        self.all.push(shape);
+        let id = u32::try_from(index).unwrap_or(u32::MAX);
+        self.by_hash.entry(hash).or_default().push(id);
+        index
+    }
+}
+
+/// What follows from the functions of a tree alone.
+pub(super) fn describe(tokens: &[Token], roles: &Roles) -> (Class, Vec<Place>, u32) {
+    let mut signs = Signs::default();
+    let mut places: Vec<Place> = Vec::new();
+    let mut open_until = [0_usize; Layer::ALL.len()];
+    for (node, token) in tokens.iter().enumerate() {
+        let role = roles.of(token.name());
+        signs = signs.with(role.signs);
+        let layer = if node == 0 {
+            Some(Layer::Fault)
+        } else {
+            role.layer
+        };
+        let root_is_mm_fault = node == 0 && role.layer == Some(Layer::MmFault);
+        let layers = [layer, root_is_mm_fault.then_some(Layer::MmFault)];
+        for layer in layers.into_iter().flatten() {
+            if node >= open_until[layer as usize] {
+                let end = end_of(tokens, node);
+                open_until[layer as usize] = end;
+                places.push(place(layer, node, end));
+            }
+        }
+    }
+    let handler = add_handler(tokens, roles, &mut places);
+    (classify(signs), places, handler)
+}
+
+fn place(layer: Layer, node: usize, end: usize) -> Place {
+    Place {
+        layer,
+        node: u32::try_from(node).unwrap_or(u32::MAX),
+        calls_inside: u32::try_from(end - node - 1).unwrap_or(u32::MAX),
+    }
+}
+
+/// The first node behind a call and all that it made.
+pub(super) fn end_of(tokens: &[Token], node: usize) -> usize {
+    let depth = tokens[node].depth();
+    let inside = tokens[node + 1..].iter();
+    node + 1 + inside.take_while(|token| token.depth() > depth).count()
+}
+
+/// Where no handler is a function of its own, the innermost outer frame stands for it.
+fn add_handler(tokens: &[Token], roles: &Roles, places: &mut Vec<Place>) -> u32 {
+    if let Some(place) = places.iter().find(|place| place.layer == Layer::Handler) {
+        return tokens[place.node as usize].name();
+    }
+    let outer = Signs::FRAME.with(Signs::ENTRY).0;
+    let is_frame = |token: &Token| roles.of(token.name()).signs.0 & outer != 0;
+    let node = tokens.iter().rposition(is_frame).unwrap_or(0);
+    places.push(place(Layer::Handler, node, end_of(tokens, node)));
+    tokens[node].name()
+}

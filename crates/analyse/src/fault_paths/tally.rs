@@ -1,0 +1,80 @@
+//! A histogram for the many small distributions of a trace: one per path and layer.
+
+use pagewise_model::histogram::{Histogram, bucket_of, bucket_range};
+
+/// Counts by bucket, sorted; small where values are alike.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    buckets: Vec<(u32, u64)>,
+    pub count: u64,
+    pub sum: u128,
+    min: u64,
+    max: u64,
+}
+
+impl Tally {
+    pub(super) fn record(&mut self, value: u64) {
+        let bucket = bucket_of(value);
+        match self
+            .buckets
+            .binary_search_by_key(&bucket, |&(bucket, _)| bucket)
+        {
+            Ok(at) => self.buckets[at].1 += 1,
+            Err(at) => self.buckets.insert(at, (bucket, 1)),
+        }
+        self.min = if self.count == 0 {
+            value
+        } else {
+            self.min.min(value)
+        };
+        self.max = self.max.max(value);
+        self.count += 1;
+        self.sum += u128::from(value);
+    }
+
+    /// The distribution.
+    pub(super) fn histogram(&self) -> Histogram {
+        Histogram::from_counts(self.buckets.iter().copied(), self.sum, self.min, self.max)
+    }
+
+    /// The distribution with `less` taken off every value, none below zero.
+    pub(super) fn shifted(&self, less: f64) -> Histogram {
+        let mut shifted = Histogram::default();
+        for &(bucket, count) in &self.buckets {
+            let (low, high) = bucket_range(bucket);
+            let middle = (low + (high - low - 1) / 2).clamp(self.min, self.max);
+            shifted.record_many(reduce(middle, less), count);
+        }
+        shifted
+    }
+}
+
+/// A duration with `less` nanoseconds taken off, not below zero.
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "nanoseconds of one call, far below 2^53, clamped to zero"
+)]
+pub(super) fn reduce(ns: u64, less: f64) -> u64 {
+    (ns as f64 - less).max(0.0).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_tally_is_the_histogram_of_its_values(values in prop::collection::vec(any::<u32>(), 0..80)) {
+            let mut tally = Tally::default();
+            let mut histogram = Histogram::default();
+            for value in values {
+                tally.record(u64::from(value));
+                histogram.record(u64::from(value));
+            }
+            prop_assert_eq!(tally.histogram(), histogram);
+        }
+    }
+}
