@@ -6,6 +6,7 @@ use anyhow::bail;
 use clap::Args;
 use pagewise_linux::perf::{DEFAULT_FREQUENCY, Mode, Options};
 use pagewise_linux::process::{self, Launch};
+use pagewise_model::run::{Ending, signal_name};
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -175,6 +176,13 @@ fn summarise(observation: &Observation) -> io::Result<()> {
     )?;
     for (name, count) in by_name(observation) {
         writeln!(err, "  {count:>10}  {name}")?;
+    }
+    if let Ending::Killed(signal) = observation.ending {
+        writeln!(
+            err,
+            "pagewise: the program was killed by {}; what was recorded until then is kept",
+            signal_name(signal)
+        )?;
     }
     for (kind, count) in observation.losses.iter() {
         writeln!(err, "pagewise: {count} {}", kind.describe())?;

@@ -51,6 +51,27 @@ pub enum Ending {
     Running,
 }
 
+/// Name of a signal for a person, such as `SIGSEGV (signal 11)`; the number alone where Linux
+/// architectures differ or the signal is rare.
+#[must_use]
+pub fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        _ => return format!("signal {signal}"),
+    };
+    format!("{name} (signal {signal})")
+}
+
 impl Ending {
     /// The status that a shell would report (128 + signal for a kill, 0 while running).
     #[must_use]

@@ -135,7 +135,7 @@ pub enum Error {
     )]
     SystemNotAllowed,
     /// The recording could not be begun.
-    #[error("cannot write the recording: {0}")]
+    #[error(transparent)]
     Write(#[from] pagewise_model::formats::perf_data::WriteError),
     /// Something that the recorder itself needs failed.
     #[error("cannot {action}: {cause}")]

@@ -7,7 +7,7 @@ use crate::visible::{command_line, visible};
 use pagewise_model::advice::{Advice, Risk};
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::proof::{Comparison, Proof, Verdict};
-use pagewise_model::run::Ending;
+use pagewise_model::run::{Ending, signal_name};
 
 /// Most facts shown for one diagnosis; the HTML shows all.
 const FACTS: usize = 4;
@@ -75,7 +75,7 @@ pub fn cost(page: &mut Page, findings: &Findings) {
             page.paragraph(
                 "",
                 Ink::Caution,
-                &format!("It was killed by signal {signal}"),
+                &format!("It was killed by {}", signal_name(signal)),
             );
         }
         Ending::Running => page.paragraph("", Ink::Faint, "It was still running"),
