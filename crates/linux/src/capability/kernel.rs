@@ -44,7 +44,8 @@ const TRACEPOINTS: [(&str, &str, &str, &str, &str); 4] = [
 
 pub(super) fn capabilities(machine: &Machine) -> Vec<Capability> {
     let tracefs = Tracefs::find();
-    let mut found = vec![mounted(&tracefs)];
+    let folder = machine.sys.join(PLACE);
+    let mut found = vec![mounted(&tracefs, folder.join("events").is_dir())];
     for point in TRACEPOINTS {
         let tried = tracefs
             .as_ref()
@@ -52,18 +53,22 @@ pub(super) fn capabilities(machine: &Machine) -> Vec<Capability> {
             .map(|tracefs| try_tracepoint(tracefs, point.1, point.2));
         found.push(tracepoint(point, tried));
     }
-    let folder = machine.sys.join(PLACE);
     found.push(function_graph(&folder));
     found.push(kprobes(&folder));
     found
 }
 
-pub(super) fn mounted(found: &Result<Tracefs, tracefs::Error>) -> Capability {
+pub(super) fn mounted(found: &Result<Tracefs, tracefs::Error>, publicly: bool) -> Capability {
     let name = "tracefs";
     let with = "Tracepoints can be found.";
     let without = "No tracepoints: system calls on memory and waiting for locks are not recorded.";
     match found {
-        Ok(_) => available(name, "readable, or mountable for Pagewise alone", with),
+        Ok(_) if publicly => available(name, "mounted and readable", with),
+        Ok(_) => available(
+            name,
+            "not mounted at /sys/kernel/tracing; Pagewise mounts it for itself alone",
+            with,
+        ),
         Err(error @ tracefs::Error::NotMounted { .. }) => with_remedy(
             missing(name, error.to_string(), without),
             "sudo mount -t tracefs tracefs /sys/kernel/tracing",

@@ -82,6 +82,24 @@ fn a_tracepoint_is_open_unknown_or_refused() {
 }
 
 #[test]
+fn tracefs_is_mounted_privately_mountable_closed_or_absent() {
+    use crate::tracefs::{Error, Tracefs};
+    let found = |publicly| kernel::mounted(&Ok(Tracefs::at("/nowhere")), publicly);
+    assert_eq!(
+        (found(true).state, found(false).state),
+        (Available, Available)
+    );
+    assert_ne!(found(true).finding, found(false).finding);
+    let cause = io::Error::from_raw_os_error(libc::EPERM);
+    let absent = kernel::mounted(&Err(Error::NotMounted { cause }), false);
+    assert_eq!(absent.state, Missing);
+    assert!(absent.remedy.unwrap().contains("mount -t tracefs"));
+    let path = "/sys/kernel/tracing".into();
+    let closed = kernel::mounted(&Err(Error::NoAccess { path }), true);
+    assert!(closed.remedy.unwrap().contains("run as root"));
+}
+
+#[test]
 fn an_unmounted_tracefs_is_mounted_by_the_remedy() {
     let (folder, machine) = bare();
     let tracing = machine.sys.join("kernel/tracing");
