@@ -19,6 +19,8 @@ pub struct Document<'a> {
     schema_version: u32,
     command: Vec<String>,
     winner: Option<WinnerDocument<'a>>,
+    /// The best setting did no better than a placebo.
+    luck: bool,
     comparisons: &'a [Comparison],
     /// `elapsed` or `cpu`: what the seconds of `time_and_memory` are.
     clock: &'static str,
@@ -60,6 +62,7 @@ pub fn document<'a>(command: &[OsString], found: &'a Found) -> Document<'a> {
             .map(|word| word.to_string_lossy().into_owned())
             .collect(),
         winner,
+        luck: found.luck,
         comparisons: &found.comparisons,
         clock: match found.clock {
             Clock::Wall => "elapsed",

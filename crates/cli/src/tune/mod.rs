@@ -44,8 +44,8 @@ pub struct Args {
     /// Only settings whose name contains this text (may be given several times)
     #[arg(long = "only", value_name = "TEXT")]
     only: Vec<String>,
-    /// Let the command write to our output instead of /dev/null
-    #[arg(long, conflicts_with = "json")]
+    /// Let the command write to our standard error instead of /dev/null
+    #[arg(long)]
     show_output: bool,
     /// Print the result as JSON (docs/schema/tune.json)
     #[arg(long)]
@@ -108,7 +108,7 @@ impl Args {
             },
             input: input.input(),
             output: if self.show_output {
-                Output::Inherit
+                Output::Stderr
             } else {
                 Output::Null
             },

@@ -26,8 +26,18 @@ pub struct Found {
     pub points: Vec<Point>,
     /// The best, when one is beyond doubt faster.
     pub winner: Option<Winner>,
+    /// Whether the best setting did no better than a placebo of the same length.
+    pub luck: bool,
     /// Things to know.
     pub notes: Vec<String>,
+}
+
+/// What became of the best setting.
+enum Fate {
+    Confirmed(Winner),
+    /// A placebo does as well.
+    Luck,
+    Refuted,
 }
 
 /// The setting to use.
@@ -75,7 +85,7 @@ pub fn search(
     let mut comparisons = experiment.comparisons(&options.criteria);
     correct_for_many(&mut comparisons, &options.criteria);
     let leader = best(&comparisons, &options.criteria).map(|best| experiment.arm_named(&best.arm));
-    let winner = match leader {
+    let fate = match leader {
         Some(at) if !experiment.was_stopped() => {
             let trial = &trials[at - 1];
             let smallest =
@@ -90,13 +100,18 @@ pub fn search(
                 until(1.0),
             )?
         }
-        _ => None,
+        _ => Fate::Refuted,
     };
     progress.finish();
     experiment.note_noise();
     let clock = quieter_clock(&experiment);
     let points = points(&experiment, &comparisons, clock);
     let (arms, notes) = experiment.into_parts();
+    let (winner, luck) = match fate {
+        Fate::Confirmed(winner) => (Some(winner), false),
+        Fate::Luck => (None, true),
+        Fate::Refuted => (None, false),
+    };
     Ok(Found {
         arms: arms
             .into_iter()
@@ -106,6 +121,7 @@ pub fn search(
         clock,
         points,
         winner,
+        luck,
         notes,
     })
 }
@@ -274,7 +290,8 @@ impl Gain {
     }
 }
 
-/// Fresh runs of the chosen settings; `None` with a note when they do not hold.
+/// Fresh runs of the chosen settings, against the baseline and a placebo; a note tells when they
+/// do not hold.
 fn confirmed(
     experiment: &mut Experiment<'_>,
     trial: &Trial,
@@ -282,7 +299,7 @@ fn confirmed(
     options: &Options,
     progress: &Progress,
     deadline: Instant,
-) -> Result<Option<Winner>> {
+) -> Result<Fate> {
     let at = experiment.add(chosen.candidate.clone());
     // Some time in any case, so that a spent budget does not leave a winner unconfirmed.
     let deadline = deadline.max(Instant::now() + Duration::from_secs(1));
@@ -297,7 +314,7 @@ fn confirmed(
                 ""
             }
         ));
-        return Ok(None);
+        return Ok(Fate::Refuted);
     }
     if is_luck(experiment, chosen, options, progress, deadline)? {
         experiment.note(&format!(
@@ -306,9 +323,9 @@ fn confirmed(
              environment shifts. A change anywhere may bring the faults back or take them away.",
             chosen.candidate.name
         ));
-        return Ok(None);
+        return Ok(Fate::Luck);
     }
-    Ok(Some(Winner {
+    Ok(Fate::Confirmed(Winner {
         name: chosen.candidate.name.clone(),
         settings: chosen.candidate.settings.clone(),
         value: trial.value.zip(chosen.value),

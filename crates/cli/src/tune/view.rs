@@ -68,7 +68,11 @@ fn no_winner(found: &Found, width: usize) -> String {
         .comparisons
         .iter()
         .any(|c| c.verdict == Verdict::Undecided);
-    let line = if undecided {
+    let line = if found.luck {
+        "Luck decides here: the best settings make the command faster, but so does a meaningless \
+         variable of the same length, because the faults depend on the exact layout of the heap. \
+         No setting can claim the gain; see the notes."
+    } else if undecided {
         "No setting made the command faster beyond doubt. Some are undecided: a larger --budget \
          or a quieter machine can tell."
     } else {
