@@ -1,5 +1,6 @@
 //! `pagewise`: finds out why a Linux program loses time in memory management, and fixes it.
 
+mod analysis;
 mod bench;
 mod check;
 mod duration;
@@ -8,6 +9,7 @@ mod mine;
 mod observe;
 mod prove;
 mod record;
+mod report;
 mod tune;
 mod watch;
 
@@ -40,6 +42,9 @@ Examples:
 #[derive(Subcommand)]
 enum Command {
     Record(record::RecordArgs),
+    /// Say what recordings show: why a program faults, what that costs, what to change
+    #[command(after_help = report::EXAMPLES)]
+    Report(report::Args),
     Tune(tune::Args),
     Bench(bench::Args),
     Mine(mine::Arguments),
@@ -80,6 +85,7 @@ fn main() -> ExitCode {
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Record(args) => record::run(args),
+        Command::Report(args) => report::run(&args),
         Command::Tune(args) => tune::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Mine(arguments) => mine::run(&arguments),

@@ -1,0 +1,167 @@
+//! From a recording's events to causes and names: the one path that `doctor`, `report` and every
+//! later reader of recordings takes.
+
+use pagewise_analyse::faults::{Attribution, Attributor};
+use pagewise_analyse::plan::{RuleError, Rules, Surroundings};
+use pagewise_linux::symbols::Symbolizer;
+use pagewise_linux::symbols::unwind::StackFollower;
+use pagewise_model::findings::{Diagnosis, Findings, Severity};
+use pagewise_model::formats::perf_data::{Origin, PerfData};
+use pagewise_model::host::HostSnapshot;
+use pagewise_model::loss::Losses;
+use pagewise_model::recording::{Collection, SIDECAR_VERSION, Sidecar};
+use pagewise_model::run::{Ending, RunCost};
+use pagewise_model::symbol::SymbolTable;
+use pagewise_model::timeline::Timeline;
+use pagewise_model::units::Nanos;
+
+/// A recording, read once from front to back.
+pub struct Analysis {
+    attribution: Attribution,
+    names: SymbolTable,
+    sidecar: Sidecar,
+    /// Whether CPU times and exact counts are known: only our own recordings have them.
+    knows_cost: bool,
+}
+
+impl Analysis {
+    /// How many records of faults there were.
+    pub fn samples(&self) -> u64 {
+        self.attribution.tally.samples
+    }
+
+    /// What it all means, and what to do about it on a machine that offers `around`.
+    ///
+    /// # Errors
+    /// When a rule that ships with this program has a mistake.
+    pub fn findings(&self, around: &Surroundings) -> Result<Findings, RuleError> {
+        let rules = Rules::shipped()?;
+        let mut findings = pagewise_analyse::findings(
+            &self.attribution,
+            &self.names,
+            &self.sidecar,
+            &rules,
+            around,
+        );
+        if !self.knows_cost {
+            withhold_judgement(&mut findings);
+        }
+        Ok(findings)
+    }
+}
+
+/// Reads a recording: attributes its faults, unwinds its stack copies, names its code. `done` is
+/// told up to which byte the file is not needed any more.
+pub fn analyse(data: &PerfData<'_>, done: impl FnMut(usize)) -> Analysis {
+    let own = data.sidecar().cloned();
+    let is_own = own.is_some();
+    let mut sidecar = own.unwrap_or_else(|| of_another_tool(data.origin()));
+    let mut attributor = Attributor::new(data.sources(), &sidecar);
+    let mut follower = StackFollower::new(&sidecar.host.architecture);
+    let reading = data.read(
+        |event| {
+            let unwound = follower.take(&event);
+            attributor.event_with_chain(&event, unwound.as_deref());
+        },
+        done,
+    );
+    let attribution = attributor.finish();
+    let names = Symbolizer::new().resolve(attribution.frame_keys(), attribution.address_spaces());
+    if !is_own {
+        complete(&mut sidecar, &attribution);
+    }
+    sidecar.losses.merge(&reading.losses);
+    Analysis {
+        attribution,
+        names,
+        sidecar,
+        knows_cost: is_own,
+    }
+}
+
+/// Without CPU times nothing can be called healthy or costly: says so instead, and what to do.
+fn withhold_judgement(findings: &mut Findings) {
+    let churn: f64 = findings
+        .by_cause
+        .iter()
+        .filter(|share| share.key.is_churn())
+        .map(|share| share.faults.value)
+        .sum();
+    let all: f64 = findings
+        .by_cause
+        .iter()
+        .map(|share| share.faults.value)
+        .sum();
+    findings.verdict =
+        "What page faults cost here can't be told: this file has no CPU times.".to_owned();
+    findings
+        .diagnoses
+        .retain(|d| d.severity != Severity::Healthy);
+    let unknown = Diagnosis {
+        id: "cost_unknown".to_owned(),
+        severity: Severity::Note,
+        headline: "How faults arose is shown; their share of the time is not known".to_owned(),
+        explanation: "perf records events, not what the program used. Run the program under \
+                      pagewise doctor to learn whether a cure pays."
+            .to_owned(),
+        evidence: vec![format!(
+            "{:.0} % of {all:.0} page faults touched memory again that had been given back",
+            100.0 * churn / all.max(1.0)
+        )],
+        share_of_cpu: None,
+    };
+    findings.diagnoses.insert(0, unknown);
+}
+
+/// What perf and other recorders say about the run: the machine, and the command behind `--`.
+fn of_another_tool(origin: &Origin) -> Sidecar {
+    let own = origin.cmdline.iter().skip_while(|word| *word != "--");
+    Sidecar {
+        schema_version: SIDECAR_VERSION,
+        command: own.skip(1).cloned().collect(),
+        pid: 0,
+        started_unix_ms: 0,
+        started_clock: Nanos(0),
+        cost: RunCost::default(),
+        ending: Ending::Running,
+        timeline: Timeline::default(),
+        allocators: Vec::new(),
+        host: HostSnapshot {
+            hostname: origin.hostname.clone(),
+            kernel: origin.os_release.clone(),
+            architecture: origin.arch.clone(),
+            cpu: origin.cpu_desc.clone(),
+            cpus: origin.cpus_online,
+            memory_bytes: origin.total_mem_kib << 10,
+            ..HostSnapshot::default()
+        },
+        losses: Losses::default(),
+        collection: Collection {
+            mode: "sampled".to_owned(),
+            notes: vec![
+                "This file was not made by pagewise record, so CPU time, memory use and exact \
+                 numbers of faults are unknown. Record with pagewise record for them."
+                    .to_owned(),
+            ],
+            ..Collection::default()
+        },
+    }
+}
+
+/// Adds what only the events tell of files of other tools: the process that faulted most, how
+/// long events go on, and how many faults the samples stand for.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a count of faults, far below 2^53 and never negative"
+)]
+fn complete(sidecar: &mut Sidecar, attribution: &Attribution) {
+    let threads = attribution.threads.iter();
+    let busiest = threads.max_by(|a, b| a.faults.total_cmp(&b.faults));
+    sidecar.pid = busiest.map_or(0, |thread| thread.pid);
+    sidecar.cost.wall = attribution.span;
+    let all = attribution.tally.all.sum;
+    let major = attribution.tally.major.sum.min(all);
+    sidecar.cost.minor_faults = (all - major).round() as u64;
+    sidecar.cost.major_faults = major.round() as u64;
+}

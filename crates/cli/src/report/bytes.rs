@@ -1,0 +1,55 @@
+//! A recording's bytes: mapped from its file, or unpacked into a temporary one.
+
+use anyhow::{Context, Result, bail};
+use pagewise_linux::sys::mapped_file::MappedFile;
+use pagewise_model::formats::sniff::{Format, HEAD, sniff};
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::path::Path;
+
+/// Maps the recording at `path`. Standard input (`-`), pipes and compressed files go through an
+/// unnamed temporary file first, so that memory stays small whatever their length.
+pub fn open(path: &Path) -> Result<MappedFile> {
+    let name = path.display();
+    let file = match plain_file(path)? {
+        Some(file) => file,
+        None => unpacked(path)?,
+    };
+    MappedFile::of(&file).with_context(|| format!("cannot map {name}"))
+}
+
+/// The file itself, where it is a regular one and not compressed.
+fn plain_file(path: &Path) -> Result<Option<File>> {
+    if path == Path::new("-") {
+        return Ok(None);
+    }
+    let name = path.display();
+    let mut file = File::open(path).with_context(|| format!("cannot open {name}"))?;
+    let metadata = file
+        .metadata()
+        .with_context(|| format!("cannot read {name}"))?;
+    if metadata.is_dir() {
+        bail!(
+            "{name} is a directory; recordings that perf writes into one (--threads) are not supported"
+        );
+    }
+    if !metadata.is_file() {
+        return Ok(None);
+    }
+    let mut head = Vec::new();
+    file.by_ref()
+        .take(HEAD as u64)
+        .read_to_end(&mut head)
+        .with_context(|| format!("cannot read {name}"))?;
+    let packed = matches!(sniff(&head), Some(Format::Gzip | Format::Zstd));
+    Ok((!packed).then_some(file))
+}
+
+fn unpacked(path: &Path) -> Result<File> {
+    let name = path.display();
+    let mut input = crate::input::open(path)?;
+    let mut file = tempfile::tempfile().context("cannot make a temporary file")?;
+    io::copy(&mut input, &mut file).with_context(|| format!("cannot unpack {name}"))?;
+    file.rewind()?;
+    Ok(file)
+}

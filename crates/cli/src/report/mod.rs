@@ -1,0 +1,152 @@
+//! `pagewise report`: opens recordings and says what they show.
+
+mod bytes;
+
+use crate::analysis;
+use anyhow::{Context, Result, bail};
+use clap::Args as ClapArgs;
+use pagewise_analyse::plan::Surroundings;
+use pagewise_model::event::{EventKind, EventSource};
+use pagewise_model::findings::Findings;
+use pagewise_model::formats::perf_data::{PerfData, ReadError};
+use pagewise_report::text::Style;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Examples for `--help`.
+pub const EXAMPLES: &str = "\
+Examples:
+  pagewise report perf.data                    what a recording shows, on the terminal
+  pagewise report perf.data -o report.html     the same as one HTML page that needs no network
+  pagewise report perf.data.zst --json         the same for programs (docs/schema/findings.json)
+  perf record -e page-faults -c 1 -g -d -o - ./x | pagewise report -";
+
+/// Options of `pagewise report`.
+#[derive(ClapArgs, Debug)]
+pub struct Args {
+    /// Recordings: perf.data of pagewise or perf, also packed by gzip or zstd; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Print JSON (docs/schema/findings.json), one document a recording
+    #[arg(long)]
+    json: bool,
+
+    /// Also write an HTML page
+    #[arg(short, long, value_name = "FILE.html")]
+    output: Option<PathBuf>,
+}
+
+/// Reports on each file in turn.
+///
+/// # Errors
+/// When a file cannot be read, is no recording, or holds nothing about faults.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    if args.output.is_some() && args.files.len() > 1 {
+        bail!("-o takes the report of one recording; call pagewise report once for each");
+    }
+    for file in &args.files {
+        let findings = findings_of(file).with_context(|| name_of(file))?;
+        show(&findings, args)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a recording shows.
+fn findings_of(file: &Path) -> Result<Findings> {
+    let bytes = bytes::open(file)?;
+    let data = PerfData::parse(&bytes).map_err(explain)?;
+    require_faults(data.sources())?;
+    if let Some(error) = data.sidecar_error() {
+        let name = name_of(file);
+        eprintln!("pagewise: {name}: what the recorder noted about the run is unreadable: {error}");
+    }
+    let analysis = analysis::analyse(&data, |offset| bytes.release(offset));
+    if analysis.samples() == 0 {
+        bail!(
+            "no page fault is in it: {}. Was the program observed while it ran?",
+            contents(data.sources())
+        );
+    }
+    Ok(analysis.findings(&Surroundings::default())?)
+}
+
+fn show(findings: &Findings, args: &Args) -> Result<()> {
+    let mut out = io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", pagewise_report::json::to_string(findings)?)?;
+    } else {
+        let text = pagewise_report::text::render(findings, width(), style());
+        out.write_all(text.as_bytes())?;
+    }
+    out.flush()?;
+    if let Some(path) = &args.output {
+        let page = pagewise_report::html::render(findings)?;
+        std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
+        eprintln!("The page is {}", path.display());
+    }
+    Ok(())
+}
+
+fn name_of(file: &Path) -> String {
+    if file == Path::new("-") {
+        return "standard input".to_owned();
+    }
+    file.display().to_string()
+}
+
+/// The reader's words, and what to do where the bytes are of another kind.
+fn explain(error: ReadError) -> anyhow::Error {
+    match error {
+        ReadError::NotPerfData { .. } => anyhow::Error::new(error).context(
+            "pagewise report reads perf.data files, as pagewise record or perf record make them",
+        ),
+        other => other.into(),
+    }
+}
+
+/// Refuses recordings of other things before minutes are spent on them.
+fn require_faults(sources: &[EventSource]) -> Result<()> {
+    if sources.iter().any(|source| is_about_faults(&source.kind)) {
+        return Ok(());
+    }
+    bail!(
+        "it holds no page faults: {}. Record them: pagewise record -- PROGRAM, \
+         or perf record -e page-faults -c 1 -d -g -- PROGRAM",
+        contents(sources)
+    )
+}
+
+fn is_about_faults(kind: &EventKind) -> bool {
+    match kind {
+        EventKind::PageFault | EventKind::MinorFault | EventKind::MajorFault => true,
+        EventKind::Tracepoint(name) => name.starts_with("exceptions:page_fault"),
+        EventKind::Cpu | EventKind::Dummy | EventKind::Other(_) => false,
+    }
+}
+
+/// The names of what was recorded.
+fn contents(sources: &[EventSource]) -> String {
+    let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
+    format!("it was recorded from {}", names.join(", "))
+}
+
+fn width() -> usize {
+    let size = io::stdout().is_terminal().then(crossterm::terminal::size);
+    let columns = size
+        .and_then(Result::ok)
+        .map_or(100, |(columns, _)| columns);
+    usize::from(columns)
+}
+
+fn style() -> Style {
+    let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    Style {
+        color: io::stdout().is_terminal() && !no_colour,
+        unicode: locale.is_none_or(|name| name.to_uppercase().replace('-', "").contains("UTF8")),
+    }
+}
