@@ -158,7 +158,9 @@ fn release(gated: Gated, recording: &mut Recording, output: &Path) -> anyhow::Re
         }
         Err(error) => {
             // It holds nothing; that it cannot be removed matters less than the error itself.
-            let _ = fs::remove_file(output);
+            if output.metadata().is_ok_and(|metadata| metadata.is_file()) {
+                let _ = fs::remove_file(output);
+            }
             Err(error.into())
         }
     }

@@ -42,7 +42,8 @@ pub struct RecordArgs {
     all: bool,
 
     /// The program to run and its arguments
-    #[arg(last = true, value_name = "CMD", conflicts_with_all = ["pid", "all"])]
+    #[arg(last = true, value_name = "CMD", conflicts_with_all = ["pid", "all"],
+          required_unless_present_any = ["pid", "all"])]
     command: Vec<OsString>,
 
     /// File to write
