@@ -60,7 +60,7 @@ function drawBands(context: CanvasRenderingContext2D, { layout, name }: State, l
   for (const band of [...layout.bands].reverse()) {
     context.fillStyle = color("band");
     context.fillRect(left, band.top, width - left, band.height);
-    const middle = band.top + Math.min(band.height / 2, 10);
+    const middle = Math.max(band.top + Math.min(band.height / 2, 10), LABEL_HEIGHT / 2);
     if (middle - LABEL_HEIGHT / 2 < free) continue;
     context.fillStyle = color("muted");
     context.textBaseline = "middle";

@@ -40,8 +40,7 @@ export const causes: Section = {
   kinds: ["findings"],
   applies: (report) => report.findings.by_cause.length > 0 || report.findings.by_region.length > 0,
   intro: (report) =>
-    `Why the pages faulted, and what they belonged to. Orange is avoidable.` +
-    (report.findings.samples > 0 ? ` Figures are scaled from ${count(report.findings.samples)} samples to the exact total.` : ""),
+    `Why the pages faulted, and what they belonged to. Orange is avoidable. ${basis(report)}`,
   render: (report) =>
     h(
       "div",
@@ -51,6 +50,14 @@ export const causes: Section = {
       calls(report),
     ),
 };
+
+/** What the figures rest on. */
+function basis(report: Report): string {
+  const { samples, by_cause } = report.findings;
+  if (samples === 0) return "";
+  const isCounted = by_cause.every((share) => share.faults.low === share.faults.high);
+  return isCounted ? "Every fault was recorded." : `Figures are scaled from ${count(samples)} samples to the exact total.`;
+}
 
 function table(report: Report, title: string, shares: Share[], labels: Record<string, string>): HTMLElement | null {
   if (shares.length === 0) return null;

@@ -5,6 +5,9 @@ import { tabs } from "../draw/tabs";
 import { compact, percent } from "../format";
 import type { Section } from "./section";
 
+/** Places shown of each kind; what comes after is a rounding error in every program seen. */
+const MOST = 10;
+
 const GROUPS: [string, string, (report: Report) => Site[]][] = [
   ["Faults", "Where pages fault, heaviest first.", (report) => report.findings.sites],
   ["Given back", "Where memory is returned to the kernel.", (report) => report.findings.churn.release_sites],
@@ -33,7 +36,7 @@ function list(report: Report, sites: Site[], areFaults: boolean): HTMLElement[] 
   const sum = sites.reduce((total, site) => total + site.faults, 0);
   const total = areFaults && report.findings.flame.total > 0 ? report.findings.flame.total : sum;
   const most = Math.max(...sites.map((site) => site.faults), 1e-12);
-  return sites.map((site) => {
+  return sites.slice(0, MOST).map((site) => {
     const ink = report.churn_causes.includes(site.main_cause) ? "churn" : "needed";
     const bar = h("div", { class: `bar ${ink}` });
     bar.style.width = `${Math.max(0.6, (site.faults / most) * 100)}%`;
