@@ -1,0 +1,127 @@
+//! `pagewise report` from outside: what it prints, and what it says of files it cannot use.
+
+use pagewise_model::formats::perf_data::{Features, SourceAttr, Writer};
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// Recorded by perf; see the README beside it.
+fn fixture() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/fixtures/plain.data.zst")
+}
+
+fn report(arguments: &[&str], file: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_pagewise"))
+        .arg("report")
+        .args(arguments)
+        .arg(file)
+        .output()
+        .expect("the program was built")
+}
+
+/// What it said when it failed.
+fn refusal(file: &Path) -> String {
+    let output = report(&[], file);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_recording_of_perf_is_counted_and_not_judged() {
+    let output = report(&["--json"], &fixture());
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let findings: pagewise_model::findings::Findings =
+        serde_json::from_str(&text).expect("the schema's form");
+    assert_eq!(findings.samples, 64);
+    assert_eq!(findings.cost.faults(), 64);
+    assert_eq!(findings.command[0], "sh");
+    let ids: Vec<_> = findings.diagnoses.iter().map(|d| d.id.as_str()).collect();
+    assert!(
+        ids.contains(&"cost_unknown") && !ids.contains(&"healthy"),
+        "{ids:?}"
+    );
+}
+
+#[test]
+fn standard_input_gives_the_same_text_as_the_file() {
+    let packed = std::fs::read(fixture()).expect("committed");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_pagewise"))
+        .args(["report", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program was built");
+    let mut input = child.stdin.take().expect("piped");
+    input.write_all(&packed).expect("it reads");
+    drop(input);
+    let piped = child.wait_with_output().expect("it ends");
+    assert!(piped.status.success(), "{piped:?}");
+    let from_file = report(&[], &fixture()).stdout;
+    assert!(!from_file.is_empty());
+    assert_eq!(
+        String::from_utf8_lossy(&piped.stdout),
+        String::from_utf8_lossy(&from_file)
+    );
+}
+
+#[test]
+fn a_page_is_written_beside_the_text() {
+    let directory = tempfile::tempdir().expect("temporary directory");
+    let page = directory.path().join("report.html");
+    let output = report(&["-o", page.to_str().expect("plain path")], &fixture());
+    assert!(output.status.success(), "{output:?}");
+    let html = std::fs::read_to_string(&page).expect("it was written");
+    assert!(html.contains("cost_unknown"));
+}
+
+#[test]
+fn files_that_cannot_be_used_say_what_they_are() {
+    let directory = tempfile::tempdir().expect("temporary directory");
+    let write = |name: &str, bytes: &[u8]| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, bytes).expect("temporary file");
+        path
+    };
+    let gone = refusal(&directory.path().join("gone"));
+    assert!(
+        gone.contains("cannot open") && gone.contains("No such file"),
+        "{gone}"
+    );
+    let empty = refusal(&write("empty", b""));
+    assert!(empty.contains("the file is empty"), "{empty}");
+    let text = refusal(&write("text", b"not a recording"));
+    assert!(
+        text.contains("no perf.data file") && text.contains("not a recording"),
+        "{text}"
+    );
+    let cut = refusal(&write("cut", b"PERFILE2\x68\0\0\0\0\0\0\0"));
+    assert!(cut.contains("cut off within its header"), "{cut}");
+    let folder = refusal(directory.path());
+    assert!(folder.contains("is a directory"), "{folder}");
+}
+
+#[test]
+fn a_recording_without_faults_says_what_it_holds() {
+    let directory = tempfile::tempdir().expect("temporary directory");
+    let path = directory.path().join("perf.data");
+    let mut attr = vec![0; 128];
+    attr[0] = 1;
+    attr[4] = 128;
+    let source = SourceAttr {
+        name: "cpu-clock".into(),
+        attr,
+        ids: vec![1],
+    };
+    let file = File::create(&path).expect("temporary file");
+    let writer = Writer::new(file, &[source]).expect("temporary file");
+    writer.finish(&Features::default()).expect("temporary file");
+    let words = refusal(&path);
+    assert!(
+        words.contains("no page faults") && words.contains("cpu-clock"),
+        "{words}"
+    );
+    assert!(words.contains("pagewise record -- PROGRAM"), "{words}");
+}
