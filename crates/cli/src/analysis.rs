@@ -66,7 +66,7 @@ pub fn analyse(data: &PerfData<'_>, done: impl FnMut(usize)) -> Analysis {
         done,
     );
     let attribution = attributor.finish();
-    let names = Symbolizer::new().resolve(attribution.frame_keys(), attribution.address_spaces());
+    let names = Symbolizer::new().resolve(attribution.frame_keys(), follower.code_ever_mapped());
     if !is_own {
         complete(&mut sidecar, &attribution);
     }

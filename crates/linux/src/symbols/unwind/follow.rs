@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 pub struct StackFollower {
     unwinder: Option<Unwinder>,
     code: FxHashMap<i32, AddressSpace>,
+    ever: FxHashMap<i32, AddressSpace>,
 }
 
 impl StackFollower {
@@ -20,7 +21,17 @@ impl StackFollower {
         Self {
             unwinder: Unwinder::for_architecture(architecture),
             code: FxHashMap::default(),
+            ever: FxHashMap::default(),
         }
+    }
+
+    /// All code that each process ever had mapped, the kernel's under -1: what stacks of any time
+    /// are named by. A later mapping covers an earlier one, but `execve(2)` and exit remove
+    /// nothing: address spaces lie at random places, so a stack from before `execve(2)` hardly
+    /// ever falls into a file mapped after it.
+    #[must_use]
+    pub fn code_ever_mapped(&self) -> &FxHashMap<i32, AddressSpace> {
+        &self.ever
     }
 
     /// Takes the next event. For a sample with a copy of its stack: the user frames, innermost
@@ -38,6 +49,8 @@ impl StackFollower {
                 let inherited = self.code.get(parent_pid).cloned();
                 self.forget(*pid);
                 self.code.insert(*pid, inherited.unwrap_or_default());
+                let inherited = self.ever.get(parent_pid).cloned();
+                self.ever.insert(*pid, inherited.unwrap_or_default());
             }
             Event::Exit { pid, tid, .. } if pid == tid => self.forget(*pid),
             _ => {}
@@ -53,16 +66,18 @@ impl StackFollower {
     }
 
     fn map(&mut self, mmap: &Mmap<'_>) {
-        let space = self.code.entry(mmap.pid).or_default();
-        space.map(Mapping {
+        let mapping = Mapping {
             start: mmap.start,
             end: mmap.start.saturating_add(mmap.length),
             file_offset: mmap.file_offset,
             protection: mmap.protection,
             flags: mmap.flags,
             path: String::from_utf8_lossy(mmap.path).into(),
-            build_id: None,
-        });
+            build_id: mmap.build_id.map(Box::from),
+        };
+        let ever = self.ever.entry(mmap.pid).or_default();
+        ever.map(mapping.clone());
+        self.code.entry(mmap.pid).or_default().map(mapping);
     }
 
     fn forget(&mut self, pid: i32) {
@@ -70,5 +85,63 @@ impl StackFollower {
         if let Some(unwinder) = &mut self.unwinder {
             unwinder.forget(pid);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagewise_model::units::Nanos;
+
+    fn mmap(start: u64, path: &'static [u8]) -> Event<'static> {
+        Event::Mmap(Mmap {
+            pid: 5,
+            tid: 5,
+            time: Nanos(1),
+            start,
+            length: 0x1000,
+            file_offset: 0,
+            protection: 5,
+            flags: 2,
+            path,
+            build_id: None,
+            synthetic: false,
+            executable: true,
+        })
+    }
+
+    #[test]
+    fn code_from_before_exec_is_still_known_by_name() {
+        let mut follower = StackFollower::new("x86_64");
+        let exec = Event::Comm {
+            pid: 5,
+            tid: 5,
+            time: Nanos(2),
+            name: b"program",
+            exec: true,
+        };
+        let fork = Event::Fork {
+            pid: 6,
+            tid: 6,
+            parent_pid: 5,
+            parent_tid: 5,
+            time: Nanos(3),
+        };
+        for event in [
+            mmap(0x1000, b"/bin/sh"),
+            exec,
+            mmap(0x5000, b"/bin/program"),
+            fork,
+        ] {
+            assert_eq!(follower.take(&event), None);
+        }
+        for pid in [5, 6] {
+            let paths: Vec<_> = follower.code_ever_mapped()[&pid]
+                .iter()
+                .map(|m| &*m.path)
+                .collect();
+            assert_eq!(paths, ["/bin/sh", "/bin/program"]);
+        }
+        assert_eq!(follower.code[&6].iter().count(), 1);
     }
 }
