@@ -9,7 +9,7 @@ const ROWS: usize = 10;
 /// A plot `width` columns wide: time to the right, memory upwards, each point the letter that
 /// `letters` gives it. Where points meet, the first stays.
 pub fn scatter(points: &[Point], letters: &[char], width: usize) -> String {
-    let columns = width.saturating_sub(14).clamp(20, 70);
+    let columns = width.saturating_sub(20).clamp(20, 70);
     let time = Scale::of(points.iter().map(|point| point.seconds));
     let memory = Scale::of(points.iter().map(|point| point.peak_bytes));
     let mut grid = vec![vec![' '; columns]; ROWS];

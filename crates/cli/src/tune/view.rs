@@ -21,7 +21,7 @@ pub fn text(command: &[OsString], found: &Found, width: usize) -> String {
         None => no_winner(found, width),
     };
     text += &table(found, width);
-    text += "\nTime against memory (letters as in the table, * on the front: beaten by no other)\n";
+    text += "\nTime against memory (letters as in the table, * beaten by no other)\n";
     text += &scatter(&found.points, &letters(found.points.len()), width);
     if !found.notes.is_empty() {
         text += "\nNotes\n";

@@ -140,7 +140,7 @@ fn section(document: &Document, rows: &[&[Row]], title: &str, width: usize) -> S
         text += &table(
             document,
             rows,
-            &format!("brk, mmap, munmap, madvise, mremap per round, {title}"),
+            &format!("Memory calls per round, {title}"),
             width,
             |row| {
                 let calls = row.cost.calls.iter().flat_map(|calls| calls.values());
@@ -202,7 +202,7 @@ fn plot(document: &Document) -> String {
             .collect();
         text += &format!("{:>20} │{marks}│\n", allocator.contender.name);
     }
-    text + "                       · below 60 ns  ▂ below 125  ▄ below 250  ▆ below 500  █ more\n"
+    text + "                      · <60 ns  ▂ <125 ns  ▄ <250 ns  ▆ <500 ns  █ more\n"
 }
 
 fn mark(row: &Row, page: Bytes) -> char {
