@@ -39,7 +39,7 @@ fn collect(path: &Path) -> (Collector, Summary) {
 
 fn report(path: &Path) -> FaultPaths {
     let (collector, summary) = collect(path);
-    analyse(&collector, summary.parser.names(), estimate(&collector))
+    analyse(&collector, &summary, estimate(&collector))
 }
 
 fn count(report: &FaultPaths, class: Class) -> u64 {
@@ -144,8 +144,8 @@ fn the_correction_brings_back_the_root_only_latency() {
             estimate(&full)
         );
         assert_eq!(calibration.source, Source::RootOnly);
-        let full = analyse(&full, summary.parser.names(), calibration);
-        let root = analyse(&root, root_summary.parser.names(), Calibration::nothing());
+        let full = analyse(&full, &summary, calibration);
+        let root = analyse(&root, &root_summary, Calibration::nothing());
         let (a, b) = (&full.latency.corrected, &root.latency.raw);
         println!(
             "  median: raw {} corrected {} root only {}; middle mean: {} {}",

@@ -11,6 +11,7 @@ pub mod advice;
 pub mod allocator;
 pub mod capability;
 pub mod event;
+pub mod fault_paths;
 pub mod findings;
 pub mod formats;
 pub mod histogram;

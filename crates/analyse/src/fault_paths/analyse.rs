@@ -6,14 +6,14 @@ use super::contributors::contributors;
 use super::layer::Layer;
 use super::modes::modes;
 use super::probe::{Calibration, Source};
-use super::result::{
-    ClassFindings, Conservation, FaultPaths, Latencies, Latency, LayerFindings, OtherCalls, Path,
-    SCHEMA_VERSION, TimeSplit,
-};
 use super::shapes::{Shape, Split, Token};
 use super::signature::Class;
 use super::tally::Tally;
-use pagewise_model::formats::function_graph::{NameId, Names};
+use pagewise_model::fault_paths::{
+    ClassFindings, Conservation, FaultPaths, Latencies, Latency, LayerFindings, Missing,
+    OtherCalls, Path, SCHEMA_VERSION, TimeSplit,
+};
+use pagewise_model::formats::function_graph::{NameId, Names, Summary};
 use pagewise_model::histogram::Histogram;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,8 @@ const MOST_PATHS: usize = 40;
 
 /// The findings about the faults that were collected, without the tracer's cost as calibrated.
 #[must_use]
-pub fn analyse(collector: &Collector, names: &Names, calibration: Calibration) -> FaultPaths {
+pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibration) -> FaultPaths {
+    let names = summary.parser.names();
     let shapes: Vec<&Shape> = collector.shapes.all.iter().collect();
     let view = View {
         collector,
@@ -48,6 +49,7 @@ pub fn analyse(collector: &Collector, names: &Names, calibration: Calibration) -
             violations: collector.checks.violations,
             without_durations: collector.checks.untimed,
         },
+        missing: missing(summary),
         classes: view.classes(),
         layers: view.layers(&shapes),
         paths: view.paths(&shapes),
@@ -57,6 +59,27 @@ pub fn analyse(collector: &Collector, names: &Names, calibration: Calibration) -
         other_calls: view.others(&collector.others),
         bare_ends: view.others(&collector.bare),
     }
+}
+
+/// What the reader of the trace had to leave out.
+#[must_use]
+pub fn missing(summary: &Summary) -> Vec<Missing> {
+    let counts = summary.parser.counts();
+    let unread = [
+        (counts.unknown_lines, "lines of no known form"),
+        (counts.lost_events, "events lost by the tracer"),
+        (counts.losses, "places where the tracer lost events"),
+        (counts.truncated_bytes, "bytes of a last line that was cut"),
+    ];
+    let incomplete = summary.incomplete.iter();
+    let incomplete = incomplete.map(|(cause, count)| (*count, cause.describe()));
+    let all = unread.into_iter().chain(incomplete);
+    all.filter(|(count, _)| *count > 0)
+        .map(|(count, what)| Missing {
+            count,
+            what: what.to_owned(),
+        })
+        .collect()
 }
 
 fn duration(collector: &Collector) -> Option<u64> {
@@ -154,7 +177,11 @@ impl View<'_> {
         }
     }
 
-    fn contributors(&self, class: Option<Class>, faults: u64) -> Vec<super::result::Contributor> {
+    fn contributors(
+        &self,
+        class: Option<Class>,
+        faults: u64,
+    ) -> Vec<pagewise_model::fault_paths::Contributor> {
         let contexts = (0..).zip(&self.collector.contexts.all);
         let wanted = |(_, context): &(u32, &Context)| class.is_none_or(|c| c == context.class);
         let contexts = contexts.filter(wanted);

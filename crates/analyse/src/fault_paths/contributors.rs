@@ -6,7 +6,7 @@
 
 use super::contexts::Context;
 use super::probe::Calibration;
-use super::result::Contributor;
+use pagewise_model::fault_paths::Contributor;
 use pagewise_model::formats::function_graph::{NameId, Names};
 use rustc_hash::FxHashMap;
 

@@ -11,16 +11,18 @@ mod contributors;
 mod layer;
 mod modes;
 mod probe;
-mod result;
 mod roles;
 mod shapes;
 mod signature;
 mod tally;
 
-pub use analyse::analyse;
+pub use analyse::{analyse, missing};
 pub use collector::Collector;
 pub use layer::{Layer, layer_of};
 pub use modes::{Mode, modes};
+pub use pagewise_model::fault_paths::{
+    ClassFindings, Conservation, Contributor, FaultPaths, Latencies, Latency, LayerFindings,
+    Missing, OtherCalls, Path, SCHEMA_VERSION, TimeSplit,
+};
 pub use probe::{Calibration, Source, calibrate, estimate};
-pub use result::*;
 pub use signature::{Class, Signs, classify, signs_of};

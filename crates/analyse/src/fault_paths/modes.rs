@@ -3,21 +3,8 @@
 //! Latencies are put into bins of equal width on a logarithmic axis (8 %) and smoothed; a mode is
 //! a local maximum that stands out from the valleys beside it, and reaches to them.
 
+pub use pagewise_model::fault_paths::Mode;
 use pagewise_model::histogram::Histogram;
-use serde::{Deserialize, Serialize};
-
-/// One peak.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Mode {
-    /// The most frequent latency, ns.
-    pub peak_ns: u64,
-    /// The interval that holds the middle nine tenths of the mode's values, ns.
-    pub low_ns: u64,
-    /// Its upper end.
-    pub high_ns: u64,
-    /// The share of all values that belongs to the mode.
-    pub share: f64,
-}
 
 /// Width of a bin: a factor of 1.08.
 const BIN: f64 = 0.076_961_041_136_128_3;

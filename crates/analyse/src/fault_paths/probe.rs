@@ -12,52 +12,7 @@
 use super::collector::Collector;
 use super::layer::Layer;
 use super::tally::Tally;
-use serde::{Deserialize, Serialize};
-
-/// Where a calibration comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Source {
-    /// A second trace of the same workload with the root alone.
-    RootOnly,
-    /// The cheapest calls of the trace itself; see [`estimate`].
-    OwnTrace,
-    /// Nothing to correct by: the trace shows no calls inside faults.
-    Nothing,
-}
-
-/// The tracer's cost for one call.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Calibration {
-    /// Nanoseconds a call adds to everything around it.
-    pub per_call_ns: f64,
-    /// The part of them that lands inside the call itself.
-    pub inside_ns: f64,
-    /// Half the width of the interval that holds `per_call_ns` with 95 % confidence.
-    pub error_ns: f64,
-    /// Where it comes from.
-    pub source: Source,
-}
-
-impl Calibration {
-    /// No correction.
-    #[must_use]
-    pub fn nothing() -> Self {
-        Self {
-            per_call_ns: 0.0,
-            inside_ns: 0.0,
-            error_ns: 0.0,
-            source: Source::Nothing,
-        }
-    }
-
-    /// What the tracer added to a call that made so many others.
-    #[must_use]
-    #[allow(clippy::cast_precision_loss, reason = "at most a million calls")]
-    pub fn cost(&self, calls_inside: usize) -> f64 {
-        self.per_call_ns * calls_inside as f64
-    }
-}
+pub use pagewise_model::fault_paths::{Calibration, Source};
 
 /// Leaves and callers needed before their least values mean anything.
 const ENOUGH: u64 = 100;

@@ -6,7 +6,7 @@
 //! profiling. Source: `mm/memory.c`, `mm/filemap.c`, `mm/huge_memory.c`, `mm/swap_state.c` and
 //! `arch/x86/mm/fault.c` of 4.18, 5.10, 6.1 and 6.12, held against real traces of each.
 
-use serde::{Deserialize, Serialize};
+pub use pagewise_model::fault_paths::Class;
 
 /// A set of signs; see the constants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,84 +88,6 @@ impl Signs {
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
-    }
-}
-
-/// The kind of a fault, with the same meaning on every kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Class {
-    /// First touch of anonymous memory.
-    Anonymous,
-    /// First read of anonymous memory: the shared page of zeroes.
-    ZeroPage,
-    /// First touch of anonymous memory, a huge page.
-    AnonymousHuge,
-    /// Pages of a file, in memory already, mapped around the fault.
-    MapAround,
-    /// A page of a file, in memory already.
-    FileRead,
-    /// A page of a file, read from its device.
-    FileReadMajor,
-    /// A write to a private mapping of a file.
-    FileCow,
-    /// A write to a shared mapping of a file.
-    FileShared,
-    /// A write to a page shared after fork, which had become private again.
-    WriteReuse,
-    /// A write to a page shared after fork: copied.
-    WriteCopy,
-    /// A write to a page that was the page of zeroes.
-    WriteZeroPage,
-    /// A write to a huge page shared after fork.
-    WriteHuge,
-    /// Back from swap.
-    SwapIn,
-    /// Moved, or looked at, for NUMA balancing.
-    NumaHint,
-    /// Served by user space.
-    Userfault,
-    /// A page of hugetlbfs.
-    Hugetlb,
-    /// The stack grew.
-    StackGrowth,
-    /// Another task was faster, or the processor held an old entry.
-    Spurious,
-    /// Gave up the mmap lock to wait, and is tried again.
-    Retry,
-    /// Could not be served: a signal.
-    Error,
-    /// The trace shows too few functions to tell.
-    Unclassified,
-}
-
-impl Class {
-    /// Plain words for a person.
-    #[must_use]
-    pub fn describe(self) -> &'static str {
-        match self {
-            Self::Anonymous => "anonymous, first touch",
-            Self::ZeroPage => "anonymous, read of the zero page",
-            Self::AnonymousHuge => "anonymous, huge page",
-            Self::MapAround => "file, mapped around",
-            Self::FileRead => "file, read from the page cache",
-            Self::FileReadMajor => "file, read from the device",
-            Self::FileCow => "file, copied for a private write",
-            Self::FileShared => "file, shared write",
-            Self::WriteReuse => "write protection, page reused",
-            Self::WriteCopy => "write protection, page copied",
-            Self::WriteZeroPage => "write protection, from the zero page",
-            Self::WriteHuge => "write protection, huge page",
-            Self::SwapIn => "swap-in",
-            Self::NumaHint => "NUMA hint",
-            Self::Userfault => "userfault",
-            Self::Hugetlb => "hugetlbfs",
-            Self::StackGrowth => "stack growth",
-            Self::Spurious => "spurious",
-            Self::Retry => "retry",
-            Self::Error => "error",
-            Self::Unclassified => "unclassified (trace too shallow)",
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::input;
 use anyhow::{Context, Result};
+use pagewise_analyse::fault_paths::{Missing, missing};
 use pagewise_analyse::mine::{self, CallSequences, Database};
 use pagewise_model::formats::function_graph::{self, Summary};
 use std::io::Read;
@@ -38,16 +39,7 @@ fn trace(input: Box<dyn Read>) -> Result<Database> {
 
 /// Calls that are left out change supports, so they are named.
 fn warn_of_losses(summary: &Summary) {
-    let counts = summary.parser.counts();
-    let unread = [
-        (counts.unknown_lines, "lines of no known form"),
-        (counts.lost_events, "events lost by the tracer"),
-        (counts.truncated_bytes, "bytes of a last line that was cut"),
-    ];
-    let incomplete = summary.incomplete.iter();
-    let incomplete = incomplete.map(|(cause, count)| (*count, cause.describe()));
-    let missing = unread.into_iter().chain(incomplete);
-    for (count, what) in missing.filter(|(count, _)| *count > 0) {
+    for Missing { count, what } in missing(summary) {
         eprintln!("pagewise: left out: {count} {what}");
     }
 }

@@ -1,0 +1,429 @@
+//! The faults of a function_graph trace as findings: kinds, layers, paths, latencies.
+//!
+//! Plain data between the analysis that finds them and the reports that show them.
+
+use serde::{Deserialize, Serialize};
+
+/// Version of [`FaultPaths`] as JSON; `docs/schema/fault-paths.json` describes it.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Everything about the faults of one trace.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FaultPaths {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// `fault_paths`, to tell this from other reports.
+    pub kind: String,
+    /// Complete faults, all that the figures are about.
+    pub faults: u64,
+    /// From the first to the last complete call, ns; where the trace has times.
+    pub duration_ns: Option<u64>,
+    /// The tracer's own cost.
+    pub calibration: Calibration,
+    /// Whether correcting takes more than half of the mean latency: differences between paths
+    /// are then mostly differences in their number of calls.
+    pub correction_exceeds_signal: bool,
+    /// All faults together.
+    pub latency: Latencies,
+    /// Time that passed in faults, waits included, interrupts not.
+    pub elapsed: Latency,
+    /// Where the time of all faults went.
+    pub split: TimeSplit,
+    /// Whether the times add up.
+    pub conservation: Conservation,
+    /// What is missing from all figures, in words with counts.
+    pub missing: Vec<Missing>,
+    /// By kind, the most frequent first.
+    pub classes: Vec<ClassFindings>,
+    /// Over all faults, in the order of [`Layer::ALL`].
+    pub layers: Vec<LayerFindings>,
+    /// The most frequent paths; see [`Path`].
+    pub paths: Vec<Path>,
+    /// Different paths in all.
+    pub distinct_paths: u64,
+    /// Functions by their share of fault time, the largest first.
+    pub contributors: Vec<Contributor>,
+    /// The share of calls whose own time, raw, is below 1 µs.
+    pub calls_below_1us: f64,
+    /// Calls at the top level that are no faults, such as lock helpers, the most frequent first.
+    pub other_calls: Vec<OtherCalls>,
+    /// Ends of calls without a beginning, by function: all there is with `tracing_thresh`.
+    pub bare_ends: Vec<OtherCalls>,
+}
+
+/// Something that the figures lack.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missing {
+    /// How many.
+    pub count: u64,
+    /// Of what: the end of a sentence that begins with the number.
+    pub what: String,
+}
+
+/// A distribution in figures.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Values.
+    pub count: u64,
+    /// Sum, ns.
+    pub sum_ns: u64,
+    /// Arithmetic mean, ns.
+    pub mean_ns: f64,
+    /// Smallest, ns.
+    pub min_ns: u64,
+    /// Median, ns.
+    pub p50_ns: u64,
+    /// 90th percentile, ns.
+    pub p90_ns: u64,
+    /// 99th percentile, ns.
+    pub p99_ns: u64,
+    /// Largest, ns.
+    pub max_ns: u64,
+    /// Peaks, from fast to slow.
+    pub modes: Vec<Mode>,
+    /// First value, first value past it and count of each filled bucket, ns.
+    pub buckets: Vec<(u64, u64, u64)>,
+}
+
+/// As traced, and without the tracer's cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latencies {
+    /// As traced.
+    pub raw: Latency,
+    /// Without the tracer's cost.
+    pub corrected: Latency,
+}
+
+/// Where time went; the parts add up to the total.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimeSplit {
+    /// From begin to end, ns.
+    pub total_ns: u64,
+    /// In the outermost function itself, ns.
+    pub self_ns: u64,
+    /// In what it called, on the CPU, ns.
+    pub children_ns: u64,
+    /// In interrupts, softirqs and NMIs, ns.
+    pub interrupts_ns: u64,
+    /// Able to run, but another task did, ns.
+    pub runnable_ns: u64,
+    /// Asleep, ns.
+    pub blocked_ns: u64,
+    /// Off the CPU for an unknown reason (no `sched_switch` events), ns.
+    pub off_cpu_ns: u64,
+}
+
+/// Whether self + children + interrupts + off-CPU = total, for every call of every fault.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conservation {
+    /// Faults looked at.
+    pub faults: u64,
+    /// Calls in which the parts exceed the whole by more than the printed precision.
+    pub violations: u64,
+    /// Faults without a duration for every call: their times come from the time column.
+    pub without_durations: u64,
+}
+
+/// Faults of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClassFindings {
+    /// The kind.
+    pub class: Class,
+    /// How many.
+    pub faults: u64,
+    /// Share of all faults.
+    pub share: f64,
+    /// Share of the time of all faults, corrected.
+    pub time_share: f64,
+    /// Different paths.
+    pub paths: u64,
+    /// Latency on the CPU.
+    pub latency: Latencies,
+    /// Where the time went.
+    pub split: TimeSplit,
+    /// Waits for the mmap lock or the area's lock before the fault, found by task.
+    pub lock_before: Option<Latency>,
+    /// Latency by layer.
+    pub layers: Vec<LayerFindings>,
+    /// Functions by their share of time.
+    pub contributors: Vec<Contributor>,
+}
+
+/// A layer's time per fault that has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LayerFindings {
+    /// The layer.
+    pub layer: Layer,
+    /// The functions that stand for the handler on this kernel, most frequent first; empty for
+    /// other layers.
+    pub stood_for_by: Vec<String>,
+    /// Time per fault.
+    pub latency: Latencies,
+}
+
+/// A function's part of the time and of its variance. The parts of all functions add up to one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Contributor {
+    /// The function.
+    pub function: String,
+    /// Calls.
+    pub calls: u64,
+    /// Own time, raw, ns.
+    pub self_ns: u64,
+    /// Own time without the tracer's cost, ns; not below zero.
+    pub corrected_self_ns: u64,
+    /// Share of the faults' time on the CPU, raw.
+    pub time_share: f64,
+    /// Share of it, corrected.
+    pub corrected_time_share: f64,
+    /// Share of the variance of the faults' latency: the covariance of the function's own time
+    /// with it. Negative where the function is shorter in slow faults.
+    pub variance_share: f64,
+}
+
+/// A path: the functions of a fault down to the third level, adjacent repeats merged.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Path {
+    /// Functions with `{` and `}` around what they called, `×n` behind repeats.
+    pub outline: String,
+    /// The kind.
+    pub class: Class,
+    /// Faults.
+    pub faults: u64,
+    /// Share of all faults.
+    pub share: f64,
+    /// Complete trees merged into this outline.
+    pub trees: u64,
+    /// Calls inside, on average.
+    pub mean_calls: f64,
+    /// Latency on the CPU.
+    pub latency: Latencies,
+}
+
+/// Calls of one function outside faults.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OtherCalls {
+    /// The function.
+    pub function: String,
+    /// Its total time, as traced.
+    pub latency: Latency,
+}
+
+/// The kind of a fault, with the same meaning on every kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// First touch of anonymous memory.
+    Anonymous,
+    /// First read of anonymous memory: the shared page of zeroes.
+    ZeroPage,
+    /// First touch of anonymous memory, a huge page.
+    AnonymousHuge,
+    /// Pages of a file, in memory already, mapped around the fault.
+    MapAround,
+    /// A page of a file, in memory already.
+    FileRead,
+    /// A page of a file, read from its device.
+    FileReadMajor,
+    /// A write to a private mapping of a file.
+    FileCow,
+    /// A write to a shared mapping of a file.
+    FileShared,
+    /// A write to a page shared after fork, which had become private again.
+    WriteReuse,
+    /// A write to a page shared after fork: copied.
+    WriteCopy,
+    /// A write to a page that was the page of zeroes.
+    WriteZeroPage,
+    /// A write to a huge page shared after fork.
+    WriteHuge,
+    /// Back from swap.
+    SwapIn,
+    /// Moved, or looked at, for NUMA balancing.
+    NumaHint,
+    /// Served by user space.
+    Userfault,
+    /// A page of hugetlbfs.
+    Hugetlb,
+    /// The stack grew.
+    StackGrowth,
+    /// Another task was faster, or the processor held an old entry.
+    Spurious,
+    /// Gave up the mmap lock to wait, and is tried again.
+    Retry,
+    /// Could not be served: a signal.
+    Error,
+    /// The trace shows too few functions to tell.
+    Unclassified,
+}
+
+impl Class {
+    /// Plain words for a person.
+    #[must_use]
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Anonymous => "anonymous, first touch",
+            Self::ZeroPage => "anonymous, read of the zero page",
+            Self::AnonymousHuge => "anonymous, huge page",
+            Self::MapAround => "file, mapped around",
+            Self::FileRead => "file, read from the page cache",
+            Self::FileReadMajor => "file, read from the device",
+            Self::FileCow => "file, copied for a private write",
+            Self::FileShared => "file, shared write",
+            Self::WriteReuse => "write protection, page reused",
+            Self::WriteCopy => "write protection, page copied",
+            Self::WriteZeroPage => "write protection, from the zero page",
+            Self::WriteHuge => "write protection, huge page",
+            Self::SwapIn => "swap-in",
+            Self::NumaHint => "NUMA hint",
+            Self::Userfault => "userfault",
+            Self::Hugetlb => "hugetlbfs",
+            Self::StackGrowth => "stack growth",
+            Self::Spurious => "spurious",
+            Self::Retry => "retry",
+            Self::Error => "error",
+            Self::Unclassified => "unclassified (trace too shallow)",
+        }
+    }
+}
+
+/// A part of the work of a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Layer {
+    /// The whole fault.
+    Fault,
+    /// `handle_mm_fault`.
+    MmFault,
+    /// The handler of the kind: `do_anonymous_page`, `do_wp_page`, `do_fault`, …
+    Handler,
+    /// Getting the mmap lock or the lock of the area.
+    Lock,
+    /// Allocating the page.
+    Allocation,
+    /// Clearing it.
+    Zeroing,
+    /// Copying it.
+    Copying,
+    /// Charging it to the memory cgroup.
+    Charge,
+    /// Putting it on the list of pages for reclaim.
+    Lru,
+    /// Noting the mapping.
+    Rmap,
+    /// Mapping pages around it.
+    MapAround,
+    /// Fetching it from its file.
+    FileFetch,
+    /// Reading it from swap.
+    SwapIn,
+    /// Telling other processors.
+    TlbFlush,
+    /// Allocating page tables.
+    PageTable,
+    /// Waiting.
+    Wait,
+}
+
+impl Layer {
+    /// All layers in the order of reports.
+    pub const ALL: [Self; 16] = [
+        Self::Fault,
+        Self::MmFault,
+        Self::Handler,
+        Self::Lock,
+        Self::Allocation,
+        Self::Zeroing,
+        Self::Copying,
+        Self::Charge,
+        Self::Lru,
+        Self::Rmap,
+        Self::MapAround,
+        Self::FileFetch,
+        Self::SwapIn,
+        Self::TlbFlush,
+        Self::PageTable,
+        Self::Wait,
+    ];
+
+    /// Plain words for a person.
+    #[must_use]
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Fault => "whole fault",
+            Self::MmFault => "handle_mm_fault",
+            Self::Handler => "handler",
+            Self::Lock => "mmap or VMA lock",
+            Self::Allocation => "allocation",
+            Self::Zeroing => "zeroing",
+            Self::Copying => "copying",
+            Self::Charge => "memcg charge",
+            Self::Lru => "LRU lists",
+            Self::Rmap => "reverse mapping",
+            Self::MapAround => "map-around",
+            Self::FileFetch => "file fetch",
+            Self::SwapIn => "swap-in",
+            Self::TlbFlush => "TLB flush",
+            Self::PageTable => "page tables",
+            Self::Wait => "wait",
+        }
+    }
+}
+
+/// One peak.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mode {
+    /// The most frequent latency, ns.
+    pub peak_ns: u64,
+    /// The interval that holds the middle nine tenths of the mode's values, ns.
+    pub low_ns: u64,
+    /// Its upper end.
+    pub high_ns: u64,
+    /// The share of all values that belongs to the mode.
+    pub share: f64,
+}
+
+/// Where a calibration comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// A second trace of the same workload with the root alone.
+    RootOnly,
+    /// The cheapest calls of the trace itself.
+    OwnTrace,
+    /// Nothing to correct by: the trace shows no calls inside faults.
+    Nothing,
+}
+
+/// The tracer's cost for one call.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// Nanoseconds a call adds to everything around it.
+    pub per_call_ns: f64,
+    /// The part of them that lands inside the call itself.
+    pub inside_ns: f64,
+    /// Half the width of the interval that holds `per_call_ns` with 95 % confidence.
+    pub error_ns: f64,
+    /// Where it comes from.
+    pub source: Source,
+}
+
+impl Calibration {
+    /// No correction.
+    #[must_use]
+    pub fn nothing() -> Self {
+        Self {
+            per_call_ns: 0.0,
+            inside_ns: 0.0,
+            error_ns: 0.0,
+            source: Source::Nothing,
+        }
+    }
+
+    /// What the tracer added to a call that made so many others.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, reason = "at most a million calls")]
+    pub fn cost(&self, calls_inside: usize) -> f64 {
+        self.per_call_ns * calls_inside as f64
+    }
+}

@@ -1,0 +1,372 @@
+//! The fault paths of a function_graph trace as terminal text and as JSON.
+//!
+//! Raw figures stand beside corrected ones everywhere, since the tracer's own cost can exceed what
+//! it measures.
+
+use crate::quantity::{count, percent};
+use crate::visible::visible;
+use pagewise_model::fault_paths::{
+    ClassFindings, Contributor, FaultPaths, Latencies, LayerFindings, Mode, Path, Source,
+};
+use pagewise_model::units::Nanos;
+use std::fmt::Write;
+
+/// Lines of the longer tables.
+const LINES: usize = 12;
+/// Paths shown, each on lines of its own.
+const PATHS: usize = 6;
+
+/// The findings as text of at most `width` columns where names allow.
+#[must_use]
+pub fn render(findings: &FaultPaths, width: usize) -> String {
+    let mut text = String::new();
+    if findings.faults == 0 {
+        no_faults(&mut text, findings);
+    } else {
+        headline(&mut text, findings);
+        probe(&mut text, findings);
+        split(&mut text, findings);
+        classes(&mut text, &findings.classes);
+        layers(&mut text, &findings.layers);
+        contributors(&mut text, &findings.contributors);
+        lock_waits(&mut text, &findings.classes);
+        paths(&mut text, findings, width);
+    }
+    others(&mut text, findings);
+    missing(&mut text, findings);
+    text
+}
+
+/// The findings as indented JSON with a newline at the end.
+///
+/// # Errors
+/// Only if a figure could not be written, which the model's types rule out.
+pub fn to_json(findings: &FaultPaths) -> Result<String, serde_json::Error> {
+    let mut text = serde_json::to_string_pretty(findings)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// Writing to a String cannot fail.
+fn line(text: &mut String, args: std::fmt::Arguments<'_>) {
+    let _ = text.write_fmt(args);
+    text.push('\n');
+}
+
+macro_rules! line {
+    ($text:expr) => { $text.push('\n') };
+    ($text:expr, $($args:tt)*) => { line($text, format_args!($($args)*)) };
+}
+
+fn no_faults(text: &mut String, findings: &FaultPaths) {
+    line!(text, "No complete page fault is in this trace.");
+    if findings.bare_ends.is_empty() {
+        line!(
+            text,
+            "Trace one of exc_page_fault, do_user_addr_fault, __do_page_fault or handle_mm_fault."
+        );
+    } else {
+        line!(
+            text,
+            "It holds ends of calls only, as tracing_thresh leaves them: what follows are the \
+             calls above that threshold, not all calls."
+        );
+    }
+}
+
+fn headline(text: &mut String, findings: &FaultPaths) {
+    let over = findings
+        .duration_ns
+        .map_or(String::new(), |ns| format!(" in {}", Nanos(ns)));
+    line!(
+        text,
+        "{} page faults{over}, {} different paths.",
+        count(findings.faults),
+        count(findings.distinct_paths)
+    );
+    let Latencies { raw, corrected } = &findings.latency;
+    line!(
+        text,
+        "On the CPU, a fault takes {} at the median and {} at the 99th percentile \
+         ({} and {} as traced).",
+        Nanos(corrected.p50_ns),
+        Nanos(corrected.p99_ns),
+        Nanos(raw.p50_ns),
+        Nanos(raw.p99_ns)
+    );
+}
+
+fn probe(text: &mut String, findings: &FaultPaths) {
+    let calibration = &findings.calibration;
+    let cost = Nanos::from_secs_f64(calibration.per_call_ns / 1e9);
+    let error = Nanos::from_secs_f64(calibration.error_ns / 1e9);
+    let origin = match calibration.source {
+        Source::RootOnly => "measured against a trace of the root alone",
+        Source::OwnTrace => {
+            "estimated from the cheapest calls of this trace; a second trace of the root alone \
+             (--calibrate) measures it"
+        }
+        Source::Nothing => {
+            return line!(
+                text,
+                "Not corrected for the tracer's own cost: no calls inside faults."
+            );
+        }
+    };
+    line!(text, "Tracing costs {cost} ± {error} a call, {origin}.");
+    if findings.correction_exceeds_signal {
+        line!(
+            text,
+            "CAUTION: more than half of the traced latency is the tracer's own; raw latencies \
+             compare numbers of calls, not times."
+        );
+    }
+}
+
+fn split(text: &mut String, findings: &FaultPaths) {
+    let split = &findings.split;
+    line!(text);
+    line!(text, "Where the time went (as traced)");
+    let parts = [
+        ("in the outermost function itself", split.self_ns),
+        ("in what it called, on the CPU", split.children_ns),
+        ("interrupts", split.interrupts_ns),
+        ("waiting for a CPU", split.runnable_ns),
+        ("asleep", split.blocked_ns),
+        ("off the CPU, reason unknown", split.off_cpu_ns),
+    ];
+    for (name, ns) in parts.into_iter().filter(|(_, ns)| *ns > 0) {
+        line!(
+            text,
+            "  {name:<36} {:>10} {:>7}",
+            Nanos(ns).to_string(),
+            percent(share(ns, split.total_ns))
+        );
+    }
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "a share is shown with few digits"
+)]
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
+}
+
+const FIGURES: &str = "       raw p50  corrected p50  corrected p99";
+
+fn latencies(latencies: &Latencies) -> String {
+    format!(
+        "{:>14} {:>14} {:>14}",
+        Nanos(latencies.raw.p50_ns).to_string(),
+        Nanos(latencies.corrected.p50_ns).to_string(),
+        Nanos(latencies.corrected.p99_ns).to_string()
+    )
+}
+
+fn classes(text: &mut String, classes: &[ClassFindings]) {
+    line!(text);
+    line!(
+        text,
+        "{:<38} {:>9} {:>7} {:>7}{FIGURES}  peaks, corrected",
+        "Kinds of faults",
+        "faults",
+        "share",
+        "time"
+    );
+    for class in classes {
+        line!(
+            text,
+            "  {:<36} {:>9} {:>7} {:>7} {}  {}",
+            class.class.describe(),
+            count(class.faults),
+            percent(class.share),
+            percent(class.time_share),
+            latencies(&class.latency),
+            peaks(&class.latency.corrected.modes)
+        );
+    }
+}
+
+/// `6.40 µs (92 %), 11.9 µs (6 %)`
+fn peaks(modes: &[Mode]) -> String {
+    let mut largest: Vec<&Mode> = modes.iter().collect();
+    largest.sort_by(|a, b| b.share.total_cmp(&a.share));
+    largest.truncate(3);
+    largest.sort_by_key(|mode| mode.peak_ns);
+    let each = largest.iter();
+    let each = each.map(|mode| format!("{} ({})", Nanos(mode.peak_ns), percent(mode.share)));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+fn layers(text: &mut String, layers: &[LayerFindings]) {
+    line!(text);
+    line!(
+        text,
+        "{:<38} {:>9}{:16}{FIGURES}",
+        "Layers (time per fault that has it)",
+        "faults",
+        ""
+    );
+    for layer in layers {
+        line!(
+            text,
+            "  {:<36} {:>9} {:15} {}",
+            layer.layer.describe(),
+            count(layer.latency.raw.count),
+            "",
+            latencies(&layer.latency)
+        );
+        if !layer.stood_for_by.is_empty() {
+            let names: Vec<_> = layer
+                .stood_for_by
+                .iter()
+                .map(|name| visible(name))
+                .collect();
+            line!(text, "      here: {}", names.join(", "));
+        }
+    }
+}
+
+fn contributors(text: &mut String, contributors: &[Contributor]) {
+    line!(text);
+    line!(
+        text,
+        "{:<38} {:>9} {:>12} {:>12} {:>11}",
+        "Functions by their own time",
+        "calls",
+        "time",
+        "corrected",
+        "variance"
+    );
+    for found in contributors.iter().take(LINES) {
+        line!(
+            text,
+            "  {:<36} {:>9} {:>12} {:>12} {:>11}",
+            visible(&found.function),
+            count(found.calls),
+            percent(found.time_share),
+            percent(found.corrected_time_share),
+            signed_percent(found.variance_share)
+        );
+    }
+}
+
+fn signed_percent(share: f64) -> String {
+    if share < 0.0 {
+        format!("-{}", percent(-share))
+    } else {
+        percent(share)
+    }
+}
+
+fn lock_waits(text: &mut String, classes: &[ClassFindings]) {
+    let waits = classes
+        .iter()
+        .filter_map(|class| Some((class, class.lock_before.as_ref()?)));
+    for (place, (class, wait)) in waits.enumerate() {
+        if place == 0 {
+            line!(text);
+            line!(text, "Getting the lock before the fault (as traced)");
+        }
+        line!(
+            text,
+            "  {:<36} {:>9} faults, median {}, 99th percentile {}, longest {}",
+            class.class.describe(),
+            count(wait.count),
+            Nanos(wait.p50_ns),
+            Nanos(wait.p99_ns),
+            Nanos(wait.max_ns)
+        );
+    }
+}
+
+fn paths(text: &mut String, findings: &FaultPaths, width: usize) {
+    line!(text);
+    line!(text, "Most frequent paths (three levels, repeats merged)");
+    for path in findings.paths.iter().take(PATHS) {
+        let Path {
+            faults,
+            share,
+            mean_calls,
+            latency,
+            ..
+        } = path;
+        line!(
+            text,
+            "  {} faults ({}), {}: {mean_calls:.0} calls, {} corrected, {} as traced",
+            count(*faults),
+            percent(*share),
+            path.class.describe(),
+            Nanos(latency.corrected.p50_ns),
+            Nanos(latency.raw.p50_ns)
+        );
+        for part in wrapped(&visible(&path.outline), width.saturating_sub(6).max(40)) {
+            line!(text, "      {part}");
+        }
+    }
+}
+
+/// Words on lines of at most `width` columns, where words allow.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.len() - 1;
+        if !lines[last].is_empty() && lines[last].len() + 1 + word.len() > width {
+            lines.push(word.to_owned());
+            continue;
+        }
+        if !lines[last].is_empty() {
+            lines[last].push(' ');
+        }
+        lines[last].push_str(word);
+    }
+    lines
+}
+
+fn others(text: &mut String, findings: &FaultPaths) {
+    let tables = [
+        ("Calls outside faults (as traced)", &findings.other_calls),
+        ("Ends of calls without a beginning", &findings.bare_ends),
+    ];
+    for (title, calls) in tables.into_iter().filter(|(_, calls)| !calls.is_empty()) {
+        line!(text);
+        line!(text, "{title}");
+        for call in calls.iter().take(LINES) {
+            line!(
+                text,
+                "  {:<36} {:>9} calls, median {}, 99th percentile {}, longest {}",
+                visible(&call.function),
+                count(call.latency.count),
+                Nanos(call.latency.p50_ns),
+                Nanos(call.latency.p99_ns),
+                Nanos(call.latency.max_ns)
+            );
+        }
+    }
+}
+
+fn missing(text: &mut String, findings: &FaultPaths) {
+    let checked = &findings.conservation;
+    line!(text);
+    line!(
+        text,
+        "Times add up in all calls of {} faults but {}.",
+        count(checked.faults),
+        count(checked.violations)
+    );
+    if checked.without_durations > 0 {
+        line!(
+            text,
+            "{} faults have no duration for every call: times come from the time column.",
+            count(checked.without_durations)
+        );
+    }
+    for missing in &findings.missing {
+        line!(text, "Left out: {} {}.", count(missing.count), missing.what);
+    }
+}
