@@ -4,6 +4,7 @@ mod analysis;
 mod bench;
 mod check;
 mod duration;
+mod fault_paths;
 mod input;
 mod mine;
 mod observe;

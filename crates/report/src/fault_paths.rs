@@ -353,12 +353,21 @@ fn others(text: &mut String, findings: &FaultPaths) {
 fn missing(text: &mut String, findings: &FaultPaths) {
     let checked = &findings.conservation;
     line!(text);
-    line!(
-        text,
-        "Times add up in all calls of {} faults but {}.",
-        count(checked.faults),
-        count(checked.violations)
-    );
+    if checked.violations == 0 {
+        line!(
+            text,
+            "Times add up in every call of {} faults.",
+            count(checked.faults)
+        );
+    } else {
+        line!(
+            text,
+            "In {} calls of {} faults the parts exceed the whole by more than the printed \
+             precision.",
+            count(checked.violations),
+            count(checked.faults)
+        );
+    }
     if checked.without_durations > 0 {
         line!(
             text,

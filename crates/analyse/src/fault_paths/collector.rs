@@ -185,7 +185,6 @@ impl Collector {
         scratch.open.clear();
         let end = tree.nodes[root].end as usize;
         let top = tree.nodes[root].depth;
-        let by_frame = tree.off_cpu.is_empty();
         let mut marked = tree.interrupts.iter().peekable();
         let mut hash = 0_u64;
         let mut at = root;
@@ -204,7 +203,7 @@ impl Collector {
             let own = self.own_time(node);
             scratch.keep(at, node, own);
             at += 1;
-            if by_frame && role.signs.has(Signs::SCHEDULE) {
+            if role.signs.has(Signs::SCHEDULE) && !is_switch_seen(tree, at - 1) {
                 scratch.cut(at - 1, node, Kind::Schedule);
                 at = node.end as usize;
             }
@@ -341,6 +340,13 @@ impl Collector {
         add_latencies(shape, scratch);
         add_split(&mut shape.split, total, root.own, scratch);
     }
+}
+
+/// Whether the trace shows the switch inside a call of `schedule()`.
+fn is_switch_seen(tree: &CallTree, node: usize) -> bool {
+    let range = node..tree.nodes[node].end as usize;
+    let mut switches = tree.off_cpu.iter();
+    switches.any(|off| range.contains(&(off.node as usize)))
 }
 
 fn add_latencies(shape: &mut Shape, scratch: &Scratch) {

@@ -18,8 +18,8 @@ pub const HEAD: u64 = 16 << 10;
 /// When the file can't be read.
 pub fn sniff(path: &Path) -> Result<(bool, Box<dyn Read>)> {
     let input = input::open(path)?;
-    let (head, input) = input::peek(input, HEAD)
-        .with_context(|| format!("cannot read {}", path.display()))?;
+    let (head, input) =
+        input::peek(input, HEAD).with_context(|| format!("cannot read {}", path.display()))?;
     Ok((function_graph::looks_like(&head), input))
 }
 

@@ -2,10 +2,11 @@
 
 mod bytes;
 
-use crate::analysis;
+use crate::{analysis, fault_paths};
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use pagewise_analyse::plan::Surroundings;
+use pagewise_linux::sys::mapped_file::MappedFile;
 use pagewise_model::event::{EventKind, EventSource};
 use pagewise_model::findings::Findings;
 use pagewise_model::formats::perf_data::{PerfData, ReadError};
@@ -20,22 +21,29 @@ Examples:
   pagewise report perf.data                    what a recording shows, on the terminal
   pagewise report perf.data -o report.html     the same as one HTML page that needs no network
   pagewise report perf.data.zst --json         the same for programs (docs/schema/findings.json)
-  perf record -e page-faults -c 1 -g -d -o - ./x | pagewise report -";
+  perf record -e page-faults -c 1 -g -d -o - ./x | pagewise report -
+  pagewise report trace.txt.zst                what a function_graph trace shows of fault paths";
 
 /// Options of `pagewise report`.
 #[derive(ClapArgs, Debug)]
 pub struct Args {
-    /// Recordings: perf.data of pagewise or perf, also packed by gzip or zstd; - is standard input
+    /// Recordings: perf.data of pagewise or perf, or function_graph text of the kernel or of
+    /// trace-cmd report, also packed by gzip or zstd; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Print JSON (docs/schema/findings.json), one document a recording
+    /// Print JSON (docs/schema/findings.json, fault-paths.json for traces), one document a file
     #[arg(long)]
     json: bool,
 
     /// Also write an HTML page
     #[arg(short, long, value_name = "FILE.html")]
     output: Option<PathBuf>,
+
+    /// A trace of the same workload with the fault's root function alone, to measure what tracing
+    /// itself cost (for function_graph traces; estimated without it)
+    #[arg(long, value_name = "TRACE")]
+    calibrate: Option<PathBuf>,
 }
 
 /// Reports on each file in turn.
@@ -47,16 +55,49 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         bail!("-o takes the report of one recording; call pagewise report once for each");
     }
     for file in &args.files {
-        let findings = findings_of(file).with_context(|| name_of(file))?;
-        show(&findings, args)?;
+        report(file, args).with_context(|| name_of(file))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
+/// Reports on one file of any kind.
+fn report(file: &Path, args: &Args) -> Result<()> {
+    if file.is_dir() {
+        return show(&findings_of(&bytes::open(file)?, file)?, args);
+    }
+    let (is_trace, input) = fault_paths::sniff(file)?;
+    if is_trace {
+        return report_trace(input, args);
+    }
+    if args.calibrate.is_some() {
+        bail!("--calibrate goes with function_graph traces, which this is not");
+    }
+    // What was read of a pipe to tell what it is can't be read again.
+    let bytes = match file.is_file() {
+        true => bytes::open(file)?,
+        false => bytes::spooled(input, file)?,
+    };
+    show(&findings_of(&bytes, file)?, args)
+}
+
+/// Reports on a function_graph trace.
+fn report_trace(input: Box<dyn io::Read>, args: &Args) -> Result<()> {
+    if args.output.is_some() {
+        bail!("-o writes pages of perf.data recordings; a trace's report is text or --json");
+    }
+    let findings = fault_paths::findings(input, args.calibrate.as_deref())?;
+    let text = match args.json {
+        true => pagewise_report::fault_paths::to_json(&findings)?,
+        false => pagewise_report::fault_paths::render(&findings, width()),
+    };
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
 /// What a recording shows.
-fn findings_of(file: &Path) -> Result<Findings> {
-    let bytes = bytes::open(file)?;
-    let data = PerfData::parse(&bytes).map_err(explain)?;
+fn findings_of(bytes: &MappedFile, file: &Path) -> Result<Findings> {
+    let data = PerfData::parse(bytes).map_err(explain)?;
     require_faults(data.sources())?;
     if let Some(error) = data.sidecar_error() {
         let name = name_of(file);

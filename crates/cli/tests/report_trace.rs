@@ -1,0 +1,77 @@
+//! `pagewise report` on a function_graph trace, as a user runs it.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+/// One anonymous fault of 9 µs with an interrupt of 2 µs inside, then one cut at its end.
+const TRACE: &str = "\
+# tracer: function_graph
+#
+   12.000001 |   0)     bash-1     |               |  handle_mm_fault() {
+   12.000002 |   0)     bash-1     |   1.000 us    |    vma_alloc_folio();
+   12.000004 |   0)     bash-1     |   2.000 us    |    irq_enter_rcu();
+   12.000007 |   0)     bash-1     |   1.500 us    |    page_add_new_anon_rmap();
+   12.000010 |   0)     bash-1     |   9.000 us    |  } /* handle_mm_fault */
+   12.000011 |   0)     bash-1     |               |  handle_mm_fault() {
+";
+
+fn report(arguments: &[&str], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_pagewise"))
+        .arg("report")
+        .args(arguments)
+        .arg("-")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("pagewise starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    // A run that refuses its arguments doesn't read.
+    let _ = stdin.write_all(input.as_bytes());
+    drop(stdin);
+    child.wait_with_output().expect("pagewise ends")
+}
+
+#[test]
+fn json_splits_the_time_of_a_fault() {
+    let output = report(&["--json"], TRACE);
+    assert!(output.status.success(), "{output:?}");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(json["kind"], "fault_paths");
+    assert_eq!(json["faults"], 1);
+    assert_eq!(json["classes"][0]["class"], "anonymous");
+    assert_eq!(json["latency"]["raw"]["max_ns"], 7_000);
+    let expected = serde_json::json!({
+        "total_ns": 9_000, "self_ns": 4_500, "children_ns": 2_500, "interrupts_ns": 2_000,
+        "runnable_ns": 0, "blocked_ns": 0, "off_cpu_ns": 0
+    });
+    assert_eq!(json["split"], expected);
+    assert_eq!(json["conservation"]["violations"], 0);
+    assert_eq!(
+        json["missing"][0]["what"],
+        "calls still open at the end of the trace"
+    );
+}
+
+#[test]
+fn text_says_what_is_missing() {
+    let output = report(&[], TRACE);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        text.starts_with("1 page faults in 9.00 µs, 1 different paths."),
+        "{text}"
+    );
+    assert!(text.contains("anonymous, first touch"), "{text}");
+    assert!(
+        text.contains("Left out: 1 calls still open at the end of the trace."),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_page_of_a_trace_is_refused_with_the_reason() {
+    let output = report(&["-o", "unused.html"], TRACE);
+    assert_eq!(output.status.code(), Some(1));
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(message.contains("--json"), "{message}");
+}
