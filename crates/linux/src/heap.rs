@@ -37,9 +37,8 @@ pub struct Measurement {
 #[error("malloc gave no block of {0} bytes")]
 pub struct NoMemory(pub usize);
 
-/// Rounds before measuring: glibc's threshold adapts at the first free, caches fill at the second,
-/// jemalloc 5.3.0 without decay takes its second and last 64 MiB block at the ninth to twelfth.
-const WARM_UP: u32 = 12;
+/// Rounds before measuring: glibc's threshold adapts at the first free, caches fill at the second.
+const WARM_UP: u32 = 4;
 /// Rounds measured at least and at most.
 const ROUNDS: (u32, u32) = (4, 20_000);
 /// System calls by which allocators take memory and give it back.
@@ -47,16 +46,21 @@ const CALLS: [&str; 5] = ["brk", "mmap", "munmap", "madvise", "mremap"];
 
 /// Takes, touches and gives back `shape` for about `spend` of time.
 ///
+/// From the first warm-up round on, nothing else is allocated: a small allocation in between may be
+/// cut from the freed block and make the allocator take another (jemalloc does).
+///
 /// # Errors
 /// [`NoMemory`].
 pub fn measure(shape: Shape, spend: Duration) -> Result<Measurement, NoMemory> {
     let page = page_size();
     let mut held = Vec::with_capacity(shape.blocks);
+    let counters = open_counters();
+    let mut calls_before = Vec::with_capacity(CALLS.len());
     malloc::trim();
     for _ in 0..WARM_UP {
         round(shape, page, &mut held)?;
     }
-    let counters = open_counters();
+    calls_before.extend(counters.iter().flatten().map(|(_, event)| count(event)));
     let (faults, cpu, started) = (malloc::own_faults(), malloc::own_cpu(), Instant::now());
     let mut rounds = 0;
     while rounds < ROUNDS.0 || (rounds < ROUNDS.1 && started.elapsed() < spend) {
@@ -68,7 +72,7 @@ pub fn measure(shape: Shape, spend: Duration) -> Result<Measurement, NoMemory> {
         rounds,
         faults,
         cpu_ns: cpu.0,
-        calls: counters.map(|all| read(&all)),
+        calls: counters.map(|counters| since(&calls_before, &counters)),
     })
 }
 
@@ -103,12 +107,17 @@ fn open_counter(tracefs: &Tracefs, call: &str) -> Option<EventFd> {
     perf_event::open(&mut attr, 0, -1, None).ok()
 }
 
-fn read(counters: &[(&'static str, EventFd)]) -> BTreeMap<String, u64> {
-    let count = |event: &EventFd| event.read().map_or(0, |reading| reading.count);
-    let counted = counters
+/// Calls since `before`, by name; those that never happened are left out.
+fn since(before: &[u64], counters: &[(&'static str, EventFd)]) -> BTreeMap<String, u64> {
+    let new = counters
         .iter()
-        .map(|(call, event)| ((*call).to_owned(), count(event)));
-    counted.filter(|(_, count)| *count > 0).collect()
+        .zip(before)
+        .map(|((call, event), before)| ((*call).to_owned(), count(event).saturating_sub(*before)));
+    new.filter(|(_, count)| *count > 0).collect()
+}
+
+fn count(event: &EventFd) -> u64 {
+    event.read().map_or(0, |reading| reading.count)
 }
 
 #[cfg(test)]
