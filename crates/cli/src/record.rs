@@ -24,8 +24,8 @@ Examples:
 ///
 /// Writes a standard perf.data file with sampled faults and their call chains, short windows in
 /// which each fault is timed, new mappings, memory system calls and lock waits (as far as
-/// privileges go), and a timeline of the process tree. Costs the program at most some 3 % of its
-/// CPU time. The exit status is the program's.
+/// privileges go), and a timeline of the process tree. bench/overhead/run measures what that costs
+/// on a machine. The exit status is the program's.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 #[allow(

@@ -45,7 +45,7 @@ use std::io;
 /// How much detail is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Samples, with short windows of full detail; at most some 3 % slower.
+    /// Samples, with short windows of full detail; `bench/overhead/run` measures the cost.
     #[default]
     Sampled,
     /// Each fault with begin and end, each memory system call. Slow, exact.
