@@ -34,7 +34,7 @@ pub struct Found {
 
 /// What became of the best setting.
 enum Fate {
-    Confirmed(Winner),
+    Confirmed(Box<Winner>),
     /// A placebo does as well.
     Luck,
     Refuted,
@@ -108,7 +108,7 @@ pub fn search(
     let points = points(&experiment, &comparisons, clock);
     let (arms, notes) = experiment.into_parts();
     let (winner, luck) = match fate {
-        Fate::Confirmed(winner) => (Some(winner), false),
+        Fate::Confirmed(winner) => (Some(*winner), false),
         Fate::Luck => (None, true),
         Fate::Refuted => (None, false),
     };
@@ -325,13 +325,13 @@ fn confirmed(
         ));
         return Ok(Fate::Luck);
     }
-    Ok(Fate::Confirmed(Winner {
+    Ok(Fate::Confirmed(Box::new(Winner {
         name: chosen.candidate.name.clone(),
         settings: chosen.candidate.settings.clone(),
         value: trial.value.zip(chosen.value),
         confirmation,
         price: trial.recipe.price.clone(),
-    }))
+    })))
 }
 
 /// Pairs that tell a setting from a placebo.
