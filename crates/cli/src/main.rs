@@ -3,7 +3,9 @@
 mod analysis;
 mod bench;
 mod check;
+mod doctor;
 mod duration;
+mod explain;
 mod fault_paths;
 mod input;
 mod mine;
@@ -11,6 +13,7 @@ mod observe;
 mod prove;
 mod record;
 mod report;
+mod terminal;
 mod tune;
 mod watch;
 
@@ -42,6 +45,7 @@ Examples:
 
 #[derive(Subcommand)]
 enum Command {
+    Doctor(doctor::Args),
     Record(record::RecordArgs),
     /// Say what recordings show: why a program faults, what that costs, what to change
     #[command(after_help = report::EXAMPLES)]
@@ -85,6 +89,7 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
+        Command::Doctor(args) => doctor::run(&args),
         Command::Record(args) => record::run(args),
         Command::Report(args) => report::run(&args),
         Command::Tune(args) => tune::run(&args),

@@ -2,7 +2,7 @@
 
 mod bytes;
 
-use crate::{analysis, fault_paths};
+use crate::{analysis, fault_paths, terminal};
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use pagewise_analyse::plan::Surroundings;
@@ -10,8 +10,7 @@ use pagewise_linux::sys::mapped_file::MappedFile;
 use pagewise_model::event::{EventKind, EventSource};
 use pagewise_model::findings::Findings;
 use pagewise_model::formats::perf_data::{PerfData, ReadError};
-use pagewise_report::text::Style;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -118,7 +117,7 @@ fn show(findings: &Findings, args: &Args) -> Result<()> {
     if args.json {
         writeln!(out, "{}", pagewise_report::json::to_string(findings)?)?;
     } else {
-        let text = pagewise_report::text::render(findings, width(), style());
+        let text = pagewise_report::text::render(findings, terminal::width(), terminal::style());
         out.write_all(text.as_bytes())?;
     }
     out.flush()?;
@@ -171,23 +170,4 @@ fn is_about_faults(kind: &EventKind) -> bool {
 fn contents(sources: &[EventSource]) -> String {
     let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
     format!("it was recorded from {}", names.join(", "))
-}
-
-fn width() -> usize {
-    let size = io::stdout().is_terminal().then(crossterm::terminal::size);
-    let columns = size
-        .and_then(Result::ok)
-        .map_or(100, |(columns, _)| columns);
-    usize::from(columns)
-}
-
-fn style() -> Style {
-    let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
-        .iter()
-        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
-    Style {
-        color: io::stdout().is_terminal() && !no_colour,
-        unicode: locale.is_none_or(|name| name.to_uppercase().replace('-', "").contains("UTF8")),
-    }
 }

@@ -1,0 +1,296 @@
+//! `pagewise doctor`: observe one run, explain it, say what to change, prove it.
+
+use crate::duration::parse as duration;
+use crate::explain::explain;
+use crate::observe::{Observation, ObserveOptions, Subject, observe};
+use crate::prove::{self, Candidate, SavedInput, prove};
+use crate::terminal;
+use anyhow::{Context, Result, bail};
+use pagewise_linux::perf::{Mode, Options};
+use pagewise_linux::process::{self, Input, Launch, Output, interrupt};
+use pagewise_model::findings::Findings;
+use pagewise_model::proof::Proof;
+use pagewise_model::run::Ending;
+use pagewise_model::units::{Bytes, Estimate};
+use pagewise_report::{html, json, text};
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  pagewise doctor -- ./simulate input.dat        what is slow, why, and what to change
+  pagewise doctor --prove -- ./simulate          the same, then prove the cure by A/B runs
+  pagewise doctor -p 4242 --duration 10s         a running process for ten seconds
+  pagewise doctor --json -- ./simulate > x.json  for another program";
+
+/// The report where no other name is given.
+const REPORT: &str = "pagewise-report.html";
+/// More arms than this make a proof too long for what the last ones can add.
+const MOST_ARMS: usize = 3;
+
+/// Observe one run, explain where memory management costs time, say what to change, prove it
+///
+/// Runs the program once under observation (which costs it at most some 3 % of its CPU time),
+/// prints the answer and writes a report that opens in any browser. With --prove the command is
+/// then run several times more, with and without the advised settings in turn.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Observe a running process instead, with its threads and children
+    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    pid: Option<i32>,
+
+    /// The program to run and its arguments
+    #[arg(last = true, value_name = "CMD", conflicts_with = "pid")]
+    command: Vec<OsString>,
+
+    /// Run the command again and again, with and without the advised settings, and compare
+    #[arg(long, conflicts_with = "pid")]
+    prove: bool,
+
+    /// Time for the proof's runs
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = duration, requires = "prove")]
+    budget: Duration,
+
+    /// Record each fault and each memory call: exact, but the run takes up to half as long again
+    #[arg(long)]
+    full: bool,
+
+    /// Stop observing after this time, such as 10s; a program started by doctor is ended then
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    duration: Option<Duration>,
+
+    /// Time between two points of the timeline
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = duration)]
+    interval: Duration,
+
+    /// The report to write [default: pagewise-report.html]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Write no report
+    #[arg(long, conflicts_with = "output")]
+    no_report: bool,
+
+    /// Keep the recording (perf.data) under this name
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+
+    /// Print the findings as JSON (docs/schema/findings.json); the program's output goes to stderr
+    #[arg(long)]
+    json: bool,
+
+    /// Print the answer only, no progress
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// The whole story. Returns 0, or 1 where the observed program failed.
+///
+/// # Errors
+/// When nothing could be observed, or the answer not be delivered.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    if args.command.is_empty() && args.pid.is_none() {
+        bail!("nothing to observe: give a command after -- or a process with -p PID");
+    }
+    let input = args.prove.then(SavedInput::take).transpose()?;
+    let recording = Recording::named(args.record.as_deref())?;
+    let observation = match observe(&args.observation(input.as_ref(), recording.path())?) {
+        Ok(observation) => observation,
+        Err(error) => return failed_to_start(error),
+    };
+    let mut findings = explain(&observation.path)?;
+    if args.prove {
+        findings.proof = proof(args, &findings, input.as_ref())?;
+    }
+    deliver(args, &findings)?;
+    Ok(status(&observation))
+}
+
+impl Args {
+    fn observation(&self, input: Option<&SavedInput>, recording: &Path) -> Result<ObserveOptions> {
+        Ok(ObserveOptions {
+            subject: self.subject(input)?,
+            recorder: Options {
+                mode: if self.full { Mode::Full } else { Mode::Sampled },
+                ..Options::default()
+            },
+            output: recording.to_path_buf(),
+            interval: self.interval,
+            duration: self.duration,
+        })
+    }
+
+    fn subject(&self, input: Option<&SavedInput>) -> Result<Subject> {
+        if let Some(pid) = self.pid {
+            return Ok(Subject::Processes(vec![pid]));
+        }
+        let mut launch = Launch::of(&self.command).context("give a command after --")?;
+        launch.output = if self.json {
+            Output::Stderr
+        } else {
+            Output::Inherit
+        };
+        if let Some(input) = input {
+            launch.input = input.input();
+        }
+        Ok(Subject::Command(launch))
+    }
+
+    fn tell(&self, message: &str) {
+        if !self.quiet {
+            // Progress that cannot be shown is no reason to stop.
+            let _ = writeln!(io::stderr(), "{message}");
+        }
+    }
+}
+
+/// Where the recording goes: a name that the user gave, or a file that vanishes with us.
+enum Recording {
+    Kept(PathBuf),
+    Temporary(tempfile::TempPath),
+}
+
+impl Recording {
+    fn named(path: Option<&Path>) -> Result<Self> {
+        if let Some(path) = path {
+            return Ok(Self::Kept(path.to_path_buf()));
+        }
+        let file = tempfile::Builder::new()
+            .prefix("pagewise-")
+            .suffix(".data")
+            .tempfile();
+        let file = file.context("cannot make a temporary file (see TMPDIR) for the recording")?;
+        Ok(Self::Temporary(file.into_temp_path()))
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Kept(path) => path,
+            Self::Temporary(path) => path,
+        }
+    }
+}
+
+/// A command that cannot be executed ends us as it ends a shell: 127 or 126.
+fn failed_to_start(error: anyhow::Error) -> Result<ExitCode> {
+    match error.downcast_ref::<process::Error>() {
+        Some(failed) => {
+            writeln!(io::stderr(), "pagewise: {failed}")?;
+            Ok(ExitCode::from(failed.shell_status()))
+        }
+        None => Err(error),
+    }
+}
+
+/// Runs the command with and without the advised settings, where there are any.
+fn proof(args: &Args, findings: &Findings, input: Option<&SavedInput>) -> Result<Option<Proof>> {
+    let candidates = candidates(findings);
+    if interrupt::requested().is_some() {
+        args.tell("Interrupted: the proof was left out.");
+        return Ok(None);
+    }
+    if candidates.is_empty() {
+        args.tell("There is nothing to prove: no setting is advised.");
+        return Ok(None);
+    }
+    args.tell("Proving: running the command with and without the advised settings in turn.");
+    let options = prove::Options {
+        budget: args.budget,
+        input: input.map_or(Input::Null, SavedInput::input),
+        ..prove::Options::default()
+    };
+    let mut proof = prove(&args.command, &candidates, &options)?;
+    proof.notes.extend(prediction_held(findings, &proof));
+    Ok(Some(proof))
+}
+
+fn candidates(findings: &Findings) -> Vec<Candidate> {
+    let settled = findings
+        .advice
+        .iter()
+        .filter(|advice| !advice.settings.0.is_empty());
+    settled
+        .take(MOST_ARMS)
+        .map(|advice| Candidate {
+            name: advice.rule.clone(),
+            settings: advice.settings.clone(),
+            fewer_faults: true,
+        })
+        .collect()
+}
+
+/// Says whether the measured gain lies within what was predicted for the winner.
+fn prediction_held(findings: &Findings, proof: &Proof) -> Option<String> {
+    let winner = proof.winner.as_ref()?;
+    let advice = findings
+        .advice
+        .iter()
+        .find(|advice| advice.rule == *winner)?;
+    let measured = proof
+        .confirmation
+        .as_ref()
+        .or_else(|| proof.comparisons.iter().find(|one| one.arm == *winner))?
+        .cpu_speedup;
+    let predicted = advice.predicted_speedup;
+    let held = predicted.low <= measured.high && measured.low <= predicted.high;
+    Some(format!(
+        "Predicted {}, measured {} in CPU time: the prediction {}.",
+        times(predicted),
+        times(measured),
+        if held { "held" } else { "did not hold" }
+    ))
+}
+
+fn times(gain: Estimate) -> String {
+    format!("×{:.2} [{:.2}, {:.2}]", gain.value, gain.low, gain.high)
+}
+
+/// Answer to standard output, report to its file.
+fn deliver(args: &Args, findings: &Findings) -> Result<()> {
+    let answer = if args.json {
+        json::to_string(findings)?
+    } else {
+        text::render(findings, terminal::width(), terminal::style())
+    };
+    let mut out = io::stdout().lock();
+    out.write_all(answer.as_bytes())?;
+    if !answer.ends_with('\n') {
+        out.write_all(b"\n")?;
+    }
+    out.flush()?;
+    write_report(args, findings)
+}
+
+/// A report that was not asked for by name is a courtesy: where it cannot be written, that is said
+/// and the answer stands.
+fn write_report(args: &Args, findings: &Findings) -> Result<()> {
+    if args.no_report {
+        return Ok(());
+    }
+    let path = args.output.clone().unwrap_or_else(|| PathBuf::from(REPORT));
+    let page = html::render(findings)?;
+    let size = Bytes(page.len() as u64);
+    let written = std::fs::write(&path, page).with_context(|| {
+        format!(
+            "cannot write the report {} (another place: -o FILE)",
+            path.display()
+        )
+    });
+    match written {
+        Ok(()) => args.tell(&format!("Report: {} ({size})", path.display())),
+        Err(error) if args.output.is_none() => args.tell(&format!("pagewise: {error:#}")),
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
+fn status(observation: &Observation) -> ExitCode {
+    match observation.ending {
+        Ending::Exited(0) | Ending::Running => ExitCode::SUCCESS,
+        Ending::Exited(_) | Ending::Killed(_) => ExitCode::FAILURE,
+    }
+}

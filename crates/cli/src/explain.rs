@@ -1,0 +1,44 @@
+//! What a recording on this machine means, with the cures that this machine offers.
+
+use crate::analysis::analyse;
+use anyhow::{Context, Result};
+use pagewise_analyse::plan::Surroundings;
+use pagewise_linux::process::library;
+use pagewise_linux::sys::mapped_file::MappedFile;
+use pagewise_model::allocator::AllocatorKind;
+use pagewise_model::findings::Findings;
+use pagewise_model::formats::perf_data::PerfData;
+use std::fs::File;
+use std::path::Path;
+
+/// Allocator libraries that a cure may preload, best known name first.
+const LIBRARIES: [(AllocatorKind, &str); 4] = [
+    (AllocatorKind::Jemalloc, "libjemalloc.so.2"),
+    (AllocatorKind::Tcmalloc, "libtcmalloc_minimal.so.4"),
+    (AllocatorKind::Tcmalloc, "libtcmalloc.so.4"),
+    (AllocatorKind::Mimalloc, "libmimalloc.so.2"),
+];
+
+/// What the perf.data file at `path` means.
+///
+/// # Errors
+/// When it cannot be read or is no perf.data file.
+pub fn explain(path: &Path) -> Result<Findings> {
+    let name = path.display();
+    let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
+    let mapped = MappedFile::of(&file).with_context(|| format!("cannot read {name}"))?;
+    let data = PerfData::parse(&mapped).with_context(|| format!("cannot read {name}"))?;
+    let analysis = analyse(&data, |done| mapped.release(done));
+    Ok(analysis.findings(&surroundings())?)
+}
+
+/// What this machine offers for cures.
+pub fn surroundings() -> Surroundings {
+    let found = LIBRARIES.into_iter().filter_map(|(kind, name)| {
+        let path = library::find(Path::new("/"), name)?;
+        Some((kind, path.to_string_lossy().into_owned()))
+    });
+    Surroundings {
+        libraries: found.collect(),
+    }
+}
