@@ -87,7 +87,7 @@ fn report_trace(input: Box<dyn io::Read>, args: &Args) -> Result<()> {
     let findings = fault_paths::findings(input, args.calibrate.as_deref())?;
     let text = match args.json {
         true => pagewise_report::fault_paths::to_json(&findings)?,
-        false => pagewise_report::fault_paths::render(&findings, width()),
+        false => pagewise_report::fault_paths::render(&findings, terminal::width()),
     };
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
