@@ -32,8 +32,9 @@ pub(super) struct Access {
     pub build_ids: bool,
 }
 
-/// Nanoseconds that one record costs the program that caused it, by kind. Measured with
-/// `bench/overhead/run` on Linux 6.18 (2 vCPU, CPU seconds of the workload, recorder excluded).
+/// Nanoseconds that one record costs the program that caused it, by kind: estimates that steer the
+/// governor. Faults and tracepoints were measured one by one on Linux 6.18 (2 vCPU); `STACK_COPY`
+/// and `SIDE_BAND` are assumed, not measured.
 mod unit_cost {
     /// A fault with address and time.
     pub const PLAIN: u64 = 300;
