@@ -52,7 +52,7 @@ pub fn findings(
 #[must_use]
 pub fn measure(attribution: &Attribution, symbols: &SymbolTable, sidecar: &Sidecar) -> Findings {
     let scale = Scale::of(attribution, sidecar);
-    let ledger = ledger(attribution);
+    let ledger = ledger(attribution, major_faults(sidecar, &scale));
     let names = Names::new(attribution.stacks(), symbols);
     let times = times(attribution, &ledger.causes, &scale, sidecar.cost.system);
     let stacks = fault_weights(&ledger, &scale, |_| true);
@@ -82,6 +82,13 @@ pub fn measure(attribution: &Attribution, symbols: &SymbolTable, sidecar: &Sidec
         collection: sidecar.collection.clone(),
         losses: losses(attribution, sidecar, &scale),
     }
+}
+
+/// Faults that needed I/O, on the scale of weights; `None` where nothing was counted.
+#[allow(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+fn major_faults(sidecar: &Sidecar, scale: &Scale) -> Option<f64> {
+    let known = sidecar.cost.faults() > 0;
+    known.then(|| sidecar.cost.major_faults as f64 / scale.factor)
 }
 
 /// Weights of the stacks of faults with a cause that `wanted` accepts, scaled to all such faults.

@@ -135,6 +135,7 @@ fn a_sampled_recordings_intervals_hold_the_truth() {
         return;
     };
     assert!(!attribution.sees_every_fault);
+    eprintln!("own losses {:?}; all {:?}", attribution.losses, findings.losses);
     if !attribution.sees_releases {
         eprintln!("SKIPPED: memory system calls were not on record all the time");
         return;
@@ -153,7 +154,9 @@ fn a_sampled_recordings_intervals_hold_the_truth() {
         Cause::RefaultAfterMunmap,
         Cause::RefaultAfterBrk,
         Cause::RefaultAfterDontneed,
+        Cause::CopyOnWrite,
         Cause::FileMinor,
+        Cause::FileMajor,
         Cause::Shared,
     ] {
         let expected = truth.causes[&cause];

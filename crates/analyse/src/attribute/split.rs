@@ -20,8 +20,9 @@ pub(crate) struct Ledger {
     pub(crate) repeats: BTreeMap<RegionKind, Estimate>,
 }
 
-/// The ledger of an attribution.
-pub(crate) fn ledger(attribution: &Attribution) -> Ledger {
+/// The ledger of an attribution; `major` is the number of faults that needed I/O, on the scale of
+/// the attribution's weights, where it is known.
+pub(crate) fn ledger(attribution: &Attribution, major: Option<f64>) -> Ledger {
     let repeats = attribution
         .tally
         .census
@@ -34,6 +35,9 @@ pub(crate) fn ledger(attribution: &Attribution) -> Ledger {
     };
     for (&cell, &faults) in &attribution.tally.cells {
         ledger.enter(attribution, cell, faults);
+    }
+    if let Some(major) = major.filter(|_| !attribution.sees_every_fault) {
+        ledger.match_major_faults(major);
     }
     ledger
         .cells
@@ -56,12 +60,40 @@ impl Ledger {
     }
 
     fn add(&mut self, cell: Cell, faults: f64) {
-        if faults <= 0.0 {
+        if faults == 0.0 {
             return;
         }
         self.cells.push((cell, faults));
         *self.causes.entry(cell.cause).or_default() += faults;
         *self.routes.entry((cell.cause, cell.region)).or_default() += faults;
+    }
+
+    /// Sampled faults seldom show how they ended, but the kernel counts those that needed I/O: as
+    /// many file pages as are missing from that count were read from disk.
+    fn match_major_faults(&mut self, major: f64) {
+        let sum = |cause| self.causes.get(&cause).copied().unwrap_or(0.0);
+        let missing = major - sum(Cause::FileMajor) - sum(Cause::SwapIn);
+        let cached = sum(Cause::FileMinor);
+        let moved = missing.min(cached);
+        if moved <= 0.0 {
+            return;
+        }
+        let share = moved / cached;
+        for (cell, faults) in self.cells_of(Cause::FileMinor) {
+            self.add(cell, -faults * share);
+            self.add(
+                Cell {
+                    cause: Cause::FileMajor,
+                    ..cell
+                },
+                faults * share,
+            );
+        }
+    }
+
+    fn cells_of(&self, cause: Cause) -> Vec<(Cell, f64)> {
+        let of = |(cell, _): &&(Cell, f64)| cell.cause == cause;
+        self.cells.iter().filter(of).copied().collect()
     }
 
     /// Faults on private anonymous memory.

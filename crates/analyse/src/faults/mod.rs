@@ -240,7 +240,13 @@ impl Attributor {
             return;
         }
         let shift = self.page_shift;
-        let Process { pages, regions, .. } = &mut self.processes[parent];
+        let Process {
+            pages,
+            regions,
+            last_region,
+            ..
+        } = &mut self.processes[parent];
+        *last_region = None;
         for (start, region) in regions.iter_mut() {
             if is_private_anonymous(region.kind) && region.writable {
                 let (first, end) = (start >> shift, region.end >> shift);
