@@ -61,7 +61,9 @@ impl Player {
             ip: 0x40_1000,
             address,
             period: 1,
-            callchain: chain.map_or(Callchain::default(), |chain| Callchain::from_le_bytes(chain)),
+            callchain: chain.map_or(Callchain::default(), |chain| {
+                Callchain::from_le_bytes(chain)
+            }),
             raw,
             user_stack: None,
         }));
@@ -132,7 +134,11 @@ fn main() {
     // Half of the blocks churn at one address; the others are touched once, side by side.
     for round in 0..wanted.div_ceil(BLOCK_PAGES) {
         let fresh = 0x6000_0000_0000 + round * BLOCK_PAGES * PAGE;
-        let start = if round % 2 == 0 { 0x7f00_0000_0000 } else { fresh };
+        let start = if round % 2 == 0 {
+            0x7f00_0000_0000
+        } else {
+            fresh
+        };
         player.round(start, BLOCK_PAGES);
     }
     let attribution = player.attributor.finish();

@@ -1,6 +1,6 @@
 //! From an attribution and names to findings.
 
-use crate::attribute::{self, Ledger, Scale, ledger};
+use crate::attribute::{self, Doubt, Ledger, Scale, ledger};
 use crate::churn::churn;
 use crate::faults::{Attribution, MmCall, refault_by};
 use crate::flame::{Names, Weights, fault_map, flame, sites, weights};
@@ -108,7 +108,7 @@ fn fault_weights(ledger: &Ledger, scale: &Scale, wanted: impl Fn(Cause) -> bool 
 }
 
 /// Share of all faults by which classification itself may be wrong where faults are sampled.
-const SAMPLED_DOUBT: f64 = 0.02;
+const SAMPLED_DOUBT: f64 = 0.01;
 
 fn by_cause(
     attribution: &Attribution,
@@ -121,12 +121,16 @@ fn by_cause(
         .values()
         .map(|share| (share.value - share.low).max(share.high - share.value))
         .fold(0.0, f64::max);
+    let variation = &attribution.tally.cause_variation;
     let doubt = |cause: Cause| {
-        let private = cause.is_churn() || matches!(cause, Cause::FirstTouch | Cause::StackGrowth);
-        match (attribution.sees_every_fault, private) {
-            (true, _) => 0.0,
-            (false, true) => SAMPLED_DOUBT + repeats,
-            (false, false) => SAMPLED_DOUBT / 2.0,
+        let is_first = matches!(cause, Cause::FirstTouch | Cause::StackGrowth);
+        let split = cause.is_churn() || is_first;
+        Doubt {
+            // Churn that was split off from first touches varies as their samples do.
+            variance: variation
+                .of(cause)
+                .or_else(|| variation.of(Cause::FirstTouch).filter(|_| split)),
+            share: SAMPLED_DOUBT + if split { repeats } else { 0.0 },
         }
     };
     let mut shares = attribute::shares(&ledger.causes, attribution, scale, doubt);
@@ -141,7 +145,11 @@ fn by_region(attribution: &Attribution, ledger: &Ledger, scale: &Scale) -> Vec<S
     for (&(_, region), &faults) in &ledger.routes {
         *regions.entry(region).or_default() += faults;
     }
-    attribute::shares(&regions, attribution, scale, |_| 0.0)
+    let variation = &attribution.tally.region_variation;
+    attribute::shares(&regions, attribution, scale, |region| Doubt {
+        variance: variation.of(region),
+        share: 0.0,
+    })
 }
 
 fn churn_with_sites(

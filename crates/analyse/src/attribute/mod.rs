@@ -47,40 +47,70 @@ pub(crate) fn effective_samples(attribution: &Attribution) -> f64 {
     attribution.tally.all.effective_samples() / DESIGN_EFFECT
 }
 
-/// Faults of each kind, most first. `doubt` widens the interval of a kind by a further share of
-/// its faults, for what classification itself may get wrong.
+/// What may be wrong about a kind's faults where they are sampled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Doubt {
+    /// Variance of their sum, where samples of the kind itself tell it.
+    pub(crate) variance: Option<f64>,
+    /// Further part of all faults (0 to 1), for what classification may get wrong.
+    pub(crate) share: f64,
+}
+
+/// Faults of each kind, most first.
 pub(crate) fn shares<K: Copy + Ord>(
     faults: &BTreeMap<K, f64>,
     attribution: &Attribution,
     scale: &Scale,
-    doubt: impl Fn(K) -> f64,
+    doubt: impl Fn(K) -> Doubt,
 ) -> Vec<Share<K>> {
-    let all = attribution.tally.all.sum.max(1.0);
-    let samples = effective_samples(attribution);
     let mut shares: Vec<Share<K>> = faults
         .iter()
         .filter(|(_, sum)| **sum > 0.5)
-        .map(|(&key, &sum)| {
-            let sampled = if attribution.sees_every_fault {
-                Estimate::exact(sum)
-            } else {
-                wilson((sum / all).clamp(0.0, 1.0), samples).scaled(all)
-            };
-            let slack = doubt(key) * all;
-            let faults = Estimate {
-                value: sum,
-                low: (sampled.low - slack).max(0.0),
-                high: (sampled.high + slack).min(all.max(sum)),
-            };
-            Share {
-                key,
-                faults: faults.scaled(scale.factor),
-                time: None,
-            }
+        .map(|(&key, &sum)| Share {
+            key,
+            faults: interval(attribution, sum, doubt(key)).scaled(scale.factor),
+            time: None,
         })
         .collect();
     shares.sort_by(|a, b| b.faults.value.total_cmp(&a.faults.value));
     shares
+}
+
+/// Interval of a sum of weights.
+pub(crate) fn interval(attribution: &Attribution, sum: f64, doubt: Doubt) -> Estimate {
+    if attribution.sees_every_fault {
+        return Estimate::exact(sum);
+    }
+    let all = attribution.tally.all.sum.max(1.0);
+    let sampled = match doubt.variance {
+        Some(variance) => around(sum, Z95 * variance.sqrt() + typical_weight(attribution)),
+        None => wilson((sum / all).clamp(0.0, 1.0), effective_samples(attribution)).scaled(all),
+    };
+    let slack = doubt.share * all;
+    Estimate {
+        value: sum,
+        low: (sampled.low - slack).max(0.0),
+        high: (sampled.high + slack).min(all.max(sum)),
+    }
+}
+
+fn around(value: f64, half: f64) -> Estimate {
+    Estimate {
+        value,
+        low: value - half,
+        high: value + half,
+    }
+}
+
+/// The weight that a fault's sample has on average: what the stretch before the first sample and
+/// after the last may hide.
+fn typical_weight(attribution: &Attribution) -> f64 {
+    let all = attribution.tally.all;
+    if all.sum > 0.0 {
+        all.squares / all.sum
+    } else {
+        0.0
+    }
 }
 
 /// Faults by thread, most first.

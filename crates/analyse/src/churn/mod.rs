@@ -7,7 +7,7 @@
 //! somewhat too large when a small part of the memory churns and the rest is touched once; the
 //! estimate is made for each kind of memory apart to keep that small.
 
-use crate::attribute::{Ledger, Scale, Z95, effective_samples, wilson};
+use crate::attribute::{Doubt, Ledger, Scale, Z95, interval};
 use crate::faults::{Attribution, Census, refault_by};
 use pagewise_model::findings::{Cause, Churn, ChurnRoute, RegionKind};
 use pagewise_model::histogram::Histogram;
@@ -85,13 +85,28 @@ fn share_with_interval(attribution: &Attribution, ledger: &Ledger, share: f64) -
     if attribution.sees_every_fault {
         return Estimate::exact(share);
     }
-    let share = share.clamp(0.0, 1.0);
-    let sampled = wilson(share, effective_samples(attribution));
-    let widest = |of: fn(&Estimate) -> f64| ledger.repeats.values().map(of).fold(0.0, f64::max);
+    let private = ledger.private_faults();
+    let variation = &attribution.tally.cause_variation;
+    let variance: f64 = ledger
+        .causes
+        .keys()
+        .filter(|cause| cause.is_churn())
+        .filter_map(|&cause| variation.of(cause))
+        .sum();
+    let widest = ledger
+        .repeats
+        .values()
+        .map(|doubt| (doubt.value - doubt.low).max(doubt.high - doubt.value))
+        .fold(0.0, f64::max);
+    let doubt = Doubt {
+        variance: (variance > 0.0).then_some(variance),
+        share: 0.0,
+    };
+    let sum = interval(attribution, share * private, doubt).scaled(1.0 / private);
     Estimate {
-        value: share,
-        low: (sampled.low - widest(|doubt| doubt.value - doubt.low)).max(0.0),
-        high: (sampled.high + widest(|doubt| doubt.high - doubt.value)).min(1.0),
+        value: share.clamp(0.0, 1.0),
+        low: (sum.low - widest).max(0.0),
+        high: (sum.high + widest).min(1.0),
     }
 }
 

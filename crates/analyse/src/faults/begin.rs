@@ -240,6 +240,13 @@ impl Attributor {
         if let Some(index) = pending.huge_candidate {
             self.huge[index as usize].cell = Some(cell);
         }
+        if self.roles.coverage == Coverage::Sampled {
+            let kind = likely(pending.verdict);
+            self.tally.cause_variation.next(kind, pending.weight);
+            self.tally
+                .region_variation
+                .next(pending.region, pending.weight);
+        }
         self.tally.all.add(pending.weight);
         self.tally.samples += 1;
         self.tally.inferred += if pending.inferred {

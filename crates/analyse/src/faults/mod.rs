@@ -31,7 +31,7 @@ pub use classify::refault_by;
 pub use pages::Route;
 pub use regions::is_private_anonymous;
 pub use syscalls::MmCall;
-pub use tally::{CallTotals, Cell, Census, ReleaseTotals, Tally, Weight};
+pub use tally::{CallTotals, Cell, Census, ReleaseTotals, Tally, Variation, Weight};
 
 use heat::HeatMap;
 use judge::HugeCandidate;
