@@ -5,6 +5,7 @@
 //! is passed on after the restoring.
 
 mod draw;
+mod keyboard;
 mod table;
 
 use super::history::{History, View};
@@ -12,6 +13,7 @@ use super::rows::Rows;
 use super::subject::Subject;
 use super::{End, Reading};
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use keyboard::{Keyboard, Wait};
 use pagewise_linux::proc::ProcessReading;
 use pagewise_linux::process::interrupt;
 use pagewise_model::units::Nanos;
@@ -66,18 +68,23 @@ fn run(
     duration: Option<Duration>,
 ) -> anyhow::Result<End> {
     let deadline = duration.map(|duration| Instant::now() + duration);
+    let keyboard = Keyboard::open()?;
     loop {
         for reading in readings.try_iter() {
             rows.write(&reading.point)?;
             screen.take(&reading);
         }
         terminal.draw(|frame| draw::screen(frame, screen))?;
-        if event::poll(BEAT * 2)? {
-            while event::poll(Duration::ZERO)? {
-                if let Event::Key(key) = event::read()?
-                    && screen.press(key) == Wish::Quit
-                {
-                    return Ok(screen.end(End::Asked));
+        match keyboard.wait(BEAT * 2)? {
+            Wait::Silence => {}
+            Wait::Gone => return Ok(screen.end(End::Asked)),
+            Wait::Keys => {
+                while event::poll(Duration::ZERO)? {
+                    if let Event::Key(key) = event::read()?
+                        && screen.press(key) == Wish::Quit
+                    {
+                        return Ok(screen.end(End::Asked));
+                    }
                 }
             }
         }
