@@ -12,6 +12,7 @@ mod layer;
 mod modes;
 mod probe;
 mod roles;
+mod sequences;
 mod shapes;
 mod signature;
 mod tally;

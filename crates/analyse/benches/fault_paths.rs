@@ -1,0 +1,79 @@
+//! MB/s from function_graph text to findings: parse, call trees, classification, time splits,
+//! histograms, mining (Algorithm 1 at 1 %) and the report's figures, on one core; and the same
+//! split over two halves of the text on two.
+//!
+//! `cargo bench -p pagewise-analyse --bench fault_paths -- TRACE.txt[.zst] [MIB]` repeats the
+//! trace to the given size (500 MiB) in memory. Beside it, on the same text:
+//! `bench/peers/function_graph.py TRACE.txt`.
+
+use pagewise_analyse::fault_paths::{Collector, analyse, estimate};
+use pagewise_analyse::mine::{Algorithm, Query, patterns};
+use pagewise_model::formats::function_graph;
+use std::io::Read;
+use std::time::Instant;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| a != "--bench")
+        .collect();
+    let Some(path) = arguments.first() else {
+        println!("SKIPPED: give a trace: -- TRACE.txt[.zst] [MIB]");
+        return;
+    };
+    let mib: usize = arguments.get(1).and_then(|m| m.parse().ok()).unwrap_or(500);
+    let trace = load(path);
+    let repeats = (mib << 20).div_ceil(trace.len().max(1));
+    let text = trace.repeat(repeats);
+    println!("{path}: {repeats} times {} bytes", trace.len());
+    for _ in 0..3 {
+        let start = Instant::now();
+        let (faults, patterns) = end_to_end(&text);
+        let one = rate(text.len(), start);
+        let half = trace.len() * (repeats / 2);
+        let start = Instant::now();
+        std::thread::scope(|scope| {
+            for part in [&text[..half], &text[half..]] {
+                scope.spawn(move || end_to_end(part));
+            }
+        });
+        let two = rate(text.len(), start);
+        println!(
+            "{one:.0} MB/s on one core, {two:.0} on two (×{:.2}): {faults} faults, {patterns} patterns",
+            two / one
+        );
+    }
+}
+
+fn end_to_end(text: &[u8]) -> (u64, usize) {
+    let mut collector = Collector::default();
+    let summary = function_graph::read(text, &mut collector).expect("memory is readable");
+    let findings = analyse(&collector, &summary, estimate(&collector));
+    let query = Query {
+        algorithm: Algorithm::Prefix,
+        min_support: findings.faults.div_ceil(100),
+        max_length: None,
+    };
+    let database = collector.sequences(summary.parser.names());
+    (findings.faults, patterns(&database, query).len())
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "a rate is shown with few digits"
+)]
+fn rate(bytes: usize, start: Instant) -> f64 {
+    bytes as f64 / 1e6 / start.elapsed().as_secs_f64()
+}
+
+fn load(path: &str) -> Vec<u8> {
+    let bytes = std::fs::read(path).expect("a readable trace");
+    if !path.ends_with(".zst") {
+        return bytes;
+    }
+    let mut text = Vec::new();
+    zstd::Decoder::new(&bytes[..])
+        .and_then(|mut decoder| decoder.read_to_end(&mut text))
+        .expect("a zstd file");
+    text
+}
