@@ -34,6 +34,10 @@ pub struct Collector {
     scratch: Scratch,
 }
 
+/// Faults whose calls all tell of the tracer's cost; of later ones, one in so many does.
+const ALL_PROBED: u64 = 1000;
+const PROBED_EVERY: u64 = 16;
+
 /// Whether the time adds up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Checks {
@@ -185,14 +189,13 @@ impl Collector {
         scratch.open.clear();
         let end = tree.nodes[root].end as usize;
         let top = tree.nodes[root].depth;
-        let mut marked = tree.interrupts.iter().peekable();
+        let any_marked = !tree.interrupts.is_empty();
         let mut hash = 0_u64;
         let mut at = root;
         while at < end {
             let node = &tree.nodes[at];
             let role = self.roles.of(node.name);
-            while marked.next_if(|&&mark| (mark as usize) < at).is_some() {}
-            if role.interrupt || marked.peek().is_some_and(|&&mark| mark as usize == at) {
+            if role.interrupt || any_marked && is_marked(&tree.interrupts, at) {
                 scratch.cut(at, node, Kind::Interrupt);
                 at = node.end as usize;
                 continue;
@@ -217,7 +220,9 @@ impl Collector {
                 });
             }
         }
-        self.note_probe(tree, scratch);
+        if self.checks.faults < ALL_PROBED || self.checks.faults.is_multiple_of(PROBED_EVERY) {
+            self.note_probe(tree, scratch);
+        }
         hash
     }
 
@@ -340,6 +345,11 @@ impl Collector {
         add_latencies(shape, scratch);
         add_split(&mut shape.split, total, root.own, scratch);
     }
+}
+
+/// Whether a call is an interrupt's by arrow or place.
+fn is_marked(interrupts: &[u32], node: usize) -> bool {
+    u32::try_from(node).is_ok_and(|node| interrupts.binary_search(&node).is_ok())
 }
 
 /// Whether the trace shows the switch inside a call of `schedule()`.

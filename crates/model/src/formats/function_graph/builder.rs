@@ -414,6 +414,9 @@ impl Builder {
             return;
         };
         self.sched_switch_seen = true;
+        if line.pid.is_none() {
+            self.introduce(line.cpu.unwrap_or(0), switch.prev_pid);
+        }
         if switch.prev_pid != 0 {
             let wait = match switch.runnable {
                 true => Wait::Runnable,
@@ -429,8 +432,26 @@ impl Builder {
         }
     }
 
+    /// Without a task column, the first switch of a CPU tells who had run since the beginning.
+    fn introduce(&mut self, cpu: u32, pid: u32) {
+        if self.running.contains_key(&cpu) {
+            return;
+        }
+        self.running.insert(cpu, pid);
+        if let Some(task) = self.index.remove(&(UNKNOWN | u64::from(cpu))) {
+            self.index.entry(self.running_on(cpu)).or_insert(task);
+        }
+        self.last = None;
+    }
+
     fn switched(&mut self, cpu: Option<u32>, from: u32, to: u32) {
-        self.running.insert(cpu.unwrap_or(0), to);
+        let cpu = cpu.unwrap_or(0);
+        self.introduce(cpu, from);
+        self.running.insert(cpu, to);
+        self.last = None;
+        if let Some(&task) = self.index.get(&u64::from(to)) {
+            self.tasks[task].cpu = Some(cpu);
+        }
         if from == 0 || self.sched_switch_seen {
             return;
         }

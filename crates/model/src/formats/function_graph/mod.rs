@@ -29,8 +29,8 @@ pub use tree::{CallTree, Detail, Node, OffCpu, Wait};
 
 use std::io::{self, Read};
 
-/// Bytes read at a time; large enough that the lines cut at its borders don't matter.
-const CHUNK: usize = 1 << 20;
+/// Bytes read at a time: many lines, and still in the second-level cache when they are parsed.
+const CHUNK: usize = 1 << 17;
 
 /// What a trace held besides its trees.
 pub struct Summary {
@@ -63,6 +63,19 @@ pub fn read(mut input: impl Read, sink: &mut impl Sink) -> io::Result<Summary> {
         incomplete: builder.incomplete().clone(),
         parser,
     })
+}
+
+/// Reads a whole trace from memory, without copying it; see [`read`].
+pub fn read_bytes(text: &[u8], sink: &mut impl Sink) -> Summary {
+    let mut parser = Parser::new();
+    let mut builder = Builder::new();
+    parser.feed(text, |line, names| builder.line(line, names, sink));
+    parser.finish(|line, names| builder.line(line, names, sink));
+    builder.finish();
+    Summary {
+        incomplete: builder.incomplete().clone(),
+        parser,
+    }
 }
 
 /// Whether the beginning of a file looks like this text: among its first lines are calls, and

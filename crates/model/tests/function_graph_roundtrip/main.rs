@@ -1,0 +1,116 @@
+//! Random legal traces are read back exactly: every option of the text, tasks that interleave and
+//! migrate, losses, and cuts at any byte.
+
+mod simulator;
+
+use pagewise_model::formats::function_graph::{self, CallTree, Names, Wait};
+use proptest::prelude::*;
+use simulator::{Call, Options, Simulation};
+
+/// A tree as both sides describe it.
+fn described(tree: &CallTree, names: &Names) -> (Option<u64>, Vec<Call>) {
+    let calls = tree.nodes.iter().enumerate().map(|(place, node)| Call {
+        name: names.text(node.name()).to_owned(),
+        depth: u32::from(node.depth),
+        ns: node.span.ns,
+        off_ns: tree
+            .off_cpu
+            .iter()
+            .filter(|off| off.node as usize == place && off.wait != Wait::Estimated)
+            .map(|off| off.ns)
+            .sum(),
+    });
+    (tree.start, calls.collect())
+}
+
+fn read(text: &[u8], chunk: usize) -> Vec<(Option<u64>, Vec<Call>)> {
+    let mut found = Vec::new();
+    let mut sink = |tree: &CallTree, names: &Names| found.push(described(tree, names));
+    let mut parser = function_graph::Parser::new();
+    let mut builder = function_graph::Builder::new();
+    for part in text.chunks(chunk.max(1)) {
+        parser.feed(part, |line, names| builder.line(line, names, &mut sink));
+    }
+    parser.finish(|line, names| builder.line(line, names, &mut sink));
+    builder.finish();
+    assert_eq!(
+        parser.counts().unknown_lines,
+        0,
+        "{}",
+        String::from_utf8_lossy(text)
+    );
+    found
+}
+
+fn options() -> impl Strategy<Value = Options> {
+    let flags = (
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+    );
+    (flags, 0_u8..4, 1_u32..4, 1_u32..6, any::<bool>()).prop_map(
+        |((tail, proc, overhead, latency, args), retval, cpus, tasks, sched)| Options {
+            tail,
+            // Without the task column a migrating task can't be followed.
+            proc: proc || cpus > 1,
+            overhead,
+            latency,
+            args,
+            retval,
+            cpus,
+            tasks,
+            sched,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn a_legal_trace_is_read_back_exactly(options in options(), seed in any::<u64>(), chunk in 1_usize..5000) {
+        let simulation = Simulation::run(&options, seed);
+        let expected: Vec<_> = simulation.complete();
+        prop_assert_eq!(read(simulation.text().as_bytes(), chunk), expected, "{}", simulation.text());
+    }
+
+    #[test]
+    fn a_cut_at_any_byte_leaves_the_trees_before_it(options in options(), seed in any::<u64>(), cut in 0.0_f64..1.0) {
+        let simulation = Simulation::run(&options, seed);
+        let text = simulation.text();
+        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in a short text")]
+        let cut = (text.len() as f64 * cut) as usize;
+        let whole = read(text.as_bytes(), 4096);
+        let part = read_cut(&text.as_bytes()[..cut]);
+        prop_assert!(part.len() <= whole.len());
+        prop_assert_eq!(&part[..], &whole[..part.len()]);
+        let lines_before = text[..cut].rfind('\n').map_or(0, |end| end + 1);
+        let certain = read(&text.as_bytes()[..lines_before], 4096);
+        prop_assert!(part.len() >= certain.len());
+    }
+
+    #[test]
+    fn losses_leave_only_true_trees(options in options(), seed in any::<u64>()) {
+        let options = Options { proc: true, ..options };
+        let simulation = Simulation::run(&options, seed);
+        let (text, untouched) = simulation.with_losses(seed);
+        let all = simulation.complete();
+        let found = read(text.as_bytes(), 4096);
+        for tree in &found {
+            prop_assert!(all.contains(tree), "no such tree: {:?}\n{}", tree, text);
+        }
+        for start in untouched {
+            prop_assert!(found.iter().any(|(time, _)| *time == Some(start)), "lost: {}\n{}", start, text);
+        }
+    }
+}
+
+/// A cut may leave a last line of no known form.
+fn read_cut(text: &[u8]) -> Vec<(Option<u64>, Vec<Call>)> {
+    let mut found = Vec::new();
+    let mut sink = |tree: &CallTree, names: &Names| found.push(described(tree, names));
+    function_graph::read(text, &mut sink).expect("memory is readable");
+    found
+}
