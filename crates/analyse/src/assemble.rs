@@ -1,6 +1,6 @@
 //! From an attribution and names to findings.
 
-use crate::attribute::{self, Doubt, Ledger, Scale, ledger};
+use crate::attribute::{self, Counted, Doubt, Ledger, Scale, ledger};
 use crate::churn::churn;
 use crate::faults::{Attribution, MmCall, refault_by};
 use crate::flame::{Names, Weights, fault_map, flame, sites, weights};
@@ -13,7 +13,7 @@ use pagewise_model::loss::Losses;
 use pagewise_model::recording::Sidecar;
 use pagewise_model::symbol::SymbolTable;
 use pagewise_model::units::{Bytes, Nanos};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Kernel functions under which a wait for a sleeping lock is one for `mmap_lock`: fault handling
 /// and the memory calls (mm/memory.c, mm/mmap.c, mm/madvise.c, mm/mprotect.c, mm/mremap.c; Linux
@@ -52,7 +52,7 @@ pub fn findings(
 #[must_use]
 pub fn measure(attribution: &Attribution, symbols: &SymbolTable, sidecar: &Sidecar) -> Findings {
     let scale = Scale::of(attribution, sidecar);
-    let ledger = ledger(attribution, major_faults(sidecar, &scale));
+    let ledger = ledger(attribution, counted(attribution, sidecar, &scale));
     let names = Names::new(attribution.stacks(), symbols);
     let times = times(attribution, &ledger.causes, &scale, sidecar.cost.system);
     let stacks = fault_weights(&ledger, &scale, |_| true);
@@ -84,11 +84,21 @@ pub fn measure(attribution: &Attribution, symbols: &SymbolTable, sidecar: &Sidec
     }
 }
 
-/// Faults that needed I/O, on the scale of weights; `None` where nothing was counted.
+/// What the kernel counted, on the scale of weights. The peak of resident memory is that of any one
+/// process, so it counts once for each process that faulted.
 #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-fn major_faults(sidecar: &Sidecar, scale: &Scale) -> Option<f64> {
-    let known = sidecar.cost.faults() > 0;
-    known.then(|| sidecar.cost.major_faults as f64 / scale.factor)
+fn counted(attribution: &Attribution, sidecar: &Sidecar, scale: &Scale) -> Counted {
+    let cost = &sidecar.cost;
+    let threads = attribution
+        .threads
+        .iter()
+        .filter(|thread| thread.faults > 0.0);
+    let processes: BTreeSet<i32> = threads.map(|thread| thread.pid).collect();
+    let pages = cost.max_rss.0 as f64 / attribution.page_size as f64;
+    Counted {
+        major: (cost.faults() > 0).then(|| cost.major_faults as f64 / scale.factor),
+        resident: (cost.max_rss.0 > 0).then(|| pages * processes.len() as f64 / scale.factor),
+    }
 }
 
 /// Weights of the stacks of faults with a cause that `wanted` accepts, scaled to all such faults.

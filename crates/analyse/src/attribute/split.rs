@@ -2,7 +2,7 @@
 //! not on record.
 
 use crate::churn::repeats;
-use crate::faults::{Attribution, Cell, Route, is_private_anonymous, refault_by};
+use crate::faults::{Attribution, Cell, Census, Route, is_private_anonymous, refault_by};
 use pagewise_model::findings::{Cause, RegionKind};
 use pagewise_model::units::Estimate;
 use std::collections::BTreeMap;
@@ -20,15 +20,18 @@ pub(crate) struct Ledger {
     pub(crate) repeats: BTreeMap<RegionKind, Estimate>,
 }
 
-/// The ledger of an attribution; `major` is the number of faults that needed I/O, on the scale of
-/// the attribution's weights, where it is known.
-pub(crate) fn ledger(attribution: &Attribution, major: Option<f64>) -> Ledger {
-    let repeats = attribution
-        .tally
-        .census
-        .iter()
-        .filter_map(|(&region, census)| Some((region, repeats(*census)?)))
-        .collect();
+/// What the kernel counted for the whole run, on the scale of an attribution's weights.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counted {
+    /// Faults that needed I/O, where known.
+    pub(crate) major: Option<f64>,
+    /// Pages that all processes together can have held at once, at most, where known.
+    pub(crate) resident: Option<f64>,
+}
+
+/// The ledger of an attribution.
+pub(crate) fn ledger(attribution: &Attribution, counted: Counted) -> Ledger {
+    let repeats = all_repeats(attribution, counted);
     let mut ledger = Ledger {
         repeats,
         ..Ledger::default()
@@ -36,13 +39,59 @@ pub(crate) fn ledger(attribution: &Attribution, major: Option<f64>) -> Ledger {
     for (&cell, &faults) in &attribution.tally.cells {
         ledger.enter(attribution, cell, faults);
     }
-    if let Some(major) = major.filter(|_| !attribution.sees_every_fault) {
+    if let Some(major) = counted.major.filter(|_| !attribution.sees_every_fault) {
         ledger.match_major_faults(major);
     }
     ledger
         .cells
         .sort_by_key(|(cell, _)| (cell.stack, cell.cause, cell.region));
     ledger
+}
+
+/// Share of repeats for each kind of memory. Where samples are too few for repeats among them, the
+/// peak of resident memory bounds how many pages can have been touched for the first time without
+/// any having been given back.
+fn all_repeats(attribution: &Attribution, counted: Counted) -> BTreeMap<RegionKind, Estimate> {
+    let best = best_counted(attribution);
+    let sampled: f64 = best
+        .keys()
+        .map(|region| faults_on(attribution, *region))
+        .sum();
+    let bound = counted
+        .resident
+        .map(|pages| 1.0 - pages / sampled.max(1.0))
+        .filter(|&share| share > LEAST_BY_RESIDENT);
+    best.into_iter()
+        .filter_map(|(region, census)| {
+            let by_resident = bound.map(|share| Estimate {
+                value: share,
+                low: share,
+                high: 1.0,
+            });
+            Some((region, repeats(census).or(by_resident)?))
+        })
+        .collect()
+}
+
+/// Smallest share of repeats that the peak of resident memory is trusted to show: half of the
+/// faults and more than memory could hold.
+const LEAST_BY_RESIDENT: f64 = 0.5;
+
+fn faults_on(attribution: &Attribution, region: RegionKind) -> f64 {
+    let weight = attribution.tally.regions.get(&region);
+    weight.map_or(0.0, |weight| weight.sum)
+}
+
+/// For each kind of memory, the census at the sampling rate that most of its faults came at.
+fn best_counted(attribution: &Attribution) -> BTreeMap<RegionKind, Census> {
+    let mut best: BTreeMap<RegionKind, Census> = BTreeMap::new();
+    for (&(region, _), &census) in &attribution.tally.census {
+        let held = best.entry(region).or_default();
+        if census.faults > held.faults {
+            *held = census;
+        }
+    }
+    best
 }
 
 impl Ledger {
@@ -110,8 +159,8 @@ impl Ledger {
         self.causes
             .iter()
             .filter(|(cause, _)| cause.is_churn())
-            .map(|(_, faults)| faults)
-            .sum()
+            // An empty sum of floats is minus zero, which reads oddly.
+            .fold(0.0, |sum, (_, faults)| sum + faults)
     }
 
     /// Churn's share of the faults on one kind of memory.
@@ -140,10 +189,7 @@ fn likely_route(attribution: &Attribution, region: RegionKind) -> Route {
         .filter(|((_, of), _)| *of == region)
         .max_by_key(|(_, totals)| totals.pages)
         .map(|((route, _), _)| *route);
-    let remapped = tally
-        .census
-        .get(&region)
-        .is_some_and(|census| census.remapped > 0);
+    let remapped = tally.remapped.contains_key(&region);
     seen.unwrap_or(match region {
         RegionKind::Heap => Route::Brk,
         RegionKind::MmappedChunk => Route::Munmap,

@@ -28,6 +28,10 @@ pub(crate) fn repeats(census: Census) -> Option<Estimate> {
         return None;
     }
     let (samples, repeated) = (census.samples as f64, repeated as f64);
+    if census.faults <= samples {
+        // Each fault was seen, so each page was too.
+        return Some(Estimate::exact(repeated / samples));
+    }
     // Repeats are nearly Poisson while they are few, and nearly binomial when they are not.
     let spread = Z95 * (repeated + 1.0).sqrt().min((samples / 4.0).sqrt());
     let share = |repeated: f64| {
@@ -176,7 +180,6 @@ mod tests {
             samples,
             distinct,
             faults,
-            remapped: 0,
         }
     }
 
@@ -193,6 +196,12 @@ mod tests {
     fn memory_touched_once_has_no_repeats_to_show() {
         assert_eq!(repeats(census(1000, 1000, 1e6)), None);
         assert_eq!(repeats(census(1000, 997, 1e6)), None, "chance");
+    }
+
+    #[test]
+    fn where_each_fault_was_seen_repeats_are_counted() {
+        let share = repeats(census(1000, 100, 1000.0));
+        assert_eq!(share, Some(Estimate::exact(0.9)));
     }
 
     #[test]

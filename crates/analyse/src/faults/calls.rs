@@ -67,15 +67,11 @@ impl Attributor {
         match call {
             MmCall::Munmap => {
                 self.release(range, Route::Munmap, stack);
-                self.processes[process]
-                    .regions
-                    .unmap(range.start, range.end);
+                self.forget(range);
             }
             MmCall::Mmap if args[3] & MAP_FIXED != 0 => {
                 self.release(range, Route::Munmap, stack);
-                self.processes[process]
-                    .regions
-                    .unmap(range.start, range.end);
+                self.forget(range);
             }
             MmCall::Brk => return self.enter_brk(process, args, stack),
             MmCall::Madvise => self.advise(range, args[2], stack),
@@ -83,6 +79,16 @@ impl Attributor {
             MmCall::Mmap | MmCall::Mremap => {}
         }
         range.end - range.start
+    }
+
+    /// What was unmapped is forgotten, unless calls are on record only part of the time: then it
+    /// may come back unseen, and what it was is the best guess.
+    fn forget(&mut self, range: Range) {
+        if self.roles.sees_releases {
+            self.processes[range.process]
+                .regions
+                .unmap(range.start, range.end);
+        }
     }
 
     /// `brk(2)`: remembers the old end in the third argument for the return.
@@ -101,9 +107,7 @@ impl Attributor {
                 end: self.page_up(old).max(from),
             };
             self.release(range, Route::Brk, stack);
-            self.processes[process]
-                .regions
-                .unmap(range.start, range.end);
+            self.forget(range);
         }
         wanted.abs_diff(old)
     }

@@ -8,6 +8,7 @@ use super::process::Verdict;
 use super::regions::{HugeWish, Region, is_malloc_like, is_private_anonymous};
 use super::roles::{Coverage, Role};
 use super::syscalls::ErrorCode;
+use super::tally::magnitude;
 use pagewise_model::findings::{Cause, RegionKind};
 
 /// First address of the kernel's half on 64-bit machines.
@@ -173,7 +174,8 @@ impl Attributor {
     }
 
     /// Judges a sampled fault. With releases on record the range's history decides; without them
-    /// distinct pages are counted and the findings tell churn from how often pages repeat.
+    /// distinct pages are counted (a page's mark then holds the rates at which it was seen) and
+    /// the findings tell churn from how often pages repeat.
     fn judge_sample(&mut self, process: usize, case: Case, region: Option<Region>) -> Verdict {
         let page = case.address >> self.page_shift;
         let (sight, density) = self.sight(process, case, region);
@@ -185,15 +187,17 @@ impl Attributor {
         } else {
             Verdict::sure(first_cause(sight))
         };
+        let mut mark = sight.word.mark();
         if is_private_anonymous(kind) && !releases {
-            let fresh = sight.word.state() == PageState::Untouched;
-            self.tally.census_of(kind, case.period, fresh);
+            let rate = 1 << magnitude(case.period);
+            self.tally.census_of(kind, case.period, mark & rate == 0);
+            mark |= rate;
         }
         let process = &mut self.processes[process];
         process.density.touched(case.period);
         let chunk = process.pages.chunk_mut(page);
         chunk.density.touched(case.period);
-        chunk.set(page, PageWord::new(PageState::Present, sight.word.mark()));
+        chunk.set(page, PageWord::new(PageState::Present, mark));
         verdict
     }
 }

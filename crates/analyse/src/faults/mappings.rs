@@ -102,7 +102,7 @@ impl Attributor {
 
     fn note_growth_record(&mut self, kind: RegionKind, bytes: u64, again: bool) {
         if self.roles.coverage == Coverage::Sampled && again && is_private_anonymous(kind) {
-            self.tally.census.entry(kind).or_default().remapped += 1;
+            *self.tally.remapped.entry(kind).or_default() += 1;
         }
         if bytes > 0 {
             self.note_growth(kind, bytes, None);

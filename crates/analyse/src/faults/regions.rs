@@ -11,6 +11,8 @@ const ARENA_HEAP: u64 = 64 << 20;
 /// How far below its lowest known page a stack may grow before the address counts as something
 /// else: the kernel's default limit is 8 MiB, generous set-ups use up to this.
 const STACK_REACH: u64 = 64 << 20;
+/// How far above its last known end memory counts as the heap's.
+const HEAP_REACH: u64 = 64 << 20;
 /// Smallest block that glibc maps on its own: `DEFAULT_MMAP_THRESHOLD_MIN` (malloc/malloc.c).
 const SMALLEST_MMAPPED_CHUNK: u64 = 128 << 10;
 
@@ -122,9 +124,20 @@ impl Regions {
         (address < region.end).then_some((start, region))
     }
 
-    /// Kind of the memory at `address`; a stack is recognised below its known end too.
+    /// Kind of the memory at `address`; a stack is recognised below its known end too, and the
+    /// heap above its own, where its growth was not on record.
     pub(super) fn kind_at(&self, address: u64) -> Option<(u64, Region)> {
-        self.find(address).or_else(|| self.grown_stack(address))
+        self.find(address)
+            .or_else(|| self.grown_stack(address))
+            .or_else(|| self.grown_heap(address))
+    }
+
+    fn grown_heap(&self, address: u64) -> Option<(u64, Region)> {
+        let end = self.heap_end?;
+        let reach = end.saturating_add(HEAP_REACH);
+        (end..reach)
+            .contains(&address)
+            .then_some((end, Region::new(reach, RegionKind::Heap, true)))
     }
 
     fn grown_stack(&self, address: u64) -> Option<(u64, Region)> {

@@ -9,7 +9,9 @@ use pagewise_model::recording::Sidecar;
 pub(super) enum Role {
     /// Each fault, at its begin.
     EveryFault,
-    /// Some faults, each standing for its period.
+    /// Some faults, each standing for its period, which may be 1 for a while: a recorder that adapts
+    /// begins with each fault and samples more rarely as they come faster. Their ends are not on
+    /// record, unlike those of windows.
     SampledFault,
     /// Each fault at its begin, but only during latency windows.
     WindowFault,
@@ -166,6 +168,7 @@ impl Standing {
     fn role(self, source: &EventSource) -> Role {
         match &source.kind {
             EventKind::PageFault if is_sampled(source) => Role::SampledFault,
+            EventKind::PageFault if self.sampled && source.has_callchain => Role::SampledFault,
             EventKind::PageFault if self.sampled => Role::WindowFault,
             EventKind::PageFault => Role::EveryFault,
             EventKind::MinorFault => self.end(source, false),
@@ -256,6 +259,21 @@ mod tests {
         assert_eq!(roles.get(1).0, Role::WindowFault);
         assert_eq!(roles.get(2).0, Role::FaultEnd { major: false });
         assert_eq!(roles.coverage, Coverage::Sampled);
+    }
+
+    #[test]
+    fn the_finest_of_several_sampled_sources_is_no_latency_window() {
+        let with_chain = |n| EventSource {
+            has_callchain: true,
+            ..source(EventKind::PageFault, Sampling::Every(n))
+        };
+        let window = source(EventKind::PageFault, Sampling::Every(1));
+        let roles = roles(&[with_chain(1), with_chain(61), window]);
+        let all: Vec<Role> = (0..3).map(|index| roles.get(index).0).collect();
+        assert_eq!(
+            all,
+            [Role::SampledFault, Role::SampledFault, Role::WindowFault]
+        );
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub struct Cell {
     pub region: RegionKind,
 }
 
-/// Distinct pages among sampled faults on one kind of memory.
+/// Distinct pages among the faults on one kind of memory that were sampled at about one rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Census {
     /// Sampled faults.
@@ -62,8 +62,13 @@ pub struct Census {
     pub distinct: u64,
     /// Faults that they stand for.
     pub faults: f64,
-    /// Mapping records that covered memory of this kind anew.
-    pub remapped: u64,
+}
+
+/// Order of magnitude of a sampling period: its binary logarithm, at most 11. Samples of unlike
+/// rates are no even draws together, so they are counted apart.
+pub(super) fn magnitude(period: u64) -> u16 {
+    let bits = period.max(1).ilog2().min(11);
+    u16::try_from(bits).unwrap_or(11)
 }
 
 /// One route by which memory was given back.
@@ -154,8 +159,11 @@ pub struct Tally {
     pub samples: u64,
     /// Latency of faults by cause, recorder's own cost subtracted.
     pub latency: BTreeMap<Cause, Histogram>,
-    /// Distinct pages by kind of memory, where faults are sampled.
-    pub census: BTreeMap<RegionKind, Census>,
+    /// Distinct pages by kind of memory and magnitude of the sampling period, where faults are
+    /// sampled.
+    pub census: BTreeMap<(RegionKind, u16), Census>,
+    /// Mapping records that covered memory of a kind anew.
+    pub remapped: BTreeMap<RegionKind, u64>,
     /// Memory given back, by route and the kind of memory it was.
     pub releases: BTreeMap<(Route, RegionKind), ReleaseTotals>,
     /// Pages given back by stack and route.
@@ -191,10 +199,12 @@ impl Tally {
         self.regions.entry(cell.region).or_default().add(weight);
     }
 
-    /// Notes a sampled fault on private memory, and whether its page was seen for the first time.
+    /// Notes a sampled fault on private memory, and whether its page was seen for the first time at
+    /// this rate.
     #[allow(clippy::cast_precision_loss, reason = "periods are far below 2^53")]
     pub(super) fn census_of(&mut self, region: RegionKind, period: u64, is_new: bool) {
-        let census = self.census.entry(region).or_default();
+        let key = (region, magnitude(period));
+        let census = self.census.entry(key).or_default();
         census.samples += 1;
         census.distinct += u64::from(is_new);
         census.faults += period as f64;

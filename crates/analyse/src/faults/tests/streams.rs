@@ -445,7 +445,8 @@ fn without_calls_distinct_pages_among_samples_are_counted() {
     stream.map_record(1, HEAP, 100, 2, b"[heap]");
     (0..70).for_each(|_| stream.touch(1, HEAP, 100));
     let attribution = stream.finish();
-    let census = attribution.tally.census[&RegionKind::Heap];
+    // Period 7 has magnitude 2.
+    let census = attribution.tally.census[&(RegionKind::Heap, 2)];
     assert_eq!((census.samples, census.distinct), (1000, 100));
     assert!((census.faults - 7000.0).abs() < 1e-9);
 }
