@@ -5,7 +5,7 @@ use crate::explain::explain;
 use crate::observe::{Observation, ObserveOptions, Subject, observe};
 use crate::prove::{self, Candidate, SavedInput, prove};
 use crate::terminal;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use pagewise_linux::perf::{Mode, Options};
 use pagewise_linux::process::{self, Input, Launch, Output, interrupt};
 use pagewise_model::findings::Findings;
@@ -44,7 +44,12 @@ pub struct Args {
     pid: Option<i32>,
 
     /// The program to run and its arguments
-    #[arg(last = true, value_name = "CMD", conflicts_with = "pid")]
+    #[arg(
+        last = true,
+        value_name = "CMD",
+        conflicts_with = "pid",
+        required_unless_present = "pid"
+    )]
     command: Vec<OsString>,
 
     /// Run the command again and again, with and without the advised settings, and compare
@@ -93,9 +98,6 @@ pub struct Args {
 /// # Errors
 /// When nothing could be observed, or the answer not be delivered.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    if args.command.is_empty() && args.pid.is_none() {
-        bail!("nothing to observe: give a command after -- or a process with -p PID");
-    }
     let input = args.prove.then(SavedInput::take).transpose()?;
     let recording = Recording::named(args.record.as_deref())?;
     let observation = match observe(&args.observation(input.as_ref(), recording.path())?) {

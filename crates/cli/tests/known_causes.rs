@@ -135,7 +135,10 @@ fn a_sampled_recordings_intervals_hold_the_truth() {
         return;
     };
     assert!(!attribution.sees_every_fault);
-    eprintln!("own losses {:?}; all {:?}", attribution.losses, findings.losses);
+    eprintln!(
+        "own losses {:?}; all {:?}",
+        attribution.losses, findings.losses
+    );
     if !attribution.sees_releases {
         eprintln!("SKIPPED: memory system calls were not on record all the time");
         return;

@@ -86,14 +86,20 @@ impl<'a> Names<'a> {
                     module: module.clone(),
                 }));
             }
-            Some(Name::Unknown { reason, module }) => frames.push(Frame {
-                name: unnamed(*reason, module),
-                module: module.clone(),
-            }),
-            None => frames.push(Frame {
-                name: "[unknown]".to_owned(),
-                module: String::new(),
-            }),
+            Some(Name::Unknown { reason, module }) => push_unnamed(
+                Frame {
+                    name: unnamed(*reason, module),
+                    module: module.clone(),
+                },
+                frames,
+            ),
+            None => push_unnamed(
+                Frame {
+                    name: "[unknown]".to_owned(),
+                    module: String::new(),
+                },
+                frames,
+            ),
         }
     }
 
@@ -120,6 +126,14 @@ impl<'a> Names<'a> {
             }
         }
         named.then_some(false)
+    }
+}
+
+/// A run of frames without names reads as one: a chain that left its frame pointers behind walks
+/// through up to a hundred words of stack that never were return addresses.
+fn push_unnamed(frame: Frame, frames: &mut Vec<Frame>) {
+    if frames.last() != Some(&frame) {
+        frames.push(frame);
     }
 }
 
@@ -180,6 +194,17 @@ mod tests {
             frame("main", "program"),
         ];
         assert_eq!(culprit(&stack), "freeze_table");
+    }
+
+    #[test]
+    fn a_run_of_frames_without_names_reads_as_one() {
+        let mut frames = vec![frame("main", "program")];
+        for _ in 0..100 {
+            push_unnamed(frame("[broken stack]", ""), &mut frames);
+        }
+        push_unnamed(frame("[unknown]", ""), &mut frames);
+        let names: Vec<&str> = frames.iter().map(|frame| frame.name.as_str()).collect();
+        assert_eq!(names, ["main", "[broken stack]", "[unknown]"]);
     }
 
     #[test]

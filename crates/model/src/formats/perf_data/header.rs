@@ -70,7 +70,8 @@ impl Header {
             }
             None => return Err(cut_off("header", bytes, PIPE_HEADER_SIZE)),
         };
-        if header.sources.is_empty() {
+        // Where perf events were forbidden, our recordings hold totals and a timeline alone.
+        if header.sources.is_empty() && header.sidecar.is_none() {
             return Err(ReadError::NoSources);
         }
         header.settle_names();

@@ -1,0 +1,13 @@
+//! Bad situations: no permission, no perf events, processes that vanish, crash, or never live long
+//! enough, full disks, strange namespaces. Each must give a clear message and keep what was
+//! gathered.
+//!
+//! Parts that need root or a tool that is missing skip themselves visibly (`SKIPPED` on stderr,
+//! past the test harness's capture).
+
+mod endings;
+mod output;
+mod permission;
+mod stage;
+mod targets;
+mod watching;

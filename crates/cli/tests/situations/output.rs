@@ -1,0 +1,150 @@
+//! Where results go: full disks, closed pipes, terminals with and without colour.
+
+use crate::stage::{Outcome, Stage, pagewise_path, skip, target, works};
+use std::process::Stdio;
+
+const SPACES: [&str; 4] = ["-r", "--mount", "--propagation", "private"];
+
+/// A shell script in a mount namespace of its own where `DIR` is a file system of one MiB.
+fn on_a_full_disk(stage: &Stage, script: &str) -> Option<Outcome> {
+    if !works(
+        "unshare",
+        &[&SPACES[..], &["sh", "-c", "mount -t tmpfs none /tmp"]].concat(),
+    ) {
+        return None;
+    }
+    let folder = stage.path("small");
+    std::fs::create_dir(&folder).expect("make a folder");
+    let folder = folder.to_str().expect("temporary paths are UTF-8");
+    let script = format!(
+        "mount -t tmpfs -o size=1m none {folder} || exit 99; cd {folder} || exit 99\n\
+         pagewise={}; target={}\n{script}",
+        pagewise_path(),
+        target()
+    );
+    Some(Outcome::of(
+        stage
+            .command("unshare")
+            .args(SPACES)
+            .args(["sh", "-c", &script]),
+    ))
+}
+
+#[test]
+fn a_full_disk_is_told_and_what_was_written_stays_readable() {
+    const TEST: &str = "a_full_disk_is_told_and_what_was_written_stays_readable";
+    let stage = Stage::new();
+    let Some(outcome) = on_a_full_disk(
+        &stage,
+        "head -c 600000 /dev/zero > filler\n\
+         $pagewise record --full -o x.perf.data -- $target churn 30; echo \"record $?\" >&2\n\
+         rm filler\n\
+         exec $pagewise report --json x.perf.data",
+    ) else {
+        return skip(TEST, "cannot mount a small file system in a namespace here");
+    };
+    let outcome = outcome
+        .tells(&["x.perf.data", "no space left", "record 0"])
+        .ended_with(0);
+    let lost = &outcome.json()["losses"];
+    assert!(
+        lost.as_object().is_some_and(|kinds| !kinds.is_empty()),
+        "nothing counted as lost: {lost}"
+    );
+}
+
+#[test]
+fn a_report_that_cannot_be_written_fails_but_the_answer_is_printed() {
+    let stage = Stage::new();
+    let outcome = Outcome::of(stage.pagewise().args([
+        "doctor",
+        "--json",
+        "-o",
+        "/dev/full",
+        "--",
+        target(),
+        "churn",
+        "30",
+    ]))
+    .tells(&["/dev/full", "no space left"])
+    .ended_with(1);
+    assert_eq!(outcome.json()["diagnoses"][0]["id"], "churn.mmap");
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_failure() {
+    let stage = Stage::new();
+    let mut child = stage
+        .pagewise()
+        .args(["doctor", "--json", "--", "true"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("pagewise starts");
+    drop(child.stdout.take());
+    let outcome = Outcome::from(child.wait_with_output().expect("pagewise ends"));
+    assert!(
+        outcome.status == 0 || outcome.status == 141,
+        "status {}\n{}",
+        outcome.status,
+        outcome.stderr
+    );
+    assert!(
+        !outcome.stderr.to_lowercase().contains("broken pipe"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(!outcome.stderr.contains("panicked"), "{}", outcome.stderr);
+}
+
+/// What `doctor` prints on a terminal of its own, made by script(1).
+fn on_a_terminal(stage: &Stage, setting: &str) -> String {
+    let line = format!(
+        "{setting} TERM=xterm-256color {} doctor -- {} churn 5",
+        pagewise_path(),
+        target()
+    );
+    Outcome::of(stage.command("script").args(["-qec", &line, "/dev/null"]))
+        .ended_with(0)
+        .stdout
+}
+
+#[test]
+fn colours_are_for_terminals_that_want_them() {
+    const TEST: &str = "colours_are_for_terminals_that_want_them";
+    if !works("script", &["-qec", "true", "/dev/null"]) {
+        return skip(TEST, "script(1) is not installed");
+    }
+    let stage = Stage::new();
+    assert!(
+        coloured(&on_a_terminal(&stage, "env -u NO_COLOR")),
+        "no colour on a terminal"
+    );
+    let plain = on_a_terminal(&stage, "NO_COLOR=1");
+    assert!(!coloured(&plain), "colour in spite of NO_COLOR: {plain:?}");
+    let piped = Outcome::of(
+        stage
+            .pagewise()
+            .args(["doctor", "--", target(), "churn", "5"]),
+    )
+    .ended_with(0);
+    assert!(
+        !piped.stdout.contains('\u{1b}'),
+        "escapes in a pipe: {:?}",
+        piped.stdout
+    );
+}
+
+/// Whether text has an SGR sequence that sets a colour (30–37, 38, 90–97).
+fn coloured(text: &str) -> bool {
+    text.split("\u{1b}[").skip(1).any(|rest| {
+        let codes: String = rest
+            .chars()
+            .take_while(|c| c.is_ascii_digit() || *c == ';')
+            .collect();
+        rest[codes.len()..].starts_with('m')
+            && codes
+                .split(';')
+                .any(|code| matches!(code.parse(), Ok(30..=38u8 | 90..=97)))
+    })
+}
