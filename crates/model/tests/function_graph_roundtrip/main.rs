@@ -107,6 +107,83 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    /// Lines dropped, doubled and swapped, bytes changed: nothing panics, trees stay well formed,
+    /// and chunks make no difference.
+    #[test]
+    fn spoilt_text_is_read_the_same_in_any_chunks(
+        options in options(),
+        seed in any::<u64>(),
+        spoils in prop::collection::vec((any::<u16>(), 0_u8..6, any::<u8>()), 0..20),
+        chunk in 1_usize..300,
+    ) {
+        let simulation = Simulation::run(&options, seed);
+        let mut lines: Vec<Vec<u8>> = simulation
+            .text()
+            .split_inclusive('\n')
+            .map(|line| line.as_bytes().to_vec())
+            .collect();
+        for (place, kind, value) in spoils {
+            let place = usize::from(place) % lines.len();
+            let other = (place + usize::from(value)) % lines.len();
+            match kind {
+                0 => lines[place].clear(),
+                1 => lines[place] = lines[other].clone(),
+                2 => lines.swap(place, other),
+                3 => lines[place] = lines[place].iter().skip(2).copied().collect(),
+                4 => shift(&mut lines[place], value),
+                _ => {
+                    let at = usize::from(value) % lines[place].len().max(1);
+                    if let Some(byte) = lines[place].get_mut(at) {
+                        *byte = value;
+                    }
+                }
+            }
+        }
+        let text = lines.concat();
+        let whole = read_cut(&text);
+        prop_assert_eq!(&read_chunks(&text, chunk), &whole);
+        for (_, calls) in whole {
+            prop_assert!(!calls.is_empty());
+        }
+    }
+}
+
+/// Moves a call one or two levels in or out, as interrupts at its entry and exit appear.
+fn shift(line: &mut Vec<u8>, value: u8) {
+    let Some(bar) = line.windows(3).rposition(|w| w == b"|  ") else {
+        return;
+    };
+    match value % 4 {
+        0 => drop(line.splice(bar + 3..bar + 3, *b"  ")),
+        1 => drop(line.splice(bar + 3..bar + 3, *b"    ")),
+        _ if line[bar + 3..].starts_with(b"  ") => drop(line.drain(bar + 3..bar + 5)),
+        _ => {}
+    }
+}
+
+fn read_chunks(text: &[u8], chunk: usize) -> Vec<(Option<u64>, Vec<Call>)> {
+    let mut found = Vec::new();
+    let mut sink = |tree: &CallTree, names: &Names| {
+        for (place, node) in tree.nodes.iter().enumerate() {
+            assert!(node.end as usize > place && node.end as usize <= tree.nodes.len());
+        }
+        found.push(described(tree, names));
+    };
+    let (mut parser, mut builder) = (
+        function_graph::Parser::new(),
+        function_graph::Builder::new(),
+    );
+    for part in text.chunks(chunk) {
+        parser.feed(part, |line, names| builder.line(line, names, &mut sink));
+    }
+    parser.finish(|line, names| builder.line(line, names, &mut sink));
+    builder.finish();
+    found
+}
+
 /// A cut may leave a last line of no known form.
 fn read_cut(text: &[u8]) -> Vec<(Option<u64>, Vec<Call>)> {
     let mut found = Vec::new();
