@@ -167,7 +167,7 @@ fn short_size(size: Bytes) -> String {
     let units = [(1u64 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")];
     match units
         .iter()
-        .find(|(unit, _)| size.0 > 0 && size.0 % unit == 0)
+        .find(|(unit, _)| size.0 > 0 && size.0.is_multiple_of(*unit))
     {
         Some((unit, name)) => format!("{}{name}", size.0 / unit),
         None => size.0.to_string(),
