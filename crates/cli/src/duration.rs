@@ -8,6 +8,11 @@ use std::time::Duration;
 /// What is wrong, in words that name the accepted units.
 pub fn parse(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == 'µ');
+    if digits.trim().is_empty() {
+        return Err(format!(
+            "there is no number in '{text}'; examples: 250ms, 10s, 2m"
+        ));
+    }
     let seconds_in_unit = match &text[digits.len()..] {
         "us" | "µs" => 1e-6,
         "ms" => 1e-3,
