@@ -189,11 +189,20 @@ fn likely_route(attribution: &Attribution, region: RegionKind) -> Route {
         .filter(|((_, of), _)| *of == region)
         .max_by_key(|(_, totals)| totals.pages)
         .map(|((route, _), _)| *route);
-    let remapped = tally.remapped.contains_key(&region);
+    let remapped = tally.remapped.get(&region).copied().unwrap_or(0);
+    let is_remapped = to_f64(remapped) > REMAPPED_SHARE * faults_on(attribution, region);
     seen.unwrap_or(match region {
         RegionKind::Heap => Route::Brk,
         RegionKind::MmappedChunk => Route::Munmap,
-        RegionKind::Anonymous if remapped => Route::Munmap,
+        RegionKind::Anonymous if is_remapped => Route::Munmap,
         _ => Route::Dontneed,
     })
+}
+
+/// Part of a memory's faults that mapping it anew must explain to be taken for their reason.
+const REMAPPED_SHARE: f64 = 0.3;
+
+#[allow(clippy::cast_precision_loss, reason = "page counts are far below 2^53")]
+fn to_f64(count: u64) -> f64 {
+    count as f64
 }

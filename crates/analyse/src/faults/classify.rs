@@ -171,7 +171,12 @@ impl Sight {
         match route {
             Some(route) => Ruling {
                 cause: refault_by(route),
-                next: self.fresh(),
+                // Unmapped memory begins a new life; advised memory goes on as it did.
+                next: if self.remapped {
+                    self.fresh()
+                } else {
+                    PageState::Written
+                },
                 inferred: true,
             },
             None => self.protected(state),
@@ -273,6 +278,11 @@ mod tests {
             (Cause::WriteAfterRead, false)
         );
         let third = blind(second.next).rule();
+        assert_eq!(
+            blind(third.next).rule(),
+            third,
+            "and so does each one after it"
+        );
         assert_eq!(
             (third.cause, third.inferred),
             (Cause::RefaultAfterDontneed, true)

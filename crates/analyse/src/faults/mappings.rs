@@ -101,8 +101,9 @@ impl Attributor {
     }
 
     fn note_growth_record(&mut self, kind: RegionKind, bytes: u64, again: bool) {
+        let pages = bytes >> self.page_shift;
         if self.roles.coverage == Coverage::Sampled && again && is_private_anonymous(kind) {
-            *self.tally.remapped.entry(kind).or_default() += 1;
+            *self.tally.remapped.entry(kind).or_default() += pages;
         }
         if bytes > 0 {
             self.note_growth(kind, bytes, None);

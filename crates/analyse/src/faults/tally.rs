@@ -162,7 +162,7 @@ pub struct Tally {
     /// Distinct pages by kind of memory and magnitude of the sampling period, where faults are
     /// sampled.
     pub census: BTreeMap<(RegionKind, u16), Census>,
-    /// Mapping records that covered memory of a kind anew.
+    /// Pages of mapping records that covered the same stretch of a kind of memory anew.
     pub remapped: BTreeMap<RegionKind, u64>,
     /// Memory given back, by route and the kind of memory it was.
     pub releases: BTreeMap<(Route, RegionKind), ReleaseTotals>,
