@@ -292,3 +292,59 @@ fn losses(attribution: &Attribution, sidecar: &Sidecar, scale: &Scale) -> Losses
     scale.note(&mut losses);
     losses
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faults::tests::{Recorded, Stream, sidecar};
+    use pagewise_model::loss::LossKind;
+
+    const BLOCK: u64 = 0x7f00_0000_0000;
+
+    /// Twenty rounds over a block of 4,000 pages, seen through one sample in 997, without calls;
+    /// memory never held more than `resident_pages`.
+    fn rarely_sampled(resident_pages: u64) -> Findings {
+        let mut sidecar = sidecar();
+        sidecar.cost.minor_faults = 80_000;
+        sidecar.cost.max_rss = Bytes(resident_pages * 4096);
+        let mut stream = Stream::new(Recorded::SampledWithoutCalls(997));
+        stream.map(1, BLOCK, 4000);
+        (0..20).for_each(|_| stream.touch(1, BLOCK, 4000));
+        measure(&stream.finish(), &SymbolTable::default(), &sidecar)
+    }
+
+    fn faults_by(findings: &Findings, wanted: impl Fn(Cause) -> bool) -> f64 {
+        let shares = findings.by_cause.iter();
+        shares
+            .filter(|share| wanted(share.key))
+            .map(|share| share.faults.value)
+            .sum()
+    }
+
+    #[test]
+    fn more_first_touches_than_memory_could_hold_are_churn() {
+        let findings = rarely_sampled(4000);
+        let churn = faults_by(&findings, Cause::is_churn);
+        assert!((churn / 80_000.0 - 0.95).abs() < 0.01, "{churn}");
+        assert_eq!(findings.churn.routes[0].cause, Cause::RefaultAfterMunmap);
+    }
+
+    #[test]
+    fn as_many_first_touches_as_memory_held_are_no_churn() {
+        let findings = rarely_sampled(80_000);
+        assert!(faults_by(&findings, Cause::is_churn) < 1.0);
+        assert!(findings.churn.routes.is_empty());
+    }
+
+    #[test]
+    fn faults_that_no_event_showed_are_a_loss_and_no_cause() {
+        let mut sidecar = sidecar();
+        sidecar.cost.minor_faults = 1_000;
+        let mut stream = Stream::new(Recorded::Fully);
+        stream.map(1, BLOCK, 100);
+        stream.touch(1, BLOCK, 100);
+        let findings = measure(&stream.finish(), &SymbolTable::default(), &sidecar);
+        assert!((faults_by(&findings, |_| true) - 100.0).abs() < 1e-9);
+        assert_eq!(findings.losses.of(LossKind::FaultsWithoutEvent), 900);
+    }
+}

@@ -345,4 +345,4 @@ fn huge_pages(sidecar: &Sidecar, page_size: u64) -> HugePages {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -3,4 +3,4 @@
 mod naive;
 mod streams;
 
-pub(crate) use streams::sidecar;
+pub(crate) use streams::{Recorded, Stream, sidecar};

@@ -36,7 +36,7 @@ const FIRST_EXIT: u16 = 9;
 
 /// How faults of a stream are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Recorded {
+pub(crate) enum Recorded {
     /// Each fault and each call.
     Fully,
     /// Each fault, no calls.
@@ -80,7 +80,7 @@ fn sources(recorded: Recorded) -> Vec<EventSource> {
 }
 
 /// Plays a program's life into an attributor.
-pub(super) struct Stream {
+pub(crate) struct Stream {
     attributor: Attributor,
     recorded: Recorded,
     clock: u64,
@@ -88,11 +88,11 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    pub(super) fn new(recorded: Recorded) -> Self {
+    pub(crate) fn new(recorded: Recorded) -> Self {
         Self::with_sidecar(recorded, &sidecar())
     }
 
-    pub(super) fn with_sidecar(recorded: Recorded, sidecar: &Sidecar) -> Self {
+    pub(crate) fn with_sidecar(recorded: Recorded, sidecar: &Sidecar) -> Self {
         Self {
             attributor: Attributor::new(&sources(recorded), sidecar),
             recorded,
@@ -101,7 +101,7 @@ impl Stream {
         }
     }
 
-    pub(super) fn tick(&mut self) -> Nanos {
+    pub(crate) fn tick(&mut self) -> Nanos {
         self.clock += 1000;
         Nanos(self.clock)
     }
@@ -123,7 +123,7 @@ impl Stream {
     }
 
     /// A fault that takes 700 ns beyond what recording costs.
-    pub(super) fn fault(&mut self, pid: i32, address: u64) {
+    pub(crate) fn fault(&mut self, pid: i32, address: u64) {
         self.faults += 1;
         let period = match self.recorded {
             Recorded::Sampled(n) | Recorded::SampledWithoutCalls(n) => n,
@@ -142,20 +142,20 @@ impl Stream {
         }
     }
 
-    pub(super) fn major_fault(&mut self, pid: i32, address: u64) {
+    pub(crate) fn major_fault(&mut self, pid: i32, address: u64) {
         for source in [FAULT, MAJOR] {
             let event = self.sample(pid, source, address, &[]);
             self.attributor.event(&event);
         }
     }
 
-    pub(super) fn touch(&mut self, pid: i32, start: u64, pages: u64) {
+    pub(crate) fn touch(&mut self, pid: i32, start: u64, pages: u64) {
         for page in 0..pages {
             self.fault(pid, start + page * PAGE);
         }
     }
 
-    pub(super) fn map_record(&mut self, pid: i32, start: u64, pages: u64, flags: u32, path: &[u8]) {
+    pub(crate) fn map_record(&mut self, pid: i32, start: u64, pages: u64, flags: u32, path: &[u8]) {
         let time = self.tick();
         self.attributor.event(&Event::Mmap(Mmap {
             pid,
@@ -177,7 +177,7 @@ impl Stream {
         matches!(self.recorded, Recorded::Fully | Recorded::Sampled(_))
     }
 
-    pub(super) fn call(&mut self, pid: i32, call: MmCall, args: &[u64], result: i64) {
+    pub(crate) fn call(&mut self, pid: i32, call: MmCall, args: &[u64], result: i64) {
         if !self.has_calls() {
             return;
         }
@@ -195,7 +195,7 @@ impl Stream {
     }
 
     /// Private anonymous memory, as `mmap` and the kernel's record show it.
-    pub(super) fn map(&mut self, pid: i32, start: u64, pages: u64) {
+    pub(crate) fn map(&mut self, pid: i32, start: u64, pages: u64) {
         let result = i64::try_from(start).unwrap();
         self.call(
             pid,
@@ -206,15 +206,15 @@ impl Stream {
         self.map_record(pid, start, pages, 2, b"//anon");
     }
 
-    pub(super) fn unmap(&mut self, pid: i32, start: u64, pages: u64) {
+    pub(crate) fn unmap(&mut self, pid: i32, start: u64, pages: u64) {
         self.call(pid, MmCall::Munmap, &[start, pages * PAGE], 0);
     }
 
-    pub(super) fn advise(&mut self, pid: i32, start: u64, pages: u64, advice: u64) {
+    pub(crate) fn advise(&mut self, pid: i32, start: u64, pages: u64, advice: u64) {
         self.call(pid, MmCall::Madvise, &[start, pages * PAGE, advice], 0);
     }
 
-    pub(super) fn set_break(&mut self, pid: i32, heap: u64, end: u64, grows: bool) {
+    pub(crate) fn set_break(&mut self, pid: i32, heap: u64, end: u64, grows: bool) {
         let result = i64::try_from(end).unwrap();
         self.call(pid, MmCall::Brk, &[end], result);
         if grows {
@@ -222,7 +222,7 @@ impl Stream {
         }
     }
 
-    pub(super) fn fork(&mut self, parent: i32, child: i32) {
+    pub(crate) fn fork(&mut self, parent: i32, child: i32) {
         let time = self.tick();
         self.attributor.event(&Event::Fork {
             pid: child,
@@ -233,7 +233,7 @@ impl Stream {
         });
     }
 
-    pub(super) fn finish(self) -> Attribution {
+    pub(crate) fn finish(self) -> Attribution {
         self.attributor.finish()
     }
 }
