@@ -72,7 +72,7 @@ impl Attributor {
         let region = judged
             .region
             .map_or(RegionKind::Unknown, |region| region.kind);
-        self.note_block(thread, sample, address, role, region);
+        self.note_block(thread, sample, address, region);
         self.threads[thread].pending = Some(Pending {
             page,
             address,
@@ -89,17 +89,11 @@ impl Attributor {
 
     /// Tells blocks of an allocator from a program's own mappings: an allocator writes its header
     /// first (`sysmalloc_mmap` in glibc's malloc.c), so the code that takes the block's first
-    /// fault is far from the code that takes the second.
-    fn note_block(
-        &mut self,
-        thread: usize,
-        sample: &Sample<'_>,
-        address: u64,
-        role: Role,
-        region: RegionKind,
-    ) {
+    /// fault is far from the code that takes the second. Both are on record only while each fault
+    /// is.
+    fn note_block(&mut self, thread: usize, sample: &Sample<'_>, address: u64, region: RegionKind) {
         let begun = self.threads[thread].block_begun.take();
-        if role == Role::SampledFault || region != RegionKind::MmappedChunk {
+        if sample.period > 1 || region != RegionKind::MmappedChunk {
             return;
         }
         let page = address >> self.page_shift;
