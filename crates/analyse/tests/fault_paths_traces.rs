@@ -87,6 +87,14 @@ fn the_main_class_of_each_workload() {
     }
 }
 
+/// `grep -c ' clear_huge_page() {'` says that 9 huge pages were cleared.
+#[test]
+fn a_huge_page_that_was_only_tried_is_a_small_one() {
+    let Some(folder) = traces() else { return };
+    let report = report(&folder.join("redis-6.1/trace.txt.zst"));
+    assert_eq!(count(&report, Class::AnonymousHuge), 9);
+}
+
 #[test]
 fn classes_of_6_12() {
     let Some(folder) = traces() else { return };

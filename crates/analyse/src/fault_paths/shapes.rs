@@ -131,9 +131,15 @@ pub(super) fn describe(tokens: &[Token], roles: &Roles) -> (Class, Vec<Place>, u
     let mut signs = Signs::default();
     let mut places: Vec<Place> = Vec::new();
     let mut open_until = [0_usize; Layer::ALL.len()];
+    let mut huge_until = 0;
+    let mut fell_back = false;
     for (node, token) in tokens.iter().enumerate() {
         let role = roles.of(token.name());
         signs = signs.with(role.signs);
+        if role.signs.has(Signs::HUGE) {
+            huge_until = huge_until.max(end_of(tokens, node));
+        }
+        fell_back |= role.signs.has(Signs::NEW_ANON) && node >= huge_until;
         let layer = if node == 0 {
             Some(Layer::Fault)
         } else {
@@ -148,6 +154,10 @@ pub(super) fn describe(tokens: &[Token], roles: &Roles) -> (Class, Vec<Place>, u
                 places.push(place(layer, node, end));
             }
         }
+    }
+    if fell_back {
+        // A huge page was tried, and a small one mapped.
+        signs = signs.without(Signs::HUGE);
     }
     let handler = add_handler(tokens, roles, &mut places);
     (classify(signs), places, handler)

@@ -84,6 +84,12 @@ impl Signs {
         self.0 & other.0 == other.0
     }
 
+    /// These without others.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// Both together.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
