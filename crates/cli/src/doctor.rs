@@ -105,8 +105,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Err(error) => return failed_to_start(error),
     };
     let mut findings = explain(&observation.path)?;
-    if args.prove {
-        findings.proof = proof(args, &findings, input.as_ref())?;
+    if args.prove
+        && let Some(proof) = proof(args, &findings, input.as_ref())
+    {
+        findings = proved(findings, proof);
     }
     deliver(args, &findings)?;
     Ok(status(&observation))
@@ -188,16 +190,17 @@ fn failed_to_start(error: anyhow::Error) -> Result<ExitCode> {
     }
 }
 
-/// Runs the command with and without the advised settings, where there are any.
-fn proof(args: &Args, findings: &Findings, input: Option<&SavedInput>) -> Result<Option<Proof>> {
+/// Runs the command with and without the advised settings, where there are any. A proof that
+/// cannot be had is said and left out: the explanation stands without it.
+fn proof(args: &Args, findings: &Findings, input: Option<&SavedInput>) -> Option<Proof> {
     let candidates = candidates(findings);
     if interrupt::requested().is_some() {
         args.tell("Interrupted: the proof was left out.");
-        return Ok(None);
+        return None;
     }
     if candidates.is_empty() {
         args.tell("There is nothing to prove: no setting is advised.");
-        return Ok(None);
+        return None;
     }
     args.tell("Proving: running the command with and without the advised settings in turn.");
     let options = prove::Options {
@@ -205,9 +208,16 @@ fn proof(args: &Args, findings: &Findings, input: Option<&SavedInput>) -> Result
         input: input.map_or(Input::Null, SavedInput::input),
         ..prove::Options::default()
     };
-    let mut proof = prove(&args.command, &candidates, &options)?;
-    proof.notes.extend(prediction_held(findings, &proof));
-    Ok(Some(proof))
+    match prove(&args.command, &candidates, &options) {
+        Ok(mut proof) => {
+            proof.notes.extend(prediction_held(findings, &proof));
+            Some(proof)
+        }
+        Err(error) => {
+            args.tell(&format!("pagewise: no proof: {error:#}"));
+            None
+        }
+    }
 }
 
 fn candidates(findings: &Findings) -> Vec<Candidate> {

@@ -15,6 +15,7 @@ pub use rules::{Rule, RuleError, Rules};
 
 use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::findings::Findings;
+use pagewise_model::proof::Proof;
 
 /// What the machine offers for cures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +30,14 @@ pub fn conclude(mut findings: Findings, rules: &Rules, around: &Surroundings) ->
     let symptoms = symptoms::of(&findings);
     findings.advice = advise::advice(&findings, &symptoms, rules, around);
     findings.diagnoses = diagnose::diagnoses(&findings, &symptoms);
+    findings.verdict = words::verdict(&findings);
+    findings
+}
+
+/// The same findings with what runs with and without the advice have shown.
+#[must_use]
+pub fn proved(mut findings: Findings, proof: Proof) -> Findings {
+    findings.proof = Some(proof);
     findings.verdict = words::verdict(&findings);
     findings
 }

@@ -10,6 +10,7 @@ use pagewise_model::findings::{
 use pagewise_model::histogram::Histogram;
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::loss::Losses;
+use pagewise_model::proof::{Comparison, Proof, Verdict};
 use pagewise_model::recording::Collection;
 use pagewise_model::run::{Ending, RunCost};
 use pagewise_model::timeline::{Timeline, TimelinePoint};
@@ -313,4 +314,54 @@ fn totals_of_many_processes_conclude_nothing() {
         ..TimelinePoint::default()
     }];
     assert_eq!(concluded(findings).diagnoses[0].id, "healthy");
+}
+
+#[test]
+fn a_proof_takes_the_place_of_the_prediction_in_the_verdict() {
+    let churn = churning(
+        run(350, 909, 540_458),
+        Cause::RefaultAfterBrk,
+        RegionKind::Heap,
+        537_000.0,
+        270_000,
+    );
+    let findings = concluded(churn);
+    let shown = |verdict| Comparison {
+        arm: findings.advice[0].rule.clone(),
+        wall_speedup: Estimate::exact(3.9),
+        cpu_speedup: Estimate {
+            value: 4.0,
+            low: 3.8,
+            high: 4.2,
+        },
+        fault_ratio: Estimate::exact(0.02),
+        system_ratio: Estimate::exact(0.03),
+        rss_change_bytes: 0.0,
+        p_adjusted: 0.001,
+        pairs: 9,
+        verdict,
+    };
+    let proof = |winner: Option<&str>, verdict| Proof {
+        arms: Vec::new(),
+        comparisons: vec![shown(verdict)],
+        winner: winner.map(str::to_string),
+        confirmation: None,
+        summary: String::new(),
+        notes: Vec::new(),
+    };
+    let rule = findings.advice[0].rule.clone();
+    let faster = proved(findings.clone(), proof(Some(&rule), Verdict::Faster));
+    assert!(
+        faster
+            .verdict
+            .contains("Two settings, no rebuild: proved 4.0 times"),
+        "{}",
+        faster.verdict
+    );
+    let same = proved(findings.clone(), proof(None, Verdict::NoDifference));
+    assert!(
+        same.verdict.contains("did not make it faster"),
+        "{}",
+        same.verdict
+    );
 }

@@ -3,6 +3,7 @@
 use super::diagnose::percent;
 use pagewise_model::advice::Advice;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
+use pagewise_model::proof::Proof;
 
 /// The verdict: what is wrong and whether something can be done.
 pub(super) fn verdict(findings: &Findings) -> String {
@@ -37,6 +38,9 @@ fn trouble(gravest: &Diagnosis) -> String {
 }
 
 fn remedy(findings: &Findings) -> String {
+    if let Some(proof) = &findings.proof {
+        return by_proof(proof, &findings.advice);
+    }
     match findings.advice.first() {
         Some(advice) if !advice.settings.0.is_empty() => by_settings(advice),
         Some(_) => "No setting cures that; what can be done by hand stands below.".to_string(),
@@ -44,13 +48,40 @@ fn remedy(findings: &Findings) -> String {
     }
 }
 
-fn by_settings(advice: &Advice) -> String {
-    let gain = advice.predicted_speedup;
-    let settings = match advice.settings.0.len() {
+/// What the runs have shown takes the place of what was predicted.
+fn by_proof(proof: &Proof, advice: &[Advice]) -> String {
+    let Some(name) = &proof.winner else {
+        return "The advised settings did not make it faster beyond doubt; see the proof."
+            .to_string();
+    };
+    let settings = advice
+        .iter()
+        .find(|one| one.rule == *name)
+        .map_or(1, |one| one.settings.0.len());
+    let measured = proof.comparisons.iter().find(|one| one.arm == *name);
+    match proof.confirmation.as_ref().or(measured) {
+        Some(shown) => format!(
+            "{}, no rebuild: proved {:.1} times as fast in CPU time (95 % interval {:.1} to {:.1}).",
+            count(settings),
+            shown.cpu_speedup.value,
+            shown.cpu_speedup.low,
+            shown.cpu_speedup.high
+        ),
+        None => format!("{}, no rebuild: proved faster.", count(settings)),
+    }
+}
+
+fn count(settings: usize) -> String {
+    match settings {
         1 => "One setting".to_string(),
         2 => "Two settings".to_string(),
         n => format!("{n} settings"),
-    };
+    }
+}
+
+fn by_settings(advice: &Advice) -> String {
+    let gain = advice.predicted_speedup;
+    let settings = count(advice.settings.0.len());
     format!(
         "{settings}, no rebuild: about {:.1} times as fast in CPU time (predicted {:.1} to {:.1}).",
         gain.value, gain.low, gain.high
