@@ -6,6 +6,7 @@ use crate::observe::{Observation, ObserveOptions, Subject, observe};
 use crate::prove::{self, Candidate, SavedInput, prove};
 use crate::terminal;
 use anyhow::{Context, Result};
+use pagewise_analyse::plan::proved;
 use pagewise_linux::perf::{Mode, Options};
 use pagewise_linux::process::{self, Input, Launch, Output, interrupt};
 use pagewise_model::findings::Findings;
