@@ -4,7 +4,7 @@ use super::rules::{Price, Rule, Rules};
 use super::symptoms::{Symptom, nanos_each};
 use super::{Surroundings, diagnose};
 use crate::gain::predicted_speedup;
-use pagewise_model::advice::{Advice, Setting, Settings};
+use pagewise_model::advice::{Advice, Risk, Setting, Settings};
 use pagewise_model::allocator::Allocator;
 use pagewise_model::findings::{Cause, Findings};
 use pagewise_model::units::{Bytes, Estimate};
@@ -21,6 +21,9 @@ const VANISHING: Estimate = Estimate {
 /// How far from what was seen to the bound the likeliest cost of a fault lies. The programs of
 /// `bench/programs` gained 3 to 15 % more than half way predicts.
 const BOUND_WEIGHT: f64 = 0.8;
+/// Said where [`owner_is_unknown`].
+const UNSURE: &str = "Whether the allocator or the program itself maps these blocks could not be \
+                      seen; if the program does, the setting changes nothing, so prove it first.";
 /// Smallest amount that is ever told to be kept.
 const LEAST_KEPT: u64 = 1 << 20;
 
@@ -75,6 +78,9 @@ fn from_rule(
         return None;
     }
     let fill = Filling::new(findings, rule, &cured, allocator, around);
+    let unsure = allocator.is_some() && owner_is_unknown(findings, &cured);
+    let caveats = rule.caveat.iter().map(|text| fill.text(text));
+    let caveats: Vec<String> = caveats.chain(unsure.then(|| UNSURE.to_string())).collect();
     Some(Advice {
         rule: rule.id.clone(),
         headline: fill.text(&rule.headline),
@@ -89,9 +95,20 @@ fn from_rule(
         predicted_speedup: speedup,
         faults_avoided: avoided_share(rule, &cured),
         rss_price: price(findings, rule.price),
-        risk: rule.risk,
-        caveat: rule.caveat.as_ref().map(|text| fill.text(text)),
+        risk: if unsure {
+            rule.risk.max(Risk::Medium)
+        } else {
+            rule.risk
+        },
+        caveat: (!caveats.is_empty()).then(|| caveats.join(" ")),
     })
+}
+
+/// Whether it was not to be seen who maps the blocks that churn: the allocator, which settings
+/// reach, or the program itself.
+fn owner_is_unknown(findings: &Findings, cured: &[&Symptom]) -> bool {
+    let mapped = cured.iter().any(|symptom| symptom.id == "churn.mmap");
+    mapped && findings.churn.allocator_blocks.is_none()
 }
 
 /// A rule without a price changes when faults happen, not whether: it avoids none for certain.

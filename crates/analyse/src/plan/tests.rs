@@ -1,7 +1,7 @@
 //! Findings in, answers out: what must be advised, and what must not.
 
 use super::*;
-use pagewise_model::advice::Setting;
+use pagewise_model::advice::{Risk, Setting};
 use pagewise_model::allocator::Allocator;
 use pagewise_model::findings::{
     Cause, Churn, ChurnRoute, FINDINGS_VERSION, FaultMap, FaultTime, FlameNode, RegionKind,
@@ -364,4 +364,24 @@ fn a_proof_takes_the_place_of_the_prediction_in_the_verdict() {
         "{}",
         same.verdict
     );
+}
+
+#[test]
+fn where_the_mapper_could_not_be_seen_the_advice_says_so() {
+    let mut churn = churning(
+        run(480, 909, 540_458),
+        Cause::RefaultAfterMunmap,
+        RegionKind::MmappedChunk,
+        537_000.0,
+        40 << 20,
+    );
+    let unsure = concluded(churn.clone());
+    assert_eq!(unsure.advice[0].risk, Risk::Medium);
+    let caveat = unsure.advice[0].caveat.as_deref();
+    assert!(
+        caveat.is_some_and(|text| text.contains("prove it first")),
+        "{caveat:?}"
+    );
+    churn.churn.allocator_blocks = Some(1.0);
+    assert_eq!(concluded(churn).advice[0].risk, Risk::Low);
 }
