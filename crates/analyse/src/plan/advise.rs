@@ -21,6 +21,8 @@ const VANISHING: Estimate = Estimate {
 /// How far from what was seen to the bound the likeliest cost of a fault lies. The programs of
 /// `bench/programs` gained 3 to 15 % more than half way predicts.
 const BOUND_WEIGHT: f64 = 0.8;
+/// From this share of the cured faults on it matters who maps the blocks.
+const MATTERS: f64 = 0.2;
 /// Said where [`owner_is_unknown`].
 const UNSURE: &str = "Whether the allocator or the program itself maps these blocks could not be \
                       seen; if the program does, the setting changes nothing, so prove it first.";
@@ -107,8 +109,14 @@ fn from_rule(
 /// Whether it was not to be seen who maps the blocks that churn: the allocator, which settings
 /// reach, or the program itself.
 fn owner_is_unknown(findings: &Findings, cured: &[&Symptom]) -> bool {
-    let mapped = cured.iter().any(|symptom| symptom.id == "churn.mmap");
-    mapped && findings.churn.allocator_blocks.is_none()
+    let faults = |only_mapped: bool| -> f64 {
+        let counted = cured
+            .iter()
+            .filter(|one| !only_mapped || one.id == "churn.mmap");
+        counted.map(|one| one.faults).sum()
+    };
+    let mapped = faults(true) / faults(false).max(1.0);
+    mapped >= MATTERS && findings.churn.allocator_blocks.is_none()
 }
 
 /// A rule without a price changes when faults happen, not whether: it avoids none for certain.
