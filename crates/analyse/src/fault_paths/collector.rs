@@ -18,7 +18,7 @@ use pagewise_model::formats::function_graph::{CallTree, Names, Node, Sink, Span,
 use pagewise_model::histogram::Histogram;
 use rustc_hash::FxHashMap;
 
-/// Sums over the faults of one trace; [`super::analyse`] makes a report of them.
+/// Sums over the faults of one trace; [`super::analyse()`] makes a report of them.
 #[derive(Clone, Debug, Default)]
 pub struct Collector {
     pub(super) roles: Roles,

@@ -1,7 +1,7 @@
 //! Page faults as call trees: what kinds there are, how long they take, and where the time goes.
 //!
 //! [`Collector`] takes the complete calls of a trace as they come and keeps sums per shape of
-//! tree and per call path; [`analyse`] turns the sums into a [`FaultPaths`], corrected for the
+//! tree and per call path; [`analyse()`] turns the sums into a [`FaultPaths`], corrected for the
 //! tracer's own cost by a [`Calibration`].
 
 mod analyse;
