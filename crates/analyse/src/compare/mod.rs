@@ -17,7 +17,7 @@ mod words;
 
 pub use random::Random;
 pub use signed_rank::p_value;
-pub use stopping::{Stopping, half_width};
+pub use stopping::{FEWEST_PAIRS, Stopping, fewest_pairs, half_width};
 pub use verdict::{Clock, Criteria, faster_by};
 pub use words::{bytes_change, causal_doubt, percent_change, sentence};
 
@@ -64,7 +64,7 @@ pub fn compare(
 }
 
 fn judge(comparison: &Comparison, pairs: &[(RunCost, RunCost)], criteria: &Criteria) -> Verdict {
-    if pairs.len() < 2 {
+    if comparison.pairs < FEWEST_PAIRS {
         return Verdict::Undecided;
     }
     // A single comparison is decided by its interval; its p-value matters once there are many.
@@ -77,7 +77,7 @@ fn judge(comparison: &Comparison, pairs: &[(RunCost, RunCost)], criteria: &Crite
 
 /// Holm's step-down correction over the arms of one experiment: with ten arms that all do
 /// nothing, one in two experiments would otherwise find a "winner". Verdicts that do not survive
-/// become "no difference".
+/// become "undecided": the arm looked faster, and more pairs may yet show it.
 pub fn correct_for_many(comparisons: &mut [Comparison], criteria: &Criteria) {
     let count = comparisons.len();
     if count < 2 {
@@ -96,7 +96,7 @@ pub fn correct_for_many(comparisons: &mut [Comparison], criteria: &Criteria) {
         comparisons[at].p_adjusted = floor;
         let lost = floor > criteria.level;
         if lost && comparisons[at].verdict == Verdict::Faster {
-            comparisons[at].verdict = Verdict::NoDifference;
+            comparisons[at].verdict = Verdict::Undecided;
         }
     }
 }

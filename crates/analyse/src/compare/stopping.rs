@@ -19,14 +19,38 @@ pub struct Stopping {
 impl Default for Stopping {
     fn default() -> Self {
         Self {
-            min_pairs: 6,
+            min_pairs: FEWEST_PAIRS,
             max_pairs: 30,
             half_width: 0.02,
         }
     }
 }
 
+/// Pairs below which no comparison is decided: fewer have no exact 95 % interval (of five pairs
+/// that all agree, chance alone makes 2/32).
+pub const FEWEST_PAIRS: u32 = 6;
+
+/// Pairs from which on an arm among `arms` can be proved at `level`: chance makes all of *n* pairs
+/// agree in 2 of 2ⁿ experiments, and the correction for many multiplies that by the arms.
+#[must_use]
+pub fn fewest_pairs(arms: usize, level: f64) -> u32 {
+    let by_chance = |pairs: u32| 2.0 * 0.5_f64.powf(f64::from(pairs)) * arms.max(1) as f64;
+    (FEWEST_PAIRS..64)
+        .find(|&pairs| by_chance(pairs) <= level)
+        .unwrap_or(64)
+}
+
 impl Stopping {
+    /// The same rule where `arms` are compared: none ends before it can be proved.
+    #[must_use]
+    pub fn among(self, arms: usize, level: f64) -> Self {
+        let min_pairs = self.min_pairs.max(fewest_pairs(arms, level));
+        Self {
+            min_pairs: min_pairs.min(self.max_pairs),
+            ..self
+        }
+    }
+
     /// Whether no more pairs are needed.
     #[must_use]
     pub fn enough(&self, comparison: &Comparison) -> bool {

@@ -224,6 +224,45 @@ fn too_few_runs_decide_nothing() {
 }
 
 #[test]
+fn fewer_pairs_than_an_interval_needs_are_undecided_however_large_the_gain() {
+    let criteria = Criteria::default();
+    let pairs = |count: usize, speed: f64| {
+        let faster: Vec<f64> = STEADY[..count].iter().map(|second| second / speed).collect();
+        let baseline = runs(&STEADY[..count], 100_000, 1 << 20);
+        compare("arm", &baseline, &runs(&faster, 700, 1 << 20), &criteria)
+    };
+    for count in 2..6 {
+        assert_eq!(pairs(count, 5.7).verdict, Verdict::Undecided, "{count}");
+        assert_eq!(pairs(count, 0.5).verdict, Verdict::Undecided, "{count}");
+    }
+    assert_eq!(pairs(6, 5.7).verdict, Verdict::Faster);
+    assert_eq!(pairs(6, 0.5).verdict, Verdict::Slower);
+    assert_eq!(
+        sentence(&pairs(2, 5.7)),
+        "undecided: 5.70× the speed in 2 pairs, and a 95 % interval needs 4 more; \
+         faults −99.30 %, peak memory unchanged"
+    );
+    // And among several arms a correction that takes the proof away leaves it undecided.
+    let mut two = vec![pairs(2, 5.7), pairs(2, 5.8)];
+    correct_for_many(&mut two, &criteria);
+    assert!(two.iter().all(|one| one.verdict == Verdict::Undecided));
+}
+
+#[test]
+fn six_is_the_fewest_and_each_number_of_arms_can_be_proved_at_its_own() {
+    let differences: Vec<f64> = (1..=10).map(f64::from).collect();
+    let six = usize::try_from(FEWEST_PAIRS).unwrap();
+    assert!(signed_rank::interval(&differences[..six - 1]).is_none());
+    assert!(signed_rank::interval(&differences[..six]).is_some());
+    for arms in 1_u32..=40 {
+        let count = usize::try_from(fewest_pairs(arms as usize, 0.05)).unwrap();
+        let corrected = |count: usize| p_value(&vec![1.0; count]) * f64::from(arms);
+        assert!(corrected(count) <= 0.05, "{arms}: {count}");
+        assert!(count == six || corrected(count - 1) > 0.05, "{arms}: {count}");
+    }
+}
+
+#[test]
 fn the_gain_is_checked_against_its_cause() {
     // 9,000 faults cannot cost 0.9 s.
     let (baseline, arm) = (runs(&STEADY, 10_000, 1), runs(&halved(), 1_000, 1));
@@ -264,7 +303,7 @@ fn holm_multiplies_the_smallest_most_and_keeps_the_order() {
         .map(|comparison| comparison.p_adjusted)
         .collect();
     assert_eq!(adjusted, [0.06, 0.03, 0.06]);
-    assert_eq!(three[0].verdict, Verdict::NoDifference);
+    assert_eq!(three[0].verdict, Verdict::Undecided);
     assert_eq!(three[1].verdict, Verdict::Faster);
 }
 

@@ -63,10 +63,12 @@ pub fn faster_by(comparison: &Comparison, criteria: &Criteria) -> Option<Clock> 
 
 /// The verdict over measured ratios, `rss` being the arm's median peak.
 pub(super) fn judge(comparison: &Comparison, rss: Bytes, criteria: &Criteria) -> Verdict {
-    let faults_fell = comparison.fault_ratio.high < FAULTS_FELL;
+    let faults = &comparison.fault_ratio;
     if faster_by(comparison, criteria).is_some() && comparison.p_adjusted <= criteria.level {
-        return if criteria.fewer_faults && !faults_fell {
+        return if criteria.fewer_faults && faults.low >= FAULTS_FELL {
             Verdict::NoDifference
+        } else if criteria.fewer_faults && faults.high >= FAULTS_FELL {
+            Verdict::Undecided
         } else if criteria.max_rss.is_some_and(|most| rss > most) {
             Verdict::TooMuchMemory
         } else {

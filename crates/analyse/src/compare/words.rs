@@ -1,5 +1,6 @@
 //! A comparison in plain words.
 
+use super::FEWEST_PAIRS;
 use pagewise_model::proof::{Comparison, Verdict};
 use pagewise_model::run::RunCost;
 use pagewise_model::units::{Bytes, Estimate};
@@ -12,6 +13,17 @@ pub fn sentence(comparison: &Comparison) -> String {
         return "too few runs to compare".to_owned();
     }
     let (speed, clock) = headline(comparison);
+    if comparison.pairs < FEWEST_PAIRS {
+        return format!(
+            "undecided: {:.2}× the speed{clock} in {} pairs, and a 95 % interval needs {} more; \
+             faults {}, peak memory {}",
+            speed.value,
+            comparison.pairs,
+            FEWEST_PAIRS - comparison.pairs,
+            percent_change(comparison.fault_ratio.value),
+            bytes_change(comparison.rss_change_bytes),
+        );
+    }
     format!(
         "{} (95 % interval {}, {} pairs), faults {}, peak memory {}",
         speed_words(comparison.verdict, speed, clock),
