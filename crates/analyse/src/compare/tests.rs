@@ -227,7 +227,10 @@ fn too_few_runs_decide_nothing() {
 fn fewer_pairs_than_an_interval_needs_are_undecided_however_large_the_gain() {
     let criteria = Criteria::default();
     let pairs = |count: usize, speed: f64| {
-        let faster: Vec<f64> = STEADY[..count].iter().map(|second| second / speed).collect();
+        let faster: Vec<f64> = STEADY[..count]
+            .iter()
+            .map(|second| second / speed)
+            .collect();
         let baseline = runs(&STEADY[..count], 100_000, 1 << 20);
         compare("arm", &baseline, &runs(&faster, 700, 1 << 20), &criteria)
     };
@@ -258,7 +261,10 @@ fn six_is_the_fewest_and_each_number_of_arms_can_be_proved_at_its_own() {
         let count = usize::try_from(fewest_pairs(arms as usize, 0.05)).unwrap();
         let corrected = |count: usize| p_value(&vec![1.0; count]) * f64::from(arms);
         assert!(corrected(count) <= 0.05, "{arms}: {count}");
-        assert!(count == six || corrected(count - 1) > 0.05, "{arms}: {count}");
+        assert!(
+            count == six || corrected(count - 1) > 0.05,
+            "{arms}: {count}"
+        );
     }
 }
 

@@ -53,6 +53,7 @@ pub struct Experiment<'a> {
 struct Contender {
     candidate: Candidate,
     runs: Vec<RunCost>,
+    /// Whether it takes no more part.
     rejected: bool,
 }
 
@@ -237,18 +238,32 @@ impl<'a> Experiment<'a> {
             .collect()
     }
 
-    /// Whether another round of `arms` arms fits before `deadline`; `least` rounds run in any case.
+    /// Whether another round of `arms` fits before `deadline`; `least` rounds run in any case.
     #[must_use]
-    pub fn has_time(&self, arms: usize, deadline: Instant, least: usize) -> bool {
+    pub fn has_time(&self, arms: &[usize], deadline: Instant, least: usize) -> bool {
         let rounds = self.arms[0].runs.len();
         !self.stopped && (rounds < least || Instant::now() + self.round_time(arms) < deadline)
     }
 
-    /// Time that a round of `arms` arms and the baseline takes, if the arms are no faster.
+    /// Time that a round of `arms` and the baseline takes, by what their runs took so far; an
+    /// arm without runs is taken to be no faster than the first run.
     #[must_use]
-    pub fn round_time(&self, arms: usize) -> Duration {
-        let runs = u32::try_from(arms + 1).unwrap_or(u32::MAX);
-        self.typical.saturating_mul(self.batch).saturating_mul(runs)
+    pub fn round_time(&self, arms: &[usize]) -> Duration {
+        let in_round = std::iter::once(&0).chain(arms);
+        let once: Duration = in_round.map(|&at| self.run_time(at)).sum();
+        once.saturating_mul(self.batch)
+    }
+
+    fn run_time(&self, at: usize) -> Duration {
+        match self.arms[at].runs.as_slice() {
+            [] => self.typical,
+            runs => Duration::from_nanos(mean(runs).wall.0),
+        }
+    }
+
+    /// Gives an arm no more runs, without blame.
+    pub fn leave_out(&mut self, at: usize) {
+        self.arms[at].rejected = true;
     }
 
     /// Whether it was interrupted or the command failed.

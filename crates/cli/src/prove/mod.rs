@@ -11,11 +11,13 @@ pub use progress::Progress;
 
 use anyhow::Result;
 use pagewise_analyse::compare::{
-    Clock, Criteria, Stopping, causal_doubt, compare, correct_for_many, faster_by, noise, sentence,
+    Clock, Criteria, FEWEST_PAIRS, Stopping, causal_doubt, compare, correct_for_many, faster_by,
+    fewest_pairs, noise, sentence,
 };
 use pagewise_linux::process::{Input, Output, interrupt};
 use pagewise_model::proof::{Arm, Comparison, Proof, Verdict};
 use pagewise_model::run::RunCost;
+use pagewise_model::units::Nanos;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
@@ -63,10 +65,14 @@ const NOISY: f64 = 0.05;
 /// When the command cannot be started at all, or was interrupted before two rounds were complete.
 pub fn prove(command: &[OsString], candidates: &[Candidate], options: &Options) -> Result<Proof> {
     interrupt::install()?;
+    // A request that ended what came before must not end these runs; callers that mean to give up
+    // look before they call.
+    interrupt::clear();
     let started = Instant::now();
     let progress = Progress::new();
     let mut experiment = Experiment::begin(command, candidates, options, &progress)?;
-    let several = candidates.len() > 1;
+    leave_out_unaffordable(&mut experiment, options, started.elapsed());
+    let several = experiment.in_play().len() > 1;
     let share = if several { 1.0 - FOR_CONFIRMATION } else { 1.0 };
     run_rounds(
         &mut experiment,
@@ -95,6 +101,55 @@ pub fn prove(command: &[OsString], candidates: &[Candidate], options: &Options) 
     Ok(conclude(experiment, comparisons, winner, confirmation))
 }
 
+/// Keeps the first arms only, those that promise most, where the budget does not give all of them
+/// the pairs without which nothing is proved. `spent` of the budget is used up.
+fn leave_out_unaffordable(experiment: &mut Experiment<'_>, options: &Options, spent: Duration) {
+    let arms = experiment.in_play();
+    let left = options.budget.saturating_sub(spent);
+    let fits = |&count: &usize| needed(experiment, &arms[..count], options) <= left;
+    let kept = (1..=arms.len()).rev().find(fits).unwrap_or(1);
+    let Some(dropped) = arms.get(kept..).filter(|dropped| !dropped.is_empty()) else {
+        return;
+    };
+    let names = dropped
+        .iter()
+        .map(|&at| format!("'{}'", experiment.candidate(at).name));
+    let names: Vec<String> = names.collect();
+    let all = needed(experiment, &arms, options) + spent;
+    experiment.note(&format!(
+        "The time budget of {} does not cover enough runs of all {} settings, so {} {} left out. \
+         --budget {} covers all.",
+        Nanos::from(options.budget),
+        arms.len(),
+        names.join(" and "),
+        if names.len() == 1 { "was" } else { "were" },
+        rounded_up(all),
+    ));
+    dropped.iter().for_each(|&at| experiment.leave_out(at));
+}
+
+/// Time in which each of `arms` can be proved, and the best of several confirmed.
+fn needed(experiment: &Experiment<'_>, arms: &[usize], options: &Options) -> Duration {
+    let pairs = fewest_pairs(arms.len(), options.criteria.level);
+    let proving = experiment.round_time(arms).saturating_mul(pairs);
+    if arms.len() < 2 {
+        return proving;
+    }
+    let confirming = experiment
+        .round_time(&arms[..1])
+        .saturating_mul(FEWEST_PAIRS);
+    let by_proving = proving.div_f64(1.0 - FOR_CONFIRMATION);
+    by_proving.max(confirming.div_f64(FOR_CONFIRMATION))
+}
+
+/// A time budget in whole seconds or minutes, as it is written on the command line.
+fn rounded_up(time: Duration) -> String {
+    match time.as_secs() + 1 {
+        seconds @ ..=90 => format!("{seconds}s"),
+        seconds => format!("{}m", seconds.div_ceil(60)),
+    }
+}
+
 /// Rounds of all arms that still need pairs.
 fn run_rounds(
     experiment: &mut Experiment<'_>,
@@ -103,7 +158,8 @@ fn run_rounds(
     deadline: Instant,
 ) -> Result<()> {
     let mut active = experiment.in_play();
-    while !active.is_empty() && experiment.has_time(active.len(), deadline, LEAST_ROUNDS) {
+    let stopping = options.stopping.among(active.len(), options.criteria.level);
+    while !active.is_empty() && experiment.has_time(&active, deadline, LEAST_ROUNDS) {
         progress.show(&experiment.status(&active, options));
         if experiment.round(&active)? == Outcome::Stopped {
             return Ok(());
@@ -111,13 +167,37 @@ fn run_rounds(
         let in_play = experiment.in_play();
         active.retain(|arm| {
             let comparison = || experiment.compare(*arm, &options.criteria);
-            in_play.contains(arm) && !options.stopping.enough(&comparison())
+            in_play.contains(arm) && !stopping.enough(&comparison())
         });
     }
-    if !active.is_empty() && Instant::now() >= deadline {
-        experiment.note("The time budget ended before the intervals were as narrow as asked.");
+    if let Some(&first) = active.first() {
+        experiment.note(&ended_early(experiment, first, &active, stopping));
     }
     Ok(())
+}
+
+/// What a reader should know where the budget ended before arm `first` was done.
+fn ended_early(
+    experiment: &Experiment<'_>,
+    first: usize,
+    active: &[usize],
+    stopping: Stopping,
+) -> String {
+    let pairs = u32::try_from(experiment.pairs_of(first)).unwrap_or(u32::MAX);
+    let Some(missing) = stopping
+        .min_pairs
+        .checked_sub(pairs)
+        .filter(|&more| more > 0)
+    else {
+        return "The time budget ended before the intervals were as narrow as asked.".to_owned();
+    };
+    let more = experiment.round_time(active).saturating_mul(missing);
+    format!(
+        "The time budget ended after {pairs} pairs of runs; a proof needs at least {}. The missing \
+         {missing} take about {} more: raise --budget by that.",
+        stopping.min_pairs,
+        rounded_up(more),
+    )
 }
 
 /// The best arm that is beyond doubt faster: the one whose interval begins highest.
@@ -145,7 +225,7 @@ pub fn confirm(
     loop {
         let comparison = fresh.compare(1, &options.criteria);
         let done =
-            options.stopping.enough(&comparison) || !fresh.has_time(1, deadline, LEAST_ROUNDS);
+            options.stopping.enough(&comparison) || !fresh.has_time(&[1], deadline, LEAST_ROUNDS);
         if done {
             experiment.adopt_notes(&fresh);
             return Ok(comparison);
@@ -167,9 +247,10 @@ fn conclude(
     mut winner: Option<String>,
     confirmation: Option<Comparison>,
 ) -> Proof {
-    let refuted = confirmation.as_ref().is_some_and(|again| {
-        again.verdict == Verdict::Slower || again.verdict == Verdict::NoDifference
-    });
+    let confirmation = confirmation.filter(|again| again.pairs >= FEWEST_PAIRS);
+    let refuted = confirmation
+        .as_ref()
+        .is_some_and(|again| again.verdict != Verdict::Faster);
     if refuted && let Some(name) = winner.take() {
         experiment.note(&format!(
             "'{name}' looked faster among several, but fresh runs did not confirm it."

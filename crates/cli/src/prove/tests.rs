@@ -83,6 +83,52 @@ fn a_command_that_ends_differently_each_time_ends_the_proof() {
 }
 
 #[test]
+fn a_budget_too_small_for_all_goes_to_the_first() {
+    // Six pairs of one setting take some 4 s, seven of three more than twice as much.
+    let arms = [
+        candidate("cure", "yes"),
+        candidate("second", "no"),
+        candidate("third", "no"),
+    ];
+    let options = Options {
+        budget: Duration::from_secs(7),
+        stopping: Stopping {
+            max_pairs: 6,
+            ..Stopping::default()
+        },
+        ..Options::default()
+    };
+    let slow = command("[ \"$CURE\" = yes ] || sleep 0.3; sleep 0.2");
+    let proof = prove(&slow, &arms, &options).unwrap();
+    let pairs: Vec<usize> = proof.arms.iter().map(|arm| arm.runs.len()).collect();
+    assert_eq!(pairs, [6, 6, 0, 0], "{proof:?}");
+    assert_eq!(proof.comparisons.len(), 1);
+    let note = proof.notes.iter().find(|note| note.contains("left out"));
+    let note = note.expect("a note about the arms left out");
+    assert!(
+        note.contains("'second' and 'third' were left out"),
+        "{note}"
+    );
+    assert!(note.contains("--budget "), "{note}");
+}
+
+#[test]
+fn a_budget_too_small_for_one_tells_what_is_missing() {
+    let options = Options {
+        budget: Duration::from_millis(500),
+        ..Options::default()
+    };
+    let slow = command("[ \"$CURE\" = yes ] || sleep 0.3; sleep 0.1");
+    let proof = prove(&slow, &[candidate("cure", "yes")], &options).unwrap();
+    assert_eq!(proof.comparisons[0].verdict, Verdict::Undecided);
+    assert_eq!(proof.comparisons[0].pairs, 2);
+    assert_eq!(proof.winner, None);
+    assert!(proof.summary.contains("needs 4 more"), "{}", proof.summary);
+    let told = |note: &String| note.starts_with("The time budget ended after 2 pairs of runs");
+    assert!(proof.notes.iter().any(told), "{:?}", proof.notes);
+}
+
+#[test]
 fn a_command_that_cannot_start_is_an_error() {
     let nowhere = [OsString::from("/no/such/program")];
     let error = prove(&nowhere, &[], &quick(2)).unwrap_err();

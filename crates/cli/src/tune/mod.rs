@@ -35,8 +35,8 @@ pub struct Args {
     /// Most resident memory that a setting may need at its peak, such as 2G
     #[arg(long, value_parser = size)]
     max_rss: Option<Bytes>,
-    /// Most pairs of runs for one setting
-    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    /// Most pairs of runs for one setting; fewer than 6 prove nothing
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(6..=1000))]
     max_pairs: u32,
     /// Interval half-width in percent that is narrow enough
     #[arg(long, default_value_t = 2.0, value_parser = percent)]
@@ -98,8 +98,8 @@ impl Args {
             budget: self.budget,
             stopping: Stopping {
                 max_pairs: self.max_pairs,
-                min_pairs: Stopping::default().min_pairs.min(self.max_pairs),
                 half_width,
+                ..Stopping::default()
             },
             criteria: Criteria {
                 max_rss: self.max_rss,

@@ -135,6 +135,7 @@ fn sweep(
     deadline: Instant,
 ) -> Result<()> {
     let (mut active, rounds) = affordable(experiment, deadline);
+    let stopping = options.stopping.among(active.len(), options.criteria.level);
     while !active.is_empty() {
         let rung = if active.len() > FINALISTS { rounds } else { 1 };
         for _ in 0..rung {
@@ -158,10 +159,10 @@ fn sweep(
                 kept
             }
         } else {
-            field.retain(|(_, comparison)| !options.stopping.enough(comparison));
+            field.retain(|(_, comparison)| !stopping.enough(comparison));
             field.into_iter().map(|(at, _)| at).collect()
         };
-        if !experiment.has_time(active.len(), deadline, RUNG) {
+        if !experiment.has_time(&active, deadline, RUNG) {
             return Ok(());
         }
     }
@@ -173,13 +174,14 @@ fn sweep(
 fn affordable(experiment: &mut Experiment<'_>, deadline: Instant) -> (Vec<usize>, usize) {
     let mut arms = experiment.in_play();
     let left = deadline.saturating_duration_since(Instant::now());
-    let fits =
-        |arms: usize, rounds: u32| experiment.round_time(arms).saturating_mul(2 * rounds) <= left;
-    if fits(arms.len(), 2) {
+    let fits = |arms: &[usize], rounds: u32| {
+        experiment.round_time(arms).saturating_mul(2 * rounds) <= left
+    };
+    if fits(&arms, 2) {
         return (arms, RUNG);
     }
     let all = arms.len();
-    while arms.len() > 1 && !fits(arms.len(), 1) {
+    while arms.len() > 1 && !fits(&arms, 1) {
         arms.pop();
     }
     if arms.len() < all {
@@ -237,7 +239,7 @@ fn smallest_value(
         progress.show(&format!("is {} enough?", smaller.candidate.name));
         let mut step = experiment.fresh_pair(trial.candidate.clone(), smaller.candidate.clone());
         for _ in 0..PAIRS_PER_STEP {
-            if Instant::now() + step.round_time(1) > deadline {
+            if Instant::now() + step.round_time(&[1]) > deadline {
                 experiment.note("The budget ended before the smallest sufficient value was found.");
                 return Ok(best);
             }
@@ -282,8 +284,9 @@ impl Gain {
         let faults_before = 1.0 / self.faults.max(1e-9);
         let may_fault = 1.0 + MAY_LOSE * (faults_before - 1.0).max(0.0);
         let may_slow = 1.0 - MAY_LOSE * (1.0 - 1.0 / self.cpu.max(1.0)).max(MAY_LOSE);
-        let slower_beyond_doubt =
-            smaller.verdict == Verdict::Slower && smaller.cpu_speedup.value < 1.0 - MAY_LOSE;
+        let slower_beyond_doubt = (smaller.wall_speedup.high < 1.0
+            || smaller.cpu_speedup.high < 1.0)
+            && smaller.cpu_speedup.value < 1.0 - MAY_LOSE;
         smaller.fault_ratio.value <= may_fault.max(1.02)
             && !slower_beyond_doubt
             && smaller.cpu_speedup.high >= may_slow
@@ -357,7 +360,7 @@ fn is_luck(
     };
     let mut duel = experiment.fresh_pair(placebo, chosen.candidate.clone());
     let mut pairs = 0;
-    while pairs < PLACEBO_PAIRS && (pairs < 3 || duel.has_time(1, deadline, 0)) {
+    while pairs < PLACEBO_PAIRS && (pairs < 3 || duel.has_time(&[1], deadline, 0)) {
         progress.show("against a placebo");
         if duel.round(&[1])? == Outcome::Stopped {
             experiment.adopt_notes(&duel);
