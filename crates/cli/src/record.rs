@@ -58,7 +58,7 @@ pub struct RecordArgs {
     #[arg(long)]
     full: bool,
 
-    /// Sampled faults a second of each thread's running time
+    /// Sampled faults a second, about
     #[arg(short = 'F', long, value_name = "HZ", default_value_t = DEFAULT_FREQUENCY,
           value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["count", "full"])]
     frequency: u64,
@@ -84,7 +84,7 @@ pub struct RecordArgs {
     #[arg(long)]
     no_locks: bool,
 
-    /// Leave out copies of the stack (8 KiB each, some 40 a turn of half a second)
+    /// Leave out copies of the stack (8 KiB with each sampled fault)
     #[arg(long)]
     no_stack_copies: bool,
 

@@ -45,6 +45,11 @@ pub struct Collection {
     pub mode: String,
     /// Windows during which each fault was recorded with begin and end, on the events' clock.
     pub latency_windows: Vec<(Nanos, Nanos)>,
+    /// Windows during which faults were recorded, on the events' clock; between them they were
+    /// not, to spare the program. A fault in a window stands for its share of the pauses beside
+    /// it too. Empty when faults were recorded all the time.
+    #[serde(default)]
+    pub fault_windows: Vec<(Nanos, Nanos)>,
     /// Windows during which each memory system call was recorded, on the events' clock. Empty
     /// when none was.
     #[serde(default)]

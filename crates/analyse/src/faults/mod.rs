@@ -22,6 +22,7 @@ mod mappings;
 mod pages;
 mod process;
 mod regions;
+mod rests;
 mod roles;
 mod syscalls;
 mod tally;
@@ -42,6 +43,7 @@ use pagewise_model::recording::Sidecar;
 use pagewise_model::stack::{StackId, StackTable};
 use process::{Process, Thread};
 use regions::Owner;
+use rests::Rests;
 use roles::{Role, Roles};
 use rustc_hash::FxHashMap;
 
@@ -59,6 +61,7 @@ struct HugePages {
 #[derive(Debug)]
 pub struct Attributor {
     roles: Roles,
+    rests: Rests,
     page_shift: u32,
     owner: Owner,
     huge_pages: HugePages,
@@ -89,6 +92,7 @@ impl Attributor {
         };
         Self {
             roles: Roles::of(sources, sidecar),
+            rests: Rests::of(&sidecar.collection.fault_windows),
             page_shift: page_size.trailing_zeros(),
             owner: owner_of_anonymous(sidecar),
             huge_pages: huge_pages(sidecar, page_size),
@@ -151,7 +155,9 @@ impl Attributor {
         let (role, has_chain) = self.roles.get(sample.source.0);
         match role {
             Role::EveryFault | Role::SampledFault | Role::WindowFault => {
-                self.fault(sample, role, has_chain, unwound);
+                let period = self.rests.stands_for(sample.period.max(1), sample.time);
+                let sample = Sample { period, ..*sample };
+                self.fault(&sample, role, has_chain, unwound);
             }
             Role::FaultEnd { major } => self.fault_end(sample, major),
             Role::ErrorCode => self.error_code(sample),

@@ -4,6 +4,7 @@ use super::plan::{Plan, Role};
 use pagewise_model::loss::{LossKind, Losses};
 use pagewise_model::units::Nanos;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// How many records of a source were written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +45,8 @@ struct Tally {
     unit_cost: u64,
     time_offset: usize,
     count: u64,
+    /// The id that its samples carry in the file.
+    stable_id: Option<u64>,
 }
 
 /// Everything counted so far.
@@ -51,6 +54,10 @@ struct Tally {
 pub(super) struct Account {
     tallies: Vec<Tally>,
     by_id: FxHashMap<u64, usize>,
+    /// Ids of instances opened for a turn, and what they are replaced by.
+    replaced: FxHashMap<u64, u64>,
+    /// Threads whose births, and no deaths, were seen.
+    threads: BTreeSet<i32>,
     lifetimes: Option<usize>,
     mappings: Option<usize>,
     first: Option<u64>,
@@ -79,6 +86,7 @@ impl Account {
                 unit_cost: source.unit_cost,
                 time_offset: source.time_offset(),
                 count: 0,
+                stable_id: ids.first().copied(),
             });
         }
         account.lifetimes = account.position(Role::Lifetimes);
@@ -88,6 +96,71 @@ impl Account {
 
     fn position(&self, role: Role) -> Option<usize> {
         self.tallies.iter().position(|tally| tally.role == role)
+    }
+
+    /// Makes an instance that was opened for a turn known: its records are then those of the
+    /// source number `at` of `role`.
+    pub fn adopt(&mut self, role: Role, at: usize, id: u64) {
+        let Some(tally) = self.position(role).map(|first| first + at) else {
+            return;
+        };
+        self.by_id.insert(id, tally);
+        if let Some(stable) = self.tallies.get(tally).and_then(|tally| tally.stable_id) {
+            self.replaced.insert(id, stable);
+        }
+    }
+
+    /// Forgets the instances of a turn. Their records must have been taken in.
+    pub fn forget(&mut self, role: Role) {
+        let (tallies, by_id) = (&self.tallies, &mut self.by_id);
+        self.replaced.retain(|id, _| {
+            let stays = by_id.get(id).is_some_and(|&at| tallies[at].role != role);
+            if !stays {
+                by_id.remove(id);
+            }
+            stays
+        });
+    }
+
+    /// Whether records need [`Account::replace_ids`].
+    pub fn replaces_ids(&self) -> bool {
+        !self.replaced.is_empty()
+    }
+
+    /// Replaces the ids that the kernel gave to instances opened for a turn by their source's, so
+    /// that a file's header can name all ids in advance. A sample has its id first, any other
+    /// record has it last (`sample_id_all`).
+    pub fn replace_ids(&self, mut records: &mut [u8]) {
+        while let Some((record, _)) = next_record(records) {
+            let size = record.len();
+            let at = if word32(record, 0) == kind::SAMPLE {
+                8
+            } else {
+                size - 8
+            };
+            if at >= 8
+                && let Some(stable) = self.replaced.get(&word64(record, at))
+                && let Some(place) = records.get_mut(at..at + 8)
+            {
+                place.copy_from_slice(&stable.to_le_bytes());
+            }
+            records = &mut records[size..];
+        }
+    }
+
+    /// Threads that live, as far as births and deaths were seen.
+    pub fn threads(&self) -> &BTreeSet<i32> {
+        &self.threads
+    }
+
+    /// Counts threads in that live already.
+    pub fn add_threads(&mut self, threads: &[i32]) {
+        self.threads.extend(threads);
+    }
+
+    /// Takes threads out that have ended.
+    pub fn remove_threads(&mut self, threads: &[i32]) {
+        self.threads.retain(|tid| !threads.contains(tid));
     }
 
     /// Counts the whole records of `span`.
@@ -108,7 +181,15 @@ impl Account {
                 let source = if data { self.mappings } else { self.lifetimes };
                 self.add(source);
             }
-            kind::COMM | kind::EXIT | kind::FORK => self.add(self.lifetimes),
+            kind::COMM => self.add(self.lifetimes),
+            kind::FORK => {
+                self.threads.insert(word32(record, 16).cast_signed());
+                self.add(self.lifetimes);
+            }
+            kind::EXIT => {
+                self.threads.remove(&word32(record, 16).cast_signed());
+                self.add(self.lifetimes);
+            }
             kind::LOST => self.lost += word64(record, 16),
             kind::THROTTLE => self.throttled += 1,
             _ => {}
@@ -268,6 +349,42 @@ mod tests {
         let spent = account.take(Role::Paired);
         assert_eq!((spent.records, spent.cost), (2, account.total_cost()));
         assert_eq!(account.take(Role::Paired), Spent::default());
+    }
+
+    #[test]
+    fn ids_of_a_turn_are_replaced_by_their_source_s() {
+        let mut account = account();
+        account.adopt(Role::Paired, 0, 70);
+        let mut records = [
+            record(kind::SAMPLE, &[70, 0, 500, 0]),
+            record(kind::LOST, &[70, 21, 0, 0, 70]),
+            record(kind::SAMPLE, &[8, 70, 400, 0]),
+        ]
+        .concat();
+        account.replace_ids(&mut records);
+        let expected = [
+            record(kind::SAMPLE, &[7, 0, 500, 0]),
+            record(kind::LOST, &[70, 21, 0, 0, 7]),
+            record(kind::SAMPLE, &[8, 70, 400, 0]),
+        ];
+        assert_eq!(records, expected.concat());
+        account.forget(Role::Paired);
+        assert!(!account.replaces_ids());
+        account.count(&record(kind::SAMPLE, &[70, 0, 500, 0]));
+        assert_eq!(account.losses(None).of(LossKind::UnknownRecord), 1);
+    }
+
+    #[test]
+    fn threads_are_followed_from_birth_to_death() {
+        let mut account = account();
+        account.add_threads(&[40]);
+        account.count(&record(kind::FORK, &[40 | 40 << 32, 41 | 40 << 32, 0]));
+        account.count(&record(kind::FORK, &[40 | 40 << 32, 42 | 40 << 32, 0]));
+        account.count(&record(kind::EXIT, &[40 | 40 << 32, 41 | 40 << 32, 0]));
+        assert_eq!(
+            account.threads().iter().copied().collect::<Vec<_>>(),
+            [40, 42]
+        );
     }
 
     #[test]

@@ -6,9 +6,10 @@ use super::ballast::Ballast;
 use super::governor::{Governor, Verdict};
 use super::ladder::Ladder;
 use super::notes::Note;
-use super::opening::Opened;
+use super::opening::{Opened, threads_of};
 use super::plan::{Plan, Role};
 use super::rotation::{Rotation, Slot};
+use super::turns::Turns;
 use super::{Mode, Target};
 use crate::proc::ProcRoot;
 use crate::sys::perf_event::monotonic_now;
@@ -73,6 +74,10 @@ pub(super) struct Drain {
     ladder: Option<Ladder>,
     /// Whose turn it is.
     current: Role,
+    turns: Turns,
+    /// Since when faults are recorded without a rest.
+    faults_since: Option<Nanos>,
+    fault_windows: Vec<(Nanos, Nanos)>,
     governed: Vec<(Role, u64)>,
     governors: Vec<(Role, Governor)>,
     running_since: Option<Nanos>,
@@ -87,14 +92,16 @@ pub(super) struct Drain {
 const LONGEST_SLEEP: Nanos = Nanos(250_000_000);
 /// A process that lives this much longer than its events was taken from us, and is not just ending.
 const DETACHED_AFTER: Nanos = Nanos(400_000_000);
+/// A program is sampled so long without a rest: what a short one does has no pattern yet.
+const NO_REST: Nanos = Nanos(100_000_000);
 /// Pieces from this size in bytes on are written straight from the ring.
 const WRITE_THROUGH: usize = 128 << 10;
-/// Shares of the elapsed time, in millionths, that governed units may cost the program. With the
-/// sampled faults and the windows (a hundredth) all stays below three hundredths.
+/// Shares of the elapsed time, in millionths, that governed units may cost the program. Memory
+/// calls have the most, because causes of faults cannot be told well without them.
 const GOVERNED: [(Role, u64); 3] = [
-    (Role::Mappings, 4_000),
-    (Role::Calls, 8_000),
-    (Role::Locks, 2_000),
+    (Role::Mappings, 5_000),
+    (Role::Calls, 20_000),
+    (Role::Locks, 3_000),
 ];
 
 impl Drain {
@@ -104,9 +111,13 @@ impl Drain {
         mode: Mode,
         writer: Writer<File>,
         commands: PipeReader,
+        inherit: bool,
     ) -> Self {
         let planned = |role: Role| plan.units.iter().any(|unit| unit.role == role);
         Self {
+            turns: Turns::new(plan, &opened, inherit),
+            faults_since: None,
+            fault_windows: Vec::new(),
             polled: vec![0; opened.rings.len()],
             opened,
             writer,
@@ -140,12 +151,17 @@ impl Drain {
 
     /// Whom this is about, with what was counted and noted so far.
     pub fn observe(&mut self, target: &Target, account: Account, notes: Vec<Note>) {
+        self.account = account;
+        match target {
+            Target::Gated(pid) => self.account.add_threads(&[*pid]),
+            Target::Pids(pids) => self.account.add_threads(&threads_of(pids, &self.proc)),
+            Target::System => self.account.add_threads(&[-1]),
+        }
         self.watched = match target {
             Target::Gated(pid) => Some(*pid),
             Target::Pids(pids) => pids.first().copied(),
             Target::System => None,
         };
-        self.account = account;
         self.notes = notes;
     }
 
@@ -171,6 +187,7 @@ impl Drain {
         if self.running_since.replace(now).is_some() {
             return;
         }
+        self.faults_since = Some(now);
         self.rotation = Rotation::new(self.opening_slot, self.cycle.clone(), now);
         if let (Mode::Sampled, Some(frequency)) = (self.mode, self.frequency) {
             self.ladder = Some(Ladder::new(frequency, now));
@@ -294,7 +311,11 @@ impl Drain {
     }
 
     fn gather(&mut self, span: &[u8]) {
-        if span.len() >= WRITE_THROUGH {
+        if self.account.replaces_ids() {
+            let start = self.batch.len();
+            self.batch.extend_from_slice(span);
+            self.account.replace_ids(&mut self.batch[start..]);
+        } else if span.len() >= WRITE_THROUGH {
             self.write_batch();
             self.write(span);
         } else {
@@ -346,9 +367,13 @@ impl Drain {
         let Some(next) = rotation.due(now) else {
             return;
         };
+        let sampled = self.samples_faults();
+        if let Some(ladder) = self.ladder.as_mut().filter(|_| sampled) {
+            ladder.hold(now);
+        }
         self.switch_to(next);
         if let Some(ladder) = &mut self.ladder {
-            ladder.restart(monotonic_now());
+            ladder.resume(monotonic_now());
         }
         let switched = monotonic_now() - now;
         if let (Mode::Sampled, Some(rotation)) = (self.mode, &mut self.rotation) {
@@ -358,7 +383,8 @@ impl Drain {
 
     /// Samples more or less densely when the rate of faults asks for it.
     fn climb(&mut self) {
-        let (Role::Sampled(_), Some(ladder)) = (self.current, &mut self.ladder) else {
+        let sampled = self.samples_faults();
+        let Some(ladder) = self.ladder.as_mut().filter(|_| sampled) else {
             return;
         };
         let samples = self.account.take(self.current).records;
@@ -367,17 +393,52 @@ impl Drain {
         }
     }
 
-    /// Ends one unit's turn and begins another's, thread by thread, so that hardly a fault goes
-    /// unseen between them. For sampling it is the ladder that says which unit.
+    /// Ends one unit's turn and begins another's. For sampling it is the ladder that says which
+    /// unit, and whether there is a rest at all.
     fn switch_to(&mut self, next: Role) {
-        let next = match (next, &self.ladder) {
-            (Role::Sampled(_), Some(ladder)) => Role::Sampled(ladder.rung()),
-            _ => next,
-        };
+        let next = self.in_effect(next);
         if next == self.current {
             return;
         }
         self.end_latency_window();
+        if self.opened.instances.iter().any(|i| i.role == next) {
+            self.exchange(next);
+        } else {
+            self.leave(next);
+            self.open(next);
+        }
+        if self.current == Role::Startup {
+            self.end_fault_window();
+        }
+        self.current = next;
+        self.note_rest();
+        if next == Role::Paired {
+            self.latency_since = Some(monotonic_now());
+        }
+    }
+
+    fn samples_faults(&self) -> bool {
+        matches!(self.current, Role::Startup | Role::Sampled(_))
+    }
+
+    fn in_effect(&self, next: Role) -> Role {
+        let may_rest = self.turns.has(Role::Sampled(0));
+        let storm = may_rest
+            && self
+                .running_since
+                .is_some_and(|since| monotonic_now() - since > NO_REST)
+            && self.ladder.as_ref().is_some_and(Ladder::is_storm);
+        match (next, &self.ladder) {
+            (Role::Sampled(_), Some(ladder)) => Role::Sampled(ladder.rung()),
+            (Role::Rest, Some(ladder)) if !storm => Role::Sampled(ladder.rung()),
+            (Role::Rest, _) if !self.turns.has(Role::Sampled(0)) => self.current,
+            _ => next,
+        }
+    }
+
+    /// Hands over between units that are both open, thread by thread, so that hardly a fault goes
+    /// unseen between them. What was opened for its turn is closed then.
+    fn exchange(&mut self, next: Role) {
         let of = |role: Role| self.opened.instances.iter().filter(move |i| i.role == role);
         let mut on = of(next);
         for old in of(self.current) {
@@ -390,9 +451,64 @@ impl Drain {
         on.for_each(|new| {
             let _ = new.events[0].enable();
         });
-        self.current = next;
-        if next == Role::Paired {
-            self.latency_since = Some(monotonic_now());
+        if self.turns.has(self.current) {
+            self.close(self.current);
+        }
+    }
+
+    /// Ends the present turn. For a latency window sampling is only switched off: it goes on with
+    /// the counts that it has.
+    fn leave(&mut self, next: Role) {
+        let sampling = matches!(self.current, Role::Sampled(_));
+        self.set(self.current, false);
+        if !(sampling && next == Role::Paired) {
+            self.close(self.current);
+        }
+    }
+
+    /// Closes a unit once its records are taken in.
+    fn close(&mut self, role: Role) {
+        self.drain_rings();
+        self.opened.close(role);
+        self.account.forget(role);
+    }
+
+    fn open(&mut self, role: Role) {
+        let turn = self.turns.open(role, self.account.threads());
+        for instance in &turn.instances {
+            for (at, event) in instance.events.iter().enumerate() {
+                if let Ok(id) = event.id() {
+                    self.account.adopt(role, at, id);
+                }
+            }
+        }
+        self.opened.extend(turn.instances);
+        self.account.remove_threads(&turn.gone);
+        if let Some(error) = turn.refused {
+            let note = Note::Refused {
+                part: role.describe(),
+                reason: error.to_string(),
+            };
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+    }
+
+    /// Keeps the times at which faults were recorded.
+    fn note_rest(&mut self) {
+        let now = monotonic_now();
+        if self.current != Role::Rest {
+            self.faults_since.get_or_insert(now);
+        } else {
+            self.end_fault_window();
+        }
+    }
+
+    /// Ends a window. The start of a program is one of its own, which stands for nothing else.
+    fn end_fault_window(&mut self) {
+        if let Some(since) = self.faults_since.take() {
+            self.fault_windows.push((since, monotonic_now()));
         }
     }
 
@@ -440,6 +556,9 @@ impl Drain {
     fn conclude(mut self) -> Drained {
         self.end_latency_window();
         let ended = monotonic_now();
+        // After a rest an empty window tells how long the rest was.
+        let since = self.faults_since.take().unwrap_or(ended);
+        self.fault_windows.push((since, ended));
         for instance in &self.opened.instances {
             let _ = instance.events[0].disable();
         }
@@ -461,6 +580,7 @@ impl Drain {
         let mut collection = Collection {
             mode: self.mode.name().to_owned(),
             latency_windows: std::mem::take(&mut self.latency_windows),
+            fault_windows: std::mem::take(&mut self.fault_windows),
             own_cost: self.account.total_cost(),
             ..Collection::default()
         };

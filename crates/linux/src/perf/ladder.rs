@@ -12,9 +12,14 @@ use pagewise_model::units::Nanos;
 /// records each fault: programs of a few milliseconds are then known in full.
 pub(super) const PERIODS: [u64; 5] = [1, 7, 61, 499, 4_001];
 
+/// From this rung on faults come in a storm: they are sampled in windows, with rests between.
+pub(super) const STORM: usize = 3;
+/// A turn with its rest is so much longer than the turn alone.
+const WINDOW_PART: u64 = 6;
+
 /// A choice rests on so many samples or so much time, whichever comes first.
 const ENOUGH_SAMPLES: u64 = 256;
-const ENOUGH_TIME: Nanos = Nanos(100_000_000);
+const ENOUGH_TIME: Nanos = Nanos(80_000_000);
 
 /// Chooses the period. Pure: told samples and time.
 #[derive(Debug)]
@@ -23,6 +28,8 @@ pub(super) struct Ladder {
     frequency: u64,
     rung: usize,
     since: Nanos,
+    /// Time of observation before `since`.
+    before: Nanos,
     samples: u64,
 }
 
@@ -33,6 +40,7 @@ impl Ladder {
             frequency: frequency.max(1),
             rung: 0,
             since: now,
+            before: Nanos(0),
             samples: 0,
         }
     }
@@ -42,14 +50,21 @@ impl Ladder {
         u8::try_from(self.rung).unwrap_or(0)
     }
 
+    /// Whether faults come so fast that the source must rest.
+    pub fn is_storm(&self) -> bool {
+        self.rung >= STORM
+    }
+
     /// Takes note of samples that the present rung gave; the rung to change to, if any.
     pub fn observe(&mut self, samples: u64, now: Nanos) -> Option<u8> {
         self.samples += samples;
-        let elapsed = now - self.since;
+        let elapsed = self.before + (now - self.since);
         if self.samples < ENOUGH_SAMPLES && elapsed < ENOUGH_TIME {
             return None;
         }
-        let wanted = self.wanted_rung(elapsed);
+        // The first faults of a program come faster than it will go on: they tell of a storm at most.
+        let highest = if self.rung == 0 { STORM } else { PERIODS.len() };
+        let wanted = self.wanted_rung(elapsed).min(highest);
         self.restart(now);
         (wanted != self.rung).then(|| {
             self.rung = wanted;
@@ -57,9 +72,20 @@ impl Ladder {
         })
     }
 
-    /// Begins to count afresh, as after a pause.
-    pub fn restart(&mut self, now: Nanos) {
+    /// Sampling is off from `now` on.
+    pub fn hold(&mut self, now: Nanos) {
+        self.before += now - self.since;
         self.since = now;
+    }
+
+    /// Sampling is on again.
+    pub fn resume(&mut self, now: Nanos) {
+        self.since = now;
+    }
+
+    fn restart(&mut self, now: Nanos) {
+        self.since = now;
+        self.before = Nanos(0);
         self.samples = 0;
     }
 
@@ -68,11 +94,19 @@ impl Ladder {
     fn wanted_rung(&self, elapsed: Nanos) -> usize {
         let faults = u128::from(self.samples) * u128::from(PERIODS[self.rung]);
         let rate = faults * 1_000_000_000 / u128::from(elapsed.0.max(1));
-        let tolerated = u128::from(self.frequency) * 2;
         let fitting = PERIODS
             .iter()
-            .position(|&period| rate / u128::from(period) <= tolerated);
+            .enumerate()
+            .position(|(rung, &period)| rate / u128::from(period) <= self.tolerated(rung));
         fitting.unwrap_or(PERIODS.len() - 1)
+    }
+}
+
+impl Ladder {
+    /// Samples a second that a rung may give while it is on.
+    fn tolerated(&self, rung: usize) -> u128 {
+        let part = if rung >= STORM { WINDOW_PART } else { 1 };
+        u128::from(self.frequency.saturating_mul(2).saturating_mul(part))
     }
 }
 

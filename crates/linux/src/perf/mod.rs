@@ -7,11 +7,14 @@
 //! ```text
 //!                 sampled mode                                full mode
 //! always          lifetimes; mappings*; calls*; locks*        the same
-//! one at a time   each n-th fault with chain, n by the rate   each fault, begin and end
-//!                 faults with stack copies (rare)             each fault with chain (a tenth)
+//! one at a time   each n-th fault with its stack, n by the    each fault, begin and end
+//!                 rate; in a storm a sixth of the time        each fault with chain (a tenth)
 //!                 each fault, begin and end (rare)
 //! * paused by the governor when too costly (sampled mode only)
 //! ```
+//! In sampled mode sources of faults are open only while it is their turn, see [`turns`]. Each
+//! opening gets new ids from the kernel; [`account`] replaces them by one id for each source.
+//!
 //! No two sources of the same software event are ever on together in one thread. Since Linux 6.3
 //! the kernel fills a sample's id and time once for all events of the same kind that fire together
 //! (`data->sample_flags` in `perf_prepare_sample`, kernel/events/core.c), so the second record
@@ -36,6 +39,7 @@ mod registers;
 mod rotation;
 mod source;
 mod threads;
+mod turns;
 
 pub use account::EventCount;
 pub use recorder::{Recorded, Recorder, Recording};
@@ -91,12 +95,13 @@ pub struct Options {
     pub calls: bool,
     /// Record waits for sleeping reader-writer locks such as mmap_lock.
     pub locks: bool,
-    /// Copy stacks of some samples, for unwinding code without frame pointers.
+    /// Copy stacks of samples, for unwinding code without frame pointers.
     pub dwarf_stacks: bool,
 }
 
-/// Samples a second: odd, so that it does not march in step with a program's own rhythm.
-pub const DEFAULT_FREQUENCY: u64 = 997;
+/// Samples a second: odd, so that it does not march in step with a program's own rhythm. Each
+/// copies 8 KiB of stack, so the file grows by some 2 MB a second.
+pub const DEFAULT_FREQUENCY: u64 = 199;
 
 impl Default for Options {
     fn default() -> Self {

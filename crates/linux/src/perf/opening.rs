@@ -36,6 +36,7 @@ pub(super) struct Opened {
     pub rings: Vec<SharedRing>,
     /// Instances of units that were given up but whose leader owns a ring that others write to.
     retired: Vec<Instance>,
+    lost_by_closed: u64,
 }
 
 impl Opened {
@@ -80,13 +81,33 @@ impl Opened {
 
     /// Records that the kernel dropped in all rings; `None` when it does not count them.
     pub fn lost(&self) -> Option<u64> {
-        let events = self.instances.iter().flat_map(|instance| &instance.events);
-        events.map(|event| event.read().ok()?.lost).sum()
+        lost(&self.instances).map(|lost| lost + self.lost_by_closed)
     }
+
+    /// Takes in instances that were opened for a turn.
+    pub fn extend(&mut self, instances: Vec<Instance>) {
+        self.instances.extend(instances);
+    }
+
+    /// Closes a unit whose turn is over.
+    pub fn close(&mut self, role: Role) {
+        let (leaving, staying) = std::mem::take(&mut self.instances)
+            .into_iter()
+            .partition::<Vec<_>, _>(|instance| instance.role == role);
+        self.instances = staying;
+        self.lost_by_closed += lost(&leaving).unwrap_or(0);
+    }
+}
+
+fn lost(instances: &[Instance]) -> Option<u64> {
+    let events = instances.iter().flat_map(|instance| &instance.events);
+    events.map(|event| event.read().ok()?.lost).sum()
 }
 
 /// Descriptors that the process needs for other things than events.
 const SPARE_FILES: u64 = 128;
+/// Events of one thread on one CPU that are opened for a turn at most.
+const LARGEST_TURN: usize = 4;
 /// Bytes that are worth waking up for.
 const LEAST_WATERMARK: usize = 16 << 10;
 
@@ -175,8 +196,10 @@ impl<'a> Opener<'a> {
         let each = |plan: &Plan| {
             plan.units
                 .iter()
+                .filter(|unit| unit.start != Start::OnTurn)
                 .map(|unit| unit.sources.len())
                 .sum::<usize>()
+                + usize::from(plan.has_turns()) * LARGEST_TURN
         };
         let have = self
             .opened
@@ -256,6 +279,10 @@ impl<'a> Opener<'a> {
     fn open_on_cpu(&mut self, tid: i32, cpu: i32) -> Result<(), Refusal> {
         let mut at = 0;
         while at < self.plan.units.len() {
+            if self.plan.units[at].start == Start::OnTurn {
+                at += 1;
+                continue;
+            }
             match self.open_unit(at, tid, cpu) {
                 Ok(()) => at += 1,
                 Err(Refusal::Other(error)) if at > 0 => self.leave_out(at, &error),
@@ -301,7 +328,7 @@ impl<'a> Opener<'a> {
             events.push(event);
         }
         let role = unit.role;
-        self.connect(class, cpu, &events).map_err(Refusal::from)?;
+        self.connect(role, cpu, &events).map_err(Refusal::from)?;
         if self.must_enable_now(at) {
             events[0].enable().map_err(Refusal::from)?;
         }
@@ -316,7 +343,8 @@ impl<'a> Opener<'a> {
     }
 
     /// Sends a group's records to the ring of its class and CPU, mapping that ring when it is new.
-    fn connect(&mut self, class: RingClass, cpu: i32, events: &[EventFd]) -> io::Result<()> {
+    fn connect(&mut self, role: Role, cpu: i32, events: &[EventFd]) -> io::Result<()> {
+        let (class, is_keeper) = (role.ring(), role == Role::FaultRing);
         let shared = self
             .opened
             .rings
@@ -324,7 +352,10 @@ impl<'a> Opener<'a> {
             .find(|ring| ring.class == class && ring.cpu == cpu);
         let (owner, rest) = match shared {
             Some(shared) => {
-                shared.pollable.push(events[0].raw());
+                // Units of faults come and go; the ring's keeper is polled for all of them.
+                if class != RingClass::Faults || is_keeper || !self.plan.has_turns() {
+                    shared.pollable.push(events[0].raw());
+                }
                 (shared.pollable[0], events)
             }
             None => (self.map_ring(class, cpu, &events[0])?, &events[1..]),
@@ -366,14 +397,14 @@ impl<'a> Opener<'a> {
 const SMALL_RING: usize = 128 << 10;
 
 /// Where an event is opened.
-struct Place<'a> {
-    tid: i32,
-    cpu: i32,
-    leader: Option<&'a EventFd>,
+pub(super) struct Place<'a> {
+    pub tid: i32,
+    pub cpu: i32,
+    pub leader: Option<&'a EventFd>,
 }
 
 /// Opens one source of a unit. Only the leader is ever disabled: its group follows it.
-fn open_source(
+pub(super) fn open_source(
     unit: &Unit,
     at: usize,
     place: Place<'_>,
@@ -398,11 +429,10 @@ fn open_source(
 }
 
 /// The recorder is woken when this part of a ring is full. What is governed or adapts to the rate
-/// must be noticed early: some 500 records.
+/// must be noticed early: some 1,000 records.
 fn watermark_part(class: RingClass, mode: Mode) -> usize {
     match (class, mode) {
-        (RingClass::Calls | RingClass::Faults, Mode::Sampled) => 64,
-        (RingClass::Side, Mode::Sampled) => 16,
+        (_, Mode::Sampled) => 16,
         (_, Mode::Full) => 4,
     }
 }

@@ -14,14 +14,18 @@ use std::time::Duration;
 pub(super) enum Role {
     /// Names, births, deaths, code.
     Lifetimes,
+    /// Each fault with its call chain, from the exec until the rate of faults is known.
+    Startup,
     /// Each n-th fault with its call chain, n by the rung of the ladder.
     Sampled(u8),
+    /// No faults: in a storm they are sampled in windows only.
+    Rest,
+    /// Nothing: keeps the ring that faults are written to.
+    FaultRing,
     /// Each fault, begin and end.
     Paired,
     /// Each fault with its call chain, and its end.
     PairedChains,
-    /// Faults with stack copies.
-    Stacks,
     /// Mappings of data.
     Mappings,
     /// Memory system calls.
@@ -35,9 +39,9 @@ impl Role {
     pub fn describe(self) -> &'static str {
         match self {
             Self::Lifetimes => "names and lifetimes of processes",
-            Self::Sampled(_) | Self::PairedChains => "call chains of faults",
+            Self::Startup | Self::Sampled(_) | Self::PairedChains => "call chains of faults",
+            Self::Rest | Self::FaultRing => "the ring for faults",
             Self::Paired => "the latency of faults",
-            Self::Stacks => "stack copies of faults",
             Self::Mappings => "new mappings of data",
             Self::Calls => "memory system calls",
             Self::Locks => "waits for locks",
@@ -48,9 +52,12 @@ impl Role {
     pub fn ring(self) -> RingClass {
         match self {
             Self::Lifetimes | Self::Mappings => RingClass::Side,
-            Self::Sampled(_) | Self::Paired | Self::PairedChains | Self::Stacks => {
-                RingClass::Faults
-            }
+            Self::Startup
+            | Self::Sampled(_)
+            | Self::Rest
+            | Self::FaultRing
+            | Self::Paired
+            | Self::PairedChains => RingClass::Faults,
             Self::Calls | Self::Locks => RingClass::Calls,
         }
     }
@@ -74,11 +81,16 @@ pub(super) enum Start {
     AtOnce,
     /// From the program's exec, or from the end of attaching.
     WithProgram,
-    /// When its turn comes.
+    /// When its turn comes; until then it is open but off.
     Later,
+    /// When its turn comes; it is opened then, and closed afterwards.
+    OnTurn,
+    /// Never.
+    Never,
 }
 
 /// Sources that are switched together: a group of perf events, the first one leading.
+#[derive(Clone)]
 pub(super) struct Unit {
     pub role: Role,
     pub sources: Vec<Source>,
@@ -97,19 +109,20 @@ pub(super) struct Plan {
 
 /// The first slot is short, so that a program of a few milliseconds has both stacks and latencies.
 const OPENING: Duration = Duration::from_millis(2);
-/// A latency window: some 4,000 faults at the pace of a program that does nothing else.
-const WINDOW: Duration = Duration::from_millis(7);
-/// Stack copies are taken during this part of each turn.
-const STACKS: Duration = Duration::from_millis(10);
-/// The rest of a turn of half a second.
-const SAMPLING: Duration = Duration::from_millis(483);
+/// A latency window: some 3,000 faults at the pace of a program that does nothing else.
+const WINDOW: Duration = Duration::from_millis(5);
+/// Faults are sampled so long, ...
+const SAMPLING: Duration = Duration::from_millis(20);
+/// ... and then, in a storm, left alone so long. An open source of faults, sampling or not, costs
+/// each fault of the program 20 to 90 ns, the closed one nothing; [`ladder`] knows this ratio.
+const REST: Duration = Duration::from_millis(105);
 /// Full mode: call chains a tenth of the time, which keeps it cheaper than chains on every fault.
 const FULL_PAIRED: Duration = Duration::from_millis(36);
 const FULL_CHAINS: Duration = Duration::from_millis(4);
-/// Each so many-th fault has its stack copied while that is on: at most some 100 in each turn.
-const STACK_PERIOD: u64 = 61;
-/// Each so many-th system call has its call chain recorded.
+/// Each so many-th system call has its call chain recorded, ...
 const CALL_CHAIN_PERIOD: u64 = 7;
+/// ... or, when stacks are copied, this.
+const CALL_STACK_PERIOD: u64 = 17;
 
 /// System calls that are traced at their begin: those that give memory back or ask for it.
 const ENTERED: [&str; 6] = ["munmap", "brk", "madvise", "mremap", "mmap", "mprotect"];
@@ -149,6 +162,31 @@ impl Plan {
         plan
     }
 
+    /// Opens everything at once and closes nothing: with very many threads, opening takes longer
+    /// than a turn.
+    pub fn keep_open(&mut self) {
+        self.units
+            .retain(|unit| !matches!(unit.role, Role::FaultRing | Role::Startup));
+        if let Some(slot) = &mut self.opening
+            && slot.role == Role::Startup
+        {
+            slot.role = Role::Sampled(0);
+        }
+        for unit in &mut self.units {
+            if unit.role == Role::Sampled(0) {
+                unit.start = Start::WithProgram;
+            }
+            if unit.start == Start::OnTurn {
+                unit.start = Start::Later;
+            }
+        }
+    }
+
+    /// Whether units are opened while the program runs.
+    pub fn has_turns(&self) -> bool {
+        self.units.iter().any(|unit| unit.start == Start::OnTurn)
+    }
+
     /// Takes a unit that cannot be had out of the turns. The unit that is left goes on alone.
     pub fn forget(&mut self, role: Role) {
         self.cycle.retain(|slot| slot.role != role);
@@ -167,34 +205,52 @@ impl Plan {
     }
 
     fn add_sampled(&mut self, options: &Options, access: Access) {
-        let periods = options
-            .period
-            .map_or(ladder::PERIODS.to_vec(), |period| vec![period]);
-        for (rung, period) in (0..).zip(periods) {
-            let start = if rung == 0 {
-                Start::WithProgram
-            } else {
-                Start::Later
-            };
-            let source = Source::fault_with_chain(Fault::Entry, period, access);
-            self.add(Role::Sampled(rung), start, vec![source]);
-        }
+        self.add_fault_ring(access);
+        let first = match options.period {
+            Some(period) => {
+                let source = Source::fault_with_chain(Fault::Entry, period, access);
+                self.add(Role::Sampled(0), Start::WithProgram, vec![source]);
+                Role::Sampled(0)
+            }
+            None => {
+                self.add_ladder(options.dwarf_stacks, access);
+                Role::Startup
+            }
+        };
         if options.latency {
-            self.add(Role::Paired, Start::Later, pair(access));
+            self.add(Role::Paired, Start::OnTurn, pair(access));
             self.cycle.push(Slot::new(Role::Paired, WINDOW));
         }
-        if options.dwarf_stacks && options.period.is_none() {
-            let stacks = Source::fault_with_stack(STACK_PERIOD, access);
-            self.add(Role::Stacks, Start::Later, vec![stacks]);
-            self.cycle.push(Slot::new(Role::Stacks, STACKS));
-        }
-        if !self.cycle.is_empty() {
+        for _ in 0..4 {
             self.cycle.push(Slot::new(Role::Sampled(0), SAMPLING));
-            self.opening = Some(Slot::new(Role::Sampled(0), OPENING));
+            self.cycle.push(Slot::new(Role::Rest, REST));
+        }
+        self.opening = Some(Slot::new(first, OPENING));
+    }
+
+    fn add_fault_ring(&mut self, access: Access) {
+        let sources = vec![Source::nothing(access)];
+        self.add(Role::FaultRing, Start::Never, sources);
+    }
+
+    /// Chains alone at first, when a program may take more faults than it can be known for; then
+    /// with copies of the stack, because libraries without frame pointers are where most faults
+    /// are taken.
+    fn add_ladder(&mut self, stacks: bool, access: Access) {
+        let startup = Source::fault_with_chain(Fault::Entry, 1, access);
+        self.add(Role::Startup, Start::WithProgram, vec![startup]);
+        for (rung, period) in (0..).zip(ladder::PERIODS) {
+            let source = if stacks {
+                Source::fault_with_stack(period, access)
+            } else {
+                Source::fault_with_chain(Fault::Entry, period, access)
+            };
+            self.add(Role::Sampled(rung), Start::OnTurn, vec![source]);
         }
     }
 
     fn add_full(&mut self, access: Access) {
+        self.add_fault_ring(access);
         let mut chains = pair(access);
         chains[0] = Source::fault_with_chain(Fault::Entry, 1, access);
         self.add(Role::PairedChains, Start::WithProgram, chains);
@@ -217,7 +273,7 @@ impl Plan {
         };
         let mut used = Vec::new();
         if options.calls {
-            match calls(&tracefs, options.mode, access, &mut used) {
+            match calls(&tracefs, options, access, &mut used) {
                 Ok(sources) => self.add(Role::Calls, Start::WithProgram, sources),
                 Err(reason) => notes.push(Note::NoCalls { reason }),
             }
@@ -256,10 +312,11 @@ fn pair(access: Access) -> Vec<Source> {
 /// not disturb each other); in full mode all begins have chains.
 fn calls(
     tracefs: &Tracefs,
-    mode: Mode,
+    options: &Options,
     access: Access,
     used: &mut Vec<Tracepoint>,
 ) -> Result<Vec<Source>, String> {
+    let mode = options.mode;
     let mut sources = Vec::new();
     for call in ENTERED {
         let point = existing(tracefs, "syscalls", &format!("sys_enter_{call}"))?;
@@ -268,8 +325,7 @@ fn calls(
             Mode::Full => Source::tracepoint_with_chain(&point, 1, access),
         });
         if mode == Mode::Sampled && BLAMED.contains(&call) {
-            let blamed = Source::tracepoint_with_chain(&point, CALL_CHAIN_PERIOD, access);
-            sources.push(blamed);
+            sources.push(blamed(&point, options.dwarf_stacks, access));
         }
         used.push(point);
     }
@@ -279,6 +335,15 @@ fn calls(
         used.push(point);
     }
     Ok(sources)
+}
+
+/// Some calls with all that tells who made them.
+fn blamed(point: &Tracepoint, stacks: bool, access: Access) -> Source {
+    if stacks {
+        Source::tracepoint_with_stack(point, CALL_STACK_PERIOD, access)
+    } else {
+        Source::tracepoint_with_chain(point, CALL_CHAIN_PERIOD, access)
+    }
 }
 
 /// Waits for sleeping reader-writer locks, mmap_lock among them: `LCB_F_READ` and `LCB_F_WRITE`
@@ -332,13 +397,14 @@ mod tests {
         let plan = Plan::new(&Options::default(), ACCESS, no_tracefs, &mut notes);
         let expected = [
             Role::Lifetimes,
+            Role::FaultRing,
+            Role::Startup,
             Role::Sampled(0),
             Role::Sampled(1),
             Role::Sampled(2),
             Role::Sampled(3),
             Role::Sampled(4),
             Role::Paired,
-            Role::Stacks,
             Role::Mappings,
         ];
         assert_eq!(roles(&plan), expected);
@@ -360,7 +426,7 @@ mod tests {
             let on_from_start = plan
                 .units
                 .iter()
-                .filter(|unit| unit.start != Start::Later)
+                .filter(|unit| matches!(unit.start, Start::AtOnce | Start::WithProgram))
                 .filter(|unit| unit.role.ring() == RingClass::Faults);
             assert_eq!(on_from_start.count(), 1, "{mode:?}");
         }

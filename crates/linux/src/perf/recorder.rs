@@ -58,6 +58,11 @@ pub struct Recorded {
     writer: Writer<File>,
 }
 
+/// More threads than this are a crowd: opening events for one thread on one CPU takes some 15 µs.
+const CROWD: usize = 100;
+/// Its samples have no copies of stacks and so may be more, for each thread to have some.
+const CHEAPER: u64 = 5;
+
 /// The fields that trail every record that is not a sample: those of the plan's first source.
 const SIDE_BAND: u64 =
     sample_type::IDENTIFIER | sample_type::TID | sample_type::TIME | sample_type::CPU;
@@ -81,10 +86,27 @@ impl Recorder {
         };
         recorder.check_target()?;
         if let Some(access) = access::probe(&mut recorder.notes) {
-            recorder.plan = Plan::new(options, access, Tracefs::find, &mut recorder.notes);
+            let crowd = recorder.is_crowd();
+            let options = Options {
+                dwarf_stacks: options.dwarf_stacks && !crowd,
+                ..options.clone()
+            };
+            recorder.plan = Plan::new(&options, access, Tracefs::find, &mut recorder.notes);
+            if crowd {
+                recorder.plan.keep_open();
+                recorder.frequency = recorder.frequency.map(|hz| hz.saturating_mul(CHEAPER));
+            }
             recorder.open_target()?;
         }
         Ok(recorder)
+    }
+
+    /// Whether the target has so many threads that events are not opened anew for each turn.
+    fn is_crowd(&self) -> bool {
+        match &self.target {
+            Target::Pids(pids) => opening::threads_of(pids, &self.proc).len() > CROWD,
+            Target::Gated(_) | Target::System => false,
+        }
     }
 
     fn check_target(&self) -> Result<(), Error> {
@@ -131,10 +153,12 @@ impl Recorder {
     /// # Errors
     /// When the file cannot be begun or no thread can be started.
     pub fn start(mut self, file: File, path: &Path) -> Result<Recording, Error> {
-        let ids = self.opened.ids(&self.plan).map_err(|cause| Error::System {
+        let mut ids = self.opened.ids(&self.plan).map_err(|cause| Error::System {
             action: "read the ids of perf events",
             cause,
         })?;
+        name_turns(&mut ids);
+        let inherit = self.target != Target::System;
         let account = Account::new(&self.plan, &ids);
         let mut writer = Writer::new(file, &sources(&self.plan, ids))?;
         let running = !matches!(self.target, Target::Gated(_));
@@ -147,7 +171,14 @@ impl Recorder {
             cause,
         })?;
         let tracing_data = self.plan.tracing_data.take();
-        let mut drain = Drain::new(self.opened, &self.plan, self.mode, writer, commands);
+        let mut drain = Drain::new(
+            self.opened,
+            &self.plan,
+            self.mode,
+            writer,
+            commands,
+            inherit,
+        );
         drain.observe(&self.target, account, self.notes);
         drain.keep_room(Ballast::beside(path));
         drain.sample_at(self.frequency);
@@ -285,6 +316,15 @@ fn open_all_threads(
     match (alive, pids) {
         (0, [pid, ..]) => Err(Error::NoSuchProcess { pid: *pid }),
         _ => Ok(()),
+    }
+}
+
+/// Gives sources that have no instance yet an id of ours: the kernel counts its own from 1.
+fn name_turns(ids: &mut [Vec<u64>]) {
+    for (at, ids) in (1_u64..).zip(ids) {
+        if ids.is_empty() {
+            ids.push(1 << 63 | at);
+        }
     }
 }
 

@@ -40,14 +40,14 @@ mod unit_cost {
     pub const PLAIN: u64 = 300;
     /// A fault with a call chain by frame pointers.
     pub const CHAIN: u64 = 1_100;
-    /// A fault with a copy of the stack.
+    /// A fault or tracepoint with a copy of the stack.
     pub const STACK_COPY: u64 = 3_000;
     /// A tracepoint with its payload.
     pub const TRACEPOINT: u64 = 300;
     /// A tracepoint with its payload and a call chain.
     pub const TRACEPOINT_CHAIN: u64 = 920;
     /// A mapping, name or lifetime.
-    pub const SIDE_BAND: u64 = 700;
+    pub const SIDE_BAND: u64 = 300;
 }
 
 /// Bytes of user stack copied for unwinding without frame pointers. perf's default.
@@ -94,12 +94,15 @@ impl Source {
 
     /// Faults with registers and a copy of the user stack, beside the call chain.
     pub fn fault_with_stack(period: u64, access: Access) -> Self {
-        let mut source = Self::fault_with_chain(Fault::Entry, period, access);
-        source.attr.sample_type |= sample_type::REGS_USER | sample_type::STACK_USER;
-        source.attr.sample_regs_user = registers::USER_MASK;
-        source.attr.sample_stack_user = STACK_COPY;
-        source.unit_cost = unit_cost::STACK_COPY;
-        source
+        Self::fault_with_chain(Fault::Entry, period, access).with_stack()
+    }
+
+    fn with_stack(mut self) -> Self {
+        self.attr.sample_type |= sample_type::REGS_USER | sample_type::STACK_USER;
+        self.attr.sample_regs_user = registers::USER_MASK;
+        self.attr.sample_stack_user = STACK_COPY;
+        self.unit_cost = unit_cost::STACK_COPY;
+        self
     }
 
     /// Each fault with address and time only, as cheap as can be.
@@ -131,6 +134,14 @@ impl Source {
         source
     }
 
+    /// Records nothing.
+    pub fn nothing(access: Access) -> Self {
+        let dummy = u64::from(bindings::PERF_COUNT_SW_DUMMY);
+        let mut attr = base(bindings::PERF_TYPE_SOFTWARE, dummy, access);
+        set_period(&mut attr, 1);
+        Self::new("dummy", attr, 0)
+    }
+
     fn mappings_of(name: &str, access: Access) -> Self {
         let dummy = u64::from(bindings::PERF_COUNT_SW_DUMMY);
         let mut attr = base(bindings::PERF_TYPE_SOFTWARE, dummy, access);
@@ -157,6 +168,11 @@ impl Source {
         source.unit_cost = unit_cost::TRACEPOINT_CHAIN;
         set_period(&mut source.attr, period);
         source
+    }
+
+    /// Each `period`-th hit of a tracepoint with payload, call chain and a copy of the user stack.
+    pub fn tracepoint_with_stack(point: &Tracepoint, period: u64, access: Access) -> Self {
+        Self::tracepoint_with_chain(point, period, access).with_stack()
     }
 
     /// The same source, recording only hits that pass `filter`.

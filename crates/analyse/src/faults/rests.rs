@@ -1,0 +1,101 @@
+//! Faults that were recorded in windows only: what a fault in a window stands for.
+
+use pagewise_model::units::Nanos;
+
+/// Windows with their share of the pauses beside them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rests {
+    /// End of each window and of what it stands for, its length, and the time it stands for.
+    windows: Vec<Window>,
+    /// Position of the window that the newest fault was in: faults come in time order.
+    at: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    end: Nanos,
+    length: u64,
+    stands_for: u64,
+}
+
+impl Rests {
+    /// A window stands for itself and for half of each pause beside it; the last one for all of the
+    /// pause behind it, which an empty window at the end of the recording tells.
+    pub(super) fn of(windows: &[(Nanos, Nanos)]) -> Self {
+        let last = windows.last().filter(|(begin, end)| begin == end);
+        let ended = last.map(|&(begin, _)| begin);
+        let windows = &windows[..windows.len() - usize::from(ended.is_some())];
+        let pause = |before: usize| {
+            let (earlier, later) = (windows.get(before), windows.get(before + 1));
+            match (earlier, later) {
+                (Some(&(_, end)), Some(&(begin, _))) => (begin - end).0,
+                _ => 0,
+            }
+        };
+        let behind = |at: usize, end: Nanos| match ended {
+            Some(ended) if at + 1 == windows.len() => (ended - end).0,
+            _ => 0,
+        };
+        let stretch = |(at, &(begin, end)): (usize, &(Nanos, Nanos))| {
+            let length = (end - begin).0.max(1);
+            let before = at.checked_sub(1).map_or(0, pause);
+            Window {
+                end,
+                length,
+                stands_for: length + before / 2 + pause(at) / 2 + behind(at, end),
+            }
+        };
+        Self {
+            windows: windows.iter().enumerate().map(stretch).collect(),
+            at: 0,
+        }
+    }
+
+    /// How many faults one stands for that was recorded at `time` for `period` faults. Behind
+    /// the last window, as where there are none: for these alone.
+    pub(super) fn stands_for(&mut self, period: u64, time: Nanos) -> u64 {
+        while self.windows.get(self.at).is_some_and(|w| w.end < time) {
+            self.at += 1;
+        }
+        let Some(window) = self.windows.get(self.at) else {
+            return period;
+        };
+        let faults = u128::from(period) * u128::from(window.stands_for);
+        let rounded = (faults + u128::from(window.length) / 2) / u128::from(window.length);
+        u64::try_from(rounded).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_stands_for_half_of_the_pauses_beside_its_window() {
+        let windows = [(Nanos(0), Nanos(100)), (Nanos(300), Nanos(400))];
+        let mut rests = Rests::of(&windows);
+        assert_eq!(rests.stands_for(499, Nanos(50)), 998);
+        assert_eq!(rests.stands_for(1, Nanos(350)), 2);
+        assert_eq!(rests.stands_for(7, Nanos(900)), 7);
+    }
+
+    #[test]
+    fn all_windows_together_stand_for_the_whole_time() {
+        let windows = [(10, 50), (260, 310), (500, 560), (560, 570)];
+        let rests = Rests::of(&windows.map(|(from, to)| (Nanos(from), Nanos(to))));
+        let total: u64 = rests.windows.iter().map(|window| window.stands_for).sum();
+        assert_eq!(total, 570 - 10);
+    }
+
+    #[test]
+    fn the_last_window_stands_for_the_rest_of_the_recording() {
+        let windows = [(Nanos(0), Nanos(100)), (Nanos(400), Nanos(400))];
+        let mut rests = Rests::of(&windows);
+        assert_eq!(rests.stands_for(10, Nanos(50)), 40);
+    }
+
+    #[test]
+    fn without_windows_a_fault_stands_for_its_period() {
+        assert_eq!(Rests::default().stands_for(61, Nanos(5)), 61);
+    }
+}
