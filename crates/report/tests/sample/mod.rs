@@ -91,6 +91,7 @@ pub fn churning() -> Findings {
         fault_map: picture::fault_map(),
         timeline: picture::timeline(),
         collection: Collection {
+            fault_windows: Vec::new(),
             mode: "sampled".into(),
             latency_windows: vec![
                 (Nanos(40_000_000), Nanos(42_000_000)),
