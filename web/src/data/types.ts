@@ -200,6 +200,7 @@ export interface Findings {
   collection: {
     mode: string;
     latency_windows: [number, number][];
+    fault_windows: [number, number][];
     own_cost: number;
     notes: string[];
   };
