@@ -55,7 +55,7 @@ pub fn measure(attribution: &Attribution, symbols: &SymbolTable, sidecar: &Sidec
     let ledger = ledger(attribution, counted(attribution, sidecar, &scale));
     let names = Names::new(attribution.stacks(), symbols);
     let times = times(attribution, &ledger.causes, &scale, sidecar.cost.system);
-    let stacks = fault_weights(&ledger, &scale, |_| true);
+    let stacks = fault_weights(attribution, &ledger, &scale, |_| true);
     Findings {
         schema_version: FINDINGS_VERSION,
         command: sidecar.command.clone(),
@@ -102,7 +102,12 @@ fn counted(attribution: &Attribution, sidecar: &Sidecar, scale: &Scale) -> Count
 }
 
 /// Weights of the stacks of faults with a cause that `wanted` accepts, scaled to all such faults.
-fn fault_weights(ledger: &Ledger, scale: &Scale, wanted: impl Fn(Cause) -> bool + Copy) -> Weights {
+fn fault_weights(
+    attribution: &Attribution,
+    ledger: &Ledger,
+    scale: &Scale,
+    wanted: impl Fn(Cause) -> bool + Copy,
+) -> Weights {
     let total: f64 = ledger
         .causes
         .iter()
@@ -113,7 +118,8 @@ fn fault_weights(ledger: &Ledger, scale: &Scale, wanted: impl Fn(Cause) -> bool 
         .cells
         .iter()
         .filter(|(cell, _)| wanted(cell.cause))
-        .filter_map(|(cell, faults)| Some((cell.stack?, cell.cause, *faults)));
+        .filter_map(|(cell, faults)| Some((cell.stack?, cell.cause, *faults)))
+        .filter(|(stack, ..)| attribution.shows_callers(*stack));
     weights(parts, Some(total * scale.factor))
 }
 
@@ -182,7 +188,7 @@ fn churn_with_sites(
     if churn.routes.is_empty() {
         return churn;
     }
-    let again = fault_weights(ledger, scale, Cause::is_churn);
+    let again = fault_weights(attribution, ledger, scale, Cause::is_churn);
     churn.release_sites = sites(&weights(released, None), names);
     churn.regrow_sites = sites(&weights(grown, None), names);
     churn.refault_sites = sites(&again, names);
@@ -296,8 +302,16 @@ fn losses(attribution: &Attribution, sidecar: &Sidecar, scale: &Scale) -> Losses
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::faults::Attributor;
     use crate::faults::tests::{Recorded, Stream, sidecar};
+    use pagewise_model::event::{
+        Callchain, CpuMode, Event, EventKind, EventSource, PERF_CONTEXT_USER, Sample, Sampling,
+        SourceIndex,
+    };
+    use pagewise_model::findings::Site;
     use pagewise_model::loss::LossKind;
+    use pagewise_model::stack::FrameKey;
+    use pagewise_model::symbol::Name;
 
     const BLOCK: u64 = 0x7f00_0000_0000;
 
@@ -346,5 +360,63 @@ mod tests {
         let findings = measure(&stream.finish(), &SymbolTable::default(), &sidecar);
         assert!((faults_by(&findings, |_| true) - 100.0).abs() < 1e-9);
         assert_eq!(findings.losses.of(LossKind::FaultsWithoutEvent), 900);
+    }
+
+    /// A hundred faults whose frame-pointer walk ends in one frame, and `unwound` with a full stack.
+    fn places(unwound: u64) -> Vec<Site> {
+        let sources = [EventSource {
+            name: "page-faults".into(),
+            kind: EventKind::PageFault,
+            sampling: Sampling::Every(1),
+            has_callchain: true,
+            user_only: false,
+        }];
+        let chain: Vec<u8> = [PERF_CONTEXT_USER, 0x1000].map(u64::to_le_bytes).concat();
+        let mut attributor = Attributor::new(&sources, &sidecar());
+        for fault in 0..100 + unwound {
+            let sample = Event::Sample(Sample {
+                source: SourceIndex(0),
+                pid: 1,
+                tid: 1,
+                time: Nanos(fault + 1),
+                cpu: None,
+                ip: 0x1000,
+                address: BLOCK + fault * 4096,
+                period: 1,
+                callchain: Callchain::from_le_bytes(&chain),
+                raw: &[],
+                user_stack: None,
+            });
+            let full = [0x1000, 0x2000, 0x3000];
+            attributor.event_with_chain(&sample, (fault >= 100).then_some(&full[..]));
+        }
+        let names = [(0x1000, "memset"), (0x2000, "fill"), (0x3000, "main")];
+        let names = names.map(|(address, function)| {
+            let functions = vec![function.to_string()];
+            let module = "program".to_string();
+            let key = FrameKey {
+                pid: 1,
+                mode: CpuMode::User,
+                address,
+            };
+            (key, Name::Known { functions, module })
+        });
+        measure(
+            &attributor.finish(),
+            &names.into_iter().collect(),
+            &sidecar(),
+        )
+        .sites
+    }
+
+    #[test]
+    fn places_are_drawn_from_unwound_stacks_once_there_are_enough() {
+        let few = places(10);
+        assert_eq!(few.len(), 2, "{few:?}");
+        let enough = places(50);
+        assert_eq!(enough.len(), 1, "{enough:?}");
+        assert_eq!(enough[0].stack, ["main", "fill", "memset"]);
+        // They stand for all faults, not for their own only.
+        assert!((enough[0].faults - 150.0).abs() < 1.0, "{enough:?}");
     }
 }

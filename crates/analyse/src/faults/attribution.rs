@@ -6,7 +6,7 @@ use super::{Attributor, Tally};
 use pagewise_model::address_space::AddressSpace;
 use pagewise_model::findings::Cause;
 use pagewise_model::loss::Losses;
-use pagewise_model::stack::{FrameKey, StackTable};
+use pagewise_model::stack::{FrameKey, StackId, StackTable};
 use pagewise_model::units::Nanos;
 use rustc_hash::FxHashSet;
 use std::collections::HashMap;
@@ -48,10 +48,23 @@ pub struct Attribution {
     pub span: Nanos,
     pub(crate) heat: HeatMap,
     stacks: StackTable,
+    unwound: FxHashSet<StackId>,
+    unwound_faults: u64,
     spaces: HashMap<i32, AddressSpace>,
 }
 
+/// Unwound faults from which on they alone show where faults happen.
+const ENOUGH_UNWOUND: u64 = 40;
+
 impl Attribution {
+    /// Whether this stack is fit to show where faults happen. Walks by frame pointers break off in
+    /// libraries built without them, so that a fault in `memset` hides its caller; once enough
+    /// stacks were unwound from copies, only those count.
+    #[must_use]
+    pub fn shows_callers(&self, stack: StackId) -> bool {
+        self.unwound_faults < ENOUGH_UNWOUND || self.unwound.contains(&stack)
+    }
+
     /// Unique call stacks.
     #[must_use]
     pub fn stacks(&self) -> &StackTable {
@@ -103,6 +116,8 @@ impl Attributor {
             span: Nanos(last - first),
             heat: self.heat,
             stacks: self.stacks,
+            unwound: self.unwound,
+            unwound_faults: self.unwound_faults,
             spaces,
         }
     }

@@ -52,6 +52,10 @@ impl Attributor {
         let thread = self.thread(sample.pid, sample.tid);
         let stack = (has_chain || unwound.is_some())
             .then(|| self.intern(sample.pid, sample.callchain, unwound));
+        if let Some(stack) = stack.filter(|_| unwound.is_some()) {
+            self.unwound.insert(stack);
+            self.unwound_faults += 1;
+        }
         let seen = self.seen(sample, role, has_chain);
         if self.is_same_fault(thread, page, sample.time, seen.sources) {
             self.merge(thread, seen, stack);

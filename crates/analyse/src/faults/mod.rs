@@ -45,7 +45,7 @@ use process::{Process, Thread};
 use regions::Owner;
 use rests::Rests;
 use roles::{Role, Roles};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Page size where a recording does not say.
 const USUAL_PAGE_SIZE: u64 = 4096;
@@ -73,6 +73,9 @@ pub struct Attributor {
     last_thread: (i32, usize),
     tids: Vec<i32>,
     stacks: StackTable,
+    /// Stacks that were unwound from copies, and the faults that had one.
+    unwound: FxHashSet<StackId>,
+    unwound_faults: u64,
     chain: Vec<u8>,
     huge: Vec<HugeCandidate>,
     heat: HeatMap,
@@ -104,6 +107,8 @@ impl Attributor {
             last_thread: (-1, 0),
             tids: Vec::new(),
             stacks: StackTable::default(),
+            unwound: FxHashSet::default(),
+            unwound_faults: 0,
             chain: Vec::new(),
             huge: Vec::new(),
             heat: HeatMap::new(sidecar.cost.wall),
