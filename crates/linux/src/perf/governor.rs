@@ -24,8 +24,8 @@ pub(super) enum Verdict {
     Resume,
 }
 
-/// May be spent before any time has passed, so that short programs are recorded in full.
-const HEAD_START: Nanos = Nanos(20_000_000);
+/// The budget of so much time may be spent in advance, so that short programs are recorded in full.
+const HEAD_START_PER_PPM: u64 = 1_000_000_000 / 1_000_000;
 /// Saved up before recording resumes.
 const RESERVE: Nanos = Nanos(2_000_000);
 
@@ -49,8 +49,8 @@ impl Governor {
     pub fn verdict(&self, now: Nanos) -> Option<Verdict> {
         let budget = self.budget(now);
         match self.on_since {
-            Some(_) if self.spent > budget + HEAD_START => Some(Verdict::Pause),
-            None if self.spent + RESERVE <= budget + HEAD_START => Some(Verdict::Resume),
+            Some(_) if self.spent > budget + self.head_start() => Some(Verdict::Pause),
+            None if self.spent + RESERVE <= budget + self.head_start() => Some(Verdict::Resume),
             _ => None,
         }
     }
@@ -72,7 +72,7 @@ impl Governor {
         if self.on_since.is_some() {
             return None;
         }
-        let missing = (self.spent + RESERVE) - HEAD_START;
+        let missing = (self.spent + RESERVE) - self.head_start();
         let wait = missing.0.saturating_mul(1_000_000) / self.share_ppm;
         Some(self.began + Nanos(wait))
     }
@@ -81,6 +81,11 @@ impl Governor {
     pub fn finish(mut self, now: Nanos) -> Vec<(Nanos, Nanos)> {
         self.paused(now);
         self.windows
+    }
+
+    /// The first second's budget.
+    fn head_start(&self) -> Nanos {
+        Nanos(self.share_ppm.saturating_mul(HEAD_START_PER_PPM))
     }
 
     fn budget(&self, now: Nanos) -> Nanos {
@@ -129,7 +134,7 @@ mod tests {
             }
         }
         // 1 % of 10 s, the head start and one step's overshoot.
-        assert!((90_000_000..=120_100_000).contains(&total), "{total}");
+        assert!((90_000_000..=110_100_000).contains(&total), "{total}");
         let windows = governor.finish(Nanos(10_000_000_000));
         assert!(windows.len() > 10);
         assert!(windows.windows(2).all(|pair| pair[0].1 < pair[1].0));

@@ -122,7 +122,7 @@ const FULL_CHAINS: Duration = Duration::from_millis(4);
 /// Each so many-th system call has its call chain recorded, ...
 const CALL_CHAIN_PERIOD: u64 = 7;
 /// ... or, when stacks are copied, this.
-const CALL_STACK_PERIOD: u64 = 17;
+const CALL_STACK_PERIOD: u64 = 61;
 
 /// System calls that are traced at their begin: those that give memory back or ask for it.
 const ENTERED: [&str; 6] = ["munmap", "brk", "madvise", "mremap", "mmap", "mprotect"];
