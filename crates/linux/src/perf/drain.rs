@@ -99,7 +99,7 @@ const WRITE_THROUGH: usize = 128 << 10;
 /// Shares of the elapsed time, in millionths, that governed units may cost the program. Memory
 /// calls have the most, because causes of faults cannot be told well without them.
 const GOVERNED: [(Role, u64); 3] = [
-    (Role::Mappings, 5_000),
+    (Role::Mappings, 10_000),
     (Role::Calls, 20_000),
     (Role::Locks, 3_000),
 ];

@@ -47,7 +47,7 @@ mod unit_cost {
     /// A tracepoint with its payload and a call chain.
     pub const TRACEPOINT_CHAIN: u64 = 1_100;
     /// A mapping, name or lifetime.
-    pub const SIDE_BAND: u64 = 900;
+    pub const SIDE_BAND: u64 = 500;
 }
 
 /// Bytes of user stack copied for unwinding without frame pointers. perf's default.
