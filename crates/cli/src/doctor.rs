@@ -11,7 +11,7 @@ use pagewise_linux::perf::{Mode, Options};
 use pagewise_linux::process::{self, Input, Launch, Output, interrupt};
 use pagewise_model::findings::Findings;
 use pagewise_model::proof::Proof;
-use pagewise_model::run::Ending;
+use pagewise_model::run::{Ending, signal_name};
 use pagewise_model::units::{Bytes, Estimate};
 use pagewise_report::{html, json, text};
 use std::ffi::OsString;
@@ -105,6 +105,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Ok(observation) => observation,
         Err(error) => return failed_to_start(error),
     };
+    let was_asked = args.duration.is_some() || interrupt::requested().is_some();
     let mut findings = explain(&observation.path)?;
     if args.prove
         && let Some(proof) = proof(args, &findings, input.as_ref())
@@ -112,6 +113,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         findings = proved(findings, proof);
     }
     deliver(args, &findings)?;
+    if let Some(signal) = killed_by(&observation, was_asked) {
+        // Said even with --quiet: an answer about half a run should not pass for a whole one.
+        let by = signal_name(signal);
+        writeln!(io::stderr(), "pagewise: the program was killed by {by}")?;
+    }
     Ok(status(&observation))
 }
 
@@ -229,7 +235,7 @@ fn candidates(findings: &Findings) -> Vec<Candidate> {
     settled
         .take(MOST_ARMS)
         .map(|advice| Candidate {
-            name: advice.rule.clone(),
+            name: advice.name(),
             settings: advice.settings.clone(),
             fewer_faults: true,
         })
@@ -242,7 +248,7 @@ fn prediction_held(findings: &Findings, proof: &Proof) -> Option<String> {
     let advice = findings
         .advice
         .iter()
-        .find(|advice| advice.rule == *winner)?;
+        .find(|advice| advice.name() == *winner)?;
     let measured = proof
         .confirmation
         .as_ref()
@@ -299,6 +305,19 @@ fn write_report(args: &Args, findings: &Findings) -> Result<()> {
         Err(error) => return Err(error),
     }
     Ok(())
+}
+
+/// The signal that killed the program, unless that is how we end one where `was_asked`.
+fn killed_by(observation: &Observation, was_asked: bool) -> Option<i32> {
+    match observation.ending {
+        Ending::Killed(libc::SIGINT | libc::SIGHUP | libc::SIGTERM | libc::SIGKILL)
+            if was_asked =>
+        {
+            None
+        }
+        Ending::Killed(signal) => Some(signal),
+        Ending::Exited(_) | Ending::Running => None,
+    }
 }
 
 fn status(observation: &Observation) -> ExitCode {

@@ -77,3 +77,45 @@ pub struct Advice {
     /// What can go wrong, in words.
     pub caveat: Option<String>,
 }
+
+impl Advice {
+    /// A short name for people: the rule's own without its allocator, `keep freed memory` of
+    /// `glibc.keep-freed-memory`; a preloaded allocator stays with its verb. The arm that proves
+    /// this advice bears it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let (family, own) = self.rule.split_once('.').unwrap_or(("", &self.rule));
+        let own = own.replace('-', " ");
+        match family {
+            "preload" | "install" => format!("{family} {own}"),
+            _ => own,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_for_people() {
+        let named = |rule: &str| {
+            let advice = Advice {
+                rule: rule.to_owned(),
+                headline: String::new(),
+                reason: String::new(),
+                settings: Settings::default(),
+                manual: None,
+                predicted_speedup: Estimate::exact(1.0),
+                faults_avoided: 0.0,
+                rss_price: Bytes(0),
+                risk: Risk::Low,
+                caveat: None,
+            };
+            advice.name()
+        };
+        assert_eq!(named("glibc.keep-freed-memory"), "keep freed memory");
+        assert_eq!(named("preload.jemalloc"), "preload jemalloc");
+        assert_eq!(named("plain"), "plain");
+    }
+}

@@ -327,7 +327,7 @@ fn a_proof_takes_the_place_of_the_prediction_in_the_verdict() {
     );
     let findings = concluded(churn);
     let shown = |verdict| Comparison {
-        arm: findings.advice[0].rule.clone(),
+        arm: findings.advice[0].name(),
         wall_speedup: Estimate::exact(3.9),
         cpu_speedup: Estimate {
             value: 4.0,
@@ -349,8 +349,8 @@ fn a_proof_takes_the_place_of_the_prediction_in_the_verdict() {
         summary: String::new(),
         notes: Vec::new(),
     };
-    let rule = findings.advice[0].rule.clone();
-    let faster = proved(findings.clone(), proof(Some(&rule), Verdict::Faster));
+    let name = findings.advice[0].name();
+    let faster = proved(findings.clone(), proof(Some(&name), Verdict::Faster));
     assert!(
         faster
             .verdict

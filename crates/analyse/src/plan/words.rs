@@ -56,7 +56,7 @@ fn by_proof(proof: &Proof, advice: &[Advice]) -> String {
     };
     let settings = advice
         .iter()
-        .find(|one| one.rule == *name)
+        .find(|one| one.name() == *name)
         .map_or(1, |one| one.settings.0.len());
     let measured = proof.comparisons.iter().find(|one| one.arm == *name);
     match proof.confirmation.as_ref().or(measured) {

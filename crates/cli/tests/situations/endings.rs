@@ -67,11 +67,15 @@ fn doctor_tells_a_crash_and_still_reports() {
     let stage = Stage::new();
     let outcome = Outcome::of(stage.pagewise().args(["doctor", "--", target(), "crash"]));
     assert!(outcome.stdout.contains("SIGSEGV"), "{}", outcome.stdout);
+    let told = "the program was killed by SIGSEGV (signal 11)";
+    outcome.ended_with(1).tells(&[told]);
     let outcome = Outcome::of(
         stage
             .pagewise()
             .args(["doctor", "--json", "--", target(), "crash"]),
-    );
+    )
+    .ended_with(1)
+    .tells(&[told]);
     let findings = outcome.json();
     assert_eq!(findings["ending"]["killed"], libc::SIGSEGV);
     assert_eq!(findings["diagnoses"][0]["id"], "churn.mmap");
