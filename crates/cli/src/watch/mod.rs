@@ -11,7 +11,6 @@ mod subject;
 mod summary;
 
 use crate::duration;
-use anyhow::Context;
 use clap::Args as ClapArgs;
 use pagewise_linux::proc::{ProcessReading, SHORTEST_INTERVAL, Sampler, SamplerOptions};
 use pagewise_linux::process::interrupt;
@@ -99,7 +98,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut rows = Rows::open(args, live)?;
     let subject = match Subject::start(args, live || rows.take_standard_output()) {
         Ok(subject) => subject,
-        Err(error) => return refused(error),
+        Err(error) => {
+            rows.abandon(args);
+            return refused(error);
+        }
     };
     let (sampler, readings) = sample(&subject, args.interval);
     let watched = match live {
@@ -172,8 +174,7 @@ fn follow(
     loop {
         match readings.recv_timeout(ATTENTION) {
             Ok(reading) => {
-                rows.write(&reading.point)
-                    .context("while writing the timeline")?;
+                rows.write(&reading.point)?;
                 if reading.point.processes == 0 {
                     return Ok(End::TreeEnded);
                 }

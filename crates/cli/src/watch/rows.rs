@@ -8,7 +8,7 @@ use pagewise_model::units::Nanos;
 use serde::Serialize;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Version of docs/schema/watch.json.
 pub const WATCH_VERSION: u32 = 1;
@@ -52,7 +52,33 @@ pub struct Rows {
     json: Option<Box<dyn Write>>,
     parquet: Option<ParquetFile>,
     takes_standard_output: bool,
-    before: Option<TimelinePoint>,
+    /// Name of the CSV file, for messages.
+    csv_name: PathBuf,
+    rates: Rates,
+}
+
+/// Rates need a stretch of time that the clock ticks of counters can fill: shorter ones would
+/// turn a few faults into billions a second.
+const SHORTEST_STRETCH: Nanos = Nanos(10_000_000);
+
+/// The points that rates are told from.
+#[derive(Default)]
+struct Rates {
+    /// The newest point, and the newest one that was long enough before it.
+    newest: Option<TimelinePoint>,
+    base: Option<TimelinePoint>,
+}
+
+impl Rates {
+    /// The row of `point`, the next in time. Rates are 0 where no point is long enough before.
+    fn row(&mut self, point: &TimelinePoint) -> Row {
+        let is_before = |before: &&TimelinePoint| point.time - before.time >= SHORTEST_STRETCH;
+        let base = [self.newest, self.base];
+        let base = base.iter().flatten().find(is_before).copied();
+        self.base = base.or(self.base);
+        self.newest = Some(*point);
+        Row::between(base.as_ref().unwrap_or(point), point)
+    }
 }
 
 /// Whether a path stands for standard output.
@@ -80,7 +106,11 @@ impl Rows {
             json: args.json.then(|| Box::new(io::stdout()) as Box<dyn Write>),
             parquet: parquet.transpose()?,
             takes_standard_output: csv_on_output || args.json,
-            before: None,
+            csv_name: match &args.csv {
+                Some(path) if !is_standard_output(path) => path.clone(),
+                _ => PathBuf::from("standard output"),
+            },
+            rates: Rates::default(),
         })
     }
 
@@ -91,17 +121,10 @@ impl Rows {
 
     /// Writes one point everywhere.
     pub fn write(&mut self, point: &TimelinePoint) -> anyhow::Result<()> {
-        let row = Row::between(self.before.as_ref().unwrap_or(point), point);
-        let is_first = self.before.replace(*point).is_none();
-        if let Some(out) = &mut self.csv {
-            if is_first {
-                writeln!(out, "{HEADER}")?;
-            }
-            writeln!(out, "{}", row.csv())?;
-            if self.takes_standard_output {
-                out.flush()?;
-            }
-        }
+        let is_first = self.rates.newest.is_none();
+        let row = self.rates.row(point);
+        self.write_csv(&row, is_first)
+            .with_context(|| cannot_write(&self.csv_name))?;
         if let Some(out) = &mut self.json {
             writeln!(out, "{}", serde_json::to_string(&row)?)?;
             out.flush()?;
@@ -112,10 +135,34 @@ impl Rows {
         Ok(())
     }
 
+    fn write_csv(&mut self, row: &Row, is_first: bool) -> io::Result<()> {
+        let Some(out) = &mut self.csv else {
+            return Ok(());
+        };
+        if is_first {
+            writeln!(out, "{HEADER}")?;
+        }
+        writeln!(out, "{}", row.csv())?;
+        if self.takes_standard_output {
+            out.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Removes the files again: there was nothing to watch.
+    pub fn abandon(self, args: &Args) {
+        drop(self);
+        let files = [&args.csv, &args.parquet].into_iter().flatten();
+        for path in files.filter(|path| path.is_file()) {
+            // An empty file that stays does no harm, and the error to tell is another.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+
     /// Completes the files.
     pub fn finish(mut self) -> anyhow::Result<()> {
         if let Some(out) = &mut self.csv {
-            out.flush().context("cannot complete the CSV file")?;
+            out.flush().with_context(|| cannot_write(&self.csv_name))?;
         }
         if let Some(file) = self.parquet {
             file.finish()?;
@@ -229,6 +276,23 @@ mod tests {
         assert_eq!(row.split(',').count(), HEADER.split(',').count());
         let without_pss = Row::between(&second, &first).csv();
         assert_eq!(without_pss.split(',').count(), HEADER.split(',').count());
+    }
+
+    #[test]
+    fn rates_are_told_only_over_a_stretch_that_can_hold_them() {
+        let at = |time: u64, minor_faults: u64| TimelinePoint {
+            time: Nanos(time),
+            minor_faults,
+            ..TimelinePoint::default()
+        };
+        let mut rates = Rates::default();
+        let mut rate = |time, faults| rates.row(&at(time, faults)).minor_faults_per_s;
+        // A microsecond after the start: 1,900 faults are no rate of 1.9·10⁹.
+        assert_eq!((rate(0, 0), rate(1_000, 1_900)), (0.0, 0.0));
+        assert!((rate(100_000_000, 11_900) - 100_001.0).abs() < 1e-3);
+        // The end, just after a reading: the stretch before counts too.
+        assert!((rate(100_001_000, 11_901) - 100_010.0).abs() < 1e-3);
+        assert!((rate(200_001_000, 21_901) - 100_000.0).abs() < 1e-3);
     }
 
     #[test]

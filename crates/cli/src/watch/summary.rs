@@ -25,29 +25,57 @@ pub fn print(timeline: &Timeline, end: &SubjectEnd) {
 
 fn line(timeline: &Timeline, end: &SubjectEnd) -> Option<String> {
     let last = &totals(timeline.points.last()?, end);
-    let peak = |of: fn(&TimelinePoint) -> Bytes| timeline.points.iter().map(of).max();
     let mut parts = vec![
         format!(
-            "{} minor faults ({}/s), {} major",
+            "{} minor faults{}, {} major",
             grouped(last.minor_faults),
-            grouped(per_second(last.minor_faults, last.time)),
+            rate_words(last),
             grouped(last.major_faults)
         ),
         format!(
             "{} elapsed, {} user, {} system{}",
-            last.time,
+            elapsed_words(last.time),
             last.user,
             last.system,
             system_share(last)
         ),
-        format!(
-            "peak RSS {}, size {}",
-            peak(|point| point.rss)?,
-            peak(|point| point.vsize)?
-        ),
     ];
+    parts.extend(sizes(timeline, end));
     parts.extend(end.words());
     Some(parts.join("; "))
+}
+
+/// Below this no reading of counters tells a rate, nor how long a process that we did not start
+/// was there.
+const SHORTEST: Nanos = Nanos(1_000_000);
+
+fn rate_words(last: &TimelinePoint) -> String {
+    if last.time < SHORTEST {
+        return String::new();
+    }
+    let rate = per_second(last.minor_faults, last.time);
+    format!(" ({}/s)", grouped(rate))
+}
+
+fn elapsed_words(time: Nanos) -> String {
+    if time < SHORTEST {
+        return format!("less than {SHORTEST}");
+    }
+    time.to_string()
+}
+
+/// The largest sizes; `None` where a program ended before it could be read and told nothing.
+fn sizes(timeline: &Timeline, end: &SubjectEnd) -> Option<String> {
+    let peak = |of: fn(&TimelinePoint) -> Bytes| timeline.points.iter().map(of).max();
+    let by_wait = end.finished.as_ref().map(|finished| finished.cost.max_rss);
+    let resident = match peak(|point| point.rss)? {
+        Bytes(0) => by_wait?,
+        seen => seen,
+    };
+    match peak(|point| point.vsize)? {
+        Bytes(0) => Some(format!("peak RSS {resident}")),
+        size => Some(format!("peak RSS {resident}, size {size}")),
+    }
 }
 
 /// The last point, with what `wait4(2)` told: it knows the end to the nanosecond.
@@ -129,6 +157,29 @@ mod tests {
             line(&timeline, &end).unwrap(),
             "49,500 minor faults (49,500/s), 0 major; 1.00 s elapsed, 600 ms user, 200 ms system \
              (25 % of CPU time); peak RSS 64.0 MiB, size 128 MiB"
+        );
+    }
+
+    #[test]
+    fn a_process_that_is_gone_at_once_has_no_rate_and_no_sizes() {
+        let point = TimelinePoint {
+            time: Nanos(1_070),
+            minor_faults: 75,
+            ..TimelinePoint::default()
+        };
+        let timeline = Timeline {
+            points: vec![point],
+            ..Timeline::default()
+        };
+        let end = SubjectEnd {
+            finished: None,
+            output: None,
+            note: None,
+            was_asked: false,
+        };
+        assert_eq!(
+            line(&timeline, &end).unwrap(),
+            "75 minor faults, 0 major; less than 1.00 ms elapsed, 0 ns user, 0 ns system"
         );
     }
 

@@ -30,6 +30,12 @@ fn watching_a_command_ends_with_its_status() {
     assert_eq!(status(&["sh", "-c", "exit 7"]), 7);
     assert_eq!(status(&[target(), "crash"]), 139);
     assert_eq!(status(&["no-such-program-anywhere"]), 127);
+    let nothing = Outcome::of(stage.pagewise().args(["watch", "--", "no-such-program"]));
+    assert_eq!(nothing.stdout, "", "a table of nothing");
+    let mut named = stage.pagewise();
+    named.args(["watch", "--csv", "none.csv", "--", "no-such-program"]);
+    assert_eq!(Outcome::of(&mut named).status, 127);
+    assert!(!stage.path("none.csv").exists(), "a file of nothing");
     std::fs::write(stage.path("data.txt"), "no program\n").expect("write a file");
     assert_eq!(status(&["./data.txt"]), 126);
     assert_eq!(Outcome::of(stage.pagewise().arg("watch")).status, 2);
@@ -82,7 +88,7 @@ fn a_table_that_cannot_be_written_is_told() {
         "churn",
         "5",
     ]));
-    outcome.ended_with(1).tells(&["no space left"]);
+    outcome.ended_with(1).tells(&["no space left", "/dev/full"]);
 }
 
 #[test]
