@@ -118,8 +118,7 @@ impl Tree {
         new
     }
 
-    /// The node with all children that are wide enough. Depth is bounded by the kernel's longest
-    /// call chain (`kernel.perf_event_max_stack`) and the copied stacks' unwinding limit.
+    /// The node with all children that are wide enough. Depth is bounded by [`DEEPEST`].
     fn node(&self, at: usize, smallest: f64) -> FlameNode {
         let mut children: Vec<FlameNode> = self.children[at]
             .values()
@@ -140,8 +139,26 @@ impl Tree {
     }
 }
 
-/// Deepest stack that is drawn; deeper ones lose their innermost frames, counted in the last.
-const DEEPEST: usize = 256;
+/// Most frames of a stack that are drawn. Each nests the JSON by two levels (node and list of
+/// children), and readers stop early: `serde_json` at 128 levels, jq at 256 and below.
+const DEEPEST: usize = 56;
+/// Innermost frames that a deeper stack keeps, because they tell where faults arise.
+const INNERMOST: usize = 16;
+
+/// A stack's frames from the outermost inwards; a deep one has its middle replaced by one frame
+/// that says so: the same one for all depths, so that what lies below it is still joined.
+fn drawn(mut frames: Vec<Frame>) -> Vec<Frame> {
+    frames.reverse();
+    let outermost = DEEPEST - INNERMOST - 1;
+    if frames.len() > DEEPEST {
+        let cut = Frame {
+            name: "… (frames left out of a deep stack)".to_owned(),
+            module: String::new(),
+        };
+        frames.splice(outermost..frames.len() - INNERMOST, [cut]);
+    }
+    frames
+}
 
 /// The flame graph of all stacks.
 pub(crate) fn flame(weights: &Weights, names: &Names<'_>) -> FlameNode {
@@ -153,7 +170,7 @@ pub(crate) fn flame(weights: &Weights, names: &Names<'_>) -> FlameNode {
     for (&stack, weight) in weights {
         let mut at = root;
         tree.totals[root] += weight.faults;
-        for frame in names.frames(stack).into_iter().rev().take(DEEPEST) {
+        for frame in drawn(names.frames(stack)) {
             at = tree.child(at, frame);
             tree.totals[at] += weight.faults;
         }
@@ -211,6 +228,32 @@ mod tests {
         assert_eq!(sites[0].culprit, "C");
         assert_eq!(sites[0].main_cause, Cause::RefaultAfterBrk);
         assert!((sites[0].faults - 6.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_stack_ten_thousand_deep_is_cut_visibly_and_read_back_as_json() {
+        let deep = "ZY".repeat(5_000) + "A";
+        let (table, symbols, ids) = table(&[&deep, "BA"]);
+        let names = Names::new(&table, &symbols);
+        let parts = [
+            (ids[0], Cause::FirstTouch, 3.0),
+            (ids[1], Cause::FirstTouch, 1.0),
+        ];
+        let root = flame(&weights(parts.into_iter(), None), &names);
+        let mut line = Vec::new();
+        let mut at = &root;
+        while let Some(widest) = at.children.first() {
+            line.push(widest.name.as_str());
+            assert!((widest.total - if line.len() == 1 { 4.0 } else { 3.0 }).abs() < 1e-9);
+            at = widest;
+        }
+        assert_eq!(line.len(), DEEPEST);
+        assert_eq!((line[0], line[DEEPEST - 1]), ("A", "Z"));
+        assert!(line[DEEPEST - INNERMOST - 1].starts_with('…'), "{line:?}");
+        // As it lies inside the findings, two levels further down.
+        let written = serde_json::to_string(&[[&root]]).unwrap();
+        let read: [[FlameNode; 1]; 1] = serde_json::from_str(&written).unwrap();
+        assert_eq!(read[0][0], root);
     }
 
     #[test]
