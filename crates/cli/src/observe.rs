@@ -1,7 +1,7 @@
 //! One observation, from launch to a finished perf.data file: what `record` and `doctor` share.
 
 use anyhow::Context;
-use pagewise_linux::perf::{EventCount, Options, Recorder, Recording, Target};
+use pagewise_linux::perf::{self, EventCount, Note, Options, Recorder, Recording, Target};
 use pagewise_linux::proc::{ProcRoot, Sampler, allocators};
 use pagewise_linux::process::{Finished, Gated, Launch, Running, interrupt};
 use pagewise_linux::sys::perf_event::monotonic_now;
@@ -123,7 +123,7 @@ fn observe_command(
     let pid = gated.pid();
     let identity = change_of_identity(gated.path());
     let recorder = Recorder::open(Target::Gated(pid), &options.recorder)?;
-    let mut recording = recorder.start(create(&options.output)?, &options.output)?;
+    let mut recording = begin(recorder, &options.output)?;
     let beginning = Beginning::now();
     let running = release(gated, &mut recording, &options.output)?;
     let sampler = Sampler::start(pid, options.interval);
@@ -216,7 +216,7 @@ fn observe_running(
 ) -> anyhow::Result<Observation> {
     let proc = ProcRoot::default();
     let recorder = Recorder::open(target, &options.recorder)?;
-    let recording = recorder.start(create(&options.output)?, &options.output)?;
+    let recording = begin(recorder, &options.output)?;
     let beginning = Beginning::now();
     let sampler = Sampler::start(pid, options.interval);
     let mut found = Vec::new();
@@ -284,6 +284,19 @@ fn cost_of(timeline: &Timeline, wall: Duration) -> RunCost {
     }
 }
 
+/// Adds our notes to the recorder's. That it was cut off needs no saying where it is known that
+/// the program changes its identity: that note tells the same, and which program.
+fn add_notes(notes: &mut Vec<String>, ours: Vec<String>) {
+    let detached = Note::Detached.text();
+    if ours.iter().any(|note| note.contains(IDENTITY)) {
+        notes.retain(|note| *note != detached);
+    }
+    notes.extend(ours);
+}
+
+/// Words that only the note about a change of identity has.
+const IDENTITY: &str = "runs under another identity";
+
 /// A warning when the program takes on another identity, whose events the kernel hides from us.
 fn change_of_identity(program: &Path) -> Option<String> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -293,7 +306,7 @@ fn change_of_identity(program: &Path) -> Option<String> {
     let changes_group = bits & libc::S_ISGID != 0;
     ((changes_user || changes_group) && fs_uid() != Some(0)).then(|| {
         format!(
-            "{} runs under another identity (set-user-ID or set-group-ID), so the kernel does \
+            "{} {IDENTITY} (set-user-ID or set-group-ID), so the kernel does \
              not let its faults be recorded. Remedy: run pagewise as root.",
             program.display()
         )
@@ -318,7 +331,7 @@ fn conclude(
 ) -> anyhow::Result<Observation> {
     let recorded = recording.stop()?;
     let mut collection = recorded.collection.clone();
-    collection.notes.extend(outcome.notes);
+    add_notes(&mut collection.notes, outcome.notes);
     let mut observation = Observation {
         path: options.output.clone(),
         size: Bytes(0),
@@ -343,10 +356,15 @@ fn conclude(
         host,
     };
     if let Err(error) = recorded.finish(features(sidecar)) {
+        let (path, cause) = (options.output.display(), error.to_string());
+        // Where the events did not fit either, that was told with its cause.
+        let cause = match observation.notes.iter().any(|note| note.contains(&cause)) {
+            true => String::new(),
+            false => format!(" ({cause})"),
+        };
         observation.notes.push(format!(
-            "The sections behind the events could not be written ({error}), so the timeline and \
-             the host's settings are missing from {}.",
-            options.output.display()
+            "The timeline, the host's settings and CPU times are missing from {path}: what goes \
+             behind the events could not be written{cause}."
         ));
     }
     observation.size = Bytes(fs::metadata(&options.output).map_or(0, |file| file.len()));
@@ -372,6 +390,16 @@ fn features(sidecar: Sidecar) -> Features {
     }
 }
 
+/// Begins the recording in a new file.
+fn begin(recorder: Recorder, path: &Path) -> anyhow::Result<Recording> {
+    match recorder.start(create(path)?, path) {
+        Err(perf::Error::Write(error)) => {
+            Err(error).with_context(|| format!("cannot write the recording {}", path.display()))
+        }
+        begun => Ok(begun?),
+    }
+}
+
 /// Makes the file, readable for its owner alone: a recording tells about memory.
 fn create(path: &Path) -> anyhow::Result<File> {
     OpenOptions::new()
@@ -392,5 +420,22 @@ impl Beginning {
             unix_ms: u64::try_from(unix).unwrap_or(u64::MAX),
             instant: Instant::now(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_of_identity_is_told_once() {
+        let recorded = || vec!["rings".to_owned(), Note::Detached.text()];
+        let ours = format!("su {IDENTITY} (set-user-ID)");
+        let mut notes = recorded();
+        add_notes(&mut notes, vec![ours.clone()]);
+        assert_eq!(notes, ["rings".to_owned(), ours]);
+        let mut notes = recorded();
+        add_notes(&mut notes, vec!["other".to_owned()]);
+        assert_eq!(notes.len(), 3);
     }
 }

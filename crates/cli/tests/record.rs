@@ -223,7 +223,7 @@ fn a_file_that_takes_nothing_is_an_error_in_words() {
     assert_eq!(output.status.code(), Some(1));
     let messages = String::from_utf8_lossy(&output.stderr);
     assert!(
-        messages.contains("cannot write the recording"),
+        messages.contains("cannot write the recording /dev/full"),
         "{messages}"
     );
     assert!(Path::new("/dev/full").exists());

@@ -44,8 +44,10 @@ fn a_full_disk_is_told_and_what_was_written_stays_readable() {
         return skip(TEST, "cannot mount a small file system in a namespace here");
     };
     let outcome = outcome
-        .tells(&["x.perf.data", "no space left", "record 0"])
+        .tells(&["recording x.perf.data stopped", "no space left", "record 0"])
         .ended_with(0);
+    let told = outcome.stderr.matches("No space left").count();
+    assert_eq!(told, 1, "told {told} times: {}", outcome.stderr);
     let lost = &outcome.json()["losses"];
     assert!(
         lost.as_object().is_some_and(|kinds| !kinds.is_empty()),

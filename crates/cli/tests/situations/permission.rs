@@ -156,4 +156,9 @@ fn a_setuid_target_runs_and_the_blind_spot_is_told() {
         notes.contains("set-user-ID"),
         "nothing said about the set-user-ID program: {notes}"
     );
+    assert_eq!(
+        notes.matches("set-user-ID").count(),
+        1,
+        "said twice: {notes}"
+    );
 }

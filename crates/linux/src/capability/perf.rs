@@ -33,6 +33,17 @@ pub(super) fn capabilities(machine: &Machine) -> Vec<Capability> {
     ]
 }
 
+/// What lets user-mode events pass that the kernel refused with `error`.
+fn allow_user(error: &io::Error, guards: &Guards) -> &'static str {
+    let denied = error.kind() == io::ErrorKind::PermissionDenied;
+    let allowed = guards.paranoid.is_some_and(|level| level <= 2);
+    if denied && allowed {
+        ALLOW_SANDBOX
+    } else {
+        ALLOW_USER
+    }
+}
+
 fn paranoid(guards: &Guards) -> String {
     match guards.paranoid {
         Some(level) => format!("kernel.perf_event_paranoid is {level}"),
@@ -42,6 +53,8 @@ fn paranoid(guards: &Guards) -> String {
 
 const ALLOW_USER: &str = "sudo sysctl kernel.perf_event_paranoid=2; in a container: --cap-add PERFMON, or a seccomp \
      profile that lets perf_event_open pass";
+const ALLOW_SANDBOX: &str = "this setting allows it, so a seccomp filter forbids it: in a container, --cap-add PERFMON or a \
+     seccomp profile that lets perf_event_open pass";
 const ALLOW_KERNEL: &str = "sudo sysctl kernel.perf_event_paranoid=1, or run as root";
 
 pub(super) fn user_faults(tried: &io::Result<()>, guards: &Guards) -> Capability {
@@ -58,7 +71,7 @@ pub(super) fn user_faults(tried: &io::Result<()>, guards: &Guards) -> Capability
                 format!("perf_event_open: {}; {}", words(error), paranoid(guards)),
                 "Only counts and the timeline are left; doctor can still prove a cure by A/B runs.",
             ),
-            ALLOW_USER,
+            allow_user(error, guards),
         ),
     }
 }
@@ -97,7 +110,7 @@ pub(super) fn callchains(tried: &io::Result<()>, guards: &Guards) -> Capability 
                 format!("{}; {}", words(error), paranoid(guards)),
                 "Faults are blamed on memory regions only, not on code.",
             ),
-            ALLOW_USER,
+            allow_user(error, guards),
         ),
     }
 }

@@ -60,6 +60,23 @@ fn without_privileges_faults_inside_the_kernel_are_only_counted() {
 }
 
 #[test]
+fn what_the_setting_allows_already_is_no_remedy() {
+    let guards = Guards {
+        paranoid: Some(2),
+        hidden_addresses: Some(0),
+    };
+    let refused = refusal(libc::EPERM);
+    for found in [
+        perf::user_faults(&refused, &guards),
+        perf::callchains(&refused, &guards),
+    ] {
+        let remedy = found.remedy.unwrap();
+        assert!(remedy.contains("seccomp"), "{remedy}");
+        assert!(!remedy.contains("sysctl"), "{remedy}");
+    }
+}
+
+#[test]
 fn a_tracepoint_is_open_unknown_or_refused() {
     let point = (
         "tracepoints.x",

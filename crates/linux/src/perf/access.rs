@@ -34,7 +34,11 @@ pub(super) fn probe(notes: &mut Vec<Note>) -> Option<Access> {
             Some(access)
         }
         Err(error) => {
+            let denials = [libc::EACCES, libc::EPERM];
             notes.push(Note::NoPerf {
+                forbidden: error
+                    .raw_os_error()
+                    .is_some_and(|code| denials.contains(&code)),
                 reason: error.to_string(),
             });
             None

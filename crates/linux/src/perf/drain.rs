@@ -21,6 +21,7 @@ use pagewise_model::units::Nanos;
 use std::fs::File;
 use std::io::{PipeReader, Read};
 use std::os::fd::{AsRawFd, RawFd};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What the recorder's thread is told.
@@ -58,6 +59,8 @@ pub(super) struct Drain {
     polled: Vec<usize>,
     writer: Writer<File>,
     ballast: Option<Ballast>,
+    /// The file's name, for messages.
+    path: PathBuf,
     /// Why the file grows no more.
     disk_full: Option<String>,
     /// Small pieces of a round, written together.
@@ -122,6 +125,7 @@ impl Drain {
             opened,
             writer,
             ballast: None,
+            path: PathBuf::new(),
             disk_full: None,
             batch: Vec::new(),
             commands,
@@ -170,9 +174,10 @@ impl Drain {
         self.frequency = frequency;
     }
 
-    /// Room on the disk that is given up when it is full.
-    pub fn keep_room(&mut self, ballast: Option<Ballast>) {
-        self.ballast = ballast;
+    /// The file that is written, `path`: keeps room on its disk that is given up when it is full.
+    pub fn keep_room(&mut self, path: &Path) {
+        self.ballast = Ballast::beside(path);
+        self.path = path.to_owned();
     }
 
     /// Writes records that came before.
@@ -347,6 +352,7 @@ impl Drain {
         if let Err(reason) = outcome {
             self.losses.add(LossKind::WriteFailed, bytes as u64);
             self.notes.push(Note::DiskFull {
+                path: self.path.clone(),
                 reason: reason.clone(),
             });
             self.disk_full = Some(reason);

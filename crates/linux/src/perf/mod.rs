@@ -42,6 +42,7 @@ mod threads;
 mod turns;
 
 pub use account::EventCount;
+pub use notes::Note;
 pub use recorder::{Recorded, Recorder, Recording};
 
 use std::io;

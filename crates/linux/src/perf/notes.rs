@@ -2,7 +2,7 @@
 //! tests and documents can hold them.
 
 use crate::pseudo_file;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What was asked for and could not be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub enum Note {
     NoPerf {
         /// The kernel's words.
         reason: String,
+        /// Whether the kernel said that we may not, rather than that it cannot.
+        forbidden: bool,
     },
     /// Only faults raised in user mode are seen.
     UserOnly,
@@ -61,6 +63,8 @@ pub enum Note {
     Detached,
     /// The disk was full.
     DiskFull {
+        /// The recording's file.
+        path: PathBuf,
         /// The kernel's words.
         reason: String,
     },
@@ -78,12 +82,7 @@ impl Note {
     #[must_use]
     pub fn text(&self) -> String {
         match self {
-            Self::NoPerf { reason } => format!(
-                "Faults could not be sampled ({reason}; kernel.perf_event_paranoid is {}): only \
-                 totals are known. Remedy: sudo sysctl kernel.perf_event_paranoid=2, or run as \
-                 root; in a container, allow perf_event_open in its seccomp profile.",
-                paranoid()
-            ),
+            Self::NoPerf { reason, forbidden } => no_perf(reason, *forbidden, &paranoid()),
             Self::UserOnly => format!(
                 "Faults inside system calls, such as read(2) into fresh memory, are not sampled \
                  (kernel.perf_event_paranoid is {}). Remedy: run as root, or sudo sysctl \
@@ -128,9 +127,10 @@ impl Note {
                  identity (set-user-ID, set-group-ID or file capabilities). Remedy: run pagewise \
                  as root."
                 .to_owned(),
-            Self::DiskFull { reason } => format!(
-                "The recording stopped growing before the end: {reason}. What was written before \
-                 is kept. Remedy: free some space, or write elsewhere with -o."
+            Self::DiskFull { path, reason } => format!(
+                "The recording {} stopped growing before the end: {reason}. What was written \
+                 before is kept. Remedy: free some space, or write elsewhere with -o.",
+                path.display()
             ),
             Self::MapsUnreadable { pid, reason } => format!(
                 "The mappings of process {pid} could not be read ({reason}), so addresses in them \
@@ -140,8 +140,60 @@ impl Note {
     }
 }
 
+/// Highest `kernel.perf_event_paranoid` that lets anybody sample their own programs in user mode
+/// (Documentation/admin-guide/sysctl/kernel.rst).
+const PARANOID_ALLOWS: i32 = 2;
+
+/// Faults cannot be sampled: why, and what helps there. Where the sysctl allows it and the
+/// kernel still forbids it, something stands before the kernel: seccomp filters of containers
+/// (Docker's default profile, for one) answer EPERM.
+fn no_perf(reason: &str, forbidden: bool, paranoid: &str) -> String {
+    let allows = paranoid
+        .trim()
+        .parse::<i32>()
+        .is_ok_and(|level| level <= PARANOID_ALLOWS);
+    let remedy = match (forbidden, allows) {
+        (true, true) => {
+            "That setting allows it, so a seccomp filter or a security module forbids it, as \
+             containers do by default. Remedy: allow perf_event_open in the container's seccomp \
+             profile, such as docker run --cap-add PERFMON --security-opt seccomp=FILE, or run \
+             outside the container."
+        }
+        (true, false) => {
+            "Remedy: sudo sysctl kernel.perf_event_paranoid=2, or run as root; in a container, \
+             allow perf_event_open in its seccomp profile."
+        }
+        (false, _) => {
+            "Remedy: a kernel with perf events (CONFIG_PERF_EVENTS); some sandboxes have none."
+        }
+    };
+    format!(
+        "Faults could not be sampled ({reason}; kernel.perf_event_paranoid is {paranoid}): only \
+         totals are known. {remedy}"
+    )
+}
+
 /// `kernel.perf_event_paranoid`, or a question mark.
 fn paranoid() -> String {
     pseudo_file::setting(Path::new("/proc/sys/kernel/perf_event_paranoid"))
         .unwrap_or_else(|| "unknown".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remedy_is_never_what_is_so_already() {
+        let told = |forbidden, paranoid| no_perf("Operation not permitted", forbidden, paranoid);
+        for level in ["2", "1", "-1"] {
+            let note = told(true, level);
+            assert!(!note.contains("sysctl"), "{note}");
+            assert!(note.contains("seccomp"), "{note}");
+        }
+        assert!(told(true, "3").contains("sudo sysctl kernel.perf_event_paranoid=2"));
+        assert!(told(true, "unknown").contains("sudo sysctl"));
+        let absent = told(false, "unknown");
+        assert!(absent.contains("CONFIG_PERF_EVENTS"), "{absent}");
+    }
 }

@@ -1,7 +1,6 @@
 //! The recorder's life: open, start, release, stop, finish.
 
 use super::account::{self, Account, EventCount};
-use super::ballast::Ballast;
 use super::drain::{Command, Drain, Drained};
 use super::notes::Note;
 use super::opening::{self, Opened, Opener};
@@ -180,7 +179,7 @@ impl Recorder {
             inherit,
         );
         drain.observe(&self.target, account, self.notes);
-        drain.keep_room(Ballast::beside(path));
+        drain.keep_room(path);
         drain.sample_at(self.frequency);
         drain.take_in(&self.early);
         if running {

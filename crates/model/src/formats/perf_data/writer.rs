@@ -20,8 +20,8 @@ pub struct SourceAttr {
 /// Why a recording could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The file took no more.
-    #[error("cannot write the recording: {0}")]
+    /// The file took no more; the caller knows its name.
+    #[error(transparent)]
     Io(#[from] io::Error),
     /// A source's attribute is not a `perf_event_attr`.
     #[error("the attribute of event {name:?} has {length} bytes; at least 64 are needed")]
