@@ -55,7 +55,7 @@ fn end_to_end(text: &[u8]) -> (u64, usize) {
         min_support: findings.faults.div_ceil(100),
         max_length: None,
     };
-    let database = collector.sequences(summary.parser.names());
+    let database = collector.sequences(&summary.names);
     (findings.faults, patterns(&database, query).len())
 }
 

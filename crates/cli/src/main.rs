@@ -2,6 +2,7 @@
 
 mod analysis;
 mod bench;
+mod bytes;
 mod check;
 mod doctor;
 mod duration;

@@ -109,7 +109,7 @@ fn no_line_of_a_real_trace_is_unknown() {
     let Some(folder) = traces() else { return };
     for path in texts(&folder) {
         let (roots, summary) = roots(&path);
-        let counts = summary.parser.counts();
+        let counts = summary.counts;
         println!(
             "{}: {} trees, {} nodes, {:?}, {:?}",
             path.strip_prefix(&folder).unwrap_or(&path).display(),
@@ -135,6 +135,6 @@ fn faults_of_the_redis_trace() {
 fn losses_break_calls_and_are_counted() {
     let Some(folder) = traces() else { return };
     let (_, summary) = roots(&folder.join("formats-6.1/pipe.txt"));
-    assert!(summary.parser.counts().losses > 0);
+    assert!(summary.counts.losses > 0);
     assert!(summary.incomplete.contains_key(&Incomplete::LostEvents));
 }

@@ -25,7 +25,7 @@ const MOST_PATHS: usize = 40;
 /// The findings about the faults that were collected, without the tracer's cost as calibrated.
 #[must_use]
 pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibration) -> FaultPaths {
-    let names = summary.parser.names();
+    let names = &summary.names;
     let shapes: Vec<&Shape> = collector.shapes.all.iter().collect();
     let view = View {
         collector,
@@ -64,12 +64,22 @@ pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibratio
 /// What the reader of the trace had to leave out.
 #[must_use]
 pub fn missing(summary: &Summary) -> Vec<Missing> {
-    let counts = summary.parser.counts();
+    let counts = summary.counts;
     let unread = [
-        (counts.unknown_lines, "lines of no known form"),
+        (counts.unknown_lines, "lines or records of no known form"),
         (counts.lost_events, "events lost by the tracer"),
         (counts.losses, "places where the tracer lost events"),
         (counts.truncated_bytes, "bytes of a last line that was cut"),
+        (counts.malformed_records, "damaged pages or records"),
+        (counts.missing_bytes, "bytes missing at the end of the file"),
+        (
+            counts.unnamed_functions,
+            "functions without a name in the file",
+        ),
+        (
+            counts.other_buffers,
+            "further buffers of the file, not read",
+        ),
     ];
     let incomplete = summary.incomplete.iter();
     let incomplete = incomplete.map(|(cause, count)| (*count, cause.describe()));

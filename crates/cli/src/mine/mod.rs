@@ -15,8 +15,8 @@ const LONG_ABOUT: &str = "\
 Find frequent patterns in sequences
 
 FILE is one of
-  - a function_graph trace (its own text or trace-cmd report's): each complete call at the top
-    level is a sequence of the functions that it called, without interrupts;
+  - a function_graph trace (its own text, trace-cmd report's, or trace.dat): each complete call
+    at the top level is a sequence of the functions that it called, without interrupts;
   - a sequence file: a sequence per line, items separated by blanks;
   - a file in SPMF's format (1 -1 2 -1 -2).
 It may be compressed with gzip or zstd; - is standard input.

@@ -1,8 +1,7 @@
 //! `pagewise report`: opens recordings and says what they show.
 
-mod bytes;
-
-use crate::{analysis, fault_paths, terminal};
+use crate::fault_paths::{Opened, Trace};
+use crate::{analysis, bytes, fault_paths, terminal};
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use pagewise_analyse::plan::Surroundings;
@@ -21,13 +20,14 @@ Examples:
   pagewise report perf.data -o report.html     the same as one HTML page that needs no network
   pagewise report perf.data.zst --json         the same for programs (docs/schema/findings.json)
   perf record -e page-faults -c 1 -g -d -o - ./x | pagewise report -
-  pagewise report trace.txt.zst                what a function_graph trace shows of fault paths";
+  pagewise report trace.txt.zst                what a function_graph trace shows of fault paths
+  pagewise report trace.dat                    the same from the file of trace-cmd record";
 
 /// Options of `pagewise report`.
 #[derive(ClapArgs, Debug)]
 pub struct Args {
-    /// Recordings: perf.data of pagewise or perf, or function_graph text of the kernel or of
-    /// trace-cmd report, also packed by gzip or zstd; - is standard input
+    /// Recordings: perf.data of pagewise or perf, or a function_graph trace (text of the kernel
+    /// or of trace-cmd report, or trace.dat), also packed by gzip or zstd; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -64,10 +64,10 @@ fn report(file: &Path, args: &Args) -> Result<()> {
     if file.is_dir() {
         return show(&findings_of(&bytes::open(file)?, file)?, args);
     }
-    let (is_trace, input) = fault_paths::sniff(file)?;
-    if is_trace {
-        return report_trace(input, args);
-    }
+    let input = match fault_paths::open(file)? {
+        Opened::Trace(trace) => return report_trace(trace, args),
+        Opened::Other(input) => input,
+    };
     if args.calibrate.is_some() {
         bail!("--calibrate goes with function_graph traces, which this is not");
     }
@@ -80,11 +80,11 @@ fn report(file: &Path, args: &Args) -> Result<()> {
 }
 
 /// Reports on a function_graph trace.
-fn report_trace(input: Box<dyn io::Read>, args: &Args) -> Result<()> {
+fn report_trace(trace: Trace, args: &Args) -> Result<()> {
     if args.output.is_some() {
         bail!("-o writes pages of perf.data recordings; a trace's report is text or --json");
     }
-    let findings = fault_paths::findings(input, args.calibrate.as_deref())?;
+    let findings = fault_paths::findings(trace, args.calibrate.as_deref())?;
     let text = match args.json {
         true => pagewise_report::fault_paths::to_json(&findings)?,
         false => pagewise_report::fault_paths::render(&findings, terminal::width()),

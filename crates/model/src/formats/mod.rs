@@ -5,3 +5,4 @@
 pub mod function_graph;
 pub mod perf_data;
 pub mod sniff;
+pub mod trace_dat;

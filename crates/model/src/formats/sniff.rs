@@ -9,6 +9,8 @@ pub enum Format {
     PerfDataFile,
     /// perf.data as `perf record -o -` writes it into a pipe ([`super::perf_data`]).
     PerfDataPipe,
+    /// trace.dat as `trace-cmd record` writes it ([`super::trace_dat`]).
+    TraceDat,
     /// Something compressed by gzip; sniff again what comes out.
     Gzip,
     /// Something compressed by zstd; sniff again what comes out.
@@ -18,7 +20,7 @@ pub enum Format {
 /// Looks at the first bytes of a file.
 type Detector = fn(&[u8]) -> bool;
 
-const DETECTORS: [(Format, Detector); 4] = [
+const DETECTORS: [(Format, Detector); 5] = [
     // PERFILE2 and the size of a header: 16 in a pipe. Files of the other byte order and of the
     // format's first version are perf.data too, so that its reader can say why it refuses them.
     (Format::PerfDataPipe, |head| {
@@ -27,6 +29,9 @@ const DETECTORS: [(Format, Detector); 4] = [
     (Format::PerfDataFile, |head| {
         let magics: [&[u8]; 3] = [b"PERFILE2", b"2ELIFREP", b"PERFFILE"];
         magics.iter().any(|magic| head.starts_with(magic))
+    }),
+    (Format::TraceDat, |head| {
+        head.starts_with(super::trace_dat::MAGIC)
     }),
     // RFC 1952, section 2.3.1: two magic bytes, and deflate as the only method.
     (Format::Gzip, |head| head.starts_with(b"\x1f\x8b\x08")),
@@ -66,6 +71,7 @@ mod tests {
             sniff(b"2ELIFREP\0\0\0\0\0\0\0\x10"),
             Some(Format::PerfDataFile)
         );
+        assert_eq!(sniff(b"\x17\x08\x44tracing7\0"), Some(Format::TraceDat));
         assert_eq!(sniff(b"\x1f\x8b\x08\0"), Some(Format::Gzip));
         assert_eq!(sniff(b"\x28\xb5\x2f\xfd\x24"), Some(Format::Zstd));
         assert_eq!(sniff(b"\x5a\x2a\x4d\x18"), Some(Format::Zstd));

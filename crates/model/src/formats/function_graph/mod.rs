@@ -33,9 +33,12 @@ use std::io::{self, Read};
 const CHUNK: usize = 1 << 17;
 
 /// What a trace held besides its trees.
+#[derive(Default)]
 pub struct Summary {
-    /// The parser with names, header, command names and counts.
-    pub parser: Parser,
+    /// The functions met.
+    pub names: Names,
+    /// What was read and what could not be.
+    pub counts: Counts,
     /// Calls left out, by cause.
     pub incomplete: IncompleteCounts,
 }
@@ -58,11 +61,7 @@ pub fn read(mut input: impl Read, sink: &mut impl Sink) -> io::Result<Summary> {
         parser.feed(&chunk[..len], |line, names| builder.line(line, names, sink));
     }
     parser.finish(|line, names| builder.line(line, names, sink));
-    builder.finish();
-    Ok(Summary {
-        incomplete: builder.incomplete().clone(),
-        parser,
-    })
+    Ok(summary(parser, builder))
 }
 
 /// Reads a whole trace from memory, without copying it; see [`read`].
@@ -71,10 +70,15 @@ pub fn read_bytes(text: &[u8], sink: &mut impl Sink) -> Summary {
     let mut builder = Builder::new();
     parser.feed(text, |line, names| builder.line(line, names, sink));
     parser.finish(|line, names| builder.line(line, names, sink));
+    summary(parser, builder)
+}
+
+fn summary(parser: Parser, mut builder: Builder) -> Summary {
     builder.finish();
     Summary {
+        counts: parser.counts(),
         incomplete: builder.incomplete().clone(),
-        parser,
+        names: parser.into_names(),
     }
 }
 

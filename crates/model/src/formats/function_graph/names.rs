@@ -77,11 +77,16 @@ impl Names {
 
     /// Notes that `raw` is another spelling of `id`, a function of `module`.
     pub(super) fn alias(&mut self, raw: &[u8], id: NameId, module: &[u8]) {
-        if let Some(slot) = self.modules.get_mut(id.index()) {
-            *slot = Some(String::from_utf8_lossy(module).into_owned().into());
-        }
+        self.set_module(id, module);
         if self.find(raw).is_none() {
             self.spell(raw, id);
+        }
+    }
+
+    /// Notes that `id` is a function of `module`.
+    pub(in crate::formats) fn set_module(&mut self, id: NameId, module: &[u8]) {
+        if let Some(slot) = self.modules.get_mut(id.index()) {
+            *slot = Some(String::from_utf8_lossy(module).into_owned().into());
         }
     }
 

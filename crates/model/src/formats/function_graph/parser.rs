@@ -17,11 +17,11 @@ const LONGEST_LINE: usize = 64 << 10;
 pub struct Counts {
     /// Bytes taken in.
     pub bytes: u64,
-    /// Lines, headers and rules included.
+    /// Lines, headers and rules included; of trace.dat, records.
     pub lines: u64,
     /// Calls: leaves and opens.
     pub calls: u64,
-    /// Lines of no known form.
+    /// Lines of no known form; of trace.dat, records of no known format.
     pub unknown_lines: u64,
     /// Bytes of an unfinished line at the end.
     pub truncated_bytes: u64,
@@ -29,6 +29,14 @@ pub struct Counts {
     pub lost_events: u64,
     /// Places where the tracer says that it lost events.
     pub losses: u64,
+    /// Of trace.dat: pages, chunks and records that contradict themselves.
+    pub malformed_records: u64,
+    /// Of trace.dat: bytes that should follow behind the end of the file.
+    pub missing_bytes: u64,
+    /// Of trace.dat: functions that its list of names doesn't have.
+    pub unnamed_functions: u64,
+    /// Of trace.dat: further buffers (tracing instances), which aren't read.
+    pub other_buffers: u64,
 }
 
 /// The parser of one trace. Feed it bytes in chunks of any size, then [`Parser::finish`].
@@ -72,6 +80,12 @@ impl Parser {
     #[must_use]
     pub fn names(&self) -> &Names {
         &self.names
+    }
+
+    /// The function names, at the end.
+    #[must_use]
+    pub fn into_names(self) -> Names {
+        self.names
     }
 
     /// What the header said.

@@ -1,0 +1,62 @@
+//! A function_graph trace, whether text or trace.dat.
+
+use crate::{bytes, input};
+use anyhow::{Context, Result};
+use pagewise_linux::sys::mapped_file::MappedFile;
+use pagewise_model::formats::function_graph::{self, Sink, Summary};
+use pagewise_model::formats::sniff::{Format, sniff};
+use pagewise_model::formats::trace_dat::TraceDat;
+use std::io::Read;
+use std::path::Path;
+
+/// Bytes of a file that tell a trace from other text.
+const HEAD: u64 = 16 << 10;
+
+/// What a file turned out to be.
+pub enum Opened {
+    /// A trace.
+    Trace(Trace),
+    /// Something else, from its first byte on. Standard input can't be opened again.
+    Other(Box<dyn Read>),
+}
+
+/// A function_graph trace.
+pub enum Trace {
+    /// The kernel's text, or trace-cmd report's.
+    Text(Box<dyn Read>),
+    /// trace.dat.
+    Dat(MappedFile),
+}
+
+/// Opens a file, packed or not, or standard input for `-`.
+///
+/// # Errors
+/// When it can't be read.
+pub fn open(path: &Path) -> Result<Opened> {
+    let (head, input) = input::peek(input::open(path)?, HEAD)
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    if sniff(&head) == Some(Format::TraceDat) {
+        let bytes = match path.is_file() {
+            true => bytes::open(path)?,
+            false => bytes::spooled(input, path)?,
+        };
+        return Ok(Opened::Trace(Trace::Dat(bytes)));
+    }
+    Ok(match function_graph::looks_like(&head) {
+        true => Opened::Trace(Trace::Text(input)),
+        false => Opened::Other(input),
+    })
+}
+
+impl Trace {
+    /// Hands the trace's complete calls to `sink`.
+    ///
+    /// # Errors
+    /// When reading fails, or what trace.dat says of its records makes no sense.
+    pub fn read(self, sink: &mut impl Sink) -> Result<Summary> {
+        match self {
+            Self::Text(input) => Ok(function_graph::read(input, sink)?),
+            Self::Dat(bytes) => Ok(TraceDat::parse(&bytes)?.read(sink)),
+        }
+    }
+}
