@@ -82,7 +82,9 @@ pub fn prove(command: &[OsString], candidates: &[Candidate], options: &Options) 
     )?;
     let mut comparisons = experiment.comparisons(&options.criteria);
     correct_for_many(&mut comparisons, &options.criteria);
-    let winner = best(&comparisons, &options.criteria).map(|comparison| comparison.arm.clone());
+    let promising = if several { most_promising } else { best };
+    let winner =
+        promising(&comparisons, &options.criteria).map(|comparison| comparison.arm.clone());
     let confirmation = match &winner {
         Some(name) if several && !experiment.was_stopped() => {
             let deadline = started + options.budget;
@@ -202,13 +204,32 @@ fn ended_early(
 
 /// The best arm that is beyond doubt faster: the one whose interval begins highest.
 pub fn best<'a>(comparisons: &'a [Comparison], criteria: &Criteria) -> Option<&'a Comparison> {
-    let floor = |comparison: &Comparison| match faster_by(comparison, criteria) {
+    highest(comparisons, criteria, Verdict::Faster)
+}
+
+/// The best arm, or where none is beyond doubt the one that looks best so far. Fresh runs must
+/// confirm it, and those are of one arm chosen before: they need no correction for many.
+pub fn most_promising<'a>(
+    comparisons: &'a [Comparison],
+    criteria: &Criteria,
+) -> Option<&'a Comparison> {
+    best(comparisons, criteria).or_else(|| highest(comparisons, criteria, Verdict::Undecided))
+}
+
+/// Of the arms with this verdict whose interval is above 1, the one whose interval begins highest.
+fn highest<'a>(
+    comparisons: &'a [Comparison],
+    criteria: &Criteria,
+    verdict: Verdict,
+) -> Option<&'a Comparison> {
+    let floor = |comparison: &&Comparison| match faster_by(comparison, criteria) {
         Some(Clock::Wall) => comparison.wall_speedup.low,
-        _ => comparison.cpu_speedup.low,
+        Some(Clock::Cpu) => comparison.cpu_speedup.low,
+        None => 0.0,
     };
     comparisons
         .iter()
-        .filter(|comparison| comparison.verdict == Verdict::Faster)
+        .filter(|comparison| comparison.verdict == verdict && floor(comparison) > 1.0)
         .max_by(|a, b| floor(a).total_cmp(&floor(b)))
 }
 
@@ -248,13 +269,17 @@ fn conclude(
     confirmation: Option<Comparison>,
 ) -> Proof {
     let confirmation = confirmation.filter(|again| again.pairs >= FEWEST_PAIRS);
-    let refuted = confirmation
-        .as_ref()
-        .is_some_and(|again| again.verdict != Verdict::Faster);
-    if refuted && let Some(name) = winner.take() {
-        experiment.note(&format!(
-            "'{name}' looked faster among several, but fresh runs did not confirm it."
-        ));
+    let proved = |name: &String| {
+        let alone = comparisons.iter().find(|one| one.arm == *name);
+        let decisive = confirmation.as_ref().or(alone);
+        decisive.is_some_and(|one| one.verdict == Verdict::Faster)
+    };
+    if let Some(name) = winner.take_if(|name| !proved(name)) {
+        let why = match confirmation {
+            Some(_) => "fresh runs did not confirm it",
+            None => "there was no time to confirm that by fresh runs",
+        };
+        experiment.note(&format!("'{name}' looked faster among several, but {why}."));
     }
     experiment.note_noise();
     if let Some(name) = &winner {

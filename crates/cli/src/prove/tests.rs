@@ -113,6 +113,32 @@ fn a_budget_too_small_for_all_goes_to_the_first() {
 }
 
 #[test]
+fn what_looks_best_is_not_proved_before_it_is_confirmed() {
+    let criteria = Criteria {
+        fewer_faults: false,
+        ..Criteria::default()
+    };
+    let runs = |seconds: [f64; 3]| {
+        seconds.map(|wall| RunCost {
+            wall: Nanos::from_secs_f64(wall),
+            user: Nanos::from_secs_f64(wall),
+            ..RunCost::default()
+        })
+    };
+    let baseline = runs([2.0, 2.01, 1.99]);
+    let arm = |name: &str, speed: f64| {
+        let faster = runs([2.0 / speed, 2.0 / speed, 2.01 / speed]);
+        compare(name, &baseline, &faster, &criteria)
+    };
+    let mut three = vec![arm("good", 2.0), arm("best", 3.0), arm("worse", 0.5)];
+    correct_for_many(&mut three, &criteria);
+    assert_eq!(best(&three, &criteria), None);
+    let chosen = most_promising(&three, &criteria).map(|one| one.arm.as_str());
+    assert_eq!(chosen, Some("best"));
+    assert_eq!(most_promising(&three[2..], &criteria), None);
+}
+
+#[test]
 fn a_budget_too_small_for_one_tells_what_is_missing() {
     let options = Options {
         budget: Duration::from_millis(500),

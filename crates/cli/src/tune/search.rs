@@ -2,9 +2,9 @@
 //! confirmation with fresh runs.
 
 use super::Trial;
-use crate::prove::{Candidate, Experiment, Options, Outcome, Progress, best, confirm};
+use crate::prove::{Candidate, Experiment, Options, Outcome, Progress, confirm, most_promising};
 use anyhow::Result;
-use pagewise_analyse::compare::{Clock, Criteria, correct_for_many, noise};
+use pagewise_analyse::compare::{Clock, Criteria, FEWEST_PAIRS, correct_for_many, noise};
 use pagewise_analyse::tune::{Point, front, survivors};
 use pagewise_model::advice::{Setting, Settings};
 use pagewise_model::proof::{Arm, Comparison, Verdict};
@@ -24,7 +24,7 @@ pub struct Found {
     pub clock: Clock,
     /// Time against memory, the baseline included.
     pub points: Vec<Point>,
-    /// The best, when one is beyond doubt faster.
+    /// The best, when fresh runs show that it is beyond doubt faster.
     pub winner: Option<Winner>,
     /// Whether the best setting did no better than a placebo of the same length.
     pub luck: bool,
@@ -84,12 +84,15 @@ pub fn search(
     sweep(&mut experiment, options, &progress, until(AFTER_SWEEP))?;
     let mut comparisons = experiment.comparisons(&options.criteria);
     correct_for_many(&mut comparisons, &options.criteria);
-    let leader = best(&comparisons, &options.criteria).map(|best| experiment.arm_named(&best.arm));
+    let leader =
+        most_promising(&comparisons, &options.criteria).map(|best| experiment.arm_named(&best.arm));
     let fate = match leader {
         Some(at) if !experiment.was_stopped() => {
             let trial = &trials[at - 1];
-            let smallest =
-                smallest_value(&mut experiment, at, trial, &progress, until(AFTER_SMALLEST))?;
+            let reserve = experiment.round_time(&[at]) * FEWEST_PAIRS;
+            let left = until(1.0).checked_sub(reserve);
+            let latest = left.unwrap_or(started).min(until(AFTER_SMALLEST));
+            let smallest = smallest_value(&mut experiment, at, trial, &progress, latest)?;
             let chosen = smallest.map_or_else(|| trial.clone(), |value| trial.at(value));
             confirmed(
                 &mut experiment,
@@ -426,7 +429,7 @@ fn points(experiment: &Experiment<'_>, comparisons: &[Comparison], clock: Clock)
             arm: comparison.arm.clone(),
             seconds: seconds / speed_up(comparison, clock).value,
             peak_bytes,
-            told_apart: is_told_apart(comparison, peak_bytes / peak),
+            told_apart: is_told_apart(comparison, clock, peak_bytes / peak),
             on_front: false,
         }
     });
@@ -446,12 +449,10 @@ pub fn speed_up(comparison: &Comparison, clock: Clock) -> &Estimate {
 /// Less memory than this share of the baseline's is a difference.
 const LESS_MEMORY: f64 = 0.97;
 
-fn is_told_apart(comparison: &Comparison, memory: f64) -> bool {
-    let by_time = matches!(
-        comparison.verdict,
-        Verdict::Faster | Verdict::Slower | Verdict::TooMuchMemory
-    );
-    by_time || memory < LESS_MEMORY
+/// Whether an arm lies apart from the baseline: by its interval, since a verdict needs more pairs
+/// than the sweep gives each.
+fn is_told_apart(comparison: &Comparison, clock: Clock, memory: f64) -> bool {
+    !speed_up(comparison, clock).covers(1.0) || memory < LESS_MEMORY
 }
 
 #[allow(
