@@ -11,7 +11,7 @@ use std::process::ExitCode;
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
 Examples:
-  pagewise check                      what works here, what does not, and how to enable it
+  pagewise check                      what works here, what does not
   pagewise check --json | jq '.capabilities[] | select(.state != \"available\")'
   sudo pagewise check                 the same with root's rights";
 

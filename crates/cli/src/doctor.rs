@@ -22,9 +22,9 @@ use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
-  pagewise doctor -- ./simulate input.dat        what is slow, why, and what to change
-  pagewise doctor --prove -- ./simulate          the same, then prove the cure by A/B runs
-  pagewise doctor -p 4242 --duration 10s         a running process for ten seconds
+  pagewise doctor -- ./simulate input.dat        what is slow, why, a cure
+  pagewise doctor --prove -- ./simulate          the same, and a proof
+  pagewise doctor -p 4242 --duration 10s         a running process
   pagewise doctor --json -- ./simulate > x.json  for another program";
 
 /// The report where no other name is given.

@@ -18,6 +18,7 @@ mod terminal;
 mod tune;
 mod watch;
 
+use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -39,9 +40,9 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  pagewise doctor -- ./simulate input.dat     what is slow, why, and what to change
-  pagewise doctor --prove -- ./simulate       the same, then prove the cure by A/B runs
-  pagewise doctor -p 4242 --duration 10s      watch a running process for ten seconds
+  pagewise doctor -- ./simulate input.dat     what is slow, why, a cure
+  pagewise doctor --prove -- ./simulate       the same, and a proof
+  pagewise doctor -p 4242 --duration 10s      a running process
   pagewise check                              what this machine allows";
 
 #[derive(Subcommand)]
@@ -99,12 +100,16 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Check(args) => check::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "pagewise", &mut io::stdout());
+            // Into memory first: written straight to a closed pipe it would panic.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "pagewise", &mut script);
+            io::stdout().write_all(&script)?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Manual { folder } => {
-            std::fs::create_dir_all(&folder)?;
-            clap_mangen::generate_to(Cli::command(), &folder)?;
+            let cannot = || format!("cannot write manual pages into {}", folder.display());
+            std::fs::create_dir_all(&folder).with_context(cannot)?;
+            clap_mangen::generate_to(Cli::command(), &folder).with_context(cannot)?;
             eprintln!("Manual pages are in {}", folder.display());
             Ok(ExitCode::SUCCESS)
         }
@@ -117,4 +122,29 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .chain()
         .filter_map(|cause| cause.downcast_ref::<io::Error>())
         .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_help(command: &clap::Command) {
+        let name = command.get_name();
+        let notes = command.get_after_help().map(ToString::to_string);
+        for line in notes.unwrap_or_default().lines() {
+            let width = line.chars().count();
+            assert!(width <= 80, "{name}: {width} columns: {line}");
+        }
+        command.get_subcommands().for_each(check_help);
+    }
+
+    #[test]
+    fn examples_fit_a_narrow_terminal() {
+        check_help(&Cli::command());
+    }
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
 }

@@ -18,7 +18,7 @@ Examples:
   pagewise record -- ./simulate input.dat      one run, from start to end
   pagewise record -p 4242 --duration 10s       a running process for ten seconds
   pagewise record --full -o all.data -- ./x    each fault and each memory call
-  perf report -i perf.data                     what was recorded, in perf's own viewer";
+  perf report -i perf.data                     the same in perf's own viewer";
 
 /// Record page faults and what explains them
 ///
@@ -176,7 +176,7 @@ fn summarise(observation: &Observation) -> io::Result<()> {
         observation.path.display()
     )?;
     for (name, count) in by_name(observation) {
-        writeln!(err, "  {count:>10}  {name}")?;
+        writeln!(err, "  {count:>10}  {}", readable(name))?;
     }
     if let Ending::Killed(signal) = observation.ending {
         writeln!(
@@ -204,6 +204,14 @@ fn by_name(observation: &Observation) -> Vec<(&str, u64)> {
         }
     }
     sums
+}
+
+/// The kernel's name of an event, said in words where it means nothing to a reader.
+fn readable(event: &str) -> &str {
+    match event {
+        "dummy" => "mappings, starts and ends of programs and threads",
+        event => event,
+    }
 }
 
 fn status(code: i32) -> ExitCode {

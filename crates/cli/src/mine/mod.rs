@@ -26,9 +26,9 @@ before those that it begins: support, a tab, the items.";
 
 const EXAMPLES: &str = "\
 Examples:
-  pagewise mine --algorithm prefix --min-support 1% trace.txt    paths of page faults
+  pagewise mine --algorithm prefix --min-support 1% trace.txt   paths of faults
   pagewise mine --algorithm closed --min-support 2 --json shop.txt
-  pagewise mine --algorithm classic --projection 'a b' shop.txt  what follows a … b";
+  pagewise mine --algorithm classic --projection 'a b' shop.txt  after a b";
 
 /// Find frequent patterns in sequences
 #[derive(Args)]

@@ -16,12 +16,12 @@ use std::process::ExitCode;
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
 Examples:
-  pagewise report perf.data                    what a recording shows, on the terminal
-  pagewise report perf.data -o report.html     the same as one HTML page that needs no network
-  pagewise report perf.data.zst --json         the same for programs (docs/schema/findings.json)
+  pagewise report perf.data                    what it shows, on the terminal
+  pagewise report perf.data -o report.html     the same as one HTML page
+  pagewise report perf.data.zst --json         the same for programs
   perf record -e page-faults -c 1 -g -d -o - ./x | pagewise report -
-  pagewise report trace.txt.zst                what a function_graph trace shows of fault paths
-  pagewise report trace.dat                    the same from the file of trace-cmd record";
+  pagewise report trace.txt.zst                paths of faults in the kernel
+  pagewise report trace.dat                    the same, of trace-cmd record";
 
 /// Options of `pagewise report`.
 #[derive(ClapArgs, Debug)]

@@ -59,9 +59,10 @@ const EXAMPLES: &str = "\
 Examples:
   pagewise tune -- ./simulate input.dat
   pagewise tune --budget 2m --max-rss 1G -- python3 job.py
-  pagewise tune --only glibc --only jemalloc -- ./server --self-test < requests.txt
+  pagewise tune --only glibc --only jemalloc -- ./server --self-test < input
 
-The command runs many times and must do the same work each time. Its output goes to /dev/null.";
+The command runs many times and must do the same work each time. Its output goes
+to /dev/null.";
 
 /// A setting to try, with the recipe that it came from.
 #[derive(Clone, Debug)]

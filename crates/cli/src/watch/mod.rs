@@ -27,14 +27,14 @@ use subject::Subject;
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
 Examples:
-  pagewise watch -- ./simulate input.dat            live view of a command and its children
-  pagewise watch 4242                               live view of a running process
-  pagewise watch 4242 --csv run.csv                 live view, and every point into a file
-  pagewise watch --duration 10s 4242 | column -ts,  no terminal: a table on standard output
-  pagewise watch --parquet run.parquet -- make      columns for DuckDB, Spark or pandas
+  pagewise watch -- ./simulate input.dat            a command and its children
+  pagewise watch 4242                               a running process
+  pagewise watch 4242 --csv run.csv                 the same, into a file too
+  pagewise watch --duration 10s 4242 | column -ts,  a table, without a terminal
+  pagewise watch --parquet run.parquet -- make      for DuckDB, Spark or pandas
 
-Keys of the live view: q quit, space pause, + and - zoom, ←/→ scroll, f faults per second or so
-far, t table of processes, ? help.";
+Keys of the live view: q quit, space pause, + and - zoom, ←/→ scroll, f faults
+per second or so far, t table of processes, ? help.";
 
 /// Options of `pagewise watch`.
 #[derive(ClapArgs, Debug)]

@@ -23,10 +23,10 @@ use std::time::Duration;
 
 pub const EXAMPLES: &str = "\
 Examples:
-  pagewise bench alloc                              this machine's malloc and those installed
-  pagewise bench alloc --size 126K --size 128K      the sizes of the paper's table
-  pagewise bench alloc --preload ./libmine.so       an allocator of your own
-  sudo pagewise bench alloc                         with the system calls counted";
+  pagewise bench alloc                          this machine's allocators
+  pagewise bench alloc --size 126K --size 128K  two sizes only
+  pagewise bench alloc --preload ./libmine.so   an allocator of your own
+  sudo pagewise bench alloc                     with system calls counted";
 
 /// Sizes of single blocks.
 const SIZES: [&str; 12] = [
