@@ -1,7 +1,7 @@
 //! Every fixture is read without an unknown line, and has as many calls and ends of calls as a
 //! plain search for `();`, `() {` and `}` finds.
 
-use pagewise_model::formats::function_graph::{Content, Parser, looks_like};
+use pagewise_model::formats::function_graph::{self, Content, Parser, looks_like};
 use std::path::Path;
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -56,4 +56,33 @@ fn every_fixture_is_understood() {
         count += 1;
     }
     assert_eq!(count, 23);
+}
+
+/// The tracer shows what the kernel calls between announcing a switch and making it: the task is
+/// not back yet by that.
+#[test]
+fn a_task_that_is_about_to_leave_is_not_back() {
+    let text = "\
+ a-7   [000]   10.000000: funcgraph_entry:                   |  handle_mm_fault() {
+ a-7   [000]   10.000010: funcgraph_entry:                   |    schedule() {
+ a-7   [000]   10.000020: sched_switch:         a:7 [120] D ==> b:8 [120]
+ a-7   [000]   10.000025: funcgraph_entry:        3.000 us   |      switch_mm_irqs_off();
+ b-8   [000]   10.000040: funcgraph_entry:        2.000 us   |  mutex_unlock();
+ b-8   [000]   10.005000: sched_switch:         b:8 [120] S ==> a:7 [120]
+ a-7   [000]   10.005010: funcgraph_exit:      # 5000.000 us |    }
+ a-7   [000]   10.005020: funcgraph_exit:      # 5020.000 us |  }
+";
+    let mut trees = Vec::new();
+    let mut sink = |tree: &function_graph::CallTree, _: &function_graph::Names| {
+        trees.push(tree.clone());
+    };
+    function_graph::read_bytes(text.as_bytes(), &mut sink);
+    let fault = trees.last().expect("a fault");
+    let expected = function_graph::OffCpu {
+        node: 1,
+        from: 10_000_028_000,
+        ns: 4_972_000,
+        wait: function_graph::Wait::Blocked,
+    };
+    assert_eq!(fault.off_cpu, [expected]);
 }

@@ -7,6 +7,7 @@
 //! All state is per task, so a text can be cut into pieces that are read in parallel: what a
 //! piece holds of a task before the task's first top-level call belongs to the piece before it.
 
+use super::incomplete::{Incomplete, IncompleteCounts};
 use super::interrupts::is_interrupt;
 use super::line::{Call, Content, Line, Span, Tail};
 use super::names::Names;
@@ -14,51 +15,9 @@ use super::switch;
 use super::task::{Frame, Task};
 use super::tree::{CallTree, Detail, Node, OffCpu, Wait};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
-
-/// Why a call is not among the complete ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Incomplete {
-    /// It began before the trace did: calls below the top level without one around them.
-    BeganEarlier,
-    /// A close without its open.
-    UnmatchedClose,
-    /// A call was still open when one of its callers ended or the next one began.
-    NeverClosed,
-    /// The function that ended is not the one that began.
-    NameMismatch,
-    /// Events were lost meanwhile on its CPU.
-    LostEvents,
-    /// Still open at the end of the trace.
-    OpenAtEnd,
-    /// Its task was switched away, and the trace has no times to say for how long.
-    SwitchWithoutTime,
-    /// More calls within one than memory is set aside for ([`LARGEST_TREE`]).
-    TooLarge,
-}
-
-impl Incomplete {
-    /// Plain words for a person.
-    #[must_use]
-    pub fn describe(self) -> &'static str {
-        match self {
-            Self::BeganEarlier => "calls that began before the trace",
-            Self::UnmatchedClose => "ends of calls without a beginning",
-            Self::NeverClosed => "calls that never ended",
-            Self::NameMismatch => "calls that ended under another name",
-            Self::LostEvents => "calls during which the tracer lost events",
-            Self::OpenAtEnd => "calls still open at the end of the trace",
-            Self::SwitchWithoutTime => "calls interrupted by other tasks for an unknown time",
-            Self::TooLarge => "calls with more than a million calls inside",
-        }
-    }
-}
 
 /// Nodes that one tree may have, 32 MiB worth.
 pub const LARGEST_TREE: usize = 1 << 20;
-
-/// How many calls are missing, and why. Mergeable by adding.
-pub type IncompleteCounts = BTreeMap<Incomplete, u64>;
 
 /// Takes what the [`Builder`] finds.
 pub trait Sink {
@@ -83,6 +42,9 @@ pub struct Builder {
     index: FxHashMap<u64, usize>,
     last: Option<(u64, usize)>,
     running: FxHashMap<u32, u32>,
+    /// Tasks whose switch was announced but that still run: the tracer shows what they call
+    /// between the event sched_switch and the switch itself. By CPU.
+    leaving: FxHashMap<u32, usize>,
     spare: Vec<CallTree>,
     sched_switch_seen: bool,
     incomplete: IncompleteCounts,
@@ -369,13 +331,27 @@ impl Builder {
     #[inline]
     fn arrive(&mut self, line: &Line<'_>) -> usize {
         let task = self.task_of(line);
+        let still_here = !self.leaving.is_empty() && self.is_leaving(task, line.cpu);
         let state = &mut self.tasks[task];
         state.cpu = line.cpu;
-        if state.away.is_some() {
+        if state.away.is_some() && !still_here {
             self.came_back(task, line.time);
         }
         self.tasks[task].last_time = line.time;
         task
+    }
+
+    /// Whether a task that is about to leave its CPU has not left yet: no other was seen there.
+    #[cold]
+    fn is_leaving(&mut self, task: usize, cpu: Option<u32>) -> bool {
+        let cpu = cpu.unwrap_or(0);
+        match self.leaving.get(&cpu) {
+            Some(&leaving) if leaving == task => true,
+            _ => {
+                self.leaving.remove(&cpu);
+                false
+            }
+        }
     }
 
     #[inline]
@@ -417,12 +393,20 @@ impl Builder {
         if line.pid.is_none() {
             self.introduce(line.cpu.unwrap_or(0), switch.prev_pid);
         }
+        let cpu = line.cpu.unwrap_or(0);
+        self.leaving.remove(&cpu);
         if switch.prev_pid != 0 {
             let wait = match switch.runnable {
                 true => Wait::Runnable,
                 false => Wait::Blocked,
             };
-            self.leave(u64::from(switch.prev_pid), line.time, wait);
+            let key = u64::from(switch.prev_pid);
+            self.leave(key, line.time, wait);
+            if let Some(&task) = self.index.get(&key)
+                && self.tasks[task].away.is_some()
+            {
+                self.leaving.insert(cpu, task);
+            }
         }
         if let Some(&task) = self.index.get(&u64::from(switch.next_pid))
             && switch.next_pid != 0
@@ -486,6 +470,8 @@ impl Builder {
         let Some(time) = time else {
             return self.abandon(task, Incomplete::SwitchWithoutTime);
         };
+        // What it called after the switch was announced was no time away.
+        let from = state.last_time.map_or(from, |last| last.max(from));
         state.tree.off_cpu.push(OffCpu {
             node: frame.node,
             from,

@@ -9,6 +9,7 @@
 mod builder;
 mod call;
 mod columns;
+mod incomplete;
 mod interrupts;
 mod line;
 mod marks;
@@ -19,8 +20,9 @@ mod switch;
 mod task;
 mod tree;
 
-pub use builder::{Builder, Incomplete, IncompleteCounts, LARGEST_TREE, Sink};
+pub use builder::{Builder, LARGEST_TREE, Sink};
 pub use columns::Header;
+pub use incomplete::{Incomplete, IncompleteCounts};
 pub use interrupts::is_interrupt;
 pub use line::{Call, Content, Line, Span, Tail};
 pub use names::{NameId, Names, base_name};
