@@ -164,7 +164,8 @@ fn no_perf(reason: &str, forbidden: bool, paranoid: &str) -> String {
              allow perf_event_open in its seccomp profile."
         }
         (false, _) => {
-            "Remedy: a kernel with perf events (CONFIG_PERF_EVENTS); some sandboxes have none."
+            "Here perf_event_open does not exist. Remedy: a kernel with CONFIG_PERF_EVENTS; some \
+             sandboxes and seccomp profiles hide it."
         }
     };
     format!(
