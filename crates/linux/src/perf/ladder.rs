@@ -12,6 +12,13 @@ use pagewise_model::units::Nanos;
 /// records each fault: programs of a few milliseconds are then known in full.
 pub(super) const PERIODS: [u64; 5] = [1, 7, 61, 499, 4_001];
 
+/// Once it is known how fast faults come, no rung below this is chosen: at the start of a storm
+/// each fault would be recorded until the recorder has noticed, which overruns any ring when the
+/// machine is busy.
+const LOWEST: usize = 1;
+/// From this rung on samples carry a copy of the stack: below, faults are rare or about to become
+/// many, and copies would fill the ring.
+pub(super) const COPIES: u8 = 2;
 /// From this rung on faults come in a storm: they are sampled in windows, with rests between.
 pub(super) const STORM: usize = 3;
 /// A turn with its rest is so much longer than the turn alone.
@@ -64,7 +71,7 @@ impl Ladder {
         }
         // The first faults of a program come faster than it will go on: they tell of a storm at most.
         let highest = if self.rung == 0 { STORM } else { PERIODS.len() };
-        let wanted = self.wanted_rung(elapsed).min(highest);
+        let wanted = self.wanted_rung(elapsed).clamp(LOWEST, highest);
         self.restart(now);
         (wanted != self.rung).then(|| {
             self.rung = wanted;
@@ -126,14 +133,14 @@ mod tests {
     }
 
     #[test]
-    fn storms_are_sampled_sparsely_and_drizzle_in_full() {
+    fn storms_are_sampled_sparsely_and_drizzle_densely() {
         let mut ladder = Ladder::new(997, Nanos(0));
         let now = settle(&mut ladder, 600_000, Nanos(0), 1);
         assert_eq!(PERIODS[ladder.rung], 499);
         let now = settle(&mut ladder, 20_000, now, 1);
         assert_eq!(PERIODS[ladder.rung], 61);
         settle(&mut ladder, 900, now, 1);
-        assert_eq!(PERIODS[ladder.rung], 1);
+        assert_eq!(PERIODS[ladder.rung], 7);
     }
 
     #[test]

@@ -169,8 +169,8 @@ fn no_perf(reason: &str, forbidden: bool, paranoid: &str) -> String {
         }
     };
     format!(
-        "Faults could not be sampled ({reason}; kernel.perf_event_paranoid is {paranoid}): only \
-         totals are known. {remedy}"
+        "Faults could not be sampled (perf_event_open: {reason}; kernel.perf_event_paranoid is \
+         {paranoid}): only totals are known. {remedy}"
     )
 }
 

@@ -240,7 +240,7 @@ impl Plan {
         let startup = Source::fault_with_chain(Fault::Entry, 1, access);
         self.add(Role::Startup, Start::WithProgram, vec![startup]);
         for (rung, period) in (0..).zip(ladder::PERIODS) {
-            let source = if stacks {
+            let source = if stacks && rung >= ladder::COPIES {
                 Source::fault_with_stack(period, access)
             } else {
                 Source::fault_with_chain(Fault::Entry, period, access)

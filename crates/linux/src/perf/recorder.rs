@@ -7,6 +7,7 @@ use super::opening::{self, Opened, Opener};
 use super::plan::{Plan, Start};
 use super::{Error, Mode, Options, Target, access, existing, threads};
 use crate::proc::ProcRoot;
+use crate::sys::machine::prefer_this_thread;
 use crate::sys::perf_event;
 use crate::tracefs::Tracefs;
 use pagewise_model::formats::perf_data::{
@@ -187,7 +188,11 @@ impl Recorder {
         }
         let thread = std::thread::Builder::new()
             .name("recorder".to_owned())
-            .spawn(move || drain.run())
+            .spawn(move || {
+                // Where it is not granted, a busy machine costs records, which are counted.
+                prefer_this_thread();
+                drain.run()
+            })
             .map_err(|cause| Error::System {
                 action: "start the recorder's thread",
                 cause,
