@@ -95,8 +95,9 @@ pub(super) struct Drain {
 const LONGEST_SLEEP: Nanos = Nanos(250_000_000);
 /// A process that lives this much longer than its events was taken from us, and is not just ending.
 const DETACHED_AFTER: Nanos = Nanos(400_000_000);
-/// A program is sampled so long without a rest: what a short one does has no pattern yet.
-const NO_REST: Nanos = Nanos(100_000_000);
+/// A program is sampled so long without a rest. What a short one does has no pattern from which the
+/// rests could be filled in; of a long one they lower what recording costs as a whole.
+const NO_REST: Nanos = Nanos(2_000_000_000);
 /// Pieces from this size in bytes on are written straight from the ring.
 const WRITE_THROUGH: usize = 128 << 10;
 /// Shares of the elapsed time, in millionths, that governed units may cost the program. Memory
