@@ -262,7 +262,7 @@ impl Collector {
             for kept in around {
                 kept.on = kept.on.saturating_sub(cut.ns);
                 if cut.kind != Kind::Interrupt {
-                    kept.waited += cut.ns;
+                    kept.waited = kept.waited.saturating_add(cut.ns);
                 }
                 innermost = Some(kept);
             }
@@ -341,7 +341,7 @@ impl Collector {
             context.total_by_fault += kept.on as f64 * latency;
             context.direct_calls += u64::from(kept.direct_calls);
         }
-        shape.elapsed.record(root.on + root.waited);
+        shape.elapsed.record(root.on.saturating_add(root.waited));
         add_latencies(shape, scratch);
         add_split(&mut shape.split, total, root.own, scratch);
     }
@@ -365,7 +365,7 @@ fn add_latencies(shape: &mut Shape, scratch: &Scratch) {
         let sum = by_layer[place.layer as usize].get_or_insert(0);
         let kept = scratch.kept[place.node as usize];
         *sum += match place.layer {
-            Layer::Lock | Layer::Wait => kept.on + kept.waited,
+            Layer::Lock | Layer::Wait => kept.on.saturating_add(kept.waited),
             _ => kept.on,
         };
     }

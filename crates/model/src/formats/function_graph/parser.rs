@@ -182,7 +182,8 @@ impl Parser {
             Content::Unknown => self.counts.unknown_lines += 1,
             Content::Lost { events, .. } => {
                 self.counts.losses += 1;
-                self.counts.lost_events += events.unwrap_or(0);
+                let known = events.unwrap_or(0);
+                self.counts.lost_events = self.counts.lost_events.saturating_add(known);
             }
             _ => {}
         }

@@ -37,12 +37,12 @@ impl Field {
         }
         let plain = declared.split('[').next()?.trim_end();
         let word = |text: &str| {
-            let start = text.rfind(|c: char| !(c.is_alphanumeric() || c == '_'));
-            Box::from(&text[start.map_or(0, |at| at + 1)..])
+            let mut words = text.rsplit(|c: char| !(c.is_alphanumeric() || c == '_'));
+            words.next().map(Box::from)
         };
         field.is_elsewhere = declared.starts_with("__data_loc");
         field.is_text = declared.contains("char") && declared.contains('[');
-        field.name = word(if field.is_elsewhere { declared } else { plain });
+        field.name = word(if field.is_elsewhere { declared } else { plain })?;
         Some(field)
     }
 

@@ -11,6 +11,9 @@ use crate::formats::function_graph::{
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+/// No call takes longer, in nanoseconds: 104 days. An exit that says so is no exit.
+const LONGEST_CALL: u64 = 1 << 53;
+
 /// What a kind of event is to a trace of calls.
 enum Kind<'a> {
     Entry(Graph<'a>),
@@ -98,7 +101,8 @@ impl<'m> Reader<'m> {
         builder.finish();
         for damage in self.streams.iter().map(Stream::damage) {
             self.counts.malformed_records += damage.malformed;
-            self.counts.missing_bytes += damage.missing_bytes;
+            let missing = self.counts.missing_bytes;
+            self.counts.missing_bytes = missing.saturating_add(damage.missing_bytes);
         }
         self.counts.unnamed_functions = self.naming.unnamed;
         Summary {
@@ -118,7 +122,8 @@ impl<'m> Reader<'m> {
         let cpu = stream.cpu;
         if let Some(missed) = head.missed {
             self.counts.losses += 1;
-            self.counts.lost_events += missed.unwrap_or(0);
+            let known = missed.unwrap_or(0);
+            self.counts.lost_events = self.counts.lost_events.saturating_add(known);
             let content = Content::Lost {
                 cpu: Some(cpu),
                 events: missed,
@@ -256,7 +261,7 @@ impl<'a> Graph<'a> {
                 Some((from, to)) => {
                     let ticks = to.number(record)?.saturating_sub(from.number(record)?);
                     let ns = clock.ns(ticks);
-                    Some(Span { ns, tick: 1 })
+                    Some((ns <= LONGEST_CALL).then_some(Span { ns, tick: 1 })?)
                 }
                 None => None,
             },

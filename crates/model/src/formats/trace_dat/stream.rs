@@ -276,7 +276,8 @@ impl<'a> Stream<'a> {
     fn spoilt_page(&mut self, len: usize) {
         self.missed = Some(None);
         if len < self.page_size {
-            self.damage.missing_bytes += (self.page_size - len) as u64;
+            let missing = (self.page_size - len) as u64;
+            self.damage.missing_bytes = self.damage.missing_bytes.saturating_add(missing);
         } else {
             self.damage.malformed += 1;
         }
