@@ -1,7 +1,11 @@
 //! `pagewise report` on a function_graph trace, as a user runs it.
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+
+#[path = "../../report/tests/checker/mod.rs"]
+mod checker;
 
 /// One anonymous fault of 9 µs with an interrupt of 2 µs inside, then one cut at its end.
 const TRACE: &str = "\
@@ -74,4 +78,72 @@ fn a_page_of_a_trace_is_refused_with_the_reason() {
     assert_eq!(output.status.code(), Some(1));
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(message.contains("--json"), "{message}");
+}
+
+#[test]
+fn json_fits_its_schema() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema/fault-paths.json");
+    let text = std::fs::read_to_string(path).expect("the schema is there");
+    let schema = serde_json::from_str(&text).expect("the schema is JSON");
+    for trace in [TRACE, "# tracer: function_graph\n"] {
+        let output = report(&["--json"], trace);
+        let document = serde_json::from_slice(&output.stdout).expect("JSON");
+        let mut checker = checker::Checker::new(&schema);
+        checker.check(&document);
+        assert!(checker.errors.is_empty(), "{:#?}", checker.errors);
+    }
+}
+
+fn trace_dat() -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let given = std::env::var_os("PAGEWISE_TRACES").map(PathBuf::from);
+    let shared = ["../shared/traces", "../../shared/traces"].map(|path| root.join(path));
+    let folders = given.into_iter().chain(shared);
+    let found = folders
+        .map(|folder| folder.join("trace-dat-6.1/v6.dat.zst"))
+        .find(|file| file.is_file());
+    if found.is_none() {
+        eprintln!("SKIPPED: no real traces; set PAGEWISE_TRACES to their folder");
+    }
+    found
+}
+
+/// The file of trace-cmd record, packed: from its place and through a pipe.
+#[test]
+fn trace_dat_is_reported_and_mined() {
+    let Some(file) = trace_dat() else { return };
+    for command in ["report", "mine"] {
+        let run = |argument: &Path, stdin: Stdio| {
+            Command::new(env!("CARGO_BIN_EXE_pagewise"))
+                .args([command, "--json"])
+                .arg(argument)
+                .stdin(stdin)
+                .output()
+                .expect("pagewise runs")
+        };
+        let named = run(&file, Stdio::null());
+        assert!(named.status.success(), "{named:?}");
+        let input = std::fs::File::open(&file).expect("readable");
+        assert_eq!(run(Path::new("-"), input.into()).stdout, named.stdout);
+        let json: serde_json::Value = serde_json::from_slice(&named.stdout).expect("JSON");
+        match command {
+            "report" => assert_eq!(json["faults"], 706),
+            _ => assert!(
+                json["patterns"]
+                    .as_array()
+                    .is_some_and(|all| !all.is_empty())
+            ),
+        }
+    }
+}
+
+#[test]
+fn a_cut_trace_dat_is_refused_with_the_place() {
+    let output = report(&[], "\x17\x08\x44tracing6\0\0\x08\0\x10\0\0header_pa");
+    assert_eq!(output.status.code(), Some(1));
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        message.contains("at byte 18 goes beyond the end"),
+        "{message}"
+    );
 }

@@ -10,7 +10,8 @@ use super::signature::{Class, Signs, classify};
 use super::tally::Tally;
 use rustc_hash::FxHashMap;
 
-/// Shapes kept apart; faults of further ones count in one shape per class.
+/// Shapes that a trace of one workload stays below. Further ones are kept apart too, and are
+/// counted in [`Shapes::beyond_limit`]; memory grows by one shape each.
 pub(super) const MOST_SHAPES: usize = 1 << 16;
 
 /// One node of a shape: the function and its depth below the root.

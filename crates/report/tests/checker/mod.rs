@@ -84,7 +84,14 @@ impl<'a> Checker<'a> {
             {
                 self.fail(at, "has too few items")
             }
-            "minItems" => {}
+            "maxItems"
+                if value
+                    .as_array()
+                    .is_some_and(|items| Some(items.len() as u64) > rule.as_u64()) =>
+            {
+                self.fail(at, "has too many items")
+            }
+            "minItems" | "maxItems" => {}
             "pattern" => self.pattern(rule, at, value),
             "required" => self.required(rule, at, value),
             "properties" => self.properties(path, rule, at, value),
