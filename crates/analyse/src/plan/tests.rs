@@ -91,6 +91,17 @@ fn churning(
     findings
 }
 
+/// python-zlib of bench/programs, of which 4.05 times the speed was measured [3.95, 4.11].
+fn zlib_churn() -> Findings {
+    churning(
+        run(350, 909, 540_458),
+        Cause::RefaultAfterBrk,
+        RegionKind::Heap,
+        537_000.0,
+        270_000,
+    )
+}
+
 fn share(key: Cause, faults: f64) -> Share<Cause> {
     Share {
         key,
@@ -119,14 +130,7 @@ fn tunables(findings: &Findings) -> Vec<&str> {
 
 #[test]
 fn heap_churn_under_glibc_gets_both_thresholds_and_a_gain_that_was_measured() {
-    // python-zlib of bench/programs: 4.05 times as fast [3.95, 4.11].
-    let churn = churning(
-        run(350, 909, 540_458),
-        Cause::RefaultAfterBrk,
-        RegionKind::Heap,
-        537_000.0,
-        270_000,
-    );
+    let churn = zlib_churn();
     let answer = concluded(churn);
     assert_eq!(answer.diagnoses[0].id, "churn.brk");
     assert_eq!(answer.diagnoses[0].severity, Severity::Severe);
@@ -148,13 +152,7 @@ fn heap_churn_under_glibc_gets_both_thresholds_and_a_gain_that_was_measured() {
 
 #[test]
 fn what_is_kept_is_at_least_the_peak_so_that_nothing_is_given_back() {
-    let churn = churning(
-        run(350, 909, 540_458),
-        Cause::RefaultAfterBrk,
-        RegionKind::Heap,
-        537_000.0,
-        270_000,
-    );
+    let churn = zlib_churn();
     let Setting::GlibcTunable { value, .. } = &concluded(churn).advice[0].settings.0[0] else {
         panic!("no tunable");
     };
@@ -318,13 +316,7 @@ fn totals_of_many_processes_conclude_nothing() {
 
 #[test]
 fn a_proof_takes_the_place_of_the_prediction_in_the_verdict() {
-    let churn = churning(
-        run(350, 909, 540_458),
-        Cause::RefaultAfterBrk,
-        RegionKind::Heap,
-        537_000.0,
-        270_000,
-    );
+    let churn = zlib_churn();
     let findings = concluded(churn);
     let shown = |verdict| Comparison {
         arm: findings.advice[0].name(),
