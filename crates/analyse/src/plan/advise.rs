@@ -71,7 +71,7 @@ fn from_rule(
     let faults: f64 = cured.iter().map(|symptom| symptom.faults).sum();
     let speedup = predicted(findings, rule, &cured, faults);
     let worth_it = if rule.settings.is_empty() {
-        diagnose::severity(gravest)
+        diagnose::severity(findings, gravest)
             .is_some_and(|severity| severity > pagewise_model::findings::Severity::Note)
     } else {
         speedup.value >= WORTHWHILE && speedup.low > 1.0

@@ -9,9 +9,21 @@ const WORTH_A_WORD: f64 = 0.02;
 const COSTLY: f64 = 0.05;
 const SEVERE: f64 = 0.30;
 
+/// A run of less CPU time has no trouble worth a change: starting a program takes some 100 faults.
+const SHORTEST: Nanos = Nanos(10_000_000);
+
 /// How grave a symptom is; `None` where it is not worth a word.
-pub(super) fn severity(symptom: &Symptom) -> Option<Severity> {
-    match symptom.cost.value {
+pub(super) fn severity(findings: &Findings, symptom: &Symptom) -> Option<Severity> {
+    let most = if findings.cost.cpu() < SHORTEST {
+        Severity::Note
+    } else {
+        Severity::Severe
+    };
+    Some(graded(symptom.cost.value)?.min(most))
+}
+
+fn graded(cost: f64) -> Option<Severity> {
+    match cost {
         cost if cost >= SEVERE => Some(Severity::Severe),
         cost if cost >= COSTLY => Some(Severity::Costly),
         cost if cost >= WORTH_A_WORD => Some(Severity::Note),
@@ -23,7 +35,7 @@ pub(super) fn severity(symptom: &Symptom) -> Option<Severity> {
 pub(super) fn diagnoses(findings: &Findings, symptoms: &[Symptom]) -> Vec<Diagnosis> {
     let mut found: Vec<Diagnosis> = symptoms
         .iter()
-        .filter_map(|symptom| Some(diagnosis(findings, symptom, severity(symptom)?)))
+        .filter_map(|symptom| Some(diagnosis(findings, symptom, severity(findings, symptom)?)))
         .collect();
     found.extend(huge_page_fallback(findings));
     if found.iter().all(|one| one.severity < Severity::Costly) {

@@ -377,3 +377,15 @@ fn where_the_mapper_could_not_be_seen_the_advice_says_so() {
     churn.churn.allocator_blocks = Some(1.0);
     assert_eq!(concluded(churn).advice[0].risk, Risk::Low);
 }
+
+#[test]
+fn starting_a_tiny_program_is_no_trouble() {
+    let mut findings = run(1, 1, 83);
+    findings.by_cause = vec![
+        share(Cause::FirstTouch, 60.0),
+        share(Cause::FileMinor, 23.0),
+    ];
+    let answer = concluded(findings);
+    assert_eq!(answer.diagnoses[0].id, "healthy");
+    assert!(answer.advice.is_empty(), "{:?}", answer.advice);
+}
