@@ -1,27 +1,28 @@
 /** Reads the data, lays out the page. Sections come from the table in sections/index.ts. */
 import "./style.css";
 import { load } from "./data/load";
-import type { Report } from "./data/types";
+import type { Page } from "./data/page";
 import { visible } from "./data/visible";
 import { h } from "./dom";
-import { SECTIONS } from "./sections";
+import { kindOf } from "./sections";
 import type { Section } from "./sections/section";
 import { installTheme, themeButton } from "./theme";
 import { installTips } from "./tooltip";
 
-function header(report: Report, shown: Section[]): HTMLElement {
-  const command = report.command_line || `process ${report.findings.pid}`;
+type Part = Section<Page>;
+
+function header(subject: string, shown: Part[]): HTMLElement {
   const links = shown.filter((section) => section.nav !== "");
   return h(
     "header",
     {},
-    h("div", { class: "bar-top" }, h("span", { class: "brand" }, "Pagewise"), h("code", { class: "command", title: visible(command) }, command), themeButton()),
+    h("div", { class: "bar-top" }, h("span", { class: "brand" }, "Pagewise"), h("code", { class: "command", title: visible(subject) }, subject), themeButton()),
     h("nav", { "aria-label": "Parts of this report" }, ...links.map((section) => h("a", { href: `#${section.id}` }, section.nav))),
   );
 }
 
 /** A part that fails says so in its place; the others still answer. */
-function body(report: Report, section: Section): HTMLElement {
+function body(report: Page, section: Part): HTMLElement {
   try {
     return section.render(report);
   } catch (error) {
@@ -30,7 +31,7 @@ function body(report: Report, section: Section): HTMLElement {
   }
 }
 
-function part(report: Report, section: Section): HTMLElement {
+function part(report: Page, section: Part): HTMLElement {
   if (section.title === "") return h("section", { id: section.id }, body(report, section));
   const intro = section.intro?.(report);
   return h(
@@ -52,9 +53,12 @@ async function show(): Promise<void> {
   installTheme();
   try {
     const report = await load(document.getElementById("pagewise-data")!);
-    document.title = `Pagewise: ${visible(report.command_line || `process ${report.findings.pid}`)}`;
-    const shown = SECTIONS.filter((section) => section.kinds.includes(report.kind) && section.applies(report));
-    root.replaceChildren(header(report, shown), h("main", {}, ...shown.map((section) => part(report, section))));
+    const kind = kindOf(report);
+    if (!kind) throw new Error(`this page can't show reports of the kind ${visible(String(report.kind))}`);
+    const subject = kind.subject(report);
+    document.title = `Pagewise: ${visible(subject)}`;
+    const shown = kind.sections.filter((section) => section.applies(report));
+    root.replaceChildren(header(subject, shown), h("main", {}, ...shown.map((section) => part(report, section))));
     installTips();
   } catch (error) {
     fail(root, error);

@@ -6,6 +6,7 @@
 //! them computes a finding of its own.
 #![forbid(unsafe_code)]
 
+mod base64;
 pub mod fault_paths;
 pub mod html;
 pub mod json;

@@ -206,7 +206,7 @@ export interface Findings {
   };
 }
 
-/** What the page holds. `kind` says which sections apply; other kinds of report will join. */
+/** A page about the findings of a recording. */
 export interface Report {
   kind: "findings";
   generator: string;

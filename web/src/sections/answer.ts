@@ -20,7 +20,6 @@ export const answer: Section = {
   id: "answer",
   title: "",
   nav: "",
-  kinds: ["findings"],
   applies: () => true,
   render: (report) =>
     h(

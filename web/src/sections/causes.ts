@@ -37,7 +37,6 @@ export const causes: Section = {
   id: "causes",
   title: "Faults by cause and memory",
   nav: "Causes",
-  kinds: ["findings"],
   applies: (report) => report.findings.by_cause.length > 0 || report.findings.by_region.length > 0,
   intro: (report) =>
     `Why the pages faulted, and what they belonged to. Orange is avoidable. ${basis(report)}`,

@@ -12,7 +12,6 @@ export const churnSizes: Section = {
   id: "churn",
   title: "What is given back and taken again",
   nav: "Sizes",
-  kinds: ["findings"],
   applies: (report) => report.findings.churn.released_sizes.count > 0,
   intro: () => "Sizes of the stretches of memory that the program returned to the kernel. Settings of the allocator that are larger than these sizes keep the memory.",
   render: (report) => {

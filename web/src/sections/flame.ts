@@ -7,7 +7,6 @@ export const flame: Section = {
   id: "flame",
   title: "Page-fault flame graph",
   nav: "Flame graph",
-  kinds: ["findings"],
   applies: (report) => report.findings.flame.total > 0 && report.findings.flame.children.length > 0,
   intro: () =>
     "Which code caused the faults. Each box is a function, as wide as its share of all faults; what it called is next to it. Click a box to zoom in, click it again to go back. Colours tell files apart.",

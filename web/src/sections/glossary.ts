@@ -6,7 +6,6 @@ export const glossary: Section = {
   id: "glossary",
   title: "Words used here",
   nav: "Glossary",
-  kinds: ["findings"],
   applies: () => true,
   render: () => h("dl", { class: "glossary" }, ...GLOSSARY.flatMap(({ word, text }) => [h("dt", {}, word), h("dd", {}, text)])),
 };

@@ -8,7 +8,6 @@ export const host: Section = {
   id: "host",
   title: "Run and machine",
   nav: "Machine",
-  kinds: ["findings"],
   applies: () => true,
   render: (report) =>
     h(

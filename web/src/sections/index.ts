@@ -1,3 +1,4 @@
+import type { Page } from "../data/page";
 import type { Section } from "./section";
 import { answer } from "./answer";
 import { causes } from "./causes";
@@ -13,19 +14,22 @@ import { sites } from "./sites";
 import { threads } from "./threads";
 import { timeline } from "./timeline";
 
-/** The page, top to bottom. A new kind of plot is one module and one line here. */
-export const SECTIONS: Section[] = [
-  answer,
-  proof,
-  timeline,
-  causes,
-  flame,
-  map,
-  sites,
-  latency,
-  churnSizes,
-  threads,
-  missing,
-  host,
-  glossary,
-];
+/** A kind of page: what it is about, and its parts from top to bottom. */
+interface Kind<R> {
+  /** The command or file that the page is about. */
+  subject: (report: R) => string;
+  sections: Section<R>[];
+}
+
+/** Every kind of page. A new plot is one module and one line here. */
+const KINDS: { [K in Page["kind"]]: Kind<Extract<Page, { kind: K }>> } = {
+  findings: {
+    subject: (report) => report.command_line || `process ${report.findings.pid}`,
+    sections: [answer, proof, timeline, causes, flame, map, sites, latency, churnSizes, threads, missing, host, glossary],
+  },
+};
+
+/** The kind of a page; `null` for one that this front end is too old for. */
+export function kindOf(page: Page): Kind<Page> | null {
+  return Object.hasOwn(KINDS, page.kind) ? (KINDS[page.kind] as Kind<Page>) : null;
+}

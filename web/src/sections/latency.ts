@@ -11,7 +11,6 @@ export const latency: Section = {
   id: "latency",
   title: "How long a fault takes",
   nav: "Latency",
-  kinds: ["findings"],
   applies: (report) => (report.findings.time.measured?.count ?? 0) > 0,
   intro: () =>
     "Time in the kernel for each measured fault, from its beginning to its end. The axis is logarithmic: each mark is ten times the one before.",

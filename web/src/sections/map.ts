@@ -7,7 +7,6 @@ export const map: Section = {
   id: "map",
   title: "Fault map",
   nav: "Fault map",
-  kinds: ["findings"],
   applies: (report) => report.findings.fault_map.cells.length > 0,
   intro: () =>
     "Where in memory (up) and when (across) pages faulted. A healthy program paints each place once; a stripe that goes on to the right is the same memory, faulting again and again.",

@@ -12,7 +12,6 @@ export const proof: Section = {
   id: "proof",
   title: "Proof",
   nav: "Proof",
-  kinds: ["findings"],
   applies: (report) => report.findings.proof !== null,
   intro: () =>
     "The program was run again and again, in turn with and without the change, so that a busy machine disturbs both alike. Each dot is one run; the line marks the middle one.",

@@ -19,7 +19,6 @@ export const sites: Section = {
   id: "sites",
   title: "Code responsible",
   nav: "Code",
-  kinds: ["findings"],
   applies: (report) => GROUPS.some(([, , pick]) => pick(report).length > 0),
   intro: () => "Open a line to see how the program got there, innermost function first.",
   render: (report) =>

@@ -9,7 +9,6 @@ export const threads: Section = {
   id: "threads",
   title: "By thread",
   nav: "Threads",
-  kinds: ["findings"],
   applies: (report) => report.findings.by_thread.length > 1,
   intro: (report) => {
     const all = report.findings.by_thread.length;

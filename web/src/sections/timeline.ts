@@ -11,7 +11,6 @@ export const timeline: Section = {
   id: "timeline",
   title: "Over time",
   nav: "Over time",
-  kinds: ["findings"],
   applies: (report) => report.findings.timeline.points.length > 2,
   intro: () =>
     "A program that has found its size takes few faults: the total flattens out. A total that rises evenly to the end means that memory comes and goes all the time.",

@@ -1,0 +1,97 @@
+//! Reports as one HTML file that opens offline.
+//!
+//! The page is a committed bundle (`assets/report.html`, built from `web/`); only data are put
+//! in. They travel as JSON in a script element of a type that browsers do not run, with `<`
+//! written as `\u003c`, so that no name in them can end the element. Above [`PLAIN_LIMIT`] they
+//! travel deflated in base64. Each kind of report is a module here and a line of
+//! `web/src/sections/index.ts`.
+
+mod findings;
+
+pub use findings::render;
+
+use crate::base64::base64;
+use serde::Serialize;
+use std::io::Write;
+
+/// The front end. `web/check-fresh` holds it equal to a fresh build.
+const SHELL: &str = include_str!("../../assets/report.html");
+const DATA_MARK: &str = r#"type="application/json">PAGEWISE-DATA<"#;
+const TEXT_MARK: &str = "PAGEWISE-TEXT";
+
+/// Bytes of JSON that go in as they are: readable by eye and by other tools.
+const PLAIN_LIMIT: usize = 256 << 10;
+/// Bytes that the data may take in the file; with the shell the file stays below 5 MB.
+const DATA_LIMIT: usize = 4_500_000;
+
+/// What goes wrong when a page is made.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A figure could not be written as JSON.
+    #[error("the findings could not be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// Compression failed.
+    #[error("the findings could not be compressed: {0}")]
+    Deflate(#[from] std::io::Error),
+}
+
+/// Data in the form in which they travel.
+struct Encoded {
+    encoding: &'static str,
+    text: String,
+}
+
+/// Who wrote the page.
+fn generator() -> String {
+    format!("pagewise {}", env!("CARGO_PKG_VERSION"))
+}
+
+/// The page with its data; `text` is what a browser without scripts shows.
+fn page(data: &Encoded, text: &str) -> String {
+    let Encoded {
+        encoding,
+        text: data,
+    } = data;
+    let element = format!(r#"type="application/json" data-encoding="{encoding}">{data}<"#);
+    SHELL
+        .replacen(TEXT_MARK, &escaped(text), 1)
+        .replacen(DATA_MARK, &element, 1)
+}
+
+fn encode(data: &impl Serialize) -> Result<Encoded, Error> {
+    let json = serde_json::to_string(data)?;
+    if json.len() <= PLAIN_LIMIT {
+        let text = json.replace('<', "\\u003c");
+        return Ok(Encoded {
+            encoding: "plain",
+            text,
+        });
+    }
+    let level = flate2::Compression::new(6);
+    let mut deflate = flate2::write::ZlibEncoder::new(Vec::new(), level);
+    deflate.write_all(json.as_bytes())?;
+    let text = base64(&deflate.finish()?);
+    Ok(Encoded {
+        encoding: "deflate",
+        text,
+    })
+}
+
+/// Text for the inside of an element.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shell_has_each_mark_once_and_is_small() {
+        assert_eq!(SHELL.matches(DATA_MARK).count(), 1);
+        assert_eq!(SHELL.matches(TEXT_MARK).count(), 1);
+        assert!(SHELL.len() <= 250_000, "{} bytes", SHELL.len());
+    }
+}
