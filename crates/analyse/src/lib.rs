@@ -4,6 +4,7 @@
 
 mod assemble;
 mod attribute;
+pub mod balance;
 mod churn;
 pub mod compare;
 pub mod fault_paths;
