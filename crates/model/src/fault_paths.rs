@@ -2,6 +2,7 @@
 //!
 //! Plain data between the analysis that finds them and the reports that show them.
 
+use crate::call_map::CallMap;
 use serde::{Deserialize, Serialize};
 
 /// Version of [`FaultPaths`] as JSON; `docs/schema/fault-paths.json` describes it.
@@ -43,6 +44,8 @@ pub struct FaultPaths {
     pub distinct_paths: u64,
     /// Functions by their share of fault time, the largest first.
     pub contributors: Vec<Contributor>,
+    /// The call paths of all faults as a tree.
+    pub call_map: CallMap,
     /// The share of calls whose own time, raw, is below 1 µs.
     pub calls_below_1us: f64,
     /// Calls at the top level that are no faults, such as lock helpers, the most frequent first.

@@ -1,5 +1,6 @@
 //! From sums to findings.
 
+use super::call_map::call_map;
 use super::collector::Collector;
 use super::contexts::Context;
 use super::contributors::contributors;
@@ -55,6 +56,7 @@ pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibratio
         paths: view.paths(&shapes),
         distinct_paths: shapes.len() as u64,
         contributors: view.contributors(None, collector.checks.faults),
+        call_map: call_map(collector, names, calibration),
         calls_below_1us: below_1us(collector),
         other_calls: view.others(&collector.others),
         bare_ends: view.others(&collector.bare),

@@ -37,6 +37,10 @@ pub struct Collector {
 /// Faults whose calls all tell of the tracer's cost; of later ones, one in so many does.
 const ALL_PROBED: u64 = 1000;
 const PROBED_EVERY: u64 = 16;
+/// Faults whose single calls all go into the distributions by call path; of later ones, one in
+/// so many does. Sums are over all faults.
+const ALL_TIMED: u64 = 10_000;
+const TIMED_EVERY: u64 = 16;
 
 /// Whether the time adds up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -172,6 +176,9 @@ impl Collector {
             None => self.new_shape(hash, &scratch.tokens),
         };
         self.add(shape, tree.nodes[root].span.ns, &scratch);
+        if self.checks.faults < ALL_TIMED || self.checks.faults.is_multiple_of(TIMED_EVERY) {
+            self.add_times(shape, &scratch);
+        }
         if let Some(wait) = tree.pid.and_then(|pid| self.pending_locks.remove(&pid)) {
             self.shapes.all[shape].lock_before.record(wait);
         }
@@ -318,6 +325,14 @@ impl Collector {
             found.push(context);
         }
         found.into()
+    }
+
+    fn add_times(&mut self, shape: usize, scratch: &Scratch) {
+        let contexts = &self.shapes.all[shape].contexts;
+        for (kept, &context) in scratch.kept.iter().zip(contexts) {
+            self.contexts.times[context as usize].record(kept.on);
+        }
+        self.contexts.timed_faults += 1;
     }
 
     #[inline]

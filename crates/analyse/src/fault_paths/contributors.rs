@@ -50,7 +50,7 @@ pub(super) fn contributors<'a>(
 /// A path's own time less the tracer's cost: inside each call (not the root's, which stays in)
 /// and around each call made.
 #[allow(clippy::cast_precision_loss, reason = "sums of nanoseconds")]
-fn corrected(index: u32, context: &Context, calibration: Calibration) -> f64 {
+pub(super) fn corrected(index: u32, context: &Context, calibration: Calibration) -> f64 {
     let outside = calibration.per_call_ns - calibration.inside_ns;
     let calls = if context.parent == index {
         0

@@ -5,6 +5,9 @@
 //! tracer's own cost by a [`Calibration`].
 
 mod analyse;
+mod call_map;
+#[cfg(test)]
+mod call_map_tests;
 mod collector;
 mod contexts;
 mod contributors;

@@ -1,0 +1,164 @@
+//! The calling context tree of all faults as findings.
+
+use super::collector::Collector;
+use super::contexts::Context;
+use super::contributors::corrected;
+use super::layer::Layer;
+use super::probe::Calibration;
+use super::shapes::Shape;
+use super::tally::Tally;
+use pagewise_model::call_map::{CallMap, CallNode};
+use pagewise_model::formats::function_graph::{NameId, Names};
+use pagewise_model::histogram::{bucket_of, bucket_range};
+use rustc_hash::FxHashMap;
+
+/// Nodes that a report holds: more than a reader unfolds, and a page of a bounded size.
+const MOST_NODES: usize = 3000;
+
+/// The call paths of the collected faults. Of more than [`MOST_NODES`], those that take the most
+/// time as traced stay: every caller takes at least as long as what it calls, so none loses its
+/// caller.
+pub(super) fn call_map(collector: &Collector, names: &Names, calibration: Calibration) -> CallMap {
+    let contexts = &collector.contexts.all;
+    let counts = counts(&collector.shapes.all, contexts.len());
+    let times = corrected_times(contexts, calibration);
+    let mut order: Vec<usize> = (0..contexts.len()).collect();
+    order.sort_by_key(|&at| (std::cmp::Reverse(contexts[at].total), at));
+    order.truncate(MOST_NODES);
+    order.sort_unstable();
+
+    let mut functions = Functions::default();
+    let mut places: FxHashMap<usize, u32> = FxHashMap::default();
+    let mut nodes = Vec::with_capacity(order.len());
+    for at in order {
+        let context = &contexts[at];
+        let parent = context.parent as usize;
+        let is_root = parent == at;
+        if !is_root && !places.contains_key(&parent) {
+            // Equal times: the caller was cut off at the same border.
+            continue;
+        }
+        places.insert(at, u32::try_from(nodes.len()).unwrap_or(u32::MAX));
+        nodes.push(CallNode {
+            function: functions.index(context.name, names),
+            parent: if is_root {
+                None
+            } else {
+                places.get(&parent).copied()
+            },
+            class: context.class,
+            faults: counts[at].faults,
+            calls: context.calls,
+            calls_inside: counts[at].calls_inside,
+            total_ns: narrow(context.total),
+            corrected_total_ns: whole(times[at].total),
+            self_ns: narrow(context.own),
+            corrected_self_ns: whole(times[at].own),
+            times: coarse(&collector.contexts.times[at]),
+        });
+    }
+    let all = contexts.iter().map(|context| context.own);
+    let kept: u64 = nodes.iter().map(|node| node.self_ns).sum();
+    CallMap {
+        functions: functions.names,
+        nodes_left_out: (contexts.len() - nodes.len()) as u64,
+        self_ns_left_out: narrow(all.sum()).saturating_sub(kept),
+        nodes,
+        timed_faults: collector.contexts.timed_faults,
+    }
+}
+
+/// Own times and totals of all paths without the tracer's cost.
+#[derive(Clone, Copy, Default)]
+struct Corrected {
+    own: f64,
+    total: f64,
+}
+
+fn corrected_times(contexts: &[Context], calibration: Calibration) -> Vec<Corrected> {
+    let own = (0..).zip(contexts).map(|(index, context)| {
+        let own = corrected(index, context, calibration);
+        Corrected { own, total: own }
+    });
+    let mut times: Vec<Corrected> = own.collect();
+    // Callers stand before what they call.
+    for at in (0..times.len()).rev() {
+        let (total, parent) = (times[at].total, contexts[at].parent as usize);
+        if parent != at {
+            times[parent].total += total;
+        }
+    }
+    times
+}
+
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    faults: u64,
+    calls_inside: u64,
+    /// The last shape that was counted, plus one.
+    seen: usize,
+}
+
+/// How many faults take each path, and how many calls are below it.
+fn counts(shapes: &[Shape], contexts: usize) -> Vec<Counts> {
+    let mut counts = vec![Counts::default(); contexts];
+    for (place, shape) in (1..).zip(shapes) {
+        let faults = shape.latency[Layer::Fault as usize].count;
+        let mut open: Vec<(u16, u32)> = Vec::new();
+        for (token, &context) in shape.tokens.iter().zip(&shape.contexts) {
+            while open.pop_if(|(depth, _)| *depth >= token.depth()).is_some() {}
+            for &(_, above) in &open {
+                counts[above as usize].calls_inside += faults;
+            }
+            open.push((token.depth(), context));
+            let count = &mut counts[context as usize];
+            if count.seen != place {
+                count.seen = place;
+                count.faults += faults;
+            }
+        }
+    }
+    counts
+}
+
+#[derive(Default)]
+struct Functions {
+    names: Vec<String>,
+    by_id: FxHashMap<u32, u32>,
+}
+
+impl Functions {
+    fn index(&mut self, id: u32, names: &Names) -> u32 {
+        *self.by_id.entry(id).or_insert_with(|| {
+            self.names.push(names.text(NameId(id)).to_owned());
+            u32::try_from(self.names.len() - 1).unwrap_or(u32::MAX)
+        })
+    }
+}
+
+/// Eight fine buckets become one.
+fn coarse(times: &Tally) -> Vec<(u64, u64, u64)> {
+    let mut found: Vec<(u64, u64, u64)> = Vec::new();
+    for (low, _, count) in times.histogram().buckets() {
+        let first = bucket_of(low) / 8 * 8;
+        let (from, to) = (bucket_range(first).0, bucket_range(first + 7).1);
+        match found.last_mut() {
+            Some(last) if last.0 == from => last.2 += count,
+            _ => found.push((from, to, count)),
+        }
+    }
+    found
+}
+
+fn narrow(ns: u128) -> u64 {
+    u64::try_from(ns).unwrap_or(u64::MAX)
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a sum of durations, not negative"
+)]
+fn whole(ns: f64) -> u64 {
+    ns as u64
+}

@@ -1,0 +1,52 @@
+//! The calls of all faults as a tree: how often each path is taken, and what it costs.
+//!
+//! A node is a call path that ends in a function; repeated calls of one caller are one node.
+//! Times are without interrupts and without time off the CPU, and add up: a node's total is its
+//! own time plus the totals of its children (corrected ones up to clamping at zero).
+
+use crate::fault_paths::Class;
+use serde::{Deserialize, Serialize};
+
+/// The call paths of the faults of a trace.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CallMap {
+    /// Names that nodes refer to.
+    pub functions: Vec<String>,
+    /// Callers before what they call. Those without a caller are the outermost functions, one
+    /// for each kind of fault and entry.
+    pub nodes: Vec<CallNode>,
+    /// Faults whose single calls are in [`CallNode::times`]; sums are over all faults.
+    pub timed_faults: u64,
+    /// Nodes left out for being small, with all below them.
+    pub nodes_left_out: u64,
+    /// Their own time, as traced, ns.
+    pub self_ns_left_out: u64,
+}
+
+/// A call path that ends in a function.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallNode {
+    /// Index in [`CallMap::functions`].
+    pub function: u32,
+    /// Index of the caller in [`CallMap::nodes`].
+    pub parent: Option<u32>,
+    /// The kind of the faults.
+    pub class: Class,
+    /// Faults that take this path.
+    pub faults: u64,
+    /// Calls on it.
+    pub calls: u64,
+    /// Traced calls below it, in all.
+    pub calls_inside: u64,
+    /// Time of the calls with all that they called, as traced, ns.
+    pub total_ns: u64,
+    /// The same without the tracer's cost, ns.
+    pub corrected_total_ns: u64,
+    /// Own time of the calls, as traced, ns.
+    pub self_ns: u64,
+    /// The same without the tracer's cost, ns.
+    pub corrected_self_ns: u64,
+    /// Durations of single calls, as traced, in coarse buckets (a sixteenth of their value): first
+    /// value, first value past it, count. A sample where there are many faults.
+    pub times: Vec<(u64, u64, u64)>,
+}
