@@ -1,0 +1,179 @@
+//! The shared memory of a run: made by the command line, mapped by every process of the run.
+
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+/// First eight bytes of the shared memory.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"PWPAGER\x01");
+/// Processes of one run that are told apart; later ones add to the last place.
+pub const PROCESSES: usize = 64;
+/// Regions of a process that are told apart.
+pub const REGIONS: usize = 64;
+/// Buckets of a latency histogram: bucket `n` counts durations in `[2^(n/2), 2^((n+1)/2))` ns.
+pub const LATENCY_BUCKETS: usize = 64;
+
+/// Head of the shared memory.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Run {
+    /// [`MAGIC`].
+    pub magic: AtomicU64,
+    /// [`crate::VERSION`].
+    pub version: AtomicU32,
+    /// Places in [`Run::processes`] that were taken.
+    pub taken: AtomicU32,
+    /// One for each process that manages memory.
+    pub processes: [Process; PROCESSES],
+}
+
+/// Figures of one process. All counters only grow unless said otherwise.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Process {
+    /// Process id; zero while the place is free.
+    pub pid: AtomicU32,
+    /// One once the process ended in order.
+    pub ended: AtomicU32,
+    /// Command name, as in `/proc/PID/comm`.
+    pub name: [AtomicU64; 2],
+    /// Bytes that the process may keep resident.
+    pub budget_bytes: AtomicU64,
+    /// Pages that may be resident now: the budget less metadata, page tables and memory that is not
+    /// managed. Rises and falls.
+    pub limit_pages: AtomicU64,
+    /// Managed pages that are resident. Rises and falls.
+    pub resident_pages: AtomicU64,
+    /// Most that were resident at a time.
+    pub peak_pages: AtomicU64,
+    /// Bytes resident that are not managed, as last measured. Rises and falls.
+    pub unmanaged_bytes: AtomicU64,
+    /// Bytes of metadata. Rises and falls.
+    pub metadata_bytes: AtomicU64,
+    /// Bytes of address space that are managed. Rises and falls.
+    pub managed_bytes: AtomicU64,
+    /// First touches: pages that had no contents yet.
+    pub first_touches: AtomicU64,
+    /// Faults on pages that had been evicted.
+    pub refaults: AtomicU64,
+    /// First writes to clean pages.
+    pub dirtied: AtomicU64,
+    /// Faults that found their page already there.
+    pub spurious: AtomicU64,
+    /// Faults that waited for another thread working at the same page.
+    pub collisions: AtomicU64,
+    /// Pages read from the store.
+    pub pages_read: AtomicU64,
+    /// Of these, pages that no one had asked for yet.
+    pub pages_prefetched: AtomicU64,
+    /// Pages written to the store.
+    pub pages_written: AtomicU64,
+    /// Pages evicted without writing: clean, or zero.
+    pub pages_dropped: AtomicU64,
+    /// Pages evicted.
+    pub pages_evicted: AtomicU64,
+    /// Batches of evictions.
+    pub evictions: AtomicU64,
+    /// Pages written ahead of need.
+    pub pages_cleaned: AtomicU64,
+    /// Times a faulting thread had to wait for room.
+    pub throttled: AtomicU64,
+    /// Nanoseconds waited so.
+    pub throttled_ns: AtomicU64,
+    /// Pages given back by the program.
+    pub pages_removed: AtomicU64,
+    /// Bytes that the store holds for this process. Rises and falls.
+    pub store_bytes: AtomicU64,
+    /// Errors of the store.
+    pub store_errors: AtomicU64,
+    /// Pages on which the kernel refused what was asked, by and large pinned ones.
+    pub refused: AtomicU64,
+    /// Faults resolved in the faulting thread.
+    pub by_signal: AtomicU64,
+    /// Faults resolved by the handler threads.
+    pub by_handler: AtomicU64,
+    /// Latency from the entry into the pager to the resolution, without I/O.
+    pub latency_fast: [AtomicU64; LATENCY_BUCKETS],
+    /// The same for faults that read the store.
+    pub latency_read: [AtomicU64; LATENCY_BUCKETS],
+    /// Capabilities found at start: bits of [`capability`].
+    pub capabilities: AtomicU64,
+    /// Regions in [`Process::regions`] (largest first when there are more).
+    pub region_count: AtomicU32,
+    /// Regions in all.
+    pub region_total: AtomicU32,
+    /// The regions.
+    pub regions: [Region; REGIONS],
+}
+
+/// Figures of one region. Written by the pager now and then, and when it ends.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Region {
+    /// First address.
+    pub start: AtomicU64,
+    /// First address behind.
+    pub end: AtomicU64,
+    /// [`Delivery`] in bits 0 to 7, [`Why`] in bits 8 to 15, role in bits 16 to 23.
+    pub delivery: AtomicU64,
+    /// Faults.
+    pub faults: AtomicU64,
+    /// Of these, on evicted pages.
+    pub refaults: AtomicU64,
+    /// Resident pages.
+    pub resident: AtomicU64,
+    /// Resident pages that differ from the store.
+    pub dirty: AtomicU64,
+    /// Evicted pages.
+    pub evicted: AtomicU64,
+}
+
+/// How faults of a region reach the pager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Delivery {
+    /// Handler threads read them from the userfaultfd.
+    Handler = 0,
+    /// A SIGBUS in the faulting thread.
+    Signal = 1,
+}
+
+/// Why a region's faults are delivered as they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Why {
+    /// The default: system calls on missing pages simply work.
+    Transparent = 0,
+    /// Asked for on the command line.
+    CommandLine = 1,
+    /// Asked for by the program's hint.
+    Hint = 2,
+    /// The kernel does not let an unprivileged process handle faults taken inside the kernel.
+    Unprivileged = 3,
+}
+
+/// What the kernel offers.
+pub mod capability {
+    /// Faults taken in the kernel can be handled.
+    pub const KERNEL_FAULTS: u64 = 1 << 0;
+    /// Missing pages can raise SIGBUS.
+    pub const SIGBUS: u64 = 1 << 1;
+    /// Pages can be write-protected.
+    pub const WRITE_PROTECT: u64 = 1 << 2;
+    /// Also pages that are missing.
+    pub const WRITE_PROTECT_UNPOPULATED: u64 = 1 << 3;
+    /// Pages can be moved.
+    pub const MOVE: u64 = 1 << 4;
+    /// Scattered pages can be dropped in one call.
+    pub const PROCESS_MADVISE: u64 = 1 << 5;
+    /// Written and present pages can be found in one call.
+    pub const PAGEMAP_SCAN: u64 = 1 << 6;
+    /// Write protection may be resolved by the kernel.
+    pub const WRITE_PROTECT_ASYNC: u64 = 1 << 7;
+    /// Calls inside libc are seen.
+    pub const LIBC_DETOUR: u64 = 1 << 8;
+    /// Shared memory can be filled through a second mapping (CONTINUE).
+    pub const CONTINUE: u64 = 1 << 9;
+}
+
+const _: () = assert!(size_of::<Region>() == 64);
+const _: () = assert!(size_of::<Process>() % 8 == 0);
+const _: () = assert!(size_of::<Run>() == 16 + PROCESSES * size_of::<Process>());
