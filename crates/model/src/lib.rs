@@ -18,6 +18,7 @@ pub mod formats;
 pub mod histogram;
 pub mod host;
 pub mod loss;
+pub mod profile;
 pub mod proof;
 pub mod recording;
 pub mod run;

@@ -1,0 +1,400 @@
+//! A profile: weighted samples of named stacks over time, whatever they were read from.
+//!
+//! perf.data, `perf script` text and folded stacks all become this. Stacks are a tree with parent
+//! pointers, so a stack ten thousand deep costs what its new frames cost; samples are columns, so
+//! a range of time is a slice and eight million samples are a few arrays.
+
+use crate::host::HostSnapshot;
+use crate::loss::Losses;
+use crate::symbol::Unnamed;
+use crate::units::Nanos;
+use rustc_hash::FxHashMap;
+
+/// Number of a frame in [`Profile::frames`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FrameId(pub u32);
+
+/// Number of a node in a [`StackTree`]; the stack is the way from the root to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(pub u32);
+
+impl NodeId {
+    /// The empty stack.
+    pub const ROOT: Self = Self(0);
+}
+
+/// What kind of code a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FrameKind {
+    /// Kernel code.
+    Kernel,
+    /// User code.
+    User,
+    /// A call that the compiler inlined into the frame above it.
+    Inlined,
+    /// Code made at run time, named by a map file.
+    Jit,
+    /// The name of a process or thread that stands at a stack's root.
+    Task,
+}
+
+/// One function as it appears in stacks. Frames that read alike are one frame.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Frame {
+    /// Demangled function name, or `[unknown]`.
+    pub name: Box<str>,
+    /// Short name of the file that holds the code; empty where not known.
+    pub module: Box<str>,
+    /// What kind of code it is.
+    pub kind: FrameKind,
+    /// Why it has no name, where it has none.
+    pub unnamed: Option<Unnamed>,
+}
+
+/// Stacks as a tree: each node adds one frame to its parent's stack. Node 0 is the empty stack;
+/// a parent's number is always below its child's, so one pass backwards sums a tree up.
+#[derive(Clone, Debug)]
+pub struct StackTree {
+    parents: Vec<NodeId>,
+    frames: Vec<FrameId>,
+    children: FxHashMap<(NodeId, FrameId), NodeId>,
+}
+
+impl Default for StackTree {
+    fn default() -> Self {
+        Self {
+            parents: vec![NodeId::ROOT],
+            frames: vec![FrameId(u32::MAX)],
+            children: FxHashMap::default(),
+        }
+    }
+}
+
+impl StackTree {
+    /// The stack `parent` with `frame` called by its innermost function.
+    pub fn child(&mut self, parent: NodeId, frame: FrameId) -> NodeId {
+        let next = NodeId(u32::try_from(self.parents.len()).unwrap_or(u32::MAX));
+        let node = *self.children.entry((parent, frame)).or_insert(next);
+        if node == next {
+            self.parents.push(parent);
+            self.frames.push(frame);
+        }
+        node
+    }
+
+    /// The stack of these frames, outermost first.
+    pub fn intern(&mut self, outermost_first: impl IntoIterator<Item = FrameId>) -> NodeId {
+        let mut node = NodeId::ROOT;
+        for frame in outermost_first {
+            node = self.child(node, frame);
+        }
+        node
+    }
+
+    /// How many nodes there are, the root included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.parents.len()
+    }
+
+    /// Whether there is no stack but the empty one.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.parents.len() == 1
+    }
+
+    /// The stack that `node` extends; the root's is the root.
+    #[must_use]
+    pub fn parent(&self, node: NodeId) -> NodeId {
+        self.parents[node.0 as usize]
+    }
+
+    /// The frame that `node` adds; `None` for the root.
+    #[must_use]
+    pub fn frame(&self, node: NodeId) -> Option<FrameId> {
+        (node != NodeId::ROOT).then(|| self.frames[node.0 as usize])
+    }
+
+    /// The frames of a stack, innermost first.
+    pub fn frames(&self, node: NodeId) -> impl Iterator<Item = FrameId> + '_ {
+        let mut at = node;
+        std::iter::from_fn(move || {
+            let frame = self.frame(at)?;
+            at = self.parent(at);
+            Some(frame)
+        })
+    }
+
+    /// Each node but the root: its number, its parent, its frame; parents come first.
+    pub fn nodes(&self) -> impl DoubleEndedIterator<Item = (NodeId, NodeId, FrameId)> + '_ {
+        let pairs = self.parents.iter().zip(&self.frames).enumerate().skip(1);
+        // A number that does not fit was never given out, see `child`.
+        pairs.map(|(at, (&parent, &frame))| {
+            (NodeId(u32::try_from(at).unwrap_or(u32::MAX)), parent, frame)
+        })
+    }
+
+    /// Turns each node's own weight into the weight of all stacks that begin with it.
+    ///
+    /// # Panics
+    /// When `weights` has not one value for each node.
+    pub fn accumulate<W: Copy + std::ops::AddAssign>(&self, weights: &mut [W]) {
+        assert_eq!(weights.len(), self.len(), "one weight for each node");
+        for at in (1..weights.len()).rev() {
+            let own = weights[at];
+            weights[self.parents[at].0 as usize] += own;
+        }
+    }
+}
+
+/// What one unit of an event's weight is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WeightUnit {
+    /// Nanoseconds of CPU time (`cpu-clock`, `task-clock`) or of waiting.
+    Nanoseconds,
+    /// Events: cycles, faults, switches…
+    Events,
+    /// Samples: the input had no periods.
+    Samples,
+}
+
+/// One kind of event of a profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProfileEvent {
+    /// perf's name of it.
+    pub name: String,
+    /// What its weights count.
+    pub unit: WeightUnit,
+    /// Samples a second that were asked for, where they were chosen by frequency.
+    pub frequency: Option<u64>,
+}
+
+/// A thread that was sampled.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ProfileThread {
+    /// Process id; -1 where not known.
+    pub pid: i32,
+    /// Thread id; -1 where not known.
+    pub tid: i32,
+    /// Its name when it was sampled: a thread that changes its name appears once for each.
+    pub comm: Box<str>,
+}
+
+/// The CPU of a sample where the input tells none.
+pub const NO_CPU: u16 = u16::MAX;
+
+/// Samples as columns of equal length, in time order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Samples {
+    /// Nanoseconds since [`Profile::start`]. All zero in a profile without times.
+    pub times: Vec<u64>,
+    /// Index in [`Profile::threads`].
+    pub threads: Vec<u32>,
+    /// CPU number, or [`NO_CPU`].
+    pub cpus: Vec<u16>,
+    /// Index in [`Profile::events`].
+    pub events: Vec<u8>,
+    /// How much the sample stands for, in the event's unit.
+    pub weights: Vec<u64>,
+    /// Its stack.
+    pub stacks: Vec<NodeId>,
+}
+
+/// One row of [`Samples`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProfileSample {
+    /// Nanoseconds since [`Profile::start`].
+    pub time: u64,
+    /// Index in [`Profile::threads`].
+    pub thread: u32,
+    /// CPU number, or [`NO_CPU`].
+    pub cpu: u16,
+    /// Index in [`Profile::events`].
+    pub event: u8,
+    /// How much it stands for.
+    pub weight: u64,
+    /// Its stack.
+    pub stack: NodeId,
+}
+
+impl Samples {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.stacks.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.stacks.is_empty()
+    }
+
+    /// Adds one at the end.
+    pub fn push(&mut self, sample: ProfileSample) {
+        self.times.push(sample.time);
+        self.threads.push(sample.thread);
+        self.cpus.push(sample.cpu);
+        self.events.push(sample.event);
+        self.weights.push(sample.weight);
+        self.stacks.push(sample.stack);
+    }
+
+    /// The one at this place.
+    #[must_use]
+    pub fn get(&self, at: usize) -> ProfileSample {
+        ProfileSample {
+            time: self.times[at],
+            thread: self.threads[at],
+            cpu: self.cpus[at],
+            event: self.events[at],
+            weight: self.weights[at],
+            stack: self.stacks[at],
+        }
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = ProfileSample> + '_ {
+        (0..self.len()).map(|at| self.get(at))
+    }
+
+    /// Puts them in time order; those of one time keep theirs.
+    pub fn sort_by_time(&mut self) {
+        if self.times.is_sorted() {
+            return;
+        }
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        order.sort_by_key(|&at| self.times[at]);
+        let mut sorted = Self::default();
+        for at in order {
+            sorted.push(self.get(at));
+        }
+        *self = sorted;
+    }
+}
+
+/// A counter that was read while the profile was taken (`perf stat`'s kind).
+#[derive(Clone, Debug, PartialEq)]
+pub struct CounterSeries {
+    /// perf's name of it: `cycles`, `page-faults`…
+    pub name: String,
+    /// Share of the time that it was counted (1 = all the time); values are scaled by it already.
+    pub counted: f64,
+    /// Time since [`Profile::start`] in nanoseconds, and the count since the point before.
+    pub points: Vec<(u64, f64)>,
+}
+
+/// Samples of where time, or any other event, was spent.
+#[derive(Clone, Debug, Default)]
+pub struct Profile {
+    /// Functions.
+    pub frames: Vec<Frame>,
+    /// Stacks.
+    pub stacks: StackTree,
+    /// Threads.
+    pub threads: Vec<ProfileThread>,
+    /// Kinds of events, at most 255.
+    pub events: Vec<ProfileEvent>,
+    /// Samples.
+    pub samples: Samples,
+    /// Counters over time; empty where none was read.
+    pub counters: Vec<CounterSeries>,
+    /// The recorder's clock at time 0 of the samples: the second's fraction of `start + time` is a
+    /// heat map's row.
+    pub start: Nanos,
+    /// Time that was observed, which may be more than from the first to the last sample.
+    pub span: Nanos,
+    /// Whether the input told times at all; folded stacks don't.
+    pub has_times: bool,
+    /// The command that was observed, where known.
+    pub command: Vec<String>,
+    /// The machine, where known: empty strings otherwise.
+    pub host: HostSnapshot,
+    /// What is missing.
+    pub losses: Losses,
+    /// What a reader should know: remedies, assumptions.
+    pub notes: Vec<String>,
+}
+
+impl Profile {
+    /// The frame that a node adds; `None` for the root.
+    #[must_use]
+    pub fn frame_of(&self, node: NodeId) -> Option<&Frame> {
+        let id = self.stacks.frame(node)?;
+        self.frames.get(id.0 as usize)
+    }
+
+    /// Sum of the weights of one event's samples.
+    #[must_use]
+    pub fn weight_of(&self, event: u8) -> u64 {
+        let pairs = self.samples.events.iter().zip(&self.samples.weights);
+        pairs
+            .filter(|&(&of, _)| of == event)
+            .map(|(_, &weight)| weight)
+            .sum()
+    }
+}
+
+/// Frames, each kept once.
+#[derive(Clone, Debug, Default)]
+pub struct FrameTable {
+    frames: Vec<Frame>,
+    numbers: FxHashMap<Frame, FrameId>,
+}
+
+impl FrameTable {
+    /// The number of this frame; equal frames get equal numbers.
+    pub fn intern(&mut self, frame: Frame) -> FrameId {
+        if let Some(&known) = self.numbers.get(&frame) {
+            return known;
+        }
+        let new = FrameId(u32::try_from(self.frames.len()).unwrap_or(u32::MAX));
+        self.frames.push(frame.clone());
+        self.numbers.insert(frame, new);
+        new
+    }
+
+    /// All of them by number.
+    #[must_use]
+    pub fn into_frames(self) -> Vec<Frame> {
+        self.frames
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_share_what_they_have_in_common_and_sum_up_to_the_root() {
+        let mut tree = StackTree::default();
+        let deep = tree.intern((0..10_000).map(FrameId));
+        let branch = tree.intern([FrameId(0), FrameId(7)]);
+        assert_eq!(tree.len(), 10_002);
+        assert_eq!(tree.intern([FrameId(0), FrameId(7)]), branch);
+        let mut weights = vec![0_u64; tree.len()];
+        weights[deep.0 as usize] = 5;
+        weights[branch.0 as usize] = 3;
+        tree.accumulate(&mut weights);
+        assert_eq!((weights[0], weights[1], weights[2]), (8, 8, 5));
+        let frames: Vec<u32> = tree.frames(branch).map(|frame| frame.0).collect();
+        assert_eq!(frames, [7, 0]);
+    }
+
+    #[test]
+    fn sorting_keeps_rows_together() {
+        let mut samples = Samples::default();
+        for (time, weight) in [(3, 30), (1, 10), (2, 20)] {
+            samples.push(ProfileSample {
+                time,
+                thread: 0,
+                cpu: NO_CPU,
+                event: 0,
+                weight,
+                stack: NodeId::ROOT,
+            });
+        }
+        samples.sort_by_time();
+        assert_eq!(samples.weights, [10, 20, 30]);
+    }
+}
