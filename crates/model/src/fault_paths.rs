@@ -52,6 +52,332 @@ pub struct FaultPaths {
     pub other_calls: Vec<OtherCalls>,
     /// Ends of calls without a beginning, by function: all there is with `tracing_thresh`.
     pub bare_ends: Vec<OtherCalls>,
+    /// The part of the faults that was looked at, from the outside in; empty: all of each.
+    #[serde(default)]
+    pub descent: Vec<DescentStep>,
+    /// What sets the slowest faults apart, overall and by kind.
+    #[serde(default)]
+    pub contrasts: Vec<Contrast>,
+    /// How the faults changed over time.
+    #[serde(default)]
+    pub timeline: Timeline,
+    /// Waits for locks, and who held them.
+    #[serde(default)]
+    pub lock_waits: LockWaits,
+    /// Charges to the memory cgroup by the way they took.
+    #[serde(default)]
+    pub charges: Vec<ChargePath>,
+    /// Calls with everything below them, repeats merged, by their share of time.
+    #[serde(default)]
+    pub trees: Vec<TreePattern>,
+    /// What was taken for granted in reading the trace.
+    #[serde(default)]
+    pub reading: Reading,
+}
+
+/// One step of a descent: the calls of a function or layer inside the calls of the step above.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DescentStep {
+    /// The function or layer.
+    pub name: String,
+    /// Only faults of this kind.
+    pub class: Option<Class>,
+    /// Only calls that take at least so long (ns, corrected)…
+    pub from_ns: Option<u64>,
+    /// … and less than that.
+    pub to_ns: Option<u64>,
+    /// Calls met inside those of the step above.
+    pub met: u64,
+    /// Of these, calls that the class and the range leave.
+    pub calls: u64,
+    /// Their time on the CPU, corrected, ns.
+    pub time_ns: u64,
+}
+
+/// The slowest faults against the others. Latency here is the whole time, waits and the lock
+/// before the fault included, without the tracer's cost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Contrast {
+    /// The kind of fault; `None`: all.
+    pub class: Option<Class>,
+    /// 0.99 for the slowest hundredth.
+    pub quantile: f64,
+    /// Faults beyond this are the tail, ns.
+    pub threshold_ns: u64,
+    /// Faults in the tail.
+    pub tail: u64,
+    /// The other faults.
+    pub body: u64,
+    /// Mean whole time in the tail, ns.
+    pub tail_mean_ns: f64,
+    /// Mean whole time of the others, ns.
+    pub body_mean_ns: f64,
+    /// Hypotheses tested together; 0 where the trace is too short to.
+    pub tests: u64,
+    /// Functions more frequent in the tail beyond chance, the strongest first.
+    pub functions: Vec<Overrepresented>,
+    /// The same for paths.
+    pub paths: Vec<Overrepresented>,
+    /// What the extra time of the tail consists of, the largest first; the parts of all
+    /// functions and waits add up to `tail_mean_ns - body_mean_ns`.
+    pub excess: Vec<Excess>,
+}
+
+/// Something found more often in slow faults.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Overrepresented {
+    /// The function, or the path's outline.
+    pub name: String,
+    /// Functions found in exactly the same faults.
+    pub along: Vec<String>,
+    /// The kind of the path's faults.
+    pub class: Option<Class>,
+    /// Slow faults that have it.
+    pub tail: u64,
+    /// Other faults that have it.
+    pub body: u64,
+    /// Share of the slow faults.
+    pub tail_share: f64,
+    /// Share of the others.
+    pub body_share: f64,
+    /// Adjusted for all tests of the contrast.
+    pub p_adjusted: f64,
+}
+
+/// A part of the extra time of slow faults.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Excess {
+    /// The function, or what was waited for.
+    pub name: String,
+    /// Whether it is a wait.
+    pub wait: bool,
+    /// Mean in the tail less mean in the others, ns, corrected.
+    pub ns: f64,
+    /// Share of the whole difference.
+    pub share: f64,
+    /// Mean in the tail, ns, corrected.
+    pub tail_ns: f64,
+    /// Mean in the others, ns, corrected.
+    pub body_ns: f64,
+}
+
+/// Faults in the order in which they ended.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Timeline {
+    /// Consecutive blocks of about equal numbers of faults.
+    pub blocks: Vec<TimeBlock>,
+    /// Where they changed, in order of time.
+    pub changes: Vec<ChangePoint>,
+    /// One in so many faults is in `blocks`: long traces are thinned evenly.
+    pub every: u64,
+}
+
+/// Faults of one stretch of time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TimeBlock {
+    /// From the trace's first call, ns; `None` without times.
+    pub start_ns: Option<u64>,
+    /// To the last fault's end.
+    pub end_ns: Option<u64>,
+    /// Faults.
+    pub faults: u64,
+    /// Mean whole time, corrected, ns.
+    pub mean_ns: f64,
+    /// Median of it.
+    pub p50_ns: u64,
+    /// 90th percentile.
+    pub p90_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// Faults, whole time raw (ns) and calls inside, by kind.
+    pub classes: Vec<(Class, u64, u64, u64)>,
+}
+
+/// A moment from which on faults were different.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChangePoint {
+    /// What changed.
+    pub what: Changed,
+    /// The kind of fault whose share changed.
+    pub class: Option<Class>,
+    /// From the trace's first call, ns; `None` without times.
+    pub at_ns: Option<u64>,
+    /// Faults before it in the trace.
+    pub faults_before: u64,
+    /// Between the change before and this one: faults a second, a share, or ns.
+    pub before: f64,
+    /// Between this change and the next.
+    pub after: f64,
+    /// Adjusted for all series that were searched.
+    pub p_adjusted: f64,
+}
+
+/// What changed at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Changed {
+    /// Faults a second.
+    Rate,
+    /// The share of a kind.
+    Mix,
+    /// The median of the whole time.
+    Median,
+    /// Its 90th percentile.
+    Tail,
+}
+
+/// Waits for locks around and inside faults.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LockWaits {
+    /// By lock and function.
+    pub locks: Vec<LockWait>,
+    /// Who held the mmap lock while others waited for it, the longest waits first.
+    pub holders: Vec<Holder>,
+    /// Waits for the mmap lock whose holder the trace shows, and all of them.
+    pub attributed: (u64, u64),
+    /// The time of both, ns.
+    pub attributed_ns: (u64, u64),
+}
+
+/// Getting a lock.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LockWait {
+    /// The lock.
+    pub lock: Lock,
+    /// The function that gets it; `mmap_lock events` where those tell.
+    pub function: String,
+    /// Whether it is inside faults, not before them.
+    pub inside_fault: bool,
+    /// Of these, calls that reached the slow path or slept.
+    pub slow: u64,
+    /// Time in it, waits included, as traced.
+    pub latency: Latency,
+    /// Share of the whole time of all faults, as traced.
+    pub share: f64,
+}
+
+/// A lock of memory management.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lock {
+    /// The mmap lock of the process (`mmap_sem` up to 5.7).
+    Mmap,
+    /// The lock of one area (since 6.4).
+    Vma,
+    /// A reader-writer semaphore.
+    Rwsem,
+    /// A reader-writer semaphore with counters per CPU.
+    PercpuRwsem,
+    /// A folio or page.
+    Folio,
+    /// A mutex.
+    Mutex,
+}
+
+/// A task that held the mmap lock while faults waited for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The task.
+    pub pid: u32,
+    /// Its name, as far as the trace prints it.
+    pub task: String,
+    /// Whether it held the lock for writing.
+    pub write: bool,
+    /// What it ran meanwhile, as far as it was traced.
+    pub doing: Option<String>,
+    /// Waits it was part of.
+    pub waits: u64,
+    /// Their time while it held the lock, ns.
+    pub wait_ns: u64,
+    /// Its longest hold that anyone waited for, ns.
+    pub longest_hold_ns: u64,
+}
+
+/// Charges to the memory cgroup by the way they took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChargePath {
+    /// The way.
+    pub way: ChargeWay,
+    /// Faults.
+    pub faults: u64,
+    /// Share of the faults that charge.
+    pub share: f64,
+    /// Time in the charge.
+    pub latency: Latencies,
+}
+
+/// How a page was charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChargeWay {
+    /// From the CPU's stock (`consume_stock`).
+    StockHit,
+    /// From the counters, and the stock filled again (`page_counter_try_charge`,
+    /// `refill_stock`).
+    Refill,
+    /// The counters' limit was met: memory was reclaimed first.
+    Reclaim,
+}
+
+/// A call with everything below it, adjacent repeats merged: a tree that many faults share.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TreePattern {
+    /// The tree as an outline, `×n` or `×n–m` behind repeats; cut at the report's depth with `…`.
+    pub outline: String,
+    /// Its outermost function.
+    pub root: String,
+    /// Whether it is a whole fault, from its entry on.
+    pub complete: bool,
+    /// Faults that have it.
+    pub faults: u64,
+    /// Places in them.
+    pub occurrences: u64,
+    /// Calls inside one, at least and at most.
+    pub calls: (u64, u64),
+    /// Its time on the CPU as a share of all faults', raw.
+    pub time_share: f64,
+    /// The same, corrected.
+    pub corrected_time_share: f64,
+    /// Mean time of one, corrected, ns.
+    pub mean_ns: f64,
+    /// How often its repeated calls repeat.
+    pub repeats: Vec<Repeat>,
+}
+
+/// A call that a tree repeats.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repeat {
+    /// The function.
+    pub function: String,
+    /// Repeats and how many occurrences of the tree have so many, ascending.
+    pub counts: Vec<(u64, u64)>,
+}
+
+/// What was taken for granted in reading a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    /// Whether durations include time asleep.
+    pub sleep_time: SleepTime,
+    /// The deepest level traced, where the trace looks cut there (`max_graph_depth`): calls below
+    /// it cost time that no correction knows of.
+    pub depth_limit: Option<u16>,
+    /// Calls taken for an interrupt's because they stand one level too deep, not by name.
+    pub interrupts_by_place: u64,
+    /// Different call trees beyond those that are looked up fast.
+    pub trees_beyond_limit: u64,
+}
+
+/// Whether durations include time asleep (the tracer's option `sleep-time`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SleepTime {
+    /// Assumed, as is the kernel's default: no wait in the trace tells.
+    #[default]
+    Assumed,
+    /// They do: waits in the trace are shorter than the calls around them.
+    Included,
+    /// They don't: waits in the trace are longer than the calls around them.
+    Excluded,
 }
 
 /// Something that the figures lack.

@@ -12,6 +12,7 @@ pub mod allocator;
 pub mod call_map;
 pub mod capability;
 pub mod event;
+pub mod fault_diff;
 pub mod fault_paths;
 pub mod findings;
 pub mod formats;

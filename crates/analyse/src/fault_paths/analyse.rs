@@ -11,8 +11,8 @@ use super::shapes::{Shape, Split, Token};
 use super::signature::Class;
 use super::tally::Tally;
 use pagewise_model::fault_paths::{
-    ClassFindings, Conservation, FaultPaths, Latencies, Latency, LayerFindings, Missing,
-    OtherCalls, Path, SCHEMA_VERSION, TimeSplit,
+    ClassFindings, Conservation, FaultPaths, Latencies, Latency, LayerFindings, LockWaits, Missing,
+    OtherCalls, Path, Reading, SCHEMA_VERSION, TimeSplit, Timeline,
 };
 use pagewise_model::formats::function_graph::{NameId, Names, Summary};
 use pagewise_model::histogram::Histogram;
@@ -60,6 +60,13 @@ pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibratio
         calls_below_1us: below_1us(collector),
         other_calls: view.others(&collector.others),
         bare_ends: view.others(&collector.bare),
+        descent: Vec::new(),
+        contrasts: Vec::new(),
+        timeline: Timeline::default(),
+        lock_waits: LockWaits::default(),
+        charges: Vec::new(),
+        trees: Vec::new(),
+        reading: Reading::default(),
     }
 }
 

@@ -1,0 +1,365 @@
+//! Two sets of faults side by side: what differs, by how much, and how sure that is.
+//!
+//! A is the first input, B the second; every change is B minus A. Times are nanoseconds. *Whole
+//! time* of a fault is its time on the CPU, its waits, and the wait for the lock before it where
+//! the trace shows that as a call of its own. Raw is as traced; corrected is without the tracer's
+//! cost, and what is tested.
+
+use crate::fault_paths::{Calibration, Class, Latency, Layer, Missing};
+use crate::units::Estimate;
+use serde::{Deserialize, Serialize};
+
+/// Version of [`FaultDiff`] as JSON; `docs/schema/fault-diff.json` describes it.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Everything that was compared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FaultDiff {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// `fault_diff`, to tell this from other reports.
+    pub kind: String,
+    /// The first input.
+    pub a: Side,
+    /// The second input.
+    pub b: Side,
+    /// How it was tested.
+    pub method: Method,
+    /// What differs beyond chance, the largest first, in words. Empty where nothing does.
+    pub findings: Vec<Finding>,
+    /// Whole time of all faults.
+    pub whole: Shift,
+    /// Kinds of faults, the most frequent of both first.
+    pub classes: Vec<ClassChange>,
+    /// Layers over all faults and by kind.
+    pub layers: Vec<LayerChange>,
+    /// Paths: the most different share first.
+    pub paths: Vec<PathChange>,
+    /// Functions by kind of fault: the largest change of time first.
+    pub functions: Vec<FunctionChange>,
+    /// Functions met in one of the inputs only.
+    pub extra: Vec<ExtraFunction>,
+    /// What the difference of the means consists of.
+    pub mean: Explanation,
+    /// What the difference of the slowest hundredths' means consists of.
+    pub tail: Explanation,
+}
+
+/// One input.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Side {
+    /// The file, or `-`.
+    pub name: String,
+    /// Complete faults.
+    pub faults: u64,
+    /// From the first to the last complete call.
+    pub duration_ns: Option<u64>,
+    /// The tracer's cost.
+    pub calibration: Calibration,
+    /// Whether correcting takes more than half of the mean latency.
+    pub correction_exceeds_signal: bool,
+    /// Different paths.
+    pub distinct_paths: u64,
+    /// Stretches of the trace that were resampled as wholes; 0 where the input has none.
+    pub blocks: u32,
+    /// Correlation of neighbouring blocks' mean whole time: near 0 where blocks are long enough.
+    pub block_correlation: f64,
+    /// What all figures lack.
+    pub missing: Vec<Missing>,
+}
+
+/// How the tests were made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Method {
+    /// The chance of any false finding at all, over all tests together.
+    pub level: f64,
+    /// Hypotheses tested.
+    pub tests: u64,
+    /// Random exchanges of blocks between the inputs.
+    pub permutations: u32,
+    /// Resamples of blocks behind each interval.
+    pub resamples: u32,
+    /// The seed of both.
+    pub seed: u64,
+    /// Why nothing was tested, where nothing was.
+    pub not_tested: Option<String>,
+}
+
+/// A figure of both inputs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Pair {
+    /// Of A.
+    pub a: f64,
+    /// Of B.
+    pub b: f64,
+}
+
+/// The same figure as traced and corrected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Pairs {
+    /// As traced.
+    pub raw: Pair,
+    /// Without the tracer's cost.
+    pub corrected: Pair,
+}
+
+/// The outcome of one test.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Test {
+    /// The change in standard errors.
+    pub score: f64,
+    /// Adjusted for all tests of the comparison.
+    pub p_adjusted: f64,
+    /// Whether `p_adjusted` is within the level.
+    pub significant: bool,
+}
+
+/// Something that differs beyond chance.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// What kind of thing differs.
+    pub subject: Subject,
+    /// The kind of fault it is about; `None`: all faults.
+    pub class: Option<Class>,
+    /// The layer, for layers.
+    pub layer: Option<Layer>,
+    /// The function or path, for functions and paths.
+    pub name: Option<String>,
+    /// The sentence.
+    pub sentence: String,
+    /// What [`Self::figures`] count.
+    pub unit: Unit,
+    /// The figure of both inputs.
+    pub figures: Pairs,
+    /// B minus A, corrected, with its 95 % interval where one was resampled.
+    pub change: Estimate,
+    /// Its part of the difference of the mean whole times, ns a fault; 0 for what takes none.
+    pub mean_ns: f64,
+    /// The test.
+    pub test: Test,
+    /// The tracer's cost differs between the inputs by more than this change, or its error
+    /// is larger than it: the finding may be the tracer's.
+    pub correction_exceeds_signal: bool,
+}
+
+/// What kind of thing differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Subject {
+    /// The share of a kind of fault.
+    ClassShare,
+    /// Mean whole time.
+    Mean,
+    /// A quantile of whole time.
+    Quantile,
+    /// Mean time of a layer.
+    Layer,
+    /// A quantile of a layer's time.
+    LayerQuantile,
+    /// Time asleep, waiting for a CPU or for the lock before the fault.
+    Wait,
+    /// The share of a path among faults of its kind.
+    PathShare,
+    /// A function's own time a fault.
+    FunctionTime,
+    /// Calls of a function a fault.
+    FunctionCalls,
+    /// Slow calls of a function: own time beyond a bound that few calls of both exceed.
+    FunctionSlowCalls,
+}
+
+/// What a figure counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Nanoseconds.
+    Ns,
+    /// A share.
+    Share,
+    /// Calls a fault.
+    PerFault,
+}
+
+/// A distribution of both inputs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Shift {
+    /// Of A, corrected.
+    pub a: Latency,
+    /// Of B, corrected.
+    pub b: Latency,
+    /// Of A, as traced.
+    pub a_raw: Latency,
+    /// Of B, as traced.
+    pub b_raw: Latency,
+    /// Change of the mean, corrected.
+    pub mean: Estimate,
+    /// The test of the mean.
+    pub mean_test: Option<Test>,
+    /// From the fastest to the slowest.
+    pub quantiles: Vec<QuantileShift>,
+}
+
+/// How far a quantile moved.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QuantileShift {
+    /// 0 to 1.
+    pub quantile: f64,
+    /// As traced and corrected, ns.
+    pub ns: Pairs,
+    /// B minus A, corrected, ns; the interval by resampling blocks.
+    pub change: Estimate,
+    /// For the quantiles that are tested: 0.5, 0.9, 0.99, 0.999.
+    pub test: Option<Test>,
+}
+
+/// A kind of fault in both.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClassChange {
+    /// The kind.
+    pub class: Class,
+    /// Faults.
+    pub faults: (u64, u64),
+    /// Share of faults.
+    pub share: Pair,
+    /// Share of whole time, raw and corrected.
+    pub time_share: Pairs,
+    /// Change of the share of faults.
+    pub change: Estimate,
+    /// The test of the share of faults.
+    pub test: Option<Test>,
+    /// Whole time of its faults.
+    pub whole: Shift,
+}
+
+/// A layer in both.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LayerChange {
+    /// The layer.
+    pub layer: Layer,
+    /// The kind of fault; `None`: all.
+    pub class: Option<Class>,
+    /// Share of the whole time of these faults.
+    pub time_share: Pairs,
+    /// Time per fault that has it.
+    pub shift: Shift,
+}
+
+/// A path in both: functions to the third level, adjacent repeats merged.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PathChange {
+    /// The kind of fault.
+    pub class: Class,
+    /// As in [`crate::fault_paths::Path::outline`].
+    pub outline: String,
+    /// Faults.
+    pub faults: (u64, u64),
+    /// Share of the faults of its kind.
+    pub share: Pair,
+    /// Change of that share.
+    pub change: Estimate,
+    /// Its test.
+    pub test: Option<Test>,
+    /// Mean whole time.
+    pub mean_ns: Pairs,
+}
+
+/// A function's own work in faults of a kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FunctionChange {
+    /// The function, without suffixes of compiler clones.
+    pub function: String,
+    /// The kind of fault.
+    pub class: Class,
+    /// Calls a fault of the kind.
+    pub calls: Pair,
+    /// Own time a fault of the kind, ns.
+    pub own_ns: Pairs,
+    /// B minus A of it, corrected.
+    pub change: Estimate,
+    /// Test of own time a fault.
+    pub time_test: Option<Test>,
+    /// Test of calls a fault.
+    pub calls_test: Option<Test>,
+    /// Slow calls, where they were compared.
+    pub slow: Option<SlowCalls>,
+}
+
+/// Calls whose own time exceeds a bound that few calls of both inputs exceed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SlowCalls {
+    /// The bound on own time, as traced, ns.
+    pub above_ns: u64,
+    /// Such calls a fault of the kind.
+    pub per_fault: Pair,
+    /// Median own time of all calls, as traced, ns.
+    pub usual_ns: Pair,
+    /// Mean own time of the slow calls, as traced, ns.
+    pub slow_ns: Pair,
+    /// The test.
+    pub test: Test,
+}
+
+/// A function met in one input only.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExtraFunction {
+    /// The function.
+    pub function: String,
+    /// Whether it is B that has it, not A.
+    pub in_b: bool,
+    /// Calls in faults.
+    pub calls: u64,
+    /// Faults that call it.
+    pub faults: u64,
+    /// Share of the faults.
+    pub share: f64,
+    /// Own time, corrected, as a share of the whole time.
+    pub time_share: f64,
+}
+
+/// A difference in parts that add up to it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// What is explained, ns a fault.
+    pub figures: Pairs,
+    /// B minus A, corrected, ns a fault.
+    pub change_ns: f64,
+    /// Parts, the largest first; the last one may be the sum of all small ones.
+    pub parts: Vec<Part>,
+    /// The parts as sentences.
+    pub sentences: Vec<String>,
+}
+
+/// A part of a difference.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// What it is.
+    pub cause: PartCause,
+    /// The kind of fault; `None` where it is about all.
+    pub class: Option<Class>,
+    /// The function, for functions.
+    pub function: Option<String>,
+    /// Its part of the change, corrected, ns a fault.
+    pub ns: f64,
+    /// Its part as traced, ns a fault.
+    pub raw_ns: f64,
+}
+
+/// Why a mean differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PartCause {
+    /// Another share of a kind that is slower or faster than the average.
+    Mix,
+    /// A function takes longer, or is called more, in faults of the same kind.
+    Function,
+    /// Waiting for a CPU.
+    Runnable,
+    /// Asleep.
+    Blocked,
+    /// Off the CPU for an unknown reason.
+    OffCpu,
+    /// Waiting for the lock before the fault.
+    LockBefore,
+    /// All smaller parts.
+    Rest,
+}
