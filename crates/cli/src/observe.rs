@@ -28,6 +28,8 @@ pub enum Subject {
     Processes(Vec<i32>),
     /// Everything on this machine.
     System,
+    /// Everything on this machine while a program runs that we start.
+    SystemDuring(Launch),
 }
 
 /// What to observe and where to put it.
@@ -105,7 +107,9 @@ pub fn observe(options: &ObserveOptions) -> anyhow::Result<Observation> {
     interrupt::install()?;
     let host = host::snapshot();
     match &options.subject {
-        Subject::Command(launch) => observe_command(options, launch, host),
+        Subject::Command(launch) | Subject::SystemDuring(launch) => {
+            observe_command(options, launch, host)
+        }
         Subject::Processes(pids) => {
             let first = pids.first().copied().unwrap_or_default();
             observe_running(options, Target::Pids(pids.clone()), first, host)
@@ -122,7 +126,11 @@ fn observe_command(
     let gated = launch.spawn_gated()?;
     let pid = gated.pid();
     let identity = change_of_identity(gated.path());
-    let recorder = Recorder::open(Target::Gated(pid), &options.recorder)?;
+    let target = match options.subject {
+        Subject::SystemDuring(_) => Target::System,
+        _ => Target::Gated(pid),
+    };
+    let recorder = Recorder::open(target, &options.recorder)?;
     let mut recording = begin(recorder, &options.output)?;
     let beginning = Beginning::now();
     let running = release(gated, &mut recording, &options.output)?;

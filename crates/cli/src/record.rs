@@ -3,8 +3,8 @@
 use crate::duration;
 use crate::observe::{Observation, ObserveOptions, Subject, observe};
 use anyhow::bail;
-use clap::Args;
-use pagewise_linux::perf::{DEFAULT_FREQUENCY, Mode, Options};
+use clap::{Args, ValueEnum};
+use pagewise_linux::perf::{DEFAULT_CPU_FREQUENCY, DEFAULT_FREQUENCY, Mode, Options};
 use pagewise_linux::process::{self, Launch};
 use pagewise_model::run::{Ending, signal_name};
 use std::ffi::OsString;
@@ -17,15 +17,17 @@ const EXAMPLES: &str = "\
 Examples:
   pagewise record -- ./simulate input.dat      one run, from start to end
   pagewise record -p 4242 --duration 10s       a running process for ten seconds
+  pagewise record -a -F 99 -- sleep 10         the whole machine for ten seconds
+  pagewise record -e cpu,off-cpu -p 4242       CPU time and waits alone
   pagewise record --full -o all.data -- ./x    each fault and each memory call
   perf report -i perf.data                     the same in perf's own viewer";
 
-/// Record page faults and what explains them
+/// Record where time goes: CPU time, page faults and what explains them
 ///
-/// Writes a standard perf.data file with sampled faults and their call chains, short windows in
-/// which each fault is timed, new mappings, memory system calls and lock waits (as far as
-/// privileges go), and a timeline of the process tree. bench/overhead/run measures what that costs
-/// on a machine. The exit status is the program's.
+/// Writes a standard perf.data file with samples of CPU time, sampled faults with their call
+/// chains, short windows in which each fault is timed, new mappings, memory system calls and lock
+/// waits (as far as privileges go), and a timeline of the process tree. bench/overhead/run
+/// measures what that costs on a machine. The exit status is the program's.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 #[allow(
@@ -37,12 +39,12 @@ pub struct RecordArgs {
     #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = clap::value_parser!(i32).range(1..))]
     pid: Vec<i32>,
 
-    /// Observe everything on this machine, until Ctrl-C or --duration
+    /// Observe everything on this machine, until CMD ends, or until Ctrl-C or --duration
     #[arg(short, long, conflicts_with = "pid")]
     all: bool,
 
     /// The program to run and its arguments
-    #[arg(last = true, value_name = "CMD", conflicts_with_all = ["pid", "all"],
+    #[arg(last = true, value_name = "CMD", conflicts_with = "pid",
           required_unless_present_any = ["pid", "all"])]
     command: Vec<OsString>,
 
@@ -58,35 +60,30 @@ pub struct RecordArgs {
     #[arg(long)]
     full: bool,
 
-    /// Sampled faults a second, about
-    #[arg(short = 'F', long, value_name = "HZ", default_value_t = DEFAULT_FREQUENCY,
-          value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["count", "full"])]
+    /// Samples of CPU time a second, on each CPU that is busy
+    ///
+    /// Best odd: 100 or 1000 may march in step with timers, and then miss or hit always the same.
+    #[arg(short = 'F', long, value_name = "HZ", default_value_t = DEFAULT_CPU_FREQUENCY,
+          value_parser = clap::value_parser!(u64).range(1..=100_000))]
     frequency: u64,
+
+    /// Sampled faults a second, about
+    #[arg(long, value_name = "HZ", default_value_t = DEFAULT_FREQUENCY,
+          value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["count", "full"])]
+    fault_frequency: u64,
 
     /// Sample each N-th fault instead
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
           conflicts_with = "full")]
     count: Option<u64>,
 
-    /// Leave out new mappings of data
-    #[arg(long)]
-    no_mappings: bool,
+    /// What to record (commas between several)
+    #[arg(short, long, value_enum, value_name = "PART", value_delimiter = ',', default_values_t = Part::USUAL)]
+    events: Vec<Part>,
 
-    /// Leave out the windows in which each fault is timed
-    #[arg(long)]
-    no_latency: bool,
-
-    /// Leave out memory system calls
-    #[arg(long)]
-    no_calls: bool,
-
-    /// Leave out waits for locks
-    #[arg(long)]
-    no_locks: bool,
-
-    /// Leave out copies of the stack (8 KiB with each sampled fault)
-    #[arg(long)]
-    no_stack_copies: bool,
+    /// How stacks are followed
+    #[arg(long, value_enum, default_value_t = CallGraph::Mixed)]
+    call_graph: CallGraph,
 
     /// Stop after this time, such as 10s or 500ms; a program started by record is ended then
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
@@ -101,12 +98,58 @@ pub struct RecordArgs {
     quiet: bool,
 }
 
+/// A part of what can be recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Samples of CPU time: by cycles where the machine counts them, else by the clock
+    Cpu,
+    /// Sampled page faults
+    Faults,
+    /// Windows in which each fault is timed
+    Latency,
+    /// New mappings of data
+    Mappings,
+    /// Memory system calls
+    Calls,
+    /// Waits for reader-writer locks such as `mmap_lock`
+    Locks,
+    /// Where threads leave the CPU, and for how long (each switch: costly)
+    OffCpu,
+    /// Requests to block devices
+    BlockIo,
+}
+
+impl Part {
+    const USUAL: [Self; 6] = [
+        Self::Cpu,
+        Self::Faults,
+        Self::Latency,
+        Self::Mappings,
+        Self::Calls,
+        Self::Locks,
+    ];
+}
+
+/// How call stacks are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum CallGraph {
+    /// By frame pointers; stacks of faults are also copied, to follow code that has none
+    Mixed,
+    /// By frame pointers alone: smaller files
+    Fp,
+    /// Stacks are copied with each sample (8 KiB) and followed by unwind tables
+    Dwarf,
+}
+
 /// Records, and returns the program's own status.
 ///
 /// # Errors
 /// When the program could not be started or nothing could be recorded.
 pub fn run(args: RecordArgs) -> anyhow::Result<ExitCode> {
     let quiet = args.quiet;
+    if let Some(warning) = lockstep(args.frequency).filter(|_| !quiet) {
+        writeln!(io::stderr(), "pagewise: {warning}")?;
+    }
     let options = args.into_options()?;
     keep_previous(&options.output);
     match observe(&options) {
@@ -128,17 +171,24 @@ pub fn run(args: RecordArgs) -> anyhow::Result<ExitCode> {
 
 impl RecordArgs {
     fn into_options(self) -> anyhow::Result<ObserveOptions> {
+        let wants = |part| self.events.contains(&part);
         let recorder = Options {
             mode: if self.full { Mode::Full } else { Mode::Sampled },
-            frequency: self.frequency,
+            frequency: self.fault_frequency,
             period: self.count,
-            mappings: !self.no_mappings,
-            latency: !self.no_latency,
-            calls: !self.no_calls,
-            locks: !self.no_locks,
-            dwarf_stacks: !self.no_stack_copies,
+            faults: wants(Part::Faults) || self.full,
+            cpu: wants(Part::Cpu).then_some(self.frequency),
+            cpu_stacks: self.call_graph == CallGraph::Dwarf,
+            off_cpu: wants(Part::OffCpu),
+            block_io: wants(Part::BlockIo),
+            mappings: wants(Part::Mappings),
+            latency: wants(Part::Latency),
+            calls: wants(Part::Calls),
+            locks: wants(Part::Locks),
+            dwarf_stacks: self.call_graph != CallGraph::Fp,
         };
         let subject = match Launch::of(&self.command) {
+            Some(launch) if self.all => Subject::SystemDuring(launch),
             Some(launch) => Subject::Command(launch),
             None if self.all => Subject::System,
             None if !self.pid.is_empty() => Subject::Processes(self.pid),
@@ -152,6 +202,21 @@ impl RecordArgs {
             duration: self.duration,
         })
     }
+}
+
+/// A warning when samples may march in step with a timer: kernels tick 100, 250, 300 or 1000
+/// times a second (`CONFIG_HZ`), and so do many programs.
+fn lockstep(frequency: u64) -> Option<String> {
+    let in_step = [100, 250, 300, 1_000].iter().any(|tick| {
+        frequency.is_multiple_of(*tick) || (frequency >= 50 && tick.is_multiple_of(frequency))
+    });
+    in_step.then(|| {
+        format!(
+            "{frequency} samples a second may march in step with timers, and then miss or hit \
+             always the same code; {} would not",
+            frequency - 1
+        )
+    })
 }
 
 /// Keeps an earlier recording under another name, as perf does.

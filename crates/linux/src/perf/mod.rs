@@ -88,6 +88,16 @@ pub struct Options {
     pub frequency: u64,
     /// Sample each n-th fault instead.
     pub period: Option<u64>,
+    /// Record faults.
+    pub faults: bool,
+    /// Record where CPU time goes, with so many samples a second on each busy CPU.
+    pub cpu: Option<u64>,
+    /// Copy stacks of samples of CPU time too: 8 KiB with each, for unwinding later.
+    pub cpu_stacks: bool,
+    /// Record where threads leave the CPU, and when they come back.
+    pub off_cpu: bool,
+    /// Record requests to block devices.
+    pub block_io: bool,
     /// Record mappings of data.
     pub mappings: bool,
     /// Record how long faults take.
@@ -104,12 +114,26 @@ pub struct Options {
 /// copies 8 KiB of stack, so the file grows by some 2 MB a second.
 pub const DEFAULT_FREQUENCY: u64 = 199;
 
+/// Samples of CPU time a second, by default: not in step with timers that tick 100 times.
+pub const DEFAULT_CPU_FREQUENCY: u64 = 99;
+
+impl Options {
+    fn stacks_of_cpu(&self) -> bool {
+        self.cpu_stacks && self.dwarf_stacks
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
             mode: Mode::Sampled,
             frequency: DEFAULT_FREQUENCY,
             period: None,
+            faults: true,
+            cpu: None,
+            cpu_stacks: false,
+            off_cpu: false,
+            block_io: false,
             mappings: true,
             latency: true,
             calls: true,

@@ -131,6 +131,7 @@ struct RingSizes {
     side: usize,
     faults: usize,
     calls: usize,
+    cpu: usize,
 }
 
 /// Why a unit is not open for a thread.
@@ -150,6 +151,7 @@ impl RingSizes {
                 side: 16,
                 faults: 64,
                 calls: 32,
+                cpu: 16,
             };
         }
         let pages = (16_384 / cpus.max(1)).clamp(64, 1_024);
@@ -158,6 +160,7 @@ impl RingSizes {
             side: faults / 4,
             faults,
             calls: faults / 4,
+            cpu: faults / 4,
         }
     }
 
@@ -166,6 +169,7 @@ impl RingSizes {
             RingClass::Side => &mut self.side,
             RingClass::Faults => &mut self.faults,
             RingClass::Calls => &mut self.calls,
+            RingClass::Cpu => &mut self.cpu,
         }
     }
 }

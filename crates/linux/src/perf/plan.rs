@@ -32,6 +32,12 @@ pub(super) enum Role {
     Calls,
     /// Waits for locks.
     Locks,
+    /// Where CPU time goes.
+    Cpu,
+    /// Where threads leave the CPU, and when they come back.
+    OffCpu,
+    /// Requests to block devices.
+    BlockIo,
 }
 
 impl Role {
@@ -45,6 +51,9 @@ impl Role {
             Self::Mappings => "new mappings of data",
             Self::Calls => "memory system calls",
             Self::Locks => "waits for locks",
+            Self::Cpu => "samples of CPU time",
+            Self::OffCpu => "times off the CPU",
+            Self::BlockIo => "requests to block devices",
         }
     }
 
@@ -59,6 +68,7 @@ impl Role {
             | Self::Paired
             | Self::PairedChains => RingClass::Faults,
             Self::Calls | Self::Locks => RingClass::Calls,
+            Self::Cpu | Self::OffCpu | Self::BlockIo => RingClass::Cpu,
         }
     }
 }
@@ -72,6 +82,8 @@ pub(super) enum RingClass {
     Faults,
     /// System calls and locks.
     Calls,
+    /// CPU time, switches, block devices.
+    Cpu,
 }
 
 /// When a unit is on.
@@ -145,9 +157,18 @@ impl Plan {
             Start::AtOnce,
             vec![Source::lifetimes(access)],
         );
+        if let Some(frequency) = options.cpu {
+            let source = Source::cpu(frequency, options.stacks_of_cpu(), access);
+            plan.add(Role::Cpu, Start::WithProgram, vec![source]);
+        }
         match options.mode {
+            _ if !options.faults => {}
             Mode::Sampled => plan.add_sampled(options, access),
             Mode::Full => plan.add_full(access),
+        }
+        if options.off_cpu {
+            let source = Source::switches(access);
+            plan.add(Role::OffCpu, Start::WithProgram, vec![source]);
         }
         if options.mappings {
             plan.add(
@@ -156,7 +177,7 @@ impl Plan {
                 vec![Source::mappings(access)],
             );
         }
-        if options.calls || options.locks {
+        if options.calls || options.locks || options.block_io {
             plan.add_tracepoints(options, access, tracefs(), notes);
         }
         plan
@@ -284,6 +305,15 @@ impl Plan {
                 Err(reason) => notes.push(Note::NoLocks { reason }),
             }
         }
+        if options.block_io {
+            match block_io(&tracefs, access, &mut used) {
+                Ok(sources) => self.add(Role::BlockIo, Start::WithProgram, sources),
+                Err(reason) => notes.push(Note::Refused {
+                    part: Role::BlockIo.describe(),
+                    reason,
+                }),
+            }
+        }
         self.tracing_data = tracefs.tracing_data(&used).ok();
     }
 }
@@ -292,6 +322,12 @@ fn note_missing(options: &Options, reason: &str, notes: &mut Vec<Note>) {
     let reason = reason.to_owned();
     if options.calls {
         notes.push(Note::NoCalls {
+            reason: reason.clone(),
+        });
+    }
+    if options.block_io {
+        notes.push(Note::Refused {
+            part: Role::BlockIo.describe(),
             reason: reason.clone(),
         });
     }
@@ -360,6 +396,22 @@ fn locks(
         Source::tracepoint(&end, access),
     ];
     used.extend([begin, end]);
+    Ok(sources)
+}
+
+/// Requests when they go to the device, with the way there, and when they come back.
+fn block_io(
+    tracefs: &Tracefs,
+    access: Access,
+    used: &mut Vec<Tracepoint>,
+) -> Result<Vec<Source>, String> {
+    let issue = existing(tracefs, "block", "block_rq_issue")?;
+    let complete = existing(tracefs, "block", "block_rq_complete")?;
+    let sources = vec![
+        Source::tracepoint_with_chain(&issue, 1, access),
+        Source::tracepoint(&complete, access),
+    ];
+    used.extend([issue, complete]);
     Ok(sources)
 }
 

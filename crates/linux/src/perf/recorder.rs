@@ -82,7 +82,7 @@ impl Recorder {
             early: Vec::new(),
             proc: ProcRoot::default(),
             notes: Vec::new(),
-            frequency: options.period.is_none().then_some(options.frequency),
+            frequency: (options.faults && options.period.is_none()).then_some(options.frequency),
         };
         recorder.check_target()?;
         if let Some(access) = access::probe(&mut recorder.notes) {

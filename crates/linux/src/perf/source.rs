@@ -46,6 +46,8 @@ mod unit_cost {
     pub const TRACEPOINT: u64 = 500;
     /// A tracepoint with its payload and a call chain.
     pub const TRACEPOINT_CHAIN: u64 = 1_100;
+    /// A sample of CPU time with a call chain, the timer's interrupt included.
+    pub const CPU: u64 = 3_000;
     /// A mapping, name or lifetime.
     pub const SIDE_BAND: u64 = 500;
 }
@@ -115,6 +117,48 @@ impl Source {
         }
         set_period(&mut attr, 1);
         Self::new(fault.name(), attr, unit_cost::PLAIN)
+    }
+
+    /// CPU time with call chains, `frequency` samples a second on each busy CPU: by cycles where
+    /// the machine counts them, else by the clock.
+    pub fn cpu(frequency: u64, stacks: bool, access: Access) -> Self {
+        let cycles = Self::cycles(frequency, access);
+        let source = match perf_event::counts(&cycles.attr) {
+            true => cycles,
+            false => Self::cpu_clock(frequency, access),
+        };
+        if stacks { source.with_stack() } else { source }
+    }
+
+    /// The period is in the samples, because the kernel adapts it to the wanted frequency.
+    fn cycles(frequency: u64, access: Access) -> Self {
+        let config = u64::from(bindings::PERF_COUNT_HW_CPU_CYCLES);
+        let mut attr = base(bindings::PERF_TYPE_HARDWARE, config, access);
+        attr.sample_type |= sample_type::IP | sample_type::CALLCHAIN | sample_type::PERIOD;
+        attr.set_freq(1);
+        attr.__bindgen_anon_1.sample_freq = frequency;
+        Self::new("cycles", attr, unit_cost::CPU)
+    }
+
+    /// A timer; its period is nanoseconds, and the kernel makes a fixed one of a frequency anyway
+    /// (`perf_swevent_init_hrtimer`, kernel/events/core.c).
+    fn cpu_clock(frequency: u64, access: Access) -> Self {
+        let config = u64::from(bindings::PERF_COUNT_SW_CPU_CLOCK);
+        let mut attr = base(bindings::PERF_TYPE_SOFTWARE, config, access);
+        attr.sample_type |= sample_type::IP | sample_type::CALLCHAIN;
+        set_period(&mut attr, 1_000_000_000 / frequency.max(1));
+        Self::new("cpu-clock", attr, unit_cost::CPU)
+    }
+
+    /// Each switch away from a thread with its call chain, and each return to one
+    /// (`PERF_RECORD_SWITCH`).
+    pub fn switches(access: Access) -> Self {
+        let config = u64::from(bindings::PERF_COUNT_SW_CONTEXT_SWITCHES);
+        let mut attr = base(bindings::PERF_TYPE_SOFTWARE, config, access);
+        attr.sample_type |= sample_type::IP | sample_type::CALLCHAIN;
+        attr.set_context_switch(1);
+        set_period(&mut attr, 1);
+        Self::new("context-switches", attr, unit_cost::CHAIN)
     }
 
     /// Names and lifetimes of threads and mappings of code.

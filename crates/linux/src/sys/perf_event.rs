@@ -56,6 +56,14 @@ pub fn open(
     Ok(EventFd(unsafe { OwnedFd::from_raw_fd(fd) }))
 }
 
+/// Whether this machine counts what `attr` asks for: opens it for the caller, and closes it.
+#[must_use]
+pub fn counts(attr: &perf_event_attr) -> bool {
+    let mut attr = *attr;
+    attr.set_disabled(1);
+    open(&mut attr, 0, -1, None).is_ok()
+}
+
 /// The attribute's bytes, as a perf.data file stores them.
 #[must_use]
 pub fn attr_bytes(attr: &perf_event_attr) -> Vec<u8> {
