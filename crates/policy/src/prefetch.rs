@@ -1,0 +1,90 @@
+//! `prefetch`: reads streams ahead, over whatever evicts. Windows grow while a stream is followed
+//! and shrink when its pages leave before their use.
+
+use crate::page::{Arrival, Fault, Page, Plan, Role, Span, Use};
+use crate::policy::Policy;
+use crate::roles::Roles;
+use crate::stream::{Streams, plan_step};
+
+/// Streams are read at most this far ahead (1 MiB of 4 KiB pages), and never a sixteenth of the
+/// budget: windows of many threads must fit beside the working set.
+const MAX_WINDOW: u32 = 256;
+
+/// The largest window under a budget of so many pages.
+#[must_use]
+pub(crate) fn max_window(budget: u32) -> u32 {
+    MAX_WINDOW.min(budget / 16)
+}
+
+/// Stream detection over an eviction policy.
+pub struct Prefetch {
+    name: String,
+    inner: Box<dyn Policy>,
+    streams: Streams,
+    roles: Roles,
+}
+
+impl Prefetch {
+    /// Reads ahead over `inner`, with `budget` resident pages.
+    #[must_use]
+    pub fn new(inner: Box<dyn Policy>, budget: u32) -> Self {
+        let name = format!("prefetch+{}", inner.name());
+        Prefetch {
+            name,
+            inner,
+            streams: Streams::new(max_window(budget)),
+            roles: Roles::default(),
+        }
+    }
+}
+
+impl Policy for Prefetch {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn faulted(&self, fault: &Fault, plan: &mut Plan) {
+        self.inner.faulted(fault, plan);
+        if self.roles.of(fault.page) != Role::Random {
+            plan_step(fault, self.streams.step(fault), plan);
+        }
+    }
+
+    fn mapped(&self, page: Page, how: Arrival) {
+        self.inner.mapped(page, how);
+    }
+
+    fn used(&self, page: Page, how: Use) {
+        self.inner.used(page, how);
+    }
+
+    fn removed(&self, pages: Span) {
+        self.inner.removed(pages);
+    }
+
+    fn victims(&self, out: &mut [Page]) -> usize {
+        self.inner.victims(out)
+    }
+
+    fn kept(&self, page: Page) {
+        self.inner.kept(page);
+    }
+
+    fn soon(&self, out: &mut [Page]) -> usize {
+        self.inner.soon(out)
+    }
+
+    fn watch(&self, out: &mut [Page]) -> usize {
+        self.inner.watch(out)
+    }
+
+    fn hint(&self, pages: Span, role: Role) {
+        self.roles.declare(pages, role);
+        self.inner.hint(pages, role);
+    }
+
+    fn forked(&self) {
+        self.streams.forget();
+        self.inner.forked();
+    }
+}

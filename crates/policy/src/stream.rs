@@ -1,0 +1,421 @@
+//! Finds streams of faults: pages of one region that one thread takes at a constant stride.
+//!
+//! Reading ahead hides a stream from whoever looks at faults alone, so a stream remembers where the
+//! pages that were asked for end and takes a fault there, or just behind, for its next step. Each
+//! thread's streams in each region are told apart; four can run side by side.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use crate::page::{Fault, MAX_AHEAD, Page, Plan, Span};
+
+/// Places for streams: sets of [`WAYS`]; a busy program has one or two streams a thread and region.
+const SETS: usize = 64;
+const WAYS: usize = 4;
+/// Largest stride, in pages, that is taken for a stream (2 MiB of 4 KiB pages).
+const MAX_STRIDE: i64 = 512;
+/// First window of a stream. A cluster of 16 costs twice a single page (FACTS: 4K 40–53 µs, 64K
+/// 104 µs), so a wrong guess costs little.
+const FIRST_WINDOW: u32 = 8;
+/// Most pages that the faulting thread itself reads (256 KiB).
+pub const MAX_ALONG: u32 = 64;
+
+/// Largest window of a wider stride: a plan names such pages one by one.
+const MOST_STRIDED: u32 = 64;
+const _: () = assert!(MOST_STRIDED as usize <= MAX_AHEAD);
+
+/// One stream. Only the holder of its set's flag reads or writes it.
+#[derive(Debug, Default)]
+struct Stream {
+    /// Hash of thread and region; 0 is a free place.
+    owner: AtomicU32,
+    /// Last page that faulted.
+    last: AtomicU32,
+    /// Pages from one to the next, in two's complement.
+    stride: AtomicU32,
+    /// The next page that nobody asked for yet, in the stream's direction.
+    next: AtomicU32,
+    /// Pages to have in flight; 0 while the stream is only suspected.
+    window: AtomicU32,
+    /// For choosing the place to give up.
+    age: AtomicU32,
+}
+
+#[derive(Debug, Default)]
+struct Set {
+    busy: AtomicBool,
+    streams: [Stream; WAYS],
+}
+
+/// What a fault is to its stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Part of no stream.
+    Alone,
+    /// The next step of a stream with this stride and window (pages).
+    Next {
+        /// Pages from one to the next.
+        stride: i32,
+        /// Pages to have in flight.
+        window: u32,
+        /// First page that was not asked for before, at or behind the faulted one.
+        from: Page,
+    },
+}
+
+/// All streams.
+#[derive(Debug)]
+pub struct Streams {
+    sets: Box<[Set]>,
+    clock: AtomicU32,
+    max_window: u32,
+}
+
+impl Streams {
+    /// Streams that keep at most `max_window` pages in flight.
+    #[must_use]
+    pub fn new(max_window: u32) -> Self {
+        Streams {
+            sets: (0..SETS).map(|_| Set::default()).collect(),
+            clock: AtomicU32::new(0),
+            max_window: max_window.max(FIRST_WINDOW),
+        }
+    }
+
+    /// Notes a fault and tells what it is. A second thread that meets the same set is told
+    /// [`Step::Alone`] rather than made to wait.
+    pub fn step(&self, fault: &Fault) -> Step {
+        let owner = owner(fault);
+        let set = &self.sets[owner as usize % SETS];
+        if set.busy.swap(true, Ordering::Acquire) {
+            return Step::Alone;
+        }
+        let now = self.clock.fetch_add(1, Ordering::Relaxed);
+        let step = self.step_in(set, owner, fault, now);
+        set.busy.store(false, Ordering::Release);
+        step
+    }
+
+    fn step_in(&self, set: &Set, owner: u32, fault: &Fault, now: u32) -> Step {
+        let near = |stream: &&Stream| {
+            get(&stream.owner) == owner && distance(get(&stream.last), fault.page) != 0
+        };
+        let following = set
+            .streams
+            .iter()
+            .filter(near)
+            .find(|stream| stream.expects(fault.page));
+        if let Some(stream) = following {
+            put(&stream.age, now);
+            return self.advance(stream, fault.page);
+        }
+        let candidate = set
+            .streams
+            .iter()
+            .filter(near)
+            .filter(|stream| get(&stream.window) == 0)
+            .find(|stream| distance(get(&stream.last), fault.page).abs() <= MAX_STRIDE);
+        let stream = candidate.unwrap_or_else(|| {
+            let oldest = set.streams.iter().max_by_key(|s| match get(&s.owner) {
+                0 => u32::MAX,
+                _ => now.wrapping_sub(get(&s.age)),
+            });
+            oldest.expect("a set has places")
+        });
+        let stride = match candidate {
+            Some(stream) => distance(get(&stream.last), fault.page),
+            None => 0,
+        };
+        stream.suspect(owner, fault.page, stride, now);
+        Step::Alone
+    }
+
+    fn advance(&self, stream: &Stream, page: Page) -> Step {
+        let stride = stream.stride_pages();
+        // A fault inside what was asked for: pages were evicted before their use, or are still on
+        // their way. Too much is in flight.
+        let too_early = (distance(page, get(&stream.next)) * stride) > 0;
+        let old = get(&stream.window);
+        let window = match (old, too_early) {
+            (0, _) => FIRST_WINDOW,
+            (_, true) => (old / 2).max(FIRST_WINDOW),
+            (_, false) if stride.abs() == 1 => (old * 2).min(self.max_window),
+            (_, false) => (old * 2).min(self.max_window).min(MOST_STRIDED),
+        };
+        let from = if too_early { get(&stream.next) } else { page };
+        put(&stream.window, window);
+        put(&stream.last, page);
+        put(&stream.next, offset(from, stride * i64::from(window)));
+        Step::Next {
+            stride: i32::try_from(stride).unwrap_or(1),
+            window,
+            from,
+        }
+    }
+
+    /// Forgets everything (the child of a fork has other threads).
+    pub fn forget(&self) {
+        for set in &self.sets {
+            set.busy.store(false, Ordering::Release);
+            set.streams.iter().for_each(|stream| put(&stream.owner, 0));
+        }
+    }
+}
+
+impl Stream {
+    fn stride_pages(&self) -> i64 {
+        i64::from(get(&self.stride).cast_signed())
+    }
+
+    /// Whether a fault at `page` continues this stream: from its last fault up to a little behind
+    /// what was asked for. (Pages that are resident anyway do not fault, so a stream may jump.)
+    fn expects(&self, page: Page) -> bool {
+        let stride = self.stride_pages();
+        if stride == 0 {
+            return false;
+        }
+        let done = distance(get(&self.last), page) * stride.signum();
+        let asked = distance(get(&self.last), get(&self.next)) * stride.signum();
+        let slack = i64::from(get(&self.window)).max(2) * stride.abs();
+        done > 0 && done <= asked.max(0) + slack && done % stride.abs() == 0
+    }
+
+    fn suspect(&self, owner: u32, page: Page, stride: i64, now: u32) {
+        put(&self.owner, owner);
+        put(&self.last, page);
+        put(
+            &self.stride,
+            i32::try_from(stride).unwrap_or(0).cast_unsigned(),
+        );
+        put(&self.next, offset(page, stride));
+        put(&self.window, 0);
+        put(&self.age, now);
+    }
+}
+
+fn get(cell: &AtomicU32) -> u32 {
+    cell.load(Ordering::Relaxed)
+}
+
+fn put(cell: &AtomicU32, value: u32) {
+    cell.store(value, Ordering::Relaxed);
+}
+
+fn distance(from: Page, to: Page) -> i64 {
+    i64::from(to) - i64::from(from)
+}
+
+fn offset(page: Page, by: i64) -> Page {
+    u32::try_from((i64::from(page) + by).max(0)).unwrap_or(u32::MAX)
+}
+
+fn owner(fault: &Fault) -> u32 {
+    // Fibonacci hashing; never zero.
+    let key = fault.thread.wrapping_mul(0x9e37_79b1)
+        ^ u32::from(fault.region_id).wrapping_mul(0x85eb_ca6b);
+    (key ^ key >> 15) | 1 << 31
+}
+
+/// Fills `plan` for a step of a stream: the first pages with the fault, the rest ahead.
+pub fn plan_step(fault: &Fault, step: Step, plan: &mut Plan) {
+    let Step::Next {
+        stride,
+        window,
+        from,
+    } = step
+    else {
+        return;
+    };
+    match stride {
+        1 => {
+            let wanted = Span {
+                first: from,
+                count: window,
+            }
+            .clipped(fault.region);
+            if from == fault.page {
+                let along = window.div_ceil(2).min(MAX_ALONG);
+                plan.along = Span {
+                    first: fault.page,
+                    count: along,
+                }
+                .clipped(fault.region);
+            }
+            let first = plan.along.end().max(wanted.first);
+            plan.read_ahead(Span {
+                first,
+                count: wanted.end().saturating_sub(first),
+            });
+        }
+        -1 => {
+            let first = (from + 1).saturating_sub(window);
+            let wanted = Span {
+                first,
+                count: from + 1 - first,
+            }
+            .clipped(fault.region);
+            if from == fault.page {
+                let along = window.div_ceil(2).min(MAX_ALONG);
+                let first = (from + 1).saturating_sub(along);
+                plan.along = Span {
+                    first,
+                    count: from + 1 - first,
+                }
+                .clipped(fault.region);
+            }
+            let end = plan.along.first.min(wanted.end());
+            plan.read_ahead(Span {
+                first: wanted.first,
+                count: end.saturating_sub(wanted.first),
+            });
+        }
+        _ => {
+            let start = i64::from(from != fault.page);
+            for step in start.max(1)..i64::from(window) {
+                let page = offset(from, i64::from(stride) * step);
+                if !fault.region.contains(page)
+                    || !plan.read_ahead(Span {
+                        first: page,
+                        count: 1,
+                    })
+                {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::FaultKind;
+
+    const REGION: Span = Span {
+        first: 0,
+        count: 1 << 20,
+    };
+
+    fn fault(page: Page, thread: u32) -> Fault {
+        Fault {
+            page,
+            region: REGION,
+            region_id: 1,
+            thread,
+            kind: FaultKind::Refault,
+            write: false,
+        }
+    }
+
+    /// Runs over `pages`, faulting where nothing was planned before; returns the number of faults.
+    fn faults(streams: &Streams, thread: u32, pages: impl Iterator<Item = Page>) -> usize {
+        let mut planned = std::collections::HashSet::new();
+        let mut faults = 0;
+        for page in pages {
+            if planned.contains(&page) {
+                continue;
+            }
+            faults += 1;
+            let mut plan = Plan::only(page);
+            let fault = fault(page, thread);
+            plan_step(&fault, streams.step(&fault), &mut plan);
+            for span in plan.ahead().iter().chain([&plan.along]) {
+                planned.extend(span.first..span.end());
+            }
+        }
+        faults
+    }
+
+    #[test]
+    fn a_stream_of_a_gigabyte_faults_a_thousand_times() {
+        let streams = Streams::new(256);
+        let count = faults(&streams, 1, 0..1 << 18);
+        assert!((1000..1100).contains(&count), "{count}");
+    }
+
+    #[test]
+    fn backward_and_strided_streams_are_found() {
+        let streams = Streams::new(256);
+        let backward = faults(&streams, 1, (0..10_000).rev());
+        assert!(backward < 100, "{backward}");
+        let strided = faults(&Streams::new(256), 1, (0..100_000).step_by(7));
+        assert!(strided < 100_000 / 7 / 20, "{strided}");
+    }
+
+    #[test]
+    fn four_streams_of_one_thread_are_told_apart() {
+        let streams = Streams::new(64);
+        let pages = (0..2000).flat_map(|i| [i, 100_000 + i, 200_000 + i, 300_000 + i]);
+        let count = faults(&streams, 1, pages);
+        assert!(count < 400, "{count}");
+    }
+
+    #[test]
+    fn random_faults_are_alone() {
+        let streams = Streams::new(256);
+        let mut state = 1u64;
+        let mut planned = 0;
+        for _ in 0..10_000 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let page = u32::try_from(state >> 44).expect("20 bits");
+            planned += usize::from(streams.step(&fault(page, 1)) != Step::Alone);
+        }
+        assert!(planned < 20, "{planned}");
+    }
+
+    #[test]
+    fn a_fault_inside_the_window_halves_it() {
+        let streams = Streams::new(256);
+        for page in 0..3 {
+            streams.step(&fault(page, 1));
+        }
+        // Page 2 made the window 8, asking for pages up to 9; page 10 makes it 16.
+        let grown = streams.step(&fault(10, 1));
+        assert_eq!(
+            grown,
+            Step::Next {
+                stride: 1,
+                window: 16,
+                from: 10
+            }
+        );
+        let shrunk = streams.step(&fault(12, 1));
+        assert_eq!(
+            shrunk,
+            Step::Next {
+                stride: 1,
+                window: 8,
+                from: 26
+            }
+        );
+    }
+
+    #[test]
+    fn plans_stay_inside_the_region() {
+        let region = Span {
+            first: 10,
+            count: 20,
+        };
+        for (page, stride) in [(25, 1), (14, -1), (20, 3)] {
+            let fault = Fault {
+                region,
+                ..fault(page, 1)
+            };
+            let mut plan = Plan::only(page);
+            plan_step(
+                &fault,
+                Step::Next {
+                    stride,
+                    window: 64,
+                    from: page,
+                },
+                &mut plan,
+            );
+            assert!(plan.along.contains(page));
+            for span in plan.ahead().iter().chain([&plan.along]) {
+                assert_eq!(span.clipped(region), *span, "stride {stride}");
+            }
+        }
+    }
+}

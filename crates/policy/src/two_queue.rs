@@ -1,0 +1,249 @@
+//! `2q`: the two lists of Linux, for a place where accessed bits cannot be read.
+//!
+//! ```text
+//!            refault soon after eviction
+//!      ┌──────────────────────────────────────┐
+//! fault┴▶ inactive ──▶ watched ──▶ evicted    ▼
+//!            ▲    used │  │ used          ┌ active ┐ used: once round
+//!            │         └──┴──────────────▶│        │
+//!            └────────────────────────────┴────────┘ inactive runs low
+//! ```
+//!
+//! As in `mm/workingset.c` (Linux 6.18), a page that comes back after fewer evictions than the
+//! active list is long has been evicted too early and starts active; and as in `inactive_is_low`
+//! (`mm/vmscan.c`) the inactive list keeps half of small memories and less of large ones. Where the
+//! active list is still short, half of the budget bounds the distance (the "A1out" queue of
+//! Johnson and Shasha's 2Q, VLDB 1994).
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::page::{Arrival, Page, Span, Use};
+use crate::policy::Policy;
+use crate::queue::{Past, Queue, Stamp, Taken, Turn, Words};
+
+/// Two queues with refault distances.
+#[derive(Debug)]
+pub struct TwoQueue {
+    words: Words,
+    inactive: Queue,
+    watched: Queue,
+    active: Queue,
+    evictions: AtomicU32,
+    budget: u32,
+    /// The inactive list shall hold one page for so many active ones.
+    ratio: u32,
+}
+
+impl TwoQueue {
+    /// Lists over `pages` managed pages, `budget` of them resident.
+    #[must_use]
+    pub fn new(pages: u32, budget: u32) -> Self {
+        Self::over(Words::new(pages, 3), budget)
+    }
+
+    /// Lists over `words`; takes the queue numbers 0 to 2.
+    pub(crate) fn over(words: Words, budget: u32) -> Self {
+        TwoQueue {
+            inactive: Queue::new(&words, 0),
+            watched: Queue::new(&words, 1),
+            active: Queue::new(&words, 2),
+            words,
+            evictions: AtomicU32::new(0),
+            budget,
+            ratio: inactive_ratio(budget),
+        }
+    }
+
+    /// Pages in all lists.
+    pub(crate) fn len(&self) -> u32 {
+        self.inactive.len() + self.watched.len() + self.active.len()
+    }
+
+    fn now(&self) -> Stamp {
+        Stamp::at(self.evictions.load(Ordering::Relaxed))
+    }
+
+    /// Queues a page that [`Words::arrive`] handed out with this past.
+    pub(crate) fn queue(&self, page: Page, past: Past, how: Arrival) {
+        let early = |evicted| self.now().since(evicted) <= self.active.len().max(self.budget / 2);
+        match past {
+            Past::Evicted(stamp) if how == Arrival::Demand && early(stamp) => {
+                self.active.push(&self.words, page);
+            }
+            Past::Evicted(_) | Past::Unknown => self.inactive.push(&self.words, page),
+            Past::Present | Past::Revived => {}
+        }
+    }
+
+    fn inactive_is_low(&self) -> bool {
+        let inactive = self.inactive.len() + self.watched.len();
+        inactive.saturating_mul(self.ratio) < self.active.len()
+    }
+
+    /// Moves one page from the active to the inactive list, letting used ones go round.
+    fn deactivate(&self, turn: &Turn<'_>) -> bool {
+        for _ in 0..32 {
+            let Some(taken) = self.words.take(&self.active, turn) else {
+                return false;
+            };
+            if taken.uses == 0 {
+                self.words.requeue(taken.page, 0, &self.inactive, turn);
+                return true;
+            }
+            self.words.requeue(taken.page, 0, &self.active, turn);
+        }
+        true
+    }
+
+    fn take_inactive(&self, turn: &Turn<'_>) -> Option<Taken> {
+        while self.inactive_is_low() && self.deactivate(turn) {}
+        self.words
+            .take(&self.watched, turn)
+            .or_else(|| self.words.take(&self.inactive, turn))
+            .or_else(|| self.words.take(&self.active, turn))
+    }
+
+    /// As [`Policy::victims`], for the holder of the turn.
+    pub(crate) fn choose(&self, out: &mut [Page], turn: &Turn<'_>) -> usize {
+        let mut found = 0;
+        // One round at most: after it no page has a use left.
+        let mut chances = self.len();
+        while found < out.len() {
+            let Some(taken) = self.take_inactive(turn) else {
+                break;
+            };
+            if taken.uses > 0 && chances > 0 {
+                chances -= 1;
+                self.words.requeue(taken.page, 0, &self.active, turn);
+                continue;
+            }
+            let count = self
+                .evictions
+                .fetch_add(1, Ordering::Relaxed)
+                .wrapping_add(1);
+            if self.words.evict(taken.page, Some(Stamp::at(count))) {
+                out[found] = taken.page;
+                found += 1;
+            }
+        }
+        found
+    }
+
+    /// As [`Policy::soon`], for the holder of the turn.
+    pub(crate) fn peek(&self, out: &mut [Page], turn: &Turn<'_>) -> usize {
+        let found = self.watched.peek(&self.words, out, turn);
+        found + self.inactive.peek(&self.words, &mut out[found..], turn)
+    }
+}
+
+/// How many active pages stand against one inactive page: `sqrt(10 × GiB)`, at least one
+/// (`inactive_is_low`, Linux 6.18).
+fn inactive_ratio(budget: u32) -> u32 {
+    let gib = u64::from(budget) >> 18;
+    u32::try_from((10 * gib).isqrt()).unwrap_or(u32::MAX).max(1)
+}
+
+impl Policy for TwoQueue {
+    fn name(&self) -> &'static str {
+        "2q"
+    }
+
+    fn mapped(&self, page: Page, how: Arrival) {
+        let past = self.words.arrive(page, how == Arrival::Ahead);
+        self.queue(page, past, how);
+    }
+
+    fn used(&self, page: Page, _how: Use) {
+        self.words.touch(page);
+    }
+
+    fn removed(&self, pages: Span) {
+        (pages.first..pages.end()).for_each(|page| self.words.forget(page));
+    }
+
+    fn victims(&self, out: &mut [Page]) -> usize {
+        self.words.turn().map_or(0, |turn| self.choose(out, &turn))
+    }
+
+    fn kept(&self, page: Page) {
+        // Its word now tells of an eviction that did not happen; it is pinned or in use.
+        if let Past::Unknown | Past::Evicted(_) = self.words.arrive(page, false) {
+            self.active.push(&self.words, page);
+        }
+    }
+
+    fn soon(&self, out: &mut [Page]) -> usize {
+        self.words.turn().map_or(0, |turn| self.peek(out, &turn))
+    }
+
+    fn watch(&self, out: &mut [Page]) -> usize {
+        let Some(turn) = self.words.turn() else {
+            return 0;
+        };
+        let room = (self.budget / 8).saturating_sub(self.watched.len());
+        let wanted = out.len().min(room as usize);
+        let mut found = 0;
+        while found < wanted {
+            while self.inactive_is_low() && self.deactivate(&turn) {}
+            let Some(taken) = self.words.take(&self.inactive, &turn) else {
+                break;
+            };
+            let queue = if taken.uses > 0 {
+                &self.active
+            } else {
+                &self.watched
+            };
+            self.words.requeue(taken.page, 0, queue, &turn);
+            if taken.uses == 0 {
+                out[found] = taken.page;
+                found += 1;
+            }
+        }
+        found
+    }
+
+    fn forked(&self) {
+        self.words.forked();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ratio_is_that_of_linux() {
+        // Table in inactive_is_low: 10 MB and 100 MB 1, 1 GB 3, 10 GB 10, 100 GB 31.
+        let gib = 1 << 18;
+        let ratios = [gib / 10, gib, 10 * gib, 100 * gib].map(inactive_ratio);
+        assert_eq!(ratios, [1, 3, 10, 31]);
+    }
+
+    #[test]
+    fn a_page_that_comes_back_soon_outlives_a_scan() {
+        let policy = TwoQueue::new(1000, 40);
+        let mut out = [0; 8];
+        (0..40).for_each(|page| policy.mapped(page, Arrival::Demand));
+        assert_eq!(policy.victims(&mut out), 8);
+        assert_eq!(out, [0, 1, 2, 3, 4, 5, 6, 7]);
+        (0..8).for_each(|page| policy.mapped(page, Arrival::Demand));
+        for scan in (100..900).step_by(8) {
+            (scan..scan + 8).for_each(|page| policy.mapped(page, Arrival::Demand));
+            assert_eq!(policy.victims(&mut out), 8);
+            assert!(out.iter().all(|&page| page >= 8), "{out:?} at {scan}");
+        }
+    }
+
+    #[test]
+    fn a_watched_page_in_use_becomes_active() {
+        let policy = TwoQueue::new(100, 80);
+        (0..40).for_each(|page| policy.mapped(page, Arrival::Demand));
+        let mut watched = [0; 8];
+        assert_eq!(policy.watch(&mut watched), 8);
+        policy.used(watched[3], Use::Touch);
+        let mut out = [0; 8];
+        assert_eq!(policy.victims(&mut out), 8);
+        assert!(!out.contains(&watched[3]) && out.contains(&watched[2]));
+        assert_eq!(policy.active.len(), 1);
+    }
+}
