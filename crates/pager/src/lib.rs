@@ -16,5 +16,4 @@
 //! storage or panic: it runs inside signal handlers and on threads that libc does not know.
 
 pub mod page;
-pub mod policy;
 pub mod store;

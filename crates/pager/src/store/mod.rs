@@ -1,36 +1,40 @@
 //! Stores: where evicted pages rest.
 //!
 //! Slots are counted by reference, because after a fork parent and child own the same contents.
-//! Whatever a store keeps about slots must therefore lie in memory that processes share
-//! ([`crate::store`] methods may run in both at a time), and may not be left locked by a process
-//! that was killed. Methods run in fault handlers and on threads unknown to libc: no allocation,
-//! no lock of std, no thread-local storage, no panic.
+//! Whatever a store keeps about slots on disk lies in memory that processes share, and is never
+//! locked: a process that is killed leaves no lock behind. Methods run in fault handlers and on
+//! threads unknown to libc: no allocation, no lock of std, no thread-local storage, no panic.
 
 use crate::page::PAGE_BYTES;
 
-/// Where a page rests. At most [`Slot::MAX`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Slot(pub u32);
+/// Where a page rests; 0 is no slot.
+pub type Slot = u32;
 
-impl Slot {
-    /// Bits that the page table has for a slot: 256 GiB of 4 KiB pages.
-    pub const BITS: u32 = 26;
-    /// The highest slot.
-    pub const MAX: Self = Self((1 << Self::BITS) - 1);
-}
+/// Bits that a slot takes.
+pub const SLOT_BITS: u32 = 28;
+/// Slots with this bit rest in compressed memory, the others on disk.
+pub const IN_MEMORY: Slot = 1 << (SLOT_BITS - 1);
 
 /// What went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Error {
+pub enum StoreError {
     /// No room.
     Full,
     /// The device or file failed with this `errno`.
     Io(i32),
-    /// Fewer bytes came than were written.
+    /// Fewer bytes came than were asked for.
     Short,
     /// The bytes are not those that were written.
     Damaged,
+}
+
+/// Which of the slots could not be read, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadError {
+    /// Its place in the call's `slots`.
+    pub place: usize,
+    /// What went wrong.
+    pub why: StoreError,
 }
 
 /// Room taken and left.
@@ -40,47 +44,90 @@ pub struct Usage {
     pub pages: u64,
     /// Pages that can be kept in all.
     pub capacity: u64,
-    /// Bytes of memory used for it, resident in this process (compressed pages, tables).
+    /// Bytes of memory used for it in this process (compressed pages, tables): part of the budget.
     pub memory_bytes: u64,
     /// Bytes on disk.
     pub disk_bytes: u64,
+    /// Pages that were of one repeated word, and take no room but their entry.
+    pub same_filled: u64,
 }
 
 /// Keeps pages.
-pub trait Store: Sync {
+pub trait Store: Send + Sync {
     /// Its name, as shown in statistics.
-    fn name(&self) -> &str;
+    fn name(&self) -> &'static str;
 
-    /// Writes the pages in `bytes` (whole pages, page-aligned) and puts a slot with one reference
-    /// for each into `slots`. All or nothing.
+    /// Writes the pages in `bytes` (whole pages) and puts a slot with one reference for each into
+    /// `slots`. Neighbours in one call get neighbouring slots as far as there is room, so that they
+    /// can be read together: sort pages by address. Page-aligned bytes go out by direct I/O.
     ///
     /// # Errors
     /// When a page could not be kept; then no slot is taken.
-    fn write(&self, bytes: &[u8], slots: &mut [Slot]) -> Result<(), Error>;
+    fn write(&self, bytes: &[u8], slots: &mut [Slot]) -> Result<(), StoreError>;
 
-    /// Reads `slots` one after another into `bytes` (page-aligned, a page for each) and checks them.
+    /// Reads `slots` one after another into `bytes` (a page for each) and checks them.
     ///
     /// # Errors
-    /// When a page cannot be had as it was written, with its place in `slots`.
-    fn read(&self, slots: &[Slot], bytes: &mut [u8]) -> Result<(), (usize, Error)>;
+    /// When a page cannot be had as it was written.
+    fn read(&self, slots: &[Slot], bytes: &mut [u8]) -> Result<(), ReadError>;
 
-    /// Whether reading both slots costs about as much as reading one.
+    /// Whether reading both slots together costs about as much as reading one.
     fn together(&self, first: Slot, second: Slot) -> bool;
-
-    /// One reference less.
-    fn release(&self, slot: Slot);
 
     /// One reference more (before a fork).
     ///
     /// # Errors
-    /// [`Error::Full`] when a slot has all the references that it can have.
-    fn share(&self, slot: Slot) -> Result<(), Error>;
+    /// [`StoreError::Full`] when a slot has all the references that it can have.
+    fn retain(&self, slot: Slot) -> Result<(), StoreError>;
+
+    /// One reference less. The last one frees the slot.
+    fn release(&self, slot: Slot);
+
+    /// Whether a page that was read and not yet written should keep its slot, so that it can leave
+    /// again without being written: right for disk, wasteful for compressed memory.
+    fn keep_copy(&self, slot: Slot) -> bool;
 
     /// Room taken and left.
     fn usage(&self) -> Usage;
 
-    /// This is the child of a fork: put in order what only the parent's threads had.
-    fn forked(&self) {}
+    /// Descriptors in use, -1 for none: to be protected from the program's `close`.
+    fn descriptors(&self) -> [i32; 8] {
+        [-1; 8]
+    }
+
+    /// A fork comes: wait until no thread is inside a critical section, and keep them out.
+    fn before_fork(&self) {}
+
+    /// The fork is over, seen from the parent.
+    fn after_fork_parent(&self) {}
+
+    /// The fork is over, seen from the child. Compressed pages were copied with the memory that
+    /// they lie in, so their references must not have been counted up for it; only slots without
+    /// [`IN_MEMORY`] need [`Store::retain`], which ignores the others.
+    fn after_fork_child(&self) {}
+}
+
+/// What a store is made of. The command line makes file and shared memory before the program
+/// starts, so that every process of the run uses the same.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The store's file or block device, unlinked or private to the user.
+    pub file: i32,
+    /// Bytes that it may take there.
+    pub file_bytes: u64,
+    /// Memory shared by all processes of the run, zero at first, [`shared_bytes`] long.
+    pub shared: *mut u8,
+}
+
+/// What a store shall do beside keeping pages.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'a> {
+    /// Bytes of memory that compressed pages may take (`compressed` and `tiered`).
+    pub memory_bytes: u64,
+    /// Key of this run, to encrypt what goes to disk.
+    pub key: Option<[u8; 32]>,
+    /// Faults to inject, for tests (the value of `PAGEWISE_STORE_FAULTS`).
+    pub faults: Option<&'a str>,
 }
 
 /// Pages in `bytes`.
@@ -89,26 +136,9 @@ pub const fn pages_in(bytes: &[u8]) -> usize {
     bytes.len() / PAGE_BYTES
 }
 
-/// What a store is made of. The command line makes both before the program starts; every process
-/// of the run opens the same.
-#[derive(Clone, Copy, Debug)]
-pub struct Place {
-    /// The store's file: unlinked, opened for direct I/O where the file system allows.
-    pub file: i32,
-    /// Bytes that it may grow to.
-    pub file_bytes: u64,
-    /// Memory shared by all processes of the run, zero at first, [`shared_bytes`] long.
-    pub shared: *mut u8,
-}
-
-/// Bytes of shared memory that a store of `pages` pages needs for its tables.
+/// Bytes of shared memory that a store of `pages` pages on disk needs for its tables: a reference
+/// count and a checksum for each, and a page for the rest.
 #[must_use]
 pub const fn shared_bytes(pages: u64) -> u64 {
-    pages
-}
-
-/// The store called `name` in `place`. Called once, at start.
-#[must_use]
-pub fn open(_name: &str, _place: Place) -> Option<&'static dyn Store> {
-    None
+    PAGE_BYTES as u64 + pages.next_multiple_of(8) * 5
 }
