@@ -73,11 +73,16 @@ fn text_says_what_is_missing() {
 }
 
 #[test]
-fn a_page_of_a_trace_is_refused_with_the_reason() {
-    let output = report(&["-o", "unused.html"], TRACE);
-    assert_eq!(output.status.code(), Some(1));
-    let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(message.contains("--json"), "{message}");
+fn a_trace_has_a_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("trace.html");
+    let output = report(&["-o", path.to_str().expect("a name")], TRACE);
+    assert!(output.status.success(), "{output:?}");
+    let page = std::fs::read_to_string(&path).expect("the page is there");
+    assert!(page.contains(r#"{"kind":"fault_paths","generator":"pagewise "#));
+    assert!(page.contains(r#""functions":["handle_mm_fault"#), "{page}");
+    let without_scripts = page.split("<noscript>").nth(1).expect("text too");
+    assert!(without_scripts.contains("1 page faults in 9.00"));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! Times are without interrupts and without time off the CPU, and add up: a node's total is its
 //! own time plus the totals of its children (corrected ones up to clamping at zero).
 
-use crate::fault_paths::Class;
+use crate::fault_paths::{Class, Layer};
 use serde::{Deserialize, Serialize};
 
 /// The call paths of the faults of a trace.
@@ -32,6 +32,8 @@ pub struct CallNode {
     pub parent: Option<u32>,
     /// The kind of the faults.
     pub class: Class,
+    /// The part of a fault's work that the function stands for by its name, if any.
+    pub layer: Option<Layer>,
     /// Faults that take this path.
     pub faults: u64,
     /// Calls on it.
@@ -46,6 +48,9 @@ pub struct CallNode {
     pub self_ns: u64,
     /// The same without the tracer's cost, ns.
     pub corrected_self_ns: u64,
+    /// Sum of the calls' total times the latency of their fault, both as traced, ns²: with the
+    /// sums of both it gives their covariance over any set of faults.
+    pub total_by_latency: f64,
     /// Durations of single calls, as traced, in coarse buckets (a sixteenth of their value): first
     /// value, first value past it, count. A sample where there are many faults.
     pub times: Vec<(u64, u64, u64)>,

@@ -587,6 +587,31 @@ pub enum Class {
 }
 
 impl Class {
+    /// All kinds.
+    pub const ALL: [Self; 21] = [
+        Self::Anonymous,
+        Self::ZeroPage,
+        Self::AnonymousHuge,
+        Self::MapAround,
+        Self::FileRead,
+        Self::FileReadMajor,
+        Self::FileCow,
+        Self::FileShared,
+        Self::WriteReuse,
+        Self::WriteCopy,
+        Self::WriteZeroPage,
+        Self::WriteHuge,
+        Self::SwapIn,
+        Self::NumaHint,
+        Self::Userfault,
+        Self::Hugetlb,
+        Self::StackGrowth,
+        Self::Spurious,
+        Self::Retry,
+        Self::Error,
+        Self::Unclassified,
+    ];
+
     /// Plain words for a person.
     #[must_use]
     pub fn describe(self) -> &'static str {

@@ -47,6 +47,8 @@ pub(super) fn call_map(collector: &Collector, names: &Names, calibration: Calibr
                 places.get(&parent).copied()
             },
             class: context.class,
+            layer: collector.roles.of(context.name).layer,
+            total_by_latency: context.total_by_fault,
             faults: counts[at].faults,
             calls: context.calls,
             calls_inside: counts[at].calls_inside,

@@ -9,6 +9,7 @@ use pagewise_linux::sys::mapped_file::MappedFile;
 use pagewise_model::event::{EventKind, EventSource};
 use pagewise_model::findings::Findings;
 use pagewise_model::formats::perf_data::{PerfData, ReadError};
+use pagewise_report::html::render_fault_paths;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,6 +22,7 @@ Examples:
   pagewise report perf.data.zst --json         the same for programs
   perf record -e page-faults -c 1 -g -d -o - ./x | pagewise report -
   pagewise report trace.txt.zst                paths of faults in the kernel
+  pagewise report trace.txt -o report.html     the same as one HTML page
   pagewise report trace.dat                    the same, of trace-cmd record";
 
 /// Options of `pagewise report`.
@@ -65,7 +67,7 @@ fn report(file: &Path, args: &Args) -> Result<()> {
         return show(&findings_of(&bytes::open(file)?, file)?, args);
     }
     let input = match fault_paths::open(file)? {
-        Opened::Trace(trace) => return report_trace(trace, args),
+        Opened::Trace(trace) => return report_trace(trace, file, args),
         Opened::Other(input) => input,
     };
     if args.calibrate.is_some() {
@@ -80,10 +82,7 @@ fn report(file: &Path, args: &Args) -> Result<()> {
 }
 
 /// Reports on a function_graph trace.
-fn report_trace(trace: Trace, args: &Args) -> Result<()> {
-    if args.output.is_some() {
-        bail!("-o writes pages of perf.data recordings; a trace's report is text or --json");
-    }
+fn report_trace(trace: Trace, file: &Path, args: &Args) -> Result<()> {
     let findings = fault_paths::findings(trace, args.calibrate.as_deref())?;
     let text = match args.json {
         true => pagewise_report::fault_paths::to_json(&findings)?,
@@ -91,7 +90,17 @@ fn report_trace(trace: Trace, args: &Args) -> Result<()> {
     };
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
+    out.flush()?;
+    match &args.output {
+        Some(path) => write_page(path, &render_fault_paths(&findings, &name_of(file))?),
+        None => Ok(()),
+    }
+}
+
+fn write_page(path: &Path, page: &str) -> Result<()> {
+    std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
+    eprintln!("The page is {}", path.display());
+    Ok(())
 }
 
 /// What a recording shows.
@@ -126,9 +135,7 @@ fn show(findings: &Findings, args: &Args) -> Result<()> {
     }
     out.flush()?;
     if let Some(path) = &args.output {
-        let page = pagewise_report::html::render(findings)?;
-        std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
-        eprintln!("The page is {}", path.display());
+        write_page(path, &pagewise_report::html::render(findings)?)?;
     }
     Ok(())
 }

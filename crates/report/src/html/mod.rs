@@ -6,8 +6,10 @@
 //! travel deflated in base64. Each kind of report is a module here and a line of
 //! `web/src/sections/index.ts`.
 
+mod fault_paths;
 mod findings;
 
+pub use fault_paths::render_fault_paths;
 pub use findings::render;
 
 use crate::base64::base64;
