@@ -55,6 +55,7 @@ async function show(): Promise<void> {
     const report = await load(document.getElementById("pagewise-data")!);
     const kind = kindOf(report);
     if (!kind) throw new Error(`this page can't show reports of the kind ${visible(String(report.kind))}`);
+    document.documentElement.dataset["kind"] = report.kind;
     const subject = kind.subject(report);
     document.title = `Pagewise: ${visible(subject)}`;
     const shown = kind.sections.filter((section) => section.applies(report));

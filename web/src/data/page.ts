@@ -1,4 +1,5 @@
 /** What a page may hold; `kind` tells which, and so which sections there are. */
+import type { FaultPathsPage } from "./faultPaths";
 import type { Report } from "./types";
 
-export type Page = Report;
+export type Page = Report | FaultPathsPage;

@@ -2,7 +2,7 @@
 import type { FlameNode } from "../data/types";
 import { visible } from "../data/visible";
 import { h } from "../dom";
-import { count, percent } from "../format";
+import { percent } from "../format";
 import { boxes, frames, search, type Box, type Frame, type Match } from "../layout/flame";
 import { color } from "../theme";
 import { hideTip, showTip } from "../tooltip";
@@ -21,8 +21,17 @@ export interface FlameGraph {
   isZoomed: () => boolean;
 }
 
+/** How a box's figures are worded. */
+export interface FlameWords {
+  weight: (total: number) => string;
+  /** The group that a colour stands for, named in the tip; empty names are none. */
+  module: (module: string) => string;
+  search: string;
+}
+
 /** What is shown, and how. */
 interface State {
+  words: FlameWords;
   all: Frame[];
   hues: Map<string, number>;
   focus: Frame;
@@ -38,13 +47,14 @@ const LABEL = "Flame graph. Arrow keys move, Enter zooms, Escape goes back to th
 /** `announce` is told the selected frame in words, `zoomed` whenever the zoom changes. */
 export function flameGraph(
   root: FlameNode,
+  wording: FlameWords,
   announce: (text: string) => void,
   zoomed: () => void,
 ): FlameGraph {
   const all = frames(root);
   const home = all[0]!;
   const match: Match = { frames: new Set(), share: 0 };
-  const state: State = { all, hues: moduleHues(all), focus: home, selected: null, match, growsUp: false, shown: [], deepest: 0 };
+  const state: State = { words: wording, all, hues: moduleHues(all), focus: home, selected: null, match, growsUp: false, shown: [], deepest: 0 };
   const view = surface(
     { class: "flame", tabindex: 0, role: "application", "aria-label": LABEL },
     (width) => place(state, width),
@@ -52,7 +62,7 @@ export function flameGraph(
   );
   const go = (focus: Frame, selected: Frame | null) => {
     Object.assign(state, { focus, selected });
-    if (selected) announce(words(selected));
+    if (selected) announce(words(selected, wording));
     view.redraw();
     zoomed();
   };
@@ -87,7 +97,7 @@ function followPointer(canvas: HTMLCanvasElement, state: State, go: Go): void {
   });
   canvas.addEventListener("pointermove", (event) => {
     const frame = under(event);
-    if (frame) showTip(event.clientX, event.clientY, ...tip(frame));
+    if (frame) showTip(event.clientX, event.clientY, ...tip(frame, state.words));
     else hideTip();
   });
   canvas.addEventListener("pointerleave", hideTip);
@@ -143,9 +153,9 @@ function drawBox(context: CanvasRenderingContext2D, state: State, box: Box): voi
   context.strokeRect(box.left + 1, y + 1, Math.max(1, box.width - 3), ROW - 3);
 }
 
-const words = (frame: Frame): string =>
+const words = (frame: Frame, wording: FlameWords): string =>
   `${title(frame.node)}${frame.node.module ? ` (${visible(frame.node.module)})` : ""}: ` +
-  `${count(frame.node.total)} faults, ${percent(frame.width)} of all`;
+  `${wording.weight(frame.node.total)}, ${percent(frame.width)} of all`;
 
 /** As much of `text` as is at most `room` pixels wide. */
 function fitting(context: CanvasRenderingContext2D, text: string, room: number): string {
@@ -158,10 +168,10 @@ function fitting(context: CanvasRenderingContext2D, text: string, room: number):
 
 const title = (node: FlameNode): string => visible(node.name) || "(no name)";
 
-const tip = (frame: Frame): Node[] => [
+const tip = (frame: Frame, wording: FlameWords): Node[] => [
   h("strong", {}, frame.node.name || "(no name)"),
-  h("div", { class: "faint" }, frame.node.module || "unknown file"),
-  h("div", {}, `${count(frame.node.total)} faults · ${percent(frame.width)} of all`),
+  h("div", { class: "faint" }, wording.module(frame.node.module)),
+  h("div", {}, `${wording.weight(frame.node.total)} · ${percent(frame.width)} of all`),
 ];
 
 /** The frame that a key leads to, if any. */

@@ -1,6 +1,6 @@
 /** A line over time with a crosshair. */
 import { h, s } from "../dom";
-import { linear, linearTicks, byteTicks } from "../layout/axis";
+import { byteTicks, linear, linearTicks, log, logTicks } from "../layout/axis";
 import { nearest, thin, type Point } from "../layout/series";
 import { axisBytes, axisNanos, nanos } from "../format";
 import { hideTip, showTip } from "../tooltip";
@@ -19,6 +19,12 @@ export interface Pane {
   unit: "bytes" | "number";
   label: (value: number) => string;
   end: number;
+  /** Moments to mark. */
+  marks?: number[];
+  /** A logarithmic axis of values; for lines that are far apart. */
+  log?: boolean;
+  /** Labels of the horizontal axis, where it is not time. */
+  time?: (value: number) => string;
 }
 
 const HEIGHT = 150;
@@ -30,12 +36,15 @@ export function timePane(pane: Pane): SVGElement {
   return chart(HEIGHT, `${pane.title}; highest ${pane.label(most)}`, (svg, width) => {
     const plot: Plot = { left: 66, right: width - 8, top: 10, bottom: HEIGHT - 24 };
     const x = linear([0, pane.end], [plot.left, plot.right]);
-    const y = linear([0, most * 1.06], [plot.bottom, plot.top]);
-    const ticks = pane.unit === "bytes" ? byteTicks(0, most, 4) : linearTicks(0, most, 4);
+    const least = pane.log === true ? floor(pane) : 0;
+    const scale = pane.log === true ? log([least, most * 1.3], [plot.bottom, plot.top]) : linear([0, most * 1.06], [plot.bottom, plot.top]);
+    const y = (value: number) => scale(pane.log === true ? Math.max(value, least) : value);
+    const ticks = pane.log === true ? logTicks(least, most * 1.3, 10, 5) : pane.unit === "bytes" ? byteTicks(0, most, 4) : linearTicks(0, most, 4);
     svg.append(
       ...yAxis(plot, ticks.map((tick) => ({ at: y(tick), label: pane.unit === "bytes" ? axisBytes(tick) : pane.label(tick) }))),
-      ...xAxis(plot, linearTicks(0, pane.end, Math.max(2, width / 130)).map((tick) => ({ at: x(tick), label: axisNanos(tick) }))),
+      ...xAxis(plot, linearTicks(0, pane.end, Math.max(2, width / 130)).map((tick) => ({ at: x(tick), label: (pane.time ?? axisNanos)(tick) }))),
     );
+    for (const at of pane.marks ?? []) svg.append(s("line", { x1: x(at), x2: x(at), y1: plot.top, y2: plot.bottom, class: "mark change" }));
     for (const line of pane.lines) svg.append(...path(line, x, y, plot));
     svg.append(...crosshair(pane, svg, plot, x));
   });
@@ -46,6 +55,13 @@ function top(pane: Pane): number {
   let most = 0;
   for (const line of pane.lines) for (const point of line.points) most = Math.max(most, point.y);
   return most > 0 ? most : 1;
+}
+
+/** The lowest positive value of all lines. */
+function floor(pane: Pane): number {
+  let least = Infinity;
+  for (const line of pane.lines) for (const point of line.points) if (point.y > 0) least = Math.min(least, point.y);
+  return Number.isFinite(least) ? least * 0.8 : 1;
 }
 
 /** Names of the lines with their colours, where there is more than one. */
@@ -60,7 +76,7 @@ function path(line: Line, x: (v: number) => number, y: (v: number) => number, pl
   if (!first || !last) return [];
   const d = points.map((p, i) => `${i === 0 ? "M" : "L"}${x(p.x).toFixed(1)} ${y(p.y).toFixed(1)}`).join("");
   const area = `${d}L${x(last.x).toFixed(1)} ${plot.bottom}L${x(first.x).toFixed(1)} ${plot.bottom}Z`;
-  return [s("path", { d: area, class: `area ${line.ink}` }), s("path", { d, class: `line ${line.ink}` })];
+  return [s("path", { d: area, class: `area kfill ${line.ink}` }), s("path", { d, class: `line kline ${line.ink}` })];
 }
 
 function crosshair(pane: Pane, svg: SVGElement, plot: Plot, x: (v: number) => number): SVGElement[] {
@@ -84,7 +100,7 @@ function crosshair(pane: Pane, svg: SVGElement, plot: Plot, x: (v: number) => nu
         const value = line.points[nearest(line.points, point.x)];
         return h("div", {}, `${line.name}: ${value ? pane.label(value.y) : "–"}`);
       });
-      showTip(event.clientX, event.clientY, h("strong", {}, nanos(point.x)), ...values);
+      showTip(event.clientX, event.clientY, h("strong", {}, (pane.time ?? nanos)(point.x)), ...values);
     },
     pointerleave: () => {
       rule.setAttribute("visibility", "hidden");

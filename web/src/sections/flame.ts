@@ -1,6 +1,6 @@
-import { h } from "../dom";
-import { flameGraph } from "../draw/flame";
-import { count, percent } from "../format";
+import type { FlameWords } from "../draw/flame";
+import { flamePanel, installSlash } from "../draw/flamePanel";
+import { count } from "../format";
 import type { Section } from "./section";
 
 export const flame: Section = {
@@ -11,44 +11,15 @@ export const flame: Section = {
   intro: () =>
     "Which code caused the faults. Each box is a function, as wide as its share of all faults; what it called is next to it. Click a box to zoom in, click it again to go back. Colours tell files apart.",
   render: (report) => {
-    const status = h("p", { class: "faint status", "aria-live": "polite" }, "\u00a0");
-    const reset = h("button", { type: "button", class: "quiet", hidden: true, id: "flame-reset" }, "Show all");
+    installSlash();
     const root = { ...report.findings.flame, name: report.findings.flame.name || "all" };
-    const graph = flameGraph(
-      root,
-      (text) => (status.textContent = text),
-      () => (reset.hidden = !graph.isZoomed()),
-    );
-    reset.addEventListener("click", graph.reset);
-    const found = h("output", { class: "faint", id: "flame-found", for: "flame-search" });
-    const search = h("input", { type: "search", id: "flame-search", placeholder: "Search function or file", "aria-label": "Search function or file", autocomplete: "off", spellcheck: "false" });
-    search.addEventListener("input", () => {
-      const { frames, share } = graph.find(search.value);
-      found.textContent = search.value.trim() === "" ? "" : `${percent(share)} of the faults in ${count(frames.size)} ${frames.size === 1 ? "box" : "boxes"}`;
-    });
-    const flip = h("button", { type: "button", class: "quiet", id: "flame-flip", "aria-pressed": "false" }, "Root at the bottom");
-    flip.addEventListener("click", () => {
-      graph.flip();
-      flip.setAttribute("aria-pressed", String(flip.getAttribute("aria-pressed") !== "true"));
-    });
-    installSlash(search);
-    return h(
-      "div",
-      {},
-      h("div", { class: "tools" }, search, found, h("span", { class: "spring" }), reset, flip),
-      graph.element,
-      status,
-      report.frames_left_out > 0 && h("p", { class: "faint" }, `${count(report.frames_left_out)} boxes too small to see were left out to keep this file small.`),
-    );
+    return flamePanel(root, FAULTS, "the faults", report.frames_left_out);
   },
 };
 
-/** "/" jumps to the search, as readers of flame graphs expect. */
-function installSlash(search: HTMLInputElement): void {
-  document.addEventListener("keydown", (event) => {
-    const isTyping = event.target instanceof HTMLInputElement;
-    if (event.key !== "/" || isTyping || event.ctrlKey || event.metaKey) return;
-    event.preventDefault();
-    search.focus();
-  });
-}
+/** Boxes that are weighed by faults. */
+const FAULTS: FlameWords = {
+  weight: (total) => `${count(total)} faults`,
+  module: (module) => module || "unknown file",
+  search: "Search function or file",
+};

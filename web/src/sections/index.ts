@@ -1,5 +1,6 @@
 import type { Page } from "../data/page";
 import type { Section } from "./section";
+import * as paths from "./fault_paths";
 import { answer } from "./answer";
 import { causes } from "./causes";
 import { churnSizes } from "./churn";
@@ -26,6 +27,10 @@ const KINDS: { [K in Page["kind"]]: Kind<Extract<Page, { kind: K }>> } = {
   findings: {
     subject: (report) => report.command_line || `process ${report.findings.pid}`,
     sections: [answer, proof, timeline, causes, flame, map, sites, latency, churnSizes, threads, missing, host, glossary],
+  },
+  fault_paths: {
+    subject: (report) => report.name,
+    sections: paths.SECTIONS,
   },
 };
 

@@ -1,0 +1,113 @@
+/**
+ * The map of call paths as a diagram: what is unfolded, and where each box goes.
+ *
+ * Columns are levels of calls, rows follow the order in which calls are first made. A box stands
+ * level with the first of what it calls, so that unfolding moves only what is below.
+ */
+import type { Call, CallTree } from "./callTree";
+
+/** What a box stands for: a call, or the small calls of a caller together. */
+export interface PatternBox {
+  key: string;
+  call: Call;
+  /** Small calls of `call` that are not shown one by one; empty for a box of its own. */
+  small: Call[];
+  parent: PatternBox | null;
+  column: number;
+  row: number;
+  /** Children that are folded away. */
+  hidden: number;
+}
+
+export interface PatternMap {
+  boxes: PatternBox[];
+  columns: number;
+  rows: number;
+}
+
+export interface Unfolding {
+  /** Calls whose children are shown. */
+  open: Set<Call>;
+  /** Callers whose small calls are shown one by one. */
+  openSmall: Set<Call>;
+  /** Share of the faults and of the time below which a call is small. */
+  least: number;
+}
+
+/** Levels that are unfolded at first where they are frequent. */
+const FIRST_LEVELS = 4;
+/** A path this frequent, or this large a part of the time, is unfolded at first. */
+const FIRST_SHARE = 0.04;
+
+/** What to show before the reader has asked for anything: the main paths. */
+export function mainPaths(tree: CallTree): Unfolding {
+  const open = new Set<Call>();
+  const visit = (call: Call, depth: number) => {
+    if (call.children.length === 0) return;
+    open.add(call);
+    if (depth >= FIRST_LEVELS) return;
+    for (const child of call.children) {
+      const isOften = child.faults >= FIRST_SHARE * tree.faults;
+      const isLong = timeShare(tree, child) >= FIRST_SHARE;
+      if (isOften && isLong) visit(child, depth + 1);
+    }
+  };
+  tree.roots.forEach((root) => visit(root, 0));
+  return { open, openSmall: new Set(), least: 0.02 };
+}
+
+/** Share of the corrected time, or of the raw where nothing is left. */
+export const timeShare = (tree: CallTree, call: Call): number =>
+  tree.correctedTotal > 0 ? call.correctedTotal / tree.correctedTotal : tree.total > 0 ? call.total / tree.total : 0;
+
+/** A call whose time is small even where it is made often: bookkeeping beside the path. */
+export const isSmall = (tree: CallTree, call: Call, least: number): boolean =>
+  timeShare(tree, call) < least && (call.children.length === 0 || call.faults < least * tree.faults || timeShare(tree, call) < least / 4);
+
+export function layoutPatterns(tree: CallTree, unfolding: Unfolding): PatternMap {
+  const boxes: PatternBox[] = [];
+  let rows = 0;
+  let columns = 0;
+  const put = (call: Call, small: Call[], parent: PatternBox | null, column: number, row: number): PatternBox => {
+    const box: PatternBox = { key: small.length > 0 ? `${call.id}+` : String(call.id), call, small, parent, column, row, hidden: 0 };
+    boxes.push(box);
+    columns = Math.max(columns, column + 1);
+    rows = Math.max(rows, row + 1);
+    return box;
+  };
+  /** Puts a call and all that is unfolded below it; returns the first free row. */
+  const place = (call: Call, parent: PatternBox | null, column: number, row: number): number => {
+    const box = put(call, [], parent, column, row);
+    if (!unfolding.open.has(call)) {
+      box.hidden = call.children.length;
+      return row + 1;
+    }
+    const showsAll = unfolding.openSmall.has(call);
+    const small = showsAll ? [] : call.children.filter((child) => isSmall(tree, child, unfolding.least));
+    const few = small.length > 1 ? small : [];
+    let next = row;
+    for (const child of call.children) if (!few.includes(child)) next = place(child, box, column + 1, next);
+    if (few.length > 0) {
+      put(call, few, box, column + 1, next);
+      next += 1;
+    }
+    return Math.max(next, row + 1);
+  };
+  let row = 0;
+  for (const root of tree.roots) row = place(root, null, 0, row);
+  return { boxes, columns, rows };
+}
+
+/** Unfolds the way to every call whose name holds `query`; returns those calls. */
+export function findCalls(tree: CallTree, unfolding: Unfolding, query: string): Call[] {
+  const needle = query.trim().toLowerCase();
+  if (needle === "") return [];
+  const found = tree.calls.filter((call) => call.name.toLowerCase().includes(needle));
+  for (const call of found) {
+    for (let up = call.parent, below: Call = call; up; below = up, up = up.parent) {
+      unfolding.open.add(up);
+      if (isSmall(tree, below, unfolding.least)) unfolding.openSmall.add(up);
+    }
+  }
+  return found;
+}

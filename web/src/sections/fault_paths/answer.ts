@@ -1,0 +1,126 @@
+/** The first screen: how long faults take, what kinds there are, what it rests on. */
+import type { Calibration, FaultPathsPage, TimeSplit } from "../../data/faultPaths";
+import { h, type Child } from "../../dom";
+import { compact, count, nanos, percent } from "../../format";
+import { term } from "../../glossary";
+import type { Section } from "../section";
+import { kindsOf } from "./kinds";
+import { qualityLines } from "./quality";
+
+export const answer: Section<FaultPathsPage> = {
+  id: "answer",
+  title: "",
+  nav: "",
+  applies: () => true,
+  render: (report) =>
+    h(
+      "div",
+      {},
+      h("div", { class: "verdict" }, report.findings.correction_exceeds_signal && h("span", { class: "pill costly" }, "Mostly the tracer's time"), h("h1", {}, headline(report)), findings(report)),
+      report.findings.faults > 0 && h("div", { class: "tiles" }, ...tiles(report)),
+      report.findings.split.total_ns > 0 && splitBar(report.findings.split),
+      caution(report),
+    ),
+};
+
+function headline(report: FaultPathsPage): string {
+  const { faults, latency, classes } = report.findings;
+  if (faults === 0) return "No complete page fault is in this trace.";
+  const [first] = classes;
+  const kinds = kindsOf(report);
+  const most = first ? ` ${percent(first.share)} are of one kind: ${kinds.name(first.class)}.` : "";
+  return `Half of ${count(faults)} page faults take less than ${nanos(latency.corrected.p50_ns)} on the CPU, one in a hundred more than ${nanos(latency.corrected.p99_ns)}.${most}`;
+}
+
+/** What stands out, each with its number. */
+function findings(report: FaultPathsPage): HTMLElement | null {
+  const found = [heaviest(report), tail(report), contributor(report), modes(report)].filter((line) => line !== null);
+  return found.length > 0 ? h("ul", { class: "evidence" }, ...found.map((line) => h("li", {}, line))) : null;
+}
+
+function heaviest(report: FaultPathsPage): string | null {
+  const [heaviest] = [...report.findings.classes].sort((a, b) => b.time_share - a.time_share);
+  if (!heaviest || heaviest.time_share <= heaviest.share * 1.5) return null;
+  return `${kindsOf(report).name(heaviest.class)}: ${percent(heaviest.share)} of the faults, but ${percent(heaviest.time_share)} of their time.`;
+}
+
+function tail(report: FaultPathsPage): string | null {
+  const contrast = report.findings.contrasts.find((contrast) => contrast.class === null);
+  const [excess] = contrast?.excess ?? [];
+  if (!contrast || !excess) return null;
+  return `The slowest ${percent(1 - contrast.quantile)} take ${nanos(contrast.tail_mean_ns)} on average against ${nanos(contrast.body_mean_ns)}; ${percent(excess.share)} of the difference is ${excess.wait ? "" : "own time of "}${excess.name}${excess.wait ? "" : "()"}.`;
+}
+
+function contributor(report: FaultPathsPage): string | null {
+  const [first, second] = report.findings.contributors;
+  if (!first) return null;
+  const more = second ? `, ${second.function}() ${percent(second.corrected_time_share)}` : "";
+  return `${first.function}() itself takes ${percent(first.corrected_time_share)} of the time${more}.`;
+}
+
+function modes(report: FaultPathsPage): string | null {
+  const { modes } = report.findings.latency.corrected;
+  if (modes.length < 2) return null;
+  const each = [...modes].sort((a, b) => b.share - a.share).slice(0, 4).sort((a, b) => a.peak_ns - b.peak_ns);
+  return `Latencies gather at ${each.map((mode) => `${nanos(mode.peak_ns)} (${percent(mode.share)})`).join(", ")}.`;
+}
+
+function tile(name: Child[], figure: string, notes: string[]): HTMLElement {
+  return h("div", { class: "tile" }, h("div", { class: "tile-name" }, ...name), h("div", { class: "figure" }, figure), ...notes.filter((note) => note !== "").map((note) => h("div", { class: "faint" }, note)));
+}
+
+function tiles(report: FaultPathsPage): HTMLElement[] {
+  const { faults, duration_ns, latency, distinct_paths, calibration } = report.findings;
+  const rate = duration_ns !== null && duration_ns > 0 ? `${compact(faults / (duration_ns / 1e9))} a second for ${nanos(duration_ns)}` : "the trace has no times";
+  const { raw, corrected } = latency;
+  return [
+    tile(["Page faults"], count(faults), [rate, `${count(distinct_paths)} different paths`]),
+    tile([term("Median on the CPU", CORRECTED)], nanos(corrected.p50_ns), [`${nanos(raw.p50_ns)} as traced`, `mean ${nanos(corrected.mean_ns)}`]),
+    tile([term("99th percentile", CORRECTED)], nanos(corrected.p99_ns), [`${nanos(raw.p99_ns)} as traced`, `longest ${nanos(corrected.max_ns)}`]),
+    tile([term("Tracing costs, a call", "function_graph makes every traced call slower by a constant; a fault makes dozens of calls, so it appears many times as long as it is. Corrected figures are without this cost.")], calibration.source === "nothing" ? "–" : nanos(calibration.per_call_ns), [calibrationWords(calibration)]),
+  ];
+}
+
+const CORRECTED = "Without the tracer's own cost: the traced time less a constant for every call that was traced inside. The time as traced stands below.";
+
+function calibrationWords({ source, error_ns }: Calibration): string {
+  const error = `± ${nanos(error_ns)}`;
+  if (source === "root_only") return `${error}, measured against the root alone`;
+  return source === "own_trace" ? `${error}, from the cheapest calls of this trace` : "nothing to correct by: no calls inside faults";
+}
+
+const PARTS: [keyof TimeSplit, string, string][] = [
+  ["self_ns", "the outermost function itself", "k1"],
+  ["children_ns", "what it called, on the CPU", "k0"],
+  ["interrupts_ns", "interrupts", "k3"],
+  ["runnable_ns", "waiting for a CPU", "k2"],
+  ["blocked_ns", "asleep", "k4"],
+  ["off_cpu_ns", "off the CPU, reason unknown", "kx"],
+];
+
+/** Where all the time went, as traced. */
+function splitBar(split: TimeSplit): HTMLElement {
+  const parts = PARTS.map(([key, name, ink]) => ({ name, ink, ns: split[key] })).filter((part) => part.ns > 0);
+  const words = parts.map((part) => `${part.name} ${percent(part.ns / split.total_ns)}`).join(", ");
+  const bar = h("div", { class: "cpu-bar", role: "img", "aria-label": `Time in faults: ${words}` });
+  for (const part of parts) {
+    const piece = h("div", { class: `piece kbar ${part.ink}` });
+    piece.style.width = `${(part.ns / split.total_ns) * 100}%`;
+    bar.append(piece);
+  }
+  return h(
+    "figure",
+    { class: "cpu" },
+    h("figcaption", {}, `Where the ${nanos(split.total_ns)} in faults went, as traced`),
+    bar,
+    h("ul", { class: "legend" }, ...parts.map((part) => h("li", {}, h("span", { class: `swatch kbar ${part.ink}` }), `${part.name} `, h("strong", {}, percent(part.ns / split.total_ns)), ` ${nanos(part.ns)}`))),
+  );
+}
+
+function caution(report: FaultPathsPage): HTMLElement | null {
+  const { correction_exceeds_signal, latency } = report.findings;
+  const [first] = qualityLines(report);
+  const tracer = correction_exceeds_signal && `${percent(1 - latency.corrected.sum_ns / Math.max(1, latency.raw.sum_ns))} of the traced time is the tracer's own. Raw latencies compare numbers of calls, not times; trust the corrected ones. `;
+  if (!tracer && first === undefined) return null;
+  return h("p", { class: "faint caution" }, tracer, first !== undefined && `Not in these figures: ${first}. `, h("a", { href: "#quality" }, "Quality of this trace"));
+}

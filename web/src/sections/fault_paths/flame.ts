@@ -1,0 +1,43 @@
+/** Where the time of faults goes, as an icicle: own times stacked under their callers. */
+import type { FaultPathsPage } from "../../data/faultPaths";
+import { h } from "../../dom";
+import { choice } from "../../draw/choice";
+import type { FlameWords } from "../../draw/flame";
+import { flamePanel, installSlash } from "../../draw/flamePanel";
+import { nanos } from "../../format";
+import { callTree, flameOf } from "../../layout/callTree";
+import type { Section } from "../section";
+import { absent } from "./absent";
+import { kindPicker } from "./kinds";
+
+const WORDS: FlameWords = {
+  weight: (total) => nanos(total),
+  module: (module) => module || "around all layers",
+  search: "Search function or layer",
+};
+
+export const flame: Section<FaultPathsPage> = {
+  id: "flame",
+  title: "Flame graph of fault time",
+  nav: "Flame graph",
+  applies: () => true,
+  intro: () => "Each box is a function, as wide as its share of the time in all faults, waits and interrupts not counted. Click a box to zoom in, click it again to go back. Colours are layers of the work: allocation, charging, mapping.",
+  render: (report) => {
+    const { call_map } = report.findings;
+    if (call_map.nodes.length === 0) return absent("there is no complete fault");
+    installSlash();
+    const state: { kind: string | null; which: "corrected" | "raw" } = { kind: null, which: "corrected" };
+    const place = h("div", {});
+    const show = () => place.replaceChildren(flamePanel(flameOf(callTree(call_map, state.kind), state.which, report.labels.layers), WORDS, "the time", call_map.nodes_left_out));
+    show();
+    const picker = kindPicker(report, "Kind of faults", (kind) => {
+      state.kind = kind;
+      show();
+    });
+    const which = choice("Times", [["corrected", "corrected"], ["raw", "as traced"]], (value) => {
+      state.which = value as "corrected" | "raw";
+      show();
+    });
+    return h("div", {}, h("div", { class: "tools" }, picker, which), place);
+  },
+};

@@ -1,0 +1,87 @@
+/** Waiting for locks, who held them, and the two ways of charging a page. */
+import type { ChargePath, FaultPathsPage, Holder, LockWait } from "../../data/faultPaths";
+import { h } from "../../dom";
+import { latencyChart } from "../../draw/latency";
+import { count, nanos, percent } from "../../format";
+import { logAxis } from "../../layout/latency";
+import type { Section } from "../section";
+import { absent } from "./absent";
+
+const LOCKS: Record<string, string> = { mmap: "mmap lock", vma: "VMA lock", rwsem: "rw semaphore", percpu_rwsem: "per-CPU rw semaphore", folio: "folio lock", mutex: "mutex" };
+
+export const locks: Section<FaultPathsPage> = {
+  id: "locks",
+  title: "Lock waits and memory charges",
+  nav: "Locks",
+  applies: () => true,
+  intro: () => "Time to get the mmap lock and others around and inside faults, as traced, with who held it where the trace tells; and charging pages to the memory cgroup, from the CPU's stock or from the counters.",
+  render: (report) => {
+    const { lock_waits, charges } = report.findings;
+    return h("div", {}, h("h3", {}, "Locks"), lockTable(lock_waits.locks), holders(report, lock_waits.holders), h("h3", {}, "Charges"), chargeTable(charges));
+  },
+};
+
+function lockTable(locks: LockWait[]): HTMLElement {
+  if (locks.length === 0)
+    return absent(
+      "no function that gets a lock is among its calls",
+      "Lock waits lie beside handle_mm_fault, not inside: trace the fault's entry or lock_mm_and_find_vma, down_read and lock_vma_under_rcu too (pagewise trace does).",
+    );
+  const heads = ["Calls", "Slow", "Median", "99th", "Longest", "Share of fault time"];
+  return h(
+    "div",
+    { class: "scroll" },
+    h(
+      "table",
+      { class: "bars" },
+      h("caption", { class: "sr" }, "Locks"),
+      h("thead", {}, h("tr", {}, h("th", {}, "Lock"), h("th", {}, "got by"), ...heads.map((head) => h("th", { class: "number" }, head)), h("th", { class: "lock-spark" }, "Distribution"))),
+      h("tbody", {}, ...locks.map(lockRow)),
+    ),
+  );
+}
+
+function lockRow(wait: LockWait): HTMLElement {
+  const { latency } = wait;
+  const figures = [count(latency.count), count(wait.slow), nanos(latency.p50_ns), nanos(latency.p99_ns), nanos(latency.max_ns), percent(wait.share)];
+  const chart = latencyChart({ title: `${wait.function}, as traced`, axis: logAxis([latency]), series: [{ name: "calls", ink: "k4", buckets: latency.buckets }], modes: [], height: 84, unit: "calls" });
+  return h("tr", {}, h("th", { scope: "row" }, LOCKS[wait.lock] ?? wait.lock), h("td", {}, h("code", {}, wait.function), h("div", { class: "faint" }, wait.inside_fault ? "inside faults" : "before faults")), ...figures.map((figure) => h("td", { class: "number" }, figure)), h("td", { class: "lock-spark" }, h("div", {}, chart)));
+}
+
+function holders(report: FaultPathsPage, holders: Holder[]): HTMLElement | null {
+  const { attributed, attributed_ns, locks } = report.findings.lock_waits;
+  if (attributed[1] === 0) {
+    if (locks.length === 0) return null;
+    return absent("nothing shows who held the locks", "The events mmap_lock_acquire_returned and mmap_lock_released tell; pagewise trace records them.");
+  }
+  const words = `The trace shows the holder in ${count(attributed[0])} of ${count(attributed[1])} waits for the mmap lock: ${nanos(attributed_ns[0])} of ${nanos(attributed_ns[1])}.`;
+  const row = (holder: Holder) =>
+    h("tr", {}, h("th", { scope: "row" }, `${holder.task} (${holder.pid})`), h("td", {}, holder.write ? "for writing" : "for reading"), h("td", {}, holder.doing === null ? "–" : h("code", {}, holder.doing)), ...[count(holder.waits), nanos(holder.wait_ns), nanos(holder.longest_hold_ns)].map((figure) => h("td", { class: "number" }, figure)));
+  return h(
+    "div",
+    {},
+    h("p", {}, words),
+    holders.length > 0 && h("div", { class: "scroll" }, h("table", {}, h("caption", {}, "Who held it"), h("thead", {}, h("tr", {}, h("th", {}, "Task"), h("th", {}, "held it"), h("th", {}, "while it ran"), ...["Waits", "Time waited", "Longest hold"].map((head) => h("th", { class: "number" }, head)))), h("tbody", {}, ...holders.slice(0, 10).map(row)))),
+  );
+}
+
+const WAYS: Record<ChargePath["way"], string> = {
+  stock_hit: "from the CPU's stock (consume_stock)",
+  refill: "from the counters, stock filled again (page_counter_try_charge, refill_stock)",
+  reclaim: "limit met, memory reclaimed first",
+};
+
+function chargeTable(charges: ChargePath[]): HTMLElement {
+  if (charges.length === 0) return absent("no fault charges a page to a memory cgroup, or the functions are not among those traced");
+  const axis = logAxis(charges.flatMap((charge) => [charge.latency.raw, charge.latency.corrected]));
+  const row = (charge: ChargePath, at: number) => {
+    const { raw, corrected } = charge.latency;
+    const chart = (which: "raw" | "corrected") => h("div", {}, latencyChart({ title: `${WAYS[charge.way]}, ${which}`, axis, series: [{ name: "faults", ink: at === 0 ? "k0" : "k1", buckets: charge.latency[which].buckets }], modes: [], height: 84, unit: "faults" }));
+    return h("tr", {}, h("th", { scope: "row" }, WAYS[charge.way]), ...[count(charge.faults), percent(charge.share), nanos(raw.p50_ns), nanos(corrected.p50_ns), nanos(corrected.p99_ns)].map((figure) => h("td", { class: "number" }, figure)), h("td", { class: "lock-spark" }, chart("raw")), h("td", { class: "lock-spark" }, chart("corrected")));
+  };
+  return h(
+    "div",
+    { class: "scroll" },
+    h("table", { class: "bars" }, h("caption", { class: "sr" }, "Charges"), h("thead", {}, h("tr", {}, h("th", {}, "Way"), ...["Faults", "Share", "Median traced", "Median", "99th"].map((head) => h("th", { class: "number" }, head)), h("th", { class: "lock-spark" }, "as traced"), h("th", { class: "lock-spark" }, "corrected"))), h("tbody", {}, ...charges.map(row))),
+  );
+}

@@ -1,0 +1,64 @@
+/** What the figures rest on: losses, the correction and its error, whether times add up. */
+import type { FaultPathsPage } from "../../data/faultPaths";
+import { h } from "../../dom";
+import { count, nanos, percent } from "../../format";
+import type { Section } from "../section";
+
+/** What is missing from all figures, in words. */
+export function qualityLines(report: FaultPathsPage): string[] {
+  return report.findings.missing.map(({ count: n, what }) => `${count(n)} ${what}`);
+}
+
+export const quality: Section<FaultPathsPage> = {
+  id: "quality",
+  title: "Quality of this trace",
+  nav: "Quality",
+  applies: () => true,
+  intro: () => "What was dropped, what was corrected and by how much, and whether the times add up.",
+  render: (report) =>
+    h(
+      "div",
+      { class: "columns" },
+      h("div", {}, h("h3", {}, "Left out of all figures"), lines(qualityLines(report), "Nothing: every call of the trace was read and was complete."), h("h3", {}, "Taken for granted"), lines(assumptions(report), "Nothing.")),
+      h("div", {}, h("h3", {}, "Correction for the tracer"), ...correction(report), h("h3", {}, "Do the times add up?"), h("p", {}, conservation(report))),
+    ),
+};
+
+function lines(texts: string[], none: string): HTMLElement {
+  if (texts.length === 0) return h("p", {}, none);
+  return h("ul", { class: "evidence" }, ...texts.map((text) => h("li", {}, text)));
+}
+
+function correction(report: FaultPathsPage): HTMLElement[] {
+  const { calibration, latency, correction_exceeds_signal } = report.findings;
+  if (calibration.source === "nothing") return [h("p", {}, "None: the trace shows no calls inside faults, so there is nothing to take off.")];
+  const from =
+    calibration.source === "root_only"
+      ? "measured by comparing with a trace of the outermost function alone"
+      : "estimated from the cheapest calls of this trace. A second trace of the outermost function alone measures it: pagewise report --calibrate ROOT-ONLY TRACE";
+  const calls = (latency.raw.sum_ns - latency.corrected.sum_ns) / Math.max(1, calibration.per_call_ns);
+  const error = (calibration.error_ns * calls) / Math.max(1, latency.corrected.sum_ns);
+  return [
+    h("p", {}, `Every traced call inside a fault costs ${nanos(calibration.per_call_ns)} ± ${nanos(calibration.error_ns)} (95 %), ${nanos(calibration.inside_ns)} of it inside the call and the rest in its caller; ${from}.`),
+    h("p", {}, `It takes the mean fault from ${nanos(latency.raw.mean_ns)} to ${nanos(latency.corrected.mean_ns)}; its error is ± ${percent(error)} of what is left.`),
+    ...(correction_exceeds_signal ? [h("p", { class: "warn" }, "The correction takes more than half of the mean: where two paths differ by less than the error times their difference in calls, the difference may be the tracer's.")] : []),
+  ];
+}
+
+function conservation(report: FaultPathsPage): string {
+  const { faults, violations, without_durations } = report.findings.conservation;
+  const untimed = without_durations > 0 ? ` ${count(without_durations)} faults have no duration for every call; their times come from the time column.` : "";
+  if (violations === 0) return `Yes: in every call of ${count(faults)} faults, own time, calls, interrupts and time off the CPU make up the whole, within the printed precision.${untimed}`;
+  return `In ${count(violations)} calls of ${count(faults)} faults the parts exceed the whole by more than the printed precision.${untimed}`;
+}
+
+function assumptions(report: FaultPathsPage): string[] {
+  const { sleep_time, depth_limit, interrupts_by_place, trees_beyond_limit } = report.findings.reading;
+  return [
+    sleep_time === "assumed" ? "Durations include time asleep (the kernel's default; no wait in the trace tells)" : "",
+    sleep_time === "excluded" ? "Durations do not include time asleep: waits in the trace are longer than the calls around them" : "",
+    depth_limit !== null ? `The trace looks cut below level ${count(depth_limit)} (max_graph_depth): what deeper calls cost can't be corrected` : "",
+    interrupts_by_place > 0 ? `${count(interrupts_by_place)} calls are an interrupt's because they stand one level too deep, not by name` : "",
+    trees_beyond_limit > 0 ? `${count(trees_beyond_limit)} call trees are beyond those that are looked up fast` : "",
+  ].filter((line) => line !== "");
+}

@@ -1,0 +1,93 @@
+/** The slowest faults against all others: what they have that the others lack. */
+import type { Contrast, FaultPathsPage, Overrepresented } from "../../data/faultPaths";
+import { h } from "../../dom";
+import { count, nanos, percent } from "../../format";
+import type { Section } from "../section";
+import { absent } from "./absent";
+import { kindsOf } from "./kinds";
+import { signed } from "./patterns";
+
+const SHOWN = 8;
+
+export const tail: Section<FaultPathsPage> = {
+  id: "tail",
+  title: "The slowest faults",
+  nav: "Tail",
+  applies: () => true,
+  intro: () => "Where the extra time of the slowest faults comes from, and which functions and paths they have more often than the others, beyond chance. Times are whole (waits included) and without the tracer's cost.",
+  render: (report) => {
+    const { contrasts } = report.findings;
+    if (contrasts.length === 0) return absent("there are too few faults to tell a tail from a body");
+    const body = h("div", {});
+    const show = (at: number) => body.replaceChildren(contrast(report, contrasts[at]!));
+    show(0);
+    const name = (c: Contrast) => `${c.class === null ? "all faults" : kindsOf(report).name(c.class)}, slowest ${percent(1 - c.quantile)}`;
+    const select = h("select", { "aria-label": "Faults compared" }, ...contrasts.map((c, at) => h("option", { value: at }, name(c))));
+    select.addEventListener("change", () => show(Number(select.value)));
+    return h("div", {}, h("div", { class: "tools" }, select), body);
+  },
+};
+
+function contrast(report: FaultPathsPage, found: Contrast): HTMLElement {
+  const words = `${count(found.tail)} faults take ${nanos(found.threshold_ns)} or more: ${nanos(found.tail_mean_ns)} on average, against ${nanos(found.body_mean_ns)} of the ${count(found.body)} others.`;
+  const tested = found.tests === 0 ? "Too few faults to test which functions are more frequent in the tail." : `${count(found.tests)} functions and paths were tested together; those below would be found by chance in fewer than one of twenty such traces.`;
+  return h(
+    "div",
+    {},
+    h("p", { class: "lead" }, words),
+    h("div", { class: "columns" }, h("div", {}, h("h3", {}, "What the extra time consists of"), excess(found)), h("div", {}, h("h3", {}, "More frequent in the slow ones"), over(report, found), h("p", { class: "faint" }, tested))),
+  );
+}
+
+function excess(found: Contrast): HTMLElement {
+  const rows = found.excess.slice(0, 12);
+  if (rows.length === 0) return h("p", {}, "Nothing: the tail is empty.");
+  const most = Math.max(...rows.map((row) => Math.abs(row.ns)), 1e-9);
+  return h(
+    "table",
+    { class: "bars" },
+    h("caption", { class: "sr" }, "Parts of the extra time"),
+    h("thead", {}, h("tr", {}, h("th", {}, "Own time of"), h("th", { class: "bar-cell" }, h("span", { class: "sr" }, "bar")), ...["Extra", "Share", "slow", "others"].map((head) => h("th", { class: "number" }, head)))),
+    h(
+      "tbody",
+      {},
+      ...rows.map((row) => {
+        const fill = h("div", { class: `bar kbar ${row.wait ? "k4" : "k1"}` });
+        fill.style.width = `${Math.max(0.5, (Math.max(0, row.ns) / most) * 100)}%`;
+        return h("tr", {}, h("th", { scope: "row" }, row.wait ? h("em", {}, row.name) : h("code", {}, row.name)), h("td", { class: "bar-cell" }, fill), ...[nanos(row.ns), signed(row.share), nanos(row.tail_ns), nanos(row.body_ns)].map((figure) => h("td", { class: "number" }, figure)));
+      }),
+    ),
+  );
+}
+
+function over(report: FaultPathsPage, found: Contrast): HTMLElement {
+  const rows = found.functions.slice(0, SHOWN);
+  if (rows.length === 0 && found.paths.length === 0) return h("p", {}, "No function and no path beyond chance.");
+  return h("div", {}, rows.length > 0 && bars(rows), ...found.paths.slice(0, 3).map((path) => pathLine(report, path)));
+}
+
+/** Shares of the slow and of the other faults that have the function. */
+function bars(rows: Overrepresented[]): HTMLElement {
+  return h(
+    "table",
+    { class: "bars over" },
+    h("caption", { class: "sr" }, "Functions over-represented in slow faults"),
+    h("thead", {}, h("tr", {}, h("th", {}, "Function"), h("th", { class: "bar-cell" }, "slow / others"), ...["slow", "others"].map((head) => h("th", { class: "number" }, head)))),
+    h(
+      "tbody",
+      {},
+      ...rows.map((row) => {
+        const [slow, others] = [h("div", { class: "bar kbar k1" }), h("div", { class: "bar kbar thin kx" })];
+        slow.style.width = `${Math.max(0.5, row.tail_share * 100)}%`;
+        others.style.width = `${Math.max(0.5, row.body_share * 100)}%`;
+        const along = row.along.length > 0 && h("div", { class: "faint" }, `with ${row.along.slice(0, 3).join(", ")}${row.along.length > 3 ? ` and ${row.along.length - 3} more` : ""}`);
+        return h("tr", {}, h("th", { scope: "row" }, h("code", {}, row.name), along), h("td", { class: "bar-cell" }, slow, others), h("td", { class: "number" }, percent(row.tail_share)), h("td", { class: "number" }, percent(row.body_share)));
+      }),
+    ),
+  );
+}
+
+function pathLine(report: FaultPathsPage, path: Overrepresented): HTMLElement {
+  const kind = path.class === null ? "" : `${kindsOf(report).name(path.class)}: `;
+  return h("details", { class: "path" }, h("summary", {}, `${kind}a path of ${percent(path.tail_share)} of the slow and ${percent(path.body_share)} of the other faults`), h("p", { class: "outline" }, h("code", {}, path.name)));
+}
