@@ -3,6 +3,11 @@
 //! Found where it is mounted. Where it is not, and we may, it is mounted for this process alone
 //! ([`crate::sys::mount`]), which changes nothing for anybody else.
 
+pub mod capture;
+pub mod control;
+pub mod functions;
+pub mod guard;
+
 use crate::pseudo_file;
 use crate::sys::{machine, mount};
 use pagewise_model::formats::perf_data::TracingData;
@@ -52,6 +57,36 @@ pub enum Error {
     /// A file could not be read.
     #[error(transparent)]
     Read(#[from] pseudo_file::Error),
+    /// A control file refuses.
+    #[error("cannot {action} {path}: {cause}")]
+    Control {
+        /// `read`, `write` or `clear`.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The kernel's reason.
+        cause: io::Error,
+    },
+    /// Another process of ours traces.
+    #[error("another pagewise trace is running (process {owner}); wait for it, or end it")]
+    Busy {
+        /// Its process id, as far as it can be read.
+        owner: String,
+    },
+    /// What is changed can't be written down, so nothing is changed.
+    #[error("cannot keep a journal of what tracing changes, {path}: {cause}")]
+    Journal {
+        /// The journal.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// Somebody else is tracing, or has left settings behind.
+    #[error("{}", guard::explain(.0))]
+    InUse(Vec<guard::Conflict>),
+    /// The kernel can't trace what is asked for.
+    #[error("{0}")]
+    Unable(String),
 }
 
 impl Tracefs {
@@ -70,6 +105,12 @@ impl Tracefs {
             }
         }
         Self::mount_privately()
+    }
+
+    /// Its control files.
+    #[must_use]
+    pub fn control(&self) -> control::Control {
+        control::Control::at(&self.root)
     }
 
     /// A tracefs, or a folder that looks like one, at `root`.

@@ -1,0 +1,58 @@
+//! `per_cpu/cpuN/stats`: what a buffer holds and what it lost.
+
+/// The counters of one CPU's buffer (`ring_buffer_*` of kernel/trace/ring_buffer.c).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Events in the buffer.
+    pub entries: u64,
+    /// Events that were overwritten before they were read.
+    pub overrun: u64,
+    /// Events lost because an interrupt came while the buffer was full.
+    pub commit_overrun: u64,
+    /// Events that were not written because the buffer was full and must not be overwritten.
+    pub dropped: u64,
+    /// Bytes in the buffer.
+    pub bytes: u64,
+}
+
+impl Stats {
+    /// Reads the file's text; what is not in it is 0.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        let mut stats = Self::default();
+        for line in text.lines() {
+            let Some((name, value)) = line.split_once(':') else {
+                continue;
+            };
+            let value = value.trim().parse().unwrap_or(0);
+            match name {
+                "entries" => stats.entries = value,
+                "overrun" => stats.overrun = value,
+                "commit overrun" => stats.commit_overrun = value,
+                "dropped events" => stats.dropped = value,
+                "bytes" => stats.bytes = value,
+                _ => {}
+            }
+        }
+        stats
+    }
+
+    /// Events lost, however.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.overrun + self.commit_overrun + self.dropped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_the_kernel_prints() {
+        let text = "entries: 12\noverrun: 3\ncommit overrun: 1\nbytes: 4096\n\
+                    oldest event ts:  2723.1\nnow ts:  2800.2\ndropped events: 2\nread events: 7\n";
+        let stats = Stats::parse(text);
+        assert_eq!((stats.entries, stats.bytes, stats.lost()), (12, 4096, 6));
+    }
+}

@@ -1,0 +1,195 @@
+//! Whether somebody else is tracing.
+
+use super::super::Error;
+use super::super::control::{Control, is_no_entry};
+use crate::pseudo_file;
+use std::path::PathBuf;
+
+/// A reason not to trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// The file that shows it.
+    pub file: PathBuf,
+    /// What the file holds.
+    pub content: String,
+    /// What that means.
+    pub meaning: &'static str,
+    /// How to end it.
+    pub remedy: String,
+    /// Whether it may be what a tracer left behind that has long ended: a setting, or events in
+    /// the buffer. `--force` passes over these.
+    pub is_leftover: bool,
+}
+
+/// Lists that restrict tracing, empty unless somebody uses them.
+const LISTS: [(&str, &str); 6] = [
+    ("set_ftrace_filter", "somebody chose the functions to trace"),
+    (
+        "set_ftrace_notrace",
+        "somebody chose functions not to trace",
+    ),
+    ("set_graph_function", "somebody chose functions to graph"),
+    ("set_graph_notrace", "somebody chose functions not to graph"),
+    ("set_ftrace_pid", "somebody chose processes to trace"),
+    (
+        "set_event_pid",
+        "somebody chose processes whose events to record",
+    ),
+];
+
+/// Numbers that are 0 unless somebody uses them.
+const NUMBERS: [(&str, &str); 2] = [
+    ("tracing_thresh", "somebody records slow calls only"),
+    (
+        "max_graph_depth",
+        "somebody limits how deep calls are graphed",
+    ),
+];
+
+/// Whatever shows that somebody else traces, or has left settings behind.
+///
+/// # Errors
+/// When a file that is there can't be read.
+pub fn conflicts(top: &Control) -> Result<Vec<Conflict>, Error> {
+    let mut found = Vec::new();
+    let tracer = top.setting("current_tracer")?.unwrap_or_default();
+    if tracer != "nop" {
+        found.push(Conflict {
+            remedy: format!(
+                "end that tracer, or: echo nop > {}",
+                top.path("current_tracer").display()
+            ),
+            ..conflict(
+                top,
+                "current_tracer",
+                &tracer,
+                "another tracer is on",
+                false,
+            )
+        });
+    }
+    for (file, meaning) in LISTS {
+        if let Some(text) = top.setting(file)?
+            && text.lines().any(|line| !is_no_entry(line.trim()))
+        {
+            found.push(Conflict {
+                remedy: format!("echo > {}", top.path(file).display()),
+                ..conflict(top, file, &text, meaning, true)
+            });
+        }
+    }
+    for (file, meaning) in NUMBERS {
+        if let Some(text) = top.setting(file)?
+            && text != "0"
+        {
+            found.push(Conflict {
+                remedy: format!("echo 0 > {}", top.path(file).display()),
+                ..conflict(top, file, &text, meaning, true)
+            });
+        }
+    }
+    let events = top.setting("set_event")?.unwrap_or_default();
+    if !events.is_empty() {
+        let remedy = format!(
+            "end who records them, or: echo > {}",
+            top.path("set_event").display()
+        );
+        found.push(Conflict {
+            remedy,
+            ..conflict(top, "set_event", &events, "somebody records events", false)
+        });
+    }
+    found.extend(held_events(top)?);
+    found.extend(graphing_instances(top)?);
+    Ok(found)
+}
+
+/// Text of the refusal: each conflict with its file, its content and the way out.
+#[must_use]
+pub fn explain(conflicts: &[Conflict]) -> String {
+    let mut text = String::from("tracefs is in use, and tracing would disturb it:");
+    for conflict in conflicts {
+        text += &format!(
+            "\n  {} reads {:?}: {}. To end it: {}",
+            conflict.file.display(),
+            conflict.content,
+            conflict.meaning,
+            conflict.remedy
+        );
+    }
+    if conflicts.iter().all(|conflict| conflict.is_leftover) {
+        text += "\nIf nobody needs these, --force traces all the same; settings are put back afterwards";
+    }
+    text
+}
+
+fn conflict(
+    top: &Control,
+    file: &str,
+    content: &str,
+    meaning: &'static str,
+    is_leftover: bool,
+) -> Conflict {
+    Conflict {
+        file: top.path(file),
+        content: shortened(content),
+        meaning,
+        remedy: String::new(),
+        is_leftover,
+    }
+}
+
+/// The first lines of a list that may be long.
+fn shortened(content: &str) -> String {
+    const SHOWN: usize = 3;
+    let lines: Vec<&str> = content.lines().collect();
+    match lines.len() {
+        0..=SHOWN => lines.join(", "),
+        count => format!("{}, … ({count} lines)", lines[..SHOWN].join(", ")),
+    }
+}
+
+/// Events in the buffer: choosing a tracer throws them away.
+fn held_events(top: &Control) -> Result<Option<Conflict>, Error> {
+    let mut entries = 0;
+    for cpu in pseudo_file::names(&top.path("per_cpu")) {
+        let stats = top.setting(&format!("per_cpu/{cpu}/stats"))?;
+        entries += stats.map_or(0, |stats| {
+            super::super::capture::Stats::parse(&stats).entries
+        });
+    }
+    Ok((entries > 0).then(|| Conflict {
+        file: top.path("trace"),
+        content: format!("{entries} events"),
+        meaning: "the buffer holds what somebody recorded, which would be lost",
+        remedy: format!(
+            "keep what you need of it, then: echo > {}",
+            top.path("trace").display()
+        ),
+        is_leftover: true,
+    }))
+}
+
+/// Instances in which function_graph runs share the list of functions to graph with us.
+fn graphing_instances(top: &Control) -> Result<Option<Conflict>, Error> {
+    for name in pseudo_file::names(&top.path("instances")) {
+        let file = format!("instances/{name}/current_tracer");
+        let tracer = top.setting(&file)?.unwrap_or_default();
+        if tracer.starts_with("function_graph") {
+            return Ok(Some(Conflict {
+                remedy: format!(
+                    "end that tracer, or: echo nop > {}",
+                    top.path(&file).display()
+                ),
+                ..conflict(
+                    top,
+                    &file,
+                    &tracer,
+                    "an instance graphs functions, by lists that all share",
+                    false,
+                )
+            }));
+        }
+    }
+    Ok(None)
+}
