@@ -152,3 +152,31 @@ fn a_cut_trace_dat_is_refused_with_the_place() {
         "{message}"
     );
 }
+
+/// Faults of 9 µs with two calls inside, beside which the capture noted the same faults with
+/// their roots alone traced: 3 µs.
+#[test]
+fn what_a_capture_noted_of_the_root_alone_calibrates_its_report() {
+    let mut latency = pagewise_model::histogram::Histogram::default();
+    latency.record_many(3_000, 500);
+    let note = pagewise_model::trace_note::TraceNote::RootOnly { latency };
+    let mut text = format!("# tracer: function_graph\n{}\n", note.to_line());
+    for at in 0..200 {
+        let second = 100 + at;
+        text += &format!(
+            " {second:4}.000001 |   0)     bash-1     |               |  handle_mm_fault() {{\n \
+              {second:4}.000002 |   0)     bash-1     |   3.000 us    |    vma_alloc_folio();\n \
+              {second:4}.000005 |   0)     bash-1     |   3.000 us    |    page_add_new_anon_rmap();\n \
+              {second:4}.000010 |   0)     bash-1     |   9.000 us    |  }} /* handle_mm_fault */\n"
+        );
+    }
+    let output = report(&["--json"], &text);
+    assert!(output.status.success(), "{output:?}");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(json["faults"], 200);
+    assert_eq!(json["calibration"]["source"], "root_only");
+    let cost = json["calibration"]["per_call_ns"]
+        .as_f64()
+        .expect("a number");
+    assert!((cost - 3_000.0).abs() < 30.0, "{cost}");
+}

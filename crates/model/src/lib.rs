@@ -26,4 +26,5 @@ pub mod run;
 pub mod stack;
 pub mod symbol;
 pub mod timeline;
+pub mod trace_note;
 pub mod units;

@@ -16,6 +16,7 @@ use super::signature::Signs;
 use super::tally::Tally;
 use pagewise_model::formats::function_graph::{CallTree, Names, Node, Sink, Span, Tail, Wait};
 use pagewise_model::histogram::Histogram;
+use pagewise_model::trace_note::TraceNote;
 use rustc_hash::FxHashMap;
 
 /// Sums over the faults of one trace; [`super::analyse()`] makes a report of them.
@@ -30,6 +31,8 @@ pub struct Collector {
     pub(super) probe: ProbeSigns,
     pub(super) first_time: Option<u64>,
     pub(super) last_time: Option<u64>,
+    /// Latencies that the capture noted of stretches in which the roots alone were traced.
+    root_only: Histogram,
     pending_locks: FxHashMap<u32, u64>,
     scratch: Scratch,
 }
@@ -143,6 +146,12 @@ impl Sink for Collector {
         }
     }
 
+    fn note(&mut self, note: TraceNote) {
+        if let TraceNote::RootOnly { latency } = note {
+            self.root_only.merge(&latency);
+        }
+    }
+
     fn bare_close(&mut self, tail: Tail, _depth: u32, span: Option<Span>) {
         if let (Some(name), Some(span)) = (tail.name, span) {
             self.bare.entry(name.0).or_default().record(span.ns);
@@ -151,6 +160,23 @@ impl Sink for Collector {
 }
 
 impl Collector {
+    /// Latencies of faults with their roots alone traced, as the capture noted them beside the
+    /// trace; empty when it noted none.
+    #[must_use]
+    pub fn root_only(&self) -> &Histogram {
+        &self.root_only
+    }
+
+    /// Latencies of the faults, without interrupts and time off the CPU.
+    #[must_use]
+    pub fn fault_latencies(&self) -> Histogram {
+        let mut all = Histogram::default();
+        for shape in &self.shapes.all {
+            all.merge(&shape.latency[Layer::Fault as usize].histogram());
+        }
+        all
+    }
+
     /// A call at the top level that holds no fault: a lock helper, a system call.
     fn other(&mut self, tree: &CallTree) {
         let Some(root) = tree.root() else { return };

@@ -13,6 +13,7 @@ use super::collector::Collector;
 use super::layer::Layer;
 use super::tally::Tally;
 pub use pagewise_model::fault_paths::{Calibration, Source};
+use pagewise_model::histogram::Histogram;
 
 /// Leaves and callers needed before their least values mean anything.
 const ENOUGH: u64 = 100;
@@ -50,8 +51,20 @@ pub fn estimate(full: &Collector) -> Calibration {
 /// has no calls inside.
 #[must_use]
 pub fn calibrate(full: &Collector, root_only: &Collector) -> Option<Calibration> {
+    against(full, traced_faults(root_only))
+}
+
+/// The same by what the capture noted of its own stretches with the root alone
+/// ([`Collector::root_only`]). `None` also when there are too few faults in them to compare.
+#[must_use]
+pub fn calibrate_by_notes(full: &Collector) -> Option<Calibration> {
+    let root_only = full.root_only();
+    let enough = root_only.count() >= ENOUGH;
+    enough.then(|| against(full, faults_of(root_only, 0.0)))?
+}
+
+fn against(full: &Collector, mut plain: Vec<Fault>) -> Option<Calibration> {
     let mut traced = traced_faults(full);
-    let mut plain: Vec<Fault> = traced_faults(root_only);
     let whole = (0.0, 1.0);
     let (a, b) = (mean(&traced, whole)?, mean(&plain, whole)?);
     if a.calls <= 0.0 {
@@ -107,15 +120,20 @@ fn traced_faults(collector: &Collector) -> Vec<Fault> {
     let mut faults = Vec::new();
     for shape in &collector.shapes.all {
         let tally: &Tally = &shape.latency[Layer::Fault as usize];
-        for (low, high, count) in tally.histogram().buckets() {
-            faults.push(Fault {
-                ns: (low + (high - low) / 2) as f64,
-                calls: shape.calls_inside() as f64,
-                weight: count as f64,
-            });
-        }
+        faults.extend(faults_of(&tally.histogram(), shape.calls_inside() as f64));
     }
     faults
+}
+
+#[allow(clippy::cast_precision_loss, reason = "latencies and counts")]
+fn faults_of(latencies: &Histogram, calls: f64) -> Vec<Fault> {
+    let buckets = latencies.buckets();
+    let faults = buckets.map(|(low, high, count)| Fault {
+        ns: (low + (high - low) / 2) as f64,
+        calls,
+        weight: count as f64,
+    });
+    faults.collect()
 }
 
 /// Means over the faults with ranks in a range of shares.

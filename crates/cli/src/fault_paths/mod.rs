@@ -5,13 +5,16 @@ mod trace;
 pub use trace::{Opened, Trace, open};
 
 use anyhow::{Context, Result, bail};
-use pagewise_analyse::fault_paths::{Calibration, Collector, analyse, calibrate, estimate};
+use pagewise_analyse::fault_paths::{
+    Calibration, Collector, analyse, calibrate, calibrate_by_notes, estimate,
+};
 use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::formats::function_graph::Summary;
 use std::path::Path;
 
 /// What a trace shows, corrected for the tracer's cost as measured against `root_only`, a trace
-/// of the same workload with the root function alone, or else as estimated from the trace.
+/// of the same workload with the root function alone; or else as `pagewise trace` measured it
+/// while it captured; or else as estimated from the trace.
 ///
 /// # Errors
 /// When a file can't be read, or `root_only` can't serve as a measure.
@@ -19,7 +22,7 @@ pub fn findings(trace: Trace, root_only: Option<&Path>) -> Result<FaultPaths> {
     let (faults, summary) = collect(trace)?;
     let calibration = match root_only {
         Some(path) => measured(&faults, path)?,
-        None => estimate(&faults),
+        None => calibrate_by_notes(&faults).unwrap_or_else(|| estimate(&faults)),
     };
     Ok(analyse(&faults, &summary, calibration))
 }

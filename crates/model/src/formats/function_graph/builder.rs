@@ -14,6 +14,7 @@ use super::names::Names;
 use super::switch;
 use super::task::{Frame, Task};
 use super::tree::{CallTree, Detail, Node, OffCpu, Wait};
+use crate::trace_note::TraceNote;
 use rustc_hash::FxHashMap;
 
 /// Nodes that one tree may have, 32 MiB worth.
@@ -27,6 +28,8 @@ pub trait Sink {
     fn bare_close(&mut self, _tail: Tail, _depth: u32, _span: Option<Span>) {}
     /// An event of another tracer.
     fn event(&mut self, _line: &Line<'_>, _text: &[u8]) {}
+    /// What the capture noted.
+    fn note(&mut self, _note: TraceNote) {}
 }
 
 impl<F: FnMut(&CallTree, &Names)> Sink for F {
@@ -98,6 +101,11 @@ impl Builder {
                 self.tasks[task].interrupt_next = true;
             }
             Content::Lost { cpu, .. } => self.lost(cpu),
+            Content::Note(text) => {
+                if let Some(note) = TraceNote::of_line(text) {
+                    sink.note(note);
+                }
+            }
             _ => {}
         }
     }

@@ -67,6 +67,8 @@ pub enum Content<'a> {
     },
     /// `(Overruns: 3)`: calls deeper than the kernel's shadow stack, since the task began.
     Overruns(u64),
+    /// `# pagewise: {…}` What the capture noted; see [`crate::trace_note::TraceNote`].
+    Note(&'a [u8]),
     /// Comment lines, rules, blank lines.
     Decoration,
     /// A line of no known form.

@@ -3,6 +3,7 @@
 use super::columns::comm_and_pid;
 use super::line::Content;
 use super::number;
+use crate::trace_note;
 use memchr::memmem;
 
 /// The meaning of a line that is not a call; `None` when it has to be one.
@@ -10,6 +11,7 @@ pub(super) fn parse(line: &[u8]) -> Option<Content<'_>> {
     let text = line.trim_ascii();
     match text.first() {
         None => Some(Content::Decoration),
+        Some(b'#') if text.starts_with(trace_note::MARK.as_bytes()) => Some(Content::Note(text)),
         Some(b'#') => Some(buffer_started(text).unwrap_or(Content::Decoration)),
         Some(b'-') if text.iter().all(|&b| b == b'-') => Some(Content::Decoration),
         Some(b'(') => overruns(text),
