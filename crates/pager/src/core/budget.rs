@@ -1,0 +1,211 @@
+//! How many pages may be resident, and who waits for room.
+
+use crate::sys;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+/// The budget, in pages.
+#[derive(Debug)]
+pub struct Budget {
+    limit: AtomicU64,
+    resident: AtomicU64,
+    peak: AtomicU64,
+    /// One while the evictor has work; it sleeps here.
+    alarm: AtomicU32,
+    /// Counts batches of evictions; who waits for room sleeps here.
+    progress: AtomicU32,
+    waiting: AtomicU32,
+    /// Nothing can be evicted (all is pinned or locked): rather too much memory than a hang.
+    overdraft: AtomicBool,
+}
+
+impl Budget {
+    /// No room yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            limit: AtomicU64::new(u64::MAX / 2),
+            resident: AtomicU64::new(0),
+            peak: AtomicU64::new(0),
+            alarm: AtomicU32::new(0),
+            progress: AtomicU32::new(0),
+            waiting: AtomicU32::new(0),
+            overdraft: AtomicBool::new(false),
+        }
+    }
+
+    /// Sets the number of pages that may be resident.
+    pub fn set_limit(&self, pages: u64) {
+        self.limit.store(pages, Ordering::Relaxed);
+        self.check(self.resident());
+    }
+
+    /// Pages that may be resident.
+    #[must_use]
+    pub fn limit(&self) -> u64 {
+        self.limit.load(Ordering::Relaxed)
+    }
+
+    /// Pages that are resident.
+    #[must_use]
+    pub fn resident(&self) -> u64 {
+        self.resident.load(Ordering::Relaxed)
+    }
+
+    /// Most that were resident at a time.
+    #[must_use]
+    pub fn peak(&self) -> u64 {
+        self.peak.load(Ordering::Relaxed)
+    }
+
+    /// Room that the evictor keeps free, so that faults need not wait: a 64th of the budget, at
+    /// least a batch.
+    #[must_use]
+    pub fn slack(&self) -> u64 {
+        (self.limit() / 64).clamp(64, 2048).min(self.limit() / 4)
+    }
+
+    /// Takes room for `pages` pages, waiting for evictions if need be. Returns whether it waited.
+    /// The caller holds no page.
+    pub fn reserve(&self, pages: u64) -> bool {
+        let mut waited = false;
+        while !self.attempt(pages) {
+            if self.overdraft.load(Ordering::Relaxed) {
+                self.take(pages);
+                break;
+            }
+            waited = true;
+            self.wait(pages);
+        }
+        waited
+    }
+
+    /// Takes room if there is any.
+    pub fn attempt(&self, pages: u64) -> bool {
+        let now = self.resident.fetch_add(pages, Ordering::Relaxed) + pages;
+        self.check(now);
+        if now <= self.limit() {
+            if now > self.peak() {
+                self.peak.fetch_max(now, Ordering::Relaxed);
+            }
+            return true;
+        }
+        self.resident.fetch_sub(pages, Ordering::Relaxed);
+        false
+    }
+
+    /// Takes room whether there is any or not: the pages are there already.
+    pub fn take(&self, pages: u64) {
+        let now = self.resident.fetch_add(pages, Ordering::Relaxed) + pages;
+        self.peak.fetch_max(now, Ordering::Relaxed);
+        self.check(now);
+    }
+
+    /// Gives room back.
+    pub fn release(&self, pages: u64) {
+        self.resident.fetch_sub(pages, Ordering::Relaxed);
+        self.wake_waiting();
+    }
+
+    fn wake_waiting(&self) {
+        self.progress.fetch_add(1, Ordering::SeqCst);
+        if self.waiting.load(Ordering::SeqCst) != 0 {
+            sys::futex_wake(&self.progress, i32::MAX);
+        }
+    }
+
+    fn check(&self, now: u64) {
+        if now + self.slack() > self.limit() && self.alarm.load(Ordering::Relaxed) == 0 {
+            self.rouse();
+        }
+    }
+
+    /// Wakes the evictor.
+    pub fn rouse(&self) {
+        if self.alarm.swap(1, Ordering::SeqCst) == 0 {
+            sys::futex_wake(&self.alarm, 1);
+        }
+    }
+
+    fn wait(&self, pages: u64) {
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let seen = self.progress.load(Ordering::SeqCst);
+        self.rouse();
+        if self.resident() + pages > self.limit() && !self.overdraft.load(Ordering::SeqCst) {
+            // The bound covers a limit that rises without any eviction.
+            sys::futex_wait(&self.progress, seen, Some(50_000_000));
+        }
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// The evictor sleeps until there is work.
+    pub fn await_alarm(&self) {
+        while self.alarm.load(Ordering::SeqCst) == 0 {
+            sys::futex_wait(&self.alarm, 0, None);
+        }
+        self.alarm.store(0, Ordering::SeqCst);
+    }
+
+    /// Pages to evict until the slack is free, twice.
+    #[must_use]
+    pub fn excess(&self) -> u64 {
+        let wanted = self.limit().saturating_sub(2 * self.slack());
+        self.resident().saturating_sub(wanted)
+    }
+
+    /// Whether faults are short of room, so that the evictor must not rest.
+    #[must_use]
+    pub fn is_short(&self) -> bool {
+        self.resident() + self.slack() > self.limit()
+    }
+
+    /// Says whether nothing can be evicted.
+    pub fn set_overdraft(&self, on: bool) {
+        if self.overdraft.swap(on, Ordering::SeqCst) != on && on {
+            self.wake_waiting();
+        }
+    }
+
+    /// In the child of a fork: `pages` are resident and nobody waits.
+    pub fn forked(&self, pages: u64) {
+        self.resident.store(pages, Ordering::Relaxed);
+        self.peak.store(pages, Ordering::Relaxed);
+        self.waiting.store(0, Ordering::Relaxed);
+        self.alarm.store(0, Ordering::Relaxed);
+    }
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_counted_and_bounded() {
+        let budget = Budget::new();
+        budget.set_limit(1000);
+        assert!(budget.attempt(990));
+        assert!(!budget.attempt(11));
+        assert_eq!(budget.resident(), 990);
+        assert!(budget.is_short() && budget.excess() > 0);
+        budget.release(500);
+        assert!(!budget.is_short());
+        assert_eq!((budget.excess(), budget.peak()), (0, 990));
+    }
+
+    #[test]
+    fn who_finds_no_room_waits_until_some_is_given_back() {
+        static BUDGET: Budget = Budget::new();
+        BUDGET.set_limit(100);
+        assert!(!BUDGET.reserve(100));
+        let waiter = std::thread::spawn(|| BUDGET.reserve(10));
+        BUDGET.await_alarm();
+        BUDGET.release(10);
+        waiter.join().expect("the waiter ends");
+        assert_eq!(BUDGET.resident(), 100);
+    }
+}

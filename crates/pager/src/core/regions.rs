@@ -1,0 +1,377 @@
+//! Which parts of the address space are managed, and how.
+//!
+//! A sorted list of ranges that do not overlap. Faults read it without a lock (a sequence counter
+//! tells them to read again); changes take the lock. Mappings too small to manage are listed as
+//! well, because the kernel puts mappings side by side and many small ones make a large one.
+
+use crate::sys::{self, Lock};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
+use pagewise_wire::shared::{Delivery, Why};
+
+/// Most ranges: as many mappings as Linux allows a process by default (`vm.max_map_count`).
+const CAPACITY: usize = 65_530;
+
+/// A range of the program's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// First address.
+    pub start: u64,
+    /// First address behind.
+    pub end: u64,
+    /// How it is treated.
+    pub kind: Kind,
+}
+
+/// How a range is treated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// Whether it is managed; else it is only known.
+    pub managed: bool,
+    /// How its faults arrive.
+    pub delivery: Delivery,
+    /// Why they arrive so.
+    pub why: Why,
+    /// Its role, as hinted.
+    pub role: u8,
+    /// Number of the region.
+    pub id: u16,
+    /// Not to be evicted.
+    pub locked: bool,
+    /// Empty in the child of a fork.
+    pub wiped_on_fork: bool,
+    /// Absent in the child of a fork.
+    pub not_forked: bool,
+}
+
+impl Kind {
+    fn bits(self) -> u64 {
+        u64::from(self.managed)
+            | u64::from(self.locked) << 1
+            | u64::from(self.wiped_on_fork) << 2
+            | u64::from(self.not_forked) << 3
+            | (self.delivery as u64) << 8
+            | (self.why as u64) << 16
+            | u64::from(self.role) << 24
+            | u64::from(self.id) << 32
+    }
+
+    fn from_bits(bits: u64) -> Self {
+        Self {
+            managed: bits & 1 != 0,
+            locked: bits & 2 != 0,
+            wiped_on_fork: bits & 4 != 0,
+            not_forked: bits & 8 != 0,
+            delivery: match bits >> 8 & 0xff {
+                1 => Delivery::Signal,
+                _ => Delivery::Handler,
+            },
+            why: match bits >> 16 & 0xff {
+                1 => Why::CommandLine,
+                2 => Why::Hint,
+                3 => Why::Unprivileged,
+                _ => Why::Transparent,
+            },
+            role: (bits >> 24) as u8,
+            id: (bits >> 32) as u16,
+        }
+    }
+
+    /// Whether neighbours of both kinds may become one region.
+    #[must_use]
+    pub fn joins(self, other: Self) -> bool {
+        let other = Self {
+            id: self.id,
+            managed: self.managed,
+            ..other
+        };
+        self == other
+    }
+}
+
+#[derive(Debug)]
+struct Entry {
+    start: AtomicU64,
+    end: AtomicU64,
+    kind: AtomicU64,
+}
+
+/// The list.
+#[derive(Debug)]
+pub struct Regions {
+    entries: AtomicPtr<Entry>,
+    count: AtomicU32,
+    sequence: AtomicU32,
+    next_id: AtomicU32,
+    /// Held through each change, together with the calls to the kernel that belong to it.
+    pub lock: Lock,
+}
+
+impl Regions {
+    /// An empty list without room.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            entries: AtomicPtr::new(core::ptr::null_mut()),
+            count: AtomicU32::new(0),
+            sequence: AtomicU32::new(0),
+            next_id: AtomicU32::new(1),
+            lock: Lock::new(),
+        }
+    }
+
+    /// Reserves its address space.
+    pub fn prepare(&self) -> bool {
+        match sys::map(CAPACITY * size_of::<Entry>()) {
+            Some(place) => {
+                self.entries.store(place.cast(), Ordering::Release);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn entry(&self, index: usize) -> &Entry {
+        // SAFETY: `prepare` reserved CAPACITY entries of atomics, for which zero is valid; indices
+        // are below `count`, which never exceeds that.
+        unsafe { &*self.entries.load(Ordering::Relaxed).add(index) }
+    }
+
+    /// Number of ranges.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.count.load(Ordering::Acquire) as usize
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The range with this index. Right only under the lock.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Region {
+        let entry = self.entry(index);
+        Region {
+            start: entry.start.load(Ordering::Relaxed),
+            end: entry.end.load(Ordering::Relaxed),
+            kind: Kind::from_bits(entry.kind.load(Ordering::Relaxed)),
+        }
+    }
+
+    fn put(&self, index: usize, region: Region) {
+        let entry = self.entry(index);
+        entry.start.store(region.start, Ordering::Relaxed);
+        entry.end.store(region.end, Ordering::Relaxed);
+        entry.kind.store(region.kind.bits(), Ordering::Relaxed);
+    }
+
+    /// The range that holds `address`. Takes no lock.
+    #[must_use]
+    pub fn find(&self, address: u64) -> Option<Region> {
+        loop {
+            let before = self.sequence.load(Ordering::Acquire);
+            if before & 1 == 1 {
+                // SAFETY: takes no arguments.
+                unsafe { sys::call3(libc::SYS_sched_yield, 0, 0, 0) };
+                continue;
+            }
+            let index = self.first_behind(address);
+            let found = (index < self.len()).then(|| self.get(index));
+            fence(Ordering::Acquire);
+            if self.sequence.load(Ordering::Relaxed) == before {
+                return found.filter(|region| region.start <= address);
+            }
+        }
+    }
+
+    /// Index of the first range that ends behind `address`.
+    #[must_use]
+    pub fn first_behind(&self, address: u64) -> usize {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            match self.entry(middle).end.load(Ordering::Relaxed) > address {
+                true => high = middle,
+                false => low = middle + 1,
+            }
+        }
+        low
+    }
+
+    /// Whether a range, managed if so wanted, touches `[start, end)`.
+    #[must_use]
+    pub fn touches(&self, start: u64, end: u64, managed: bool) -> bool {
+        if self.entries.load(Ordering::Relaxed).is_null() {
+            return false;
+        }
+        let mut address = start;
+        while address < end {
+            let next = loop {
+                let before = self.sequence.load(Ordering::Acquire);
+                let index = self.first_behind(address);
+                let found = (index < self.len()).then(|| self.get(index));
+                fence(Ordering::Acquire);
+                if before & 1 == 0 && self.sequence.load(Ordering::Relaxed) == before {
+                    break found;
+                }
+            };
+            match next {
+                Some(region) if region.start < end => {
+                    if region.kind.managed || !managed {
+                        return true;
+                    }
+                    address = region.end;
+                }
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    fn change(&self, body: impl FnOnce()) {
+        self.sequence.fetch_add(1, Ordering::AcqRel);
+        fence(Ordering::Release);
+        body();
+        self.sequence.fetch_add(1, Ordering::Release);
+    }
+
+    fn shift(&self, from: usize, to: usize) {
+        let count = self.len();
+        let base = self.entries.load(Ordering::Relaxed);
+        // SAFETY: both ranges lie in the reserved array (callers check the capacity); readers that
+        // see the move half done read again, because the sequence is odd meanwhile.
+        unsafe { core::ptr::copy(base.add(from), base.add(to), count - from) };
+        self.count
+            .store((count + to - from) as u32, Ordering::Release);
+    }
+
+    /// Adds `region`, which overlaps none, and gives it a number if it has none; `false` when the
+    /// list is full. Under the lock.
+    pub fn add(&self, mut region: Region) -> bool {
+        if self.len() >= CAPACITY {
+            return false;
+        }
+        if region.kind.id == 0 {
+            let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+            region.kind.id = (id % u32::from(u16::MAX)) as u16 + 1;
+        }
+        let index = self.first_behind(region.start);
+        self.change(|| {
+            self.shift(index, index + 1);
+            self.put(index, region);
+        });
+        true
+    }
+
+    /// Takes `[start, end)` out, cutting ranges that reach beyond. `false` when the list is too
+    /// full to cut one in two. Under the lock.
+    pub fn remove(&self, start: u64, end: u64) -> bool {
+        loop {
+            let index = self.first_behind(start);
+            if index >= self.len() {
+                return true;
+            }
+            let region = self.get(index);
+            if region.start >= end {
+                return true;
+            }
+            let (left, right) = (region.start < start, region.end > end);
+            if left && right && self.len() >= CAPACITY {
+                return false;
+            }
+            self.change(|| match (left, right) {
+                (true, true) => {
+                    self.shift(index, index + 1);
+                    self.put(index, Region { end: start, ..region });
+                    self.put(index + 1, Region { start: end, ..region });
+                }
+                (true, false) => self.put(index, Region { end: start, ..region }),
+                (false, true) => self.put(index, Region { start: end, ..region }),
+                (false, false) => self.shift(index + 1, index),
+            });
+        }
+    }
+
+    /// Puts `region` in the place of everything that it covers. Under the lock.
+    pub fn replace(&self, region: Region) -> bool {
+        self.remove(region.start, region.end) && self.add(region)
+    }
+
+    /// In the child of a fork the lock is held by nobody.
+    pub fn forked(&self) {
+        self.lock.reset();
+    }
+}
+
+impl Default for Regions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KIND: Kind = Kind {
+        managed: true,
+        delivery: Delivery::Handler,
+        why: Why::Transparent,
+        role: 0,
+        id: 7,
+        locked: false,
+        wiped_on_fork: false,
+        not_forked: false,
+    };
+
+    fn list(ranges: &[(u64, u64)]) -> Regions {
+        let regions = Regions::new();
+        assert!(regions.prepare());
+        for &(start, end) in ranges {
+            let kind = KIND;
+            assert!(regions.add(Region { start, end, kind }));
+        }
+        regions
+    }
+
+    fn ranges(regions: &Regions) -> Vec<(u64, u64)> {
+        let all = (0..regions.len()).map(|index| regions.get(index));
+        all.map(|region| (region.start, region.end)).collect()
+    }
+
+    #[test]
+    fn ranges_stay_sorted_and_are_found() {
+        let regions = list(&[(50, 60), (10, 20), (30, 40)]);
+        assert_eq!(ranges(&regions), [(10, 20), (30, 40), (50, 60)]);
+        assert_eq!(regions.find(35).map(|region| region.start), Some(30));
+        assert_eq!(regions.find(20), None);
+        assert_eq!(regions.find(60), None);
+        assert!(regions.touches(20, 31, true) && !regions.touches(20, 30, true));
+    }
+
+    #[test]
+    fn removing_cuts_what_reaches_beyond() {
+        let regions = list(&[(10, 100), (200, 300)]);
+        assert!(regions.remove(40, 50));
+        assert_eq!(ranges(&regions), [(10, 40), (50, 100), (200, 300)]);
+        assert!(regions.remove(30, 250));
+        assert_eq!(ranges(&regions), [(10, 30), (250, 300)]);
+        assert!(regions.remove(0, 1000));
+        assert!(regions.is_empty());
+    }
+
+    #[test]
+    fn a_kind_survives_its_bits() {
+        let kind = Kind {
+            delivery: Delivery::Signal,
+            why: Why::Unprivileged,
+            role: 5,
+            locked: true,
+            not_forked: true,
+            ..KIND
+        };
+        assert_eq!(Kind::from_bits(kind.bits()), kind);
+        assert!(!kind.joins(KIND) && kind.joins(Kind { id: 9, ..kind }));
+    }
+}

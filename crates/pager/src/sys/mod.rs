@@ -1,0 +1,270 @@
+//! The kernel without libc: raw system calls that touch neither `errno` nor thread-local storage,
+//! so that they may run in signal handlers and on threads that libc does not know.
+
+pub mod signals;
+pub mod thread;
+pub mod uffd;
+
+use core::arch::asm;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+/// What a system call answered: a value, or the negated `errno`.
+pub type Answer = isize;
+
+/// Six arguments, straight to the kernel.
+///
+/// # Safety
+/// As for the call itself: pointers must be good for what the kernel does with them.
+#[inline(always)]
+pub unsafe fn call6(
+    number: i64,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+) -> Answer {
+    let answer: isize;
+    // SAFETY: the x86-64 system call convention; rcx and r11 are clobbered by the instruction. The
+    // caller answers for the arguments.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number as isize => answer,
+            in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack)
+        );
+    }
+    answer
+}
+
+/// [`call6`] with three arguments.
+///
+/// # Safety
+/// As for [`call6`].
+#[inline(always)]
+pub unsafe fn call3(number: i64, a: usize, b: usize, c: usize) -> Answer {
+    // SAFETY: the caller answers for the arguments.
+    unsafe { call6(number, a, b, c, 0, 0, 0) }
+}
+
+/// The `errno` of a failed call.
+#[must_use]
+pub fn errno(answer: Answer) -> i32 {
+    i32::try_from(-answer).unwrap_or(0)
+}
+
+/// Anonymous private memory that is never managed, zero at first, without a claim on swap.
+#[must_use]
+pub fn map(bytes: usize) -> Option<*mut u8> {
+    map_with(bytes, libc::MAP_PRIVATE)
+}
+
+/// The same, shared with children of forks.
+#[must_use]
+pub fn map_shared(bytes: usize) -> Option<*mut u8> {
+    map_with(bytes, libc::MAP_SHARED)
+}
+
+fn map_with(bytes: usize, sharing: i32) -> Option<*mut u8> {
+    let flags = sharing | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+    let answer = unsafe {
+        call6(
+            libc::SYS_mmap,
+            0,
+            bytes,
+            protection as usize,
+            flags as usize,
+            usize::MAX,
+            0,
+        )
+    };
+    if answer < 0 && answer > -4096 {
+        return None;
+    }
+    let place = answer as *mut u8;
+    // SAFETY: advice about the mapping made above; its failure harms nothing.
+    unsafe {
+        call3(
+            libc::SYS_madvise,
+            place as usize,
+            bytes,
+            libc::MADV_DONTDUMP as usize,
+        );
+        call3(
+            libc::SYS_madvise,
+            place as usize,
+            bytes,
+            libc::MADV_NOHUGEPAGE as usize,
+        );
+    }
+    Some(place)
+}
+
+/// Gives memory of [`map`] back.
+///
+/// # Safety
+/// Nothing may use it any more.
+pub unsafe fn unmap(place: *mut u8, bytes: usize) {
+    // SAFETY: the caller gives up the mapping.
+    unsafe { call3(libc::SYS_munmap, place as usize, bytes, 0) };
+}
+
+/// `madvise` on `[start, end)`.
+///
+/// # Safety
+/// The advice must be acceptable for whatever lies there.
+pub unsafe fn advise(start: u64, end: u64, advice: i32) -> Answer {
+    // SAFETY: the caller answers for the range.
+    unsafe {
+        call3(
+            libc::SYS_madvise,
+            start as usize,
+            (end - start) as usize,
+            advice as usize,
+        )
+    }
+}
+
+/// Sleeps while `word` is `value`, at most `timeout_ns` (none: for ever).
+pub fn futex_wait(word: &AtomicU32, value: u32, timeout_ns: Option<u64>) {
+    let limit = timeout_ns.map(|ns| libc::timespec {
+        tv_sec: (ns / 1_000_000_000) as i64,
+        tv_nsec: (ns % 1_000_000_000) as i64,
+    });
+    let limit = limit
+        .as_ref()
+        .map_or(core::ptr::null(), core::ptr::from_ref);
+    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: `word` and `limit` live through the call.
+    unsafe {
+        call6(
+            libc::SYS_futex,
+            word.as_ptr() as usize,
+            operation as usize,
+            value as usize,
+            limit as usize,
+            0,
+            0,
+        );
+    }
+}
+
+/// Wakes up to `count` threads that wait at `word`.
+pub fn futex_wake(word: &AtomicU32, count: i32) {
+    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: `word` is a live address.
+    unsafe {
+        call3(
+            libc::SYS_futex,
+            word.as_ptr() as usize,
+            operation as usize,
+            count as usize,
+        );
+    }
+}
+
+/// Monotonic time in nanoseconds. A system call where the vDSO cannot be used without libc.
+#[must_use]
+pub fn now_ns() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: libc's clock_gettime goes to the vDSO, takes no lock and sets errno only on failure,
+    // which a valid clock excludes.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    (time.tv_sec as u64) * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// This process.
+#[must_use]
+pub fn process_id() -> u32 {
+    // SAFETY: takes no arguments.
+    unsafe { call3(libc::SYS_getpid, 0, 0, 0) as u32 }
+}
+
+/// This thread.
+#[must_use]
+pub fn thread_id() -> u32 {
+    // SAFETY: takes no arguments.
+    unsafe { call3(libc::SYS_gettid, 0, 0, 0) as u32 }
+}
+
+/// Writes `text` to standard error, as far as it goes.
+pub fn complain(text: &[u8]) {
+    // SAFETY: the buffer lives through the call.
+    unsafe { call3(libc::SYS_write, 2, text.as_ptr() as usize, text.len()) };
+}
+
+/// A lock for short critical sections: spins a little, then sleeps. Whoever takes it keeps signals
+/// out first ([`signals::Blocked`]), so that no handler of the program runs inside.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Lock(AtomicU32);
+
+impl Lock {
+    /// An open lock.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    /// Waits for the lock and takes it.
+    pub fn acquire(&self) {
+        for _ in 0..100 {
+            if self.attempt() {
+                return;
+            }
+            core::hint::spin_loop();
+        }
+        while self.0.swap(2, Ordering::Acquire) != 0 {
+            futex_wait(&self.0, 2, None);
+        }
+    }
+
+    /// Takes the lock if it is open.
+    pub fn attempt(&self) -> bool {
+        self.0
+            .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Opens it.
+    pub fn release(&self) {
+        if self.0.swap(0, Ordering::Release) == 2 {
+            futex_wake(&self.0, 1);
+        }
+    }
+
+    /// Takes the lock until the guard goes.
+    pub fn hold(&self) -> Held<'_> {
+        self.acquire();
+        Held(self)
+    }
+
+    /// Opens it in the child of a fork, where its holder does not exist.
+    pub fn reset(&self) {
+        self.0.store(0, Ordering::Release);
+    }
+}
+
+impl Default for Lock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A taken [`Lock`].
+#[derive(Debug)]
+pub struct Held<'a>(&'a Lock);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.release();
+    }
+}

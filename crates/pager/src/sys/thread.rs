@@ -1,0 +1,72 @@
+//! Threads that libc does not know.
+//!
+//! The pager's helpers start inside calls like `mmap`, perhaps with locks of malloc held, so they
+//! can't be made by `pthread_create`. They get a stack and a block of zeros in place of
+//! thread-local storage, run with all signals blocked, and never return.
+
+use super::{map, signals::Blocked};
+use core::arch::global_asm;
+
+/// Bytes of a helper's stack.
+const STACK_BYTES: usize = 128 << 10;
+/// Bytes below and above the thread pointer, so that a stray access to thread-local storage (a
+/// stack protector, an `errno`) hits memory of the thread's own.
+const LOCAL_BYTES: usize = 32 << 10;
+
+// clone(2) must not return into Rust on the new stack. Arguments: flags, stack, -, -, local
+// storage (already where the kernel wants it: r8), and on the new stack the function and its argument.
+global_asm!(
+    ".globl pagewise_start_thread",
+    ".hidden pagewise_start_thread",
+    ".type pagewise_start_thread, @function",
+    "pagewise_start_thread:",
+    "mov eax, 56",
+    "syscall",
+    "test rax, rax",
+    "jnz 2f",
+    "xor ebp, ebp",
+    "pop rax",
+    "pop rdi",
+    "call rax",
+    "ud2",
+    "2: ret",
+    ".size pagewise_start_thread, . - pagewise_start_thread",
+);
+
+unsafe extern "C" {
+    fn pagewise_start_thread(
+        flags: usize,
+        stack: *mut usize,
+        parent_id: usize,
+        child_id: usize,
+        local: usize,
+    ) -> isize;
+}
+
+/// Starts a thread that runs `body(argument)` for ever; `false` when the kernel refuses.
+pub fn start(body: extern "C" fn(usize) -> !, argument: usize) -> bool {
+    let Some(place) = map(STACK_BYTES + 2 * LOCAL_BYTES) else {
+        return false;
+    };
+    let flags = libc::CLONE_VM
+        | libc::CLONE_FS
+        | libc::CLONE_FILES
+        | libc::CLONE_SIGHAND
+        | libc::CLONE_THREAD
+        | libc::CLONE_SYSVSEM
+        | libc::CLONE_SETTLS;
+    let _quiet = Blocked::new();
+    // SAFETY: stack and local storage lie in the mapping made above, which is never given back. The
+    // function and its argument are on the stack as the assembly expects; 16-byte alignment holds
+    // at the call, because two words are popped from an aligned address.
+    unsafe {
+        let local = place.add(STACK_BYTES + LOCAL_BYTES).cast::<usize>();
+        // The thread pointer points to itself (System V ABI), also where glibc keeps `self`.
+        local.write(local as usize);
+        local.add(2).write(local as usize);
+        let stack = place.add(STACK_BYTES - 64).cast::<usize>();
+        stack.write(body as *const () as usize);
+        stack.add(1).write(argument);
+        pagewise_start_thread(flags as usize, stack, 0, 0, local as usize) > 0
+    }
+}

@@ -1,0 +1,262 @@
+//! userfaultfd: the calls of `linux/userfaultfd.h` as of Linux 6.8, each with its own function.
+
+use super::{Answer, call3};
+use core::sync::atomic::{AtomicI32, Ordering};
+
+/// Only faults taken in user mode (needs no privilege).
+pub const USER_MODE_ONLY: usize = 1;
+
+/// Features of `UFFDIO_API`.
+pub mod feature {
+    /// Write-protect faults are told apart.
+    pub const PAGEFAULT_FLAG_WP: u64 = 1 << 0;
+    /// Faults raise SIGBUS in the faulting thread.
+    pub const SIGBUS: u64 = 1 << 7;
+    /// Messages carry the thread.
+    pub const THREAD_ID: u64 = 1 << 8;
+    /// CONTINUE for shared memory.
+    pub const MINOR_SHMEM: u64 = 1 << 10;
+    /// Missing pages can be write-protected.
+    pub const WP_UNPOPULATED: u64 = 1 << 13;
+    /// The kernel resolves write protection by itself.
+    pub const WP_ASYNC: u64 = 1 << 15;
+    /// Pages can be moved.
+    pub const MOVE: u64 = 1 << 16;
+}
+
+/// Flags of a fault message.
+pub mod flag {
+    /// The access was a write.
+    pub const WRITE: u64 = 1;
+    /// The page is there, but write-protected.
+    pub const WP: u64 = 2;
+}
+
+/// Arrive write-protected.
+pub const COPY_MODE_WP: u64 = 2;
+const REGISTER_MISSING: u64 = 1;
+const REGISTER_WP: u64 = 2;
+const WRITEPROTECT_ON: u64 = 1;
+
+/// `_IOWR(0xAA, number, bytes)`.
+const fn read_write(number: usize, bytes: usize) -> usize {
+    3 << 30 | bytes << 16 | 0xaa << 8 | number
+}
+
+/// `_IOR(0xAA, number, bytes)`.
+const fn read(number: usize, bytes: usize) -> usize {
+    2 << 30 | bytes << 16 | 0xaa << 8 | number
+}
+
+const API: usize = read_write(0x3f, 24);
+const REGISTER: usize = read_write(0x00, 32);
+const UNREGISTER: usize = read(0x01, 16);
+const WAKE: usize = read(0x02, 16);
+const COPY: usize = read_write(0x03, 40);
+const ZEROPAGE: usize = read_write(0x04, 32);
+const MOVE: usize = read_write(0x05, 40);
+const WRITEPROTECT: usize = read_write(0x06, 24);
+
+/// A message: an event and, for a page fault, its flags, address and thread.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Message {
+    /// `UFFD_EVENT_*`.
+    pub event: u8,
+    reserved: [u8; 7],
+    /// [`flag`].
+    pub flags: u64,
+    /// Faulting address, rounded to its page.
+    pub address: u64,
+    /// The thread.
+    pub thread: u32,
+    reserved2: u32,
+}
+
+/// A page fault's event number.
+pub const EVENT_PAGEFAULT: u8 = 0x12;
+
+const _: () = assert!(size_of::<Message>() == 32);
+
+/// How far a copying call came: bytes done, and the `errno` that stopped it (0: none).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes done.
+    pub bytes: u64,
+    /// Why not all.
+    pub errno: i32,
+}
+
+/// A userfaultfd. The number changes in the child of a fork, hence the atomic.
+#[derive(Debug)]
+pub struct Uffd(AtomicI32);
+
+impl Uffd {
+    /// None yet.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self(AtomicI32::new(-1))
+    }
+
+    /// The file descriptor, or -1.
+    #[must_use]
+    pub fn fd(&self) -> i32 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Whether it is open.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.fd() >= 0
+    }
+
+    /// Takes over `fd`.
+    pub fn set(&self, fd: i32) {
+        self.0.store(fd, Ordering::Relaxed);
+    }
+
+    fn ioctl<T>(&self, request: usize, argument: &mut T) -> Answer {
+        let argument = core::ptr::from_mut(argument) as usize;
+        // SAFETY: each request is called with the structure that the kernel defines for it, which
+        // lives through the call; page contents that change are the pager's to change.
+        unsafe { call3(libc::SYS_ioctl, self.fd() as usize, request, argument) }
+    }
+
+    /// Missing and write-protect faults of `[start, end)` come here from now on.
+    pub fn register(&self, start: u64, end: u64) -> Answer {
+        let mut range = [start, end - start, REGISTER_MISSING | REGISTER_WP, 0];
+        self.ioctl(REGISTER, &mut range)
+    }
+
+    /// No more faults of `[start, end)`.
+    pub fn unregister(&self, start: u64, end: u64) -> Answer {
+        self.ioctl(UNREGISTER, &mut [start, end - start])
+    }
+
+    /// Lets threads that wait in `[start, end)` try again.
+    pub fn wake(&self, start: u64, end: u64) {
+        self.ioctl(WAKE, &mut [start, end - start]);
+    }
+
+    /// Copies `bytes` bytes from `from` to the missing pages at `to`.
+    pub fn copy(&self, to: u64, from: u64, bytes: u64, mode: u64) -> Progress {
+        let mut request = [to, from, bytes, mode, 0];
+        let answer = self.ioctl(COPY, &mut request);
+        progress(answer, request[4], bytes)
+    }
+
+    /// Maps the zero page at the missing pages `[start, start + bytes)`.
+    pub fn zero(&self, start: u64, bytes: u64) -> Progress {
+        let mut request = [start, bytes, 0, 0];
+        let answer = self.ioctl(ZEROPAGE, &mut request);
+        progress(answer, request[3], bytes)
+    }
+
+    /// Moves pages from `from` to the missing pages at `to`.
+    pub fn relocate(&self, to: u64, from: u64, bytes: u64) -> Progress {
+        let mut request = [to, from, bytes, 0, 0];
+        let answer = self.ioctl(MOVE, &mut request);
+        progress(answer, request[4], bytes)
+    }
+
+    /// Write-protects `[start, end)`.
+    pub fn protect(&self, start: u64, end: u64) -> Answer {
+        self.again(WRITEPROTECT, [start, end - start, WRITEPROTECT_ON])
+    }
+
+    /// Takes the write protection of `[start, end)` away and wakes who waits for that.
+    pub fn unprotect(&self, start: u64, end: u64) -> Answer {
+        self.again(WRITEPROTECT, [start, end - start, 0])
+    }
+
+    /// EAGAIN means that the address space changes just now.
+    fn again(&self, request: usize, argument: [u64; 3]) -> Answer {
+        loop {
+            let answer = self.ioctl(request, &mut argument.clone());
+            if answer != -(libc::EAGAIN as isize) {
+                return answer;
+            }
+        }
+    }
+
+    /// Waits for messages; how many came.
+    pub fn read(&self, messages: &mut [Message]) -> usize {
+        let bytes = size_of_val(messages);
+        // SAFETY: the buffer lives through the call and has the length that is told.
+        let answer = unsafe {
+            call3(
+                libc::SYS_read,
+                self.fd() as usize,
+                messages.as_mut_ptr() as usize,
+                bytes,
+            )
+        };
+        usize::try_from(answer).unwrap_or(0) / size_of::<Message>()
+    }
+}
+
+fn progress(answer: Answer, done: u64, wanted: u64) -> Progress {
+    if answer == 0 {
+        return Progress {
+            bytes: wanted,
+            errno: 0,
+        };
+    }
+    let signed = done.cast_signed();
+    Progress {
+        bytes: u64::try_from(signed).unwrap_or(0),
+        errno: match signed {
+            negative if negative < 0 => i32::try_from(-negative).unwrap_or(libc::EIO),
+            _ => super::errno(answer),
+        },
+    }
+}
+
+/// Opens a userfaultfd with `features`; the negated `errno` when that fails.
+///
+/// # Errors
+/// The `errno` of the call that failed.
+pub fn open(flags: usize, features: u64) -> Result<i32, i32> {
+    let flags = flags | libc::O_CLOEXEC as usize;
+    // SAFETY: plain arguments.
+    let answer = unsafe { call3(libc::SYS_userfaultfd, flags, 0, 0) };
+    if answer < 0 {
+        return Err(super::errno(answer));
+    }
+    let fd = answer as i32;
+    let mut request = [0xaa, features, 0];
+    // SAFETY: the structure of UFFDIO_API lives through the call.
+    let answer = unsafe {
+        call3(
+            libc::SYS_ioctl,
+            fd as usize,
+            API,
+            core::ptr::from_mut(&mut request) as usize,
+        )
+    };
+    if answer < 0 {
+        // SAFETY: closes the descriptor opened above, which nobody else knows.
+        unsafe { call3(libc::SYS_close, fd as usize, 0, 0) };
+        return Err(super::errno(answer));
+    }
+    Ok(fd)
+}
+
+/// All features that this kernel has; 0 when there is no userfaultfd.
+#[must_use]
+pub fn features() -> u64 {
+    let flags = libc::O_CLOEXEC as usize | USER_MODE_ONLY;
+    // SAFETY: plain arguments.
+    let fd = unsafe { call3(libc::SYS_userfaultfd, flags, 0, 0) };
+    if fd < 0 {
+        return 0;
+    }
+    let mut request = [0xaa_u64, 0, 0];
+    // SAFETY: the structure of UFFDIO_API lives through the call; the descriptor is closed after.
+    unsafe {
+        let argument = core::ptr::from_mut(&mut request) as usize;
+        call3(libc::SYS_ioctl, fd as usize, API, argument);
+        call3(libc::SYS_close, fd as usize, 0, 0);
+    }
+    request[1]
+}
