@@ -17,3 +17,4 @@
 
 pub mod page;
 pub mod store;
+pub mod sys;

@@ -5,7 +5,29 @@
 //! locked: a process that is killed leaves no lock behind. Methods run in fault handlers and on
 //! threads unknown to libc: no allocation, no lock of std, no thread-local storage, no panic.
 
+pub mod checksum;
+pub mod cipher;
+pub mod codec;
+pub mod device;
+pub mod disk;
+pub mod injected;
+pub mod lock;
+pub mod memory;
+pub mod pool;
+pub mod ring;
+pub mod slots;
+
+#[cfg(test)]
+mod tests;
+
 use crate::page::PAGE_BYTES;
+use cipher::Cipher;
+use device::Device;
+use disk::Disk;
+use injected::Injected;
+use memory::Compressed;
+use pool::Pool;
+use slots::Slots;
 
 /// Where a page rests; 0 is no slot.
 pub type Slot = u32;
@@ -141,4 +163,61 @@ pub const fn pages_in(bytes: &[u8]) -> usize {
 #[must_use]
 pub const fn shared_bytes(pages: u64) -> u64 {
     PAGE_BYTES as u64 + pages.next_multiple_of(8) * 5
+}
+
+/// A store cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OpenError {
+    /// No such name.
+    Unknown,
+    /// The description of faults to inject is malformed.
+    Faults,
+    /// No address space for compressed pages, or none were allowed.
+    Memory,
+}
+
+impl core::fmt::Display for OpenError {
+    fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        out.write_str(match self {
+            Self::Unknown => "unknown store; there are disk, compressed and tiered",
+            Self::Faults => {
+                "PAGEWISE_STORE_FAULTS is not a list of OPERATION:KIND@N or OPERATION:KIND%N \
+                 (operations read, write; kinds eio, enospc, short, flip, slow)"
+            }
+            Self::Memory => "no memory for compressed pages",
+        })
+    }
+}
+
+/// The store called `name` in `place`. Called once, at start; takes memory.
+///
+/// # Errors
+/// When there is no such store, or it cannot be made with these options.
+///
+/// # Safety
+/// `place` must be as its fields say, and live as long as the process.
+pub unsafe fn open(
+    name: &str,
+    place: Place,
+    options: &Options<'_>,
+) -> Result<Box<dyn Store>, OpenError> {
+    let disk = || -> Result<Disk, OpenError> {
+        let injected = match options.faults {
+            Some(text) => Some(Injected::parse(text).ok_or(OpenError::Faults)?),
+            None => None,
+        };
+        let pages = (place.file_bytes / PAGE_BYTES as u64).min(u64::from(IN_MEMORY) - 8);
+        let pages = u32::try_from(pages).unwrap_or(IN_MEMORY - 8) / 8 * 8;
+        // SAFETY: the caller vouches for the shared memory.
+        let slots = unsafe { Slots::new(place.shared, pages) };
+        let cipher = options.key.as_ref().map(Cipher::new);
+        Ok(Disk::new(Device::new(place.file, injected), slots, cipher))
+    };
+    let pool = || Pool::new(options.memory_bytes).ok_or(OpenError::Memory);
+    Ok(match name {
+        "disk" => Box::new(disk()?),
+        "compressed" => Box::new(Compressed::new(pool()?, None)),
+        "tiered" => Box::new(Compressed::new(pool()?, Some(disk()?))),
+        _ => return Err(OpenError::Unknown),
+    })
 }
