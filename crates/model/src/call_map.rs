@@ -54,4 +54,6 @@ pub struct CallNode {
     /// Durations of single calls, as traced, in coarse buckets (a sixteenth of their value): first
     /// value, first value past it, count. A sample where there are many faults.
     pub times: Vec<(u64, u64, u64)>,
+    /// The same without the tracer's cost.
+    pub corrected_times: Vec<(u64, u64, u64)>,
 }

@@ -95,6 +95,7 @@ export interface CallNode {
   corrected_self_ns: number;
   total_by_latency: number;
   times: Bucket[];
+  corrected_times: Bucket[];
 }
 
 export interface CallMap {

@@ -41,7 +41,7 @@ export function latencyChart(look: LatencyLook): SVGElement {
     const x = (value: number) => plot.left + place(look.axis, value) * (plot.right - plot.left);
     const y = (n: number) => plot.bottom - (n / most) * (plot.bottom - plot.top);
     const ticks = look.axis.kind === "log" ? logTicks(look.axis.low, look.axis.high, 10, width / 70) : linearTicks(0, look.axis.high, Math.max(2, width / 90));
-    const shares = linearTicks(0, most / Math.max(all, 1e-9), 2).map((share) => ({ at: y(share * all), label: shareLabel(share) }));
+    const shares = linearTicks(0, most / Math.max(all, 1e-9), 3).map((share) => ({ at: y(share * all), label: shareLabel(share) }));
     svg.append(...yAxis(plot, shares), ...xAxis(plot, ticks.map((tick) => ({ at: x(tick), label: axisNanos(tick) }))));
     svg.append(...modeBands(marked, look.axis, plot, x));
     const floors = new Array<number>(look.axis.bins).fill(0);

@@ -6,13 +6,13 @@ import { layoutPatterns, timeShare, type PatternBox, type Unfolding } from "../l
 import type { Call, CallTree } from "../layout/callTree";
 import { hideTip, showTip } from "../tooltip";
 
-const WIDTH = 208;
+const WIDTH = 194;
 const HEIGHT = 42;
-const GAP_X = 46;
+const GAP_X = 40;
 const GAP_Y = 9;
 const MARGIN = 6;
 /** Characters of a name that fit a box. */
-const NAME = 27;
+const NAME = 25;
 
 export interface PatternLook {
   /** Colour class of a kind of fault. */
@@ -93,8 +93,7 @@ const top = (box: PatternBox) => MARGIN + box.row * (HEIGHT + GAP_Y);
 /** From the right of the caller to the left of the called; as thick as the path is frequent. */
 function edge(box: PatternBox, tree: CallTree, look: PatternLook): SVGElement {
   const parent = box.parent!;
-  const faults = box.small.length > 0 ? Math.max(...box.small.map((call) => call.faults)) : box.call.faults;
-  const wide = 1 + 7 * Math.sqrt(faults / Math.max(1, tree.faults));
+  const wide = box.small.length > 0 ? 1.5 : 1 + 7 * Math.sqrt(box.call.faults / Math.max(1, tree.faults));
   const [x0, y0] = [left(parent) + WIDTH, top(parent) + HEIGHT / 2];
   const [x1, y1] = [left(box), top(box) + HEIGHT / 2];
   const middle = x0 + GAP_X * 0.55;

@@ -21,6 +21,7 @@ export interface Call {
   correctedSelf: number;
   totalByLatency: number;
   times: Bucket[];
+  correctedTimes: Bucket[];
 }
 
 export interface CallTree {
@@ -44,7 +45,7 @@ export function callTree(map: CallMap, kind: string | null): CallTree {
     const name = map.functions[node.function] ?? "";
     let call = siblings.find((sibling) => sibling.name === name);
     if (!call) {
-      call = { id: calls.length, name, layer: node.layer, parent, children: [], byClass: new Map(), faults: 0, calls: 0, callsInside: 0, total: 0, correctedTotal: 0, self: 0, correctedSelf: 0, totalByLatency: 0, times: [] };
+      call = { id: calls.length, name, layer: node.layer, parent, children: [], byClass: new Map(), faults: 0, calls: 0, callsInside: 0, total: 0, correctedTotal: 0, self: 0, correctedSelf: 0, totalByLatency: 0, times: [], correctedTimes: [] };
       siblings.push(call);
       calls.push(call);
     }
@@ -59,6 +60,7 @@ export function callTree(map: CallMap, kind: string | null): CallTree {
     call.correctedSelf += node.corrected_self_ns;
     call.totalByLatency += node.total_by_latency;
     call.times = mergeBuckets(call.times, node.times);
+    call.correctedTimes = mergeBuckets(call.correctedTimes, node.corrected_times);
   });
   const sum = (of: (call: Call) => number) => roots.reduce((all, call) => all + of(call), 0);
   return { roots, calls, faults: sum((call) => call.faults), total: sum((call) => call.total), correctedTotal: sum((call) => call.correctedTotal) };

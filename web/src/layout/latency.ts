@@ -85,11 +85,3 @@ export function bars(buckets: Bucket[], axis: Axis): Bars {
   }
   return { counts, below, above };
 }
-
-/** Every duration moved down by what the tracer added, none below 0: an approximation by buckets. */
-export function shifted(buckets: Bucket[], less: number): Bucket[] {
-  return buckets.map(([low, high, count]) => {
-    const from = Math.max(0, low - less);
-    return [from, Math.max(from + 1, high - less), count];
-  });
-}

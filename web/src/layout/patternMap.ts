@@ -34,26 +34,28 @@ export interface Unfolding {
   least: number;
 }
 
-/** Levels that are unfolded at first where they are frequent. */
+/** Rows and levels that the first view may fill. */
+const FIRST_ROWS = 15;
 const FIRST_LEVELS = 4;
-/** A path this frequent, or this large a part of the time, is unfolded at first. */
-const FIRST_SHARE = 0.04;
+/** Paths taken by fewer faults and less of the time stay folded at first. */
+const FIRST_SHARE = 0.01;
 
-/** What to show before the reader has asked for anything: the main paths. */
+/** What to show before the reader has asked for anything: the paths that take most of the time. */
 export function mainPaths(tree: CallTree): Unfolding {
-  const open = new Set<Call>();
-  const visit = (call: Call, depth: number) => {
-    if (call.children.length === 0) return;
-    open.add(call);
-    if (depth >= FIRST_LEVELS) return;
-    for (const child of call.children) {
-      const isOften = child.faults >= FIRST_SHARE * tree.faults;
-      const isLong = timeShare(tree, child) >= FIRST_SHARE;
-      if (isOften && isLong) visit(child, depth + 1);
-    }
-  };
-  tree.roots.forEach((root) => visit(root, 0));
-  return { open, openSmall: new Set(), least: 0.02 };
+  const unfolding: Unfolding = { open: new Set(tree.roots), openSmall: new Set(), least: 0.02 };
+  const closed = () => layoutPatterns(tree, unfolding).boxes.filter((box) => box.small.length === 0 && box.hidden > 0 && box.column < FIRST_LEVELS);
+  const refused = new Set<Call>();
+  for (;;) {
+    const next = closed()
+      .map((box) => box.call)
+      .filter((call) => !refused.has(call) && (timeShare(tree, call) >= FIRST_SHARE || call.faults >= FIRST_SHARE * tree.faults))
+      .sort((a, b) => timeShare(tree, b) - timeShare(tree, a))[0];
+    if (!next) return unfolding;
+    unfolding.open.add(next);
+    if (layoutPatterns(tree, unfolding).rows <= FIRST_ROWS) continue;
+    unfolding.open.delete(next);
+    refused.add(next);
+  }
 }
 
 /** Share of the corrected time, or of the raw where nothing is left. */

@@ -6,10 +6,9 @@ use super::contributors::corrected;
 use super::layer::Layer;
 use super::probe::Calibration;
 use super::shapes::Shape;
-use super::tally::Tally;
 use pagewise_model::call_map::{CallMap, CallNode};
 use pagewise_model::formats::function_graph::{NameId, Names};
-use pagewise_model::histogram::{bucket_of, bucket_range};
+use pagewise_model::histogram::{Histogram, bucket_of, bucket_range};
 use rustc_hash::FxHashMap;
 
 /// Nodes that a report holds: more than a reader unfolds, and a page of a bounded size.
@@ -22,6 +21,10 @@ pub(super) fn call_map(collector: &Collector, names: &Names, calibration: Calibr
     let contexts = &collector.contexts.all;
     let counts = counts(&collector.shapes.all, contexts.len());
     let times = corrected_times(contexts, calibration);
+    let is_root = |at: u32| contexts[at as usize].parent == at;
+    let durations = collector
+        .call_times
+        .by_context(contexts.len(), is_root, calibration);
     let mut order: Vec<usize> = (0..contexts.len()).collect();
     order.sort_by_key(|&at| (std::cmp::Reverse(contexts[at].total), at));
     order.truncate(MOST_NODES);
@@ -56,7 +59,8 @@ pub(super) fn call_map(collector: &Collector, names: &Names, calibration: Calibr
             corrected_total_ns: whole(times[at].total),
             self_ns: narrow(context.own),
             corrected_self_ns: whole(times[at].own),
-            times: coarse(&collector.contexts.times[at]),
+            times: coarse(&durations[at].raw),
+            corrected_times: coarse(&durations[at].corrected),
         });
     }
     let all = contexts.iter().map(|context| context.own);
@@ -66,7 +70,7 @@ pub(super) fn call_map(collector: &Collector, names: &Names, calibration: Calibr
         nodes_left_out: (contexts.len() - nodes.len()) as u64,
         self_ns_left_out: narrow(all.sum()).saturating_sub(kept),
         nodes,
-        timed_faults: collector.contexts.timed_faults,
+        timed_faults: collector.call_times.faults,
     }
 }
 
@@ -139,9 +143,9 @@ impl Functions {
 }
 
 /// Eight fine buckets become one.
-fn coarse(times: &Tally) -> Vec<(u64, u64, u64)> {
+fn coarse(times: &Histogram) -> Vec<(u64, u64, u64)> {
     let mut found: Vec<(u64, u64, u64)> = Vec::new();
-    for (low, _, count) in times.histogram().buckets() {
+    for (low, _, count) in times.buckets() {
         let first = bucket_of(low) / 8 * 8;
         let (from, to) = (bucket_range(first).0, bucket_range(first + 7).1);
         match found.last_mut() {

@@ -108,6 +108,14 @@ fn corrected_totals_are_own_times_added_up() {
     );
     let counted = |node: &CallNode| node.times.iter().map(|(_, _, count)| count).sum::<u64>();
     assert!(map.nodes.iter().all(|node| counted(node) == node.calls));
+    // One call inside page_add_new_anon_rmap in the first fault, two in the second.
+    let rmap = &map.nodes[1].corrected_times;
+    let expected = [4_000 - 400 - 1_000, 6_000 - 400 - 2_000];
+    let hits = |ns: u64| {
+        rmap.iter()
+            .any(|&(low, high, n)| low <= ns && ns < high && n == 1)
+    };
+    assert!(expected.into_iter().all(hits), "{rmap:?}");
     let (low, high, _) = map.nodes[0].times[0];
     assert!(low <= 10_000 && 10_000 < high && (high - low) * 16 <= low);
 }

@@ -8,6 +8,7 @@
 //!       + off CPU                       (from sched_switch; else the switch lines; else schedule())
 //! ```
 
+use super::call_times::CallTimes;
 use super::contexts::Contexts;
 use super::layer::Layer;
 use super::roles::Roles;
@@ -25,6 +26,7 @@ pub struct Collector {
     pub(super) roles: Roles,
     pub(super) shapes: Shapes,
     pub(super) contexts: Contexts,
+    pub(super) call_times: CallTimes,
     pub(super) others: FxHashMap<u32, Tally>,
     pub(super) bare: FxHashMap<u32, Tally>,
     pub(super) checks: Checks,
@@ -354,11 +356,10 @@ impl Collector {
     }
 
     fn add_times(&mut self, shape: usize, scratch: &Scratch) {
-        let contexts = &self.shapes.all[shape].contexts;
-        for (kept, &context) in scratch.kept.iter().zip(contexts) {
-            self.contexts.times[context as usize].record(kept.on);
-        }
-        self.contexts.timed_faults += 1;
+        let found = &self.shapes.all[shape];
+        let durations = scratch.kept.iter().map(|kept| kept.on);
+        self.call_times
+            .record(shape, &found.tokens, &found.contexts, durations);
     }
 
     #[inline]

@@ -1,7 +1,6 @@
 //! Call paths with their sums: the calling context tree of all faults of a class.
 
 use super::signature::Class;
-use super::tally::Tally;
 use rustc_hash::FxHashMap;
 
 /// A call path that ends in a function; repeated calls of one caller are one path.
@@ -29,9 +28,6 @@ pub(super) struct Context {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Contexts {
     pub all: Vec<Context>,
-    /// Durations of single calls on each path, of as many faults as [`Self::timed_faults`].
-    pub times: Vec<Tally>,
-    pub timed_faults: u64,
     index: FxHashMap<(u32, u32), u32>,
 }
 
@@ -51,7 +47,6 @@ impl Contexts {
         let next = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
         let found = *self.index.entry((key, name)).or_insert(next);
         if found == next {
-            self.times.push(Tally::default());
             self.all.push(Context {
                 class,
                 parent: parent.unwrap_or(next),

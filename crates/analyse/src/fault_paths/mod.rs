@@ -8,6 +8,7 @@ mod analyse;
 mod call_map;
 #[cfg(test)]
 mod call_map_tests;
+mod call_times;
 mod collector;
 mod contexts;
 mod contributors;

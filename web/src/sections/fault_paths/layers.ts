@@ -3,7 +3,7 @@ import type { FaultPathsPage, Latency, LayerFindings } from "../../data/faultPat
 import { h } from "../../dom";
 import { choice } from "../../draw/choice";
 import { latencyChart, type Series } from "../../draw/latency";
-import { count, nanos } from "../../format";
+import { count, nanos, percent } from "../../format";
 import { linearAxis, logAxis, type Axis } from "../../layout/latency";
 import type { Section } from "../section";
 import { absent } from "./absent";
@@ -51,6 +51,7 @@ function shown(report: FaultPathsPage, state: State): HTMLElement[] {
   const outer = ["fault", "mm_fault", "handler"];
   const bySum = found.filter((layer) => !outer.includes(layer.layer)).sort((a, b) => b.latency.corrected.sum_ns - a.latency.corrected.sum_ns);
   const order = [...outer.flatMap((name) => found.filter((layer) => layer.layer === name)), ...bySum];
+  if (order[0]?.layer === "fault" && order[1]?.layer === "mm_fault" && isSame(order[0], order[1])) order.shift();
   const [first, rest] = [order.slice(0, SHOWN), order.slice(SHOWN)];
   const rows = first.map((layer) => row(report, layer, state));
   if (rest.length === 0) return rows;
@@ -58,6 +59,9 @@ function shown(report: FaultPathsPage, state: State): HTMLElement[] {
   more.addEventListener("toggle", () => more.childElementCount === 1 && more.append(...rest.map((layer) => row(report, layer, state))), { once: true });
   return [...rows, more];
 }
+
+/** Where the trace begins at handle_mm_fault, both layers are one. */
+const isSame = (a: LayerFindings, b: LayerFindings): boolean => a.latency.raw.sum_ns === b.latency.raw.sum_ns && a.latency.raw.count === b.latency.raw.count;
 
 function row(report: FaultPathsPage, layer: LayerFindings, state: State): HTMLElement {
   const name = report.labels.layers[layer.layer] ?? layer.layer;
@@ -70,7 +74,7 @@ function row(report: FaultPathsPage, layer: LayerFindings, state: State): HTMLEl
       "div",
       { class: "layer-name" },
       h("strong", {}, name),
-      h("div", { class: "faint" }, `${count(raw.count)} faults`, state.kind === null && share < 0.9995 && ` (${Math.round(share * 100)} %)`),
+      h("div", { class: "faint" }, `${count(raw.count)} faults`, state.kind === null && share < 0.9995 && ` (${percent(share)})`),
       layer.stood_for_by.length > 0 && h("div", { class: "faint" }, "here ", ...layer.stood_for_by.slice(0, 4).flatMap((f, i) => [i > 0 ? ", " : "", h("code", {}, f)])),
       h("table", { class: "mini" }, h("thead", {}, h("tr", {}, h("th", {}), h("th", {}, "traced"), h("th", {}, "corrected"))), h("tbody", {}, ...figures(raw, corrected))),
     ),

@@ -5,7 +5,7 @@ import { latencyChart } from "../../draw/latency";
 import { patternView } from "../../draw/patternMap";
 import { count, nanos, percent } from "../../format";
 import { callTree, pathTo, varianceShare, type Call, type CallTree } from "../../layout/callTree";
-import { logAxis, quantile, shifted } from "../../layout/latency";
+import { logAxis, quantile } from "../../layout/latency";
 import { findCalls, mainPaths, timeShare } from "../../layout/patternMap";
 import type { Section } from "../section";
 import { absent } from "./absent";
@@ -114,27 +114,24 @@ function partRow(part: Part, call: Call, most: number): HTMLElement {
 export const signed = (share: number): string => (share < 0 ? `−${percent(-share)}` : percent(share));
 
 function times(report: FaultPathsPage, tree: CallTree, call: Call): HTMLElement {
-  const { calibration } = report.findings;
-  const isRoot = call.parent === null;
-  const less = calibration.per_call_ns * (call.callsInside / Math.max(1, call.calls)) + (isRoot ? 0 : calibration.inside_ns);
+  const [raw, corrected] = [call.times, call.correctedTimes];
   const rows: [string, string][] = [
     ["faults that take this way", `${count(call.faults)} (${percent(call.faults / Math.max(1, tree.faults))})`],
     ["calls", `${count(call.calls)}, ${(call.calls / Math.max(1, call.faults)).toFixed(2)} a fault`],
     ["mean, corrected", nanos(call.correctedTotal / Math.max(1, call.calls))],
     ["mean, as traced", `${nanos(call.total / Math.max(1, call.calls))} with ${(call.callsInside / Math.max(1, call.calls)).toFixed(1)} calls inside`],
-    ["median and 99 %, as traced", `${nanos(quantile(call.times, 0.5))}, ${nanos(quantile(call.times, 0.99))}`],
+    ["median, 99 %", `${nanos(quantile(corrected, 0.5))}, ${nanos(quantile(corrected, 0.99))} corrected; ${nanos(quantile(raw, 0.5))}, ${nanos(quantile(raw, 0.99))} as traced`],
     ["share of all time", `${percent(timeShare(tree, call))} corrected, ${percent(call.total / Math.max(1, tree.total))} as traced`],
     ["share of the variance", signed(varianceShare(tree, call))],
   ];
-  const [raw, corrected] = [call.times, shifted(call.times, less)];
-  const span = (buckets: typeof raw) => ({ count: 1, min_ns: buckets[0]?.[0] ?? 1, max_ns: buckets.at(-1)?.[1] ?? 10 }) as Parameters<typeof logAxis>[0][number];
+  const span = (buckets: typeof raw) => ({ count: 1, min_ns: Math.max(buckets[0]?.[0] ?? 1, quantile(buckets, 0.5) / 50), max_ns: buckets.at(-1)?.[1] ?? 10 }) as Parameters<typeof logAxis>[0][number];
   const axis = logAxis([span(raw), span(corrected)]);
   const pane = (title: string, buckets: typeof raw, ink: string) => h("figure", {}, h("figcaption", {}, title), h("div", {}, latencyChart({ title: `${call.name}, ${title}`, axis, series: [{ name: "calls", ink, buckets }], modes: [], height: 118, unit: "calls" })));
   const isSample = report.findings.call_map.timed_faults < report.findings.faults;
   return h(
     "div",
     {},
-    h("div", { class: "pair-panes" }, pane("as traced", raw, "k3"), pane("corrected by its mean number of calls", corrected, "k0")),
+    h("div", { class: "pair-panes" }, pane("as traced", raw, "k3"), pane("corrected", corrected, "k0")),
     isSample && h("p", { class: "faint" }, `Times of single calls are from ${count(report.findings.call_map.timed_faults)} of the faults; all sums are over every fault.`),
     h("dl", { class: "facts" }, ...rows.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
   );
