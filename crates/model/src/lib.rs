@@ -20,6 +20,7 @@ pub mod histogram;
 pub mod host;
 pub mod loss;
 pub mod profile;
+pub mod profile_findings;
 pub mod proof;
 pub mod recording;
 pub mod run;

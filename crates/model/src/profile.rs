@@ -9,6 +9,7 @@ use crate::loss::Losses;
 use crate::symbol::Unnamed;
 use crate::units::Nanos;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 /// Number of a frame in [`Profile::frames`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,7 +25,8 @@ impl NodeId {
 }
 
 /// What kind of code a frame is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FrameKind {
     /// Kernel code.
     Kernel,
@@ -148,7 +150,8 @@ impl StackTree {
 }
 
 /// What one unit of an event's weight is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum WeightUnit {
     /// Nanoseconds of CPU time (`cpu-clock`, `task-clock`) or of waiting.
     Nanoseconds,

@@ -2,9 +2,11 @@
 
 use crate::stack::FrameKey;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 /// Why an address has no name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Unnamed {
     /// No mapping holds it: a broken frame-pointer chain.
     NoMapping,

@@ -1,6 +1,7 @@
 //! Findings as JSON. The schema is `docs/schema/findings.json`; a test holds it true.
 
 use pagewise_model::findings::Findings;
+use pagewise_model::profile_findings::ProfileFindings;
 
 /// Findings as indented JSON with a newline at the end.
 ///
@@ -8,6 +9,16 @@ use pagewise_model::findings::Findings;
 /// Only if a figure could not be written, which the model's types rule out: its maps have string
 /// keys and its numbers are finite or become `null`.
 pub fn to_string(findings: &Findings) -> Result<String, serde_json::Error> {
+    let mut text = serde_json::to_string_pretty(findings)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// A profile's findings as indented JSON with a newline at the end; `docs/schema/profile.json`.
+///
+/// # Errors
+/// As [`to_string`].
+pub fn profile(findings: &ProfileFindings) -> Result<String, serde_json::Error> {
     let mut text = serde_json::to_string_pretty(findings)?;
     text.push('\n');
     Ok(text)

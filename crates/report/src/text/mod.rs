@@ -3,6 +3,7 @@
 
 mod answer;
 mod page;
+pub mod profile;
 mod tables;
 
 use page::Page;

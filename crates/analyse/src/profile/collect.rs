@@ -1,0 +1,519 @@
+//! From a recording's events to a profile.
+
+use pagewise_model::event::{
+    Callchain, CpuMode, Event, EventKind, EventSource, PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER,
+    Sample, Sampling,
+};
+use pagewise_model::profile::{
+    Frame, FrameId, FrameKind, FrameTable, NO_CPU, NodeId, Profile, ProfileEvent, ProfileSample,
+    ProfileThread, Samples, StackTree, WeightUnit,
+};
+use pagewise_model::stack::{FrameKey, StackId, StackTable};
+use pagewise_model::symbol::{Name, SymbolTable, Unnamed};
+use pagewise_model::units::Nanos;
+use rustc_hash::FxHashMap;
+
+/// Takes a recording's events in time order, and gives a [`Profile`] once its addresses have names.
+pub struct ProfileCollector {
+    /// What became of each source; `None` for those that a profile has no use for.
+    sources: Vec<Option<Target>>,
+    events: Vec<ProfileEvent>,
+    stacks: StackTable,
+    samples: Samples,
+    threads: Vec<ProfileThread>,
+    thread_numbers: FxHashMap<(i32, i32, Box<str>), u32>,
+    comms: FxHashMap<i32, Box<str>>,
+    /// Threads by id as they are called now: the fast way to `thread_numbers`.
+    current: FxHashMap<i32, u32>,
+    /// Threads off the CPU: since when, where, how.
+    away: FxHashMap<i32, Away>,
+    first: Option<Nanos>,
+    last: Nanos,
+    chain: Vec<u8>,
+}
+
+/// What samples of a source become.
+#[derive(Clone, Copy, Debug)]
+enum Target {
+    /// Samples of an event.
+    Event(u8),
+    /// Beginnings of times off the CPU: blocked and preempted ones are events of their own.
+    Switch { blocked: u8, preempted: u8 },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Away {
+    since: Nanos,
+    stack: StackId,
+    cpu: u16,
+    events: (u8, u8),
+    preempted: bool,
+}
+
+/// Most kinds of events: numbers of them have one byte.
+const MOST_EVENTS: usize = 255;
+/// perf's names of events that count nanoseconds of CPU time.
+const CLOCKS: [&str; 2] = ["cpu-clock", "task-clock"];
+/// Samples that are no wait at all are told from waits by the switch records.
+const BLOCKED: &str = "off-cpu (blocked)";
+const PREEMPTED: &str = "off-cpu (waiting for a CPU)";
+
+impl ProfileCollector {
+    /// A collector of samples of these sources. Sources without stacks are left out where others
+    /// of the recording have some.
+    #[must_use]
+    pub fn new(sources: &[EventSource]) -> Self {
+        let mut collector = Self {
+            sources: Vec::with_capacity(sources.len()),
+            events: Vec::new(),
+            stacks: StackTable::default(),
+            samples: Samples::default(),
+            threads: Vec::new(),
+            thread_numbers: FxHashMap::default(),
+            comms: FxHashMap::default(),
+            current: FxHashMap::default(),
+            away: FxHashMap::default(),
+            first: None,
+            last: Nanos(0),
+            chain: Vec::new(),
+        };
+        let any_stack = sources.iter().any(|source| source.has_callchain);
+        for source in sources {
+            let useful = source.kind != EventKind::Dummy && (source.has_callchain || !any_stack);
+            let target = if useful {
+                collector.target(source)
+            } else {
+                None
+            };
+            collector.sources.push(target);
+        }
+        collector
+    }
+
+    fn target(&mut self, source: &EventSource) -> Option<Target> {
+        let each_switch =
+            source.name.starts_with("context-switches") && source.sampling == Sampling::Every(1);
+        if each_switch {
+            return Some(Target::Switch {
+                blocked: self.event(BLOCKED, WeightUnit::Nanoseconds, source)?,
+                preempted: self.event(PREEMPTED, WeightUnit::Nanoseconds, source)?,
+            });
+        }
+        let clock = CLOCKS.iter().any(|name| source.name.starts_with(name));
+        let unit = match clock {
+            true => WeightUnit::Nanoseconds,
+            false => WeightUnit::Events,
+        };
+        self.event(&source.name, unit, source).map(Target::Event)
+    }
+
+    fn event(&mut self, name: &str, unit: WeightUnit, source: &EventSource) -> Option<u8> {
+        let known = self.events.iter().position(|event| event.name == name);
+        let at = known.unwrap_or_else(|| {
+            self.events.push(ProfileEvent {
+                name: name.to_owned(),
+                unit,
+                frequency: match source.sampling {
+                    Sampling::Frequency(hz) => Some(hz),
+                    Sampling::Every(period) if unit == WeightUnit::Nanoseconds && period > 1 => {
+                        Some(1_000_000_000 / period)
+                    }
+                    Sampling::Every(_) => None,
+                },
+            });
+            self.events.len() - 1
+        });
+        u8::try_from(at).ok().filter(|_| at < MOST_EVENTS)
+    }
+
+    /// Takes the next event. `user_chain` replaces the user part of a sample's call chain: what
+    /// unwinding its copy of the stack gave, innermost first.
+    pub fn event_with_chain(&mut self, event: &Event<'_>, user_chain: Option<&[u64]>) {
+        match event {
+            Event::Sample(sample) => self.sample(sample, user_chain),
+            Event::Comm { tid, name, .. } => {
+                self.comms
+                    .insert(*tid, String::from_utf8_lossy(name).into());
+                self.current.remove(tid);
+            }
+            Event::Fork {
+                tid, parent_tid, ..
+            } => {
+                if let Some(name) = self.comms.get(parent_tid).cloned() {
+                    self.comms.insert(*tid, name);
+                }
+                self.current.remove(tid);
+            }
+            Event::Exit { tid, .. } => {
+                self.away.remove(tid);
+            }
+            &Event::Switch {
+                pid,
+                tid,
+                time,
+                out,
+                preempted,
+            } => {
+                if out {
+                    if let Some(away) = self.away.get_mut(&tid) {
+                        away.preempted = preempted;
+                    }
+                } else {
+                    self.back(pid, tid, time);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn sample(&mut self, sample: &Sample<'_>, user_chain: Option<&[u64]>) {
+        let target = self.sources.get(usize::from(sample.source.0));
+        let Some(target) = target.copied().flatten() else {
+            return;
+        };
+        let start = *self.first.get_or_insert(sample.time);
+        self.last = self.last.max(sample.time);
+        let stack = self.stack(sample, user_chain);
+        let cpu = sample
+            .cpu
+            .and_then(|cpu| u16::try_from(cpu).ok())
+            .unwrap_or(NO_CPU);
+        match target {
+            Target::Switch { blocked, preempted } => {
+                let away = Away {
+                    since: sample.time,
+                    stack,
+                    cpu,
+                    events: (blocked, preempted),
+                    preempted: false,
+                };
+                self.away.insert(sample.tid, away);
+            }
+            Target::Event(event) => {
+                let thread = self.thread(sample.pid, sample.tid);
+                self.samples.push(ProfileSample {
+                    time: (sample.time - start).0,
+                    thread,
+                    cpu,
+                    event,
+                    weight: sample.period,
+                    stack: NodeId(stack.0),
+                });
+            }
+        }
+    }
+
+    /// A thread is on the CPU again: how long it was away is the weight of where it left.
+    fn back(&mut self, pid: i32, tid: i32, time: Nanos) {
+        let Some(away) = self.away.remove(&tid) else {
+            return;
+        };
+        let start = *self.first.get_or_insert(away.since);
+        self.last = self.last.max(time);
+        let thread = self.thread(pid, tid);
+        self.samples.push(ProfileSample {
+            time: (away.since - start).0,
+            thread,
+            cpu: away.cpu,
+            event: if away.preempted {
+                away.events.1
+            } else {
+                away.events.0
+            },
+            weight: (time - away.since).0,
+            stack: NodeId(away.stack.0),
+        });
+    }
+
+    /// The number of a sample's stack. Where there is no chain, the sampled address is the stack.
+    fn stack(&mut self, sample: &Sample<'_>, user_chain: Option<&[u64]>) -> StackId {
+        if let Some(user) = user_chain {
+            self.chain.clear();
+            let mut words = sample.callchain.words().peekable();
+            if words.peek() == Some(&PERF_CONTEXT_KERNEL) {
+                for word in words.take_while(|&word| word != PERF_CONTEXT_USER) {
+                    self.chain.extend_from_slice(&word.to_le_bytes());
+                }
+            }
+            self.chain
+                .extend_from_slice(&PERF_CONTEXT_USER.to_le_bytes());
+            for word in user {
+                self.chain.extend_from_slice(&word.to_le_bytes());
+            }
+            return self
+                .stacks
+                .intern(sample.pid, Callchain::from_le_bytes(&self.chain));
+        }
+        if sample.callchain.is_empty() {
+            let word = sample.ip.to_le_bytes();
+            return self
+                .stacks
+                .intern(sample.pid, Callchain::from_le_bytes(&word));
+        }
+        self.stacks.intern(sample.pid, sample.callchain)
+    }
+
+    fn thread(&mut self, pid: i32, tid: i32) -> u32 {
+        if let Some(&known) = self.current.get(&tid) {
+            return known;
+        }
+        let comm = match (self.comms.get(&tid), tid) {
+            (Some(name), _) => name.clone(),
+            (None, 0) => "swapper".into(),
+            (None, _) => self.comms.get(&pid).cloned().unwrap_or_default(),
+        };
+        let next = u32::try_from(self.threads.len()).unwrap_or(u32::MAX);
+        let number = *self
+            .thread_numbers
+            .entry((pid, tid, comm.clone()))
+            .or_insert(next);
+        if number == next {
+            self.threads.push(ProfileThread { pid, tid, comm });
+        }
+        self.current.insert(tid, number);
+        number
+    }
+
+    /// How many samples there are so far.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.samples.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.samples.is_empty()
+    }
+
+    /// Every address that wants a name.
+    pub fn frame_keys(&self) -> impl Iterator<Item = FrameKey> + '_ {
+        let stacks = self.stacks.iter();
+        stacks.flat_map(|(stack, _)| self.stacks.frames(stack))
+    }
+
+    /// The profile, with these names.
+    #[must_use]
+    pub fn finish(self, names: &SymbolTable) -> Profile {
+        let mut builder = StackBuilder::new(names);
+        let nodes: Vec<NodeId> = self
+            .stacks
+            .iter()
+            .map(|(stack, _)| builder.stack(&self.stacks, stack))
+            .collect();
+        let mut samples = self.samples;
+        for stack in &mut samples.stacks {
+            *stack = nodes.get(stack.0 as usize).copied().unwrap_or(NodeId::ROOT);
+        }
+        samples.sort_by_time();
+        Profile {
+            frames: builder.frames.into_frames(),
+            stacks: builder.tree,
+            threads: self.threads,
+            events: self.events,
+            samples,
+            start: self.first.unwrap_or_default(),
+            span: self.last - self.first.unwrap_or_default(),
+            has_times: true,
+            ..Profile::default()
+        }
+    }
+}
+
+/// Turns stacks of addresses into stacks of functions.
+struct StackBuilder<'a> {
+    names: &'a SymbolTable,
+    frames: FrameTable,
+    tree: StackTree,
+    /// Frames of an address, outermost first.
+    known: FxHashMap<FrameKey, Box<[FrameId]>>,
+}
+
+impl<'a> StackBuilder<'a> {
+    fn new(names: &'a SymbolTable) -> Self {
+        Self {
+            names,
+            frames: FrameTable::default(),
+            tree: StackTree::default(),
+            known: FxHashMap::default(),
+        }
+    }
+
+    fn stack(&mut self, stacks: &StackTable, stack: StackId) -> NodeId {
+        let mut keys: Vec<FrameKey> = stacks.frames(stack).collect();
+        keys.reverse();
+        let mut node = NodeId::ROOT;
+        for key in keys {
+            if !self.known.contains_key(&key) {
+                let frames = self.frames_of(key);
+                self.known.insert(key, frames);
+            }
+            for &frame in &*self.known[&key] {
+                node = self.tree.child(node, frame);
+            }
+        }
+        node
+    }
+
+    fn frames_of(&mut self, key: FrameKey) -> Box<[FrameId]> {
+        let kind = match key.mode {
+            CpuMode::Kernel => FrameKind::Kernel,
+            CpuMode::User | CpuMode::Other => FrameKind::User,
+        };
+        match self.names.get(&key) {
+            Some(Name::Known { functions, module }) => {
+                let outermost = functions.len().saturating_sub(1);
+                let frame = |(at, function): (usize, &String)| Frame {
+                    name: function.as_str().into(),
+                    module: module.as_str().into(),
+                    kind: match (at == outermost, module.as_str()) {
+                        (false, _) => FrameKind::Inlined,
+                        (true, "[jit]") => FrameKind::Jit,
+                        (true, _) => kind,
+                    },
+                    unnamed: None,
+                };
+                let frames = functions.iter().enumerate().rev().map(frame);
+                frames.map(|frame| self.frames.intern(frame)).collect()
+            }
+            other => {
+                let (reason, module) = match other {
+                    Some(Name::Unknown { reason, module }) => (*reason, module.as_str()),
+                    _ => (Unnamed::NoMapping, ""),
+                };
+                let frame = Frame {
+                    name: match module {
+                        "" => "[unknown]".into(),
+                        module => format!("[unknown in {module}]").into(),
+                    },
+                    module: module.into(),
+                    kind,
+                    unnamed: Some(reason),
+                };
+                Box::new([self.frames.intern(frame)])
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagewise_model::event::SourceIndex;
+
+    fn source(name: &str, kind: EventKind, sampling: Sampling) -> EventSource {
+        EventSource {
+            name: name.to_owned(),
+            kind,
+            sampling,
+            has_callchain: true,
+            user_only: false,
+        }
+    }
+
+    fn words(addresses: &[u64]) -> Vec<u8> {
+        addresses
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect()
+    }
+
+    fn sample(source: u16, tid: i32, time: u64, chain: &[u8]) -> Event<'_> {
+        Event::Sample(Sample {
+            source: SourceIndex(source),
+            pid: 7,
+            tid,
+            time: Nanos(time),
+            cpu: Some(1),
+            ip: 5,
+            address: 0,
+            period: 10,
+            callchain: Callchain::from_le_bytes(chain),
+            raw: &[],
+            user_stack: None,
+        })
+    }
+
+    fn named(address: u64, functions: &[&str]) -> (FrameKey, Name) {
+        let key = FrameKey {
+            pid: 7,
+            mode: CpuMode::User,
+            address,
+        };
+        let name = Name::Known {
+            functions: functions.iter().map(|&name| name.to_owned()).collect(),
+            module: "program".to_owned(),
+        };
+        (key, name)
+    }
+
+    #[test]
+    fn stacks_get_names_and_inlined_calls_frames_of_their_own() {
+        let sources = [source(
+            "cpu-clock",
+            EventKind::Cpu,
+            Sampling::Every(10_000_000),
+        )];
+        let mut collector = ProfileCollector::new(&sources);
+        let chain = words(&[1, 2]);
+        let name = Event::Comm {
+            pid: 7,
+            tid: 7,
+            time: Nanos(90),
+            name: b"worker",
+            exec: true,
+        };
+        collector.event_with_chain(&name, None);
+        collector.event_with_chain(&sample(0, 7, 100, &chain), None);
+        collector.event_with_chain(&sample(0, 7, 150, &chain), Some(&[2]));
+        let table = [named(1, &["tiny", "leaf"]), named(2, &["main"])];
+        let profile = collector.finish(&table.into_iter().collect());
+        let names = |node| -> Vec<&str> {
+            let frames = profile.stacks.frames(node);
+            frames
+                .map(|frame| &*profile.frames[frame.0 as usize].name)
+                .collect()
+        };
+        assert_eq!(names(profile.samples.stacks[0]), ["tiny", "leaf", "main"]);
+        assert_eq!(names(profile.samples.stacks[1]), ["main"]);
+        assert_eq!(profile.samples.times, [0, 50]);
+        assert_eq!(&*profile.threads[0].comm, "worker");
+        assert_eq!(profile.events[0].unit, WeightUnit::Nanoseconds);
+        assert_eq!(profile.events[0].frequency, Some(100));
+    }
+
+    #[test]
+    fn times_off_the_cpu_weigh_as_long_as_they_last() {
+        let kind = EventKind::Other("context-switches".to_owned());
+        let sources = [source("context-switches", kind, Sampling::Every(1))];
+        let mut collector = ProfileCollector::new(&sources);
+        let chain = words(&[1]);
+        let switch = |tid, time, out, preempted| Event::Switch {
+            pid: 7,
+            tid,
+            time: Nanos(time),
+            out,
+            preempted,
+        };
+        for event in [
+            sample(0, 8, 1_000, &chain),
+            switch(8, 1_001, true, false),
+            sample(0, 9, 1_100, &chain),
+            switch(9, 1_101, true, true),
+            switch(9, 1_200, false, false),
+            switch(8, 5_000, false, false),
+            switch(10, 6_000, false, false),
+        ] {
+            collector.event_with_chain(&event, None);
+        }
+        let profile = collector.finish(&SymbolTable::default());
+        assert_eq!(profile.samples.weights, [4_000, 100]);
+        let events: Vec<&str> = profile
+            .samples
+            .events
+            .iter()
+            .map(|&event| profile.events[usize::from(event)].name.as_str())
+            .collect();
+        assert_eq!(events, [BLOCKED, PREEMPTED]);
+    }
+}

@@ -1,0 +1,15 @@
+//! Profiles: from events to weighted stacks, what stands out in them, and how two of them differ.
+
+mod burst;
+mod collect;
+mod odd;
+mod rules;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod unknown;
+mod weigh;
+
+pub use collect::ProfileCollector;
+pub use rules::{ProfileRules, RuleError};
+pub use summary::summarise;

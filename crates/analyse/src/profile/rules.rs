@@ -1,0 +1,310 @@
+//! Known bottlenecks, as data: functions that give them away, and settings that belong to them.
+
+use super::summary::is_cpu;
+use super::weigh::{Idle, frame_names, passing};
+use pagewise_model::findings::{Diagnosis, Severity};
+use pagewise_model::host::HostSnapshot;
+use pagewise_model::profile::{NodeId, Profile};
+use pagewise_model::units::Estimate;
+use serde::Deserialize;
+
+/// The rules that ship with this program.
+const SHIPPED: &str = include_str!("../../rules/profiles/bottlenecks.toml");
+
+/// Rules for profiles.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileRules {
+    rule: Vec<Rule>,
+}
+
+/// A rule file that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("a rule for profiles is wrong: {0}")]
+pub struct RuleError(#[from] toml::de::Error);
+
+/// One known bottleneck.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rule {
+    id: String,
+    /// Which samples it is about.
+    of: Kind,
+    /// A stack shows it when one of these is in it, ...
+    functions: Vec<String>,
+    /// ... one of these too, where any are given, ...
+    #[serde(default)]
+    with: Vec<String>,
+    /// ... and none of these.
+    #[serde(default)]
+    without: Vec<String>,
+    /// A setting of the host that must have another value than `unless`, where it is known; `*`
+    /// stands for one part of its name.
+    setting: Option<String>,
+    #[serde(default)]
+    unless: Vec<String>,
+    /// Share of the samples' weight from which it is worth a word, ...
+    note: f64,
+    /// ... from which it is costly, ...
+    costly: f64,
+    /// ... and from which it is severe.
+    severe: f64,
+    headline: String,
+    explanation: String,
+    next: String,
+}
+
+/// Which samples a rule looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    /// CPU time.
+    Cpu,
+    /// Waits.
+    OffCpu,
+    /// Requests to block devices.
+    BlockIo,
+}
+
+impl Kind {
+    fn covers(self, event: &str) -> bool {
+        match self {
+            Self::Cpu => is_cpu(event),
+            Self::OffCpu => event.starts_with("off-cpu (blocked)"),
+            Self::BlockIo => event.starts_with("block:block_rq_issue"),
+        }
+    }
+
+    fn in_words(self) -> &'static str {
+        match self {
+            Self::Cpu => "CPU time",
+            Self::OffCpu => "waiting time",
+            Self::BlockIo => "block requests",
+        }
+    }
+}
+
+impl ProfileRules {
+    /// The shipped rules.
+    ///
+    /// # Errors
+    /// When one has a mistake.
+    pub fn shipped() -> Result<Self, RuleError> {
+        Ok(toml::from_str(SHIPPED)?)
+    }
+
+    /// What the rules find.
+    pub(super) fn apply(&self, profile: &Profile, idle: &Idle) -> Vec<Diagnosis> {
+        let rules = self.rule.iter();
+        rules.filter_map(|rule| rule.apply(profile, idle)).collect()
+    }
+}
+
+impl Rule {
+    fn apply(&self, profile: &Profile, idle: &Idle) -> Option<Diagnosis> {
+        let settings = self.settings(&profile.host)?;
+        let shows = self.stacks(profile);
+        let (mut hit, mut all) = (0_u64, 0_u64);
+        let mut by_stack = vec![0_u64; profile.stacks.len()];
+        for sample in profile.samples.iter().filter(|s| !idle.is(s.stack)) {
+            if !self
+                .of
+                .covers(&profile.events[usize::from(sample.event)].name)
+            {
+                continue;
+            }
+            all += sample.weight;
+            if shows[sample.stack.0 as usize] {
+                hit += sample.weight;
+                by_stack[sample.stack.0 as usize] += sample.weight;
+            }
+        }
+        let share = hit as f64 / all.max(1) as f64;
+        let severity = match share {
+            _ if share >= self.severe => Severity::Severe,
+            _ if share >= self.costly => Severity::Costly,
+            _ if share >= self.note && hit > 0 => Severity::Note,
+            _ => return None,
+        };
+        let percent = format!("{:.1} %", 100.0 * share);
+        let mut evidence = vec![format!("{percent} of the {}", self.of.in_words())];
+        evidence.extend(heaviest(profile, &by_stack, hit));
+        evidence.extend(settings);
+        evidence.push(format!("Next: {}", self.next));
+        Some(Diagnosis {
+            id: format!("profile.{}", self.id),
+            severity,
+            headline: self.headline.replace("{share}", &percent),
+            explanation: self.explanation.clone(),
+            evidence,
+            share_of_cpu: (self.of == Kind::Cpu).then(|| Estimate::exact(share)),
+        })
+    }
+
+    /// The stacks that show it.
+    fn stacks(&self, profile: &Profile) -> Vec<bool> {
+        let through = |names: &[String]| {
+            let frames = profile.frames.iter();
+            let wanted: Vec<bool> = frames
+                .map(|frame| names.iter().any(|name| is_function(&frame.name, name)))
+                .collect();
+            passing(profile, &wanted)
+        };
+        let mut shows = through(&self.functions);
+        if !self.with.is_empty() {
+            let with = through(&self.with);
+            shows
+                .iter_mut()
+                .zip(with)
+                .for_each(|(shows, with)| *shows &= with);
+        }
+        if !self.without.is_empty() {
+            let without = through(&self.without);
+            let pairs = shows.iter_mut().zip(without);
+            pairs.for_each(|(shows, without)| *shows &= !without);
+        }
+        shows
+    }
+
+    /// Settings that take part, as evidence; `None` when those that are known rule it out.
+    fn settings(&self, host: &HostSnapshot) -> Option<Vec<String>> {
+        let Some(pattern) = &self.setting else {
+            return Some(Vec::new());
+        };
+        let known: Vec<(&String, &String)> = host
+            .settings
+            .iter()
+            .filter(|(name, _)| matches(name, pattern))
+            .collect();
+        let telling: Vec<String> = known
+            .iter()
+            .filter(|(_, value)| !self.unless.contains(value))
+            .map(|(name, value)| format!("{name} = {value}"))
+            .collect();
+        // Where the recording tells of no such setting, the stacks alone decide.
+        (known.is_empty() || !telling.is_empty()).then_some(telling)
+    }
+}
+
+/// Whether a frame is this function; the compiler's copies (`.isra.0`, `.constprop.0`) are too.
+fn is_function(frame: &str, function: &str) -> bool {
+    match function.strip_suffix('*') {
+        Some(prefix) => frame.starts_with(prefix),
+        None => frame
+            .strip_prefix(function)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.')),
+    }
+}
+
+/// Whether a dotted name fits a pattern in which `*` stands for one part.
+pub(super) fn matches(name: &str, pattern: &str) -> bool {
+    let (mut parts, mut wanted) = (name.split('.'), pattern.split('.'));
+    loop {
+        match (parts.next(), wanted.next()) {
+            (None, None) => return true,
+            (Some(_), Some("*")) => {}
+            (Some(part), Some(want)) if part == want => {}
+            _ => return false,
+        }
+    }
+}
+
+/// The heaviest stack that shows it, shortened to its inner end.
+fn heaviest(profile: &Profile, by_stack: &[u64], all: u64) -> Option<String> {
+    const INNERMOST: usize = 7;
+    let at = (0..by_stack.len()).max_by_key(|&at| by_stack[at])?;
+    let names = frame_names(profile, NodeId(u32::try_from(at).ok()?));
+    let from = names.len().saturating_sub(INNERMOST);
+    let start = if from > 0 { "… → " } else { "" };
+    let share = 100.0 * by_stack[at] as f64 / all.max(1) as f64;
+    Some(format!(
+        "{share:.0} % of that in {start}{}",
+        names[from..].join(" → ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Maker;
+    use super::*;
+
+    fn found(
+        stacks: &[(&str, u64)],
+        events: &[&'static str],
+        settings: &[(&str, &str)],
+    ) -> Vec<String> {
+        let mut maker = Maker::default();
+        maker.events = events.to_vec();
+        for &(stack, count) in stacks {
+            maker.samples(stack, count);
+        }
+        let mut profile = maker.finish();
+        for &(name, value) in settings {
+            profile
+                .host
+                .settings
+                .insert(name.to_owned(), value.to_owned());
+        }
+        let rules = ProfileRules::shipped().unwrap();
+        let found = rules.apply(&profile, &Idle::of(&profile));
+        found.into_iter().map(|diagnosis| diagnosis.id).collect()
+    }
+
+    #[test]
+    fn each_shipped_rule_says_what_to_do_and_has_sane_limits() {
+        for rule in ProfileRules::shipped().unwrap().rule {
+            assert!(
+                rule.note <= rule.costly && rule.costly <= rule.severe,
+                "{}",
+                rule.id
+            );
+            assert!(
+                rule.next.len() > 20 && rule.explanation.len() > 20,
+                "{}",
+                rule.id
+            );
+            assert!(!rule.functions.is_empty(), "{}", rule.id);
+        }
+    }
+
+    #[test]
+    fn a_scheduler_before_a_fast_device_is_named_unless_none_is_set() {
+        let stacks = [
+            (
+                "fio;submit_bio_k;blk_mq_submit_bio_k;kyber_limit_depth_k",
+                10,
+            ),
+            ("fio;work", 90),
+        ];
+        let with = |value| {
+            found(
+                &stacks,
+                &["cpu-clock"],
+                &[("block.nvme0n1.scheduler", value)],
+            )
+        };
+        assert_eq!(with("kyber"), ["profile.io_scheduler"]);
+        assert!(with("none").is_empty());
+        assert_eq!(
+            found(&stacks, &["cpu-clock"], &[]),
+            ["profile.io_scheduler"]
+        );
+    }
+
+    #[test]
+    fn rules_for_waits_do_not_look_at_cpu_time() {
+        let stacks = [("db;balance_dirty_pages_k;io_schedule_timeout_k", 10)];
+        assert_eq!(
+            found(&stacks, &["off-cpu (blocked)"], &[]),
+            ["profile.writeback"]
+        );
+        assert!(found(&stacks, &["cpu-clock"], &[]).is_empty());
+    }
+
+    #[test]
+    fn copies_of_a_function_count_as_the_function() {
+        assert!(is_function("shrink_node.isra.0", "shrink_node"));
+        assert!(!is_function("shrink_node_memcgs", "shrink_node"));
+        assert!(is_function("kyber_limit_depth", "kyber_*"));
+    }
+}

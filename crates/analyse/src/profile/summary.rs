@@ -1,0 +1,200 @@
+//! What a profile shows at first sight.
+
+use super::weigh::{Idle, by_frame, by_stack, frame_names};
+use super::{burst, rules, unknown};
+use pagewise_model::findings::{Diagnosis, Severity};
+use pagewise_model::profile::{NO_CPU, NodeId, Profile, ProfileSample, WeightUnit};
+use pagewise_model::profile_findings::{
+    CpuShare, EventProfile, FunctionShare, PROFILE_VERSION, ProcessShare, ProfileFindings,
+    StackShare,
+};
+use pagewise_model::units::Nanos;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Functions, stacks and processes that are listed.
+const MOST: usize = 30;
+
+/// What a profile shows, by these rules.
+#[must_use]
+pub fn summarise(profile: &Profile, rules: &rules::ProfileRules) -> ProfileFindings {
+    let idle = Idle::of(profile);
+    let mut events: Vec<EventProfile> = (0..profile.events.len())
+        .filter_map(|at| u8::try_from(at).ok())
+        .map(|event| summarise_event(profile, event, &idle))
+        .filter(|event| event.samples > 0)
+        .collect();
+    events.sort_by_key(rank);
+    let mut diagnoses = rules.apply(profile, &idle);
+    diagnoses.extend(super::odd::look(profile, &idle, &events));
+    diagnoses.sort_by(|a, b| {
+        let share = |d: &Diagnosis| d.share_of_cpu.map_or(0.0, |share| share.value);
+        (b.severity.cmp(&a.severity)).then(share(b).total_cmp(&share(a)))
+    });
+    ProfileFindings {
+        schema_version: PROFILE_VERSION,
+        command: profile.command.clone(),
+        host: profile.host.clone(),
+        span: if profile.has_times {
+            profile.span
+        } else {
+            Nanos(0)
+        },
+        headline: headline(profile, &events, &diagnoses),
+        diagnoses,
+        unknown: unknown::causes(profile, &idle),
+        events,
+        own_cost: None,
+        losses: profile.losses.clone(),
+        notes: profile.notes.clone(),
+    }
+}
+
+/// CPU time is looked at first, then what has most samples.
+fn rank(event: &EventProfile) -> (bool, u64) {
+    (!is_cpu(&event.name), u64::MAX - event.samples)
+}
+
+/// Whether an event tells of CPU time.
+pub(crate) fn is_cpu(name: &str) -> bool {
+    let name = name.split([':', '/']).next().unwrap_or(name);
+    ["cpu-clock", "task-clock", "cycles", "cpu-cycles", "cpu"].contains(&name)
+        || name.ends_with("cycles")
+}
+
+fn summarise_event(profile: &Profile, event: u8, idle: &Idle) -> EventProfile {
+    let of_event = || profile.samples.iter().filter(move |s| s.event == event);
+    let busy = || of_event().filter(|sample| !idle.is(sample.stack));
+    let own = by_stack(profile, busy());
+    let source = &profile.events[usize::from(event)];
+    let idle_weight: u64 = of_event()
+        .filter(|sample| idle.is(sample.stack))
+        .map(|sample| sample.weight)
+        .sum();
+    EventProfile {
+        name: source.name.clone(),
+        unit: source.unit,
+        frequency: source.frequency,
+        samples: of_event().count() as u64,
+        weight: own.iter().sum(),
+        idle: idle_weight,
+        functions: functions(profile, &own),
+        stacks: stacks(profile, &own),
+        processes: processes(profile, busy()),
+        cpus: cpus(of_event(), idle),
+        burst: burst::find(profile, event, idle),
+    }
+}
+
+fn functions(profile: &Profile, own: &[u64]) -> Vec<FunctionShare> {
+    let sums = by_frame(profile, own);
+    let mut order: Vec<usize> = (0..sums.len()).filter(|&at| sums[at].1 > 0).collect();
+    order.sort_by_key(|&at| (u64::MAX - sums[at].0, u64::MAX - sums[at].1));
+    order.truncate(MOST);
+    let share = |at: usize| {
+        let frame = &profile.frames[at];
+        FunctionShare {
+            name: frame.name.to_string(),
+            module: frame.module.to_string(),
+            kind: frame.kind,
+            own: sums[at].0,
+            total: sums[at].1,
+        }
+    };
+    order.into_iter().map(share).collect()
+}
+
+fn stacks(profile: &Profile, own: &[u64]) -> Vec<StackShare> {
+    let mut order: Vec<usize> = (0..own.len()).filter(|&at| own[at] > 0).collect();
+    order.sort_by_key(|&at| u64::MAX - own[at]);
+    order.truncate(MOST);
+    let share = |at: usize| StackShare {
+        frames: frame_names(profile, NodeId(u32::try_from(at).unwrap_or(u32::MAX))),
+        weight: own[at],
+    };
+    order.into_iter().map(share).collect()
+}
+
+fn processes(profile: &Profile, samples: impl Iterator<Item = ProfileSample>) -> Vec<ProcessShare> {
+    let mut by_thread: FxHashMap<u32, u64> = FxHashMap::default();
+    for sample in samples {
+        *by_thread.entry(sample.thread).or_default() += sample.weight;
+    }
+    let mut by_process: BTreeMap<i32, (u64, BTreeSet<i32>, u64, u32)> = BTreeMap::new();
+    for (thread, weight) in by_thread {
+        let Some(known) = profile.threads.get(thread as usize) else {
+            continue;
+        };
+        let held = by_process.entry(known.pid).or_default();
+        held.0 += weight;
+        held.1.insert(known.tid);
+        if weight > held.2 {
+            (held.2, held.3) = (weight, thread);
+        }
+    }
+    let mut shares: Vec<ProcessShare> = by_process
+        .into_iter()
+        .map(|(pid, (weight, threads, _, heaviest))| ProcessShare {
+            pid,
+            comm: profile.threads[heaviest as usize].comm.to_string(),
+            threads: threads.len() as u64,
+            weight,
+        })
+        .collect();
+    shares.sort_by_key(|share| u64::MAX - share.weight);
+    shares.truncate(MOST);
+    shares
+}
+
+/// Each CPU that was seen, idle ones too.
+fn cpus(samples: impl Iterator<Item = ProfileSample>, idle: &Idle) -> Vec<CpuShare> {
+    let mut by_cpu: BTreeMap<u16, u64> = BTreeMap::new();
+    for sample in samples.filter(|sample| sample.cpu != NO_CPU) {
+        let held = by_cpu.entry(sample.cpu).or_default();
+        if !idle.is(sample.stack) {
+            *held += sample.weight;
+        }
+    }
+    let share = |(cpu, weight)| CpuShare { cpu, weight };
+    by_cpu.into_iter().map(share).collect()
+}
+
+/// The gravest oddity, or else where most of the time goes.
+fn headline(profile: &Profile, events: &[EventProfile], diagnoses: &[Diagnosis]) -> String {
+    if let Some(gravest) = diagnoses.first().filter(|d| d.severity >= Severity::Costly) {
+        return gravest.headline.clone();
+    }
+    let Some(event) = events.first() else {
+        return "No samples: nothing was on a CPU while this was recorded.".to_owned();
+    };
+    let Some(top) = event.functions.first().filter(|_| event.weight > 0) else {
+        return format!("All {} samples found the CPUs idle.", event.samples);
+    };
+    let share = 100.0 * top.own as f64 / event.weight as f64;
+    let place = match &*top.module {
+        "" => String::new(),
+        module => format!(" ({module})"),
+    };
+    let what = match is_cpu(&event.name) {
+        true => "CPU time",
+        false => &event.name,
+    };
+    let busy = busy_share(profile, event);
+    format!(
+        "{share:.0} % of the {what} is spent in {}{place} itself{busy}.",
+        top.name
+    )
+}
+
+/// How busy the CPUs were, where that is known.
+fn busy_share(profile: &Profile, event: &EventProfile) -> String {
+    let idle_known = event.idle > 0;
+    if !idle_known || event.unit != WeightUnit::Nanoseconds || profile.span.0 == 0 {
+        return String::new();
+    }
+    let all = (event.weight + event.idle) as f64;
+    format!(
+        "; the CPUs were busy {:.0} % of the time",
+        100.0 * event.weight as f64 / all
+    )
+}

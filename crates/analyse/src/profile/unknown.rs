@@ -1,0 +1,136 @@
+//! Why frames have no names, how many samples that touches, and what cures it.
+
+use super::weigh::Idle;
+use pagewise_model::profile::Profile;
+use pagewise_model::profile_findings::UnknownShare;
+use pagewise_model::symbol::Unnamed;
+use rustc_hash::FxHashMap;
+
+/// Shares below this are left out: they change no picture.
+const LEAST: f64 = 0.001;
+
+/// Each cause with the share of samples that it touches, largest first.
+pub(super) fn causes(profile: &Profile, idle: &Idle) -> Vec<UnknownShare> {
+    let mut groups: FxHashMap<(Unnamed, &str), usize> = FxHashMap::default();
+    let mut keys: Vec<(Unnamed, &str)> = Vec::new();
+    let group_of: Vec<Option<usize>> = profile
+        .frames
+        .iter()
+        .map(|frame| {
+            let key = (frame.unnamed?, &*frame.module);
+            let next = keys.len();
+            let at = *groups.entry(key).or_insert(next);
+            if at == next {
+                keys.push(key);
+            }
+            Some(at)
+        })
+        .collect();
+    let mut touched = vec![0_u64; keys.len()];
+    let mut own = vec![0_u64; keys.len()];
+    let mut all = 0;
+    let mut weights = vec![0_u64; profile.stacks.len()];
+    for sample in profile.samples.iter().filter(|s| !idle.is(s.stack)) {
+        // Samples, not weights: those of different events cannot be added.
+        weights[sample.stack.0 as usize] += 1;
+        all += 1;
+    }
+    let mut seen = Vec::new();
+    for (at, &weight) in weights
+        .iter()
+        .enumerate()
+        .filter(|&(_, &weight)| weight > 0)
+    {
+        let node = pagewise_model::profile::NodeId(u32::try_from(at).unwrap_or(u32::MAX));
+        seen.clear();
+        for (depth, frame) in profile.stacks.frames(node).enumerate() {
+            let Some(group) = group_of[frame.0 as usize] else {
+                continue;
+            };
+            if depth == 0 {
+                own[group] += weight;
+            }
+            if !seen.contains(&group) {
+                seen.push(group);
+                touched[group] += weight;
+            }
+        }
+    }
+    let share = |count: u64| count as f64 / all.max(1) as f64;
+    let mut causes: Vec<UnknownShare> = keys
+        .iter()
+        .enumerate()
+        .map(|(at, &(reason, module))| UnknownShare {
+            reason,
+            module: module.to_owned(),
+            touched: share(touched[at]),
+            own: share(own[at]),
+            remedy: remedy(reason, module),
+        })
+        .filter(|cause| cause.touched >= LEAST)
+        .collect();
+    causes.sort_by(|a, b| b.touched.total_cmp(&a.touched));
+    causes
+}
+
+/// What it means and what to do.
+fn remedy(reason: Unnamed, module: &str) -> String {
+    match reason {
+        Unnamed::NoMapping => "The address lies in no mapping: the chain of frame pointers broke, \
+             in code built without them (most C libraries). Record with --call-graph dwarf, or \
+             build with -fno-omit-frame-pointer."
+            .to_owned(),
+        Unnamed::NoSymbol if module == "[vdso]" => {
+            "Code of the kernel's vdso, such as clock_gettime: its symbols are not read.".to_owned()
+        }
+        Unnamed::NoSymbol => format!(
+            "{module} is stripped. Install its debug symbols (Debian: find-dbgsym-packages, \
+             package NAME-dbgsym; Fedora: dnf debuginfo-install), or build without -s."
+        ),
+        Unnamed::NoFile if module == "[kernel]" => "Recorded under another kernel than the one \
+             that runs now. Report on the machine that recorded."
+            .to_owned(),
+        Unnamed::NoFile => format!(
+            "{module} as it was recorded is not here: it was removed, replaced by another build \
+             (the build ids differ), or lies in another container. Report on the machine that \
+             recorded, before updating."
+        ),
+        Unnamed::KernelHidden => "The kernel hides its addresses. As root, or after sudo sysctl \
+             kernel.kptr_restrict=0, they have names."
+            .to_owned(),
+        Unnamed::Jit => "Code made at run time without a map of it. Let the runtime write \
+             /tmp/perf-PID.map: java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit or \
+             perf-map-agent, node --perf-basic-prof, python3 -X perf (3.12), and report while \
+             the file is there."
+            .to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Maker;
+    use super::*;
+
+    #[test]
+    fn each_cause_has_its_share_and_its_cure() {
+        let mut maker = Maker::default();
+        maker.samples("main;work", 5);
+        maker.samples("?;work", 3);
+        maker.samples("main;?libz.so.1", 2);
+        let profile = maker.finish();
+        let causes = causes(&profile, &Idle::of(&profile));
+        let short: Vec<_> = causes
+            .iter()
+            .map(|cause| (cause.reason, cause.touched, cause.own))
+            .collect();
+        assert_eq!(
+            short,
+            [
+                (Unnamed::NoMapping, 0.3, 0.0),
+                (Unnamed::NoSymbol, 0.2, 0.2)
+            ]
+        );
+        assert!(causes[0].remedy.contains("--call-graph dwarf"));
+        assert!(causes[1].remedy.contains("libz.so.1 is stripped"));
+    }
+}

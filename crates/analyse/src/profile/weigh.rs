@@ -1,0 +1,167 @@
+//! Sums over a profile's samples: by stack, by function, by task, by CPU.
+
+use pagewise_model::profile::{FrameId, FrameKind, NodeId, Profile, ProfileSample};
+use rustc_hash::FxHashMap;
+
+/// Leaf functions of a CPU that has nothing to do (kernel/sched/idle.c, drivers/idle, arch idle
+/// loops of x86, arm64 and guests).
+const IDLE: [&str; 16] = [
+    "pv_native_safe_halt",
+    "native_safe_halt",
+    "default_idle",
+    "arch_cpu_idle",
+    "cpu_idle_poll",
+    "intel_idle",
+    "intel_idle_irq",
+    "mwait_idle",
+    "mwait_idle_with_hints",
+    "acpi_idle_do_entry",
+    "acpi_safe_halt",
+    "io_idle",
+    "poll_idle",
+    "cpu_do_idle",
+    "psci_cpu_suspend_enter",
+    "haltpoll_enter_idle",
+];
+
+/// Tells stacks of idle CPUs.
+pub(crate) struct Idle(Vec<bool>);
+
+impl Idle {
+    pub(crate) fn of(profile: &Profile) -> Self {
+        let is_idle = |frame: FrameId| {
+            profile.frames.get(frame.0 as usize).is_some_and(|frame| {
+                frame.kind == FrameKind::Kernel && IDLE.contains(&&*frame.name)
+            })
+        };
+        let mut idle = vec![false; profile.stacks.len()];
+        for (node, _, frame) in profile.stacks.nodes() {
+            idle[node.0 as usize] = is_idle(frame);
+        }
+        Self(idle)
+    }
+
+    pub(crate) fn is(&self, stack: NodeId) -> bool {
+        self.0[stack.0 as usize]
+    }
+}
+
+/// Weights of one event by node: each stack's own.
+pub(crate) fn by_stack<'a>(
+    profile: &Profile,
+    samples: impl Iterator<Item = ProfileSample> + 'a,
+) -> Vec<u64> {
+    let mut own = vec![0; profile.stacks.len()];
+    for sample in samples {
+        own[sample.stack.0 as usize] += sample.weight;
+    }
+    own
+}
+
+/// Own and total weight of each frame. A function that calls itself counts once for each stack.
+pub(crate) fn by_frame(profile: &Profile, own: &[u64]) -> Vec<(u64, u64)> {
+    let mut sums = vec![(0_u64, 0_u64); profile.frames.len()];
+    let mut total = own.to_vec();
+    profile.stacks.accumulate(&mut total);
+    let outermost = outermost(profile);
+    for (node, _, frame) in profile.stacks.nodes() {
+        let (at, sum) = (node.0 as usize, &mut sums[frame.0 as usize]);
+        sum.0 += own[at];
+        if outermost[at] {
+            sum.1 += total[at];
+        }
+    }
+    sums
+}
+
+/// For each node whether its frame is nowhere above it.
+///
+/// Each node remembers the nearest ancestor whose frame recurs below it; most stacks have no
+/// recursion, so looking upwards is bounded by a set of frames that are known to recur.
+pub(crate) fn outermost(profile: &Profile) -> Vec<bool> {
+    let tree = &profile.stacks;
+    let mut outermost = vec![true; tree.len()];
+    // Depth-first, so that the frames on the way are one multiset.
+    let mut children: Vec<Vec<u32>> = vec![Vec::new(); tree.len()];
+    for (node, parent, _) in tree.nodes() {
+        children[parent.0 as usize].push(node.0);
+    }
+    let mut on_way: FxHashMap<FrameId, u32> = FxHashMap::default();
+    let mut path: Vec<(NodeId, usize)> = vec![(NodeId::ROOT, 0)];
+    while let Some((node, next)) = path.last_mut() {
+        let below = &children[node.0 as usize];
+        if let Some(&child) = below.get(*next) {
+            *next += 1;
+            let child = NodeId(child);
+            if let Some(frame) = tree.frame(child) {
+                let count = on_way.entry(frame).or_default();
+                outermost[child.0 as usize] = *count == 0;
+                *count += 1;
+            }
+            path.push((child, 0));
+            continue;
+        }
+        if let Some(frame) = tree.frame(*node)
+            && let Some(count) = on_way.get_mut(&frame)
+        {
+            *count -= 1;
+        }
+        path.pop();
+    }
+    outermost
+}
+
+/// Marks each node whose stack passes through a frame of `wanted`, itself included.
+pub(crate) fn passing(profile: &Profile, wanted: &[bool]) -> Vec<bool> {
+    let mut passes = vec![false; profile.stacks.len()];
+    for (node, parent, frame) in profile.stacks.nodes() {
+        passes[node.0 as usize] = passes[parent.0 as usize] || wanted[frame.0 as usize];
+    }
+    passes
+}
+
+/// A stack's functions, outermost first.
+pub(crate) fn frame_names(profile: &Profile, stack: NodeId) -> Vec<String> {
+    let frames = profile.stacks.frames(stack);
+    let mut names: Vec<String> = frames
+        .filter_map(|frame| profile.frames.get(frame.0 as usize))
+        .map(|frame| frame.name.to_string())
+        .collect();
+    names.reverse();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Maker;
+    use super::*;
+
+    #[test]
+    fn a_recursive_function_counts_once_a_stack() {
+        let mut maker = Maker::default();
+        maker.samples("main;walk;walk;walk", 3);
+        maker.samples("main;walk;leaf", 2);
+        maker.samples("main;leaf;walk", 1);
+        let profile = maker.finish();
+        let own = by_stack(&profile, profile.samples.iter());
+        let sums = by_frame(&profile, &own);
+        let of = |name: &str| {
+            let at = profile.frames.iter().position(|frame| &*frame.name == name);
+            sums[at.unwrap()]
+        };
+        assert_eq!(of("main"), (0, 6));
+        assert_eq!(of("walk"), (4, 6));
+        assert_eq!(of("leaf"), (2, 3));
+    }
+
+    #[test]
+    fn idle_is_told_by_the_innermost_kernel_function() {
+        let mut maker = Maker::default();
+        maker.samples("cpu_startup_entry_k;default_idle_k", 3);
+        maker.samples("default_idle_k;asm_sysvec_irq_k", 2);
+        let profile = maker.finish();
+        let idle = Idle::of(&profile);
+        let found = profile.samples.iter().filter(|s| idle.is(s.stack)).count();
+        assert_eq!(found, 3);
+    }
+}

@@ -1,0 +1,146 @@
+//! What a profile shows: the sums that a reader looks at first, and what is odd in them.
+
+use crate::findings::Diagnosis;
+use crate::host::HostSnapshot;
+use crate::loss::Losses;
+use crate::profile::{FrameKind, WeightUnit};
+use crate::symbol::Unnamed;
+use crate::units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// Version of [`ProfileFindings`]' schema that this code writes.
+pub const PROFILE_VERSION: u32 = 1;
+
+/// What a profile shows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProfileFindings {
+    /// Version of this structure's schema.
+    pub schema_version: u32,
+    /// Command that was observed; empty where not known.
+    pub command: Vec<String>,
+    /// The machine; empty strings where not known.
+    pub host: HostSnapshot,
+    /// Time that was observed; zero where the input tells no times.
+    pub span: Nanos,
+    /// The most important thing in one sentence.
+    pub headline: String,
+    /// What is odd, gravest first.
+    pub diagnoses: Vec<Diagnosis>,
+    /// Each event's sums; the one to look at first is first.
+    pub events: Vec<EventProfile>,
+    /// Frames without a name, by cause, largest share first.
+    pub unknown: Vec<UnknownShare>,
+    /// Estimated nanoseconds that recording itself cost, where the recorder says so.
+    pub own_cost: Option<Nanos>,
+    /// What is missing.
+    pub losses: Losses,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// Sums of one event. Weights are in `unit`; those of idle CPUs are in `idle` alone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EventProfile {
+    /// perf's name of the event.
+    pub name: String,
+    /// What one unit of weight is.
+    pub unit: WeightUnit,
+    /// Samples a second that were asked for, where chosen by frequency.
+    pub frequency: Option<u64>,
+    /// Samples.
+    pub samples: u64,
+    /// Sum of their weights, without idle time.
+    pub weight: u64,
+    /// Weight of samples that found a CPU idle.
+    pub idle: u64,
+    /// Functions, largest own weight first.
+    pub functions: Vec<FunctionShare>,
+    /// Stacks, heaviest first.
+    pub stacks: Vec<StackShare>,
+    /// Processes, heaviest first.
+    pub processes: Vec<ProcessShare>,
+    /// CPUs by number; empty where the input tells none.
+    pub cpus: Vec<CpuShare>,
+    /// The stretch of time that stands out most.
+    pub burst: Option<Burst>,
+}
+
+/// One function's part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FunctionShare {
+    /// Its name.
+    pub name: String,
+    /// The file that holds it; empty where not known.
+    pub module: String,
+    /// What kind of code it is.
+    pub kind: FrameKind,
+    /// Weight of samples in the function itself.
+    pub own: u64,
+    /// Weight of samples in it or in what it called; a recursive function counts once a sample.
+    pub total: u64,
+}
+
+/// One stack's part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StackShare {
+    /// Functions, outermost first.
+    pub frames: Vec<String>,
+    /// Its weight.
+    pub weight: u64,
+}
+
+/// One process's part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessShare {
+    /// Process id; -1 where not known.
+    pub pid: i32,
+    /// Name of its heaviest thread.
+    pub comm: String,
+    /// Threads that were sampled.
+    pub threads: u64,
+    /// Its weight.
+    pub weight: u64,
+}
+
+/// One CPU's part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuShare {
+    /// Its number.
+    pub cpu: u16,
+    /// Weight without idle time.
+    pub weight: u64,
+}
+
+/// A stretch of time in which far more happened than usual.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Burst {
+    /// Its beginning, since the profile's start.
+    pub from: Nanos,
+    /// Its end.
+    pub to: Nanos,
+    /// Weight in it.
+    pub weight: u64,
+    /// Weight of a stretch as long, usually (the median).
+    pub usual: u64,
+    /// The function whose total weight grew most against the rest of the time.
+    pub function: String,
+    /// That function's share of the burst's weight (0 to 1).
+    pub share: f64,
+    /// Its share at other times.
+    pub share_elsewhere: f64,
+}
+
+/// Frames that have no name for one reason.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UnknownShare {
+    /// Why.
+    pub reason: Unnamed,
+    /// The file, where one is known.
+    pub module: String,
+    /// Share of all samples' weight whose stack has such a frame (0 to 1).
+    pub touched: f64,
+    /// Share of all samples' weight that end in such a frame.
+    pub own: f64,
+    /// What it means and what to do.
+    pub remedy: String,
+}

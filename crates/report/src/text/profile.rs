@@ -1,0 +1,218 @@
+//! A profile's summary: what is odd, where the time went, what has no name, what is missing.
+
+use super::Style;
+use super::page::{Ink, Page, clip, columns, shorten};
+use crate::quantity::{count, percent};
+use crate::visible::{command_line, visible};
+use pagewise_model::findings::Severity;
+use pagewise_model::profile::{FrameKind, WeightUnit};
+use pagewise_model::profile_findings::{EventProfile, FunctionShare, ProfileFindings, StackShare};
+use pagewise_model::units::Nanos;
+
+/// Lines of each table.
+const LINES: usize = 10;
+/// Stacks shown.
+const STACKS: usize = 5;
+/// Events with tables of their own; the rest have one line each.
+const TABLES: usize = 2;
+/// Causes of missing names shown.
+const UNKNOWN: usize = 5;
+/// Facts shown for one diagnosis.
+const FACTS: usize = 5;
+
+/// The summary as text of at most `width` columns, clamped to 60–200.
+#[must_use]
+pub fn render(findings: &ProfileFindings, width: usize, style: Style) -> String {
+    let mut page = Page::new(width.clamp(super::WIDTHS.0, super::WIDTHS.1), style);
+    let program = match findings.command.is_empty() {
+        true => findings.host.hostname.clone(),
+        false => command_line(&findings.command),
+    };
+    if !program.is_empty() {
+        let program = shorten(&program, page.width.saturating_sub(11));
+        let line = page.paint(Ink::Faint, &program);
+        let label = page.label("pagewise");
+        page.line(&format!("{label}{line}"));
+        page.gap();
+    }
+    body(&mut page, findings);
+    page.finish()
+}
+
+/// Everything below the first line.
+fn body(page: &mut Page, findings: &ProfileFindings) {
+    let worst = findings.diagnoses.iter().map(|d| d.severity).max();
+    let (word, ink) = match worst {
+        Some(Severity::Severe) => ("● severe", Ink::Bad),
+        Some(Severity::Costly) => ("● costly", Ink::Caution),
+        _ => ("● profile", Ink::Strong),
+    };
+    page.marked(word, ink, &visible(&findings.headline));
+    page.gap();
+    for diagnosis in &findings.diagnoses {
+        page.marked("Odd", Ink::Caution, &visible(&diagnosis.headline));
+        page.paragraph("", Ink::Plain, &visible(&diagnosis.explanation));
+        for fact in diagnosis.evidence.iter().take(FACTS) {
+            page.bullet("", &visible(fact));
+        }
+        page.gap();
+    }
+    for event in &findings.events {
+        page.paragraph("Samples", Ink::Plain, &event_line(event, findings.span));
+    }
+    missing(page, findings);
+    for event in findings.events.iter().take(TABLES) {
+        functions(page, event);
+        stacks(page, event);
+        processes(page, event);
+    }
+    unknown(page, findings);
+}
+
+fn event_line(event: &EventProfile, span: Nanos) -> String {
+    let mut line = format!("{} of {}", count(event.samples), visible(&event.name));
+    line.push_str(&format!(": {}", weight(event.weight, event.unit)));
+    if event.idle > 0 {
+        let share = event.weight as f64 / (event.weight + event.idle) as f64;
+        line.push_str(&format!(", CPUs {} busy", percent(share)));
+    }
+    if let Some(hz) = event.frequency {
+        line.push_str(&format!(", {hz} a second"));
+    }
+    if span.0 > 0 {
+        line.push_str(&format!(", over {span}"));
+    }
+    line
+}
+
+fn weight(weight: u64, unit: WeightUnit) -> String {
+    match unit {
+        WeightUnit::Nanoseconds => Nanos(weight).to_string(),
+        WeightUnit::Events => format!("{} events", count(weight)),
+        WeightUnit::Samples => format!("{} samples", count(weight)),
+    }
+}
+
+fn missing(page: &mut Page, findings: &ProfileFindings) {
+    for (kind, lost) in findings.losses.iter() {
+        let text = format!("{} {}", count(lost), kind.describe());
+        page.paragraph("Missing", Ink::Caution, &text);
+    }
+    for note in &findings.notes {
+        page.paragraph("Note", Ink::Faint, &visible(note));
+    }
+    if let Some(cost) = findings.own_cost.filter(|cost| cost.0 > 0) {
+        let text = format!("recording took about {cost} from what was observed (estimated)");
+        page.paragraph("Cost", Ink::Faint, &text);
+    }
+}
+
+fn heading(page: &mut Page, text: &str) {
+    page.gap();
+    let heading = page.paint(Ink::Strong, text);
+    page.line(&heading);
+}
+
+fn functions(page: &mut Page, event: &EventProfile) {
+    if event.functions.is_empty() {
+        return;
+    }
+    heading(
+        page,
+        &format!("Functions by {} of their own", visible(&event.name)),
+    );
+    let room = page.width.saturating_sub(24);
+    let head = page.paint(Ink::Faint, &format!("  {:>7} {:>9}", "own", "with all"));
+    page.line(&head);
+    for function in event.functions.iter().take(LINES) {
+        let line = function_line(page, function, event.weight, room);
+        page.line(&line);
+    }
+    more(page, event.functions.len(), LINES);
+}
+
+fn function_line(page: &Page, function: &FunctionShare, all: u64, room: usize) -> String {
+    let share = |weight: u64| percent(weight as f64 / all.max(1) as f64);
+    let name = visible(&function.name);
+    let module = match (&*function.module, function.kind) {
+        ("", _) => String::new(),
+        (module, FrameKind::Inlined) => format!("  {} (inlined)", visible(module)),
+        (module, _) => format!("  {}", visible(module)),
+    };
+    let name = clip(&name, room.saturating_sub(columns(&module)).max(20));
+    let module = page.paint(Ink::Faint, &module);
+    format!(
+        "  {:>7} {:>9}  {name}{module}",
+        share(function.own),
+        share(function.total)
+    )
+}
+
+fn stacks(page: &mut Page, event: &EventProfile) {
+    if event.stacks.is_empty() {
+        return;
+    }
+    heading(page, &format!("Stacks by {}", visible(&event.name)));
+    let room = page.width.saturating_sub(11);
+    for stack in event.stacks.iter().take(STACKS) {
+        let share = percent(stack.weight as f64 / event.weight.max(1) as f64);
+        page.line(&format!("  {share:>7}  {}", chain(stack, room)));
+    }
+    more(page, event.stacks.len(), STACKS);
+}
+
+/// The innermost frames that fit, innermost first.
+fn chain(stack: &StackShare, room: usize) -> String {
+    let mut text = String::new();
+    for frame in stack.frames.iter().rev() {
+        let frame = visible(frame);
+        let arrow = if text.is_empty() { "" } else { " ← " };
+        if !text.is_empty() && columns(&text) + columns(arrow) + columns(&frame) + 4 > room {
+            text.push_str(" ← …");
+            break;
+        }
+        text.push_str(arrow);
+        text.push_str(&shorten(&frame, room));
+    }
+    text
+}
+
+fn processes(page: &mut Page, event: &EventProfile) {
+    if event.processes.len() < 2 {
+        return;
+    }
+    heading(page, &format!("Processes by {}", visible(&event.name)));
+    for process in event.processes.iter().take(LINES) {
+        let share = percent(process.weight as f64 / event.weight.max(1) as f64);
+        let threads = match process.threads {
+            1 => String::new(),
+            threads => page.paint(Ink::Faint, &format!("  {threads} threads")),
+        };
+        let name = visible(&process.comm);
+        page.line(&format!("  {share:>7}  {name} {}{threads}", process.pid));
+    }
+    more(page, event.processes.len(), LINES);
+}
+
+fn unknown(page: &mut Page, findings: &ProfileFindings) {
+    if findings.unknown.is_empty() {
+        return;
+    }
+    heading(page, "Frames without a name");
+    for cause in findings.unknown.iter().take(UNKNOWN) {
+        page.paragraph(
+            &format!("{:>9}", percent(cause.touched)),
+            Ink::Plain,
+            &visible(&cause.remedy),
+        );
+    }
+    more(page, findings.unknown.len(), UNKNOWN);
+}
+
+fn more(page: &mut Page, total: usize, shown: usize) {
+    let hidden = total.saturating_sub(shown);
+    if hidden > 0 {
+        let line = page.paint(Ink::Faint, &format!("  … and {hidden} more"));
+        page.line(&line);
+    }
+}
