@@ -3,12 +3,15 @@
 
 use pagewise_analyse::faults::{Attribution, Attributor};
 use pagewise_analyse::plan::{RuleError, Rules, Surroundings};
+use pagewise_analyse::profile::ProfileCollector;
 use pagewise_linux::symbols::Symbolizer;
 use pagewise_linux::symbols::unwind::StackFollower;
+use pagewise_model::event::{EventKind, EventSource};
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::formats::perf_data::{Origin, PerfData};
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::loss::Losses;
+use pagewise_model::profile::Profile;
 use pagewise_model::recording::{Collection, SIDECAR_VERSION, Sidecar};
 use pagewise_model::run::{Ending, RunCost};
 use pagewise_model::symbol::SymbolTable;
@@ -22,9 +25,20 @@ pub struct Analysis {
     sidecar: Sidecar,
     /// Whether CPU times and exact counts are known: only our own recordings have them.
     knows_cost: bool,
+    profile: Option<Profile>,
 }
 
 impl Analysis {
+    /// Where CPU time and other events went, where the recording has samples of them.
+    pub fn profile(&self) -> Option<&Profile> {
+        self.profile.as_ref()
+    }
+
+    /// Estimated nanoseconds that recording cost, where the recorder noted it.
+    pub fn own_cost(&self) -> Option<Nanos> {
+        self.knows_cost.then_some(self.sidecar.collection.own_cost)
+    }
+
     /// How many records of faults there were.
     pub fn samples(&self) -> u64 {
         self.attribution.tally.samples
@@ -58,24 +72,73 @@ pub fn analyse(data: &PerfData<'_>, done: impl FnMut(usize)) -> Analysis {
     let mut sidecar = own.unwrap_or_else(|| of_another_tool(data.origin()));
     let mut attributor = Attributor::new(data.sources(), &sidecar);
     let mut follower = StackFollower::new(&sidecar.host.architecture);
+    let mut collector = profiled(data.sources());
     let reading = data.read(
         |event| {
             let unwound = follower.take(&event);
             attributor.event_with_chain(&event, unwound.as_deref());
+            if let Some(collector) = &mut collector {
+                collector.event_with_chain(&event, unwound.as_deref());
+            }
         },
         done,
     );
     let attribution = attributor.finish();
-    let names = Symbolizer::new().resolve(attribution.frame_keys(), follower.code_ever_mapped());
+    let of_profile = collector.iter().flat_map(ProfileCollector::frame_keys);
+    let names = Symbolizer::new().resolve(
+        attribution.frame_keys().into_iter().chain(of_profile),
+        follower.code_ever_mapped(),
+    );
     if !is_own {
         complete(&mut sidecar, &attribution);
     }
     sidecar.losses.merge(&reading.losses);
+    let profile = collector.map(|collector| Profile {
+        command: sidecar.command.clone(),
+        host: sidecar.host.clone(),
+        losses: sidecar.losses.clone(),
+        notes: if is_own {
+            sidecar.collection.notes.clone()
+        } else {
+            Vec::new()
+        },
+        ..collector.finish(&names)
+    });
     Analysis {
         attribution,
         names,
         sidecar,
         knows_cost: is_own,
+        profile,
+    }
+}
+
+/// A collector for what is to be seen as a profile: of everything, where no faults were recorded;
+/// beside faults, where CPU time or waits were. Memory calls and locks of our own recordings are
+/// evidence for faults, and sampled too unevenly for a profile.
+fn profiled(sources: &[EventSource]) -> Option<ProfileCollector> {
+    let is_evidence = |source: &EventSource| match &source.kind {
+        EventKind::Tracepoint(name) => name.starts_with("syscalls:") || name.starts_with("lock:"),
+        _ => false,
+    };
+    let is_profile = |source: &EventSource| {
+        !is_about_faults(&source.kind) && source.kind != EventKind::Dummy && !is_evidence(source)
+    };
+    let only_evidence = || !sources.iter().any(|source| is_about_faults(&source.kind));
+    if sources.iter().any(is_profile) {
+        return Some(ProfileCollector::new(sources, |source| {
+            !is_evidence(source)
+        }));
+    }
+    only_evidence().then(|| ProfileCollector::new(sources, |_| true))
+}
+
+/// Whether an event tells of faults.
+pub fn is_about_faults(kind: &EventKind) -> bool {
+    match kind {
+        EventKind::PageFault | EventKind::MinorFault | EventKind::MajorFault => true,
+        EventKind::Tracepoint(name) => name.starts_with("exceptions:page_fault"),
+        EventKind::Cpu | EventKind::Dummy | EventKind::Other(_) => false,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use pagewise_model::findings::Findings;
 use pagewise_model::profile_findings::ProfileFindings;
+use serde::Serialize;
 
 /// Findings as indented JSON with a newline at the end.
 ///
@@ -10,6 +11,26 @@ use pagewise_model::profile_findings::ProfileFindings;
 /// keys and its numbers are finite or become `null`.
 pub fn to_string(findings: &Findings) -> Result<String, serde_json::Error> {
     let mut text = serde_json::to_string_pretty(findings)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// Findings with those of the same recording's profile, where it has one, under `profile`.
+///
+/// # Errors
+/// As [`to_string`].
+pub fn with_profile(
+    findings: &Findings,
+    profile: Option<&ProfileFindings>,
+) -> Result<String, serde_json::Error> {
+    #[derive(Serialize)]
+    struct Both<'a> {
+        #[serde(flatten)]
+        findings: &'a Findings,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        profile: Option<&'a ProfileFindings>,
+    }
+    let mut text = serde_json::to_string_pretty(&Both { findings, profile })?;
     text.push('\n');
     Ok(text)
 }

@@ -59,10 +59,10 @@ const BLOCKED: &str = "off-cpu (blocked)";
 const PREEMPTED: &str = "off-cpu (waiting for a CPU)";
 
 impl ProfileCollector {
-    /// A collector of samples of these sources. Sources without stacks are left out where others
-    /// of the recording have some.
+    /// A collector of samples of those sources that `wanted` takes. Sources without stacks are
+    /// left out where others of the recording have some.
     #[must_use]
-    pub fn new(sources: &[EventSource]) -> Self {
+    pub fn new(sources: &[EventSource], wanted: impl Fn(&EventSource) -> bool) -> Self {
         let mut collector = Self {
             sources: Vec::with_capacity(sources.len()),
             events: Vec::new(),
@@ -79,7 +79,8 @@ impl ProfileCollector {
         };
         let any_stack = sources.iter().any(|source| source.has_callchain);
         for source in sources {
-            let useful = source.kind != EventKind::Dummy && (source.has_callchain || !any_stack);
+            let has_use = source.kind != EventKind::Dummy && (source.has_callchain || !any_stack);
+            let useful = has_use && wanted(source);
             let target = if useful {
                 collector.target(source)
             } else {
@@ -454,7 +455,7 @@ mod tests {
             EventKind::Cpu,
             Sampling::Every(10_000_000),
         )];
-        let mut collector = ProfileCollector::new(&sources);
+        let mut collector = ProfileCollector::new(&sources, |_| true);
         let chain = words(&[1, 2]);
         let name = Event::Comm {
             pid: 7,
@@ -486,7 +487,7 @@ mod tests {
     fn times_off_the_cpu_weigh_as_long_as_they_last() {
         let kind = EventKind::Other("context-switches".to_owned());
         let sources = [source("context-switches", kind, Sampling::Every(1))];
-        let mut collector = ProfileCollector::new(&sources);
+        let mut collector = ProfileCollector::new(&sources, |_| true);
         let chain = words(&[1]);
         let switch = |tid, time, out, preempted| Event::Switch {
             pid: 7,

@@ -18,23 +18,18 @@ const ENOUGH: u64 = 100;
 /// Every oddity of the profile.
 pub(super) fn look(profile: &Profile, idle: &Idle, events: &[EventProfile]) -> Vec<Diagnosis> {
     let cpu = events.iter().find(|event| is_cpu(&event.name));
-    let bursts = events.iter().filter_map(burst);
+    let bursts = cpu.and_then(burst);
     let hot = cpu.and_then(|event| hot_cpu(profile, event));
     let step = cpu.and_then(|event| lockstep(profile, idle, event));
-    bursts.chain(hot).chain(step).collect()
+    bursts.into_iter().chain(hot).chain(step).collect()
 }
 
 fn burst(event: &EventProfile) -> Option<Diagnosis> {
     let burst = event.burst.as_ref()?;
     let seconds = |nanos: u64| nanos as f64 / 1e9;
     let (from, to) = (seconds(burst.from.0), seconds(burst.to.0));
-    let what = if is_cpu(&event.name) {
-        "CPU time"
-    } else {
-        &event.name
-    };
     let headline = format!(
-        "From {from:.1} s to {to:.1} s there is {} as much {what} as usual{}",
+        "From {from:.1} s to {to:.1} s the CPUs did {} as much as usual{}",
         times(burst),
         blame(burst)
     );
@@ -47,9 +42,9 @@ fn burst(event: &EventProfile) -> Option<Diagnosis> {
             .to_owned(),
         evidence: vec![
             format!(
-                "{:.1} % of the {what} lies in {:.1} % of the time",
+                "{:.1} % of the CPU time lies in these {:.1} s",
                 100.0 * burst.weight as f64 / event.weight.max(1) as f64,
-                100.0 * (to - from) / (seconds(event_span(event)).max(to))
+                to - from
             ),
             format!(
                 "{} has {:.0} % of it, and {:.0} % at other times",
@@ -77,14 +72,6 @@ fn blame(burst: &Burst) -> String {
     match burst.function.as_str() {
         "" => String::new(),
         function => format!(": {function} stands out"),
-    }
-}
-
-/// Time that an event's weights span, for clocks; zero otherwise.
-fn event_span(event: &EventProfile) -> u64 {
-    match (event.unit, event.cpus.len()) {
-        (WeightUnit::Nanoseconds, cpus @ 1..) => (event.weight + event.idle) / cpus as u64,
-        _ => 0,
     }
 }
 

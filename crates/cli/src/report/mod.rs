@@ -1,14 +1,11 @@
 //! `pagewise report`: opens recordings and says what they show.
 
+mod recording;
+
 use crate::fault_paths::{Opened, Trace};
-use crate::{analysis, bytes, fault_paths, terminal};
+use crate::{bytes, fault_paths, terminal};
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
-use pagewise_analyse::plan::Surroundings;
-use pagewise_linux::sys::mapped_file::MappedFile;
-use pagewise_model::event::{EventKind, EventSource};
-use pagewise_model::findings::Findings;
-use pagewise_model::formats::perf_data::{PerfData, ReadError};
 use pagewise_report::html::render_fault_paths;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -64,7 +61,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 /// Reports on one file of any kind.
 fn report(file: &Path, args: &Args) -> Result<()> {
     if file.is_dir() {
-        return show(&findings_of(&bytes::open(file)?, file)?, args);
+        return recording::report(&bytes::open(file)?, file, args);
     }
     let input = match fault_paths::open(file)? {
         Opened::Trace(trace) => return report_trace(trace, file, args),
@@ -78,7 +75,7 @@ fn report(file: &Path, args: &Args) -> Result<()> {
         true => bytes::open(file)?,
         false => bytes::spooled(input, file)?,
     };
-    show(&findings_of(&bytes, file)?, args)
+    recording::report(&bytes, file, args)
 }
 
 /// Reports on a function_graph trace.
@@ -103,82 +100,9 @@ fn write_page(path: &Path, page: &str) -> Result<()> {
     Ok(())
 }
 
-/// What a recording shows.
-fn findings_of(bytes: &MappedFile, file: &Path) -> Result<Findings> {
-    let data = PerfData::parse(bytes).map_err(explain)?;
-    // Our own recordings tell totals and a timeline even where perf events were forbidden.
-    let has_totals = data.sidecar().is_some();
-    if !has_totals {
-        require_faults(data.sources())?;
-    }
-    if let Some(error) = data.sidecar_error() {
-        let name = name_of(file);
-        eprintln!("pagewise: {name}: what the recorder noted about the run is unreadable: {error}");
-    }
-    let analysis = analysis::analyse(&data, |offset| bytes.release(offset));
-    if analysis.samples() == 0 && !has_totals {
-        bail!(
-            "no page fault is in it: {}. Was the program observed while it ran?",
-            contents(data.sources())
-        );
-    }
-    Ok(analysis.findings(&Surroundings::default())?)
-}
-
-fn show(findings: &Findings, args: &Args) -> Result<()> {
-    let mut out = io::stdout().lock();
-    if args.json {
-        writeln!(out, "{}", pagewise_report::json::to_string(findings)?)?;
-    } else {
-        let text = pagewise_report::text::render(findings, terminal::width(), terminal::style());
-        out.write_all(text.as_bytes())?;
-    }
-    out.flush()?;
-    if let Some(path) = &args.output {
-        write_page(path, &pagewise_report::html::render(findings)?)?;
-    }
-    Ok(())
-}
-
 fn name_of(file: &Path) -> String {
     if file == Path::new("-") {
         return "standard input".to_owned();
     }
     file.display().to_string()
-}
-
-/// The reader's words, and what to do where the bytes are of another kind.
-fn explain(error: ReadError) -> anyhow::Error {
-    match error {
-        ReadError::NotPerfData { .. } => anyhow::Error::new(error).context(
-            "pagewise report reads perf.data files, as pagewise record or perf record make them",
-        ),
-        other => other.into(),
-    }
-}
-
-/// Refuses recordings of other things before minutes are spent on them.
-fn require_faults(sources: &[EventSource]) -> Result<()> {
-    if sources.iter().any(|source| is_about_faults(&source.kind)) {
-        return Ok(());
-    }
-    bail!(
-        "it holds no page faults: {}. Record them: pagewise record -- PROGRAM, \
-         or perf record -e page-faults -c 1 -d -g -- PROGRAM",
-        contents(sources)
-    )
-}
-
-fn is_about_faults(kind: &EventKind) -> bool {
-    match kind {
-        EventKind::PageFault | EventKind::MinorFault | EventKind::MajorFault => true,
-        EventKind::Tracepoint(name) => name.starts_with("exceptions:page_fault"),
-        EventKind::Cpu | EventKind::Dummy | EventKind::Other(_) => false,
-    }
-}
-
-/// The names of what was recorded.
-fn contents(sources: &[EventSource]) -> String {
-    let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
-    format!("it was recorded from {}", names.join(", "))
 }

@@ -48,15 +48,17 @@ fn body(page: &mut Page, findings: &ProfileFindings) {
         _ => ("● profile", Ink::Strong),
     };
     page.marked(word, ink, &visible(&findings.headline));
-    page.gap();
     for diagnosis in &findings.diagnoses {
-        page.marked("Odd", Ink::Caution, &visible(&diagnosis.headline));
+        if diagnosis.headline != findings.headline {
+            page.gap();
+            page.marked("Odd", Ink::Caution, &visible(&diagnosis.headline));
+        }
         page.paragraph("", Ink::Plain, &visible(&diagnosis.explanation));
         for fact in diagnosis.evidence.iter().take(FACTS) {
             page.bullet("", &visible(fact));
         }
-        page.gap();
     }
+    page.gap();
     for event in &findings.events {
         page.paragraph("Samples", Ink::Plain, &event_line(event, findings.span));
     }

@@ -1,0 +1,128 @@
+//! Reports on perf.data: on its faults, on where CPU time and other events went, or on both.
+
+use super::{Args, name_of, write_page};
+use crate::analysis::{self, Analysis, is_about_faults};
+use crate::terminal;
+use anyhow::{Result, bail};
+use pagewise_analyse::plan::Surroundings;
+use pagewise_analyse::profile::{ProfileRules, summarise};
+use pagewise_linux::sys::mapped_file::MappedFile;
+use pagewise_model::event::EventSource;
+use pagewise_model::findings::Findings;
+use pagewise_model::formats::perf_data::{PerfData, ReadError};
+use pagewise_model::profile_findings::ProfileFindings;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// What a recording shows; at least one of the two.
+struct Seen {
+    faults: Option<Findings>,
+    profile: Option<ProfileFindings>,
+}
+
+/// Reports on the recording that these bytes are.
+///
+/// # Errors
+/// When they are no recording, or hold nothing to report on.
+pub fn report(bytes: &MappedFile, file: &Path, args: &Args) -> Result<()> {
+    let data = PerfData::parse(bytes).map_err(explain)?;
+    if let Some(error) = data.sidecar_error() {
+        let name = name_of(file);
+        eprintln!("pagewise: {name}: what the recorder noted about the run is unreadable: {error}");
+    }
+    let analysis = analysis::analyse(&data, |offset| bytes.release(offset));
+    show(&seen(&data, &analysis)?, args)
+}
+
+fn seen(data: &PerfData<'_>, analysis: &Analysis) -> Result<Seen> {
+    let sources = data.sources();
+    let profile = analysis
+        .profile()
+        .filter(|profile| !profile.samples.is_empty());
+    let rules = ProfileRules::shipped()?;
+    let profile = profile.map(|profile| ProfileFindings {
+        own_cost: analysis.own_cost(),
+        ..summarise(profile, &rules)
+    });
+    // Our own recordings tell totals and a timeline even where perf events were forbidden.
+    let has_totals = data.sidecar().is_some();
+    let asked_for_faults = sources.iter().any(|source| is_about_faults(&source.kind));
+    let has_faults =
+        analysis.samples() > 0 || (has_totals && (asked_for_faults || profile.is_none()));
+    if !has_faults && profile.is_none() {
+        bail!(
+            "there is no sample in it: {}. Was the program observed while it ran?",
+            contents(sources)
+        );
+    }
+    let faults = has_faults.then(|| analysis.findings(&Surroundings::default()));
+    Ok(Seen {
+        faults: faults.transpose()?,
+        profile,
+    })
+}
+
+fn show(seen: &Seen, args: &Args) -> Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(render(seen, args.json)?.as_bytes())?;
+    out.flush()?;
+    if let Some(path) = &args.output {
+        let Some(findings) = &seen.faults else {
+            bail!("-o writes pages about faults; this recording has none");
+        };
+        write_page(path, &pagewise_report::html::render(findings)?)?;
+    }
+    Ok(())
+}
+
+fn render(seen: &Seen, json: bool) -> Result<String> {
+    if json {
+        return Ok(match (&seen.faults, &seen.profile) {
+            (Some(findings), profile) => {
+                pagewise_report::json::with_profile(findings, profile.as_ref())?
+            }
+            (None, Some(profile)) => pagewise_report::json::profile(profile)?,
+            (None, None) => String::new(),
+        });
+    }
+    let (width, style) = (terminal::width(), terminal::style());
+    let mut text = String::new();
+    if let Some(findings) = &seen.faults {
+        text.push_str(&pagewise_report::text::render(findings, width, style));
+    }
+    if let Some(profile) = &seen.profile {
+        if seen.faults.is_some() {
+            text.push('\n');
+            // What goes for the recording as a whole was said above.
+            let rest = ProfileFindings {
+                command: Vec::new(),
+                losses: Default::default(),
+                notes: Vec::new(),
+                own_cost: None,
+                ..profile.clone()
+            };
+            text.push_str(&pagewise_report::text::profile::render(&rest, width, style));
+        } else {
+            text.push_str(&pagewise_report::text::profile::render(
+                profile, width, style,
+            ));
+        }
+    }
+    Ok(text)
+}
+
+/// The reader's words, and what to do where the bytes are of another kind.
+fn explain(error: ReadError) -> anyhow::Error {
+    match error {
+        ReadError::NotPerfData { .. } => anyhow::Error::new(error).context(
+            "pagewise report reads perf.data files, as pagewise record or perf record make them",
+        ),
+        other => other.into(),
+    }
+}
+
+/// The names of what was recorded.
+fn contents(sources: &[EventSource]) -> String {
+    let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
+    format!("it was recorded from {}", names.join(", "))
+}
