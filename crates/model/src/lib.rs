@@ -18,6 +18,7 @@ pub mod findings;
 pub mod formats;
 pub mod histogram;
 pub mod host;
+pub mod huge_pages;
 pub mod loss;
 pub mod profile;
 pub mod profile_findings;

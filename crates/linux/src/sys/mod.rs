@@ -2,10 +2,12 @@
 #![allow(unsafe_code, reason = "this module is the fence around it")]
 
 pub mod file_lock;
+pub mod anonymous;
 pub mod machine;
 pub mod malloc;
 pub mod mapped_file;
 pub mod mount;
+pub mod page_map;
 pub mod perf_event;
 pub mod perf_poll;
 pub mod perf_ring;

@@ -316,3 +316,10 @@ pub fn noted_signal() -> Option<i32> {
 pub fn forget_requests() {
     ASKED.store(0, Ordering::Relaxed);
 }
+
+/// Effective user id.
+#[must_use]
+pub fn effective_user() -> u32 {
+    // SAFETY: geteuid has no preconditions and cannot fail.
+    unsafe { libc::geteuid() }
+}

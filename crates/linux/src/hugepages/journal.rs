@@ -1,0 +1,393 @@
+//! What was changed in a process, on disk before it is done, so that it can be taken back whatever
+//! became of us.
+//!
+//! One text file for each process, mode 0600, one JSON object a line: the process first, then each
+//! change as it is begun. A line that was cut off by a crash is the last one and is left out; the
+//! change behind it may have happened, and taking back looks at the page map anyway.
+
+use super::actuator::{Change, Target};
+use pagewise_model::huge_pages::Slot;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The process that a journal is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subject {
+    /// Process id.
+    pub pid: i32,
+    /// When it started, in clock ticks since boot: ids are used again.
+    pub start_ticks: u64,
+    /// `/proc/sys/kernel/random/boot_id`.
+    pub boot_id: String,
+    /// Its name.
+    pub comm: String,
+}
+
+/// A change that was begun.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Address of the slot, in hexadecimal.
+    #[serde(with = "hexadecimal")]
+    pub address: u64,
+    /// What was about to be done.
+    pub change: Change,
+    /// What the slot held.
+    pub before: Slot,
+}
+
+/// A setting of the machine that was about to be written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Knob {
+    /// The file below `/sys`.
+    pub path: PathBuf,
+    /// What it was.
+    pub before: String,
+    /// What it became.
+    pub after: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    Subject(Subject),
+    Entry(Entry),
+    Knob(Knob),
+}
+
+/// Why a journal cannot be kept or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file or folder could not be opened, made or written.
+    #[error("cannot {action} {}: {source}", path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The kernel's reason.
+        source: io::Error,
+    },
+    /// The folder belongs to somebody else.
+    #[error(
+        "{} belongs to another user: set XDG_RUNTIME_DIR to a folder of your own",
+        .0.display()
+    )]
+    ForeignFolder(PathBuf),
+    /// A line is no line of a journal.
+    #[error("{}:{line}: not a line of a journal: {text:?}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// What stands there.
+        text: String,
+    },
+}
+
+/// A journal that is being written.
+#[derive(Debug)]
+pub struct Journal {
+    file: File,
+    path: PathBuf,
+}
+
+/// A journal that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// The process.
+    pub subject: Subject,
+    /// Changes in the order in which they were begun.
+    pub entries: Vec<Entry>,
+    /// Settings of the machine in the order in which they were written.
+    pub knobs: Vec<Knob>,
+}
+
+/// Folder of the journals of this user: below `XDG_RUNTIME_DIR`, `/run` for root, else `/tmp`.
+/// Page sizes do not outlive a reboot, and none of these does.
+#[must_use]
+pub fn folder() -> PathBuf {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty());
+    if let Some(runtime) = runtime {
+        return PathBuf::from(runtime).join("pagewise");
+    }
+    let user = crate::sys::process::effective_user();
+    match user {
+        0 => PathBuf::from("/run/pagewise"),
+        _ => PathBuf::from(format!("/tmp/pagewise-{user}")),
+    }
+}
+
+impl Journal {
+    /// Opens the journal of `subject` in `folder`, which is made where missing. Changes are added
+    /// to those of an earlier controller of the same process.
+    ///
+    /// # Errors
+    /// [`Error::File`], [`Error::ForeignFolder`].
+    pub fn open(folder: &Path, subject: &Subject) -> Result<Self, Error> {
+        make_private(folder)?;
+        let path = folder.join(name(subject.pid, subject.start_ticks));
+        let failed = |source| Error::File {
+            action: "open",
+            path: path.clone(),
+            source,
+        };
+        let mut file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+            .open(&path)
+            .map_err(failed)?;
+        let is_new = file.metadata().map_err(failed)?.len() == 0;
+        if is_new {
+            write_line(&mut file, &Line::Subject(subject.clone())).map_err(failed)?;
+        }
+        Ok(Self { file, path })
+    }
+
+    /// Notes a change before it is tried.
+    ///
+    /// # Errors
+    /// [`Error::File`]: then the change must not be made.
+    pub fn note(&mut self, entry: Entry) -> Result<(), Error> {
+        self.write(&Line::Entry(entry))
+    }
+
+    /// Notes a setting before it is written.
+    ///
+    /// # Errors
+    /// [`Error::File`]: then it must not be written.
+    pub fn note_knob(&mut self, knob: Knob) -> Result<(), Error> {
+        self.write(&Line::Knob(knob))
+    }
+
+    fn write(&mut self, line: &Line) -> Result<(), Error> {
+        write_line(&mut self.file, line).map_err(|source| Error::File {
+            action: "write",
+            path: self.path.clone(),
+            source,
+        })
+    }
+
+    /// Where it lies.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes it: nothing is left to take back.
+    ///
+    /// # Errors
+    /// [`Error::File`].
+    pub fn remove(self) -> Result<(), Error> {
+        remove(&self.path)
+    }
+}
+
+/// Removes a journal.
+///
+/// # Errors
+/// [`Error::File`].
+pub fn remove(path: &Path) -> Result<(), Error> {
+    fs::remove_file(path).map_err(|source| Error::File {
+        action: "remove",
+        path: path.to_path_buf(),
+        source,
+    })
+}
+
+/// Journals in `folder`, of all processes. A file that is no journal is an error in its place.
+#[must_use]
+pub fn all(folder: &Path) -> Vec<Result<Record, Error>> {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = files
+        .map(|file| file.path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "journal"))
+        .collect();
+    paths.sort();
+    paths.iter().map(|path| read(path)).collect()
+}
+
+/// Reads the journal at `path`.
+///
+/// # Errors
+/// [`Error::File`], [`Error::Line`].
+pub fn read(path: &Path) -> Result<Record, Error> {
+    let failed = |source| Error::File {
+        action: "read",
+        path: path.to_path_buf(),
+        source,
+    };
+    let file = File::open(path).map_err(failed)?;
+    let lines: Vec<String> = BufReader::new(file)
+        .lines()
+        .collect::<io::Result<_>>()
+        .map_err(failed)?;
+    let malformed = |at: usize, text: &str| Error::Line {
+        path: path.to_path_buf(),
+        line: at + 1,
+        text: text.chars().take(80).collect(),
+    };
+    let first = lines.first().map_or("", String::as_str);
+    let Ok(Line::Subject(subject)) = serde_json::from_str(first) else {
+        return Err(malformed(0, first));
+    };
+    let mut record = Record {
+        path: path.to_path_buf(),
+        subject,
+        entries: Vec::new(),
+        knobs: Vec::new(),
+    };
+    for (at, line) in lines.iter().enumerate().skip(1) {
+        match serde_json::from_str(line) {
+            Ok(Line::Entry(entry)) => record.entries.push(entry),
+            Ok(Line::Knob(knob)) => record.knobs.push(knob),
+            // Cut off when we died.
+            Err(_) if at + 1 == lines.len() => {}
+            Ok(Line::Subject(_)) | Err(_) => return Err(malformed(at, line)),
+        }
+    }
+    Ok(record)
+}
+
+impl Record {
+    /// Whether `target` is the process that this journal is about.
+    #[must_use]
+    pub fn is_about(&self, target: &Target, boot_id: &str) -> bool {
+        self.subject.pid == target.pid()
+            && self.subject.start_ticks == target.start_ticks()
+            && self.subject.boot_id == boot_id
+    }
+
+    /// What each touched slot was before its first change, by address, and the change that gives
+    /// it back.
+    #[must_use]
+    pub fn restorations(&self) -> Vec<(u64, Slot, Change)> {
+        let mut first: BTreeMap<u64, &Entry> = BTreeMap::new();
+        for entry in &self.entries {
+            first.entry(entry.address).or_insert(entry);
+        }
+        first
+            .into_values()
+            .map(|entry| (entry.address, entry.before, entry.change.inverse()))
+            .collect()
+    }
+}
+
+fn name(pid: i32, start_ticks: u64) -> String {
+    format!("balance-{pid}-{start_ticks}.journal")
+}
+
+fn write_line(file: &mut File, line: &Line) -> io::Result<()> {
+    let mut text = serde_json::to_vec(line)?;
+    text.push(b'\n');
+    // One call: a line is whole or cut off at the file's end.
+    file.write_all(&text)
+}
+
+/// Makes `folder` for us alone, and refuses one of somebody else: names in `/tmp` can be guessed.
+fn make_private(folder: &Path) -> Result<(), Error> {
+    let failed = |source| Error::File {
+        action: "make",
+        path: folder.to_path_buf(),
+        source,
+    };
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Ok(()) => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(failed(error)),
+    }
+    let found = fs::symlink_metadata(folder).map_err(failed)?;
+    let ours = found.uid() == crate::sys::process::effective_user();
+    match ours && found.is_dir() {
+        true => Ok(()),
+        false => Err(Error::ForeignFolder(folder.to_path_buf())),
+    }
+}
+
+mod hexadecimal {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{value:#x}"))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let digits = text.strip_prefix("0x").unwrap_or(&text);
+        u64::from_str_radix(digits, 16).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subject() -> Subject {
+        Subject {
+            pid: 7,
+            start_ticks: 99,
+            boot_id: "b".into(),
+            comm: "x".into(),
+        }
+    }
+
+    fn entry(address: u64, change: Change, huge: bool) -> Entry {
+        Entry {
+            address,
+            change,
+            before: Slot {
+                huge,
+                present: 512,
+                ..Slot::default()
+            },
+        }
+    }
+
+    #[test]
+    fn a_cut_off_last_line_is_left_out_and_the_first_state_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("pagewise");
+        let mut journal = Journal::open(&place, &subject()).unwrap();
+        journal.note(entry(0x20_0000, Change::Collapse, false)).unwrap();
+        journal.note(entry(0x40_0000, Change::Split, true)).unwrap();
+        let path = journal.path().to_path_buf();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        // A second controller of the same process adds to the same journal.
+        let mut journal = Journal::open(&place, &subject()).unwrap();
+        journal.note(entry(0x20_0000, Change::Split, true)).unwrap();
+        let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+        file.write_all(b"{\"entry\":{\"addr").unwrap();
+        let records: Vec<Record> = all(&place).into_iter().map(Result::unwrap).collect();
+        assert_eq!(records[0].subject, subject());
+        assert_eq!(records[0].entries.len(), 3);
+        let back: Vec<_> = records[0]
+            .restorations()
+            .into_iter()
+            .map(|(address, before, change)| (address, before.huge, change))
+            .collect();
+        let expected = [
+            (0x20_0000, false, Change::Split),
+            (0x40_0000, true, Change::Collapse),
+        ];
+        assert_eq!(back, expected);
+    }
+
+    #[test]
+    fn a_spoilt_line_says_where() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("balance-1-1.journal");
+        let first = serde_json::to_string(&Line::Subject(subject())).unwrap();
+        fs::write(&path, format!("{first}\nnonsense\n{first}\n")).unwrap();
+        let error = read(&path).unwrap_err().to_string();
+        assert!(error.contains(":2: not a line of a journal"), "{error}");
+    }
+}
