@@ -10,7 +10,10 @@
 pub mod actuator;
 pub mod journal;
 pub mod map;
+pub mod progress;
 pub mod settings;
 pub mod trial;
+pub mod vmm;
+pub mod walks;
 
 pub use settings::{Pool, Size, Transparent, pools, transparent};

@@ -159,3 +159,10 @@ pub fn read_memory(pid: i32, address: u64, into: &mut [u8]) -> io::Result<()> {
         Err(_) => Err(io::Error::last_os_error()),
     }
 }
+
+/// A global variable of the test program, which tests read from outside by its symbol.
+#[cfg(test)]
+#[used]
+// SAFETY: no other object of the test program defines a symbol of this name.
+#[unsafe(no_mangle)]
+pub static PAGEWISE_TEST_PROGRESS: u64 = 0x1234_5678_9abc;

@@ -34,6 +34,10 @@ pub fn read_format(with_lost: bool) -> u64 {
     u64::from(bindings::PERF_FORMAT_ID | lost)
 }
 
+/// `read_format` that [`EventFd::read_scaled`] understands: times enabled and running.
+pub const SCALED_FORMAT: u64 =
+    (bindings::PERF_FORMAT_TOTAL_TIME_ENABLED | bindings::PERF_FORMAT_TOTAL_TIME_RUNNING) as u64;
+
 /// Opens `attr` for thread `pid` (-1 for all, 0 for the caller) on `cpu` (-1 for any), in the
 /// group that `leader` leads. `attr.size` is set here.
 ///
@@ -144,6 +148,34 @@ impl EventFd {
             0.. => Err(io::ErrorKind::UnexpectedEof.into()),
             _ => Err(io::Error::last_os_error()),
         }
+    }
+
+    /// The count of an event opened with [`SCALED_FORMAT`], scaled up for the time in which other
+    /// events had its counter; `None` when it was enabled but never got one.
+    ///
+    /// # Errors
+    /// The kernel's refusal, or a short read.
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "an estimate; counts beyond 2^53 take days"
+    )]
+    pub fn read_scaled(&self) -> io::Result<Option<f64>> {
+        let mut words = [0_u64; 3];
+        let capacity = mem::size_of_val(&words);
+        // SAFETY: the kernel writes at most `capacity` bytes into the live local array of integers.
+        let got = unsafe { libc::read(self.raw(), words.as_mut_ptr().cast(), capacity) };
+        match got {
+            24 => {}
+            0.. => return Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => return Err(io::Error::last_os_error()),
+        }
+        let [count, enabled, running] = words;
+        Ok(match (enabled, running) {
+            // A thread that did not run meanwhile.
+            (0, _) => Some(0.0),
+            (_, 0) => None,
+            _ => Some(count as f64 * (enabled as f64 / running as f64)),
+        })
     }
 
     /// The descriptor's number, for poll and [`EventFd::redirect_to`].
