@@ -8,6 +8,7 @@ mod doctor;
 mod duration;
 mod explain;
 mod fault_paths;
+mod huge;
 mod input;
 mod mine;
 mod observe;
@@ -55,6 +56,7 @@ enum Command {
     Tune(tune::Args),
     Bench(bench::Args),
     Mine(mine::Arguments),
+    Huge(huge::Args),
     /// Tell what this machine allows, what is missing, and how to enable it
     #[command(after_help = check::EXAMPLES)]
     Check(check::Args),
@@ -97,6 +99,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Tune(args) => tune::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Mine(arguments) => mine::run(&arguments),
+        Command::Huge(args) => huge::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Completions { shell } => {

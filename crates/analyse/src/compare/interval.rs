@@ -10,9 +10,12 @@ const STUDENT: [f64; 4] = [12.706, 4.303, 3.182, 2.776];
 
 /// Median with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Centre {
+pub struct Centre {
+    /// The median.
     pub median: f64,
+    /// Lower end.
     pub low: f64,
+    /// Upper end.
     pub high: f64,
 }
 
@@ -21,7 +24,8 @@ pub(super) struct Centre {
 /// narrow for few pairs: of seven, it covers 87.5 % instead of 95 %. Below six pairs, where the
 /// exact interval does not exist, Student's interval and the whole range take its place.
 /// `None` for fewer than two values.
-pub(super) fn centre(differences: &[f64]) -> Option<Centre> {
+#[must_use]
+pub fn centre(differences: &[f64]) -> Option<Centre> {
     let (low, high) = match differences.len() {
         0 | 1 => return None,
         _ => signed_rank::interval(differences).unwrap_or_else(|| few(differences)),

@@ -15,13 +15,14 @@ mod stopping;
 mod verdict;
 mod words;
 
+pub use interval::{Centre, centre};
 pub use random::Random;
 pub use signed_rank::p_value;
 pub use stopping::{FEWEST_PAIRS, Stopping, fewest_pairs, half_width};
 pub use verdict::{Clock, Criteria, faster_by};
 pub use words::{bytes_change, causal_doubt, percent_change, sentence};
 
-use interval::{centre, median};
+use interval::median;
 use pagewise_model::proof::{Comparison, Verdict};
 use pagewise_model::run::RunCost;
 use pagewise_model::units::{Bytes, Estimate};

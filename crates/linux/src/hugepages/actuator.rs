@@ -131,8 +131,15 @@ impl Target {
         let pidfd = pidfd_open(pid).map_err(hold)?;
         let start_ticks = proc.stat(pid)?.ok_or(Error::Gone(pid))?.start_ticks;
         let pagemap = File::open(proc.process_path(pid, "pagemap"))
-            .map_err(|source| Error::PageMap { pid, source })?;
-        page_map::scan(&pagemap, 0, sizes.huge.0, &mut Vec::new()).map_err(Error::Scan)?;
+            .map_err(|source| match source.raw_os_error() {
+                Some(libc::ENOENT | libc::ESRCH) => Error::Gone(pid),
+                _ => Error::PageMap { pid, source },
+            })?;
+        page_map::scan(&pagemap, 0, sizes.huge.0, &mut Vec::new())
+            .map_err(|source| match source.raw_os_error() {
+                Some(libc::ESRCH) => Error::Gone(pid),
+                _ => Error::Scan(source),
+            })?;
         Ok(Self {
             pid,
             start_ticks,

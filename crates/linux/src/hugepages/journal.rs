@@ -6,6 +6,7 @@
 //! change behind it may have happened, and taking back looks at the page map anyway.
 
 use super::actuator::{Change, Target};
+use crate::sys::lock::try_exclusive;
 use pagewise_model::huge_pages::Slot;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -78,6 +79,12 @@ pub enum Error {
         .0.display()
     )]
     ForeignFolder(PathBuf),
+    /// A controller holds it.
+    #[error(
+        "{} is held by a controller that is still at work: end that first (Ctrl-C, or SIGTERM)",
+        .0.display()
+    )]
+    Held(PathBuf),
     /// A line is no line of a journal.
     #[error("{}:{line}: not a line of a journal: {text:?}", path.display())]
     Line {
@@ -130,7 +137,7 @@ impl Journal {
     /// to those of an earlier controller of the same process.
     ///
     /// # Errors
-    /// [`Error::File`], [`Error::ForeignFolder`].
+    /// [`Error::File`], [`Error::ForeignFolder`], [`Error::Held`].
     pub fn open(folder: &Path, subject: &Subject) -> Result<Self, Error> {
         make_private(folder)?;
         let path = folder.join(name(subject.pid, subject.start_ticks));
@@ -146,6 +153,9 @@ impl Journal {
             .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
             .open(&path)
             .map_err(failed)?;
+        if !try_exclusive(&file).map_err(failed)? {
+            return Err(Error::Held(path));
+        }
         let is_new = file.metadata().map_err(failed)?.len() == 0;
         if is_new {
             write_line(&mut file, &Line::Subject(subject.clone())).map_err(failed)?;
@@ -214,6 +224,20 @@ pub fn all(folder: &Path) -> Vec<Result<Record, Error>> {
         .collect();
     paths.sort();
     paths.iter().map(|path| read(path)).collect()
+}
+
+/// Whether no controller holds the journal at `path`.
+///
+/// # Errors
+/// [`Error::File`].
+pub fn is_free(path: &Path) -> Result<bool, Error> {
+    let failed = |source| Error::File {
+        action: "lock",
+        path: path.to_path_buf(),
+        source,
+    };
+    let file = File::open(path).map_err(failed)?;
+    try_exclusive(&file).map_err(failed)
 }
 
 /// Reads the journal at `path`.
@@ -361,9 +385,14 @@ mod tests {
         journal.note(entry(0x40_0000, Change::Split, true)).unwrap();
         let path = journal.path().to_path_buf();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
-        // A second controller of the same process adds to the same journal.
+        // One controller at a time; the next one adds to the same journal.
+        assert!(matches!(Journal::open(&place, &subject()), Err(Error::Held(_))));
+        assert!(!is_free(&path).unwrap());
+        drop(journal);
         let mut journal = Journal::open(&place, &subject()).unwrap();
         journal.note(entry(0x20_0000, Change::Split, true)).unwrap();
+        drop(journal);
+        assert!(is_free(&path).unwrap());
         let mut file = OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(b"{\"entry\":{\"addr").unwrap();
         let records: Vec<Record> = all(&place).into_iter().map(Result::unwrap).collect();

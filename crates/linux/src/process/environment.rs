@@ -39,8 +39,8 @@ fn check(setting: &Setting) -> Result<(), Error> {
         Setting::Preload { path } => (path, library_problem(path)),
         Setting::Thp { mode } => (
             mode,
-            (mode != "never")
-                .then_some("the only huge-page mode that a launcher can set is 'never'"),
+            (mode != "never" && mode != "advised")
+                .then_some("a launcher can set the huge-page modes 'never' and 'advised' only"),
         ),
     };
     problem.map_or(Ok(()), |problem| {

@@ -180,11 +180,7 @@ impl Launch {
             streams: streams
                 .each_ref()
                 .map(|stream| stream.as_ref().map(AsFd::as_fd)),
-            no_huge_pages: self
-                .settings
-                .0
-                .iter()
-                .any(|s| matches!(s, Setting::Thp { .. })),
+            huge_pages: self.huge_pages(),
         };
         let gate = sys::Gate {
             wait: wait.as_fd(),
@@ -209,6 +205,19 @@ impl Launch {
     /// [`Error::InvalidSetting`].
     pub fn environment(&self) -> Result<Environment, Error> {
         environment::with_settings(std::env::vars_os().collect(), &self.settings)
+    }
+
+    /// The last huge-page setting; [`environment::with_settings`] lets no other words through.
+    fn huge_pages(&self) -> sys::HugePages {
+        let modes = self.settings.0.iter().filter_map(|setting| match setting {
+            Setting::Thp { mode } => Some(mode.as_str()),
+            _ => None,
+        });
+        match modes.last() {
+            Some("advised") => sys::HugePages::AdvisedOnly,
+            Some(_) => sys::HugePages::Never,
+            None => sys::HugePages::Inherit,
+        }
     }
 
     fn arguments(&self) -> Result<Vec<CString>, Error> {

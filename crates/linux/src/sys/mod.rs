@@ -3,6 +3,7 @@
 
 pub mod file_lock;
 pub mod anonymous;
+pub mod lock;
 pub mod machine;
 pub mod malloc;
 pub mod mapped_file;

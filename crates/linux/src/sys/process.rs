@@ -18,8 +18,34 @@ pub struct Image<'a> {
     pub environment: &'a [CString],
     /// Replacements of standard input, output and error.
     pub streams: [Option<BorrowedFd<'a>>; 3],
-    /// Whether the child asks for no transparent huge pages (`PR_SET_THP_DISABLE`, kept over exec).
-    pub no_huge_pages: bool,
+    /// Which transparent huge pages the child asks for.
+    pub huge_pages: HugePages,
+}
+
+/// What a program asks for by `PR_SET_THP_DISABLE` (prctl(2)), kept over fork and exec.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HugePages {
+    /// Nothing: the machine's settings hold.
+    #[default]
+    Inherit,
+    /// None at all; `MADV_COLLAPSE` is refused too.
+    Never,
+    /// Those alone that somebody asks for by `madvise(2)` (`PR_THP_DISABLE_EXCEPT_ADVISED`,
+    /// Linux 6.18): page faults and khugepaged give none elsewhere.
+    AdvisedOnly,
+}
+
+impl HugePages {
+    /// Second and third argument of `prctl(2)`; `None` for no call.
+    fn arguments(self) -> Option<(libc::c_ulong, libc::c_ulong)> {
+        /// include/uapi/linux/prctl.h
+        const PR_THP_DISABLE_EXCEPT_ADVISED: libc::c_ulong = 2;
+        match self {
+            Self::Inherit => None,
+            Self::Never => Some((1, 0)),
+            Self::AdvisedOnly => Some((1, PR_THP_DISABLE_EXCEPT_ADVISED)),
+        }
+    }
 }
 
 /// The pipe ends that parent and child share during the fork.
@@ -117,8 +143,8 @@ unsafe fn become_image(
                 give_up(gate.report.as_raw_fd());
             }
         }
-        if image.no_huge_pages
-            && libc::prctl(libc::PR_SET_THP_DISABLE, 1 as libc::c_ulong, 0, 0, 0) != 0
+        if let Some((disable, flags)) = image.huge_pages.arguments()
+            && libc::prctl(libc::PR_SET_THP_DISABLE, disable, flags, 0, 0) != 0
         {
             give_up(gate.report.as_raw_fd());
         }

@@ -1,0 +1,163 @@
+//! A finished session as data.
+
+use super::session::Session;
+use super::verdict::{Evidence, verdict};
+use anyhow::Result;
+use pagewise_linux::hugepages::vmm;
+use pagewise_linux::proc::ProcRoot;
+use pagewise_model::balance::{
+    BALANCE_VERSION, Balance, BalancedProcess, Changes, GuestRange, HugeVerdict, Refused,
+};
+use pagewise_model::units::{Bytes, Nanos};
+
+impl Session {
+    /// Everything that came of it.
+    ///
+    /// # Errors
+    /// When `/proc` cannot be read.
+    pub fn conclude(mut self) -> Result<Balance> {
+        self.budget.update(
+            std::time::Instant::now(),
+            pagewise_linux::sys::machine::thread_cpu_time(),
+        );
+        // A program that ended has left its last state behind.
+        let after = match self.population.pids().is_empty() || !self.population.is_alive() {
+            true => self.last,
+            false => self.state(),
+        };
+        let verdict = self.verdict();
+        self.note_what_is_odd();
+        let deeds = &self.population.deeds;
+        let processes = self.processes()?;
+        let journals = match self.plan.restore || !self.population.is_alive() {
+            true => Vec::new(),
+            false => self.population.journals(),
+        };
+        Ok(Balance {
+            schema_version: BALANCE_VERSION,
+            command: Vec::new(),
+            processes,
+            applied: self.plan.acts,
+            elapsed: self.started.elapsed().into(),
+            huge_page: self.huge_page(),
+            signal: self.signal.label(),
+            walk_events: self.walk_events(),
+            no_counters: self.signal.no_counters.clone(),
+            controller: self.controller_name.to_owned(),
+            max_rss: self.plan.max_rss,
+            before: self.before,
+            after,
+            peak_rss: self.peak_rss,
+            built: changes(&deeds.collapses),
+            split: changes(&deeds.splits),
+            refused: deeds
+                .refusals
+                .iter()
+                .map(|(why, &count)| Refused {
+                    reason: why.label().to_owned(),
+                    count,
+                })
+                .collect(),
+            fights: self.population.fights(),
+            controller_cpu: self.budget.spent(),
+            verdict,
+            journals: journals.iter().map(|path| path.display().to_string()).collect(),
+            notes: self.notes,
+            points: self.points,
+        })
+    }
+
+    fn verdict(&self) -> HugeVerdict {
+        let sum = self.population.summary();
+        let growth = match self.plan.acts {
+            // What building has added, the program's own growth aside.
+            true => self.population.growth_by_us() + sum.growth,
+            false => sum.growth,
+        };
+        let seen = self.points.last().map_or(0, |point| point.possible);
+        verdict(&Evidence {
+            flips: self.flips.as_ref(),
+            points: &self.points,
+            growth,
+            slots: (sum.huge + sum.small).max(seen),
+            huge: sum.huge,
+            chase: None,
+        })
+    }
+
+    fn huge_page(&self) -> Bytes {
+        let first = self.population.members.first();
+        first.map_or(Bytes(2 << 20), |member| member.map.huge_page)
+    }
+
+    fn walk_events(&self) -> Option<String> {
+        let table = self.signal.table.as_ref()?;
+        self.signal
+            .no_counters
+            .is_none()
+            .then(|| format!("{} ({})", table.name, table.source))
+    }
+
+    fn processes(&self) -> Result<Vec<BalancedProcess>> {
+        let proc = ProcRoot::default();
+        let mut found = Vec::new();
+        for member in &self.population.members {
+            let monitor = vmm::monitor(&proc, member.target.pid(), &member.map)?;
+            let memory = monitor.map(|monitor| monitor.memory).unwrap_or_default();
+            found.push(BalancedProcess {
+                pid: member.target.pid(),
+                comm: member.comm.clone(),
+                guest_memory: memory
+                    .into_iter()
+                    .map(|memory| GuestRange {
+                        start: format!("{:#x}", memory.start),
+                        length: memory.length,
+                        misaligned_by: memory.misaligned_by,
+                    })
+                    .collect(),
+            });
+        }
+        Ok(found)
+    }
+
+    fn note_what_is_odd(&mut self) {
+        for (pid, why) in &self.population.unreachable {
+            self.notes.push(format!("Process {pid} was left out: {why}"));
+        }
+        let fights = self.population.fights();
+        if fights > 0 {
+            self.notes.push(format!(
+                "{fights} slots changed back by themselves (khugepaged, reclaim, or the program) \
+                 and were left to that. A program started with --only-ours gets no huge pages but \
+                 those that it asks for."
+            ));
+        }
+        for obstacle in self.population.obstacles() {
+            self.notes.push(obstacle);
+        }
+        if !self.budget.has_cpu() {
+            self.notes.push(
+                "The controller's CPU time was used up, so it acted less than it wanted: raise \
+                 --max-cpu."
+                    .to_owned(),
+            );
+        }
+        if self.points.iter().all(|point| point.cost_ns.is_none()) && !self.points.is_empty() {
+            self.notes.push(format!(
+                "No work was seen by {}: name a counter with --progress.",
+                self.signal.label()
+            ));
+        }
+    }
+}
+
+fn changes(times: &[u64]) -> Changes {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    let at = |share: usize| sorted.get(sorted.len() * share / 100).map(|&time| Nanos(time));
+    Changes {
+        count: sorted.len() as u64,
+        median: at(50),
+        p95: at(95),
+    }
+}

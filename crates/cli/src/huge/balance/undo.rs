@@ -1,0 +1,134 @@
+//! `--undo`: the journals of earlier controllers, taken back.
+
+use super::population::boot_id;
+use anyhow::{Result, bail};
+use pagewise_linux::hugepages::actuator::{Outcome, Target};
+use pagewise_linux::hugepages::journal::{self, Record};
+use pagewise_linux::hugepages::map::PageSizes;
+use pagewise_linux::proc::ProcRoot;
+use serde::Serialize;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Version of docs/schema/huge-undo.json.
+const UNDO_VERSION: u32 = 1;
+
+/// What became of one process.
+#[derive(Debug, Serialize)]
+struct Undone {
+    pid: i32,
+    comm: String,
+    /// Whether the process is still the one in the journal.
+    running: bool,
+    /// Slots that have their first page size again, by us or without us.
+    restored: u64,
+    /// Slots that the program has given back or unmapped since.
+    gone: u64,
+    /// Slots that could not be changed back.
+    refused: u64,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema_version: u32,
+    processes: &'a [Undone],
+}
+
+/// Takes back what was done to `pids`, or to everybody with a journal.
+///
+/// # Errors
+/// When a journal is unreadable or held by a controller at work.
+pub fn run(pids: &[i32], json: bool) -> Result<ExitCode> {
+    let proc = ProcRoot::default();
+    let boot = boot_id(&proc);
+    let folder = journal::folder();
+    let mut undone = Vec::new();
+    for record in journal::all(&folder) {
+        let record = record?;
+        if !pids.is_empty() && !pids.contains(&record.subject.pid) {
+            continue;
+        }
+        if !journal::is_free(&record.path)? {
+            bail!("{}", journal::Error::Held(record.path));
+        }
+        undone.push(take_back(&proc, &record, &boot)?);
+    }
+    if undone.is_empty() && !pids.is_empty() {
+        bail!(
+            "there is no journal of process {} in {}: nothing was changed there, or it was taken \
+             back before",
+            pids[0],
+            folder.display()
+        );
+    }
+    show(&undone, json)?;
+    let left = undone.iter().any(|one| one.refused > 0);
+    Ok(if left { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn take_back(proc: &ProcRoot, record: &Record, boot: &str) -> Result<Undone> {
+    let mut undone = Undone {
+        pid: record.subject.pid,
+        comm: record.subject.comm.clone(),
+        running: false,
+        restored: 0,
+        gone: 0,
+        refused: 0,
+    };
+    let sizes = PageSizes::of(Path::new("/sys"))?;
+    let target = Target::open(proc, record.subject.pid, sizes).ok();
+    let target = target.filter(|target| record.is_about(target, boot));
+    let Some(target) = target else {
+        // The process ended, and its page sizes with it.
+        journal::remove(&record.path)?;
+        return Ok(undone);
+    };
+    undone.running = true;
+    for (address, before, change) in record.restorations() {
+        let now = target.slot(address)?;
+        if now.is_empty() {
+            undone.gone += 1;
+        } else if now.huge == before.huge {
+            undone.restored += 1;
+        } else {
+            match target.apply(change, address)?.outcome {
+                Outcome::Done | Outcome::Already => undone.restored += 1,
+                Outcome::Refused(_) => undone.refused += 1,
+            }
+        }
+    }
+    if undone.refused == 0 {
+        journal::remove(&record.path)?;
+    }
+    Ok(undone)
+}
+
+fn show(undone: &[Undone], json: bool) -> Result<()> {
+    let mut out = io::stdout().lock();
+    if json {
+        let document = Document {
+            schema_version: UNDO_VERSION,
+            processes: undone,
+        };
+        serde_json::to_writer_pretty(&mut out, &document)?;
+        writeln!(out)?;
+        return Ok(());
+    }
+    if undone.is_empty() {
+        writeln!(out, "Nothing to take back.")?;
+    }
+    for one in undone {
+        let Undone { pid, comm, .. } = one;
+        match one.running {
+            false => writeln!(out, "{comm} ({pid}) has ended: its page sizes went with it")?,
+            true => writeln!(
+                out,
+                "{comm} ({pid}): {} slots have their first page size again, verified in the page \
+                 map; {} were given back by the program; {} could not be changed",
+                one.restored, one.gone, one.refused
+            )?,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,267 @@
+//! Whether huge pages pay, from whichever signal there was.
+
+use super::flips::Flips;
+use pagewise_analyse::compare::centre;
+use pagewise_model::balance::{Basis, BalancePoint, Effect, HugeVerdict};
+use pagewise_model::units::{Bytes, Estimate};
+
+/// A change of CPU time below this is called none (a share): machines differ by as much from
+/// minute to minute.
+const LEAST: f64 = 0.01;
+/// Share of possible slots up to which pages count as base pages, and from which as huge.
+const FEW: f64 = 0.1;
+const MOST: f64 = 0.9;
+/// Fewer intervals than this on either side show nothing.
+const FEWEST: usize = 4;
+/// Share of cycles in page walks below which nothing can be gained.
+const LITTLE_WALKING: f64 = 0.01;
+
+/// What was seen.
+pub struct Evidence<'a> {
+    /// Paired comparison, where it was asked for.
+    pub flips: Option<&'a Flips>,
+    /// Intervals.
+    pub points: &'a [BalancePoint],
+    /// Memory that huge pages added, or would.
+    pub growth: Bytes,
+    /// Slots that could be huge.
+    pub slots: u64,
+    /// Slots that are huge.
+    pub huge: u64,
+    /// What a chase shows on this machine: change of its time, base to huge.
+    pub chase: Option<Estimate>,
+}
+
+/// The verdict from the best evidence.
+pub fn verdict(evidence: &Evidence<'_>) -> HugeVerdict {
+    if evidence.slots == 0 {
+        return unknown(evidence, "It holds no memory that huge pages could map.");
+    }
+    if let Some(change) = evidence.flips.and_then(paired) {
+        return told(evidence, change, Basis::Interleaved);
+    }
+    if let Some(change) = apart(evidence.points) {
+        return told(evidence, change, Basis::Measured);
+    }
+    if let Some(share) = walk_share(evidence.points) {
+        return bounded_by_walks(evidence, share);
+    }
+    match evidence.chase {
+        Some(chase) => bounded_by_chase(evidence, chase),
+        None => unknown(
+            evidence,
+            "Nothing here tells: let it act (--apply), or name a counter of work (--progress).",
+        ),
+    }
+}
+
+/// Change of CPU time for a unit of work, from logarithms of paired ratios.
+fn paired(flips: &Flips) -> Option<Estimate> {
+    let ratios = flips.pairs.iter().map(|(base, huge)| (huge / base).ln());
+    interval(&ratios.collect::<Vec<f64>>())
+}
+
+/// The same from intervals at different times, nearest in time together.
+fn apart(points: &[BalancePoint]) -> Option<Estimate> {
+    #[allow(clippy::cast_precision_loss, reason = "slots are far below 2^52")]
+    let share = |point: &BalancePoint| point.huge as f64 / point.possible.max(1) as f64;
+    // The first interval with work holds the program's start as well.
+    let first = points.iter().position(|point| point.cost_ns.is_some())? + 1;
+    let calm = points[first..].iter().filter(|point| point.changes == 0);
+    let costs = |keep: &dyn Fn(f64) -> bool| -> Vec<f64> {
+        let kept = calm.clone().filter(|point| keep(share(point)));
+        kept.filter_map(|point| point.cost_ns).collect()
+    };
+    let base = costs(&|share| share <= FEW);
+    let huge = costs(&|share| share >= MOST);
+    if base.len() < FEWEST || huge.len() < FEWEST {
+        return None;
+    }
+    let pairs = base.len().min(huge.len());
+    let last_base = &base[base.len() - pairs..];
+    let ratios = last_base.iter().zip(&huge).map(|(base, huge)| (huge / base).ln());
+    interval(&ratios.collect::<Vec<f64>>())
+}
+
+fn interval(logs: &[f64]) -> Option<Estimate> {
+    let found = centre(logs)?;
+    Some(Estimate {
+        value: found.median.exp() - 1.0,
+        low: found.low.exp() - 1.0,
+        high: found.high.exp() - 1.0,
+    })
+}
+
+fn walk_share(points: &[BalancePoint]) -> Option<f64> {
+    let shares: Vec<f64> = points.iter().filter_map(|point| point.walk_share).collect();
+    centre(&shares).map(|found| found.median)
+}
+
+fn told(evidence: &Evidence<'_>, change: Estimate, basis: Basis) -> HugeVerdict {
+    let effect = match () {
+        () if change.high < -LEAST => Effect::Help,
+        () if change.low > LEAST => Effect::Hurt,
+        () => Effect::NoMeasurableEffect,
+    };
+    let range = format!("{} … {} CPU time", percent(change.low), percent(change.high));
+    let memory = format!("+{}", evidence.growth);
+    let sentence = match effect {
+        Effect::Help => format!("Huge pages help: {range} for the same work, {memory}."),
+        Effect::Hurt => format!("Huge pages hurt: {range} for the same work, {memory}."),
+        _ => format!("Huge pages do not matter measurably: {range} for the same work, {memory}."),
+    };
+    HugeVerdict {
+        effect,
+        basis,
+        cpu_change: Some(change),
+        rss_growth: evidence.growth,
+        sentence,
+    }
+}
+
+fn bounded_by_walks(evidence: &Evidence<'_>, share: f64) -> HugeVerdict {
+    let (effect, sentence) = if share < LITTLE_WALKING {
+        let sentence = format!(
+            "Huge pages do not matter: page walks take {} of its cycles.",
+            percent_of(share)
+        );
+        (Effect::NoMeasurableEffect, sentence)
+    } else {
+        let sentence = format!(
+            "Page walks take {} of its cycles: no page size can save more. --apply tries it.",
+            percent_of(share)
+        );
+        (Effect::Unknown, sentence)
+    };
+    HugeVerdict {
+        effect,
+        basis: Basis::Walks,
+        cpu_change: Some(Estimate {
+            value: -share,
+            low: -share,
+            high: 0.0,
+        }),
+        rss_growth: evidence.growth,
+        sentence,
+    }
+}
+
+fn bounded_by_chase(evidence: &Evidence<'_>, chase: Estimate) -> HugeVerdict {
+    let most = chase.low.min(0.0);
+    HugeVerdict {
+        effect: Effect::Unknown,
+        basis: Basis::Probe,
+        cpu_change: Some(Estimate {
+            value: chase.value.min(0.0),
+            low: most,
+            high: 0.0,
+        }),
+        rss_growth: evidence.growth,
+        sentence: format!(
+            "{} of {} slots are huge. All of them would add {}; a program that only chases \
+             pointers through as much memory gains {} here, this one between nothing and that. \
+             --apply measures it, with --progress naming what counts as work.",
+            evidence.huge,
+            evidence.slots,
+            evidence.growth,
+            percent(chase.value)
+        ),
+    }
+}
+
+fn unknown(evidence: &Evidence<'_>, sentence: &str) -> HugeVerdict {
+    HugeVerdict {
+        effect: Effect::Unknown,
+        basis: Basis::None,
+        cpu_change: None,
+        rss_growth: evidence.growth,
+        sentence: sentence.to_owned(),
+    }
+}
+
+/// A signed change: `−31 %`, `+2.5 %`.
+pub fn percent(share: f64) -> String {
+    let value = share * 100.0;
+    let sign = match () {
+        () if value <= -0.05 => "−",
+        () if value >= 0.05 => "+",
+        () => "±",
+    };
+    match value.abs() {
+        small if small < 10.0 => format!("{sign}{small:.1} %"),
+        large => format!("{sign}{large:.0} %"),
+    }
+}
+
+fn percent_of(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagewise_model::units::Nanos;
+
+    fn point(huge: u64, cost_ns: Option<f64>, walk_share: Option<f64>) -> BalancePoint {
+        BalancePoint {
+            time: Nanos(0),
+            huge,
+            possible: 100,
+            changes: 0,
+            rss: Bytes(0),
+            cpu: Nanos(0),
+            cost_ns,
+            walk_share,
+            reason: String::new(),
+        }
+    }
+
+    fn evidence<'a>(points: &'a [BalancePoint], flips: Option<&'a Flips>) -> Evidence<'a> {
+        Evidence {
+            flips,
+            points,
+            growth: Bytes(12 << 20),
+            slots: 100,
+            huge: 0,
+            chase: None,
+        }
+    }
+
+    #[test]
+    fn pairs_count_before_anything_else() {
+        let pairs = |ratio: f64| Flips {
+            pairs: (0..8).map(|i| (1.0 + f64::from(i) / 50.0, ratio * (1.0 + f64::from(i) / 51.0))).collect(),
+        };
+        let help = verdict(&evidence(&[], Some(&pairs(0.7))));
+        assert_eq!((help.effect, help.basis), (Effect::Help, Basis::Interleaved));
+        assert!(help.sentence.starts_with("Huge pages help: −30 %"), "{}", help.sentence);
+        assert!(help.sentence.ends_with("+12.0 MiB."));
+        assert_eq!(verdict(&evidence(&[], Some(&pairs(1.2)))).effect, Effect::Hurt);
+        let same = verdict(&evidence(&[], Some(&pairs(1.0))));
+        assert_eq!(same.effect, Effect::NoMeasurableEffect);
+    }
+
+    #[test]
+    fn intervals_at_both_ends_tell_and_those_between_do_not() {
+        let mut points: Vec<BalancePoint> = (0..10).map(|_| point(0, Some(100.0), None)).collect();
+        points.extend((0..10).map(|_| point(50, Some(500.0), None)));
+        assert_eq!(verdict(&evidence(&points, None)).effect, Effect::Unknown);
+        points.extend((0..10).map(|_| point(100, Some(80.0), None)));
+        let found = verdict(&evidence(&points, None));
+        assert_eq!((found.effect, found.basis), (Effect::Help, Basis::Measured));
+        assert!((found.cpu_change.unwrap().value + 0.2).abs() < 1e-9);
+    }
+
+    #[test]
+    fn counters_and_chases_give_bounds_only() {
+        let walking: Vec<BalancePoint> = (0..5).map(|_| point(0, None, Some(0.25))).collect();
+        let found = verdict(&evidence(&walking, None));
+        assert_eq!((found.effect, found.basis), (Effect::Unknown, Basis::Walks));
+        assert!((found.cpu_change.unwrap().low + 0.25).abs() < 1e-9);
+        let idle: Vec<BalancePoint> = (0..5).map(|_| point(0, None, Some(0.001))).collect();
+        assert_eq!(verdict(&evidence(&idle, None)).effect, Effect::NoMeasurableEffect);
+        let mut chased = evidence(&[], None);
+        chased.chase = Some(Estimate { value: -0.3, low: -0.32, high: -0.28 });
+        assert_eq!(verdict(&chased).basis, Basis::Probe);
+    }
+}

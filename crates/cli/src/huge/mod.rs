@@ -1,0 +1,36 @@
+//! `pagewise huge`: would huge pages help or hurt here; drive them live; undo.
+
+mod balance;
+
+use anyhow::Result;
+use clap::Subcommand;
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+Examples:
+  pagewise huge balance -p 4242            would huge pages help this process?
+  pagewise huge balance -- ./server        drive them while it runs
+  pagewise huge balance --undo -p 4242     give a process its page sizes back";
+
+/// Tell whether huge pages help or hurt, and drive them in running programs
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    Balance(balance::Args),
+}
+
+/// Runs one of the commands.
+///
+/// # Errors
+/// The command's own.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    match &args.command {
+        Command::Balance(args) => balance::run(args),
+    }
+}
