@@ -217,7 +217,10 @@ mod tests {
             huge_page: Bytes(2 << 20),
             base_page: Bytes(4096),
             areas: vec![
-                area(None, vec![slot(true, 512, 0), slot(false, 500, 12), slot(false, 0, 0)]),
+                area(
+                    None,
+                    vec![slot(true, 512, 0), slot(false, 500, 12), slot(false, 0, 0)],
+                ),
                 area(Some(Obstacle::Locked), vec![slot(false, 512, 0)]),
             ],
         };

@@ -9,8 +9,8 @@
 pub mod address_space;
 pub mod advice;
 pub mod allocator;
-pub mod call_map;
 pub mod balance;
+pub mod call_map;
 pub mod capability;
 pub mod event;
 pub mod fault_diff;

@@ -130,16 +130,19 @@ impl Target {
         };
         let pidfd = pidfd_open(pid).map_err(hold)?;
         let start_ticks = proc.stat(pid)?.ok_or(Error::Gone(pid))?.start_ticks;
-        let pagemap = File::open(proc.process_path(pid, "pagemap"))
-            .map_err(|source| match source.raw_os_error() {
-                Some(libc::ENOENT | libc::ESRCH) => Error::Gone(pid),
-                _ => Error::PageMap { pid, source },
+        let pagemap =
+            File::open(proc.process_path(pid, "pagemap")).map_err(|source| {
+                match source.raw_os_error() {
+                    Some(libc::ENOENT | libc::ESRCH) => Error::Gone(pid),
+                    _ => Error::PageMap { pid, source },
+                }
             })?;
-        page_map::scan(&pagemap, 0, sizes.huge.0, &mut Vec::new())
-            .map_err(|source| match source.raw_os_error() {
+        page_map::scan(&pagemap, 0, sizes.huge.0, &mut Vec::new()).map_err(
+            |source| match source.raw_os_error() {
                 Some(libc::ESRCH) => Error::Gone(pid),
                 _ => Error::Scan(source),
-            })?;
+            },
+        )?;
         Ok(Self {
             pid,
             start_ticks,
@@ -203,8 +206,13 @@ impl Target {
     /// [`Error::Scan`] when the page map cannot be read.
     pub fn is_shared(&self, address: u64) -> Result<bool, Error> {
         let mut runs = Vec::new();
-        page_map::scan(&self.pagemap, address, address + self.sizes.huge.0, &mut runs)
-            .map_err(Error::Scan)?;
+        page_map::scan(
+            &self.pagemap,
+            address,
+            address + self.sizes.huge.0,
+            &mut runs,
+        )
+        .map_err(Error::Scan)?;
         for run in &runs {
             let own = run.categories & (category::ZERO | category::FILE | category::SWAPPED) == 0;
             if own && self.is_run_shared(run).map_err(Error::Scan)? {

@@ -381,12 +381,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("pagewise");
         let mut journal = Journal::open(&place, &subject()).unwrap();
-        journal.note(entry(0x20_0000, Change::Collapse, false)).unwrap();
+        journal
+            .note(entry(0x20_0000, Change::Collapse, false))
+            .unwrap();
         journal.note(entry(0x40_0000, Change::Split, true)).unwrap();
         let path = journal.path().to_path_buf();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         // One controller at a time; the next one adds to the same journal.
-        assert!(matches!(Journal::open(&place, &subject()), Err(Error::Held(_))));
+        assert!(matches!(
+            Journal::open(&place, &subject()),
+            Err(Error::Held(_))
+        ));
         assert!(!is_free(&path).unwrap());
         drop(journal);
         let mut journal = Journal::open(&place, &subject()).unwrap();

@@ -244,9 +244,16 @@ mod tests {
             ("rd wr pf io", Some(Obstacle::Device)),
             ("rd wr ac", None),
         ] {
-            assert_eq!(area(&mapping(line, flags), SIZES).unwrap().obstacle, expected, "{flags}");
+            assert_eq!(
+                area(&mapping(line, flags), SIZES).unwrap().obstacle,
+                expected,
+                "{flags}"
+            );
         }
-        let file = mapping("00400000-00800000 r--p 00000000 fe:00 5    /usr/lib/x.so", "rd");
+        let file = mapping(
+            "00400000-00800000 r--p 00000000 fe:00 5    /usr/lib/x.so",
+            "rd",
+        );
         assert_eq!(area(&file, SIZES).unwrap().obstacle, Some(Obstacle::File));
     }
 

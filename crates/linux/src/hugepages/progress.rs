@@ -200,7 +200,12 @@ mod tests {
         assert_eq!("./a".parse(), Ok(Progress::File("./a".into())));
         assert_eq!("memory:0x10".parse(), Ok(Progress::Memory(16)));
         assert!("memory:zz".parse::<Progress>().unwrap_err().contains("zz"));
-        assert!("ops".parse::<Progress>().unwrap_err().contains("symbol:NAME"));
+        assert!(
+            "ops"
+                .parse::<Progress>()
+                .unwrap_err()
+                .contains("symbol:NAME")
+        );
     }
 
     #[test]
@@ -221,8 +226,16 @@ mod tests {
         let me = i32::try_from(std::process::id()).unwrap();
         let symbol = Progress::Symbol("PAGEWISE_TEST_PROGRESS".into());
         let found = symbol.resolve(&proc, me).unwrap();
-        assert_eq!(found.read(&proc, me).unwrap(), page_map::PAGEWISE_TEST_PROGRESS);
+        assert_eq!(
+            found.read(&proc, me).unwrap(),
+            page_map::PAGEWISE_TEST_PROGRESS
+        );
         let error = Progress::Symbol("no_such".into()).resolve(&proc, me);
-        assert!(error.unwrap_err().to_string().contains("no data symbol 'no_such'"));
+        assert!(
+            error
+                .unwrap_err()
+                .to_string()
+                .contains("no data symbol 'no_such'")
+        );
     }
 }

@@ -209,11 +209,16 @@ impl Launch {
 
     /// The last huge-page setting; [`environment::with_settings`] lets no other words through.
     fn huge_pages(&self) -> sys::HugePages {
-        let modes = self.settings.0.iter().filter_map(|setting| match setting {
-            Setting::Thp { mode } => Some(mode.as_str()),
-            _ => None,
-        });
-        match modes.last() {
+        let mut modes = self
+            .settings
+            .0
+            .iter()
+            .rev()
+            .filter_map(|setting| match setting {
+                Setting::Thp { mode } => Some(mode.as_str()),
+                _ => None,
+            });
+        match modes.next() {
             Some("advised") => sys::HugePages::AdvisedOnly,
             Some(_) => sys::HugePages::Never,
             None => sys::HugePages::Inherit,

@@ -48,15 +48,13 @@ impl Budget {
         let elapsed = now.saturating_duration_since(self.filled_at).as_secs_f64();
         self.filled_at = now;
         let most_actions = (self.limits.actions_per_second * BURST.as_secs_f64()).max(1.0);
-        self.actions =
-            (self.actions + elapsed * self.limits.actions_per_second).min(most_actions);
+        self.actions = (self.actions + elapsed * self.limits.actions_per_second).min(most_actions);
         let used = cpu - self.seen_cpu;
         self.seen_cpu = cpu;
         self.spent += used;
         let most_cpu = self.limits.cpu_share * HORIZON.as_secs_f64();
-        self.cpu_seconds = (self.cpu_seconds + elapsed * self.limits.cpu_share
-            - used.as_secs_f64())
-        .min(most_cpu);
+        self.cpu_seconds =
+            (self.cpu_seconds + elapsed * self.limits.cpu_share - used.as_secs_f64()).min(most_cpu);
     }
 
     /// Takes one change from the account, if it holds one.

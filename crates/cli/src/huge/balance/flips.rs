@@ -98,7 +98,12 @@ fn reach(session: &mut Session, change: Change, goal: u64) -> Result<bool> {
         }
         let left = distance(session);
         let done = session.change(change, left, Victims::Sparsest)?;
-        if done == 0 && session.population.queue(change, Victims::Sparsest).is_empty() {
+        if done == 0
+            && session
+                .population
+                .queue(change, Victims::Sparsest)
+                .is_empty()
+        {
             break;
         }
         std::thread::sleep(Duration::from_millis(10));

@@ -176,7 +176,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut child = child;
     let ended = session.watch(child.as_mut())?;
     let mut found = session.conclude()?;
-    found.command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    found.command = args
+        .command
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
     deliver(args, &found)?;
     finish(child, ended)
 }
@@ -290,7 +294,11 @@ fn works_here(args: &Args, sizes: PageSizes) -> Result<Trial> {
 fn cgroup_folder(group: &Path) -> Result<PathBuf> {
     let mount = Path::new("/sys/fs/cgroup");
     let below = group.strip_prefix("/").unwrap_or(group);
-    let candidates = [group.to_path_buf(), mount.join(below), mount.join("memory").join(below)];
+    let candidates = [
+        group.to_path_buf(),
+        mount.join(below),
+        mount.join("memory").join(below),
+    ];
     candidates
         .into_iter()
         .find(|folder| folder.join("cgroup.procs").exists())
@@ -310,7 +318,11 @@ fn deliver(args: &Args, found: &pagewise_model::balance::Balance) -> Result<()> 
         serde_json::to_writer_pretty(&mut out, found)?;
         writeln!(out)?;
     } else {
-        write!(out, "{}", text::render(found, terminal::width(), terminal::style()))?;
+        write!(
+            out,
+            "{}",
+            text::render(found, terminal::width(), terminal::style())
+        )?;
     }
     out.flush()?;
     Ok(())
@@ -341,13 +353,17 @@ fn positive(text: &str) -> Result<f64, String> {
     let digits = text.trim_end_matches("/s");
     match digits.parse::<f64>() {
         Ok(value) if value > 0.0 && value.is_finite() => Ok(value),
-        _ => Err(format!("'{text}' is no number of changes; write it like 500")),
+        _ => Err(format!(
+            "'{text}' is no number of changes; write it like 500"
+        )),
     }
 }
 
 fn share(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').trim().parse::<f64>() {
         Ok(value) if value > 0.0 && value <= 100.0 => Ok(value / 100.0),
-        _ => Err(format!("'{text}' is no percentage up to 100; write it like 1%")),
+        _ => Err(format!(
+            "'{text}' is no percentage up to 100; write it like 1%"
+        )),
     }
 }

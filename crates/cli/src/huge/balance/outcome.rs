@@ -61,7 +61,10 @@ impl Session {
             fights: self.population.fights(),
             controller_cpu: self.budget.spent(),
             verdict,
-            journals: journals.iter().map(|path| path.display().to_string()).collect(),
+            journals: journals
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect(),
             notes: self.notes,
             points: self.points,
         })
@@ -122,7 +125,8 @@ impl Session {
 
     fn note_what_is_odd(&mut self) {
         for (pid, why) in &self.population.unreachable {
-            self.notes.push(format!("Process {pid} was left out: {why}"));
+            self.notes
+                .push(format!("Process {pid} was left out: {why}"));
         }
         let fights = self.population.fights();
         if fights > 0 {
@@ -154,7 +158,11 @@ impl Session {
 fn changes(times: &[u64]) -> Changes {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();
-    let at = |share: usize| sorted.get(sorted.len() * share / 100).map(|&time| Nanos(time));
+    let at = |share: usize| {
+        sorted
+            .get(sorted.len() * share / 100)
+            .map(|&time| Nanos(time))
+    };
     Changes {
         count: sorted.len() as u64,
         median: at(50),

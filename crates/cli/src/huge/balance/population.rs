@@ -100,9 +100,8 @@ impl Population {
     /// When the cgroup cannot be read.
     pub fn refresh(&mut self) -> Result<()> {
         let wanted = self.wanted()?;
-        self.members.retain(|member| {
-            wanted.contains(&member.target.pid()) && member.target.is_alive()
-        });
+        self.members
+            .retain(|member| wanted.contains(&member.target.pid()) && member.target.is_alive());
         for pid in wanted {
             if !self.members.iter().any(|member| member.target.pid() == pid) {
                 self.admit(pid);
@@ -174,7 +173,10 @@ impl Population {
 
     /// Ids of the members.
     pub fn pids(&self) -> Vec<i32> {
-        self.members.iter().map(|member| member.target.pid()).collect()
+        self.members
+            .iter()
+            .map(|member| member.target.pid())
+            .collect()
     }
 
     /// Sums over all members.
@@ -203,7 +205,10 @@ impl Population {
 
     /// Slots that fights with khugepaged or the program made us give up.
     pub fn fights(&self) -> u64 {
-        self.members.iter().map(|member| member.fights.len() as u64).sum()
+        self.members
+            .iter()
+            .map(|member| member.fights.len() as u64)
+            .sum()
     }
 
     /// Huge pages that there could be: those that are, and what can be built within the memory
@@ -239,15 +244,18 @@ impl Population {
     /// Slots that `change` could change and that were not refused.
     fn candidates(&self, change: Change) -> impl Iterator<Item = (usize, u64, Slot)> + '_ {
         let wants_huge = change == Change::Collapse;
-        self.members.iter().enumerate().flat_map(move |(at, member)| {
-            member
-                .map
-                .changeable()
-                .filter(move |(address, slot)| {
-                    slot.huge != wants_huge && member.may_change(*address)
-                })
-                .map(move |(address, slot)| (at, address, slot))
-        })
+        self.members
+            .iter()
+            .enumerate()
+            .flat_map(move |(at, member)| {
+                member
+                    .map
+                    .changeable()
+                    .filter(move |(address, slot)| {
+                        slot.huge != wants_huge && member.may_change(*address)
+                    })
+                    .map(move |(address, slot)| (at, address, slot))
+            })
     }
 
     /// Slots in the order in which `change` should take them: for building, the densest first,
@@ -305,23 +313,48 @@ impl Population {
         let members = self.members.iter().enumerate();
         members
             .flat_map(|(at, member)| {
-                member.touched.iter().filter_map(move |(&address, touched)| {
-                    let change = match (touched.before.huge, touched.is_huge) {
-                        (true, false) => Change::Collapse,
-                        (false, true) => Change::Split,
-                        _ => return None,
-                    };
-                    Some((at, address, change))
-                })
+                member
+                    .touched
+                    .iter()
+                    .filter_map(move |(&address, touched)| {
+                        let change = match (touched.before.huge, touched.is_huge) {
+                            (true, false) => Change::Collapse,
+                            (false, true) => Change::Split,
+                            _ => return None,
+                        };
+                        Some((at, address, change))
+                    })
             })
             .collect()
     }
 
     /// Memory that huge pages hold now which base pages did not before we built them.
     pub fn growth_by_us(&self) -> Bytes {
-        let touched = self.members.iter().flat_map(|member| member.touched.values());
+        let touched = self
+            .members
+            .iter()
+            .flat_map(|member| member.touched.values());
         let grown = touched.filter(|touched| touched.is_huge && !touched.before.huge);
         Bytes(grown.map(|touched| self.growth(touched.before)).sum())
+    }
+
+    /// Huge pages by which we added memory, those that added most first.
+    pub fn filled_up(&self) -> Vec<(usize, u64)> {
+        let mut found = Vec::new();
+        for (at, member) in self.members.iter().enumerate() {
+            for (&address, touched) in &member.touched {
+                let growth = self.growth(touched.before);
+                if touched.is_huge && growth > 0 {
+                    found.push((growth, at, address));
+                }
+            }
+        }
+        found.sort_unstable();
+        found
+            .into_iter()
+            .rev()
+            .map(|(_, at, address)| (at, address))
+            .collect()
     }
 
     /// Why populated slots are left alone, one sentence for each reason.
@@ -343,8 +376,13 @@ impl Population {
 
     /// Where the journals of members with changes lie.
     pub fn journals(&self) -> Vec<PathBuf> {
-        let journals = self.members.iter().filter_map(|member| member.journal.as_ref());
-        journals.map(|journal| journal.path().to_path_buf()).collect()
+        let journals = self
+            .members
+            .iter()
+            .filter_map(|member| member.journal.as_ref());
+        journals
+            .map(|journal| journal.path().to_path_buf())
+            .collect()
     }
 
     /// Removes the journals: everything was taken back.

@@ -139,7 +139,10 @@ impl Session {
             if let Some(ending) = self.pause(child.as_deref_mut())? {
                 return Ok(Some(ending));
             }
-            let over = self.plan.duration.is_some_and(|most| self.started.elapsed() >= most);
+            let over = self
+                .plan
+                .duration
+                .is_some_and(|most| self.started.elapsed() >= most);
             if over || interrupt::requested().is_some() {
                 break;
             }
@@ -208,7 +211,9 @@ impl Session {
         if let Some(number) = self.resting_at.take_if(|_| !self.budget.is_half_full()) {
             self.resting_at = Some(number);
             self.carry_out(Action::Reach(number))?;
-            return Ok(format!("{number} huge pages until CPU time has been earned again"));
+            return Ok(format!(
+                "{number} huge pages until CPU time has been earned again"
+            ));
         }
         self.resting_at = None;
         let order = self.controller.decide(seen);
@@ -230,7 +235,10 @@ impl Session {
             Action::Limit(most) => huge <= most,
             Action::Reach(number) => huge == number,
         };
-        let is_known = self.costs().get(&huge).is_some_and(|costs| costs.len() >= ENOUGH);
+        let is_known = self
+            .costs()
+            .get(&huge)
+            .is_some_and(|costs| costs.len() >= ENOUGH);
         if !is_satisfied && is_known {
             self.resting_at = self.best_number();
         }
@@ -238,7 +246,10 @@ impl Session {
 
     /// The number of huge pages at which work cost least, of those that were seen often enough.
     fn best_number(&self) -> Option<u64> {
-        let known = self.costs().into_iter().filter(|(_, costs)| costs.len() >= ENOUGH);
+        let known = self
+            .costs()
+            .into_iter()
+            .filter(|(_, costs)| costs.len() >= ENOUGH);
         let medians = known.map(|(huge, mut costs)| {
             costs.sort_by(f64::total_cmp);
             (huge, costs[costs.len() / 2])
@@ -343,9 +354,12 @@ impl Session {
         let Some(most) = self.plan.max_rss else {
             return Ok(());
         };
-        let over = self.population.rss() - most;
-        if over > Bytes(0) && self.plan.acts && !self.population.to_restore().is_empty() {
-            self.change(Change::Split, 64, Victims::Sparsest)?;
+        for (at, address) in self.population.filled_up() {
+            if self.population.rss() <= most {
+                break;
+            }
+            self.population.apply(at, address, Change::Split)?;
+            self.changes += 1;
         }
         Ok(())
     }

@@ -184,7 +184,10 @@ impl Signal {
         as_float(now.saturating_sub(before))
     }
 
-    fn keep<T>(&mut self, read: Result<T, pagewise_linux::hugepages::progress::Error>) -> Option<T> {
+    fn keep<T>(
+        &mut self,
+        read: Result<T, pagewise_linux::hugepages::progress::Error>,
+    ) -> Option<T> {
         match read {
             Ok(value) => {
                 self.works = true;

@@ -22,7 +22,10 @@ pub fn render(found: &Balance, width: usize, style: Style) -> String {
         page.row("split", &changes(found.split, "none"));
     }
     for refused in &found.refused {
-        page.row("refused", &format!("{} times: {}", refused.count, refused.reason));
+        page.row(
+            "refused",
+            &format!("{} times: {}", refused.count, refused.reason),
+        );
     }
     page.row("memory", &memory(found));
     page.row("controller", &controller(found));
@@ -45,9 +48,16 @@ pub fn render(found: &Balance, width: usize, style: Style) -> String {
         page.row("note", note);
     }
     if !found.journals.is_empty() {
-        let pids: Vec<String> = found.processes.iter().map(|one| format!(" -p {}", one.pid)).collect();
+        let pids: Vec<String> = found
+            .processes
+            .iter()
+            .map(|one| format!(" -p {}", one.pid))
+            .collect();
         if !pids.is_empty() {
-            page.row("take back", &format!("pagewise huge balance --undo{}", pids.concat()));
+            page.row(
+                "take back",
+                &format!("pagewise huge balance --undo{}", pids.concat()),
+            );
         }
     }
     page.out
@@ -140,7 +150,10 @@ fn pages(found: &Balance) -> String {
 fn changes(changes: Changes, none: &str) -> String {
     match (changes.median, changes.p95) {
         (Some(median), Some(p95)) => {
-            format!("{}, {median} each (95 % below {p95}), verified in the page map", changes.count)
+            format!(
+                "{}, {median} each (95 % below {p95}), verified in the page map",
+                changes.count
+            )
         }
         _ => none.to_owned(),
     }
@@ -149,7 +162,11 @@ fn changes(changes: Changes, none: &str) -> String {
 fn memory(found: &Balance) -> String {
     let mut text = format!("resident {}", found.before.rss);
     if found.applied {
-        let _ = write!(text, " before, {} now, {} at most", found.after.rss, found.peak_rss);
+        let _ = write!(
+            text,
+            " before, {} now, {} at most",
+            found.after.rss, found.peak_rss
+        );
     }
     if let Some(most) = found.max_rss {
         let kept = found.peak_rss <= most;

@@ -64,7 +64,11 @@ pub fn run(pids: &[i32], json: bool) -> Result<ExitCode> {
     }
     show(&undone, json)?;
     let left = undone.iter().any(|one| one.refused > 0);
-    Ok(if left { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if left {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 fn take_back(proc: &ProcRoot, record: &Record, boot: &str) -> Result<Undone> {

@@ -2,7 +2,7 @@
 
 use super::flips::Flips;
 use pagewise_analyse::compare::centre;
-use pagewise_model::balance::{Basis, BalancePoint, Effect, HugeVerdict};
+use pagewise_model::balance::{BalancePoint, Basis, Effect, HugeVerdict};
 use pagewise_model::units::{Bytes, Estimate};
 
 /// A change of CPU time below this is called none (a share): machines differ by as much from
@@ -79,7 +79,10 @@ fn apart(points: &[BalancePoint]) -> Option<Estimate> {
     }
     let pairs = base.len().min(huge.len());
     let last_base = &base[base.len() - pairs..];
-    let ratios = last_base.iter().zip(&huge).map(|(base, huge)| (huge / base).ln());
+    let ratios = last_base
+        .iter()
+        .zip(&huge)
+        .map(|(base, huge)| (huge / base).ln());
     interval(&ratios.collect::<Vec<f64>>())
 }
 
@@ -103,7 +106,11 @@ fn told(evidence: &Evidence<'_>, change: Estimate, basis: Basis) -> HugeVerdict 
         () if change.low > LEAST => Effect::Hurt,
         () => Effect::NoMeasurableEffect,
     };
-    let range = format!("{} … {} CPU time", percent(change.low), percent(change.high));
+    let range = format!(
+        "{} … {} CPU time",
+        percent(change.low),
+        percent(change.high)
+    );
     let memory = format!("+{}", evidence.growth);
     let sentence = match effect {
         Effect::Help => format!("Huge pages help: {range} for the same work, {memory}."),
@@ -230,13 +237,30 @@ mod tests {
     #[test]
     fn pairs_count_before_anything_else() {
         let pairs = |ratio: f64| Flips {
-            pairs: (0..8).map(|i| (1.0 + f64::from(i) / 50.0, ratio * (1.0 + f64::from(i) / 51.0))).collect(),
+            pairs: (0..8)
+                .map(|i| {
+                    (
+                        1.0 + f64::from(i) / 50.0,
+                        ratio * (1.0 + f64::from(i) / 51.0),
+                    )
+                })
+                .collect(),
         };
         let help = verdict(&evidence(&[], Some(&pairs(0.7))));
-        assert_eq!((help.effect, help.basis), (Effect::Help, Basis::Interleaved));
-        assert!(help.sentence.starts_with("Huge pages help: −30 %"), "{}", help.sentence);
+        assert_eq!(
+            (help.effect, help.basis),
+            (Effect::Help, Basis::Interleaved)
+        );
+        assert!(
+            help.sentence.starts_with("Huge pages help: −30 %"),
+            "{}",
+            help.sentence
+        );
         assert!(help.sentence.ends_with("+12.0 MiB."));
-        assert_eq!(verdict(&evidence(&[], Some(&pairs(1.2)))).effect, Effect::Hurt);
+        assert_eq!(
+            verdict(&evidence(&[], Some(&pairs(1.2)))).effect,
+            Effect::Hurt
+        );
         let same = verdict(&evidence(&[], Some(&pairs(1.0))));
         assert_eq!(same.effect, Effect::NoMeasurableEffect);
     }
@@ -259,9 +283,16 @@ mod tests {
         assert_eq!((found.effect, found.basis), (Effect::Unknown, Basis::Walks));
         assert!((found.cpu_change.unwrap().low + 0.25).abs() < 1e-9);
         let idle: Vec<BalancePoint> = (0..5).map(|_| point(0, None, Some(0.001))).collect();
-        assert_eq!(verdict(&evidence(&idle, None)).effect, Effect::NoMeasurableEffect);
+        assert_eq!(
+            verdict(&evidence(&idle, None)).effect,
+            Effect::NoMeasurableEffect
+        );
         let mut chased = evidence(&[], None);
-        chased.chase = Some(Estimate { value: -0.3, low: -0.32, high: -0.28 });
+        chased.chase = Some(Estimate {
+            value: -0.3,
+            low: -0.32,
+            high: -0.28,
+        });
         assert_eq!(verdict(&chased).basis, Basis::Probe);
     }
 }

@@ -136,7 +136,12 @@ impl Counting {
                 self.open.insert(task, counters);
             }
         }
-        let gone: Vec<i32> = self.open.keys().copied().filter(|t| !tasks.contains(t)).collect();
+        let gone: Vec<i32> = self
+            .open
+            .keys()
+            .copied()
+            .filter(|t| !tasks.contains(t))
+            .collect();
         for task in gone {
             for (kind, event) in self.open.remove(&task).unwrap_or_default() {
                 *self.ended.entry(kind).or_default() += read(&event).unwrap_or(0.0);

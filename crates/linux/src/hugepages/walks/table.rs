@@ -101,7 +101,7 @@ impl Table {
     /// Whether walks can be told apart by page size.
     #[must_use]
     pub fn splits_sizes(&self) -> bool {
-        !self.huge.is_empty() && !(self.small.is_empty() && self.all.is_empty())
+        !self.huge.is_empty() && (!self.small.is_empty() || !self.all.is_empty())
     }
 
     fn fits(&self, cpu: &Cpu) -> bool {
@@ -143,7 +143,11 @@ mod tests {
     fn every_file_is_a_table_with_a_source() {
         for text in FILES {
             let table: Table = toml::from_str(text).unwrap();
-            assert!(!table.source.is_empty() && !table.all.is_empty(), "{}", table.name);
+            assert!(
+                !table.source.is_empty() && !table.all.is_empty(),
+                "{}",
+                table.name
+            );
         }
         assert_eq!(tables().len(), FILES.len());
     }
@@ -151,13 +155,23 @@ mod tests {
     #[test]
     fn cpus_find_their_events() {
         let x86 = |vendor: &str, family: u32, model: u32| {
-            let text = format!("vendor_id : {vendor}\ncpu family\t: {family}\nmodel\t\t: {model}\n");
+            let text =
+                format!("vendor_id : {vendor}\ncpu family\t: {family}\nmodel\t\t: {model}\n");
             table_for(&Cpu::parse(&text)).map(|table| table.name)
         };
         let name = |found: Option<String>| found.unwrap_or_default();
-        assert_eq!(name(x86("GenuineIntel", 6, 0x8f)), "Intel Golden Cove and later");
-        assert_eq!(name(x86("GenuineIntel", 6, 0x55)), "Intel Skylake to Comet Lake");
-        assert_eq!(name(x86("GenuineIntel", 6, 0x6a)), "Intel Ice Lake and Tiger Lake");
+        assert_eq!(
+            name(x86("GenuineIntel", 6, 0x8f)),
+            "Intel Golden Cove and later"
+        );
+        assert_eq!(
+            name(x86("GenuineIntel", 6, 0x55)),
+            "Intel Skylake to Comet Lake"
+        );
+        assert_eq!(
+            name(x86("GenuineIntel", 6, 0x6a)),
+            "Intel Ice Lake and Tiger Lake"
+        );
         assert_eq!(name(x86("AuthenticAMD", 0x19, 17)), "AMD Zen 3 to Zen 5");
         assert_eq!(x86("GenuineIntel", 6, 1), None);
         let arm = Cpu::parse("CPU implementer\t: 0x41\nCPU part\t: 0xd4f\n");
