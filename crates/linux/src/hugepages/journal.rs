@@ -6,12 +6,13 @@
 //! change behind it may have happened, and taking back looks at the page map anyway.
 
 use super::actuator::{Change, Target};
-use crate::sys::lock::try_exclusive;
+use crate::sys::file_lock::try_lock;
 use pagewise_model::huge_pages::Slot;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -153,7 +154,7 @@ impl Journal {
             .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
             .open(&path)
             .map_err(failed)?;
-        if !try_exclusive(&file).map_err(failed)? {
+        if !try_lock(file.as_fd()).map_err(failed)? {
             return Err(Error::Held(path));
         }
         let is_new = file.metadata().map_err(failed)?.len() == 0;
@@ -237,7 +238,7 @@ pub fn is_free(path: &Path) -> Result<bool, Error> {
         source,
     };
     let file = File::open(path).map_err(failed)?;
-    try_exclusive(&file).map_err(failed)
+    try_lock(file.as_fd()).map_err(failed)
 }
 
 /// Reads the journal at `path`.

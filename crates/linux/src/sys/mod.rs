@@ -1,9 +1,8 @@
 //! All unsafe code of this crate: thin, checked wrappers of system calls and shared mappings.
 #![allow(unsafe_code, reason = "this module is the fence around it")]
 
-pub mod file_lock;
 pub mod anonymous;
-pub mod lock;
+pub mod file_lock;
 pub mod machine;
 pub mod malloc;
 pub mod mapped_file;
