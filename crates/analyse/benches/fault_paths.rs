@@ -1,15 +1,15 @@
 //! MB/s from function_graph text to findings: parse, call trees, classification, time splits,
 //! histograms, mining (Algorithm 1 at 1 %) and the report's figures, on one core; and the same
-//! split over two halves of the text on two. MB/s are of CPU time (`/proc/thread-self/schedstat`),
+//! on two. MB/s are of CPU time (`/proc/thread-self/schedstat`),
 //! which a busy machine changes least; the gain by two cores is of wall time and needs an idle one.
 //!
 //! `cargo bench -p pagewise-analyse --bench fault_paths -- TRACE.txt[.zst] [MIB]` repeats the
 //! trace to the given size (500 MiB) in memory. Beside it, on the same text:
 //! `bench/peers/function_graph.py TRACE.txt`.
 
-use pagewise_analyse::fault_paths::{Collector, analyse, estimate};
+use pagewise_analyse::fault_paths::{Collector, FaultPaths, analyse, estimate};
 use pagewise_analyse::mine::{Algorithm, Query, patterns};
-use pagewise_model::formats::function_graph;
+use pagewise_model::formats::function_graph::{self, Cores};
 use std::io::Read;
 use std::time::Instant;
 
@@ -29,26 +29,26 @@ fn main() {
     println!("{path}: {repeats} times {} bytes", trace.len());
     for _ in 0..3 {
         let (wall, cpu) = (Instant::now(), cpu_ns());
-        let (faults, patterns) = end_to_end(&text);
+        let found = end_to_end(&text, 1);
         let (one, busy) = (wall.elapsed(), cpu_ns() - cpu);
-        let half = trace.len() * (repeats / 2);
         let wall = Instant::now();
-        std::thread::scope(|scope| {
-            for part in [&text[..half], &text[half..]] {
-                scope.spawn(move || end_to_end(part));
-            }
-        });
+        let on_two = end_to_end(&text, 2);
+        let two = wall.elapsed();
+        assert_eq!(found, on_two, "findings on one core and on two");
+        let FaultPaths { faults, .. } = found.0;
         println!(
-            "{} MB/s of CPU time; two cores ×{:.2}: {faults} faults, {patterns} patterns",
+            "{} MB/s of CPU time; two cores x{:.2}: {faults} faults, {} patterns",
             text.len() as u64 * 1000 / busy.max(1),
-            one.as_secs_f64() / wall.elapsed().as_secs_f64()
+            one.as_secs_f64() / two.as_secs_f64(),
+            found.1
         );
     }
 }
 
-fn end_to_end(text: &[u8]) -> (u64, usize) {
+fn end_to_end(text: &[u8], threads: usize) -> (FaultPaths, usize) {
     let mut collector = Collector::default();
-    let summary = function_graph::read_bytes(text, &mut collector);
+    let cores = Cores::new(threads);
+    let summary = function_graph::read_on(cores, text, &mut collector).expect("memory");
     let findings = analyse(&collector, &summary, estimate(&collector));
     let query = Query {
         algorithm: Algorithm::Prefix,
@@ -56,7 +56,8 @@ fn end_to_end(text: &[u8]) -> (u64, usize) {
         max_length: None,
     };
     let database = collector.sequences(&summary.names);
-    (findings.faults, patterns(&database, query).len())
+    let found = patterns(&database, query).len();
+    (findings, found)
 }
 
 /// Nanoseconds that this thread has run (proc(5), schedstat).

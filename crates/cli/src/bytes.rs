@@ -46,7 +46,7 @@ fn plain_file(path: &Path) -> Result<Option<File>> {
 }
 
 /// The same for bytes that were begun to be read: they go through an unnamed temporary file.
-pub fn spooled(input: Box<dyn Read>, path: &Path) -> Result<MappedFile> {
+pub fn spooled(input: Box<dyn Read + Send>, path: &Path) -> Result<MappedFile> {
     let file = copied(input, path)?;
     MappedFile::of(&file).with_context(|| format!("cannot map {}", path.display()))
 }
@@ -55,7 +55,7 @@ fn unpacked(path: &Path) -> Result<File> {
     copied(crate::input::open(path)?, path)
 }
 
-fn copied(mut input: Box<dyn Read>, path: &Path) -> Result<File> {
+fn copied(mut input: Box<dyn Read + Send>, path: &Path) -> Result<File> {
     let name = path.display();
     let mut file = tempfile::tempfile().context("cannot make a temporary file")?;
     io::copy(&mut input, &mut file).with_context(|| format!("cannot unpack {name}"))?;

@@ -9,10 +9,10 @@ const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
 /// Opens a file, or standard input for `-`; gzip and zstd are told by their first bytes.
-pub fn open(path: &Path) -> Result<Box<dyn Read>> {
+pub fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
     let name = path.display();
-    let raw: Box<dyn Read> = if path == Path::new("-") {
-        Box::new(io::stdin().lock())
+    let raw: Box<dyn Read + Send> = if path == Path::new("-") {
+        Box::new(io::stdin())
     } else {
         let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
         Box::new(file)
@@ -32,7 +32,10 @@ pub fn open(path: &Path) -> Result<Box<dyn Read>> {
 }
 
 /// The first bytes (fewer at the end of the input) and a reader that still has them.
-pub fn peek(mut input: Box<dyn Read>, len: u64) -> io::Result<(Vec<u8>, Box<dyn Read>)> {
+pub fn peek(
+    mut input: Box<dyn Read + Send>,
+    len: u64,
+) -> io::Result<(Vec<u8>, Box<dyn Read + Send>)> {
     let mut head = Vec::new();
     input.by_ref().take(len).read_to_end(&mut head)?;
     let whole = Cursor::new(head.clone()).chain(input);

@@ -3,27 +3,37 @@
 use crate::{bytes, input};
 use anyhow::{Context, Result};
 use pagewise_linux::sys::mapped_file::MappedFile;
-use pagewise_model::formats::function_graph::{self, Sink, Summary};
+use pagewise_model::formats::function_graph::{self, Cores, Sink, Summary};
 use pagewise_model::formats::sniff::{Format, sniff};
 use pagewise_model::formats::trace_dat::TraceDat;
 use std::io::Read;
+use std::num::NonZero;
 use std::path::Path;
 
 /// Bytes of a file that tell a trace from other text.
 const HEAD: u64 = 16 << 10;
+
+/// Threads that read a trace. What is done with its calls is done by one at a time, so that more
+/// would wait for one another.
+const MOST_THREADS: usize = 8;
+
+fn cores() -> Cores {
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    Cores::new(cores.min(MOST_THREADS))
+}
 
 /// What a file turned out to be.
 pub enum Opened {
     /// A trace.
     Trace(Trace),
     /// Something else, from its first byte on. Standard input can't be opened again.
-    Other(Box<dyn Read>),
+    Other(Box<dyn Read + Send>),
 }
 
 /// A function_graph trace.
 pub enum Trace {
     /// The kernel's text, or trace-cmd report's.
-    Text(Box<dyn Read>),
+    Text(Box<dyn Read + Send>),
     /// trace.dat.
     Dat(MappedFile),
 }
@@ -53,9 +63,9 @@ impl Trace {
     ///
     /// # Errors
     /// When reading fails, or what trace.dat says of its records makes no sense.
-    pub fn read(self, sink: &mut impl Sink) -> Result<Summary> {
+    pub fn read(self, sink: &mut (impl Sink + Send)) -> Result<Summary> {
         match self {
-            Self::Text(input) => Ok(function_graph::read(input, sink)?),
+            Self::Text(input) => Ok(function_graph::read_on(cores(), input, sink)?),
             Self::Dat(bytes) => Ok(TraceDat::parse(&bytes)?.read(sink)),
         }
     }

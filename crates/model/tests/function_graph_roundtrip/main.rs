@@ -1,6 +1,7 @@
 //! Random legal traces are read back exactly: every option of the text, tasks that interleave and
 //! migrate, losses, and cuts at any byte.
 
+mod on_cores;
 mod simulator;
 
 use pagewise_model::formats::function_graph::{self, CallTree, Names, Wait};
@@ -73,7 +74,10 @@ proptest! {
     fn a_legal_trace_is_read_back_exactly(options in options(), seed in any::<u64>(), chunk in 1_usize..5000) {
         let simulation = Simulation::run(&options, seed);
         let expected: Vec<_> = simulation.complete();
-        prop_assert_eq!(read(simulation.text().as_bytes(), chunk), expected, "{}", simulation.text());
+        let text = simulation.text();
+        prop_assert_eq!(read(text.as_bytes(), chunk), expected, "{}", &text);
+        let (threads, text) = (2 + chunk % 3, text.as_bytes());
+        prop_assert_eq!(on_cores::difference(text, threads, chunk), None);
     }
 
     #[test]
@@ -98,6 +102,7 @@ proptest! {
         let (text, untouched) = simulation.with_losses(seed);
         let all = simulation.complete();
         let found = read(text.as_bytes(), 4096);
+        prop_assert_eq!(on_cores::difference(text.as_bytes(), 3, 900), None);
         for tree in &found {
             prop_assert!(all.contains(tree), "no such tree: {:?}\n{}", tree, text);
         }
@@ -145,6 +150,8 @@ proptest! {
         let text = lines.concat();
         let whole = read_cut(&text);
         prop_assert_eq!(&read_chunks(&text, chunk), &whole);
+        let (threads, piece) = (2 + chunk % 3, 1 + chunk * 13);
+        prop_assert_eq!(on_cores::difference(&text, threads, piece), None);
         for (_, calls) in whole {
             prop_assert!(!calls.is_empty());
         }

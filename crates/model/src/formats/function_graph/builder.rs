@@ -4,15 +4,16 @@
 //! counted by its cause in [`Incomplete`] and left out, with everything around it up to the next
 //! call at the top level.
 //!
-//! All state is per task, so a text can be cut into pieces that are read in parallel: what a
-//! piece holds of a task before the task's first top-level call belongs to the piece before it.
+//! State is per task, and a task's state is empty where a call at the top level begins. So a text
+//! can be cut into pieces that are read in parallel ([`super::parallel`]): what a piece holds of a
+//! task before such a call waits for the piece before it.
 
 use super::incomplete::{Incomplete, IncompleteCounts};
 use super::interrupts::is_interrupt;
 use super::line::{Call, Content, Line, Span, Tail};
 use super::names::Names;
 use super::switch;
-use super::task::{Frame, Task};
+use super::task::{Away, Frame, Task};
 use super::tree::{CallTree, Detail, Node, OffCpu, Wait};
 use crate::trace_note::TraceNote;
 use rustc_hash::FxHashMap;
@@ -24,6 +25,11 @@ pub const LARGEST_TREE: usize = 1 << 20;
 pub trait Sink {
     /// A complete call at the top level.
     fn tree(&mut self, tree: &CallTree, names: &Names);
+    /// The same, for a sink that keeps trees; what it returns is used for further ones.
+    fn keep(&mut self, tree: CallTree, names: &Names) -> Option<CallTree> {
+        self.tree(&tree, names);
+        Some(tree)
+    }
     /// The end of a call that is not part of a tree: all there is with `tracing_thresh`.
     fn bare_close(&mut self, _tail: Tail, _depth: u32, _span: Option<Span>) {}
     /// An event of another tracer.
@@ -41,26 +47,45 @@ impl<F: FnMut(&CallTree, &Names)> Sink for F {
 /// Builds the call trees of one trace from its lines.
 #[derive(Default)]
 pub struct Builder {
-    tasks: Vec<Task>,
-    index: FxHashMap<u64, usize>,
+    pub(super) tasks: Vec<Task>,
+    pub(super) index: FxHashMap<u64, usize>,
     last: Option<(u64, usize)>,
     running: FxHashMap<u32, u32>,
+    /// What came before the lines is not known: they are a piece of a longer text.
+    is_piece: bool,
     /// Tasks whose switch was announced but that still run: the tracer shows what they call
     /// between the event sched_switch and the switch itself. By CPU.
-    leaving: FxHashMap<u32, usize>,
-    spare: Vec<CallTree>,
-    sched_switch_seen: bool,
-    incomplete: IncompleteCounts,
+    pub(super) leaving: FxHashMap<u32, usize>,
+    pub(super) spare: Vec<CallTree>,
+    pub(super) incomplete: IncompleteCounts,
 }
 
 const IDLE: u64 = 1 << 40;
-const UNKNOWN: u64 = 2 << 40;
+pub(super) const UNKNOWN: u64 = 2 << 40;
 
 impl Builder {
     /// A builder without open calls.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A builder for a piece of a text.
+    pub(super) fn of_piece() -> Self {
+        Self {
+            is_piece: true,
+            ..Self::default()
+        }
+    }
+
+    /// Forgets all but its memory, for the next piece.
+    pub(super) fn restart(&mut self) {
+        self.tasks.clear();
+        self.index.clear();
+        self.last = None;
+        self.running.clear();
+        self.leaving.clear();
+        self.incomplete.clear();
     }
 
     /// What is missing so far.
@@ -89,7 +114,7 @@ impl Builder {
     }
 
     #[cold]
-    fn between_calls(&mut self, line: &Line<'_>, sink: &mut impl Sink) {
+    pub(super) fn between_calls(&mut self, line: &Line<'_>, sink: &mut impl Sink) {
         match line.content {
             Content::Event(text) => {
                 self.event(line, text);
@@ -126,6 +151,7 @@ impl Builder {
             self.misplaced(task, line.depth, call, names);
         }
         if self.tasks[task].stack.is_empty() && !self.begin(task, line) {
+            self.tasks[task].interrupt_next = false;
             return;
         }
         add(self, task, line, call, names, sink);
@@ -256,6 +282,10 @@ impl Builder {
     #[inline]
     fn close<S: Sink>(&mut self, line: &Line<'_>, tail: Tail, names: &Names, sink: &mut S) {
         let task = self.arrive(line);
+        if line.depth == 0 && self.tasks[task].away.is_some() {
+            // The switch lay inside the outermost call, which could not end before it was over.
+            self.came_back(task, line.time);
+        }
         let state = &mut self.tasks[task];
         let Some(&top) = state.stack.last() else {
             return self.bare_close(task, line, tail, sink);
@@ -317,8 +347,7 @@ impl Builder {
         state.tree.end = line.time;
         let mut tree = std::mem::take(&mut state.tree);
         tree.cut_behind_root();
-        sink.tree(&tree, names);
-        self.spare.push(tree);
+        self.spare.extend(sink.keep(tree, names));
     }
 
     /// Gives up the open call of a task, if it has one.
@@ -339,19 +368,29 @@ impl Builder {
     #[inline]
     fn arrive(&mut self, line: &Line<'_>) -> usize {
         let task = self.task_of(line);
-        let still_here = !self.leaving.is_empty() && self.is_leaving(task, line.cpu);
+        let leaving = !self.leaving.is_empty() && self.is_leaving(task, line.cpu);
         let state = &mut self.tasks[task];
         state.cpu = line.cpu;
-        if state.away.is_some() && !still_here {
-            self.came_back(task, line.time);
+        if let Some(away) = state.away {
+            let still_here = leaving && away.cpu == line.cpu.unwrap_or(0);
+            if !still_here {
+                self.came_back(task, line.time);
+            }
         }
         self.tasks[task].last_time = line.time;
         task
     }
 
+    /// Ends the open call of a task of which the next call at the top level comes.
+    pub(super) fn give_way(&mut self, line: &Line<'_>) {
+        let task = self.arrive(line);
+        self.abandon(task, Incomplete::NeverClosed);
+        self.tasks[task].adrift = false;
+    }
+
     /// Whether a task that is about to leave its CPU has not left yet: no other was seen there.
     #[cold]
-    fn is_leaving(&mut self, task: usize, cpu: Option<u32>) -> bool {
+    pub(super) fn is_leaving(&mut self, task: usize, cpu: Option<u32>) -> bool {
         let cpu = cpu.unwrap_or(0);
         match self.leaving.get(&cpu) {
             Some(&leaving) if leaving == task => true,
@@ -363,12 +402,17 @@ impl Builder {
     }
 
     #[inline]
-    fn task_of(&mut self, line: &Line<'_>) -> usize {
-        let key = match (line.pid, line.cpu) {
+    pub(super) fn key_of(&self, line: &Line<'_>) -> u64 {
+        match (line.pid, line.cpu) {
             (Some(0), cpu) => IDLE | u64::from(cpu.unwrap_or(0)),
             (Some(pid), _) => u64::from(pid),
             (None, cpu) => self.running_on(cpu.unwrap_or(0)),
-        };
+        }
+    }
+
+    #[inline]
+    pub(super) fn task_of(&mut self, line: &Line<'_>) -> usize {
+        let key = self.key_of(line);
         match self.last {
             Some((last, task)) if last == key => task,
             _ => self.task(key),
@@ -384,7 +428,7 @@ impl Builder {
         }
     }
 
-    fn task(&mut self, key: u64) -> usize {
+    pub(super) fn task(&mut self, key: u64) -> usize {
         let task = *self.index.entry(key).or_insert_with(|| {
             self.tasks.push(Task::default());
             self.tasks.len() - 1
@@ -397,7 +441,6 @@ impl Builder {
         let Some(switch) = switch::parse(text) else {
             return;
         };
-        self.sched_switch_seen = true;
         if line.pid.is_none() {
             self.introduce(line.cpu.unwrap_or(0), switch.prev_pid);
         }
@@ -409,7 +452,7 @@ impl Builder {
                 false => Wait::Blocked,
             };
             let key = u64::from(switch.prev_pid);
-            self.leave(key, line.time, wait);
+            self.leave(key, line.time, cpu, wait);
             if let Some(&task) = self.index.get(&key)
                 && self.tasks[task].away.is_some()
             {
@@ -426,7 +469,7 @@ impl Builder {
 
     /// Without a task column, the first switch of a CPU tells who had run since the beginning.
     fn introduce(&mut self, cpu: u32, pid: u32) {
-        if self.running.contains_key(&cpu) {
+        if self.is_piece || self.running.contains_key(&cpu) {
             return;
         }
         self.running.insert(cpu, pid);
@@ -444,17 +487,17 @@ impl Builder {
         if let Some(&task) = self.index.get(&u64::from(to)) {
             self.tasks[task].cpu = Some(cpu);
         }
-        if from == 0 || self.sched_switch_seen {
+        let Some(&task) = self.index.get(&u64::from(from)) else {
             return;
+        };
+        // The line comes with the next task's first call; by then, this one may run elsewhere.
+        let state = &self.tasks[task];
+        if from != 0 && state.cpu.unwrap_or(0) == cpu {
+            self.leave(u64::from(from), state.last_time, cpu, Wait::Estimated);
         }
-        let last_time = self
-            .index
-            .get(&u64::from(from))
-            .and_then(|&task| self.tasks[task].last_time);
-        self.leave(u64::from(from), last_time, Wait::Estimated);
     }
 
-    fn leave(&mut self, key: u64, time: Option<u64>, wait: Wait) {
+    fn leave(&mut self, key: u64, time: Option<u64>, cpu: u32, wait: Wait) {
         let Some(&task) = self.index.get(&key) else {
             return;
         };
@@ -462,7 +505,7 @@ impl Builder {
             return;
         }
         match time {
-            Some(time) => self.tasks[task].away = Some((time, wait)),
+            Some(since) => self.tasks[task].away = Some(Away { since, wait, cpu }),
             None => self.abandon(task, Incomplete::SwitchWithoutTime),
         }
     }
@@ -472,19 +515,21 @@ impl Builder {
         let mut frames = state.stack.iter().rev();
         // A call that has ended but for its closing line was not running any more.
         let running = frames.find(|frame| frame.ended_at.is_none());
-        let (Some((from, wait)), Some(frame)) = (state.away.take(), running) else {
+        let (Some(away), Some(frame)) = (state.away.take(), running) else {
             return;
         };
         let Some(time) = time else {
             return self.abandon(task, Incomplete::SwitchWithoutTime);
         };
         // What it called after the switch was announced was no time away.
-        let from = state.last_time.map_or(from, |last| last.max(from));
+        let from = state
+            .last_time
+            .map_or(away.since, |last| last.max(away.since));
         state.tree.off_cpu.push(OffCpu {
             node: frame.node,
             from,
             ns: time.saturating_sub(from),
-            wait,
+            wait: away.wait,
         });
     }
 

@@ -32,6 +32,11 @@ pub struct Header {
 }
 
 impl Header {
+    /// Whether lines mean the same under both.
+    pub(super) fn reads_like(&self, other: &Self) -> bool {
+        self.latency_format == other.latency_format && self.relative_time == other.relative_time
+    }
+
     /// Takes note of a line that begins with `#`.
     pub(super) fn note(&mut self, line: &[u8]) {
         let text = String::from_utf8_lossy(line);

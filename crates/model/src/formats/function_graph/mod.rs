@@ -2,7 +2,8 @@
 //! `trace-cmd report`.
 //!
 //! [`Parser`] turns bytes into [`Line`]s, [`Builder`] turns lines into complete [`CallTree`]s.
-//! Both stream: memory is one tree per task with an open call. [`read`] joins them.
+//! Both stream: memory is one tree per task with an open call. [`read`] joins them, [`read_on`]
+//! does so on several cores.
 //!
 //! Deliberately absent: regular expressions, text decoding and allocation per line.
 
@@ -15,6 +16,7 @@ mod line;
 mod marks;
 mod names;
 mod number;
+mod parallel;
 mod parser;
 mod switch;
 mod task;
@@ -26,13 +28,11 @@ pub use incomplete::{Incomplete, IncompleteCounts};
 pub use interrupts::is_interrupt;
 pub use line::{Call, Content, Line, Span, Tail};
 pub use names::{NameId, Names, base_name};
+pub use parallel::{Cores, read_on};
 pub use parser::{Counts, Parser};
 pub use tree::{CallTree, Detail, Node, OffCpu, Wait};
 
 use std::io::{self, Read};
-
-/// Bytes read at a time: many lines, and still in the second-level cache when they are parsed.
-const CHUNK: usize = 1 << 17;
 
 /// What a trace held besides its trees.
 #[derive(Default)]
@@ -49,21 +49,8 @@ pub struct Summary {
 ///
 /// # Errors
 /// When reading fails. Bad text is no error: it is counted.
-pub fn read(mut input: impl Read, sink: &mut impl Sink) -> io::Result<Summary> {
-    let mut parser = Parser::new();
-    let mut builder = Builder::new();
-    let mut chunk = vec![0; CHUNK];
-    loop {
-        let len = match input.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(len) => len,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        parser.feed(&chunk[..len], |line, names| builder.line(line, names, sink));
-    }
-    parser.finish(|line, names| builder.line(line, names, sink));
-    Ok(summary(parser, builder))
+pub fn read(input: impl Read, sink: &mut impl Sink) -> io::Result<Summary> {
+    parallel::read_on_one(parallel::PIECE, input, sink)
 }
 
 /// Reads a whole trace from memory, without copying it; see [`read`].

@@ -15,6 +15,27 @@ impl NameId {
     }
 }
 
+/// What a table has taken in of another one.
+#[derive(Default)]
+pub(in crate::formats) struct Absorbed {
+    spellings: usize,
+    ids: Vec<u32>,
+    /// Whether any id here is not the id there.
+    differ: bool,
+}
+
+impl Absorbed {
+    /// The id here of a name there.
+    #[inline]
+    pub fn id(&self, there: u32) -> u32 {
+        self.ids.get(there as usize).copied().unwrap_or(there)
+    }
+
+    pub fn differ(&self) -> bool {
+        self.differ
+    }
+}
+
 #[derive(Clone, Copy)]
 struct Slot {
     hash: u64,
@@ -39,6 +60,8 @@ pub struct Names {
     spellings: Vec<u8>,
     slots: Vec<Slot>,
     filled: usize,
+    /// Where each spelling stands in `spellings`, in the order in which they came.
+    noted: Vec<(u32, u32)>,
 }
 
 impl Default for Names {
@@ -49,6 +72,7 @@ impl Default for Names {
             spellings: Vec::new(),
             slots: vec![FREE; 1024],
             filled: 0,
+            noted: Vec::new(),
         }
     }
 }
@@ -75,9 +99,12 @@ impl Names {
         id
     }
 
-    /// Notes that `raw` is another spelling of `id`, a function of `module`.
+    /// Notes that `raw` is another spelling of `id`, a function of `module`; of several modules,
+    /// the first counts.
     pub(super) fn alias(&mut self, raw: &[u8], id: NameId, module: &[u8]) {
-        self.set_module(id, module);
+        if self.module(id).is_none() {
+            self.set_module(id, module);
+        }
         if self.find(raw).is_none() {
             self.spell(raw, id);
         }
@@ -127,6 +154,25 @@ impl Names {
             .zip(self.text.iter().map(|text| text.as_ref()))
     }
 
+    /// Takes in another table's names in the order in which they came there; `known` says how
+    /// much of it is here already, and by which ids.
+    pub(in crate::formats) fn absorb(&mut self, other: &Self, known: &mut Absorbed) {
+        for &(start, len) in &other.noted[known.spellings..] {
+            let raw = &other.spellings[start as usize..(start + len) as usize];
+            let Some(id) = other.find(raw) else { continue };
+            if id.index() == known.ids.len() {
+                let here = self.intern(raw);
+                known.ids.push(here.0);
+                known.differ |= here != id;
+            }
+            let here = NameId(known.ids[id.index()]);
+            if let Some(module) = &other.modules[id.index()] {
+                self.alias(raw, here, module.as_bytes());
+            }
+        }
+        known.spellings = other.noted.len();
+    }
+
     fn spell(&mut self, raw: &[u8], id: NameId) {
         if self.filled * 2 >= self.slots.len() {
             self.grow();
@@ -147,6 +193,7 @@ impl Names {
             id: id.0,
         };
         self.filled += 1;
+        self.noted.push((start, len));
     }
 
     /// The slot that holds `raw`, or the free one where it belongs. The table is never more

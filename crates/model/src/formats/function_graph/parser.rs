@@ -10,7 +10,7 @@ use memchr::memchr;
 use rustc_hash::FxHashMap;
 
 /// A line longer than this is no line of a trace.
-const LONGEST_LINE: usize = 64 << 10;
+pub(super) const LONGEST_LINE: usize = 64 << 10;
 
 /// What was read and what could not be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,6 +39,36 @@ pub struct Counts {
     pub other_buffers: u64,
 }
 
+impl Counts {
+    /// Adds what was read of another part.
+    pub(super) fn add(&mut self, other: &Self) {
+        let Self {
+            bytes,
+            lines,
+            calls,
+            unknown_lines,
+            truncated_bytes,
+            lost_events,
+            losses,
+            malformed_records,
+            missing_bytes,
+            unnamed_functions,
+            other_buffers,
+        } = other;
+        self.bytes += bytes;
+        self.lines += lines;
+        self.calls += calls;
+        self.unknown_lines += unknown_lines;
+        self.truncated_bytes += truncated_bytes;
+        self.lost_events = self.lost_events.saturating_add(*lost_events);
+        self.losses += losses;
+        self.malformed_records += malformed_records;
+        self.missing_bytes = self.missing_bytes.saturating_add(*missing_bytes);
+        self.unnamed_functions += unnamed_functions;
+        self.other_buffers += other_buffers;
+    }
+}
+
 /// The parser of one trace. Feed it bytes in chunks of any size, then [`Parser::finish`].
 #[derive(Default)]
 pub struct Parser {
@@ -59,6 +89,7 @@ struct WhoTable {
     known: Vec<(Option<u32>, Option<u32>)>,
     last: Vec<u8>,
     last_who: (Option<u32>, Option<u32>),
+    is_last_known: bool,
     comms: FxHashMap<u32, Box<str>>,
 }
 
@@ -74,6 +105,30 @@ impl Parser {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Goes on with a piece of the same text in which the header said this so far. Names are
+    /// kept; counts begin anew.
+    pub(super) fn restart(&mut self, header: Header) {
+        self.header = header;
+        self.partial.clear();
+        self.skipping = false;
+        self.counts = Counts::default();
+        self.forget_columns();
+    }
+
+    /// Finds the columns anew. Where they stood, and who was met in them, decides how a spoilt
+    /// line is read; so that it does not depend on how much was read before, it is forgotten from
+    /// piece to piece.
+    pub(super) fn forget_columns(&mut self) {
+        self.layout = None;
+        self.clock.text.clear();
+        self.who.forget();
+    }
+
+    /// Counts bytes that were left out of the text.
+    pub(super) fn count_bytes(&mut self, more: u64) {
+        self.counts.bytes += more;
     }
 
     /// The function names met so far.
@@ -114,7 +169,11 @@ impl Parser {
             rest = self.complete_partial(rest, &mut visit);
         }
         while let Some(end) = memchr(b'\n', rest) {
-            self.line(&rest[..end], &mut visit);
+            if end > LONGEST_LINE {
+                self.counts.unknown_lines += 1;
+            } else {
+                self.line(&rest[..end], &mut visit);
+            }
             rest = &rest[end + 1..];
         }
         self.keep(rest);
@@ -158,7 +217,11 @@ impl Parser {
         } else {
             let mut line = std::mem::take(&mut self.partial);
             line.extend_from_slice(&bytes[..end]);
-            self.line(&line, visit);
+            if line.len() > LONGEST_LINE {
+                self.counts.unknown_lines += 1;
+            } else {
+                self.line(&line, visit);
+            }
             line.clear();
             self.partial = line;
         }
@@ -196,7 +259,11 @@ impl Parser {
         let (prologue, text) = line.split_at_checked(layout.call)?;
         let time = match layout.dot {
             0 => None,
-            dot => Some(self.clock.time(prologue, dot)?),
+            dot => {
+                // Before the task in the kernel's text, behind it in trace-cmd report's.
+                let after = if layout.who.1 < dot { layout.who.1 } else { 0 };
+                Some(self.clock.time(prologue, dot, after)?)
+            }
         };
         let (cpu, pid) = self.who.find(prologue.get(layout.who.0..layout.who.1)?)?;
         let mut span = None;
@@ -263,19 +330,31 @@ impl Parser {
         let comm = line.get(columns.comm.0..columns.comm.1).unwrap_or_default();
         let who = line.get(start..end).unwrap_or_default();
         self.who.note(who, (columns.cpu, columns.pid), comm);
-        if !columns.irregular {
+        if !columns.irregular && self.layout != Some(columns.layout) {
             self.layout = Some(columns.layout);
+            self.clock.text.clear();
         }
     }
 }
 
 impl WhoTable {
+    fn forget(&mut self) {
+        if !self.known.is_empty() {
+            self.spellings = Names::default();
+            self.known.clear();
+            self.last.clear();
+            self.last_who = (None, None);
+            self.is_last_known = false;
+        }
+    }
+
     #[inline]
     fn find(&mut self, text: &[u8]) -> Option<(Option<u32>, Option<u32>)> {
-        if text == self.last.as_slice() {
+        if text == self.last.as_slice() && self.is_last_known {
             return Some(self.last_who);
         }
         let id = self.spellings.find(text)?;
+        self.is_last_known = true;
         self.last_who = *self.known.get(id.index())?;
         self.last.clear();
         self.last.extend_from_slice(text);
@@ -297,9 +376,10 @@ impl WhoTable {
 }
 
 impl Seconds {
-    /// The time with its point at `dot`, seconds before and six digits behind it.
+    /// The time with its point at `dot`, seconds before and six digits behind it; it is the
+    /// first word behind the column that ends at `after`.
     #[inline]
-    fn time(&mut self, line: &[u8], dot: usize) -> Option<u64> {
+    fn time(&mut self, line: &[u8], dot: usize, after: usize) -> Option<u64> {
         let (whole, rest) = line.split_at_checked(dot)?;
         let [b'.', rest @ ..] = rest else {
             return None;
@@ -309,14 +389,17 @@ impl Seconds {
             return None;
         }
         if whole != self.text.as_slice() {
-            self.change(whole)?;
+            self.change(whole, after)?;
         }
         Some(self.ns + number::micros(fraction)?)
     }
 
     #[cold]
-    fn change(&mut self, whole: &[u8]) -> Option<()> {
+    fn change(&mut self, whole: &[u8], after: usize) -> Option<()> {
         let start = memchr::memrchr(b' ', whole).map_or(0, |at| at + 1);
+        if whole.get(after..start)?.iter().any(|&b| b != b' ') {
+            return None;
+        }
         let (seconds, len) = number::digits(&whole[start..])?;
         if start + len != whole.len() {
             return None;

@@ -28,8 +28,23 @@ pub(super) struct Task {
     pub adrift: bool,
     pub cpu: Option<u32>,
     pub last_time: Option<u64>,
-    pub away: Option<(u64, Wait)>,
+    /// Set only while a call is open.
+    pub away: Option<Away>,
+    /// The next call is an interrupt's.
     pub interrupt_next: bool,
+    /// In a piece of a text: whether the task's lines need nothing any more that came before.
+    pub known: bool,
+    /// In a piece of a text: whether the task has made a call.
+    pub called: bool,
+}
+
+/// A task was said to leave its CPU.
+#[derive(Clone, Copy)]
+pub(super) struct Away {
+    pub since: u64,
+    pub wait: Wait,
+    /// The CPU that it left.
+    pub cpu: u32,
 }
 
 #[derive(Clone, Copy)]

@@ -1,0 +1,208 @@
+//! One trace read on several cores, with the very result of [`super::read`].
+//!
+//! ```text
+//! input ─ pieces of whole lines ─┬─ parse, build ─┐   in turn:
+//!                                ├─ parse, build ─┼─▶ join the borders, hand trees to the sink
+//!                                └─ parse, build ─┘
+//! ```
+//!
+//! Each thread takes the next piece, reads it as far as its lines need nothing that came before
+//! ([`piece`]), and waits for its turn. In its turn it plays the lines that did need it on the one
+//! builder that has seen everything before, hands over what is still open at the end, and passes
+//! complete calls on in the order in which they end. Sinks need not know that several cores are
+//! at work: what they do is done in turn, too, so that they bound the gain.
+//!
+//! Memory is a piece with its calls per thread.
+
+mod blocks;
+mod piece;
+mod waiting;
+
+use super::builder::{Builder, Sink};
+use super::columns::Header;
+use super::names::{Absorbed, Names};
+use super::parser::{Counts, Parser};
+use super::{Summary, summary};
+use blocks::Blocks;
+use piece::Piece;
+use std::io::{self, Read};
+use std::sync::{Condvar, Mutex, MutexGuard};
+
+/// Bytes of a piece: some ten thousand lines, so that the borders cost little.
+pub(super) const PIECE: usize = 1 << 20;
+
+/// How a trace is read on several cores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cores {
+    /// Threads that read; with one, it is [`super::read`].
+    pub threads: usize,
+    /// Bytes of a piece.
+    pub piece: usize,
+}
+
+impl Cores {
+    /// So many threads, and pieces of 1 MiB.
+    #[must_use]
+    pub fn new(threads: usize) -> Self {
+        Self {
+            threads,
+            piece: PIECE,
+        }
+    }
+}
+
+/// Reads a whole trace on several cores; `sink` gets the calls, and the summary holds, what
+/// [`super::read`] would have given.
+///
+/// # Errors
+/// When reading fails. Bad text is no error: it is counted.
+pub fn read_on(
+    cores: Cores,
+    input: impl Read + Send,
+    sink: &mut (impl Sink + Send),
+) -> io::Result<Summary> {
+    if cores.threads <= 1 {
+        return read_on_one(cores.piece, input, sink);
+    }
+    let input = Mutex::new(Blocks::new(input, cores.piece));
+    let turn = Turn {
+        state: Mutex::new(State {
+            next: 0,
+            builder: Builder::new(),
+            names: Names::default(),
+            header: Header::default(),
+            counts: Counts::default(),
+            sink,
+        }),
+        passed: Condvar::new(),
+    };
+    let work = || Worker::default().run(&input, &turn);
+    let outcome = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..cores.threads).map(|_| scope.spawn(work)).collect();
+        let results = threads.into_iter().map(|thread| match thread.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        results.fold(Ok(()), io::Result::and)
+    });
+    outcome?;
+    let mut state = turn.state.into_inner().unwrap_or_else(|e| e.into_inner());
+    state.builder.finish();
+    Ok(Summary {
+        names: state.names,
+        counts: state.counts,
+        incomplete: state.builder.incomplete().clone(),
+    })
+}
+
+/// Reads a whole trace piece by piece.
+pub(super) fn read_on_one(
+    piece: usize,
+    input: impl Read,
+    sink: &mut impl Sink,
+) -> io::Result<Summary> {
+    let mut blocks = Blocks::new(input, piece);
+    let (mut parser, mut builder) = (Parser::new(), Builder::new());
+    let mut text = Vec::new();
+    while let Some(block) = blocks.next(&mut text)? {
+        parser.forget_columns();
+        parser.count_bytes(block.left_out);
+        parser.feed(&text, |line, names| builder.line(line, names, sink));
+    }
+    parser.finish(|line, names| builder.line(line, names, sink));
+    Ok(summary(parser, builder))
+}
+
+/// What has been seen of the text up to a border, and whose turn it is to go on.
+struct Turn<'s, S> {
+    state: Mutex<State<'s, S>>,
+    passed: Condvar,
+}
+
+struct State<'s, S> {
+    /// The piece whose turn it is.
+    next: u64,
+    builder: Builder,
+    names: Names,
+    header: Header,
+    counts: Counts,
+    sink: &'s mut S,
+}
+
+impl<'s, S> Turn<'s, S> {
+    /// Waits for the turn of a piece. A thread that panics never passes its turn on; then the
+    /// others stop, too.
+    fn of(&self, piece: u64) -> Option<MutexGuard<'_, State<'s, S>>> {
+        let state = self.state.lock().ok()?;
+        self.passed.wait_while(state, |s| s.next != piece).ok()
+    }
+
+    fn pass(&self, mut state: MutexGuard<'_, State<'s, S>>) {
+        state.next += 1;
+        drop(state);
+        self.passed.notify_all();
+    }
+}
+
+#[derive(Default)]
+struct Worker {
+    text: Vec<u8>,
+    parser: Parser,
+    piece: Piece,
+    absorbed: Absorbed,
+}
+
+impl Worker {
+    fn run<S: Sink>(
+        mut self,
+        input: &Mutex<Blocks<impl Read>>,
+        turn: &Turn<'_, S>,
+    ) -> io::Result<()> {
+        let mut header = Header::default();
+        loop {
+            let Ok(mut blocks) = input.lock() else {
+                return Ok(());
+            };
+            let Some(block) = blocks.next(&mut self.text)? else {
+                return Ok(());
+            };
+            drop(blocks);
+            self.parse(header.clone(), block.is_last);
+            let Some(mut state) = turn.of(block.number) else {
+                return Ok(());
+            };
+            if !header.reads_like(&state.header) {
+                // The header said more in a piece before, when this one was already under way.
+                self.parse(state.header.clone(), block.is_last);
+            }
+            state.counts.bytes += block.left_out;
+            self.join(&mut state);
+            header = self.parser.header().clone();
+            state.header = header.clone();
+            turn.pass(state);
+        }
+    }
+
+    fn parse(&mut self, header: Header, is_last: bool) {
+        self.parser.restart(header);
+        self.piece.restart();
+        let piece = &mut self.piece;
+        self.parser
+            .feed(&self.text, |line, names| piece.line(line, names));
+        if is_last {
+            self.parser.finish(|line, names| piece.line(line, names));
+        }
+        self.piece.end();
+    }
+
+    fn join<S: Sink>(&mut self, state: &mut State<'_, S>) {
+        state.names.absorb(self.parser.names(), &mut self.absorbed);
+        state.counts.add(&self.parser.counts());
+        self.piece.join(
+            &mut state.builder,
+            &state.names,
+            &self.absorbed,
+            &mut *state.sink,
+        );
+    }
+}

@@ -1,0 +1,276 @@
+//! A piece of a text, read without what came before it.
+//!
+//! A task's state is empty where it calls something at the top level. From the first such call
+//! on, its lines need nothing that came before the piece, and make trees at once; the lines
+//! before it wait. What holds for all lines of a CPU, or for all tasks, waits as well, and takes
+//! effect in the piece, too: switches, events, losses.
+//!
+//! An interrupt's frames may stand at the top level behind a call that has ended but for its
+//! closing line, and an arrow says that the next call is an interrupt's; neither is a beginning.
+
+use super::super::builder::{Builder, Sink, UNKNOWN};
+use super::super::interrupts::is_interrupt;
+use super::super::line::{Call, Content, Line, Span, Tail};
+use super::super::names::{Absorbed, Names};
+use super::super::tree::CallTree;
+use super::waiting::{Entry, Waiting, renamed};
+
+/// Calls of a tree whose memory is kept for the next one.
+const KEPT_NODES: usize = 256;
+/// Trees whose memory is kept.
+const KEPT_TREES: usize = 4096;
+
+/// What a piece of text holds.
+pub(super) struct Piece {
+    builder: Builder,
+    found: Found,
+    waiting: Waiting,
+    /// CPUs on which tasks ran whose lines did not wait, since the last [`Entry::Ran`].
+    ran: Vec<u32>,
+    last: Option<(usize, Option<u32>)>,
+}
+
+/// What comes of a piece's own lines, with the number of the line that ends it.
+#[derive(Default)]
+struct Found {
+    at: u32,
+    trees: Vec<(u32, CallTree)>,
+    bare: Vec<(u32, Tail, u32, Option<Span>)>,
+}
+
+impl Sink for Found {
+    fn tree(&mut self, tree: &CallTree, _: &Names) {
+        self.trees.push((self.at, tree.clone()));
+    }
+
+    fn keep(&mut self, tree: CallTree, _: &Names) -> Option<CallTree> {
+        self.trees.push((self.at, tree));
+        None
+    }
+
+    fn bare_close(&mut self, tail: Tail, depth: u32, span: Option<Span>) {
+        self.bare.push((self.at, tail, depth, span));
+    }
+}
+
+impl Default for Piece {
+    fn default() -> Self {
+        Self {
+            builder: Builder::of_piece(),
+            found: Found::default(),
+            waiting: Waiting::default(),
+            ran: Vec::new(),
+            last: None,
+        }
+    }
+}
+
+impl Piece {
+    /// Forgets everything but its memory.
+    pub fn restart(&mut self) {
+        self.builder.restart();
+        self.found.at = 0;
+        self.found.bare.clear();
+        self.waiting.clear();
+        self.ran.clear();
+        self.last = None;
+        let used = self.found.trees.drain(..).map(|(_, tree)| tree);
+        self.builder.spare.extend(used);
+        let kept = |tree: &CallTree| tree.nodes.capacity() <= KEPT_NODES;
+        self.builder.spare.retain(kept);
+        self.builder.spare.truncate(KEPT_TREES);
+    }
+
+    #[inline]
+    pub fn line(&mut self, line: &Line<'_>, names: &Names) {
+        self.found.at += 1;
+        match line.content {
+            Content::Leaf(_) | Content::Open(_) | Content::Close(_) => {
+                let task = self.builder.task_of(line);
+                if !self.builder.tasks[task].known {
+                    return self.wait(task, line, names);
+                }
+                if self.last != Some((task, line.cpu)) {
+                    self.last = Some((task, line.cpu));
+                    self.note_ran(line.cpu);
+                }
+                self.builder.line(line, names, &mut self.found);
+            }
+            Content::Decoration | Content::Unknown | Content::Overruns(_) => {}
+            _ => self.between_calls(line, names),
+        }
+    }
+
+    /// A line of a task whose state is not known yet.
+    #[cold]
+    fn wait(&mut self, task: usize, line: &Line<'_>, names: &Names) {
+        self.tell_who_ran(line.cpu);
+        self.builder.is_leaving(task, line.cpu);
+        let has_task = self.builder.key_of(line) & UNKNOWN == 0;
+        let stored = self.waiting.store(self.found.at, line);
+        let state = &mut self.builder.tasks[task];
+        let (Content::Leaf(Call { name, .. }) | Content::Open(Call { name, .. })) = line.content
+        else {
+            return self.waiting.entries.push(Entry::Line(stored));
+        };
+        let is_first = line.depth == 0 && state.called && !state.interrupt_next;
+        if is_first && has_task && !is_interrupt(names.base(name)) {
+            state.known = true;
+            self.waiting.entries.push(Entry::First(stored));
+            self.note_ran(line.cpu);
+            return self.builder.line(line, names, &mut self.found);
+        }
+        state.called = true;
+        state.interrupt_next = false;
+        self.waiting.entries.push(Entry::Line(stored));
+    }
+
+    #[cold]
+    fn between_calls(&mut self, line: &Line<'_>, _: &Names) {
+        self.tell_who_ran(line.cpu);
+        if let Content::IrqEnter = line.content {
+            let task = self.builder.task_of(line);
+            let state = &mut self.builder.tasks[task];
+            state.interrupt_next = true;
+            if state.known {
+                return;
+            }
+        } else {
+            self.builder.between_calls(line, &mut NoEvents);
+        }
+        let stored = self.waiting.store(self.found.at, line);
+        self.waiting.entries.push(Entry::Line(stored));
+    }
+
+    /// Notes, before a line that waits, whether tasks of other lines ran on its CPU.
+    fn tell_who_ran(&mut self, cpu: Option<u32>) {
+        self.last = None;
+        let cpu = cpu.unwrap_or(0);
+        if let Some(place) = self.ran.iter().position(|&ran| ran == cpu) {
+            self.ran.swap_remove(place);
+            self.waiting.entries.push(Entry::Ran(cpu));
+        }
+    }
+
+    fn note_ran(&mut self, cpu: Option<u32>) {
+        let cpu = cpu.unwrap_or(0);
+        if !self.ran.contains(&cpu) {
+            self.ran.push(cpu);
+        }
+    }
+
+    /// Ends the piece.
+    pub fn end(&mut self) {
+        let ran = self.ran.drain(..).map(Entry::Ran);
+        self.waiting.entries.extend(ran);
+    }
+
+    /// Adds the piece to all that came before it: makes up for what waited, hands everything to
+    /// `sink` in order, and leaves `builder` as if it had read every line.
+    pub fn join(
+        &mut self,
+        builder: &mut Builder,
+        names: &Names,
+        ids: &Absorbed,
+        sink: &mut impl Sink,
+    ) {
+        if ids.differ() {
+            self.found.rename(ids);
+        }
+        let mut out = self.found.in_order();
+        for entry in &self.waiting.entries {
+            match entry {
+                Entry::Ran(cpu) => drop(builder.leaving.remove(cpu)),
+                Entry::Line(stored) => {
+                    out.up_to(stored.at, names, sink);
+                    builder.line(&stored.line(&self.waiting.texts, ids), names, sink);
+                }
+                Entry::First(stored) => {
+                    builder.give_way(&stored.line(&self.waiting.texts, ids));
+                }
+            }
+        }
+        out.up_to(u32::MAX, names, sink);
+        self.hand_over(builder, ids);
+    }
+
+    fn hand_over(&mut self, builder: &mut Builder, ids: &Absorbed) {
+        let mut places = vec![None; self.builder.tasks.len()];
+        for (&key, &task) in &self.builder.index {
+            let state = &mut self.builder.tasks[task];
+            if state.known {
+                let place = builder.task(key);
+                for node in &mut state.tree.nodes {
+                    node.name = ids.id(node.name);
+                }
+                std::mem::swap(state, &mut builder.tasks[place]);
+                places[task] = Some(place);
+            }
+        }
+        for (&cpu, &task) in &self.builder.leaving {
+            if let Some(place) = places[task] {
+                builder.leaving.insert(cpu, place);
+            }
+        }
+        for (&cause, &count) in &self.builder.incomplete {
+            *builder.incomplete.entry(cause).or_default() += count;
+        }
+        self.builder.spare.append(&mut builder.spare);
+    }
+}
+
+impl Found {
+    fn rename(&mut self, ids: &Absorbed) {
+        for (_, tree) in &mut self.trees {
+            for node in &mut tree.nodes {
+                node.name = ids.id(node.name);
+            }
+        }
+        for (_, tail, ..) in &mut self.bare {
+            *tail = renamed(*tail, ids);
+        }
+    }
+
+    fn in_order(&self) -> InOrder<'_> {
+        InOrder {
+            trees: &self.trees,
+            bare: &self.bare,
+        }
+    }
+}
+
+/// What is left to be handed on.
+struct InOrder<'p> {
+    trees: &'p [(u32, CallTree)],
+    bare: &'p [(u32, Tail, u32, Option<Span>)],
+}
+
+impl InOrder<'_> {
+    /// Hands on what the lines before `end` have brought.
+    fn up_to(&mut self, end: u32, names: &Names, sink: &mut impl Sink) {
+        loop {
+            let next_bare = self.bare.first().map_or(u32::MAX, |bare| bare.0);
+            if let Some(((at, tree), rest)) = self.trees.split_first()
+                && *at < end
+                && *at < next_bare
+            {
+                sink.tree(tree, names);
+                self.trees = rest;
+            } else if let Some((&(at, tail, depth, span), rest)) = self.bare.split_first()
+                && at < end
+            {
+                sink.bare_close(tail, depth, span);
+                self.bare = rest;
+            } else {
+                return;
+            }
+        }
+    }
+}
+
+/// Events are handed on when they have waited.
+struct NoEvents;
+
+impl Sink for NoEvents {
+    fn tree(&mut self, _: &CallTree, _: &Names) {}
+}

@@ -1,0 +1,51 @@
+//! Reading on several cores tells a sink what reading on one does, in the same order.
+
+use pagewise_model::formats::function_graph::{
+    CallTree, Cores, Line, Names, Sink, Span, Tail, read_on,
+};
+
+/// Everything that a sink is told, in order.
+#[derive(Default)]
+struct Told(Vec<String>);
+
+impl Sink for Told {
+    fn tree(&mut self, tree: &CallTree, names: &Names) {
+        let texts: Vec<&str> = tree.nodes.iter().map(|n| names.text(n.name())).collect();
+        self.0.push(format!("{tree:?} {texts:?}"));
+    }
+
+    fn bare_close(&mut self, tail: Tail, depth: u32, span: Option<Span>) {
+        self.0.push(format!("{tail:?} {depth} {span:?}"));
+    }
+
+    fn event(&mut self, line: &Line<'_>, text: &[u8]) {
+        self.0.push(format!("{line:?} {text:?}"));
+    }
+}
+
+/// What a sink is told of a text that so many threads read in pieces of so many bytes, then
+/// names and counts.
+fn told(text: &[u8], threads: usize, piece: usize) -> Vec<String> {
+    let mut sink = Told::default();
+    let cores = Cores { threads, piece };
+    let summary = read_on(cores, text, &mut sink).expect("memory is readable");
+    let names: Vec<_> = summary
+        .names
+        .iter()
+        .map(|(id, name)| (id, name, summary.names.module(id)))
+        .collect();
+    sink.0.push(format!("{names:?}"));
+    sink.0
+        .push(format!("{:?} {:?}", summary.counts, summary.incomplete));
+    sink.0
+}
+
+/// Where reading on several cores differs from reading on one, if it does.
+pub fn difference(text: &[u8], threads: usize, piece: usize) -> Option<String> {
+    let (one, many) = (told(text, 1, piece), told(text, threads, piece));
+    let place = one.iter().zip(&many).position(|(a, b)| a != b);
+    let place = place.or((one.len() != many.len()).then_some(one.len().min(many.len())))?;
+    let text = String::from_utf8_lossy(text);
+    let (one, many) = (one.get(place), many.get(place));
+    Some(format!("on one {one:#?}\non several {many:#?}\n{text}"))
+}
