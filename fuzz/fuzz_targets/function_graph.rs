@@ -1,8 +1,11 @@
-//! Any bytes in any chunks: never a panic, whole trees only, the same trees however it is cut.
+//! Any bytes in any chunks: never a panic, whole trees only, the same trees however it is cut, and
+//! on one core or several.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pagewise_model::formats::function_graph::{Builder, CallTree, Names, Parser};
+use pagewise_model::formats::function_graph::{
+    Builder, CallTree, Cores, Names, Parser, read_on,
+};
 
 fn trees(text: &[u8], chunk: usize) -> Vec<CallTree> {
     let mut found = Vec::new();
@@ -22,10 +25,19 @@ fn trees(text: &[u8], chunk: usize) -> Vec<CallTree> {
     found
 }
 
+fn on_cores(text: &[u8], threads: usize, piece: usize) -> Vec<CallTree> {
+    let mut found = Vec::new();
+    let mut sink = |tree: &CallTree, _: &Names| found.push(tree.clone());
+    read_on(Cores { threads, piece }, text, &mut sink).expect("memory is readable");
+    found
+}
+
 fuzz_target!(|bytes: &[u8]| {
     let Some((&first, text)) = bytes.split_first() else {
         return;
     };
     let whole = trees(text, text.len().max(1));
     assert_eq!(whole, trees(text, usize::from(first) + 1));
+    let piece = usize::from(first) * 8 + 1;
+    assert_eq!(on_cores(text, 1, piece), on_cores(text, 2, piece));
 });

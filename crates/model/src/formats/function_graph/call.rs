@@ -17,18 +17,18 @@ use super::names::{NameId, Names};
 use memchr::{memchr, memmem};
 
 /// Parses call text without its indentation; `None` when it has no known form.
-#[inline]
+#[inline(always)]
 pub(super) fn parse<'a>(names: &mut Names, text: &'a [u8]) -> Option<Content<'a>> {
     match text {
-        [name @ .., b'(', b')', b';'] => match names.find(name) {
+        [name @ .., b'(', b')', b';'] => match names.recall(name) {
             Some(name) => Some(Content::Leaf(plain(name))),
             None => function(names, text),
         },
-        [name @ .., b'(', b')', b' ', b'{'] => match names.find(name) {
+        [name @ .., b'(', b')', b' ', b'{'] => match names.recall(name) {
             Some(name) => Some(Content::Open(plain(name))),
             None => function(names, text),
         },
-        [b'}', b' ', b'/', b'*', b' ', name @ .., b' ', b'*', b'/'] => match names.find(name) {
+        [b'}', b' ', b'/', b'*', b' ', name @ .., b' ', b'*', b'/'] => match names.recall(name) {
             Some(name) => Some(Content::Close(Tail {
                 name: Some(name),
                 returned: None,

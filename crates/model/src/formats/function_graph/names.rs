@@ -45,6 +45,7 @@ struct Slot {
 }
 
 const EMPTY: u32 = u32::MAX;
+const GUESS_BITS: u32 = 12;
 const FREE: Slot = Slot {
     hash: 0,
     start: 0,
@@ -62,6 +63,12 @@ pub struct Names {
     filled: usize,
     /// Where each spelling stands in `spellings`, in the order in which they came.
     noted: Vec<(u32, u32)>,
+    /// Each name's first spelling.
+    first: Vec<(u32, u32)>,
+    /// What followed when the last names were these.
+    guesses: Vec<u32>,
+    /// The last names, mixed; older ones are shifted out.
+    history: u32,
 }
 
 impl Default for Names {
@@ -73,6 +80,9 @@ impl Default for Names {
             slots: vec![FREE; 1024],
             filled: 0,
             noted: Vec::new(),
+            first: Vec::new(),
+            guesses: Vec::new(),
+            history: 0,
         }
     }
 }
@@ -84,6 +94,29 @@ impl Names {
     pub fn find(&self, raw: &[u8]) -> Option<NameId> {
         let slot = self.slots[self.slot_of(hash(raw), raw)];
         (slot.id != EMPTY).then_some(NameId(slot.id))
+    }
+
+    /// The same for names in the order of a trace. Calls repeat, so what followed the last
+    /// names before mostly follows them again: a comparison instead of a search.
+    #[inline]
+    pub(super) fn recall(&mut self, raw: &[u8]) -> Option<NameId> {
+        let place = (self.history >> (32 - GUESS_BITS)) as usize;
+        let guess = self.guesses.get(place).copied().unwrap_or(EMPTY);
+        let id = match self.first.get(guess as usize) {
+            Some(&spelling) if same(self.spelling(spelling), raw) => NameId(guess),
+            _ => self.search(place, raw)?,
+        };
+        self.history = self.history << 4 ^ id.0.wrapping_mul(0x9e37_79b1);
+        Some(id)
+    }
+
+    fn search(&mut self, place: usize, raw: &[u8]) -> Option<NameId> {
+        let id = self.find(raw)?;
+        if self.guesses.is_empty() {
+            self.guesses = vec![EMPTY; 1 << GUESS_BITS];
+        }
+        self.guesses[place] = id.0;
+        Some(id)
     }
 
     /// The name spelled `raw`, noted when it is new.
@@ -194,6 +227,9 @@ impl Names {
         };
         self.filled += 1;
         self.noted.push((start, len));
+        if id.index() == self.first.len() {
+            self.first.push((start, len));
+        }
     }
 
     /// The slot that holds `raw`, or the free one where it belongs. The table is never more
@@ -204,7 +240,9 @@ impl Names {
         let mut at = high_bits(hash) & mask;
         loop {
             let slot = self.slots[at];
-            if slot.id == EMPTY || slot.hash == hash && self.spelling(slot) == raw {
+            if slot.id == EMPTY
+                || slot.hash == hash && same(self.spelling((slot.start, slot.len)), raw)
+            {
                 return at;
             }
             at = (at + 1) & mask;
@@ -212,10 +250,10 @@ impl Names {
     }
 
     #[inline]
-    fn spelling(&self, slot: Slot) -> &[u8] {
-        let start = slot.start as usize;
+    fn spelling(&self, (start, len): (u32, u32)) -> &[u8] {
+        let start = start as usize;
         self.spellings
-            .get(start..start + slot.len as usize)
+            .get(start..start + len as usize)
             .unwrap_or(&[])
     }
 
@@ -255,6 +293,27 @@ const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 #[inline]
 fn mix(hash: u64, word: u64) -> u64 {
     (hash.rotate_left(23) ^ word).wrapping_mul(MIX)
+}
+
+/// Whether two short texts are equal, without the call that `==` makes; the last eight (or four)
+/// bytes may be looked at twice.
+#[inline]
+pub(super) fn same(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    if let (Some(x), Some(y)) = (a.last_chunk::<8>(), b.last_chunk::<8>()) {
+        let words = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);
+        let mut differ = u64::from_ne_bytes(*x) ^ u64::from_ne_bytes(*y);
+        for (x, y) in words {
+            differ |= u64::from_ne_bytes(*x) ^ u64::from_ne_bytes(*y);
+        }
+        return differ == 0;
+    }
+    if let (Some(x), Some(y)) = (a.last_chunk::<4>(), b.last_chunk::<4>()) {
+        return x == y && a.first_chunk::<4>() == b.first_chunk::<4>();
+    }
+    a.iter().zip(b).all(|(x, y)| x == y)
 }
 
 /// A multiplicative hash over eight bytes at a time; the last eight may overlap.

@@ -4,7 +4,7 @@ use super::call;
 use super::columns::{self, Arrow, Columns, Header, Layout};
 use super::line::{Content, Line};
 use super::marks;
-use super::names::{NameId, Names};
+use super::names::{NameId, Names, same};
 use super::number;
 use memchr::memchr;
 use rustc_hash::FxHashMap;
@@ -228,13 +228,21 @@ impl Parser {
         &bytes[end + 1..]
     }
 
-    #[inline]
+    #[inline(always)]
     fn line(&mut self, line: &[u8], visit: &mut impl FnMut(&Line<'_>, &Names)) {
         self.counts.lines += 1;
-        let parsed = match self.at_known_columns(line) {
-            Some(parsed) => parsed,
-            None => self.anywhere(line),
-        };
+        // Each line is handed on where it was made: moving it would stall on its parts.
+        if let Some(parsed) = self.at_known_columns(line) {
+            self.count(&parsed.content);
+            visit(&parsed, &self.names);
+        } else {
+            self.elsewhere(line, visit);
+        }
+    }
+
+    #[cold]
+    fn elsewhere(&mut self, line: &[u8], visit: &mut impl FnMut(&Line<'_>, &Names)) {
+        let parsed = self.anywhere(line);
         self.count(&parsed.content);
         visit(&parsed, &self.names);
     }
@@ -253,7 +261,7 @@ impl Parser {
     }
 
     /// Reads a line whose columns stand where the last ones stood.
-    #[inline]
+    #[inline(always)]
     fn at_known_columns<'a>(&mut self, line: &'a [u8]) -> Option<Line<'a>> {
         let layout = self.layout?;
         let (prologue, text) = line.split_at_checked(layout.call)?;
@@ -350,7 +358,7 @@ impl WhoTable {
 
     #[inline]
     fn find(&mut self, text: &[u8]) -> Option<(Option<u32>, Option<u32>)> {
-        if text == self.last.as_slice() && self.is_last_known {
+        if same(text, &self.last) && self.is_last_known {
             return Some(self.last_who);
         }
         let id = self.spellings.find(text)?;
@@ -388,7 +396,7 @@ impl Seconds {
         if !matches!(rest, [b' ', b'|', ..] | [b':', ..]) {
             return None;
         }
-        if whole != self.text.as_slice() {
+        if !same(whole, &self.text) {
             self.change(whole, after)?;
         }
         Some(self.ns + number::micros(fraction)?)
