@@ -1,5 +1,6 @@
 /** What a page may hold; `kind` tells which, and so which sections there are. */
+import type { FaultDiffPage } from "./faultDiff";
 import type { FaultPathsPage } from "./faultPaths";
 import type { Report } from "./types";
 
-export type Page = Report | FaultPathsPage;
+export type Page = Report | FaultPathsPage | FaultDiffPage;

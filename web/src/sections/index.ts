@@ -1,6 +1,7 @@
 import type { Page } from "../data/page";
 import type { Section } from "./section";
-import * as paths from "./fault_paths";
+import { SECTIONS as faultDiff } from "./fault_diff";
+import { SECTIONS as faultPaths } from "./fault_paths";
 import { answer } from "./answer";
 import { causes } from "./causes";
 import { churnSizes } from "./churn";
@@ -30,7 +31,11 @@ const KINDS: { [K in Page["kind"]]: Kind<Extract<Page, { kind: K }>> } = {
   },
   fault_paths: {
     subject: (report) => report.name,
-    sections: paths.SECTIONS,
+    sections: faultPaths,
+  },
+  fault_diff: {
+    subject: ({ diff }) => `${diff.a.name} against ${diff.b.name}`,
+    sections: faultDiff,
   },
 };
 

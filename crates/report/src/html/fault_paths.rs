@@ -1,6 +1,6 @@
 //! The page about the faults of a function_graph trace.
 
-use super::{Encoded, Error, encode, generator, page};
+use super::{Encoded, Error, TRACE_DATA_LIMIT, encode, generator, page};
 use crate::fault_paths::render as render_text;
 use pagewise_model::fault_paths::{Class, FaultPaths, Layer};
 use pagewise_model::histogram::{bucket_of, bucket_range};
@@ -8,11 +8,9 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Bytes that the data may take, whatever the length of the trace.
-const DATA_LIMIT: usize = 2_000_000;
 /// Fine buckets that become one, tried in turn: 4 leave 32 to each doubling, which is finer than
 /// any bar that is drawn.
-const COARSENING: [u32; 3] = [4, 16, 64];
+pub(super) const COARSENING: [u32; 3] = [4, 16, 64];
 
 /// The data as the page expects them (`web/src/data/faultPaths.ts`).
 #[derive(Serialize)]
@@ -51,15 +49,15 @@ fn fitting_data(findings: &FaultPaths, name: &str) -> Result<Encoded, Error> {
         findings: serde_json::to_value(findings)?,
         labels: labels(),
     };
-    let mut encoded = None;
+    let mut encoded = encode(&data)?;
     for factor in COARSENING {
         coarsen(&mut data.findings, factor);
-        let fits = encoded.insert(encode(&data)?).text.len() <= DATA_LIMIT;
-        if fits {
+        encoded = encode(&data)?;
+        if encoded.text.len() <= TRACE_DATA_LIMIT {
             break;
         }
     }
-    encoded.map_or_else(|| encode(&data), Ok)
+    Ok(encoded)
 }
 
 pub(super) fn labels() -> Labels {

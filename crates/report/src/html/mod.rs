@@ -6,9 +6,11 @@
 //! travel deflated in base64. Each kind of report is a module here and a line of
 //! `web/src/sections/index.ts`.
 
+mod fault_diff;
 mod fault_paths;
 mod findings;
 
+pub use fault_diff::render_fault_diff;
 pub use fault_paths::render_fault_paths;
 pub use findings::render;
 
@@ -25,6 +27,9 @@ const TEXT_MARK: &str = "PAGEWISE-TEXT";
 const PLAIN_LIMIT: usize = 256 << 10;
 /// Bytes that the data may take in the file; with the shell the file stays below 5 MB.
 const DATA_LIMIT: usize = 4_500_000;
+
+/// Bytes that the data of a trace's page may take, whatever the length of the trace.
+const TRACE_DATA_LIMIT: usize = 2_000_000;
 
 /// What goes wrong when a page is made.
 #[derive(Debug, thiserror::Error)]

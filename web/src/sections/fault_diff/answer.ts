@@ -1,0 +1,55 @@
+/** What differs, in sentences, the largest first. */
+import type { FaultDiffPage, Finding, Side } from "../../data/faultDiff";
+import { h } from "../../dom";
+import { count, nanos } from "../../format";
+import type { Section } from "../section";
+import { sideNames } from "./figures";
+
+const SHOWN = 8;
+
+export const answer: Section<FaultDiffPage> = {
+  id: "answer",
+  title: "",
+  nav: "",
+  applies: () => true,
+  render: (report) =>
+    h(
+      "div",
+      {},
+      h("div", { class: "verdict" }, h("h1", {}, headline(report))),
+      h("div", { class: "tiles two" }, side(report, "A", report.diff.a, "k0"), side(report, "B", report.diff.b, "k1")),
+      h("section", { class: "card", id: "differences" }, h("h2", {}, "What differs"), findings(report)),
+    ),
+};
+
+function headline(report: FaultDiffPage): string {
+  const { method, findings, whole } = report.diff;
+  const [a, b] = sideNames(report);
+  const means = `A fault takes ${nanos(whole.a.mean_ns)} on average in ${a} and ${nanos(whole.b.mean_ns)} in ${b}`;
+  if (method.not_tested !== null) return `${means}; nothing was tested: ${method.not_tested}`;
+  if (findings.length === 0) return `${means}: nothing differs beyond chance.`;
+  return `${means}. ${count(findings.length)} ${findings.length === 1 ? "thing differs" : "things differ"} beyond chance.`;
+}
+
+function side(report: FaultDiffPage, letter: string, side: Side, ink: string): HTMLElement {
+  const shift = letter === "A" ? { now: report.diff.whole.a, raw: report.diff.whole.a_raw } : { now: report.diff.whole.b, raw: report.diff.whole.b_raw };
+  return h(
+    "div",
+    { class: "tile" },
+    h("div", { class: "tile-name" }, h("span", { class: `swatch kbar ${ink}` }), `${letter}  ${side.name}`),
+    h("div", { class: "figure" }, `${nanos(shift.now.p50_ns)} `, h("small", {}, `median, ${nanos(shift.now.p99_ns)} 99th percentile`)),
+    h("div", { class: "faint" }, `${nanos(shift.raw.p50_ns)} and ${nanos(shift.raw.p99_ns)} as traced; tracing costs ${nanos(side.calibration.per_call_ns)} a call`),
+    h("div", { class: "faint" }, `${count(side.faults)} faults${side.duration_ns === null ? "" : ` in ${nanos(side.duration_ns)}`}, ${count(side.distinct_paths)} different paths`),
+    ...side.missing.map(({ count: n, what }) => h("div", { class: "faint" }, `left out: ${count(n)} ${what}`)),
+  );
+}
+
+function findings(report: FaultDiffPage): HTMLElement {
+  const { findings, method } = report.diff;
+  if (findings.length === 0) return h("p", {}, method.not_tested ?? `Nothing beyond chance, in ${count(method.tests)} tests.`);
+  const item = (finding: Finding) => h("li", {}, finding.sentence, finding.correction_exceeds_signal && h("span", { class: "faint" }, " The correction for the tracer is larger than this difference: it may be the tracer's."));
+  const first = h("ol", { class: "evidence findings" }, ...findings.slice(0, SHOWN).map(item));
+  const how = `${count(method.tests)} figures were tested together by exchanging blocks of faults between the traces ${count(method.permutations)} times: the chance that any of these is false is below ${Number((method.level * 100).toPrecision(2))} %.`;
+  const more = findings.length > SHOWN && h("details", {}, h("summary", {}, `${count(findings.length - SHOWN)} more`), h("ol", { class: "evidence findings", start: SHOWN + 1 }, ...findings.slice(SHOWN).map(item)));
+  return h("div", {}, first, more, h("p", { class: "faint" }, how));
+}

@@ -1,0 +1,41 @@
+/** What the difference of the means, and of the tails, consists of. */
+import type { Explanation, FaultDiffPage, Part } from "../../data/faultDiff";
+import { h } from "../../dom";
+import { signedNanos } from "../../draw/shift";
+import { nanos, percent } from "../../format";
+import type { Section } from "../section";
+import { kindName } from "./figures";
+
+const CAUSES: Record<Part["cause"], string> = { mix: "another mix of kinds", function: "", runnable: "waiting for a CPU", blocked: "asleep", off_cpu: "off the CPU, reason unknown", lock_before: "waiting for the lock before the fault", rest: "all smaller parts" };
+
+export const explain: Section<FaultDiffPage> = {
+  id: "explain",
+  title: "What explains the difference",
+  nav: "Explanation",
+  applies: (report) => report.diff.mean.parts.length > 0 || report.diff.tail.parts.length > 0,
+  intro: () => "The difference of the mean fault, and of the mean of the slowest hundredth, in parts that add up to it.",
+  render: (report) => h("div", { class: "columns" }, column(report, "Mean of all faults", report.diff.mean), column(report, "Mean of the slowest hundredth", report.diff.tail)),
+};
+
+function column(report: FaultDiffPage, title: string, found: Explanation): HTMLElement {
+  const { corrected, raw } = found.figures;
+  const most = Math.max(...found.parts.map((part) => Math.abs(part.ns)), 1e-9);
+  return h(
+    "div",
+    {},
+    h("h3", {}, title),
+    h("p", {}, `${nanos(corrected.a)} → ${nanos(corrected.b)}, ${signedNanos(found.change_ns)} a fault (as traced ${nanos(raw.a)} → ${nanos(raw.b)}).`),
+    found.sentences.length > 0 && h("ul", { class: "evidence" }, ...found.sentences.map((sentence) => h("li", {}, sentence))),
+    found.parts.length > 0 && h("table", { class: "bars" }, h("caption", { class: "sr" }, `Parts of the difference: ${title}`), h("thead", {}, h("tr", {}, h("th", {}, "Part"), h("th", { class: "bar-cell" }, h("span", { class: "sr" }, "bar")), ...["A fault", "Share"].map((head) => h("th", { class: "number" }, head)))), h("tbody", {}, ...found.parts.map((part) => row(report, part, most, found.change_ns)))),
+  );
+}
+
+/** Bars grow from the middle: to the right where B takes longer. */
+function row(report: FaultDiffPage, part: Part, most: number, whole: number): HTMLElement {
+  const fill = h("div", { class: `bar kbar ${part.ns >= 0 ? "k1" : "k0"}` });
+  const width = (Math.abs(part.ns) / most) * 50;
+  fill.style.width = `${Math.max(0.4, width)}%`;
+  fill.style.marginLeft = `${part.ns >= 0 ? 50 : 50 - width}%`;
+  const name = part.cause === "function" ? h("code", {}, part.function ?? "") : CAUSES[part.cause];
+  return h("tr", {}, h("th", { scope: "row" }, name, part.class !== null && h("div", { class: "faint" }, kindName(report, part.class))), h("td", { class: "bar-cell" }, fill), h("td", { class: "number" }, signedNanos(part.ns)), h("td", { class: "number" }, whole === 0 ? "–" : part.ns / whole < 0 ? `−${percent(-part.ns / whole)}` : percent(part.ns / whole)));
+}

@@ -1,0 +1,22 @@
+/** How it was tested, so that the reader can judge it. */
+import type { FaultDiffPage, Side } from "../../data/faultDiff";
+import { h } from "../../dom";
+import { count, nanos } from "../../format";
+import type { Section } from "../section";
+
+export const method: Section<FaultDiffPage> = {
+  id: "method",
+  title: "How this was tested",
+  nav: "Method",
+  applies: () => true,
+  render: (report) => {
+    const { method, a, b } = report.diff;
+    const side = (letter: string, side: Side) => `${letter}: ${count(side.blocks)} blocks, correlation of neighbours ${side.block_correlation.toFixed(2)}; tracing costs ${nanos(side.calibration.per_call_ns)} ± ${nanos(side.calibration.error_ns)} a call${side.correction_exceeds_signal ? ", more than half of the traced time" : ""}`;
+    return h(
+      "div",
+      {},
+      method.not_tested !== null ? h("p", { class: "warn" }, `Nothing was tested: ${method.not_tested}`) : h("p", {}, `${count(method.tests)} figures were tested together. Faults close in time are alike, so whole blocks of them were exchanged between the traces (${count(method.permutations)} times) and drawn anew for the intervals (${count(method.resamples)} times), with seed ${method.seed}. The chance of any false finding is held below ${Number((method.level * 100).toPrecision(2))} %.`),
+      h("ul", { class: "evidence" }, h("li", {}, side("A", a)), h("li", {}, side("B", b))),
+    );
+  },
+};
