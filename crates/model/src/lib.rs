@@ -15,6 +15,7 @@ pub mod capability;
 pub mod event;
 pub mod fault_diff;
 pub mod fault_paths;
+pub mod fault_row;
 pub mod findings;
 pub mod formats;
 pub mod histogram;

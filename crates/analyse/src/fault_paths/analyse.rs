@@ -274,7 +274,7 @@ const OUTLINE_DEPTH: u16 = 3;
 
 /// `root { a b×3 { c } }`: adjacent equal calls merged, with what the first of them called… all
 /// that any of them called, each once, in the order met.
-fn outline(tokens: &[Token], names: &Names) -> String {
+pub(super) fn outline(tokens: &[Token], names: &Names) -> String {
     let mut text = String::new();
     write_outline(tokens, names, &mut text);
     text

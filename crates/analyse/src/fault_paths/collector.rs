@@ -37,6 +37,24 @@ pub struct Collector {
     root_only: Histogram,
     pending_locks: FxHashMap<u32, u64>,
     scratch: Scratch,
+    /// The faults of the call at hand, where someone wants to be told.
+    told: Option<Vec<Told>>,
+}
+
+/// One fault, as it was added up.
+#[derive(Clone, Debug)]
+pub(super) struct Told {
+    pub shape: usize,
+    pub total: u64,
+    pub on: u64,
+    pub own: u64,
+    pub direct_calls: u32,
+    pub interrupts: u64,
+    pub runnable: u64,
+    pub blocked: u64,
+    pub unknown: u64,
+    pub lock_before: u64,
+    pub lock: u64,
 }
 
 /// Faults whose calls all tell of the tracer's cost; of later ones, one in so many does.
@@ -207,9 +225,11 @@ impl Collector {
         if self.checks.faults < ALL_TIMED || self.checks.faults.is_multiple_of(TIMED_EVERY) {
             self.add_times(shape, &scratch);
         }
-        if let Some(wait) = tree.pid.and_then(|pid| self.pending_locks.remove(&pid)) {
+        let lock_before = tree.pid.and_then(|pid| self.pending_locks.remove(&pid));
+        if let Some(wait) = lock_before {
             self.shapes.all[shape].lock_before.record(wait);
         }
+        self.tell(shape, tree.nodes[root].span.ns, lock_before, &scratch);
         self.checks.faults += 1;
         self.checks.untimed += u64::from(!tree.timed);
         self.scratch = scratch;
@@ -353,6 +373,45 @@ impl Collector {
             found.push(context);
         }
         found.into()
+    }
+
+    /// A collector that keeps each fault until it is asked for.
+    pub(super) fn telling() -> Self {
+        Self {
+            told: Some(Vec::new()),
+            ..Self::default()
+        }
+    }
+
+    /// The faults since the last time.
+    pub(super) fn take_told(&mut self) -> Vec<Told> {
+        self.told.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn tell(&mut self, shape: usize, total: u64, lock_before: Option<u64>, scratch: &Scratch) {
+        let (Some(told), Some(root)) = (&mut self.told, scratch.kept.first()) else {
+            return;
+        };
+        let places = self.shapes.all[shape].places.iter();
+        let locks = places.filter(|place| place.layer == Layer::Lock);
+        let lock = locks.map(|place| scratch.kept[place.node as usize]);
+        let cut = |wanted: fn(Kind) -> bool| {
+            let cuts = scratch.cuts.iter().filter(|cut| wanted(cut.kind));
+            cuts.map(|cut| cut.ns).sum()
+        };
+        told.push(Told {
+            shape,
+            total,
+            on: root.on,
+            own: root.own,
+            direct_calls: root.direct_calls,
+            interrupts: cut(|kind| kind == Kind::Interrupt),
+            runnable: cut(|kind| kind == Kind::Off(Wait::Runnable)),
+            blocked: cut(|kind| kind == Kind::Off(Wait::Blocked)),
+            unknown: cut(|kind| matches!(kind, Kind::Off(Wait::Estimated) | Kind::Schedule)),
+            lock_before: lock_before.unwrap_or(0),
+            lock: lock.map(|kept| kept.on.saturating_add(kept.waited)).sum(),
+        });
     }
 
     fn add_times(&mut self, shape: usize, scratch: &Scratch) {

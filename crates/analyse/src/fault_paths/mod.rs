@@ -16,6 +16,7 @@ mod layer;
 mod modes;
 mod probe;
 mod roles;
+mod rows;
 mod sequences;
 mod shapes;
 mod signature;
@@ -30,4 +31,5 @@ pub use pagewise_model::fault_paths::{
     Missing, OtherCalls, Path, SCHEMA_VERSION, TimeSplit,
 };
 pub use probe::{Calibration, Source, calibrate, calibrate_by_notes, estimate};
+pub use rows::Rows;
 pub use signature::{Class, Signs, classify, signs_of};
