@@ -23,6 +23,7 @@ pub mod host;
 pub mod huge_pages;
 pub mod loss;
 pub mod profile;
+pub mod profile_diff;
 pub mod profile_findings;
 pub mod proof;
 pub mod recording;

@@ -2,6 +2,7 @@
 
 mod burst;
 mod collect;
+pub mod diff;
 mod odd;
 mod rules;
 mod summary;

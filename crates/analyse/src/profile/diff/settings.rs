@@ -1,0 +1,152 @@
+//! Settings in which two hosts differ, those first that are known to touch what changed.
+
+use super::super::rules::matches;
+use pagewise_model::host::HostSnapshot;
+use pagewise_model::profile_diff::SettingChange;
+use serde::Deserialize;
+use std::collections::BTreeSet;
+
+const SHIPPED: &str = include_str!("../../../rules/profiles/settings.toml");
+
+/// Which settings touch which functions.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SettingRules {
+    touches: Vec<Touch>,
+    /// Settings that differ between any two hosts and mean nothing.
+    passed_over: Vec<String>,
+}
+
+/// A rule file that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("a rule for settings is wrong: {0}")]
+pub struct SettingRulesError(#[from] toml::de::Error);
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Touch {
+    /// Names of settings; `*` stands for one part.
+    settings: Vec<String>,
+    /// Functions, `*` at the end for any that begin so.
+    functions: Vec<String>,
+    reason: String,
+}
+
+impl SettingRules {
+    /// The shipped rules.
+    ///
+    /// # Errors
+    /// When one has a mistake.
+    pub fn shipped() -> Result<Self, SettingRulesError> {
+        Ok(toml::from_str(SHIPPED)?)
+    }
+
+    /// Settings that differ, given the functions that changed.
+    pub(super) fn changes(
+        &self,
+        a: &HostSnapshot,
+        b: &HostSnapshot,
+        changed: &[String],
+    ) -> Vec<SettingChange> {
+        // A host that was not recorded differs in everything, which tells nothing.
+        if a.settings.is_empty() || b.settings.is_empty() {
+            return Vec::new();
+        }
+        let (in_a, in_b) = (facts(a), facts(b));
+        let names: BTreeSet<&str> = in_a.keys().chain(in_b.keys()).map(String::as_str).collect();
+        let mut changes: Vec<SettingChange> = names
+            .into_iter()
+            .filter(|name| in_a.get(*name) != in_b.get(*name))
+            .filter(|name| {
+                !self
+                    .passed_over
+                    .iter()
+                    .any(|pattern| matches(name, pattern))
+            })
+            .map(|name| {
+                let (touches, reason) = self.touched(name, changed);
+                SettingChange {
+                    name: name.to_owned(),
+                    a: in_a.get(name).cloned(),
+                    b: in_b.get(name).cloned(),
+                    touches,
+                    reason,
+                }
+            })
+            .collect();
+        changes.sort_by_key(|change| change.touches.is_empty());
+        changes
+    }
+
+    fn touched(&self, name: &str, changed: &[String]) -> (Vec<String>, String) {
+        for touch in &self.touches {
+            if !touch.settings.iter().any(|pattern| matches(name, pattern)) {
+                continue;
+            }
+            let is_touched = |function: &&String| {
+                touch
+                    .functions
+                    .iter()
+                    .any(|pattern| match pattern.strip_suffix('*') {
+                        Some(prefix) => function.starts_with(prefix),
+                        None => *function == pattern,
+                    })
+            };
+            let found: Vec<String> = changed.iter().filter(is_touched).cloned().collect();
+            if !found.is_empty() {
+                return (found, touch.reason.clone());
+            }
+        }
+        (Vec::new(), String::new())
+    }
+}
+
+/// All that a snapshot tells, under one kind of name.
+fn facts(host: &HostSnapshot) -> std::collections::BTreeMap<String, String> {
+    let mut facts = host.settings.clone();
+    for (name, value) in [
+        ("kernel", host.kernel.clone()),
+        ("architecture", host.architecture.clone()),
+        ("cpu", host.cpu.clone()),
+        ("cpus", host.cpus.to_string()),
+        ("memory_bytes", host.memory_bytes.to_string()),
+        ("page_size", host.page_size.to_string()),
+    ] {
+        facts.insert(name.to_owned(), value);
+    }
+    facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(settings: &[(&str, &str)]) -> HostSnapshot {
+        let pairs = settings
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), value.to_owned()));
+        HostSnapshot {
+            settings: pairs.collect(),
+            ..HostSnapshot::default()
+        }
+    }
+
+    #[test]
+    fn what_touches_the_grown_functions_comes_first() {
+        let a = host(&[("block.vda.scheduler", "none"), ("vm.swappiness", "60")]);
+        let b = host(&[("block.vda.scheduler", "kyber"), ("vm.swappiness", "10")]);
+        let rules = SettingRules::shipped().unwrap();
+        let changes = rules.changes(&a, &b, &["kyber_limit_depth".to_owned()]);
+        let names: Vec<&str> = changes.iter().map(|change| change.name.as_str()).collect();
+        assert_eq!(names, ["block.vda.scheduler", "vm.swappiness"]);
+        assert_eq!(changes[0].touches, ["kyber_limit_depth"]);
+        assert!(!changes[0].reason.is_empty() && changes[1].reason.is_empty());
+    }
+
+    #[test]
+    fn a_host_that_was_not_recorded_differs_in_nothing() {
+        let rules = SettingRules::shipped().unwrap();
+        let a = host(&[("vm.swappiness", "60")]);
+        assert!(rules.changes(&a, &host(&[]), &[]).is_empty());
+    }
+}

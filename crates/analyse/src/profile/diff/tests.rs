@@ -1,0 +1,144 @@
+use super::super::tests::Maker;
+use super::*;
+use crate::compare::Random;
+
+/// So many seconds of two CPUs at 99 samples a second. Which stack a sample shows is drawn, and
+/// the load moves slowly, as real loads do; `shift` of all time goes from `parse` to `copy`.
+fn load(seconds: u64, shift: f64, seed: u64) -> Profile {
+    let mut random = Random::seeded(seed);
+    let mut draw = || random.below(1_000_000) as f64 / 1e6;
+    let period = 1_000_000_000 / 99;
+    let mut maker = Maker::default();
+    let mut wave = 0.0;
+    for at in 0..seconds * 99 {
+        wave = 0.98 * wave + 0.004 * (draw() - 0.5);
+        for cpu in 0..2 {
+            let stack = match draw() {
+                x if x < 0.20 + wave => "main;serve;send_k;tcp_k",
+                x if x < 0.30 + shift => "main;serve;read_k;copy_k",
+                x if x < 0.60 => "main;serve;parse;lex",
+                x if x < 0.62 => "main;log;format",
+                x if x < 0.70 => "main;serve;parse;tree;walk;walk",
+                _ => "start_k;default_idle_k",
+            };
+            maker.sample_of(0, cpu, at * period, stack, period);
+        }
+    }
+    maker.finish()
+}
+
+fn options(seed: u64) -> DiffOptions {
+    DiffOptions {
+        names: ("before".to_owned(), "after".to_owned()),
+        event: None,
+        seed,
+    }
+}
+
+fn compared(a: &Profile, b: &Profile, seed: u64) -> ProfileDiff {
+    diff(a, b, &options(seed), &SettingRules::shipped().unwrap()).unwrap()
+}
+
+fn is_quiet(diff: &ProfileDiff) -> bool {
+    !diff.functions.iter().any(|c| c.significant) && !diff.stacks.iter().any(|c| c.significant)
+}
+
+#[test]
+fn equal_loads_differ_in_nothing() {
+    let runs = 100;
+    let quiet = (0..runs)
+        .filter(|&run| {
+            is_quiet(&compared(
+                &load(10, 0.0, 2 * run),
+                &load(10, 0.0, 2 * run + 1),
+                run,
+            ))
+        })
+        .count();
+    assert!(quiet >= 95, "{quiet} of {runs}");
+}
+
+#[test]
+fn three_per_cent_that_move_are_found_and_named() {
+    let runs = 10;
+    let found = (0..runs).filter(|&run| {
+        let found = compared(&load(60, 0.0, 2 * run), &load(60, 0.03, 2 * run + 1), run);
+        let copy = found
+            .functions
+            .iter()
+            .find(|change| change.name == "copy")
+            .unwrap();
+        copy.significant && found.headline.starts_with("copy grew in after")
+    });
+    assert!(found.count() >= 8);
+}
+
+#[test]
+fn amounts_do_not_depend_on_rate_or_length() {
+    let (short, long) = (load(10, 0.0, 1), load(40, 0.0, 2));
+    let found = compared(&short, &long, 1);
+    assert_eq!(found.measure, Measure::CpusInUse);
+    let main = found
+        .functions
+        .iter()
+        .find(|change| change.name == "main")
+        .unwrap();
+    assert!(
+        (main.a - 1.4).abs() < 0.1 && (main.b - 1.4).abs() < 0.1,
+        "{main:?}"
+    );
+}
+
+#[test]
+fn both_trees_add_up_and_vanished_frames_stay_visible() {
+    let mut a = Maker::default();
+    a.samples("main;old", 300);
+    a.samples("main;same", 300);
+    let mut b = Maker::default();
+    b.samples("main;new", 300);
+    b.samples("main;same", 300);
+    let found = compared(&a.finish(), &b.finish(), 1);
+    for name in ["old", "new"] {
+        assert!(found.tree.iter().any(|node| node.name == name), "{name}");
+    }
+    for (at, node) in found.tree.iter().enumerate() {
+        let below = found
+            .tree
+            .iter()
+            .enumerate()
+            .filter(|&(of, child)| of > 0 && child.parent as usize == at);
+        let sum: f64 = below.map(|(_, child)| child.b).sum();
+        assert!(sum <= node.b * 1.000_001, "{node:?}");
+    }
+}
+
+#[test]
+fn without_times_shares_are_compared_and_that_is_said() {
+    let (mut a, mut b) = (load(10, 0.0, 1), load(10, 0.1, 2));
+    a.has_times = false;
+    b.has_times = false;
+    let found = compared(&a, &b, 1);
+    assert_eq!(found.measure, Measure::ShareOfBusy);
+    assert!(found.notes[0].contains("no times"));
+    assert!(
+        found
+            .functions
+            .iter()
+            .any(|change| change.name == "copy" && change.significant)
+    );
+}
+
+#[test]
+fn nothing_in_common_is_an_error_with_both_lists() {
+    let mut a = Maker::default();
+    a.samples("main", 3);
+    let mut b = Maker::default();
+    b.events = vec!["page-faults"];
+    b.samples("main", 3);
+    let (a, b) = (a.finish(), b.finish());
+    let error = diff(&a, &b, &options(1), &SettingRules::shipped().unwrap()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the two have no event in common: cpu-clock against page-faults"
+    );
+}

@@ -1,0 +1,100 @@
+//! Two profiles' stacks laid over each other.
+
+use pagewise_model::profile::{Frame, ProfileSample};
+use pagewise_model::profile::{FrameId, FrameKind, FrameTable, NodeId, Profile, StackTree};
+
+/// Frames and stacks of both; equal names in equal files are one function, wherever they lay.
+pub(super) struct Union {
+    pub(super) frames: Vec<Frame>,
+    pub(super) tree: StackTree,
+    /// For each function on each node's way, whether it is there for the first time.
+    pub(super) outermost: Vec<bool>,
+    /// Where each node of A, and each of B, lies in `tree`.
+    places: [Vec<NodeId>; 2],
+}
+
+impl Union {
+    pub(super) fn of(a: &Profile, b: &Profile) -> Self {
+        let mut table = FrameTable::default();
+        let mut tree = StackTree::default();
+        let places = [a, b].map(|profile| {
+            let numbers: Vec<FrameId> = profile
+                .frames
+                .iter()
+                .map(|frame| table.intern(comparable(frame)))
+                .collect();
+            let mut places = vec![NodeId::ROOT; profile.stacks.len()];
+            for (node, parent, frame) in profile.stacks.nodes() {
+                let above = places[parent.0 as usize];
+                places[node.0 as usize] = tree.child(above, numbers[frame.0 as usize]);
+            }
+            places
+        });
+        let frames = table.into_frames();
+        let holder = Profile {
+            frames,
+            stacks: tree,
+            ..Profile::default()
+        };
+        let outermost = super::super::weigh::outermost(&holder);
+        Self {
+            frames: holder.frames,
+            tree: holder.stacks,
+            outermost,
+            places,
+        }
+    }
+
+    /// Where a sample of A (0) or B (1) lies.
+    pub(super) fn place(&self, side: usize, sample: &ProfileSample) -> usize {
+        self.places[side][sample.stack.0 as usize].0 as usize
+    }
+
+    /// A node's functions, outermost first.
+    pub(super) fn names(&self, node: usize) -> Vec<String> {
+        let node = NodeId(u32::try_from(node).unwrap_or(u32::MAX));
+        let mut names: Vec<String> = self
+            .tree
+            .frames(node)
+            .map(|frame| self.frames[frame.0 as usize].name.to_string())
+            .collect();
+        names.reverse();
+        names
+    }
+}
+
+/// A frame as two hosts would both have it: the compiler's numbered copies are the function, and
+/// whether a call was inlined is the build's affair.
+fn comparable(frame: &Frame) -> Frame {
+    let name = without_copy(&frame.name);
+    Frame {
+        name: name.into(),
+        module: frame.module.clone(),
+        kind: match frame.kind {
+            FrameKind::Inlined => FrameKind::User,
+            kind => kind,
+        },
+        unnamed: frame.unnamed,
+    }
+}
+
+/// `f.isra.0` and `f.constprop.3.cold` are `f`.
+fn without_copy(name: &str) -> &str {
+    [".isra.", ".constprop.", ".part.", ".cold", ".llvm."]
+        .iter()
+        .filter_map(|mark| name.find(mark))
+        .min()
+        .map_or(name, |at| &name[..at])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_of_a_function_are_the_function() {
+        assert_eq!(without_copy("shrink_node.isra.0"), "shrink_node");
+        assert_eq!(without_copy("f.constprop.3.cold"), "f");
+        assert_eq!(without_copy("std::fmt"), "std::fmt");
+    }
+}

@@ -1,0 +1,162 @@
+//! How two profiles differ: which functions and stacks grew or shrank, how sure that is, and which
+//! settings of the two hosts may be behind it.
+
+use crate::profile::{FrameKind, WeightUnit};
+use crate::units::{Estimate, Nanos};
+use serde::{Deserialize, Serialize};
+
+/// Version of [`ProfileDiff`]'s schema that this code writes.
+pub const PROFILE_DIFF_VERSION: u32 = 1;
+
+/// How profile B differs from profile A.
+///
+/// All amounts are comparable although the two were taken for different times, on different
+/// numbers of CPUs, at different rates: see [`Measure`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProfileDiff {
+    /// Version of this structure's schema.
+    pub schema_version: u32,
+    /// The first profile.
+    pub a: Side,
+    /// The second profile.
+    pub b: Side,
+    /// The event that is compared.
+    pub event: String,
+    /// What amounts are.
+    pub measure: Measure,
+    /// Length of the blocks of time that were exchanged; zero where there are no times.
+    pub block: Nanos,
+    /// Blocks of A and of B.
+    pub blocks: (u32, u32),
+    /// The most important thing in one sentence.
+    pub headline: String,
+    /// Functions by how much they changed in total, significant ones first.
+    pub functions: Vec<Change>,
+    /// Whole stacks by how much they changed.
+    pub stacks: Vec<StackChange>,
+    /// Size of change that would have been found in four of five such comparisons, for a function
+    /// of the median size: what "nothing significant" means here.
+    pub detectable: f64,
+    /// Both trees laid over each other, for a differential flame graph. Parents come first; node 0
+    /// is the whole.
+    pub tree: Vec<DiffNode>,
+    /// Settings in which the hosts differ; those that touch what grew come first.
+    pub settings: Vec<SettingChange>,
+    /// Counters side by side, as rates.
+    pub counters: Vec<CounterChange>,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// One of the two profiles.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Side {
+    /// What it is called here.
+    pub name: String,
+    /// The host.
+    pub host: String,
+    /// Samples of the event, idle ones left out.
+    pub samples: u64,
+    /// Their weight.
+    pub weight: u64,
+    /// Unit of the weight.
+    pub unit: Option<WeightUnit>,
+    /// Time that it covers.
+    pub span: Nanos,
+    /// CPUs that it covers.
+    pub cpus: u32,
+}
+
+/// What an amount is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// Share of all busy samples' weight (0 to 1): for profiles that tell no times.
+    ShareOfBusy,
+    /// CPUs in use: CPU time by elapsed time.
+    CpusInUse,
+    /// Events a second.
+    PerSecond,
+}
+
+/// One function's change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// Its name.
+    pub name: String,
+    /// The file that holds it.
+    pub module: String,
+    /// What kind of code it is.
+    pub kind: FrameKind,
+    /// Amount in A, callees included.
+    pub a: f64,
+    /// Amount in B, callees included.
+    pub b: f64,
+    /// Amounts of its own, callees left out.
+    pub own: (f64, f64),
+    /// B less A, with its 95 % interval (of this function alone).
+    pub change: Estimate,
+    /// Chance of so large a change anywhere among all functions and stacks compared, if nothing
+    /// differed.
+    pub p_adjusted: f64,
+    /// Whether that chance is below 5 %.
+    pub significant: bool,
+}
+
+/// One stack's change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StackChange {
+    /// Functions, outermost first.
+    pub frames: Vec<String>,
+    /// Amount in A of all stacks that begin so.
+    pub a: f64,
+    /// Amount in B.
+    pub b: f64,
+    /// B less A, with its 95 % interval.
+    pub change: Estimate,
+    /// As for a function.
+    pub p_adjusted: f64,
+    /// As for a function.
+    pub significant: bool,
+}
+
+/// A node of both trees.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DiffNode {
+    /// Its parent; the root's is itself.
+    pub parent: u32,
+    /// Function; `all` for the root.
+    pub name: String,
+    /// Module.
+    pub module: String,
+    /// Amount in A.
+    pub a: f64,
+    /// Amount in B.
+    pub b: f64,
+}
+
+/// A setting that differs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SettingChange {
+    /// Its name.
+    pub name: String,
+    /// Value on A's host; `None` where it is not there.
+    pub a: Option<String>,
+    /// Value on B's host.
+    pub b: Option<String>,
+    /// Functions that changed significantly and that this setting is known to touch.
+    pub touches: Vec<String>,
+    /// How it touches them; empty where it is not known to.
+    pub reason: String,
+}
+
+/// A counter in both.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CounterChange {
+    /// Its name, or a ratio's (`IPC`, `cache-miss ratio`).
+    pub name: String,
+    /// Rate a second (or ratio) in A.
+    pub a: f64,
+    /// The same in B.
+    pub b: f64,
+}
