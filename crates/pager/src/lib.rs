@@ -15,6 +15,26 @@
 //! Whatever runs while a page is missing may not allocate, take a lock of std, use thread-local
 //! storage or panic: it runs inside signal handlers and on threads that libc does not know.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    reason = "x86-64 alone: addresses, sizes and answers of system calls are all 64 bits wide"
+)]
+
+#[cfg(target_arch = "x86_64")]
+pub mod core;
+#[cfg(target_arch = "x86_64")]
+pub mod handler;
+#[cfg(all(target_arch = "x86_64", feature = "preload"))]
+mod intercept;
+#[cfg(target_arch = "x86_64")]
+pub mod observe;
 pub mod page;
+pub mod settings;
+#[cfg(target_arch = "x86_64")]
+pub mod start;
+#[cfg(target_arch = "x86_64")]
 pub mod store;
+#[cfg(target_arch = "x86_64")]
 pub mod sys;

@@ -128,6 +128,12 @@ impl Uffd {
         self.ioctl(REGISTER, &mut range)
     }
 
+    /// Pages can be moved to `[start, end)` from now on; missing ones stay the kernel's.
+    pub fn register_for_moves(&self, start: u64, end: u64) -> Answer {
+        let mut range = [start, end - start, REGISTER_WP, 0];
+        self.ioctl(REGISTER, &mut range)
+    }
+
     /// No more faults of `[start, end)`.
     pub fn unregister(&self, start: u64, end: u64) -> Answer {
         self.ioctl(UNREGISTER, &mut [start, end - start])

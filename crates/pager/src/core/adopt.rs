@@ -1,0 +1,154 @@
+//! How memory comes under management.
+
+use super::regions::{Kind, Region};
+use super::table::Attempt;
+use super::word::{State, Word};
+use super::{Pager, scan};
+use crate::sys::{self, signals::Blocked};
+use core::sync::atomic::Ordering;
+use pagewise_policy::Arrival;
+use pagewise_wire::shared::{Delivery, Why};
+
+impl Pager {
+    /// How a new region is treated.
+    #[must_use]
+    pub fn new_kind(&self) -> Kind {
+        let choice = self.delivery.load(Ordering::Relaxed);
+        Kind {
+            managed: false,
+            delivery: match choice & 0xff {
+                1 => Delivery::Signal,
+                _ => Delivery::Handler,
+            },
+            why: match choice >> 8 {
+                1 => Why::CommandLine,
+                3 => Why::Unprivileged,
+                _ => Why::Transparent,
+            },
+            role: 0,
+            id: 0,
+            locked: false,
+            wiped_on_fork: false,
+            not_forked: false,
+        }
+    }
+
+    /// The program has new anonymous private memory at `[start, end)`. It is managed at once if,
+    /// with what it adjoins, it is large enough.
+    pub fn adopt(&self, start: u64, end: u64) {
+        let _quiet = Blocked::new();
+        let _regions = self.regions.lock.hold();
+        self.adopt_locked(start, end, self.new_kind());
+    }
+
+    /// [`Pager::adopt`] for who holds the regions' lock.
+    pub fn adopt_locked(&self, start: u64, end: u64, kind: Kind) {
+        // Whatever was listed there is gone, by a call that nobody saw.
+        self.forget_stale(start, end);
+        let mut region = Region { start, end, kind };
+        self.join_neighbours(&mut region);
+        let large = region.end - region.start >= self.smallest.load(Ordering::Relaxed);
+        if (large || region.kind.managed) && self.take_over(&region) {
+            region.kind.managed = true;
+        } else if region.kind.managed {
+            // The neighbours stay managed, the new part stays out.
+            let kind = Kind { managed: false, ..kind };
+            self.regions.replace(Region { start, end, kind });
+            return;
+        }
+        self.regions.replace(region);
+    }
+
+    fn forget_stale(&self, start: u64, end: u64) {
+        if !self.regions.touches(start, end, false) {
+            return;
+        }
+        if self.regions.touches(start, end, true) {
+            let _evictions = self.evictions.hold();
+            self.empty_pages(start, end);
+        }
+        self.regions.remove(start, end);
+    }
+
+    /// Extends `region` by the listed ranges that it touches, where they are of its kind. Managed
+    /// if one of them is.
+    fn join_neighbours(&self, region: &mut Region) {
+        let before = region
+            .start
+            .checked_sub(1)
+            .and_then(|last| self.regions.find(last));
+        let behind = self.regions.find(region.end);
+        for other in [before, behind].into_iter().flatten() {
+            if !other.kind.joins(region.kind) {
+                continue;
+            }
+            region.start = region.start.min(other.start);
+            region.end = region.end.max(other.end);
+            if other.kind.managed || region.kind.id == 0 {
+                region.kind.id = other.kind.id;
+            }
+            region.kind.managed |= other.kind.managed;
+        }
+    }
+
+    /// Registers what of `region` is not managed yet, and lists the pages that are there.
+    fn take_over(&self, region: &Region) -> bool {
+        let mut start = region.start;
+        let mut well = true;
+        while start < region.end {
+            let known = self.regions.find(start);
+            match known {
+                Some(known) if known.kind.managed => start = known.end,
+                _ => {
+                    let end = self.next_managed(start, region.end);
+                    well &= self.register(start, end, region);
+                    start = end;
+                }
+            }
+        }
+        well
+    }
+
+    fn next_managed(&self, start: u64, limit: u64) -> u64 {
+        let mut index = self.regions.first_behind(start);
+        while index < self.regions.len() {
+            let region = self.regions.get(index);
+            if region.kind.managed {
+                return region.start.min(limit);
+            }
+            index += 1;
+        }
+        limit
+    }
+
+    fn register(&self, start: u64, end: u64, region: &Region) -> bool {
+        if !self.table.cover(start, end) {
+            return false;
+        }
+        // SAFETY: huge pages would let a fault bring in more than the budget knows; the advice
+        // changes nothing else.
+        unsafe { sys::advise(start, end, libc::MADV_NOHUGEPAGE) };
+        if self.uffd(region).register(start, end) != 0 {
+            self.counters.add(|all| &all.refused, 1);
+            return false;
+        }
+        self.counters.add(|all| &all.managed_bytes, end - start);
+        self.list_present(start, end);
+        true
+    }
+
+    /// Lists pages that the kernel filled before the range was registered.
+    pub fn list_present(&self, start: u64, end: u64) {
+        scan::present(start, end, |address| {
+            let Some(page) = self.table.page_at(address) else {
+                return;
+            };
+            let found = self.table.attempt(page, Word::EMPTY) == Attempt::Locked(Word::EMPTY);
+            if found {
+                self.budget.take(1);
+                self.policy().mapped(page, Arrival::Ahead);
+                self.table.unlock(page, Word::new(State::Dirty, 0));
+            }
+        });
+    }
+}

@@ -1,0 +1,539 @@
+//! How pages leave: in batches, chosen by the policy, written from the tray.
+//!
+//! ```text
+//!   dirty ──move──▶ tray ──write──▶ store         clean ──drop
+//!     ▲              │ touched meanwhile              (its slot has it)
+//!     └──────────────┘
+//! ```
+//!
+//! What cannot be moved (memory that may not be written, pages shared with the child of a fork, old
+//! kernels) is write-protected, copied out, written and dropped, locked all the while.
+
+use super::regions::Region;
+use super::table::Attempt;
+use super::tray::TRAY_PAGES;
+use super::word::{State, Word};
+use super::{Pager, fatal, scan};
+use crate::observe::recorder;
+use crate::page::{PAGE_BYTES, Page};
+use crate::store::{Slot, StoreError};
+use crate::sys;
+use core::sync::atomic::{AtomicI32, Ordering};
+use pagewise_wire::shared::capability;
+use pagewise_wire::trace::Event;
+
+/// Most pages in a batch.
+pub const BATCH: usize = 128;
+
+/// What a batch came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Batch {
+    /// Pages that the policy chose.
+    pub chosen: usize,
+    /// Pages that left.
+    pub evicted: usize,
+    /// Why the store took none.
+    pub error: Option<StoreError>,
+}
+
+/// Pages with their words, locked.
+struct List {
+    pages: [(Page, Word); BATCH],
+    count: usize,
+}
+
+impl List {
+    const fn new() -> Self {
+        Self {
+            pages: [(0, Word::EMPTY); BATCH],
+            count: 0,
+        }
+    }
+
+    fn push(&mut self, page: Page, word: Word) {
+        self.pages[self.count] = (page, word);
+        self.count += 1;
+    }
+
+    fn all(&self) -> &[(Page, Word)] {
+        &self.pages[..self.count]
+    }
+}
+
+/// Evicts up to a batch of pages. The caller holds the eviction lock and keeps signals out.
+pub fn evict(pager: &Pager) -> Batch {
+    let mut chosen = [0; BATCH];
+    let count = pager.policy().victims(&mut chosen);
+    let victims = &mut chosen[..count];
+    victims.sort_unstable();
+    let mut clean = List::new();
+    let mut dirty = List::new();
+    for &page in victims.iter() {
+        classify(pager, page, &mut clean, &mut dirty);
+    }
+    let mut batch = Batch {
+        chosen: count,
+        evicted: drop_clean(pager, &clean),
+        error: None,
+    };
+    let movable = pager.can(capability::MOVE);
+    let mut held = List::new();
+    let parked = match movable {
+        true => park(pager, &dirty, &mut held),
+        false => {
+            dirty.all().iter().for_each(|&(p, w)| held.push(p, w));
+            0
+        }
+    };
+    batch.evicted += write_parked(pager, &dirty, parked, &mut batch.error);
+    for &(page, word) in held.all() {
+        batch.evicted += usize::from(copy_out(pager, page, word, &mut batch.error));
+    }
+    let counters = &pager.counters;
+    counters.add(|all| &all.evictions, 1);
+    counters.add(|all| &all.pages_evicted, batch.evicted as u64);
+    if batch.evicted > 0 {
+        pager.budget.release(batch.evicted as u64);
+    }
+    batch
+}
+
+fn classify(pager: &Pager, page: Page, clean: &mut List, dirty: &mut List) {
+    if !pager.table.is_page(page) {
+        return;
+    }
+    let word = pager.table.word(page);
+    if !word.is_resident() {
+        return;
+    }
+    let locked = !word.is_busy() && pager.table.attempt(page, word) == Attempt::Locked(word);
+    if !locked {
+        pager.policy().kept(page);
+        return;
+    }
+    let region = region_of(pager, page);
+    if region.is_none_or(|region| region.kind.locked) {
+        keep(pager, page, word);
+        return;
+    }
+    match word.state() {
+        State::Clean => clean.push(page, word),
+        _ => dirty.push(page, word),
+    }
+}
+
+fn region_of(pager: &Pager, page: Page) -> Option<Region> {
+    pager.regions.find(pager.table.address_of(page))
+}
+
+fn keep(pager: &Pager, page: Page, word: Word) {
+    pager.policy().kept(page);
+    pager.table.unlock(page, word);
+}
+
+/// Drops pages that the store has as they are.
+fn drop_clean(pager: &Pager, clean: &List) -> usize {
+    let all = clean.all();
+    let mut dropped = 0;
+    let refused = discard(pager, all);
+    for (place, &(page, word)) in all.iter().enumerate() {
+        if refused >> place & 1 == 1 {
+            keep(pager, page, word);
+            continue;
+        }
+        pager
+            .table
+            .unlock(page, Word::new(State::Evicted, word.slot()));
+        recorder::record(pager, page, Event::Dropped);
+        dropped += 1;
+    }
+    pager
+        .counters
+        .add(|counters| &counters.pages_dropped, dropped as u64);
+    dropped
+}
+
+/// The descriptor of this process for `process_madvise`; renewed in the child of a fork.
+static OWN_PIDFD: AtomicI32 = AtomicI32::new(-1);
+
+/// Opens (again) what `process_madvise` needs.
+pub fn prepare() -> i32 {
+    // SAFETY: plain arguments.
+    let answer = unsafe { sys::call3(libc::SYS_pidfd_open, sys::process_id() as usize, 0, 0) };
+    OWN_PIDFD.store(answer as i32, Ordering::Relaxed);
+    answer as i32
+}
+
+/// The descriptor that [`prepare`] opened.
+#[must_use]
+pub fn descriptor() -> i32 {
+    OWN_PIDFD.load(Ordering::Relaxed)
+}
+
+/// Drops the locked pages of `all`; a bit for each that the kernel refused.
+fn discard(pager: &Pager, all: &[(Page, Word)]) -> u128 {
+    const _: () = assert!(BATCH <= 128);
+    let mut ranges = [[0_usize; 2]; BATCH];
+    let mut count = 0;
+    for &(page, _) in all {
+        let address = pager.table.address_of(page) as usize;
+        match ranges[..count].last_mut() {
+            Some([start, bytes]) if *start + *bytes == address => *bytes += PAGE_BYTES,
+            _ => {
+                ranges[count] = [address, PAGE_BYTES];
+                count += 1;
+            }
+        }
+    }
+    let together = pager.can(capability::PROCESS_MADVISE) && count > 1;
+    if together && discard_together(&ranges[..count]) == all.len() * PAGE_BYTES {
+        return 0;
+    }
+    let mut refused = 0;
+    for (place, &(page, _)) in all.iter().enumerate() {
+        let start = pager.table.address_of(page);
+        // SAFETY: the page is locked, and the store has its contents.
+        let answer =
+            unsafe { sys::advise(start, start + PAGE_BYTES as u64, libc::MADV_DONTNEED) };
+        if answer != 0 {
+            refused |= 1 << place;
+            pager.counters.add(|all| &all.refused, 1);
+        }
+    }
+    refused
+}
+
+fn discard_together(ranges: &[[usize; 2]]) -> usize {
+    // SAFETY: the ranges are pages locked by the caller, whose contents the store has; the array
+    // lives through the call.
+    let answer = unsafe {
+        sys::call6(
+            libc::SYS_process_madvise,
+            OWN_PIDFD.load(Ordering::Relaxed) as usize,
+            ranges.as_ptr() as usize,
+            ranges.len(),
+            libc::MADV_DONTNEED as usize,
+            0,
+            0,
+        )
+    };
+    usize::try_from(answer).unwrap_or(0)
+}
+
+/// Moves dirty pages to the tray, each to the place of its number in the list; how many places are
+/// in use. What cannot be moved goes to `held`.
+fn park(pager: &Pager, dirty: &List, held: &mut List) -> usize {
+    const _: () = assert!(BATCH <= TRAY_PAGES);
+    let all = dirty.all();
+    let mut place = 0;
+    while place < all.len() {
+        let first = all[place].0;
+        let run = (place..all.len())
+            .zip(first..)
+            .take_while(|&(at, page)| all[at].0 == page && page >> 18 == first >> 18)
+            .count();
+        place += park_run(pager, all, place, run, held);
+    }
+    all.len()
+}
+
+/// Moves `run` pages from `place` on; how many it dealt with (at least one).
+fn park_run(
+    pager: &Pager,
+    all: &[(Page, Word)],
+    place: usize,
+    run: usize,
+    held: &mut List,
+) -> usize {
+    let (first, word) = all[place];
+    let from = pager.table.address_of(first);
+    let to = pager.tray.address(place);
+    let moved = pager
+        .for_tray
+        .relocate(to, from, (run * PAGE_BYTES) as u64);
+    let pages = moved.bytes as usize / PAGE_BYTES;
+    for at in place..place + pages {
+        let page = all[at].0;
+        pager
+            .table
+            .unlock(page, Word::new(State::Parked, at as u32));
+    }
+    if pages == run {
+        return run;
+    }
+    match moved.errno {
+        libc::EAGAIN | 0 if pages > 0 => pages,
+        libc::EAGAIN => 0,
+        _ if pages > 0 => pages,
+        _ => {
+            held.push(first, word);
+            1
+        }
+    }
+}
+
+/// Writes what is in the first `places` of the tray, and drops it.
+fn write_parked(
+    pager: &Pager,
+    dirty: &List,
+    places: usize,
+    error: &mut Option<StoreError>,
+) -> usize {
+    let all = dirty.all();
+    let mut slots: [Slot; BATCH] = [0; BATCH];
+    let mut fate = [Fate::Gone; BATCH];
+    for place in 0..places {
+        fate[place] = look(pager, all[place].0, place);
+    }
+    let mut place = 0;
+    while place < places {
+        let kind = fate[place];
+        let run = fate[place..places].iter().take_while(|f| **f == kind);
+        let end = place + run.count();
+        if kind == Fate::Full {
+            let bytes = pager.tray.bytes(place, end);
+            if let Err(why) = pager.store().write(bytes, &mut slots[place..end]) {
+                *error = Some(why);
+                pager.counters.add(|counters| &counters.store_errors, 1);
+                fate[place..end].fill(Fate::Stuck);
+            } else {
+                pager
+                    .counters
+                    .add(|counters| &counters.pages_written, (end - place) as u64);
+            }
+        }
+        place = end;
+    }
+    let mut evicted = 0;
+    for place in 0..places {
+        evicted += usize::from(settle(pager, all[place].0, place, fate[place], slots[place]));
+    }
+    pager.tray.clear(0, places);
+    evicted
+}
+
+/// What becomes of a page in the tray.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It is not there (any more).
+    Gone,
+    /// All zeros: needs no slot.
+    Zero,
+    /// To be written.
+    Full,
+    /// Could not be written.
+    Stuck,
+}
+
+fn look(pager: &Pager, page: Page, place: usize) -> Fate {
+    let parked = Word::new(State::Parked, place as u32);
+    if pager.table.word(page).idle() != parked {
+        return Fate::Gone;
+    }
+    let bytes = pager.tray.bytes(place, place + 1);
+    match is_zero(bytes) {
+        true => Fate::Zero,
+        false => Fate::Full,
+    }
+}
+
+fn is_zero(bytes: &[u8]) -> bool {
+    bytes
+        .chunks_exact(64)
+        .all(|line| line.iter().fold(0, |sum, byte| sum | byte) == 0)
+}
+
+/// Ends the stay of `page` in the tray; whether it left memory.
+fn settle(pager: &Pager, page: Page, place: usize, fate: Fate, slot: Slot) -> bool {
+    let parked = Word::new(State::Parked, place as u32);
+    let next = match fate {
+        Fate::Gone => {
+            await_fetching(pager, page, parked);
+            return false;
+        }
+        Fate::Stuck => return unpark(pager, page, parked),
+        Fate::Zero => Word::EMPTY,
+        Fate::Full => Word::new(State::Evicted, slot),
+    };
+    if pager.table.exchange(page, parked, next) {
+        recorder::record(pager, page, Event::Evicted);
+        return true;
+    }
+    if fate == Fate::Full {
+        pager.store().release(slot);
+    }
+    if await_fetching(pager, page, parked) {
+        // Whoever wanted it back gave up: it is still ours.
+        return settle_again(pager, page, parked);
+    }
+    false
+}
+
+/// Waits while a fault fetches the page back out of the tray; whether it is there still.
+fn await_fetching(pager: &Pager, page: Page, parked: Word) -> bool {
+    let mut word = pager.table.word(page);
+    while word == parked.busy() {
+        word = pager.table.sleep(page, word);
+    }
+    word == parked
+}
+
+/// A page that could be neither fetched back nor written in time: its memory is being taken away by
+/// the program. Putting it back is tried once more; the kernel's refusal then means it is gone.
+fn settle_again(pager: &Pager, page: Page, parked: Word) -> bool {
+    unpark(pager, page, parked);
+    false
+}
+
+/// Moves a page back from the tray, because it could not be written. Never counts as evicted.
+fn unpark(pager: &Pager, page: Page, parked: Word) -> bool {
+    if pager.table.attempt(page, parked) != Attempt::Locked(parked) {
+        await_fetching(pager, page, parked);
+        return false;
+    }
+    let address = pager.table.address_of(page);
+    let from = pager.tray.address(parked.slot() as usize);
+    if let Some(region) = region_of(pager, page) {
+        let uffd = pager.uffd(&region);
+        let bytes = PAGE_BYTES as u64;
+        while uffd.relocate(address, from, bytes).errno == libc::EAGAIN {}
+        uffd.wake(address, address + bytes);
+    }
+    pager.policy().kept(page);
+    pager.table.unlock(page, Word::new(State::Dirty, 0));
+    false
+}
+
+/// Writes and drops one locked page where it is; whether it left.
+fn copy_out(pager: &Pager, page: Page, word: Word, error: &mut Option<StoreError>) -> bool {
+    let address = pager.table.address_of(page);
+    let Some(region) = region_of(pager, page) else {
+        keep(pager, page, word);
+        return false;
+    };
+    match scan::look(address) {
+        // Dropped behind our back: nothing to keep.
+        scan::Look::Absent => {
+            pager.table.unlock(page, Word::EMPTY);
+            return true;
+        }
+        scan::Look::Shared => {}
+        scan::Look::Alone if !pager.can(capability::MOVE) => {}
+        scan::Look::Alone => return move_or_keep(pager, &region, page, word, error),
+    }
+    write_in_place(pager, &region, page, word, error)
+}
+
+/// A page that the kernel did not move although no other process has it. Someone holds it, or it
+/// was shared with a child that has gone: a write makes it this process's own, then it can be moved.
+fn move_or_keep(
+    pager: &Pager,
+    region: &Region,
+    page: Page,
+    word: Word,
+    error: &mut Option<StoreError>,
+) -> bool {
+    const POPULATE_WRITE: i32 = 23;
+    let address = pager.table.address_of(page);
+    let end = address + PAGE_BYTES as u64;
+    let last = TRAY_PAGES - 1;
+    // SAFETY: a write access without a write, to a page that is present and locked.
+    let writable = unsafe { sys::advise(address, end, POPULATE_WRITE) } == 0;
+    if !writable {
+        // No program can write to it at the moment, so neither can a device on its behalf.
+        return write_in_place(pager, region, page, word, error);
+    }
+    let to = pager.tray.address(last);
+    let moved = pager.for_tray.relocate(to, address, PAGE_BYTES as u64);
+    if moved.errno != 0 {
+        pager.counters.add(|all| &all.refused, 1);
+        keep(pager, page, word);
+        return false;
+    }
+    let parked = Word::new(State::Parked, last as u32);
+    pager.table.unlock(page, parked);
+    let fate = look(pager, page, last);
+    let mut slot = [0];
+    let mut outcome = fate;
+    if fate == Fate::Full
+        && let Err(why) = pager.store().write(pager.tray.bytes(last, last + 1), &mut slot)
+    {
+        *error = Some(why);
+        pager.counters.add(|all| &all.store_errors, 1);
+        outcome = Fate::Stuck;
+    }
+    let left = settle(pager, page, last, outcome, slot[0]);
+    pager.tray.clear(last, last + 1);
+    left
+}
+
+fn write_in_place(
+    pager: &Pager,
+    region: &Region,
+    page: Page,
+    word: Word,
+    error: &mut Option<StoreError>,
+) -> bool {
+    let address = pager.table.address_of(page);
+    let end = address + PAGE_BYTES as u64;
+    let uffd = pager.uffd(region);
+    let mut buffer = pager.scratch.take();
+    let bytes = buffer.bytes(1);
+    if uffd.protect(address, end) != 0 || !scan::copy(address, bytes) {
+        uffd.unprotect(address, end);
+        pager.counters.add(|all| &all.refused, 1);
+        keep(pager, page, word);
+        return false;
+    }
+    let mut slot = [0];
+    let zero = is_zero(bytes);
+    if !zero && let Err(why) = pager.store().write(bytes, &mut slot) {
+        *error = Some(why);
+        pager.counters.add(|all| &all.store_errors, 1);
+        uffd.unprotect(address, end);
+        keep(pager, page, word);
+        return false;
+    }
+    drop(buffer);
+    let kept = match zero {
+        true => Word::EMPTY,
+        false => Word::new(State::Evicted, slot[0]),
+    };
+    if discard(pager, &[(page, word)]) != 0 {
+        if !zero {
+            pager.store().release(slot[0]);
+        }
+        uffd.unprotect(address, end);
+        keep(pager, page, word);
+        return false;
+    }
+    pager.table.unlock(page, kept);
+    pager.counters.add(|all| &all.pages_written, 1);
+    recorder::record(pager, page, Event::Evicted);
+    true
+}
+
+/// Evicts until there is slack again. What the evictor does each time it is woken.
+pub fn make_room(pager: &Pager) {
+    let mut fruitless = 0;
+    while pager.budget.excess() > 0 && fruitless < 3 {
+        pager.evictions.acquire();
+        let batch = evict(pager);
+        pager.evictions.release();
+        if batch.evicted > 0 {
+            fruitless = 0;
+            pager.budget.set_overdraft(false);
+            continue;
+        }
+        fruitless += 1;
+        if let Some(error) = batch.error
+            && fruitless == 3
+            && pager.budget.is_short()
+        {
+            fatal::store_failed(error);
+        }
+    }
+    if fruitless == 3 && pager.budget.resident() >= pager.budget.limit() {
+        pager.budget.set_overdraft(true);
+    }
+}

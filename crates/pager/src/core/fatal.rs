@@ -1,0 +1,93 @@
+//! Ends without a way on: a clear message, and the same end each time.
+//!
+//! A page that cannot be had back ends the process by SIGBUS (status 135 in a shell), as the kernel
+//! does with a page of a mapped file that cannot be read. Nothing ever goes on with other bytes
+//! than those that the program wrote.
+
+use crate::store::StoreError;
+use crate::sys::{self, signals};
+use core::fmt::{self, Write};
+
+/// A line being put together without allocation; what does not fit is cut.
+#[derive(Debug)]
+pub struct Line {
+    bytes: [u8; 512],
+    length: usize,
+}
+
+impl Line {
+    /// An empty line.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            bytes: [0; 512],
+            length: 0,
+        }
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn text(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+impl Default for Line {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Write for Line {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = &mut self.bytes[self.length..];
+        let count = text.len().min(room.len());
+        room[..count].copy_from_slice(&text.as_bytes()[..count]);
+        self.length += count;
+        Ok(())
+    }
+}
+
+/// Puts a line on standard error.
+pub fn say(arguments: fmt::Arguments<'_>) {
+    let mut line = Line::new();
+    let process = sys::process_id();
+    let _ = writeln!(line, "pagewise: process {process}: {arguments}");
+    sys::complain(line.text());
+}
+
+/// In words.
+#[must_use]
+pub fn words(error: StoreError) -> &'static str {
+    match error {
+        StoreError::Full => "the store is full",
+        StoreError::Io(libc::EIO) => "I/O error (EIO)",
+        StoreError::Io(libc::ENOSPC) => "no space left on the device (ENOSPC)",
+        StoreError::Io(libc::EDQUOT) => "disk quota exceeded (EDQUOT)",
+        StoreError::Io(libc::EBADF) => "its file was closed by the program (EBADF)",
+        StoreError::Io(_) => "the store's file failed",
+        StoreError::Short => "fewer bytes came than were written",
+        StoreError::Damaged => "the bytes are not those that were written (checksum)",
+    }
+}
+
+/// The page at `address` cannot be read back.
+pub fn page_lost(address: u64, error: StoreError) -> ! {
+    let why = words(error);
+    say(format_args!(
+        "the page at {address:#x} cannot be read back from the store: {why}. The program cannot go \
+         on without it and ends by SIGBUS."
+    ));
+    signals::die_by(libc::SIGBUS)
+}
+
+/// Pages cannot be written, and there is no room to go on without.
+pub fn store_failed(error: StoreError) -> ! {
+    let why = words(error);
+    say(format_args!(
+        "pages cannot be written to the store: {why}. Nothing is lost so far, but the memory budget \
+         is used up: the program ends by SIGBUS. Give more room (--store-size, --store) or a larger \
+         --memory."
+    ));
+    signals::die_by(libc::SIGBUS)
+}

@@ -1,0 +1,169 @@
+//! Fork: parent and child both keep all their pages.
+//!
+//! The kernel copies the page table and, with the pager's own memory, all that the pager knows. Two
+//! things it does not do: count references to slots, and register the child's memory. The parent
+//! does the first before the fork, while nobody works at any page; the child does the second before
+//! it returns to the program.
+
+use super::word::{State, Word};
+use super::{Pager, evict, regions::Region, scan};
+use crate::handler;
+use crate::page::Page;
+use crate::sys::{self, signals};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// The mask that the forking thread had.
+static MASK: AtomicU64 = AtomicU64::new(0);
+/// Whether this process was forked, or has forked.
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+impl Pager {
+    /// Before a fork: everything at rest, and a reference more for each slot.
+    pub fn before_fork(&self) {
+        let mask = signals::set_mask(libc::SIG_SETMASK, signals::Set::MAX);
+        self.regions.lock.acquire();
+        self.evictions.acquire();
+        MASK.store(mask, Ordering::Relaxed);
+        FORKED.store(true, Ordering::Relaxed);
+        self.frozen.store(1, Ordering::SeqCst);
+        self.each_page(0, u64::MAX, |page, _| self.settle_for_fork(page));
+        self.store().before_fork();
+    }
+
+    fn settle_for_fork(&self, page: Page) {
+        let mut word = self.table.word(page);
+        while word.is_busy() {
+            word = self.table.sleep(page, word);
+        }
+        if word.owns_slot() && self.store().retain(word.slot()).is_err() {
+            super::fatal::say(format_args!(
+                "too many processes share one page of the store; the child would lose it"
+            ));
+            signals::die_by(libc::SIGBUS);
+        }
+    }
+
+    /// After a fork, in the parent. `failed` says that there is no child.
+    pub fn after_fork_parent(&self, failed: bool) {
+        self.store().after_fork_parent();
+        if failed {
+            self.each_page(0, u64::MAX, |_, word| {
+                if word.owns_slot() {
+                    self.store().release(word.slot());
+                }
+            });
+        }
+        self.thaw();
+    }
+
+    fn thaw(&self) {
+        let mask = MASK.load(Ordering::Relaxed);
+        self.frozen.store(0, Ordering::SeqCst);
+        sys::futex_wake(&self.frozen, i32::MAX);
+        self.evictions.release();
+        self.regions.lock.release();
+        signals::set_mask(libc::SIG_SETMASK, mask);
+    }
+
+    /// After a fork, in the child: its own descriptors, registrations, helpers and counters.
+    pub fn after_fork_child(&self) {
+        self.store().after_fork_child();
+        self.table.forked();
+        self.scratch.forked();
+        handler::forked();
+        scan::prepare();
+        evict::prepare();
+        crate::start::count_as_process(self);
+        let mut resident = 0;
+        let mut managed = 0;
+        for index in 0..self.regions.len() {
+            let region = self.regions.get(index);
+            if region.kind.managed {
+                managed += region.end - region.start;
+            }
+        }
+        self.each_page(0, u64::MAX, |page, word| {
+            resident += u64::from(self.own_after_fork(page, word.idle()));
+        });
+        self.budget.forked(resident);
+        self.counters.set(|all| &all.managed_bytes, managed);
+        self.policy().forked();
+        if !crate::start::open_uffds(self) || !self.register_again() {
+            super::fatal::say(format_args!(
+                "the child of a fork cannot manage its memory; it ends by SIGBUS"
+            ));
+            signals::die_by(libc::SIGBUS);
+        }
+        handler::start(self);
+        self.thaw();
+    }
+
+    /// The kernel's copy has no write protection: clean pages can no longer be told from dirty ones.
+    fn own_after_fork(&self, page: Page, word: Word) -> bool {
+        let next = match word.state() {
+            State::Clean => {
+                self.store().release(word.slot());
+                Word::new(State::Dirty, 0)
+            }
+            _ => word,
+        };
+        self.table.set(page, next);
+        next.is_resident()
+    }
+
+    fn register_again(&self) -> bool {
+        let mut index = 0;
+        while index < self.regions.len() {
+            let region = self.regions.get(index);
+            index += 1;
+            if !region.kind.managed {
+                continue;
+            }
+            if region.kind.not_forked {
+                self.abandon(region);
+                index -= 1;
+                continue;
+            }
+            if region.kind.wiped_on_fork {
+                self.lock_pages(region.start, region.end);
+                self.clear_pages(region.start, region.end);
+            }
+            if self.uffd(&region).register(region.start, region.end) != 0 {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Memory that the child does not have.
+    fn abandon(&self, region: Region) {
+        self.lock_pages(region.start, region.end);
+        self.clear_pages(region.start, region.end);
+        self.unlist(region.start, region.end);
+    }
+
+    /// This process ends, or becomes another program: its references to slots go, so that forks
+    /// that live on do not pay for them. Should it live on after all (exec failed), its evicted
+    /// pages are marked as lost, and the first touch of one ends it with a message.
+    pub fn release_all(&self) {
+        if !FORKED.load(Ordering::Relaxed) {
+            return;
+        }
+        let _quiet = self.quiet();
+        self.each_page(0, u64::MAX, |page, seen| {
+            if seen.is_busy() || !seen.owns_slot() {
+                return;
+            }
+            let word = self.table.lock(page);
+            let next = match word.state() {
+                State::Clean => Word::new(State::Dirty, 0),
+                State::Evicted => Word::new(State::Evicted, 0),
+                _ => word,
+            };
+            if word.owns_slot() && word.slot() != 0 {
+                self.store().release(word.slot());
+            }
+            self.table.unlock(page, next);
+        });
+    }
+}

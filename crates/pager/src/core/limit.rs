@@ -1,0 +1,73 @@
+//! How much of the budget is left for managed pages: the whole, less everything else that is
+//! resident. The command line promises the size of the process, not of its regions.
+
+use super::Pager;
+use crate::page::PAGE_BYTES;
+use crate::sys;
+use core::sync::atomic::Ordering;
+
+/// A quarter of the budget always goes to managed pages, or a program with much other memory would
+/// only thrash.
+const LEAST_SHARE: u64 = 4;
+
+impl Pager {
+    /// Measures anew what else is resident, and sets the limit.
+    pub fn refresh_limit(&self) {
+        let total = self.total_bytes.load(Ordering::Relaxed) / PAGE_BYTES as u64;
+        let managed = self.budget.resident();
+        let other = resident_pages()
+            .map_or(0, |resident| resident.saturating_sub(managed))
+            .saturating_add(page_table_pages(managed));
+        let limit = total.saturating_sub(other).max(total / LEAST_SHARE);
+        self.budget.set_limit(limit.max(64));
+        let counters = &self.counters;
+        counters.set(|all| &all.limit_pages, limit);
+        counters.set(|all| &all.unmanaged_bytes, other * PAGE_BYTES as u64);
+        counters.set(|all| &all.resident_pages, managed);
+        counters.set(|all| &all.peak_pages, self.budget.peak());
+        let usage = self.store().usage();
+        counters.set(
+            |all| &all.store_bytes,
+            usage.disk_bytes + usage.memory_bytes,
+        );
+    }
+}
+
+/// Pages of page tables for so many resident pages: 8 bytes each, and as much again for those whose
+/// pages were evicted.
+fn page_table_pages(resident: u64) -> u64 {
+    resident / 256
+}
+
+/// Resident pages of this process (second field of `/proc/self/statm`).
+fn resident_pages() -> Option<u64> {
+    let mut text = [0_u8; 128];
+    // SAFETY: the path is a constant string, the buffer lives through the calls, and the descriptor
+    // is closed by who opened it.
+    let count = unsafe {
+        let path = c"/proc/self/statm";
+        let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
+        let fd = sys::call6(
+            libc::SYS_openat,
+            libc::AT_FDCWD as usize,
+            path.as_ptr() as usize,
+            flags,
+            0,
+            0,
+            0,
+        );
+        if fd < 0 {
+            return None;
+        }
+        let count = sys::call3(
+            libc::SYS_read,
+            fd as usize,
+            text.as_mut_ptr() as usize,
+            text.len(),
+        );
+        sys::call3(libc::SYS_close, fd as usize, 0, 0);
+        usize::try_from(count).ok()?
+    };
+    let text = core::str::from_utf8(&text[..count]).ok()?;
+    text.split(' ').nth(1)?.parse().ok()
+}

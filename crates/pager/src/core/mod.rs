@@ -1,0 +1,148 @@
+//! The core: what is resident, what is where, and how pages come and go.
+//!
+//! Lock order: regions, evictions, pages (ascending). Whoever holds one keeps signals out, so that
+//! no handler of the program runs inside. A thread takes room in the budget before it locks a page,
+//! and never waits for a second page, except range operations, which hold the eviction lock and
+//! take pages in ascending order.
+
+pub mod adopt;
+pub mod budget;
+pub mod evict;
+pub mod fatal;
+pub mod fork;
+pub mod limit;
+pub mod range;
+pub mod regions;
+pub mod remap;
+pub mod resolve;
+pub mod scan;
+pub mod scratch;
+pub mod table;
+pub mod tray;
+pub mod word;
+
+use crate::observe::counters::Counters;
+use crate::store::Store;
+use crate::sys::Lock;
+use crate::sys::uffd::Uffd;
+use budget::Budget;
+use ::core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use pagewise_policy::Policy;
+use pagewise_wire::shared::Delivery;
+use regions::{Region, Regions};
+use scratch::Scratch;
+use table::Table;
+use tray::Tray;
+
+/// Everything that the pager knows. There is one in a process, and it never goes away.
+#[derive(Debug)]
+pub struct Pager {
+    /// Set when everything below is ready.
+    pub started: AtomicBool,
+    /// Pages.
+    pub table: Table,
+    /// Ranges.
+    pub regions: Regions,
+    /// Room.
+    pub budget: Budget,
+    /// Where pages rest while they are being written.
+    pub tray: Tray,
+    /// Buffers for reading.
+    pub scratch: Scratch,
+    /// Faults that handler threads read.
+    pub by_handler: Uffd,
+    /// Faults that raise SIGBUS.
+    pub by_signal: Uffd,
+    /// The tray's own.
+    pub for_tray: Uffd,
+    /// Held through a batch of evictions, and by whoever must have none running.
+    pub evictions: Lock,
+    /// One while a fork is under way: nobody starts to work at a page.
+    pub frozen: AtomicU32,
+    /// Figures.
+    pub counters: Counters,
+    /// Bits of [`pagewise_wire::shared::capability`].
+    pub capabilities: AtomicU64,
+    /// How regions' faults are delivered, as [`Delivery`] in bits 0 to 7 and
+    /// [`pagewise_wire::shared::Why`] above.
+    pub delivery: AtomicU32,
+    /// Smallest region to manage, bytes.
+    pub smallest: AtomicU64,
+    /// Bytes that the whole process may keep resident.
+    pub total_bytes: AtomicU64,
+    /// Address of a `&'static dyn Store`.
+    store: AtomicPtr<&'static dyn Store>,
+    /// Address of a `&'static dyn Policy`.
+    policy: AtomicPtr<&'static dyn Policy>,
+}
+
+/// The pager of this process.
+pub static PAGER: Pager = Pager::new();
+
+impl Pager {
+    const fn new() -> Self {
+        Self {
+            started: AtomicBool::new(false),
+            table: Table::new(),
+            regions: Regions::new(),
+            budget: Budget::new(),
+            tray: Tray::new(),
+            scratch: Scratch::new(),
+            by_handler: Uffd::none(),
+            by_signal: Uffd::none(),
+            for_tray: Uffd::none(),
+            evictions: Lock::new(),
+            frozen: AtomicU32::new(0),
+            counters: Counters::new(),
+            capabilities: AtomicU64::new(0),
+            delivery: AtomicU32::new(0),
+            smallest: AtomicU64::new(64 << 20),
+            total_bytes: AtomicU64::new(0),
+            store: AtomicPtr::new(::core::ptr::null_mut()),
+            policy: AtomicPtr::new(::core::ptr::null_mut()),
+        }
+    }
+
+    /// Whether the pager works in this process.
+    #[must_use]
+    pub fn is_started(&self) -> bool {
+        self.started.load(Ordering::Acquire)
+    }
+
+    /// Gives the pager its store and policy, once, before it starts.
+    pub fn equip(&self, store: &'static dyn Store, policy: &'static dyn Policy) {
+        let store = Box::into_raw(Box::new(store));
+        let policy = Box::into_raw(Box::new(policy));
+        self.store.store(store, Ordering::Release);
+        self.policy.store(policy, Ordering::Release);
+    }
+
+    /// The store. Only once the pager has started.
+    #[must_use]
+    pub fn store(&self) -> &'static dyn Store {
+        // SAFETY: `equip` stored a reference that lives for ever before `started` was set.
+        unsafe { *self.store.load(Ordering::Acquire) }
+    }
+
+    /// The policy. Only once the pager has started.
+    #[must_use]
+    pub fn policy(&self) -> &'static dyn Policy {
+        // SAFETY: as in `store`.
+        unsafe { *self.policy.load(Ordering::Acquire) }
+    }
+
+    /// The userfaultfd that the faults of `region` go to.
+    #[must_use]
+    pub fn uffd(&self, region: &Region) -> &Uffd {
+        match region.kind.delivery {
+            Delivery::Handler => &self.by_handler,
+            Delivery::Signal => &self.by_signal,
+        }
+    }
+
+    /// Whether the kernel has the capability.
+    #[must_use]
+    pub fn can(&self, capability: u64) -> bool {
+        self.capabilities.load(Ordering::Relaxed) & capability != 0
+    }
+}

@@ -1,0 +1,153 @@
+//! Memory that the program gives back, or takes for something else: whole ranges at a time.
+
+use super::Pager;
+use super::word::Word;
+use crate::page::{PAGE_BYTES, Page};
+use crate::sys::{Answer, Held, signals::Blocked};
+use pagewise_policy::Span;
+
+/// Keeps everything else away from ranges: signals, other changes, evictions.
+#[derive(Debug)]
+pub struct Quiet<'a> {
+    // In the order in which they are given up.
+    _evictions: Held<'a>,
+    _regions: Held<'a>,
+    _signals: Blocked,
+}
+
+impl Pager {
+    /// Waits until nothing else changes ranges or evicts.
+    #[must_use]
+    pub fn quiet(&self) -> Quiet<'_> {
+        let signals = Blocked::new();
+        let regions = self.regions.lock.hold();
+        let evictions = self.evictions.hold();
+        Quiet {
+            _evictions: evictions,
+            _regions: regions,
+            _signals: signals,
+        }
+    }
+
+    /// Runs `call`, which empties the pages of `[start, end)` in the kernel, so that no fault sees
+    /// one half without the other.
+    pub fn emptying(&self, start: u64, end: u64, call: impl FnOnce() -> Answer) -> Answer {
+        let _quiet = self.quiet();
+        self.lock_pages(start, end);
+        let answer = call();
+        match answer < 0 {
+            true => self.unlock_pages(start, end),
+            false => self.clear_pages(start, end),
+        }
+        answer
+    }
+
+    /// Runs `call`, which takes `[start, end)` out of the address space or puts something else
+    /// there. The ranges are no longer listed then.
+    pub fn vacating(&self, start: u64, end: u64, call: impl FnOnce() -> Answer) -> Answer {
+        let _quiet = self.quiet();
+        self.lock_pages(start, end);
+        let answer = call();
+        let failed = answer < 0 && answer > -4096;
+        match failed {
+            true => self.unlock_pages(start, end),
+            false => {
+                self.clear_pages(start, end);
+                self.unlist(start, end);
+            }
+        }
+        answer
+    }
+
+    /// Takes `[start, end)` out of the list. Under the regions' lock.
+    pub fn unlist(&self, start: u64, end: u64) {
+        let mut managed = 0;
+        self.each_managed(start, end, |from, to| managed += to - from);
+        if let Some(place) = self.counters.place() {
+            place
+                .managed_bytes
+                .fetch_sub(managed, core::sync::atomic::Ordering::Relaxed);
+        }
+        self.regions.remove(start, end);
+    }
+
+    /// Empties the pages of `[start, end)`, which the kernel has emptied already. Under the
+    /// eviction lock.
+    pub fn empty_pages(&self, start: u64, end: u64) {
+        self.lock_pages(start, end);
+        self.clear_pages(start, end);
+    }
+
+    /// Calls `body` for the managed parts of `[start, end)`, in order. Under the regions' lock.
+    pub fn each_managed(&self, start: u64, end: u64, mut body: impl FnMut(u64, u64)) {
+        let mut index = self.regions.first_behind(start);
+        while index < self.regions.len() {
+            let region = self.regions.get(index);
+            if region.start >= end {
+                return;
+            }
+            if region.kind.managed {
+                body(region.start.max(start), region.end.min(end));
+            }
+            index += 1;
+        }
+    }
+
+    /// Calls `body` for the pages of the managed parts of `[start, end)` that have a word.
+    pub fn each_page(&self, start: u64, end: u64, mut body: impl FnMut(Page, Word)) {
+        self.each_managed(start, end, |from, to| {
+            let mut address = from;
+            while address < to {
+                if let Some(page) = self.table.page_at(address) {
+                    let word = self.table.word(page);
+                    if word != Word::EMPTY {
+                        body(page, word);
+                    }
+                }
+                address += PAGE_BYTES as u64;
+            }
+        });
+    }
+
+    /// Locks all pages that have contents, in ascending order.
+    pub fn lock_pages(&self, start: u64, end: u64) {
+        self.each_page(start, end, |page, _| {
+            self.table.lock(page);
+        });
+    }
+
+    /// Unlocks what [`Pager::lock_pages`] locked.
+    pub fn unlock_pages(&self, start: u64, end: u64) {
+        self.each_page(start, end, |page, word| {
+            if word.is_busy() {
+                self.table.unlock(page, word);
+            }
+        });
+    }
+
+    /// Pages locked before now have no contents.
+    pub fn clear_pages(&self, start: u64, end: u64) {
+        let mut resident = 0;
+        let mut count = 0;
+        self.each_page(start, end, |page, word| {
+            if !word.is_busy() {
+                return;
+            }
+            let word = word.idle();
+            if word.owns_slot() {
+                self.store().release(word.slot());
+            }
+            resident += u64::from(word.is_resident());
+            count += 1;
+            self.policy().removed(Span {
+                first: page,
+                count: 1,
+            });
+            self.table.unlock(page, Word::EMPTY);
+        });
+        if resident > 0 {
+            self.budget.release(resident);
+        }
+        self.counters.add(|all| &all.pages_removed, count);
+    }
+}

@@ -1,0 +1,141 @@
+//! `mremap`: pages change their address, and keep their contents.
+
+use super::Pager;
+use super::regions::Kind;
+use super::word::{State, Word};
+use crate::page::PAGE_BYTES;
+use crate::sys::Answer;
+use core::sync::atomic::Ordering;
+use pagewise_policy::{Arrival, Span};
+
+impl Pager {
+    /// Runs `call`, an `mremap` from `[from, from + old)` to `new` bytes. `target` is where
+    /// `MREMAP_FIXED` wants it; `stays` says that the old range remains, empty
+    /// (`MREMAP_DONTUNMAP`).
+    pub fn remapping(
+        &self,
+        from: u64,
+        old: u64,
+        new: u64,
+        target: Option<u64>,
+        stays: bool,
+        call: impl FnOnce() -> Answer,
+    ) -> Answer {
+        let _quiet = self.quiet();
+        let kind = self.regions.find(from).map_or(self.new_kind(), |r| r.kind);
+        if let Some(target) = target {
+            self.lock_pages(target, target + new);
+        }
+        self.lock_pages(from, from + old);
+        let answer = call();
+        if answer < 0 && answer > -4096 {
+            self.unlock_pages(from, from + old);
+            if let Some(target) = target {
+                self.unlock_pages(target, target + new);
+            }
+            return answer;
+        }
+        let to = answer as u64;
+        if let Some(target) = target {
+            self.clear_pages(target, target + new);
+            self.unlist(target, target + new);
+        }
+        match to == from {
+            true => self.resized(from, old, new, kind),
+            false => self.moved(from, old, to, new, kind, stays),
+        }
+        answer
+    }
+
+    fn resized(&self, from: u64, old: u64, new: u64, kind: Kind) {
+        if new < old {
+            self.clear_pages(from + new, from + old);
+            self.unlist(from + new, from + old);
+        }
+        self.unlock_pages(from, from + old.min(new));
+        if new > old {
+            self.adopt_locked_quietly(from + old, from + new, kind);
+        }
+    }
+
+    fn moved(&self, from: u64, old: u64, to: u64, new: u64, kind: Kind, stays: bool) {
+        // The kernel dropped the registration and the write protection on the way.
+        let fits = !kind.managed || self.table.cover(to, to + new);
+        let kind = Kind { id: 0, ..kind };
+        let known = Kind {
+            managed: false,
+            ..kind
+        };
+        self.adopt_locked_quietly(to, to + new, known);
+        let managed = self.regions.find(to).is_some_and(|r| r.kind.managed);
+        if kind.managed && !(managed && fits) {
+            // Small by now, but it has pages in the store: it stays managed.
+            self.manage_anyway(to, to + new, known);
+        }
+        self.carry(from, from + old.min(new), to);
+        if new < old {
+            self.clear_pages(from + new, from + old);
+        }
+        if !stays {
+            self.unlist(from, from + old);
+        }
+    }
+
+    fn adopt_locked_quietly(&self, start: u64, end: u64, kind: Kind) {
+        // As `adopt_locked`, but the eviction lock is held already.
+        if self.regions.touches(start, end, true) {
+            self.empty_pages(start, end);
+        }
+        self.regions.remove(start, end);
+        let kind = Kind {
+            managed: false,
+            ..kind
+        };
+        self.adopt_locked(start, end, kind);
+    }
+
+    fn manage_anyway(&self, start: u64, end: u64, kind: Kind) {
+        let smallest = self.smallest.swap(0, Ordering::Relaxed);
+        self.regions.remove(start, end);
+        self.adopt_locked(start, end, kind);
+        self.smallest.store(smallest, Ordering::Relaxed);
+    }
+
+    /// Gives the locked pages of `[from, end)` to their new addresses from `to` on.
+    fn carry(&self, from: u64, end: u64, to: u64) {
+        self.each_page(from, end, |page, word| {
+            if !word.is_busy() {
+                return;
+            }
+            let word = word.idle();
+            let address = self.table.address_of(page) - from + to;
+            self.policy().removed(Span {
+                first: page,
+                count: 1,
+            });
+            if let Some(heir) = self.table.page_at(address) {
+                self.inherit(heir, word);
+            }
+            self.table.unlock(page, Word::EMPTY);
+        });
+        debug_assert!(from.is_multiple_of(PAGE_BYTES as u64));
+    }
+
+    fn inherit(&self, heir: u32, word: Word) {
+        let next = match word.state() {
+            State::Clean => {
+                self.store().release(word.slot());
+                Word::new(State::Dirty, 0)
+            }
+            _ => word,
+        };
+        // Registering the new range may have found the page and counted it once more.
+        let found = self.table.lock(heir);
+        if found.is_resident() {
+            self.budget.release(1);
+        } else if next.is_resident() {
+            self.policy().mapped(heir, Arrival::Ahead);
+        }
+        self.table.unlock(heir, next);
+    }
+}

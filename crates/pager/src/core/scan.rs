@@ -1,0 +1,105 @@
+//! What the kernel knows of pages: `/proc/self/pagemap`, and bytes that the program may not read.
+
+use crate::page::PAGE_BYTES;
+use crate::sys::{self, Answer};
+use core::sync::atomic::{AtomicI32, Ordering};
+
+/// One page, as the kernel has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// Not there.
+    Absent,
+    /// There, and in this process alone.
+    Alone,
+    /// There, and in another process as well.
+    Shared,
+}
+
+static PAGEMAP: AtomicI32 = AtomicI32::new(-1);
+static MEMORY: AtomicI32 = AtomicI32::new(-1);
+
+const PRESENT: u64 = 1 << 63;
+const EXCLUSIVE: u64 = 1 << 56;
+
+/// Opens (again, in the child of a fork) what the functions below need; the descriptors.
+pub fn prepare() -> [i32; 2] {
+    let pagemap = open(c"/proc/self/pagemap", libc::O_RDONLY);
+    let memory = open(c"/proc/self/mem", libc::O_RDONLY);
+    PAGEMAP.store(pagemap, Ordering::Relaxed);
+    MEMORY.store(memory, Ordering::Relaxed);
+    [pagemap, memory]
+}
+
+/// The descriptors that [`prepare`] opened.
+#[must_use]
+pub fn descriptors() -> [i32; 2] {
+    [&PAGEMAP, &MEMORY].map(|file| file.load(Ordering::Relaxed))
+}
+
+fn open(path: &core::ffi::CStr, flags: i32) -> i32 {
+    // SAFETY: the path is a constant string.
+    let answer = unsafe {
+        sys::call6(
+            libc::SYS_openat,
+            libc::AT_FDCWD as usize,
+            path.as_ptr() as usize,
+            (flags | libc::O_CLOEXEC) as usize,
+            0,
+            0,
+            0,
+        )
+    };
+    answer as i32
+}
+
+fn read_at(file: &AtomicI32, bytes: *mut u8, count: usize, offset: u64) -> Answer {
+    // SAFETY: callers give a buffer of `count` bytes that lives through the call.
+    unsafe {
+        sys::call6(
+            libc::SYS_pread64,
+            file.load(Ordering::Relaxed) as usize,
+            bytes as usize,
+            count,
+            offset as usize,
+            0,
+            0,
+        )
+    }
+}
+
+/// Looks at the page at `address`.
+#[must_use]
+pub fn look(address: u64) -> Look {
+    let mut entry = 0_u64;
+    let offset = address / PAGE_BYTES as u64 * 8;
+    read_at(&PAGEMAP, (&raw mut entry).cast(), 8, offset);
+    match (entry & PRESENT != 0, entry & EXCLUSIVE != 0) {
+        (false, _) => Look::Absent,
+        (true, true) => Look::Alone,
+        (true, false) => Look::Shared,
+    }
+}
+
+/// Calls `found` for each page of `[start, end)` that is present.
+pub fn present(start: u64, end: u64, mut found: impl FnMut(u64)) {
+    let mut entries = [0_u64; 256];
+    let mut address = start;
+    while address < end {
+        let wanted = ((end - address) as usize / PAGE_BYTES).min(entries.len());
+        let offset = address / PAGE_BYTES as u64 * 8;
+        let answer = read_at(&PAGEMAP, entries.as_mut_ptr().cast(), wanted * 8, offset);
+        let count = usize::try_from(answer).unwrap_or(0) / 8;
+        for (entry, place) in entries[..count].iter().zip(0_u64..) {
+            if entry & PRESENT != 0 {
+                found(address + place * PAGE_BYTES as u64);
+            }
+        }
+        address += (count.max(1) * PAGE_BYTES) as u64;
+    }
+}
+
+/// Copies the page at `address`, whatever its protection, to `bytes`; whether that went well.
+pub fn copy(address: u64, bytes: &mut [u8]) -> bool {
+    let count = bytes.len();
+    read_at(&MEMORY, bytes.as_mut_ptr(), count, address) == count as isize
+}

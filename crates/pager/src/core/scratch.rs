@@ -1,0 +1,108 @@
+//! Buffers that pages are read into before they are mapped. A small pool: more threads than buffers
+//! wait, the disk would make them wait anyway.
+
+use crate::page::PAGE_BYTES;
+use crate::sys;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+/// Most pages read at once.
+pub const BUFFER_PAGES: usize = 64;
+/// Buffers.
+const BUFFERS: u32 = 32;
+
+/// The pool.
+#[derive(Debug)]
+pub struct Scratch {
+    place: AtomicPtr<u8>,
+    /// A bit for each free buffer.
+    free: AtomicU32,
+    waiting: AtomicU32,
+}
+
+/// A buffer, until it goes.
+#[derive(Debug)]
+pub struct Buffer<'a> {
+    pool: &'a Scratch,
+    index: u32,
+}
+
+impl Scratch {
+    /// A pool without room.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            place: AtomicPtr::new(core::ptr::null_mut()),
+            free: AtomicU32::new(u32::MAX),
+            waiting: AtomicU32::new(0),
+        }
+    }
+
+    /// Reserves address space for the buffers; they become memory as far as they are used.
+    pub fn prepare(&self) -> bool {
+        match sys::map(BUFFERS as usize * BUFFER_PAGES * PAGE_BYTES) {
+            Some(place) => {
+                self.place.store(place, Ordering::Release);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Waits for a buffer.
+    pub fn take(&self) -> Buffer<'_> {
+        loop {
+            let free = self.free.load(Ordering::SeqCst);
+            if free == 0 {
+                self.waiting.fetch_add(1, Ordering::SeqCst);
+                sys::futex_wait(&self.free, 0, None);
+                self.waiting.fetch_sub(1, Ordering::SeqCst);
+                continue;
+            }
+            // The lowest first: those that were used are memory already.
+            let index = free.trailing_zeros();
+            let next = free & !(1 << index);
+            let taken =
+                self.free
+                    .compare_exchange(free, next, Ordering::SeqCst, Ordering::Relaxed);
+            if taken.is_ok() {
+                return Buffer { pool: self, index };
+            }
+        }
+    }
+
+    /// In the child of a fork all buffers are free.
+    pub fn forked(&self) {
+        self.free.store(u32::MAX, Ordering::Relaxed);
+        self.waiting.store(0, Ordering::Relaxed);
+    }
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Buffer<'_> {
+    /// Room for `pages` pages.
+    pub fn bytes(&mut self, pages: usize) -> &mut [u8] {
+        let start = self.index as usize * BUFFER_PAGES * PAGE_BYTES;
+        let bytes = pages.min(BUFFER_PAGES) * PAGE_BYTES;
+        // SAFETY: `prepare` reserved the pool; the bit of this buffer is taken, so no one else has
+        // a reference to it, and `&mut self` keeps a second one from this buffer out.
+        unsafe {
+            let place = self.pool.place.load(Ordering::Relaxed).add(start);
+            core::slice::from_raw_parts_mut(place, bytes)
+        }
+    }
+}
+
+impl Drop for Buffer<'_> {
+    fn drop(&mut self) {
+        let pool = self.pool;
+        pool.free.fetch_or(1 << self.index, Ordering::SeqCst);
+        if pool.waiting.load(Ordering::SeqCst) != 0 {
+            sys::futex_wake(&pool.free, 1);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The tray: where pages wait while they are being written.
+//!
+//! A page that shall go is moved here whole (`UFFDIO_MOVE`): out of the program's reach, so that it
+//! can neither change nor be missed while its bytes go to the store; and the kernel refuses to move
+//! a page that a device or another call holds on to, so that none of these can lose what they write.
+
+use super::Pager;
+use crate::page::PAGE_BYTES;
+use crate::sys;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Pages that fit.
+pub const TRAY_PAGES: usize = 256;
+
+/// Where it is.
+#[derive(Debug)]
+pub struct Tray {
+    start: AtomicU64,
+}
+
+impl Tray {
+    /// None yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            start: AtomicU64::new(0),
+        }
+    }
+
+    /// Maps it. It is registered with [`Tray::register`].
+    pub fn prepare(&self) -> bool {
+        match sys::map(TRAY_PAGES * PAGE_BYTES) {
+            Some(place) => {
+                self.start.store(place as u64, Ordering::Release);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Address of place `index`.
+    #[must_use]
+    pub fn address(&self, index: usize) -> u64 {
+        self.start.load(Ordering::Relaxed) + (index * PAGE_BYTES) as u64
+    }
+
+    /// Lets the kernel move pages here. Only write protection is registered: a hole that is read
+    /// (a page fetched back at that moment) gives zeros, and does not wait for anyone.
+    pub fn register(&self, pager: &Pager) -> bool {
+        pager
+            .for_tray
+            .register_for_moves(self.address(0), self.address(TRAY_PAGES))
+            == 0
+    }
+
+    /// The bytes of places `[from, to)`. A page that its owner fetches back meanwhile reads as
+    /// zeros; nothing that was read of it is kept then.
+    #[must_use]
+    pub fn bytes(&self, from: usize, to: usize) -> &[u8] {
+        let place = self.address(from) as *const u8;
+        // SAFETY: the tray is mapped for good. Its pages change only by being moved out, by the
+        // kernel, after which the reader's result is thrown away.
+        unsafe { core::slice::from_raw_parts(place, (to - from) * PAGE_BYTES) }
+    }
+
+    /// Empties places `[from, to)`.
+    pub fn clear(&self, from: usize, to: usize) {
+        if from < to {
+            // SAFETY: the pages are the tray's, and no one waits for them any more.
+            unsafe { sys::advise(self.address(from), self.address(to), libc::MADV_DONTNEED) };
+        }
+    }
+}
+
+impl Default for Tray {
+    fn default() -> Self {
+        Self::new()
+    }
+}

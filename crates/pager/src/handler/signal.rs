@@ -1,0 +1,143 @@
+//! SIGBUS in the faulting thread.
+//!
+//! The kernel calls [`on_fault`] with all signals blocked, on the alternate stack where the thread
+//! has one. It may call: the core (atomics, raw system calls, memory made beforehand) and, for a
+//! SIGBUS that is not the pager's, the program's own handler. Nothing here touches `errno`.
+
+use crate::core::PAGER;
+use crate::core::resolve::{self, Fault, Outcome};
+use crate::sys::signals::{self, KernelAction};
+use core::sync::atomic::{AtomicUsize, AtomicU64, Ordering};
+
+/// The program's own action of SIGBUS, field by field.
+static PROGRAM_HANDLER: AtomicUsize = AtomicUsize::new(0);
+static PROGRAM_FLAGS: AtomicU64 = AtomicU64::new(0);
+static PROGRAM_MASK: AtomicU64 = AtomicU64::new(0);
+
+/// The faulting page does not belong to the device or file behind it: what userfaultfd raises.
+const BUS_ADRERR: i32 = 2;
+/// Bits of the page fault's error code (x86-64).
+const PRESENT: i64 = 1;
+const WRITE: i64 = 2;
+
+/// Takes SIGBUS over; the program's action is kept for what is not the pager's.
+pub fn install() -> bool {
+    let ours = KernelAction {
+        handler: on_fault as *const () as usize,
+        flags: signals::SA_RESTORER | (libc::SA_SIGINFO | libc::SA_ONSTACK) as u64,
+        restorer: signals::restorer(),
+        mask: signals::Set::MAX,
+    };
+    // SAFETY: the handler is made for running at any moment.
+    match unsafe { signals::set_action(libc::SIGBUS, Some(&ours)) } {
+        Some(former) => {
+            remember(&former);
+            true
+        }
+        None => false,
+    }
+}
+
+/// The program's action of SIGBUS becomes `action`.
+pub fn remember(action: &KernelAction) {
+    PROGRAM_HANDLER.store(action.handler, Ordering::SeqCst);
+    PROGRAM_FLAGS.store(action.flags, Ordering::SeqCst);
+    PROGRAM_MASK.store(action.mask, Ordering::SeqCst);
+}
+
+/// The program's action of SIGBUS.
+#[must_use]
+pub fn remembered() -> KernelAction {
+    KernelAction {
+        handler: PROGRAM_HANDLER.load(Ordering::SeqCst),
+        flags: PROGRAM_FLAGS.load(Ordering::SeqCst),
+        restorer: 0,
+        mask: PROGRAM_MASK.load(Ordering::SeqCst),
+    }
+}
+
+extern "C" fn on_fault(
+    number: i32,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::ucontext_t,
+) {
+    // SAFETY: the kernel gives both structures for the time of this call.
+    let (code, address, error, thread) = unsafe {
+        let registers = &(*context).uc_mcontext.gregs;
+        (
+            (*info).si_code,
+            (*info).si_addr() as u64,
+            registers[libc::REG_ERR as usize],
+            local_pointer(),
+        )
+    };
+    if code == BUS_ADRERR {
+        let fault = Fault {
+            address,
+            write: error & WRITE != 0,
+            protected: error & PRESENT != 0,
+            thread,
+        };
+        if resolve::resolve(&PAGER, fault) == Outcome::Resolved {
+            return;
+        }
+    }
+    pass_on(number, info, context);
+}
+
+/// The thread pointer, which tells threads apart without a call.
+fn local_pointer() -> u32 {
+    let pointer: u64;
+    // SAFETY: on Linux x86-64 the first word at the thread pointer is its own address; helpers of
+    // the pager have it as well.
+    unsafe {
+        core::arch::asm!("mov {}, fs:0", out(reg) pointer, options(nostack, readonly, preserves_flags));
+    }
+    (pointer >> 12) as u32
+}
+
+/// A SIGBUS of the program's own.
+fn pass_on(number: i32, info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) {
+    let action = remembered();
+    match action.handler {
+        libc::SIG_DFL => signals::die_by(number),
+        // SAFETY: the kernel gave the structure for the time of this call.
+        libc::SIG_IGN if unsafe { (*info).si_code } <= 0 => {}
+        // The kernel does not let a fault be ignored.
+        libc::SIG_IGN => signals::die_by(number),
+        handler => call_program(handler, &action, number, info, context),
+    }
+}
+
+fn call_program(
+    handler: usize,
+    action: &KernelAction,
+    number: i32,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::ucontext_t,
+) {
+    if action.flags & libc::SA_RESETHAND.cast_unsigned() as u64 != 0 {
+        PROGRAM_HANDLER.store(libc::SIG_DFL, Ordering::SeqCst);
+    }
+    // The handler runs with the mask that it would have had: the interrupted one and its own.
+    // SAFETY: `uc_sigmask` begins with the 64 bits that the kernel knows; the handler is what the
+    // program gave for this signal, and is called as the kernel would call it.
+    unsafe {
+        let interrupted = (&raw const (*context).uc_sigmask).cast::<signals::Set>().read();
+        let own = match action.flags & libc::SA_NODEFER.cast_unsigned() as u64 {
+            0 => signals::bit(number),
+            _ => 0,
+        };
+        let mask = (interrupted | action.mask | own) & !signals::bit(libc::SIGBUS);
+        signals::set_mask(libc::SIG_SETMASK, mask);
+        if action.flags & libc::SA_SIGINFO.cast_unsigned() as u64 != 0 {
+            let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::ucontext_t) =
+                core::mem::transmute(handler);
+            handler(number, info, context);
+        } else {
+            let handler: extern "C" fn(i32) = core::mem::transmute(handler);
+            handler(number);
+        }
+        signals::set_mask(libc::SIG_SETMASK, signals::Set::MAX);
+    }
+}

@@ -1,0 +1,93 @@
+//! Records page events to a file (`pagewise run --record`): a shared buffer of the run's process,
+//! filled by atomic places and written out when half of it is full.
+
+use crate::core::Pager;
+use crate::page::Page;
+use crate::sys;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
+use pagewise_wire::trace::{Event, Record};
+
+/// Records in the buffer: 1 MiB.
+const PLACES: u64 = 1 << 16;
+/// Records written out at a time.
+const PART: u64 = PLACES / 4;
+
+static FILE: AtomicI32 = AtomicI32::new(-1);
+static ON: AtomicBool = AtomicBool::new(false);
+static BUFFER: AtomicPtr<[AtomicU64; 2]> = AtomicPtr::new(core::ptr::null_mut());
+static NEXT: AtomicU64 = AtomicU64::new(0);
+static DONE: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
+
+/// Records into `file`, which holds the header already, from now on.
+pub fn start(file: i32) -> bool {
+    let Some(place) = sys::map(PLACES as usize * size_of::<Record>()) else {
+        return false;
+    };
+    BUFFER.store(place.cast(), Ordering::Release);
+    FILE.store(file, Ordering::Relaxed);
+    ON.store(true, Ordering::Release);
+    true
+}
+
+/// The file's descriptor, or -1.
+#[must_use]
+pub fn descriptor() -> i32 {
+    FILE.load(Ordering::Relaxed)
+}
+
+/// Records one event.
+#[inline]
+pub fn record(_pager: &Pager, page: Page, event: Event) {
+    if ON.load(Ordering::Relaxed) {
+        put(Record::new(sys::now_ns(), u64::from(page), event));
+    }
+}
+
+fn put(record: Record) {
+    let index = NEXT.fetch_add(1, Ordering::Relaxed);
+    let place = index % PLACES;
+    let part = (place / PART) as usize;
+    // A part is free again once it was written out; the counter then is a multiple of PART.
+    let turn = index / PLACES;
+    while DONE[part].load(Ordering::Acquire) / (PART + 1) < turn {
+        core::hint::spin_loop();
+    }
+    let bytes = record.to_bytes();
+    let word = |from: usize| u64::from_le_bytes(core::array::from_fn(|i| bytes[from + i]));
+    // SAFETY: the buffer has PLACES records, and lives for ever.
+    let target = unsafe { &*BUFFER.load(Ordering::Relaxed).add(place as usize) };
+    target[0].store(word(0), Ordering::Relaxed);
+    target[1].store(word(8), Ordering::Relaxed);
+    // Counts to PART for the records of this turn, and one more when they are written.
+    let full = DONE[part].fetch_add(1, Ordering::AcqRel) + 1;
+    if full % (PART + 1) == PART {
+        write_out(part as u64 * PART, PART);
+        DONE[part].fetch_add(1, Ordering::Release);
+    }
+}
+
+fn write_out(first: u64, count: u64) {
+    let bytes = size_of::<Record>();
+    // SAFETY: the part is complete, and nobody writes to it until it is counted as written.
+    unsafe {
+        let from = BUFFER.load(Ordering::Relaxed).add(first as usize);
+        let length = count as usize * bytes;
+        sys::call3(libc::SYS_write, descriptor() as usize, from as usize, length);
+    }
+}
+
+/// Writes out what is left, when the process ends.
+pub fn finish() {
+    if !ON.swap(false, Ordering::AcqRel) {
+        return;
+    }
+    let next = NEXT.load(Ordering::Acquire);
+    let start = next / PART * PART;
+    write_out(start % PLACES, next - start);
+}
+
+/// The child of a fork does not record: its pages are not its parent's. Without effect in the
+/// process that has not begun to record.
+pub fn adjust_after_fork() {
+    ON.store(false, Ordering::Relaxed);
+}

@@ -1,0 +1,129 @@
+//! What the command line told the pager: one environment variable, `PAGEWISE_PAGER`, of
+//! `name=value` parts separated by newlines.
+
+use std::ffi::CString;
+
+/// The variable.
+pub const VARIABLE: &str = "PAGEWISE_PAGER";
+
+/// How faults shall be delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The safest that works.
+    Auto,
+    /// Handler threads.
+    Handler,
+    /// SIGBUS.
+    Signal,
+}
+
+/// Settings of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Bytes that a process may keep resident.
+    pub memory: u64,
+    /// Name of the policy.
+    pub policy: String,
+    /// Directory, file or device of the store.
+    pub store: CString,
+    /// `disk`, `compressed` or `tiered`.
+    pub store_kind: String,
+    /// Bytes that the store may take on disk.
+    pub store_bytes: u64,
+    /// Bytes of memory for compressed pages, within the budget.
+    pub compressed_bytes: u64,
+    /// Whether what goes to disk is encrypted.
+    pub encrypt: bool,
+    /// How faults shall be delivered.
+    pub delivery: Choice,
+    /// Smallest region to manage, bytes.
+    pub smallest: u64,
+    /// Path of the run's shared memory; empty for none.
+    pub shared: CString,
+    /// Descriptor to record page events to, or -1.
+    pub record: i32,
+}
+
+impl Settings {
+    /// The text for [`VARIABLE`].
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let delivery = match self.delivery {
+            Choice::Auto => "auto",
+            Choice::Handler => "fd",
+            Choice::Signal => "sigbus",
+        };
+        format!(
+            "memory={}\npolicy={}\nstore={}\nkind={}\nstore-bytes={}\ncompressed-bytes={}\n\
+             encrypt={}\ndelivery={delivery}\nsmallest={}\nshared={}\nrecord={}",
+            self.memory,
+            self.policy,
+            self.store.to_string_lossy(),
+            self.store_kind,
+            self.store_bytes,
+            self.compressed_bytes,
+            self.encrypt,
+            self.smallest,
+            self.shared.to_string_lossy(),
+            self.record
+        )
+    }
+
+    /// Settings out of that text; the name of what is missing or wrong.
+    ///
+    /// # Errors
+    /// The name of the first part that is absent or malformed.
+    pub fn from_text(text: &str) -> Result<Self, &'static str> {
+        let part = |name: &'static str| {
+            text.lines()
+                .filter_map(|line| line.split_once('='))
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| value)
+                .ok_or(name)
+        };
+        let number = |name| part(name)?.parse::<u64>().map_err(|_| name);
+        let string = |name| CString::new(part(name)?).map_err(|_| name);
+        Ok(Self {
+            memory: number("memory")?,
+            policy: part("policy")?.to_owned(),
+            store: string("store")?,
+            store_kind: part("kind")?.to_owned(),
+            store_bytes: number("store-bytes")?,
+            compressed_bytes: number("compressed-bytes")?,
+            encrypt: part("encrypt")? == "true",
+            delivery: match part("delivery")? {
+                "auto" => Choice::Auto,
+                "fd" => Choice::Handler,
+                "sigbus" => Choice::Signal,
+                _ => return Err("delivery"),
+            },
+            smallest: number("smallest")?,
+            shared: string("shared")?,
+            record: part("record")?.parse().map_err(|_| "record")?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_survive_the_environment() {
+        let settings = Settings {
+            memory: 1 << 30,
+            policy: "prefetch+2q".to_owned(),
+            store: c"/var/tmp".to_owned(),
+            store_kind: "disk".to_owned(),
+            store_bytes: 8 << 30,
+            compressed_bytes: 0,
+            encrypt: true,
+            delivery: Choice::Signal,
+            smallest: 64 << 20,
+            shared: c"/proc/1/fd/3".to_owned(),
+            record: -1,
+        };
+        assert_eq!(Settings::from_text(&settings.to_text()), Ok(settings));
+        assert_eq!(Settings::from_text("memory=x"), Err("memory"));
+    }
+}

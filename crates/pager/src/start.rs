@@ -1,0 +1,440 @@
+//! How the pager starts: settings from the environment, what the kernel offers, store and policy.
+
+use crate::core::{PAGER, Pager, evict, fatal, scan};
+use crate::handler;
+use crate::observe::recorder;
+use crate::page::{CHUNK_SHIFT, MAX_CHUNKS, PAGE_BYTES};
+use crate::settings::{Choice, Settings};
+use crate::store::{self, Place};
+use crate::sys::uffd::{self, feature};
+use crate::sys::{self, call6};
+use core::sync::atomic::{AtomicPtr, Ordering};
+use pagewise_policy as policy;
+use pagewise_wire::shared::{self, Delivery, Process, Run, Why, capability};
+
+/// Why the pager does not work in a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The page size is another.
+    PageSize,
+    /// No userfaultfd.
+    NoUserfaultfd(i32),
+    /// No room for tables.
+    NoMemory,
+    /// The store cannot be made.
+    Store,
+    /// The policy cannot be made.
+    Policy,
+    /// A sanitizer's runtime is in the process.
+    Sanitizer,
+}
+
+impl Refusal {
+    /// In words, with what to do.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::PageSize => "pages are not 4 KiB here",
+            Self::NoUserfaultfd(libc::EPERM) => {
+                "userfaultfd is not permitted; run as root or: sudo sysctl \
+                 vm.unprivileged_userfaultfd=1"
+            }
+            Self::NoUserfaultfd(libc::ENOSYS) => "this kernel has no userfaultfd",
+            Self::NoUserfaultfd(_) => {
+                "userfaultfd lacks what is needed (write protection: Linux 5.7)"
+            }
+            Self::NoMemory => "there is no address space for its tables (ulimit -v?)",
+            Self::Store => "its store cannot be made",
+            Self::Policy => "its policy cannot be made",
+            Self::Sanitizer => {
+                "a sanitizer manages this program's memory; build it without -fsanitize"
+            }
+        }
+    }
+}
+
+/// Starts the pager in this process.
+///
+/// # Errors
+/// When something that it cannot do without is missing. The program then runs as if the pager were
+/// not there.
+pub fn start(settings: &Settings) -> Result<(), Refusal> {
+    let pager = &PAGER;
+    check_host()?;
+    probe(pager);
+    choose_delivery(pager, settings)?;
+    let tables = pager.table.prepare()
+        && pager.regions.prepare()
+        && pager.scratch.prepare()
+        && pager.tray.prepare();
+    if !tables {
+        return Err(Refusal::NoMemory);
+    }
+    equip(pager, settings)?;
+    pager.smallest.store(settings.smallest, Ordering::Relaxed);
+    pager.total_bytes.store(settings.memory, Ordering::Relaxed);
+    attach(settings);
+    count_as_process(pager);
+    scan::prepare();
+    evict::prepare();
+    pager.refresh_limit();
+    if settings.record >= 0 {
+        recorder::start(settings.record);
+    }
+    if !handler::signal::install() || !handler::start(pager) {
+        return Err(Refusal::NoMemory);
+    }
+    pager.started.store(true, Ordering::Release);
+    Ok(())
+}
+
+fn check_host() -> Result<(), Refusal> {
+    // SAFETY: getauxval only reads what the kernel gave the process.
+    let page = unsafe { libc::getauxval(libc::AT_PAGESZ) };
+    if page as usize != PAGE_BYTES {
+        return Err(Refusal::PageSize);
+    }
+    let runtimes = [c"__asan_init", c"__tsan_init", c"__msan_init"];
+    // SAFETY: dlsym looks constant names up.
+    let found = runtimes
+        .iter()
+        .any(|name| !unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }.is_null());
+    match found {
+        true => Err(Refusal::Sanitizer),
+        false => Ok(()),
+    }
+}
+
+/// Finds out what the kernel offers.
+fn probe(pager: &Pager) {
+    let features = uffd::features();
+    let table = [
+        (feature::SIGBUS, capability::SIGBUS),
+        (feature::PAGEFAULT_FLAG_WP, capability::WRITE_PROTECT),
+        (feature::WP_UNPOPULATED, capability::WRITE_PROTECT_UNPOPULATED),
+        (feature::MOVE, capability::MOVE),
+        (feature::WP_ASYNC, capability::WRITE_PROTECT_ASYNC),
+        (feature::MINOR_SHMEM, capability::CONTINUE),
+    ];
+    let mut found = 0;
+    for (offered, bit) in table {
+        if features & offered != 0 {
+            found |= bit;
+        }
+    }
+    if discards_scattered() {
+        found |= capability::PROCESS_MADVISE;
+    }
+    let denied = std::env::var("PAGEWISE_PAGER_WITHOUT").unwrap_or_default();
+    for (name, bit) in [
+        ("move", capability::MOVE),
+        ("process_madvise", capability::PROCESS_MADVISE),
+        ("sigbus", capability::SIGBUS),
+        ("kernel_faults", capability::KERNEL_FAULTS),
+    ] {
+        if denied.split(',').any(|one| one == name) {
+            found &= !bit;
+        }
+    }
+    pager.capabilities.store(found, Ordering::Relaxed);
+}
+
+/// Whether a process may drop scattered pages of its own in one call (Linux 6.13): tried on two
+/// pages that nobody needs.
+fn discards_scattered() -> bool {
+    let Some(place) = sys::map(2 * PAGE_BYTES) else {
+        return false;
+    };
+    let pidfd = evict::prepare();
+    let ranges = [
+        [place as usize, PAGE_BYTES],
+        [place as usize + PAGE_BYTES, PAGE_BYTES],
+    ];
+    // SAFETY: both pages were mapped above, for this; they are given back.
+    unsafe {
+        let answer = call6(
+            libc::SYS_process_madvise,
+            pidfd as usize,
+            ranges.as_ptr() as usize,
+            2,
+            libc::MADV_DONTNEED as usize,
+            0,
+            0,
+        );
+        sys::unmap(place, 2 * PAGE_BYTES);
+        sys::call3(libc::SYS_close, pidfd as usize, 0, 0);
+        answer == 2 * PAGE_BYTES as isize
+    }
+}
+
+/// Decides how faults are delivered, and why so.
+fn choose_delivery(pager: &Pager, settings: &Settings) -> Result<(), Refusal> {
+    let opened = open_uffds(pager);
+    if !opened {
+        return Err(Refusal::NoUserfaultfd(
+            uffd::open(0, feature::PAGEFAULT_FLAG_WP).err().unwrap_or(libc::EINVAL),
+        ));
+    }
+    let kernel_faults = pager.by_handler.is_open();
+    let (delivery, why) = match settings.delivery {
+        Choice::Signal if pager.by_signal.is_open() => (Delivery::Signal, Why::CommandLine),
+        Choice::Handler if kernel_faults => (Delivery::Handler, Why::CommandLine),
+        _ if kernel_faults => (Delivery::Handler, Why::Transparent),
+        _ => (Delivery::Signal, Why::Unprivileged),
+    };
+    let choice = delivery as u32 | (why as u32) << 8;
+    pager.delivery.store(choice, Ordering::Relaxed);
+    if kernel_faults {
+        pager
+            .capabilities
+            .fetch_or(capability::KERNEL_FAULTS, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// Opens the userfaultfds of this process; at start, and again in the child of a fork.
+pub fn open_uffds(pager: &Pager) -> bool {
+    let basic = feature::PAGEFAULT_FLAG_WP;
+    let moving = match pager.can(capability::MOVE) {
+        true => feature::MOVE,
+        false => 0,
+    };
+    let denied = std::env::var_os("PAGEWISE_PAGER_WITHOUT")
+        .is_some_and(|names| names.to_string_lossy().contains("kernel_faults"));
+    let full = match denied {
+        true => Err(libc::EPERM),
+        false => uffd::open(0, basic | feature::THREAD_ID | moving),
+    };
+    let raised = match pager.can(capability::SIGBUS) {
+        true => uffd::open(uffd::USER_MODE_ONLY, basic | feature::SIGBUS | moving),
+        false => Err(libc::EINVAL),
+    };
+    let tray = uffd::open(uffd::USER_MODE_ONLY, basic | moving);
+    pager.by_handler.set(high(full.unwrap_or(-1)));
+    pager.by_signal.set(high(raised.unwrap_or(-1)));
+    pager.for_tray.set(high(tray.unwrap_or(-1)));
+    let any = pager.by_handler.is_open() || pager.by_signal.is_open();
+    if !any || !pager.for_tray.is_open() {
+        return false;
+    }
+    pager.tray.address(0) == 0 || pager.tray.register(pager)
+}
+
+/// Moves a descriptor out of the way of the program, which may expect low numbers.
+fn high(fd: i32) -> i32 {
+    if fd < 0 {
+        return fd;
+    }
+    // SAFETY: plain arguments; the old descriptor is known to nobody else.
+    unsafe {
+        let mut limit = libc::rlimit {
+            rlim_cur: 1024,
+            rlim_max: 1024,
+        };
+        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
+        let from = limit.rlim_cur.clamp(64, 1 << 16) - 32;
+        let moved = sys::call3(
+            libc::SYS_fcntl,
+            fd as usize,
+            libc::F_DUPFD_CLOEXEC as usize,
+            from as usize,
+        );
+        if moved < 0 {
+            return fd;
+        }
+        sys::call3(libc::SYS_close, fd as usize, 0, 0);
+        moved as i32
+    }
+}
+
+fn equip(pager: &Pager, settings: &Settings) -> Result<(), Refusal> {
+    if pager.tray.address(0) != 0 && !pager.tray.register(pager) {
+        return Err(Refusal::NoMemory);
+    }
+    let file = open_store(&settings.store).map(high).ok_or(Refusal::Store)?;
+    let pages = settings.store_bytes / PAGE_BYTES as u64;
+    let tables = usize::try_from(store::shared_bytes(pages)).map_err(|_| Refusal::Store)?;
+    let shared = sys::map_shared(tables).ok_or(Refusal::NoMemory)?;
+    let place = Place {
+        file,
+        file_bytes: settings.store_bytes,
+        shared,
+    };
+    let store = open_named_store(settings, place)?;
+    let config = policy::Config {
+        pages: MAX_CHUNKS << CHUNK_SHIFT,
+        budget: u32::try_from(settings.memory / PAGE_BYTES as u64).unwrap_or(u32::MAX),
+    };
+    match policy::by_name(&settings.policy, &config) {
+        Ok(policy) => {
+            pager.equip(store, Box::leak(policy));
+            Ok(())
+        }
+        Err(error) => {
+            fatal::say(format_args!("{error}"));
+            Err(Refusal::Policy)
+        }
+    }
+}
+
+fn open_named_store(
+    settings: &Settings,
+    place: Place,
+) -> Result<&'static dyn store::Store, Refusal> {
+    let faults = std::env::var("PAGEWISE_STORE_FAULTS").ok();
+    let options = store::Options {
+        memory_bytes: settings.compressed_bytes,
+        key: settings.encrypt.then(random_key),
+        faults: faults.as_deref(),
+    };
+    // SAFETY: file and shared memory were made for this store alone, and are never closed.
+    match unsafe { store::open(&settings.store_kind, place, &options) } {
+        Ok(store) => Ok(Box::leak(store)),
+        Err(error) => {
+            fatal::say(format_args!("{error}"));
+            Err(Refusal::Store)
+        }
+    }
+}
+
+/// A key that lives as long as this process and its forks.
+fn random_key() -> [u8; 32] {
+    let mut key = [0_u8; 32];
+    // SAFETY: the buffer lives through the call. 32 bytes come in one piece (getrandom(2)).
+    let answer = unsafe { sys::call3(libc::SYS_getrandom, key.as_mut_ptr() as usize, 32, 0) };
+    if answer != 32 {
+        fatal::say(format_args!("the kernel gives no random key for the store"));
+        sys::signals::die_by(libc::SIGABRT);
+    }
+    key
+}
+
+/// The store's file: without a name in a directory, or the given file or device itself.
+fn open_store(path: &std::ffi::CStr) -> Option<i32> {
+    let open = |flags: i32| {
+        // SAFETY: the path is a string that lives through the call.
+        let answer = unsafe {
+            call6(
+                libc::SYS_openat,
+                libc::AT_FDCWD as usize,
+                path.as_ptr() as usize,
+                (flags | libc::O_CLOEXEC | libc::O_RDWR) as usize,
+                0o600,
+                0,
+                0,
+            )
+        };
+        i32::try_from(answer).ok().filter(|fd| *fd >= 0)
+    };
+    let unnamed = libc::O_TMPFILE | libc::O_EXCL;
+    open(unnamed | libc::O_DIRECT)
+        .or_else(|| open(unnamed))
+        .or_else(|| open(libc::O_DIRECT | libc::O_EXCL))
+        .or_else(|| open(libc::O_EXCL))
+}
+
+static SHARED: AtomicPtr<Run> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Maps the run's shared memory, if it is there and of this version.
+fn attach(settings: &Settings) {
+    let bytes = size_of::<Run>();
+    // SAFETY: the path lives through the call; the mapping is at an address of the kernel's choice
+    // and stays for ever. A file that is too short is left alone: its size is checked first.
+    unsafe {
+        let fd = libc::open(settings.shared.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
+        let mut status: libc::stat = core::mem::zeroed();
+        let large = fd >= 0
+            && libc::fstat(fd, &raw mut status) == 0
+            && status.st_size as usize >= bytes;
+        if large {
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            let place = call6(
+                libc::SYS_mmap,
+                0,
+                bytes,
+                protection as usize,
+                libc::MAP_SHARED as usize,
+                fd as usize,
+                0,
+            );
+            let run = place as *mut Run;
+            let valid = place > 0
+                && (*run).magic.load(Ordering::Acquire) == shared::MAGIC
+                && (*run).version.load(Ordering::Acquire) == pagewise_wire::VERSION;
+            if valid {
+                SHARED.store(run, Ordering::Release);
+            }
+        }
+        if fd >= 0 {
+            libc::close(fd);
+        }
+    }
+}
+
+/// Takes a place for this process's figures.
+pub fn count_as_process(pager: &'static Pager) {
+    recorder::adjust_after_fork();
+    // SAFETY: `attach` stored a mapping that stays for ever, or nothing.
+    let Some(run) = (unsafe { SHARED.load(Ordering::Acquire).as_ref() }) else {
+        return;
+    };
+    let index = run.taken.fetch_add(1, Ordering::AcqRel) as usize;
+    let place = &run.processes[index.min(shared::PROCESSES - 1)];
+    pager.counters.use_place(place);
+    describe(pager, place);
+}
+
+fn describe(pager: &Pager, place: &Process) {
+    let mut name = [0_u8; 16];
+    // SAFETY: PR_GET_NAME writes 16 bytes.
+    unsafe {
+        sys::call3(
+            libc::SYS_prctl,
+            libc::PR_GET_NAME as usize,
+            name.as_mut_ptr() as usize,
+            0,
+        );
+    }
+    let half = |from: usize| u64::from_le_bytes(core::array::from_fn(|i| name[from + i]));
+    place.name[0].store(half(0), Ordering::Relaxed);
+    place.name[1].store(half(8), Ordering::Relaxed);
+    place
+        .budget_bytes
+        .store(pager.total_bytes.load(Ordering::Relaxed), Ordering::Relaxed);
+    place
+        .capabilities
+        .store(pager.capabilities.load(Ordering::Relaxed), Ordering::Relaxed);
+    place.pid.store(sys::process_id(), Ordering::Release);
+}
+
+/// The process is about to end in order: last figures.
+pub fn finish() {
+    if !PAGER.is_started() {
+        return;
+    }
+    PAGER.refresh_limit();
+    crate::observe::survey::publish(&PAGER);
+    recorder::finish();
+    PAGER.release_all();
+    if let Some(place) = PAGER.counters.place() {
+        place.ended.store(1, Ordering::Release);
+    }
+}
+
+/// Descriptors that the program must not close.
+#[must_use]
+pub fn is_ours(fd: i32) -> bool {
+    if fd < 0 || !PAGER.is_started() {
+        return false;
+    }
+    let own = [
+        PAGER.by_handler.fd(),
+        PAGER.by_signal.fd(),
+        PAGER.for_tray.fd(),
+        recorder::descriptor(),
+        evict::descriptor(),
+    ];
+    own.contains(&fd)
+        || scan::descriptors().contains(&fd)
+        || PAGER.store().descriptors().contains(&fd)
+}
