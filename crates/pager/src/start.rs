@@ -374,6 +374,7 @@ fn attach(settings: &Settings) {
 /// Takes a place for this process's figures.
 pub fn count_as_process(pager: &'static Pager) {
     recorder::adjust_after_fork();
+    pager.process.store(sys::process_id(), Ordering::Relaxed);
     // SAFETY: `attach` stored a mapping that stays for ever, or nothing.
     let Some(run) = (unsafe { SHARED.load(Ordering::Acquire).as_ref() }) else {
         return;
@@ -409,7 +410,8 @@ fn describe(pager: &Pager, place: &Process) {
 
 /// The process is about to end in order: last figures.
 pub fn finish() {
-    if !PAGER.is_started() {
+    let own = PAGER.process.load(Ordering::Relaxed) == sys::process_id();
+    if !PAGER.is_started() || !own {
         return;
     }
     PAGER.refresh_limit();

@@ -66,7 +66,7 @@ impl Pager {
     }
 
     /// After a fork, in the child: its own descriptors, registrations, helpers and counters.
-    pub fn after_fork_child(&self) {
+    pub fn after_fork_child(&'static self) {
         self.store().after_fork_child();
         self.table.forked();
         self.scratch.forked();
@@ -165,5 +165,12 @@ impl Pager {
             }
             self.table.unlock(page, next);
         });
+    }
+
+    /// Before exec. A child of `vfork` shares this memory with its parent and must not touch it.
+    pub fn release_for_exec(&self) {
+        if self.process.load(Ordering::Relaxed) == sys::process_id() {
+            self.release_all();
+        }
     }
 }

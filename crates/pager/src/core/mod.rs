@@ -6,6 +6,7 @@
 //! take pages in ascending order.
 
 pub mod adopt;
+pub mod advise;
 pub mod budget;
 pub mod evict;
 pub mod fatal;
@@ -39,6 +40,8 @@ use tray::Tray;
 pub struct Pager {
     /// Set when everything below is ready.
     pub started: AtomicBool,
+    /// The process that all this describes: not that of a child of `vfork`.
+    pub process: AtomicU32,
     /// Pages.
     pub table: Table,
     /// Ranges.
@@ -83,6 +86,7 @@ impl Pager {
     const fn new() -> Self {
         Self {
             started: AtomicBool::new(false),
+            process: AtomicU32::new(0),
             table: Table::new(),
             regions: Regions::new(),
             budget: Budget::new(),

@@ -1,0 +1,62 @@
+//! The library's own memory: never the program's malloc, never managed, taken at start only.
+
+use crate::sys;
+use core::alloc::{GlobalAlloc, Layout};
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+/// Takes memory from the kernel and gives none back: what is allocated lives as long as the
+/// process, but for scraps of text at start.
+struct Bump {
+    next: AtomicUsize,
+    end: AtomicUsize,
+}
+
+/// Bytes taken at a time.
+const PART: usize = 256 << 10;
+
+#[global_allocator]
+static ALLOCATOR: Bump = Bump {
+    next: AtomicUsize::new(0),
+    end: AtomicUsize::new(0),
+};
+
+// SAFETY: `alloc` hands out each address once: large blocks are mappings of their own, small ones
+// are cut off a part by a compare-and-swap of `next` that cannot pass `end` unseen (a new part is
+// published with `end` first, and lies elsewhere, so a stale pair never fits).
+unsafe impl GlobalAlloc for Bump {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if layout.size() >= PART / 4 || layout.align() > 4096 {
+            return sys::map(layout.size()).unwrap_or(core::ptr::null_mut());
+        }
+        loop {
+            let next = self.next.load(Ordering::Acquire);
+            let start = next.next_multiple_of(layout.align());
+            let end = self.end.load(Ordering::Acquire);
+            let fits = next != 0 && start + layout.size() <= end && end - next <= PART;
+            if fits {
+                let after = start + layout.size();
+                let taken =
+                    self.next
+                        .compare_exchange(next, after, Ordering::AcqRel, Ordering::Acquire);
+                if taken.is_ok() {
+                    return start as *mut u8;
+                }
+                continue;
+            }
+            let Some(part) = sys::map(PART) else {
+                return core::ptr::null_mut();
+            };
+            let part = part as usize;
+            self.end.store(part + PART, Ordering::Release);
+            self.next.store(part, Ordering::Release);
+        }
+    }
+
+    unsafe fn dealloc(&self, _place: *mut u8, _layout: Layout) {}
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // Fresh from the kernel, and handed out once: zero.
+        // SAFETY: as for `alloc`.
+        unsafe { self.alloc(layout) }
+    }
+}

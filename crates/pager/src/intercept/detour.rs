@@ -1,0 +1,96 @@
+//! Jumps in libc's own functions.
+//!
+//! malloc reaches the kernel through libc's `mmap`, `munmap`, `mremap`, `madvise` and `brk` without
+//! going through the symbol table, but at the same addresses. The functions are replaced whole: the
+//! new ones make the system call themselves, so no instruction of the old ones ever runs again and
+//! none has to be moved. Each is checked before: it must be the known wrapper of its system call.
+
+use super::{memory, process};
+use crate::core::{Pager, fatal};
+use crate::page::{page_ceil, page_floor};
+use crate::sys::{self, call3};
+use core::ffi::CStr;
+use core::sync::atomic::Ordering;
+use pagewise_wire::shared::capability;
+
+/// Bytes of `jmp [rip]` and its target.
+const JUMP: usize = 14;
+/// Bytes in which the system call must be found.
+const WINDOW: usize = 64;
+
+/// Functions to replace: libc's name, the system call, ours.
+fn table() -> [(&'static CStr, i64, usize); 6] {
+    [
+        (c"mmap", libc::SYS_mmap, memory::mmap as *const () as usize),
+        (c"munmap", libc::SYS_munmap, memory::munmap as *const () as usize),
+        (c"mremap", libc::SYS_mremap, memory::detoured_mremap as *const () as usize),
+        (c"madvise", libc::SYS_madvise, memory::madvise as *const () as usize),
+        (c"brk", libc::SYS_brk, memory::brk as *const () as usize),
+        (c"execve", libc::SYS_execve, process::execve as *const () as usize),
+    ]
+}
+
+/// Replaces what can be replaced. What cannot is said; malloc's own mappings then stay out.
+pub fn install(pager: &Pager) {
+    let mut all = true;
+    for (name, number, ours) in table() {
+        // SAFETY: dlsym looks a constant name up behind this library.
+        let place = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as *mut u8;
+        let replaced = !place.is_null() && is_wrapper(place, number) && replace(place, ours);
+        all &= replaced || name == c"execve";
+    }
+    if all {
+        pager
+            .capabilities
+            .fetch_or(capability::LIBC_DETOUR, Ordering::Relaxed);
+    } else {
+        fatal::say(format_args!(
+            "this libc's memory functions are not as expected: what malloc maps by itself is not \
+             managed"
+        ));
+    }
+    pager.counters.set(
+        |all| &all.capabilities,
+        pager.capabilities.load(Ordering::Relaxed),
+    );
+}
+
+/// Whether the function at `place` loads the number of its system call and makes it.
+fn is_wrapper(place: *const u8, number: i64) -> bool {
+    // SAFETY: a function of libc lies in a mapped text segment; the window stays in the page where
+    // it would otherwise leave it.
+    let code = unsafe {
+        let room = page_ceil(place as u64 + 1) - place as u64;
+        core::slice::from_raw_parts(place, WINDOW.min(room as usize).max(JUMP))
+    };
+    let mut load = [0xb8, 0, 0, 0, 0];
+    load[1..].copy_from_slice(&(number as u32).to_le_bytes());
+    let Some(at) = code.windows(5).position(|window| window == load) else {
+        return false;
+    };
+    let call = code[at..].windows(2).position(|window| window == [0x0f, 0x05]);
+    // A return in the first bytes would mean a function shorter than the jump.
+    call.is_some() && !code[..JUMP].contains(&0xc3)
+}
+
+fn replace(place: *mut u8, ours: usize) -> bool {
+    let mut jump = [0_u8; JUMP];
+    jump[..2].copy_from_slice(&[0xff, 0x25]);
+    jump[6..].copy_from_slice(&(ours as u64).to_le_bytes());
+    let start = page_floor(place as u64);
+    let end = page_ceil(place as u64 + JUMP as u64);
+    let bytes = (end - start) as usize;
+    let protect = |protection: i32| {
+        // SAFETY: the pages are libc's text, and executable before, while and after.
+        unsafe { call3(libc::SYS_mprotect, start as usize, bytes, protection as usize) == 0 }
+    };
+    if !protect(libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC) {
+        return false;
+    }
+    // SAFETY: the pages are writable now, the process has one thread of the program (this runs
+    // before `main`), and the pager's helpers never call these functions.
+    unsafe { core::ptr::copy_nonoverlapping(jump.as_ptr(), place, JUMP) };
+    let _ = protect(libc::PROT_READ | libc::PROT_EXEC);
+    let _ = sys::process_id();
+    true
+}

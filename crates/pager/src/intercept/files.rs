@@ -1,0 +1,93 @@
+//! The pager's descriptors outlive a program that closes everything.
+
+use super::{libc_answer, set_errno};
+use crate::start::is_ours;
+use crate::sys::{call3, call6};
+use core::ffi::c_int;
+
+/// `close(2)`.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn close(fd: c_int) -> c_int {
+    if is_ours(fd) {
+        set_errno(libc::EBADF);
+        return -1;
+    }
+    // SAFETY: the program's own call.
+    libc_answer(unsafe { call3(libc::SYS_close, fd as usize, 0, 0) }) as c_int
+}
+
+/// `close_range(2)`, around the pager's own.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn close_range(first: u32, last: u32, flags: c_int) -> c_int {
+    let mut from = first;
+    let top = last.min(1 << 17);
+    for fd in first..=top {
+        if is_ours(fd as c_int) {
+            if fd > from && let answer @ ..=-1 = raw_range(from, fd - 1, flags) {
+                return libc_answer(answer) as c_int;
+            }
+            from = fd + 1;
+        }
+    }
+    if from > last {
+        return 0;
+    }
+    libc_answer(raw_range(from, last, flags)) as c_int
+}
+
+fn raw_range(first: u32, last: u32, flags: c_int) -> isize {
+    // SAFETY: the program's own call, for a part of its range.
+    unsafe {
+        call3(
+            libc::SYS_close_range,
+            first as usize,
+            last as usize,
+            flags as usize,
+        )
+    }
+}
+
+/// `closefrom(3)`.
+///
+/// # Safety
+/// As for the function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn closefrom(first: c_int) {
+    // SAFETY: the caller's argument.
+    unsafe { close_range(first.max(0).cast_unsigned(), u32::MAX, 0) };
+}
+
+/// `dup2(2)`.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dup2(old: c_int, new: c_int) -> c_int {
+    if is_ours(new) {
+        set_errno(libc::EBUSY);
+        return -1;
+    }
+    // SAFETY: the program's own call.
+    libc_answer(unsafe { call3(libc::SYS_dup2, old as usize, new as usize, 0) }) as c_int
+}
+
+/// `dup3(2)`.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
+    if is_ours(new) {
+        set_errno(libc::EBUSY);
+        return -1;
+    }
+    // SAFETY: the program's own call.
+    let answer = unsafe { call6(libc::SYS_dup3, old as usize, new as usize, flags as usize, 0, 0, 0) };
+    libc_answer(answer) as c_int
+}

@@ -1,0 +1,314 @@
+//! Calls that change the address space.
+
+use super::{libc_answer, set_errno};
+use crate::core::PAGER;
+use crate::page::{page_ceil, page_floor};
+use crate::sys::{Answer, Lock, call3, call6};
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+fn is_ok(answer: Answer) -> bool {
+    !(answer < 0 && answer > -4096)
+}
+
+/// Whether a mapping with these flags may be managed.
+fn is_plain(flags: c_int, fd: c_int) -> bool {
+    let wanted = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    let unwanted = libc::MAP_STACK | libc::MAP_GROWSDOWN | libc::MAP_HUGETLB | libc::MAP_SHARED;
+    flags & wanted == wanted && flags & unwanted == 0 && fd == -1
+}
+
+/// `mmap(2)`.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mmap(
+    address: *mut c_void,
+    length: usize,
+    protection: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: i64,
+) -> *mut c_void {
+    let call = || {
+        // SAFETY: the program's own call.
+        unsafe {
+            call6(
+                libc::SYS_mmap,
+                address as usize,
+                length,
+                protection as usize,
+                flags as usize,
+                fd as usize,
+                offset as usize,
+            )
+        }
+    };
+    if !PAGER.is_started() {
+        return libc_answer(call()) as *mut c_void;
+    }
+    let start = address as u64;
+    let end = page_ceil(start.saturating_add(length as u64));
+    let replaces = flags & libc::MAP_FIXED != 0 && PAGER.regions.touches(start, end, false);
+    let answer = match replaces {
+        true => PAGER.vacating(start, end, call),
+        false => call(),
+    };
+    if is_ok(answer) && is_plain(flags, fd) {
+        let start = answer as u64;
+        PAGER.adopt(start, page_ceil(start + length as u64));
+    }
+    libc_answer(answer) as *mut c_void
+}
+
+/// The same under its other name.
+///
+/// # Safety
+/// As for [`mmap`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mmap64(
+    address: *mut c_void,
+    length: usize,
+    protection: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: i64,
+) -> *mut c_void {
+    // SAFETY: the caller's arguments.
+    unsafe { mmap(address, length, protection, flags, fd, offset) }
+}
+
+/// `munmap(2)`.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
+    // SAFETY: the program's own call.
+    let call = || unsafe { call3(libc::SYS_munmap, address as usize, length, 0) };
+    let start = address as u64;
+    let end = page_ceil(start.saturating_add(length as u64));
+    let known = PAGER.is_started() && PAGER.regions.touches(start, end, false);
+    let answer = match known {
+        true => PAGER.vacating(start, end, call),
+        false => call(),
+    };
+    libc_answer(answer) as c_int
+}
+
+/// `mremap(2)`.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mremap(
+    address: *mut c_void,
+    old: usize,
+    new: usize,
+    flags: c_int,
+    target: *mut c_void,
+) -> *mut c_void {
+    // SAFETY: the caller's arguments.
+    unsafe { detoured_mremap(address, old, new, flags, target) }
+}
+
+/// What libc's own `mremap` jumps to. It is variadic in C, where the fifth argument comes in the
+/// same register; without `MREMAP_FIXED` that is not looked at.
+pub unsafe extern "C" fn detoured_mremap(
+    address: *mut c_void,
+    old: usize,
+    new: usize,
+    flags: c_int,
+    target: *mut c_void,
+) -> *mut c_void {
+    let call = || {
+        // SAFETY: the program's own call.
+        unsafe {
+            call6(
+                libc::SYS_mremap,
+                address as usize,
+                old,
+                new,
+                flags as usize,
+                target as usize,
+                0,
+            )
+        }
+    };
+    let start = address as u64;
+    let (old_end, fixed) = (page_ceil(start + old as u64), flags & libc::MREMAP_FIXED != 0);
+    let length = page_ceil(new as u64);
+    let target = fixed.then_some(target as u64);
+    let known = PAGER.is_started()
+        && (PAGER.regions.touches(start, old_end, false)
+            || target.is_some_and(|to| PAGER.regions.touches(to, to + length, false)));
+    let stays = flags & libc::MREMAP_DONTUNMAP != 0;
+    let answer = match known {
+        true => PAGER.remapping(start, old_end - start, length, target, stays, call),
+        false => call(),
+    };
+    libc_answer(answer) as *mut c_void
+}
+
+/// `madvise(2)`.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_int) -> c_int {
+    let call = |advice: c_int| {
+        // SAFETY: the program's own call, or one that does less.
+        unsafe { call3(libc::SYS_madvise, address as usize, length, advice as usize) }
+    };
+    let start = address as u64;
+    let end = page_ceil(start.saturating_add(length as u64));
+    if !PAGER.is_started() || !PAGER.regions.touches(start, end, true) {
+        return libc_answer(call(advice)) as c_int;
+    }
+    let answer = match advice {
+        // Given back lazily or at once: the program may find either, and a page that the store
+        // still has must not come back after it was found zero.
+        libc::MADV_DONTNEED | libc::MADV_FREE => {
+            PAGER.emptying(start, end, || call(libc::MADV_DONTNEED))
+        }
+        // Pages must stay single, and each known.
+        libc::MADV_HUGEPAGE | libc::MADV_MERGEABLE | MADV_COLLAPSE => 0,
+        libc::MADV_DONTFORK | libc::MADV_DOFORK | libc::MADV_WIPEONFORK
+        | libc::MADV_KEEPONFORK => PAGER.advising_fork(start, end, advice, || call(advice)),
+        _ => call(advice),
+    };
+    libc_answer(answer) as c_int
+}
+
+/// Make huge pages now (Linux 6.1).
+const MADV_COLLAPSE: c_int = 25;
+
+/// Where libc keeps the end of the heap.
+static LIBC_BREAK: AtomicPtr<*mut c_void> = AtomicPtr::new(core::ptr::null_mut());
+/// The end of the heap, as the kernel has it; 0 before it is known.
+static HEAP_END: AtomicU64 = AtomicU64::new(0);
+static HEAP: Lock = Lock::new();
+
+/// Finds what [`brk`] needs.
+pub fn prepare() {
+    // SAFETY: looks up a variable of libc that has been there since glibc 2.2.5.
+    let place = unsafe { libc::dlsym(libc::RTLD_NEXT, c"__curbrk".as_ptr()) };
+    LIBC_BREAK.store(place.cast(), Ordering::Release);
+}
+
+/// The heap as far as it has grown belongs to the pager as well.
+pub fn adopt_heap() {
+    // SAFETY: asks for the present end.
+    let end = unsafe { call3(libc::SYS_brk, 0, 0, 0) } as u64;
+    HEAP_END.store(page_ceil(end), Ordering::Release);
+}
+
+/// `brk(2)`.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn brk(address: *mut c_void) -> c_int {
+    let _quiet = crate::sys::signals::Blocked::new();
+    let _heap = HEAP.hold();
+    // SAFETY: the program's own call.
+    let call = || unsafe { call3(libc::SYS_brk, address as usize, 0, 0) };
+    let wanted = page_ceil(address as u64);
+    let known = HEAP_END.load(Ordering::Acquire);
+    let shrinks = PAGER.is_started() && known != 0 && wanted < known && wanted != 0;
+    let answer = match shrinks {
+        true => PAGER.vacating(wanted, known, call),
+        false => call(),
+    };
+    let end = answer as u64;
+    let place = LIBC_BREAK.load(Ordering::Acquire);
+    if !place.is_null() {
+        // SAFETY: libc's own variable, which its `brk` sets in the same way.
+        unsafe { *place = end as *mut c_void };
+    }
+    if end < address as u64 {
+        set_errno(libc::ENOMEM);
+        return -1;
+    }
+    let grown = page_ceil(end);
+    if PAGER.is_started() && known != 0 {
+        if grown > known {
+            PAGER.adopt(known, grown);
+        }
+        HEAP_END.store(grown, Ordering::Release);
+    }
+    0
+}
+
+/// Refused beyond half of the budget: locked pages can never leave.
+fn too_much_to_lock(start: u64, end: u64) -> bool {
+    PAGER.is_started()
+        && PAGER.regions.touches(start, end, true)
+        && PAGER.locked_bytes() + (end - start) > PAGER.total_bytes.load(Ordering::Relaxed) / 2
+}
+
+/// `mlock(2)`.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mlock(address: *const c_void, length: usize) -> c_int {
+    // SAFETY: the caller's arguments.
+    unsafe { mlock2(address, length, 0) }
+}
+
+/// `mlock2(2)`.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mlock2(address: *const c_void, length: usize, flags: u32) -> c_int {
+    let start = page_floor(address as u64);
+    let end = page_ceil((address as u64).saturating_add(length as u64));
+    if too_much_to_lock(start, end) {
+        set_errno(libc::ENOMEM);
+        return -1;
+    }
+    let managed = PAGER.is_started() && PAGER.regions.touches(start, end, true);
+    if managed {
+        PAGER.bring_in(start, end);
+        PAGER.set_locked(start, end, true);
+    }
+    // SAFETY: the program's own call.
+    let answer = unsafe { call3(libc::SYS_mlock2, address as usize, length, flags as usize) };
+    if !is_ok(answer) && managed {
+        PAGER.set_locked(start, end, false);
+    }
+    libc_answer(answer) as c_int
+}
+
+/// `munlock(2)`.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn munlock(address: *const c_void, length: usize) -> c_int {
+    // SAFETY: the program's own call.
+    let answer = unsafe { call3(libc::SYS_munlock, address as usize, length, 0) };
+    let start = page_floor(address as u64);
+    let end = page_ceil((address as u64).saturating_add(length as u64));
+    if is_ok(answer) && PAGER.is_started() && PAGER.regions.touches(start, end, true) {
+        PAGER.set_locked(start, end, false);
+    }
+    libc_answer(answer) as c_int
+}
+
+/// `mlockall(2)`: everything for ever is what a budget excludes.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mlockall(flags: c_int) -> c_int {
+    if PAGER.is_started() {
+        set_errno(libc::ENOMEM);
+        return -1;
+    }
+    // SAFETY: the program's own call.
+    libc_answer(unsafe { call3(libc::SYS_mlockall, flags as usize, 0, 0) }) as c_int
+}

@@ -1,0 +1,64 @@
+//! The program's calls that the pager must know of.
+//!
+//! Two nets. Symbols exported here come before libc's, so that calls between libraries arrive; and
+//! for what libc calls inside itself (malloc's own mappings) the entries of libc's functions are
+//! replaced by jumps ([`detour`]). Every function works before the pager has started, and where it
+//! is refused: then it does what libc's does.
+
+mod allocator;
+mod detour;
+mod files;
+mod memory;
+mod process;
+mod shim;
+mod signals;
+mod threads;
+
+use crate::core::{PAGER, fatal};
+use crate::settings::{Settings, VARIABLE};
+use crate::start;
+use crate::sys::{self, Answer};
+
+/// Runs before `main` and before the constructors of the program's own libraries.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn() = construct;
+
+extern "C" fn construct() {
+    let Ok(text) = std::env::var(VARIABLE) else {
+        return;
+    };
+    let settings = match Settings::from_text(&text) {
+        Ok(settings) => settings,
+        Err(part) => {
+            fatal::say(format_args!(
+                "{VARIABLE} has no valid part '{part}'; memory is not managed"
+            ));
+            return;
+        }
+    };
+    memory::prepare();
+    if let Err(refusal) = start::start(&settings) {
+        let why = refusal.words();
+        fatal::say(format_args!("memory is not managed: {why}"));
+        return;
+    }
+    detour::install(&PAGER);
+    process::prepare();
+    threads::prepare();
+    memory::adopt_heap();
+}
+
+/// An answer as libc gives it: the value, or -1 and `errno`.
+fn libc_answer(answer: Answer) -> isize {
+    if answer < 0 && answer > -4096 {
+        set_errno(sys::errno(answer));
+        return -1;
+    }
+    answer
+}
+
+fn set_errno(value: i32) {
+    // SAFETY: these functions are called by threads of libc, which have an errno.
+    unsafe { *libc::__errno_location() = value };
+}

@@ -1,0 +1,1 @@
+//! System calls on buffers whose faults raise SIGBUS.

@@ -1,0 +1,227 @@
+//! SIGBUS is the pager's; the program's handler, mask and action of it are kept beside.
+//!
+//! The other signals go to libc as they come. A mask that holds SIGBUS would end the program at
+//! its next fault, so it is taken out on the way.
+
+use crate::core::PAGER;
+use crate::handler::signal;
+use crate::sys::signals::{self, KernelAction};
+use core::ffi::{CStr, c_int};
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+/// libc's function behind one of ours, looked up once.
+pub struct Next(&'static CStr, AtomicUsize);
+
+impl Next {
+    /// libc's function `name`.
+    pub const fn new(name: &'static CStr) -> Self {
+        Self(name, AtomicUsize::new(0))
+    }
+
+    /// Its address.
+    pub fn address(&self) -> usize {
+        let known = self.1.load(Ordering::Relaxed);
+        if known != 0 {
+            return known;
+        }
+        // SAFETY: dlsym looks a constant name up behind this library.
+        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.0.as_ptr()) } as usize;
+        self.1.store(found, Ordering::Relaxed);
+        found
+    }
+}
+
+/// Calls libc's function of this name and type.
+macro_rules! next {
+    ($name:literal, fn($($type:ty),*) -> $answer:ty, $($argument:expr),*) => {{
+        static NEXT: $crate::intercept::signals::Next =
+            $crate::intercept::signals::Next::new($name);
+        let address = NEXT.address();
+        // SAFETY: libc's function of this name has this type; the arguments are the caller's.
+        unsafe {
+            let function: unsafe extern "C" fn($($type),*) -> $answer =
+                core::mem::transmute(address);
+            function($($argument),*)
+        }
+    }};
+}
+pub(super) use next;
+
+/// `sigaction(2)`.
+///
+/// # Safety
+/// As for the function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigaction(
+    number: c_int,
+    new: *const libc::sigaction,
+    old: *mut libc::sigaction,
+) -> c_int {
+    if number != libc::SIGBUS || !PAGER.is_started() {
+        return next!(
+            c"sigaction",
+            fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int,
+            number, new, old
+        );
+    }
+    let former = signal::remembered();
+    // SAFETY: the program's own structures; libc's begins with the handler, and its mask begins with
+    // the 64 bits that the kernel knows.
+    unsafe {
+        if let Some(new) = new.as_ref() {
+            signal::remember(&KernelAction {
+                handler: new.sa_sigaction,
+                flags: new.sa_flags as u64,
+                restorer: 0,
+                mask: (&raw const new.sa_mask).cast::<signals::Set>().read(),
+            });
+        }
+        if let Some(old) = old.as_mut() {
+            old.sa_sigaction = former.handler;
+            old.sa_flags = former.flags as c_int;
+            (&raw mut old.sa_mask).cast::<signals::Set>().write(former.mask);
+        }
+    }
+    0
+}
+
+/// `signal(2)`, with the semantics of BSD that glibc has.
+///
+/// # Safety
+/// As for the function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn signal(number: c_int, handler: usize) -> usize {
+    if number != libc::SIGBUS || !PAGER.is_started() {
+        return next!(c"signal", fn(c_int, usize) -> usize, number, handler);
+    }
+    let former = signal::remembered();
+    signal::remember(&KernelAction {
+        handler,
+        flags: libc::SA_RESTART as u64,
+        restorer: 0,
+        mask: 0,
+    });
+    former.handler
+}
+
+/// A mask without SIGBUS.
+fn without(mask: *const libc::sigset_t) -> Option<libc::sigset_t> {
+    // SAFETY: the program's own set, or null.
+    let mut mask = unsafe { mask.as_ref().copied() }?;
+    if PAGER.is_started() {
+        // SAFETY: a set of this function's own.
+        unsafe { libc::sigdelset(&raw mut mask, libc::SIGBUS) };
+    }
+    Some(mask)
+}
+
+fn pointer(mask: &Option<libc::sigset_t>) -> *const libc::sigset_t {
+    mask.as_ref().map_or(core::ptr::null(), core::ptr::from_ref)
+}
+
+/// `sigprocmask(2)`.
+///
+/// # Safety
+/// As for the function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigprocmask(
+    how: c_int,
+    set: *const libc::sigset_t,
+    old: *mut libc::sigset_t,
+) -> c_int {
+    let mask = without(set);
+    next!(
+        c"sigprocmask",
+        fn(c_int, *const libc::sigset_t, *mut libc::sigset_t) -> c_int,
+        how, pointer(&mask), old
+    )
+}
+
+/// `pthread_sigmask(3)`.
+///
+/// # Safety
+/// As for the function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_sigmask(
+    how: c_int,
+    set: *const libc::sigset_t,
+    old: *mut libc::sigset_t,
+) -> c_int {
+    let mask = without(set);
+    next!(
+        c"pthread_sigmask",
+        fn(c_int, *const libc::sigset_t, *mut libc::sigset_t) -> c_int,
+        how, pointer(&mask), old
+    )
+}
+
+/// `sigsuspend(2)`: handlers that run meanwhile have this mask.
+///
+/// # Safety
+/// As for the function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigsuspend(set: *const libc::sigset_t) -> c_int {
+    let mask = without(set);
+    next!(c"sigsuspend", fn(*const libc::sigset_t) -> c_int, pointer(&mask))
+}
+
+/// `ppoll(2)`.
+///
+/// # Safety
+/// As for the function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ppoll(
+    files: *mut libc::pollfd,
+    count: libc::nfds_t,
+    limit: *const libc::timespec,
+    set: *const libc::sigset_t,
+) -> c_int {
+    let mask = without(set);
+    next!(
+        c"ppoll",
+        fn(*mut libc::pollfd, libc::nfds_t, *const libc::timespec, *const libc::sigset_t) -> c_int,
+        files, count, limit, pointer(&mask)
+    )
+}
+
+/// `pselect(2)`.
+///
+/// # Safety
+/// As for the function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pselect(
+    count: c_int,
+    read: *mut libc::fd_set,
+    write: *mut libc::fd_set,
+    error: *mut libc::fd_set,
+    limit: *const libc::timespec,
+    set: *const libc::sigset_t,
+) -> c_int {
+    type Sets = *mut libc::fd_set;
+    let mask = without(set);
+    next!(
+        c"pselect",
+        fn(c_int, Sets, Sets, Sets, *const libc::timespec, *const libc::sigset_t) -> c_int,
+        count, read, write, error, limit, pointer(&mask)
+    )
+}
+
+/// `epoll_pwait(2)`.
+///
+/// # Safety
+/// As for the function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn epoll_pwait(
+    file: c_int,
+    events: *mut libc::epoll_event,
+    most: c_int,
+    limit: c_int,
+    set: *const libc::sigset_t,
+) -> c_int {
+    let mask = without(set);
+    next!(
+        c"epoll_pwait",
+        fn(c_int, *mut libc::epoll_event, c_int, c_int, *const libc::sigset_t) -> c_int,
+        file, events, most, limit, pointer(&mask)
+    )
+}

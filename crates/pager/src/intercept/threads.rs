@@ -1,0 +1,109 @@
+//! Every thread gets an alternate stack, so that a SIGBUS needs no room on its own.
+
+use super::signals::next;
+use crate::core::PAGER;
+use crate::sys::{self, signals::Blocked};
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+/// Bytes: a signal frame with AVX-512 state, and the core.
+const STACK_BYTES: usize = 64 << 10;
+
+/// The key whose destructor gives the stack back; `u32::MAX` without one.
+static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
+
+/// Makes what [`pthread_create`] needs, and the stack of the first thread.
+pub fn prepare() {
+    let mut key = 0;
+    // SAFETY: the destructor lives as long as the process.
+    if unsafe { libc::pthread_key_create(&raw mut key, Some(give_back)) } == 0 {
+        KEY.store(key, Ordering::Release);
+    }
+    if let Some(place) = sys::map(STACK_BYTES) {
+        use_stack(place.cast());
+    }
+}
+
+fn use_stack(place: *mut c_void) {
+    let stack = libc::stack_t {
+        ss_sp: place,
+        ss_flags: 0,
+        ss_size: STACK_BYTES,
+    };
+    // SAFETY: the memory is this thread's from here on, and nothing else uses it.
+    unsafe { libc::sigaltstack(&raw const stack, core::ptr::null_mut()) };
+}
+
+unsafe extern "C" fn give_back(place: *mut c_void) {
+    let none = libc::stack_t {
+        ss_sp: core::ptr::null_mut(),
+        ss_flags: libc::SS_DISABLE,
+        ss_size: 0,
+    };
+    let mut present = none;
+    // SAFETY: the thread ends, and leaves the stack only if it is still the one in use; the program
+    // may have set its own. No handler runs on it here: a thread on it cannot end.
+    unsafe {
+        libc::sigaltstack(core::ptr::null(), &raw mut present);
+        if present.ss_sp == place {
+            libc::sigaltstack(&raw const none, core::ptr::null_mut());
+        }
+        sys::unmap(place.cast(), STACK_BYTES);
+    }
+}
+
+/// What a new thread needs; lies at the start of its alternate stack.
+#[repr(C)]
+struct Begin {
+    body: extern "C" fn(*mut c_void) -> *mut c_void,
+    argument: *mut c_void,
+}
+
+extern "C" fn begin(place: *mut c_void) -> *mut c_void {
+    // SAFETY: `pthread_create` wrote it there; a signal frame may overwrite it only afterwards.
+    let Begin { body, argument } = unsafe { place.cast::<Begin>().read() };
+    // SAFETY: the key was made before; its value is this thread's stack.
+    unsafe { libc::pthread_setspecific(KEY.load(Ordering::Acquire), place) };
+    use_stack(place);
+    body(argument)
+}
+
+/// `pthread_create(3)`.
+///
+/// # Safety
+/// As for the function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_create(
+    thread: *mut libc::pthread_t,
+    attributes: *const libc::pthread_attr_t,
+    body: extern "C" fn(*mut c_void) -> *mut c_void,
+    argument: *mut c_void,
+) -> c_int {
+    type Body = extern "C" fn(*mut c_void) -> *mut c_void;
+    type Attributes = *const libc::pthread_attr_t;
+    let wanted = PAGER.is_started() && PAGER.by_signal.is_open();
+    let place = match wanted && KEY.load(Ordering::Acquire) != u32::MAX {
+        true => sys::map(STACK_BYTES),
+        false => None,
+    };
+    let Some(place) = place else {
+        return next!(
+            c"pthread_create",
+            fn(*mut libc::pthread_t, Attributes, Body, *mut c_void) -> c_int,
+            thread, attributes, body, argument
+        );
+    };
+    // SAFETY: a new mapping, large enough.
+    unsafe { place.cast::<Begin>().write(Begin { body, argument }) };
+    let answer = next!(
+        c"pthread_create",
+        fn(*mut libc::pthread_t, Attributes, Body, *mut c_void) -> c_int,
+        thread, attributes, begin, place.cast()
+    );
+    if answer != 0 {
+        let _quiet = Blocked::new();
+        // SAFETY: no thread came to use it.
+        unsafe { sys::unmap(place, STACK_BYTES) };
+    }
+    answer
+}
