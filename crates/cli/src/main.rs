@@ -15,6 +15,7 @@ mod observe;
 mod prove;
 mod record;
 mod report;
+mod run;
 mod terminal;
 mod tune;
 mod watch;
@@ -57,6 +58,9 @@ enum Command {
     Bench(bench::Args),
     Mine(mine::Arguments),
     Huge(huge::Args),
+    /// Run a program inside a memory budget, paged in user space
+    #[command(after_help = run::EXAMPLES)]
+    Run(run::Args),
     /// Tell what this machine allows, what is missing, and how to enable it
     #[command(after_help = check::EXAMPLES)]
     Check(check::Args),
@@ -100,6 +104,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Bench(args) => bench::run(&args),
         Command::Mine(arguments) => mine::run(&arguments),
         Command::Huge(args) => huge::run(&args),
+        Command::Run(args) => run::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Completions { shell } => {

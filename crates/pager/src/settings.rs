@@ -40,8 +40,8 @@ pub struct Settings {
     pub smallest: u64,
     /// Path of the run's shared memory; empty for none.
     pub shared: CString,
-    /// Descriptor to record page events to, or -1.
-    pub record: i32,
+    /// Path of the file to record page events to; empty for none.
+    pub record: String,
 }
 
 impl Settings {
@@ -99,7 +99,7 @@ impl Settings {
             },
             smallest: number("smallest")?,
             shared: string("shared")?,
-            record: part("record")?.parse().map_err(|_| "record")?,
+            record: part("record")?.to_owned(),
         })
     }
 }
@@ -121,7 +121,7 @@ mod tests {
             delivery: Choice::Signal,
             smallest: 64 << 20,
             shared: c"/proc/1/fd/3".to_owned(),
-            record: -1,
+            record: String::new(),
         };
         assert_eq!(Settings::from_text(&settings.to_text()), Ok(settings));
         assert_eq!(Settings::from_text("memory=x"), Err("memory"));

@@ -10,6 +10,7 @@ use crate::sys::uffd::{self, feature};
 use crate::sys::{self, call6};
 use core::sync::atomic::{AtomicPtr, Ordering};
 use pagewise_policy as policy;
+use pagewise_wire::trace;
 use pagewise_wire::shared::{self, Delivery, Process, Run, Why, capability};
 
 /// Why the pager does not work in a process.
@@ -78,9 +79,7 @@ pub fn start(settings: &Settings) -> Result<(), Refusal> {
     scan::prepare();
     evict::prepare();
     pager.refresh_limit();
-    if settings.record >= 0 {
-        recorder::start(settings.record);
-    }
+    record(settings);
     if !handler::signal::install() || !handler::start(pager) {
         return Err(Refusal::NoMemory);
     }
@@ -331,6 +330,33 @@ fn open_store(path: &std::ffi::CStr) -> Option<i32> {
         .or_else(|| open(unnamed))
         .or_else(|| open(libc::O_DIRECT | libc::O_EXCL))
         .or_else(|| open(libc::O_EXCL))
+}
+
+/// Begins to record where that is asked for. Only the first process of a run does: the file is
+/// empty for it alone.
+fn record(settings: &Settings) {
+    use std::os::fd::IntoRawFd;
+    if settings.record.is_empty() {
+        return;
+    }
+    let file = std::fs::OpenOptions::new()
+        .append(true)
+        .open(&settings.record);
+    let Ok(file) = file else {
+        return;
+    };
+    let empty = file.metadata().is_ok_and(|metadata| metadata.len() == 0);
+    if empty {
+        let header = trace::Header {
+            magic: trace::MAGIC,
+            version: pagewise_wire::VERSION,
+            page_bytes: PAGE_BYTES as u32,
+            budget_pages: settings.memory / PAGE_BYTES as u64,
+            pid: sys::process_id(),
+            reserved: 0,
+        };
+        recorder::start(high(file.into_raw_fd()), &header);
+    }
 }
 
 static SHARED: AtomicPtr<Run> = AtomicPtr::new(core::ptr::null_mut());

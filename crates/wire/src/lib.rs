@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod shared;
+pub mod snapshot;
 pub mod trace;
 
 /// Version of everything in this crate. Both sides come out of one build, so they must be equal.

@@ -8,6 +8,7 @@
 
 mod allocators;
 mod elf;
+pub mod runtime;
 mod libc_version;
 mod maps;
 mod pressure;

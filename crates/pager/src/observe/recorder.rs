@@ -5,7 +5,7 @@ use crate::core::Pager;
 use crate::page::Page;
 use crate::sys;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
-use pagewise_wire::trace::{Event, Record};
+use pagewise_wire::trace::{Event, Header, Record};
 
 /// Records in the buffer: 1 MiB.
 const PLACES: u64 = 1 << 16;
@@ -18,8 +18,13 @@ static BUFFER: AtomicPtr<[AtomicU64; 2]> = AtomicPtr::new(core::ptr::null_mut())
 static NEXT: AtomicU64 = AtomicU64::new(0);
 static DONE: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
 
-/// Records into `file`, which holds the header already, from now on.
-pub fn start(file: i32) -> bool {
+/// Records into `file` from now on.
+pub fn start(file: i32, header: &Header) -> bool {
+    // SAFETY: the header lives through the call; it has no padding (its size is asserted).
+    unsafe {
+        let from = core::ptr::from_ref(header) as usize;
+        sys::call3(libc::SYS_write, file as usize, from, size_of::<Header>());
+    }
     let Some(place) = sys::map(PLACES as usize * size_of::<Record>()) else {
         return false;
     };

@@ -1,0 +1,82 @@
+//! The pager's library, out of this program and into a file that the dynamic linker can open.
+
+use anyhow::{Context, Result, bail};
+use std::fs::{self, DirBuilder, File};
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// The library, built by `build.rs`.
+static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libpagewise_pager.so"));
+
+/// A file with the library, in a folder of the user's own that nobody else can write to. Kept for
+/// the next run; written anew where it is not the same to the byte.
+pub fn installed() -> Result<PathBuf> {
+    if LIBRARY.is_empty() {
+        bail!("user-level paging runs on x86-64 Linux alone; this build is for another machine");
+    }
+    let folder = folder()?;
+    let path = folder.join("libpagewise_pager.so");
+    if !holds_library(&path) {
+        write(&folder, &path)
+            .with_context(|| format!("cannot write the pager's library to {}", path.display()))?;
+    }
+    Ok(path)
+}
+
+/// `$XDG_CACHE_HOME/pagewise`, or where there is no home, one below the temporary folder.
+fn folder() -> Result<PathBuf> {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let base = variable("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| variable("HOME").map(|home| Path::new(&home).join(".cache")));
+    let own = fs::metadata("/proc/self").context("cannot look at /proc/self")?.uid();
+    let fallback = std::env::temp_dir().join(format!("pagewise-{own}"));
+    let candidates = base.map(|base| base.join("pagewise")).into_iter().chain([fallback]);
+    let mut last = None;
+    for folder in candidates {
+        match private(&folder, own) {
+            Ok(()) => return Ok(folder),
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(last.unwrap_or_else(|| anyhow::anyhow!("there is no folder for the pager's library")))
+}
+
+/// Makes `folder` with access for its owner alone, or checks that it is so and can be preloaded from.
+fn private(folder: &Path, own: u32) -> Result<()> {
+    // ld.so splits LD_PRELOAD at both.
+    if folder.to_string_lossy().contains([' ', ':']) {
+        bail!("{}: a path with blanks or colons cannot be preloaded", folder.display());
+    }
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .with_context(|| format!("cannot make {}", folder.display()))?;
+    let found = fs::symlink_metadata(folder)?;
+    if !found.is_dir() || found.uid() != own {
+        bail!("{} is not a folder of this user", folder.display());
+    }
+    if found.mode() & 0o022 != 0 {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+fn holds_library(path: &Path) -> bool {
+    let Ok(mut file) = File::open(path) else {
+        return false;
+    };
+    let mut bytes = Vec::with_capacity(LIBRARY.len());
+    file.read_to_end(&mut bytes).is_ok() && bytes == LIBRARY
+}
+
+/// Beside, then in its place: a program that is being started never sees half a library.
+fn write(folder: &Path, path: &Path) -> Result<()> {
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(LIBRARY)?;
+    file.as_file().set_permissions(fs::Permissions::from_mode(0o700))?;
+    file.persist(path)?;
+    Ok(())
+}

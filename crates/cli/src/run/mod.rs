@@ -1,0 +1,312 @@
+//! `pagewise run`: any program, inside a memory budget, paged in user space.
+
+mod library;
+mod statistics;
+mod view;
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::Args as ClapArgs;
+use pagewise_analyse::tune::parse_size;
+use pagewise_linux::proc::runtime::{self, Obstacle};
+use pagewise_linux::process::{Finished, Launch, Running, interrupt};
+use pagewise_model::advice::{Setting, Settings as LaunchSettings};
+use pagewise_model::run::Ending;
+use pagewise_pager::settings::{Choice, Settings, VARIABLE};
+use pagewise_wire::snapshot;
+use statistics::Document;
+use std::ffi::{CString, OsString};
+use std::fs::File;
+use std::io::{IsTerminal, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Examples for `--help`.
+pub const EXAMPLES: &str = "\
+Examples:
+  pagewise run --memory 1G -- ./simulate            a gigabyte, the rest on disk
+  pagewise run --memory 512M --stats -- sort big    and what paging did
+  pagewise run --memory 2G --policy prefetch -- ./scan
+  pagewise run --memory 1G --delivery sigbus -- ./compute
+  pagewise run --memory 1G --json -o run.json -- redis-server";
+
+/// Options of `pagewise run`.
+#[derive(ClapArgs, Debug)]
+pub struct Args {
+    /// Memory that each process may keep resident, such as 512M or 2G
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    memory: u64,
+    /// Which pages leave, and which come early: 2q, fifo, clock, s3fifo, prefetch, or ./mine.so
+    #[arg(long, default_value = "2q", value_name = "NAME")]
+    policy: String,
+    /// Folder, file or block device for what does not fit
+    ///
+    /// In a folder the file has no name, and is gone with the last process that uses it.
+    #[arg(long, default_value = "/var/tmp", value_name = "PATH")]
+    store: PathBuf,
+    /// Bytes that the store may take on disk [default: 8 times --memory, at least 4G]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    store_size: Option<u64>,
+    /// Where evicted pages rest: disk, compressed (in memory), or tiered (compressed, then disk)
+    #[arg(long, default_value = "disk", value_name = "KIND",
+          value_parser = ["disk", "compressed", "tiered"])]
+    store_kind: String,
+    /// Share of --memory for compressed pages, in percent (compressed and tiered)
+    #[arg(long, default_value_t = 30, value_name = "PERCENT",
+          value_parser = clap::value_parser!(u8).range(1..=90))]
+    compressed: u8,
+    /// Encrypt what goes to disk, with a key that dies with the run
+    #[arg(long)]
+    encrypt: bool,
+    /// How faults reach the pager
+    ///
+    /// fd: handler threads; every system call works. sigbus: the faulting thread itself; faster,
+    /// and it scales, for programs that compute: a system call on a missing page is served where
+    /// libc's function is used, else it fails with EFAULT. auto: fd where the kernel allows it.
+    #[arg(long, default_value = "auto", value_parser = ["auto", "fd", "sigbus"])]
+    delivery: String,
+    /// Smallest stretch of anonymous memory to manage
+    #[arg(long, default_value = "64M", value_name = "SIZE", value_parser = size)]
+    min_region: u64,
+    /// Show figures while the program runs (on a terminal) and a table at its end, on stderr
+    #[arg(long)]
+    stats: bool,
+    /// Print figures at the end as JSON (docs/schema/run.json)
+    #[arg(long)]
+    json: bool,
+    /// Write the JSON there, not to standard output
+    #[arg(short, long, value_name = "FILE", requires = "json")]
+    output: Option<PathBuf>,
+    /// Record page events for `--simulate` and the replay policy
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    match parse_size(text) {
+        Some(bytes) if bytes.0 > 0 => Ok(bytes.0),
+        _ => Err(format!("'{text}' is no size; examples: 512M, 2G")),
+    }
+}
+
+/// Smallest budget: below it a program's own libraries leave no room.
+const LEAST_MEMORY: u64 = 16 << 20;
+
+/// Runs the program and ends as it ended.
+///
+/// # Errors
+/// When the program cannot be run under a budget, with the reason and what to do.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    if args.memory < LEAST_MEMORY {
+        bail!("--memory {} is too small: at least 16M", args.memory);
+    }
+    let mut launch =
+        Launch::of(&args.command).ok_or_else(|| anyhow!("there is no program to run"))?;
+    let library = library::installed()?;
+    let shared = shared_memory()?;
+    let record = args.record.as_deref().map(recording).transpose()?;
+    launch.settings = settings(args, &library, &shared, record.as_ref())?;
+    interrupt::install()?;
+    let gated = launch.spawn_gated()?;
+    if let Some(obstacle) = runtime::obstacle(gated.path()) {
+        bail!("{}", refusal(gated.path(), obstacle));
+    }
+    let running = gated.release()?;
+    let finished = watch(running, args, &shared)?;
+    tell(args, &shared, &finished)?;
+    Ok(ending(finished.ending))
+}
+
+/// Memory that the program's processes write their figures to: a file without a name.
+fn shared_memory() -> Result<File> {
+    let file = tempfile::tempfile().context("cannot make a file for statistics")?;
+    file.set_len(snapshot::BYTES as u64)
+        .and_then(|()| file.write_all_at(&snapshot::header(), 0))
+        .context("cannot prepare the file for statistics")?;
+    Ok(file)
+}
+
+/// A path that other processes of this user can open while this one lives.
+fn path_of(file: &File) -> String {
+    format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd())
+}
+
+fn recording(path: &Path) -> Result<File> {
+    File::create(path).with_context(|| format!("cannot make {}", path.display()))
+}
+
+fn settings(
+    args: &Args,
+    library: &Path,
+    shared: &File,
+    record: Option<&File>,
+) -> Result<LaunchSettings> {
+    let least_store = 4 << 30;
+    let settings = Settings {
+        memory: args.memory,
+        policy: policy(args)?,
+        store: CString::new(args.store.as_os_str().as_bytes()).context("--store")?,
+        store_kind: args.store_kind.clone(),
+        store_bytes: args
+            .store_size
+            .unwrap_or_else(|| args.memory.saturating_mul(8).max(least_store)),
+        compressed_bytes: args.memory / 100 * u64::from(args.compressed),
+        encrypt: args.encrypt,
+        delivery: match args.delivery.as_str() {
+            "fd" => Choice::Handler,
+            "sigbus" => Choice::Signal,
+            _ => Choice::Auto,
+        },
+        smallest: args.min_region,
+        shared: CString::new(path_of(shared))?,
+        record: record.map_or_else(String::new, path_of),
+    };
+    if !args.store.exists() {
+        bail!("--store {}: there is no such folder, file or device", args.store.display());
+    }
+    let preload = library.to_str().context("the path of the pager's library is no text")?;
+    Ok(LaunchSettings(vec![
+        Setting::Env {
+            name: VARIABLE.to_owned(),
+            value: settings.to_text(),
+        },
+        Setting::Preload {
+            path: preload.to_owned(),
+        },
+    ]))
+}
+
+/// The policy's name, checked here rather than in the program.
+fn policy(args: &Args) -> Result<String> {
+    if args.policy.contains('/') {
+        let path = std::fs::canonicalize(&args.policy)
+            .with_context(|| format!("--policy {}: cannot find it", args.policy))?;
+        return Ok(path.to_string_lossy().into_owned());
+    }
+    let config = pagewise_policy::Config {
+        pages: 1 << 10,
+        budget: 1 << 9,
+    };
+    pagewise_policy::by_name(&args.policy, &config).context("--policy")?;
+    Ok(args.policy.clone())
+}
+
+/// Why `path` cannot be paged, and what to do.
+fn refusal(path: &Path, obstacle: Obstacle) -> String {
+    let path = path.display();
+    match obstacle {
+        Obstacle::Static => format!(
+            "{path} is linked statically: a preloaded library cannot reach it. Link it dynamically, \
+             or limit it by a memory cgroup and swap."
+        ),
+        Obstacle::Go => format!(
+            "{path} is a Go program: its runtime maps memory by system calls of its own, past any \
+             library. Limit it by a memory cgroup and swap (and GOMEMLIMIT)."
+        ),
+        Obstacle::Sanitizer(name) => format!(
+            "{path} is built with {name}, whose runtime manages all memory itself. Build it without \
+             -fsanitize."
+        ),
+        Obstacle::OtherWordSize => {
+            format!("{path} is no 64-bit program; the pager is. Build it for x86-64.")
+        }
+        Obstacle::Privileged => format!(
+            "{path} is set-user-ID: the linker ignores preloaded libraries for it. Run it as its \
+             owner."
+        ),
+    }
+}
+
+/// Waits for the end; with `--stats` on a terminal a line of figures each second.
+fn watch(mut running: Running, args: &Args, shared: &File) -> Result<Finished> {
+    let live = args.stats && std::io::stderr().is_terminal();
+    let mut passed_on = false;
+    loop {
+        let pause = if live { Duration::from_secs(1) } else { Duration::from_secs(3600) };
+        if let Some(finished) = running.wait_for(pause)? {
+            if live {
+                eprint!("\r\x1b[K");
+            }
+            return Ok(finished);
+        }
+        if live {
+            let processes = statistics::processes(&bytes(shared)?);
+            eprint!("\r\x1b[K{}", view::line(&processes, terminal_width()));
+        }
+        // The terminal's Ctrl-C reaches the program by itself; a signal sent to us alone does not.
+        if let Some(signal) = interrupt::requested()
+            && signal != 2
+            && !passed_on
+        {
+            passed_on = true;
+            running.signal(signal)?;
+        }
+    }
+}
+
+fn terminal_width() -> usize {
+    crossterm::terminal::size().map_or(80, |(columns, _)| usize::from(columns))
+}
+
+fn bytes(shared: &File) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; snapshot::BYTES];
+    shared
+        .read_exact_at(&mut bytes, 0)
+        .context("cannot read the statistics")?;
+    Ok(bytes)
+}
+
+fn tell(args: &Args, shared: &File, finished: &Finished) -> Result<()> {
+    let bytes = bytes(shared)?;
+    let document = Document {
+        schema_version: statistics::RUN_VERSION,
+        command: args
+            .command
+            .iter()
+            .map(|part| part.to_string_lossy().into_owned())
+            .collect(),
+        ending: match finished.ending {
+            Ending::Exited(status) => format!("exited {status}"),
+            Ending::Killed(signal) => format!("killed {signal}"),
+            Ending::Running => "running".to_owned(),
+        },
+        elapsed_s: seconds(finished.cost.wall.0),
+        max_rss_bytes: finished.cost.max_rss.0,
+        policy: args.policy.clone(),
+        store: args.store_kind.clone(),
+        processes_total: snapshot::taken(&bytes),
+        processes: statistics::processes(&bytes),
+    };
+    if args.stats {
+        eprint!("{}", view::text(&document));
+    }
+    if args.json {
+        let text = serde_json::to_string_pretty(&document)?;
+        match &args.output {
+            Some(path) => std::fs::write(path, text + "\n")
+                .with_context(|| format!("cannot write {}", path.display()))?,
+            None => writeln!(std::io::stdout(), "{text}")?,
+        }
+    }
+    Ok(())
+}
+
+/// The program's own status, or 128 and the signal.
+fn ending(ending: Ending) -> ExitCode {
+    let status = match ending {
+        Ending::Exited(status) => status,
+        Ending::Killed(signal) => 128 + signal,
+        Ending::Running => 1,
+    };
+    ExitCode::from(u8::try_from(status & 0xff).unwrap_or(1))
+}
+
+fn seconds(nanoseconds: u64) -> f64 {
+    Duration::from_nanos(nanoseconds).as_secs_f64()
+}

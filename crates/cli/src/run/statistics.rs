@@ -1,0 +1,244 @@
+//! Figures of a run, read from its shared memory.
+
+use pagewise_wire::counter;
+use pagewise_wire::shared::capability;
+use pagewise_wire::snapshot::{self, ProcessBytes, RegionBytes};
+use serde::Serialize;
+
+/// Version of docs/schema/run.json.
+pub const RUN_VERSION: u32 = 1;
+
+/// Everything that `--json` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct Document {
+    pub schema_version: u32,
+    pub command: Vec<String>,
+    /// How the program ended: `exited` or `killed`, with status or signal.
+    pub ending: String,
+    pub elapsed_s: f64,
+    /// Largest resident size of any process of the run, by wait4(2).
+    pub max_rss_bytes: u64,
+    pub policy: String,
+    pub store: String,
+    /// Processes that managed memory; those beyond the places in shared memory add to the last.
+    pub processes_total: u32,
+    pub processes: Vec<Process>,
+}
+
+/// One process.
+#[derive(Clone, Debug, Serialize)]
+pub struct Process {
+    pub pid: u32,
+    pub name: String,
+    pub ended_in_order: bool,
+    pub budget_bytes: u64,
+    pub limit_bytes: u64,
+    pub resident_bytes: u64,
+    pub peak_managed_bytes: u64,
+    pub unmanaged_bytes: u64,
+    pub managed_bytes: u64,
+    pub store_bytes: u64,
+    pub faults: Faults,
+    pub pages: Pages,
+    pub latency: Latency,
+    pub capabilities: Vec<&'static str>,
+    pub regions_total: u32,
+    pub regions: Vec<Region>,
+}
+
+/// Faults by kind and by how they arrived.
+#[derive(Clone, Debug, Serialize)]
+pub struct Faults {
+    pub first_touches: u64,
+    pub refaults: u64,
+    pub first_writes: u64,
+    pub spurious: u64,
+    pub collisions: u64,
+    pub by_signal: u64,
+    pub by_handler: u64,
+    pub throttled: u64,
+    pub throttled_ns: u64,
+}
+
+/// Pages moved.
+#[derive(Clone, Debug, Serialize)]
+pub struct Pages {
+    pub read: u64,
+    pub prefetched: u64,
+    pub written: u64,
+    pub dropped_clean: u64,
+    pub evicted: u64,
+    pub eviction_batches: u64,
+    pub removed: u64,
+    pub refused: u64,
+    pub store_errors: u64,
+}
+
+/// Nanoseconds inside the pager.
+#[derive(Clone, Debug, Serialize)]
+pub struct Latency {
+    pub without_io: Quantiles,
+    pub with_io: Quantiles,
+}
+
+/// Quantiles of a latency, exact to a bucket (a half power of two).
+#[derive(Clone, Debug, Serialize)]
+pub struct Quantiles {
+    pub count: u64,
+    pub p50_ns: u64,
+    pub p99_ns: u64,
+}
+
+/// One region.
+#[derive(Clone, Debug, Serialize)]
+pub struct Region {
+    pub start: String,
+    pub bytes: u64,
+    pub delivery: &'static str,
+    pub why: &'static str,
+    pub role: u8,
+    pub resident_pages: u64,
+    pub dirty_pages: u64,
+    pub evicted_pages: u64,
+}
+
+const PAGE_BYTES: u64 = pagewise_pager::page::PAGE_BYTES as u64;
+
+/// The processes in the shared memory's `bytes`.
+pub fn processes(bytes: &[u8]) -> Vec<Process> {
+    snapshot::processes(bytes).map(|one| process(&one)).collect()
+}
+
+fn process(from: &ProcessBytes<'_>) -> Process {
+    Process {
+        pid: from.pid(),
+        name: String::from_utf8_lossy(from.name()).into_owned(),
+        ended_in_order: from.has_ended(),
+        budget_bytes: counter!(from, budget_bytes),
+        limit_bytes: counter!(from, limit_pages) * PAGE_BYTES,
+        resident_bytes: counter!(from, resident_pages) * PAGE_BYTES,
+        peak_managed_bytes: counter!(from, peak_pages) * PAGE_BYTES,
+        unmanaged_bytes: counter!(from, unmanaged_bytes),
+        managed_bytes: counter!(from, managed_bytes),
+        store_bytes: counter!(from, store_bytes),
+        faults: Faults {
+            first_touches: counter!(from, first_touches),
+            refaults: counter!(from, refaults),
+            first_writes: counter!(from, dirtied),
+            spurious: counter!(from, spurious),
+            collisions: counter!(from, collisions),
+            by_signal: counter!(from, by_signal),
+            by_handler: counter!(from, by_handler),
+            throttled: counter!(from, throttled),
+            throttled_ns: counter!(from, throttled_ns),
+        },
+        pages: Pages {
+            read: counter!(from, pages_read),
+            prefetched: counter!(from, pages_prefetched),
+            written: counter!(from, pages_written),
+            dropped_clean: counter!(from, pages_dropped),
+            evicted: counter!(from, pages_evicted),
+            eviction_batches: counter!(from, evictions),
+            removed: counter!(from, pages_removed),
+            refused: counter!(from, refused),
+            store_errors: counter!(from, store_errors),
+        },
+        latency: Latency {
+            without_io: quantiles(&from.latency_fast()),
+            with_io: quantiles(&from.latency_read()),
+        },
+        capabilities: capabilities(counter!(from, capabilities)),
+        regions_total: from.region_total(),
+        regions: from.regions().map(|one| region(&one)).collect(),
+    }
+}
+
+fn quantiles(histogram: &[u64]) -> Quantiles {
+    let count: u64 = histogram.iter().sum();
+    let at = |share: f64| {
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "a rank among counted faults, far below 2^52"
+        )]
+        let rank = (count as f64 * share) as u64;
+        let mut seen = 0;
+        let bucket = histogram.iter().position(|here| {
+            seen += here;
+            seen > rank
+        });
+        bucket.map_or(0, least)
+    };
+    Quantiles {
+        count,
+        p50_ns: at(0.5),
+        p99_ns: at(0.99),
+    }
+}
+
+/// The smallest latency of a bucket: two for each power of two.
+fn least(bucket: usize) -> u64 {
+    let power = 1_u64 << (bucket / 2);
+    power + if bucket % 2 == 1 { power / 2 } else { 0 }
+}
+
+fn capabilities(bits: u64) -> Vec<&'static str> {
+    let names = [
+        (capability::KERNEL_FAULTS, "kernel_faults"),
+        (capability::SIGBUS, "sigbus"),
+        (capability::WRITE_PROTECT, "write_protect"),
+        (capability::MOVE, "move"),
+        (capability::PROCESS_MADVISE, "process_madvise"),
+        (capability::LIBC_DETOUR, "libc_detour"),
+        (capability::CONTINUE, "continue"),
+        (capability::WRITE_PROTECT_ASYNC, "write_protect_async"),
+    ];
+    let has = |(bit, name): (u64, &'static str)| (bits & bit != 0).then_some(name);
+    names.into_iter().filter_map(has).collect()
+}
+
+fn region(from: &RegionBytes<'_>) -> Region {
+    let [delivery, why, role] = from.delivery();
+    let [resident_pages, dirty_pages, evicted_pages] = from.pages();
+    Region {
+        start: format!("{:#x}", from.start()),
+        bytes: from.end().saturating_sub(from.start()),
+        delivery: match delivery {
+            1 => "sigbus",
+            _ => "fd",
+        },
+        why: match why {
+            0 => "default: system calls on missing pages work",
+            1 => "asked for by --delivery",
+            2 => "hinted by the program",
+            _ => "faults in the kernel need privilege (vm.unprivileged_userfaultfd)",
+        },
+        role,
+        resident_pages,
+        dirty_pages,
+        evicted_pages,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_the_least_of_their_bucket() {
+        let mut histogram = [0; 64];
+        histogram[20] = 98;
+        histogram[31] = 2;
+        let found = quantiles(&histogram);
+        assert_eq!((found.count, found.p50_ns), (100, 1 << 10));
+        assert_eq!(found.p99_ns, (1 << 15) + (1 << 14));
+        assert_eq!(quantiles(&[0; 64]).p99_ns, 0);
+    }
+
+    #[test]
+    fn empty_shared_memory_has_no_process() {
+        assert!(processes(&vec![0; snapshot::BYTES]).is_empty());
+        assert!(processes(&[]).is_empty());
+    }
+}

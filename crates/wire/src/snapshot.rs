@@ -1,0 +1,156 @@
+//! The shared memory's bytes as figures, without a mapping: the command line reads them as a file.
+
+use crate::VERSION;
+use crate::shared::{LATENCY_BUCKETS, MAGIC, PROCESSES, Process, REGIONS, Region, Run};
+use core::mem::offset_of;
+
+/// Bytes of the shared memory.
+pub const BYTES: usize = size_of::<Run>();
+
+/// The first bytes of a run's shared memory; the rest is zero.
+#[must_use]
+pub fn header() -> [u8; 12] {
+    let mut bytes = [0; 12];
+    bytes[..8].copy_from_slice(&MAGIC.to_le_bytes());
+    bytes[8..].copy_from_slice(&VERSION.to_le_bytes());
+    bytes
+}
+
+/// One process's part of the shared memory.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessBytes<'a>(&'a [u8]);
+
+/// One region's part of it.
+#[derive(Clone, Copy, Debug)]
+pub struct RegionBytes<'a>(&'a [u8]);
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    bytes
+        .get(at..at + 8)
+        .and_then(|part| part.try_into().ok())
+        .map_or(0, u64::from_le_bytes)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    bytes
+        .get(at..at + 4)
+        .and_then(|part| part.try_into().ok())
+        .map_or(0, u32::from_le_bytes)
+}
+
+/// The processes in the memory's `bytes`, in the order in which they came.
+pub fn processes(bytes: &[u8]) -> impl Iterator<Item = ProcessBytes<'_>> {
+    let start = offset_of!(Run, processes);
+    let size = size_of::<Process>();
+    (0..PROCESSES)
+        .filter_map(move |index| bytes.get(start + index * size..start + (index + 1) * size))
+        .map(ProcessBytes)
+        .filter(|process| process.pid() != 0)
+}
+
+/// Processes that came in all, also those that share the last place.
+#[must_use]
+pub fn taken(bytes: &[u8]) -> u32 {
+    u32_at(bytes, offset_of!(Run, taken))
+}
+
+/// Reads the counter called by its field.
+#[macro_export]
+macro_rules! counter {
+    ($process:expr, $field:ident) => {
+        $process.at(::core::mem::offset_of!($crate::shared::Process, $field))
+    };
+}
+
+impl<'a> ProcessBytes<'a> {
+    /// Process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        u32_at(self.0, offset_of!(Process, pid))
+    }
+
+    /// Whether it ended in order.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        u32_at(self.0, offset_of!(Process, ended)) != 0
+    }
+
+    /// The command's name, up to its first zero.
+    #[must_use]
+    pub fn name(&self) -> &'a [u8] {
+        let start = offset_of!(Process, name);
+        let name = self.0.get(start..start + 16).unwrap_or(&[]);
+        name.split(|byte| *byte == 0).next().unwrap_or(&[])
+    }
+
+    /// The 64-bit figure at `offset`; see [`counter!`](crate::counter).
+    #[must_use]
+    pub fn at(&self, offset: usize) -> u64 {
+        u64_at(self.0, offset)
+    }
+
+    /// Latencies of faults that did not read the store, by bucket.
+    #[must_use]
+    pub fn latency_fast(&self) -> [u64; LATENCY_BUCKETS] {
+        self.histogram(offset_of!(Process, latency_fast))
+    }
+
+    /// Latencies of faults that did.
+    #[must_use]
+    pub fn latency_read(&self) -> [u64; LATENCY_BUCKETS] {
+        self.histogram(offset_of!(Process, latency_read))
+    }
+
+    fn histogram(&self, start: usize) -> [u64; LATENCY_BUCKETS] {
+        core::array::from_fn(|bucket| u64_at(self.0, start + bucket * 8))
+    }
+
+    /// Regions in all.
+    #[must_use]
+    pub fn region_total(&self) -> u32 {
+        u32_at(self.0, offset_of!(Process, region_total))
+    }
+
+    /// The regions that are described.
+    pub fn regions(&self) -> impl Iterator<Item = RegionBytes<'a>> {
+        let bytes = self.0;
+        let count = u32_at(bytes, offset_of!(Process, region_count)) as usize;
+        let start = offset_of!(Process, regions);
+        let size = size_of::<Region>();
+        (0..count.min(REGIONS))
+            .filter_map(move |index| bytes.get(start + index * size..start + (index + 1) * size))
+            .map(RegionBytes)
+    }
+}
+
+impl RegionBytes<'_> {
+    /// First address.
+    #[must_use]
+    pub fn start(&self) -> u64 {
+        u64_at(self.0, offset_of!(Region, start))
+    }
+
+    /// First address behind.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        u64_at(self.0, offset_of!(Region, end))
+    }
+
+    /// Delivery, reason and role, a byte each.
+    #[must_use]
+    pub fn delivery(&self) -> [u8; 3] {
+        let bytes = u64_at(self.0, offset_of!(Region, delivery)).to_le_bytes();
+        [bytes[0], bytes[1], bytes[2]]
+    }
+
+    /// Resident, dirty and evicted pages.
+    #[must_use]
+    pub fn pages(&self) -> [u64; 3] {
+        [
+            offset_of!(Region, resident),
+            offset_of!(Region, dirty),
+            offset_of!(Region, evicted),
+        ]
+        .map(|at| u64_at(self.0, at))
+    }
+}
