@@ -12,7 +12,13 @@ fn main() {
     let host = env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
     let system = env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pager");
-    for part in ["pager/src", "pager/Cargo.toml", "policy/src", "policy/Cargo.toml", "wire/src"] {
+    for part in [
+        "pager/src",
+        "pager/Cargo.toml",
+        "policy/src",
+        "policy/Cargo.toml",
+        "wire/src",
+    ] {
         let path = source.join("..").join(part);
         println!("cargo::rerun-if-changed={}", path.display());
     }
@@ -26,7 +32,14 @@ fn main() {
 fn build(source: &Path, target: &Path, library: &Path) {
     let mut cargo = Command::new(env::var_os("CARGO").expect("cargo sets CARGO"));
     cargo
-        .args(["build", "--release", "--features", "preload", "--lib", "--manifest-path"])
+        .args([
+            "build",
+            "--release",
+            "--features",
+            "preload",
+            "--lib",
+            "--manifest-path",
+        ])
         .arg(source.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(target)
@@ -41,8 +54,13 @@ fn build(source: &Path, target: &Path, library: &Path) {
         let outer = text.starts_with("CARGO_CFG_")
             || text.starts_with("CARGO_FEATURE_")
             || text.starts_with("CARGO_PKG_")
-            || ["CARGO_ENCODED_RUSTFLAGS", "RUSTFLAGS", "CARGO_MAKEFLAGS", "RUSTC_WORKSPACE_WRAPPER"]
-                .contains(&&*text);
+            || [
+                "CARGO_ENCODED_RUSTFLAGS",
+                "RUSTFLAGS",
+                "CARGO_MAKEFLAGS",
+                "RUSTC_WORKSPACE_WRAPPER",
+            ]
+            .contains(&&*text);
         if outer {
             cargo.env_remove(&name);
         }

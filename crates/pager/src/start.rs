@@ -10,8 +10,8 @@ use crate::sys::uffd::{self, feature};
 use crate::sys::{self, call6};
 use core::sync::atomic::{AtomicPtr, Ordering};
 use pagewise_policy as policy;
-use pagewise_wire::trace;
 use pagewise_wire::shared::{self, Delivery, Process, Run, Why, capability};
+use pagewise_wire::trace;
 
 /// Why the pager does not work in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +110,10 @@ fn probe(pager: &Pager) {
     let table = [
         (feature::SIGBUS, capability::SIGBUS),
         (feature::PAGEFAULT_FLAG_WP, capability::WRITE_PROTECT),
-        (feature::WP_UNPOPULATED, capability::WRITE_PROTECT_UNPOPULATED),
+        (
+            feature::WP_UNPOPULATED,
+            capability::WRITE_PROTECT_UNPOPULATED,
+        ),
         (feature::MOVE, capability::MOVE),
         (feature::WP_ASYNC, capability::WRITE_PROTECT_ASYNC),
         (feature::MINOR_SHMEM, capability::CONTINUE),
@@ -171,7 +174,9 @@ fn choose_delivery(pager: &Pager, settings: &Settings) -> Result<(), Refusal> {
     let opened = open_uffds(pager);
     if !opened {
         return Err(Refusal::NoUserfaultfd(
-            uffd::open(0, feature::PAGEFAULT_FLAG_WP).err().unwrap_or(libc::EINVAL),
+            uffd::open(0, feature::PAGEFAULT_FLAG_WP)
+                .err()
+                .unwrap_or(libc::EINVAL),
         ));
     }
     let kernel_faults = pager.by_handler.is_open();
@@ -250,7 +255,9 @@ fn equip(pager: &Pager, settings: &Settings) -> Result<(), Refusal> {
     if pager.tray.address(0) != 0 && !pager.tray.register(pager) {
         return Err(Refusal::NoMemory);
     }
-    let file = open_store(&settings.store).map(high).ok_or(Refusal::Store)?;
+    let file = open_store(&settings.store)
+        .map(high)
+        .ok_or(Refusal::Store)?;
     let pages = settings.store_bytes / PAGE_BYTES as u64;
     let tables = usize::try_from(store::shared_bytes(pages)).map_err(|_| Refusal::Store)?;
     let shared = sys::map_shared(tables).ok_or(Refusal::NoMemory)?;
@@ -369,9 +376,8 @@ fn attach(settings: &Settings) {
     unsafe {
         let fd = libc::open(settings.shared.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
         let mut status: libc::stat = core::mem::zeroed();
-        let large = fd >= 0
-            && libc::fstat(fd, &raw mut status) == 0
-            && status.st_size as usize >= bytes;
+        let large =
+            fd >= 0 && libc::fstat(fd, &raw mut status) == 0 && status.st_size as usize >= bytes;
         if large {
             let protection = libc::PROT_READ | libc::PROT_WRITE;
             let place = call6(
@@ -428,9 +434,10 @@ fn describe(pager: &Pager, place: &Process) {
     place
         .budget_bytes
         .store(pager.total_bytes.load(Ordering::Relaxed), Ordering::Relaxed);
-    place
-        .capabilities
-        .store(pager.capabilities.load(Ordering::Relaxed), Ordering::Relaxed);
+    place.capabilities.store(
+        pager.capabilities.load(Ordering::Relaxed),
+        Ordering::Relaxed,
+    );
     place.pid.store(sys::process_id(), Ordering::Release);
 }
 

@@ -30,9 +30,14 @@ fn folder() -> Result<PathBuf> {
     let base = variable("XDG_CACHE_HOME")
         .map(PathBuf::from)
         .or_else(|| variable("HOME").map(|home| Path::new(&home).join(".cache")));
-    let own = fs::metadata("/proc/self").context("cannot look at /proc/self")?.uid();
+    let own = fs::metadata("/proc/self")
+        .context("cannot look at /proc/self")?
+        .uid();
     let fallback = std::env::temp_dir().join(format!("pagewise-{own}"));
-    let candidates = base.map(|base| base.join("pagewise")).into_iter().chain([fallback]);
+    let candidates = base
+        .map(|base| base.join("pagewise"))
+        .into_iter()
+        .chain([fallback]);
     let mut last = None;
     for folder in candidates {
         match private(&folder, own) {
@@ -47,7 +52,10 @@ fn folder() -> Result<PathBuf> {
 fn private(folder: &Path, own: u32) -> Result<()> {
     // ld.so splits LD_PRELOAD at both.
     if folder.to_string_lossy().contains([' ', ':']) {
-        bail!("{}: a path with blanks or colons cannot be preloaded", folder.display());
+        bail!(
+            "{}: a path with blanks or colons cannot be preloaded",
+            folder.display()
+        );
     }
     DirBuilder::new()
         .recursive(true)
@@ -76,7 +84,8 @@ fn holds_library(path: &Path) -> bool {
 fn write(folder: &Path, path: &Path) -> Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(LIBRARY)?;
-    file.as_file().set_permissions(fs::Permissions::from_mode(0o700))?;
+    file.as_file()
+        .set_permissions(fs::Permissions::from_mode(0o700))?;
     file.persist(path)?;
     Ok(())
 }

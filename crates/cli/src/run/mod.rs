@@ -168,9 +168,14 @@ fn settings(
         record: record.map_or_else(String::new, path_of),
     };
     if !args.store.exists() {
-        bail!("--store {}: there is no such folder, file or device", args.store.display());
+        bail!(
+            "--store {}: there is no such folder, file or device",
+            args.store.display()
+        );
     }
-    let preload = library.to_str().context("the path of the pager's library is no text")?;
+    let preload = library
+        .to_str()
+        .context("the path of the pager's library is no text")?;
     Ok(LaunchSettings(vec![
         Setting::Env {
             name: VARIABLE.to_owned(),
@@ -228,7 +233,11 @@ fn watch(mut running: Running, args: &Args, shared: &File) -> Result<Finished> {
     let live = args.stats && std::io::stderr().is_terminal();
     let mut passed_on = false;
     loop {
-        let pause = if live { Duration::from_secs(1) } else { Duration::from_secs(3600) };
+        let pause = if live {
+            Duration::from_secs(1)
+        } else {
+            Duration::from_secs(3600)
+        };
         if let Some(finished) = running.wait_for(pause)? {
             if live {
                 eprint!("\r\x1b[K");

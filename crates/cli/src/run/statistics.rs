@@ -106,7 +106,9 @@ const PAGE_BYTES: u64 = pagewise_pager::page::PAGE_BYTES as u64;
 
 /// The processes in the shared memory's `bytes`.
 pub fn processes(bytes: &[u8]) -> Vec<Process> {
-    snapshot::processes(bytes).map(|one| process(&one)).collect()
+    snapshot::processes(bytes)
+        .map(|one| process(&one))
+        .collect()
 }
 
 fn process(from: &ProcessBytes<'_>) -> Process {

@@ -14,7 +14,13 @@ pub fn line(processes: &[Process], columns: usize) -> String {
     let text = format!(
         "resident {} of {} | store {} | refaults {} | read {} written {} pages",
         human(sum(|one| one.resident_bytes)),
-        human(processes.iter().map(|one| one.budget_bytes).max().unwrap_or(0)),
+        human(
+            processes
+                .iter()
+                .map(|one| one.budget_bytes)
+                .max()
+                .unwrap_or(0)
+        ),
         human(sum(|one| one.store_bytes)),
         sum(|one| one.faults.refaults),
         sum(|one| one.pages.read),
@@ -51,7 +57,10 @@ fn describe(one: &Process) -> String {
     };
     row("process", format!("{} ({})", one.pid, one.name));
     if one.managed_bytes == 0 && faults.first_touches == 0 {
-        row("memory", "nothing large enough to manage (--min-region)".to_owned());
+        row(
+            "memory",
+            "nothing large enough to manage (--min-region)".to_owned(),
+        );
         return text;
     }
     row(
@@ -73,7 +82,10 @@ fn describe(one: &Process) -> String {
     );
     row(
         "delivery",
-        format!("{} by handler threads, {} by SIGBUS", faults.by_handler, faults.by_signal),
+        format!(
+            "{} by handler threads, {} by SIGBUS",
+            faults.by_handler, faults.by_signal
+        ),
     );
     row(
         "latency",
@@ -101,7 +113,10 @@ fn describe(one: &Process) -> String {
         let milliseconds = faults.throttled_ns / 1_000_000;
         row(
             "waits",
-            format!("{} faults waited {milliseconds} ms in all for room", faults.throttled),
+            format!(
+                "{} faults waited {milliseconds} ms in all for room",
+                faults.throttled
+            ),
         );
     }
     if pages.refused + pages.store_errors > 0 {

@@ -8,11 +8,11 @@
 
 mod allocators;
 mod elf;
-pub mod runtime;
 mod libc_version;
 mod maps;
 mod pressure;
 mod reading;
+pub mod runtime;
 mod sampler;
 mod smaps;
 mod stat;

@@ -52,7 +52,10 @@ impl Pager {
             region.kind.managed = true;
         } else if region.kind.managed {
             // The neighbours stay managed, the new part stays out.
-            let kind = Kind { managed: false, ..kind };
+            let kind = Kind {
+                managed: false,
+                ..kind
+            };
             self.regions.replace(Region { start, end, kind });
             return;
         }

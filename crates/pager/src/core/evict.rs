@@ -193,8 +193,7 @@ fn discard(pager: &Pager, all: &[(Page, Word)]) -> u128 {
     for (place, &(page, _)) in all.iter().enumerate() {
         let start = pager.table.address_of(page);
         // SAFETY: the page is locked, and the store has its contents.
-        let answer =
-            unsafe { sys::advise(start, start + PAGE_BYTES as u64, libc::MADV_DONTNEED) };
+        let answer = unsafe { sys::advise(start, start + PAGE_BYTES as u64, libc::MADV_DONTNEED) };
         if answer != 0 {
             refused |= 1 << place;
             pager.counters.add(|all| &all.refused, 1);
@@ -248,9 +247,7 @@ fn park_run(
     let (first, word) = all[place];
     let from = pager.table.address_of(first);
     let to = pager.tray.address(place);
-    let moved = pager
-        .for_tray
-        .relocate(to, from, (run * PAGE_BYTES) as u64);
+    let moved = pager.for_tray.relocate(to, from, (run * PAGE_BYTES) as u64);
     let pages = moved.bytes as usize / PAGE_BYTES;
     for at in place..place + pages {
         let page = all[at].0;
@@ -306,7 +303,13 @@ fn write_parked(
     }
     let mut evicted = 0;
     for place in 0..places {
-        evicted += usize::from(settle(pager, all[place].0, place, fate[place], slots[place]));
+        evicted += usize::from(settle(
+            pager,
+            all[place].0,
+            place,
+            fate[place],
+            slots[place],
+        ));
     }
     pager.tray.clear(0, places);
     evicted
@@ -456,7 +459,9 @@ fn move_or_keep(
     let mut slot = [0];
     let mut outcome = fate;
     if fate == Fate::Full
-        && let Err(why) = pager.store().write(pager.tray.bytes(last, last + 1), &mut slot)
+        && let Err(why) = pager
+            .store()
+            .write(pager.tray.bytes(last, last + 1), &mut slot)
     {
         *error = Some(why);
         pager.counters.add(|all| &all.store_errors, 1);

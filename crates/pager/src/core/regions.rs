@@ -283,11 +283,35 @@ impl Regions {
             self.change(|| match (left, right) {
                 (true, true) => {
                     self.shift(index, index + 1);
-                    self.put(index, Region { end: start, ..region });
-                    self.put(index + 1, Region { start: end, ..region });
+                    self.put(
+                        index,
+                        Region {
+                            end: start,
+                            ..region
+                        },
+                    );
+                    self.put(
+                        index + 1,
+                        Region {
+                            start: end,
+                            ..region
+                        },
+                    );
                 }
-                (true, false) => self.put(index, Region { end: start, ..region }),
-                (false, true) => self.put(index, Region { start: end, ..region }),
+                (true, false) => self.put(
+                    index,
+                    Region {
+                        end: start,
+                        ..region
+                    },
+                ),
+                (false, true) => self.put(
+                    index,
+                    Region {
+                        start: end,
+                        ..region
+                    },
+                ),
                 (false, false) => self.shift(index + 1, index),
             });
         }

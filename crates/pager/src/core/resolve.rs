@@ -1,5 +1,6 @@
 //! What happens at a fault.
 
+use super::regions::Region;
 use super::scratch::BUFFER_PAGES;
 use super::table::Attempt;
 use super::word::{State, Word};
@@ -9,7 +10,6 @@ use crate::observe::{histogram, recorder};
 use crate::page::{CHUNK_PAGES, PAGE_BYTES, Page};
 use crate::store::{Slot, StoreError};
 use crate::sys::{self, uffd};
-use super::regions::Region;
 use core::sync::atomic::{AtomicU64, Ordering};
 use pagewise_policy as policy;
 use pagewise_policy::{Arrival, FaultKind, Plan, Span, Use};
@@ -56,7 +56,11 @@ pub fn resolve(pager: &Pager, fault: Fault) -> Outcome {
     let Some(region) = pager.regions.find(fault.address) else {
         return Outcome::Foreign;
     };
-    let Some(page) = pager.table.page_at(fault.address).filter(|_| region.kind.managed) else {
+    let Some(page) = pager
+        .table
+        .page_at(fault.address)
+        .filter(|_| region.kind.managed)
+    else {
         return Outcome::Foreign;
     };
     let began = sys::now_ns();
@@ -470,8 +474,7 @@ impl Work<'_> {
     fn allow_writing(&self, word: Word) {
         let address = self.address();
         let clean = word.state() == State::Clean;
-        self.uffd()
-            .unprotect(address, address + PAGE_BYTES as u64);
+        self.uffd().unprotect(address, address + PAGE_BYTES as u64);
         if clean {
             self.pager.store().release(word.slot());
             self.pager.policy().used(self.page, Use::Write);
@@ -549,7 +552,11 @@ fn bring_run(pager: &Pager, page: Page, span: Span) -> u32 {
         return 1;
     }
     let address = pager.table.address_of(page);
-    let Some(region) = pager.regions.find(address).filter(|region| region.kind.managed) else {
+    let Some(region) = pager
+        .regions
+        .find(address)
+        .filter(|region| region.kind.managed)
+    else {
         return 1;
     };
     if pager.budget.is_short() || !pager.budget.attempt(1) {
@@ -594,7 +601,12 @@ impl Work<'_> {
             *slot = word.slot();
         }
         let wanted = &mut bytes[..cluster.count * PAGE_BYTES];
-        if self.pager.store().read(&slots[..cluster.count], wanted).is_err() {
+        if self
+            .pager
+            .store()
+            .read(&slots[..cluster.count], wanted)
+            .is_err()
+        {
             (0..cluster.count).for_each(|place| self.give_up(cluster, place));
             return;
         }

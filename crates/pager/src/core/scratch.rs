@@ -61,9 +61,9 @@ impl Scratch {
             // The lowest first: those that were used are memory already.
             let index = free.trailing_zeros();
             let next = free & !(1 << index);
-            let taken =
-                self.free
-                    .compare_exchange(free, next, Ordering::SeqCst, Ordering::Relaxed);
+            let taken = self
+                .free
+                .compare_exchange(free, next, Ordering::SeqCst, Ordering::Relaxed);
             if taken.is_ok() {
                 return Buffer { pool: self, index };
             }

@@ -2,9 +2,7 @@
 //! lock.
 
 use super::word::Word;
-use crate::page::{
-    CHUNK_BYTES_SHIFT, CHUNK_PAGES, CHUNK_SHIFT, MAX_CHUNKS, PAGE_SHIFT, Page,
-};
+use crate::page::{CHUNK_BYTES_SHIFT, CHUNK_PAGES, CHUNK_SHIFT, MAX_CHUNKS, PAGE_SHIFT, Page};
 use crate::sys;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -93,7 +91,9 @@ impl Table {
     /// The page at `address`, if its chunk is in use.
     #[must_use]
     pub fn page_at(&self, address: u64) -> Option<Page> {
-        let entry = self.directory.get((address >> CHUNK_BYTES_SHIFT) as usize)?;
+        let entry = self
+            .directory
+            .get((address >> CHUNK_BYTES_SHIFT) as usize)?;
         let chunk = entry.load(Ordering::Acquire).checked_sub(1)?;
         let offset = (address >> PAGE_SHIFT) as u32 & (CHUNK_PAGES - 1);
         Some(chunk << CHUNK_SHIFT | offset)

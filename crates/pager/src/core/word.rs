@@ -85,10 +85,7 @@ impl Word {
     /// Whether its contents take memory.
     #[must_use]
     pub const fn is_resident(self) -> bool {
-        matches!(
-            self.state(),
-            State::Dirty | State::Clean | State::Parked
-        )
+        matches!(self.state(), State::Dirty | State::Clean | State::Parked)
     }
 
     /// Whether it owns a reference to its slot.

@@ -7,7 +7,7 @@
 use crate::core::PAGER;
 use crate::core::resolve::{self, Fault, Outcome};
 use crate::sys::signals::{self, KernelAction};
-use core::sync::atomic::{AtomicUsize, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// The program's own action of SIGBUS, field by field.
 static PROGRAM_HANDLER: AtomicUsize = AtomicUsize::new(0);
@@ -56,11 +56,7 @@ pub fn remembered() -> KernelAction {
     }
 }
 
-extern "C" fn on_fault(
-    number: i32,
-    info: *mut libc::siginfo_t,
-    context: *mut libc::ucontext_t,
-) {
+extern "C" fn on_fault(number: i32, info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) {
     // SAFETY: the kernel gives both structures for the time of this call.
     let (code, address, error, thread) = unsafe {
         let registers = &(*context).uc_mcontext.gregs;
@@ -123,7 +119,9 @@ fn call_program(
     // SAFETY: `uc_sigmask` begins with the 64 bits that the kernel knows; the handler is what the
     // program gave for this signal, and is called as the kernel would call it.
     unsafe {
-        let interrupted = (&raw const (*context).uc_sigmask).cast::<signals::Set>().read();
+        let interrupted = (&raw const (*context).uc_sigmask)
+            .cast::<signals::Set>()
+            .read();
         let own = match action.flags & libc::SA_NODEFER.cast_unsigned() as u64 {
             0 => signals::bit(number),
             _ => 0,

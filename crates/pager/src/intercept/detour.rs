@@ -22,11 +22,27 @@ const WINDOW: usize = 64;
 fn table() -> [(&'static CStr, i64, usize); 6] {
     [
         (c"mmap", libc::SYS_mmap, memory::mmap as *const () as usize),
-        (c"munmap", libc::SYS_munmap, memory::munmap as *const () as usize),
-        (c"mremap", libc::SYS_mremap, memory::detoured_mremap as *const () as usize),
-        (c"madvise", libc::SYS_madvise, memory::madvise as *const () as usize),
+        (
+            c"munmap",
+            libc::SYS_munmap,
+            memory::munmap as *const () as usize,
+        ),
+        (
+            c"mremap",
+            libc::SYS_mremap,
+            memory::detoured_mremap as *const () as usize,
+        ),
+        (
+            c"madvise",
+            libc::SYS_madvise,
+            memory::madvise as *const () as usize,
+        ),
         (c"brk", libc::SYS_brk, memory::brk as *const () as usize),
-        (c"execve", libc::SYS_execve, process::execve as *const () as usize),
+        (
+            c"execve",
+            libc::SYS_execve,
+            process::execve as *const () as usize,
+        ),
     ]
 }
 
@@ -68,7 +84,9 @@ fn is_wrapper(place: *const u8, number: i64) -> bool {
     let Some(at) = code.windows(5).position(|window| window == load) else {
         return false;
     };
-    let call = code[at..].windows(2).position(|window| window == [0x0f, 0x05]);
+    let call = code[at..]
+        .windows(2)
+        .position(|window| window == [0x0f, 0x05]);
     // A return in the first bytes would mean a function shorter than the jump.
     call.is_some() && !code[..JUMP].contains(&0xc3)
 }
@@ -82,7 +100,14 @@ fn replace(place: *mut u8, ours: usize) -> bool {
     let bytes = (end - start) as usize;
     let protect = |protection: i32| {
         // SAFETY: the pages are libc's text, and executable before, while and after.
-        unsafe { call3(libc::SYS_mprotect, start as usize, bytes, protection as usize) == 0 }
+        unsafe {
+            call3(
+                libc::SYS_mprotect,
+                start as usize,
+                bytes,
+                protection as usize,
+            ) == 0
+        }
     };
     if !protect(libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC) {
         return false;

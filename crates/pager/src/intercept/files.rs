@@ -29,7 +29,9 @@ pub unsafe extern "C" fn close_range(first: u32, last: u32, flags: c_int) -> c_i
     let top = last.min(1 << 17);
     for fd in first..=top {
         if is_ours(fd as c_int) {
-            if fd > from && let answer @ ..=-1 = raw_range(from, fd - 1, flags) {
+            if fd > from
+                && let answer @ ..=-1 = raw_range(from, fd - 1, flags)
+            {
                 return libc_answer(answer) as c_int;
             }
             from = fd + 1;
@@ -88,6 +90,16 @@ pub unsafe extern "C" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
         return -1;
     }
     // SAFETY: the program's own call.
-    let answer = unsafe { call6(libc::SYS_dup3, old as usize, new as usize, flags as usize, 0, 0, 0) };
+    let answer = unsafe {
+        call6(
+            libc::SYS_dup3,
+            old as usize,
+            new as usize,
+            flags as usize,
+            0,
+            0,
+            0,
+        )
+    };
     libc_answer(answer) as c_int
 }

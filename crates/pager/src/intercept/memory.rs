@@ -137,7 +137,10 @@ pub unsafe extern "C" fn detoured_mremap(
         }
     };
     let start = address as u64;
-    let (old_end, fixed) = (page_ceil(start + old as u64), flags & libc::MREMAP_FIXED != 0);
+    let (old_end, fixed) = (
+        page_ceil(start + old as u64),
+        flags & libc::MREMAP_FIXED != 0,
+    );
     let length = page_ceil(new as u64);
     let target = fixed.then_some(target as u64);
     let known = PAGER.is_started()
@@ -174,8 +177,9 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_
         }
         // Pages must stay single, and each known.
         libc::MADV_HUGEPAGE | libc::MADV_MERGEABLE | MADV_COLLAPSE => 0,
-        libc::MADV_DONTFORK | libc::MADV_DOFORK | libc::MADV_WIPEONFORK
-        | libc::MADV_KEEPONFORK => PAGER.advising_fork(start, end, advice, || call(advice)),
+        libc::MADV_DONTFORK | libc::MADV_DOFORK | libc::MADV_WIPEONFORK | libc::MADV_KEEPONFORK => {
+            PAGER.advising_fork(start, end, advice, || call(advice))
+        }
         _ => call(advice),
     };
     libc_answer(answer) as c_int

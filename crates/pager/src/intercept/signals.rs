@@ -61,7 +61,9 @@ pub unsafe extern "C" fn sigaction(
         return next!(
             c"sigaction",
             fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int,
-            number, new, old
+            number,
+            new,
+            old
         );
     }
     let former = signal::remembered();
@@ -79,7 +81,9 @@ pub unsafe extern "C" fn sigaction(
         if let Some(old) = old.as_mut() {
             old.sa_sigaction = former.handler;
             old.sa_flags = former.flags as c_int;
-            (&raw mut old.sa_mask).cast::<signals::Set>().write(former.mask);
+            (&raw mut old.sa_mask)
+                .cast::<signals::Set>()
+                .write(former.mask);
         }
     }
     0
@@ -133,7 +137,9 @@ pub unsafe extern "C" fn sigprocmask(
     next!(
         c"sigprocmask",
         fn(c_int, *const libc::sigset_t, *mut libc::sigset_t) -> c_int,
-        how, pointer(&mask), old
+        how,
+        pointer(&mask),
+        old
     )
 }
 
@@ -151,7 +157,9 @@ pub unsafe extern "C" fn pthread_sigmask(
     next!(
         c"pthread_sigmask",
         fn(c_int, *const libc::sigset_t, *mut libc::sigset_t) -> c_int,
-        how, pointer(&mask), old
+        how,
+        pointer(&mask),
+        old
     )
 }
 
@@ -162,7 +170,11 @@ pub unsafe extern "C" fn pthread_sigmask(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigsuspend(set: *const libc::sigset_t) -> c_int {
     let mask = without(set);
-    next!(c"sigsuspend", fn(*const libc::sigset_t) -> c_int, pointer(&mask))
+    next!(
+        c"sigsuspend",
+        fn(*const libc::sigset_t) -> c_int,
+        pointer(&mask)
+    )
 }
 
 /// `ppoll(2)`.
@@ -180,7 +192,10 @@ pub unsafe extern "C" fn ppoll(
     next!(
         c"ppoll",
         fn(*mut libc::pollfd, libc::nfds_t, *const libc::timespec, *const libc::sigset_t) -> c_int,
-        files, count, limit, pointer(&mask)
+        files,
+        count,
+        limit,
+        pointer(&mask)
     )
 }
 
@@ -202,7 +217,12 @@ pub unsafe extern "C" fn pselect(
     next!(
         c"pselect",
         fn(c_int, Sets, Sets, Sets, *const libc::timespec, *const libc::sigset_t) -> c_int,
-        count, read, write, error, limit, pointer(&mask)
+        count,
+        read,
+        write,
+        error,
+        limit,
+        pointer(&mask)
     )
 }
 
@@ -222,6 +242,10 @@ pub unsafe extern "C" fn epoll_pwait(
     next!(
         c"epoll_pwait",
         fn(c_int, *mut libc::epoll_event, c_int, c_int, *const libc::sigset_t) -> c_int,
-        file, events, most, limit, pointer(&mask)
+        file,
+        events,
+        most,
+        limit,
+        pointer(&mask)
     )
 }

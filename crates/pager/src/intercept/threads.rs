@@ -90,7 +90,10 @@ pub unsafe extern "C" fn pthread_create(
         return next!(
             c"pthread_create",
             fn(*mut libc::pthread_t, Attributes, Body, *mut c_void) -> c_int,
-            thread, attributes, body, argument
+            thread,
+            attributes,
+            body,
+            argument
         );
     };
     // SAFETY: a new mapping, large enough.
@@ -98,7 +101,10 @@ pub unsafe extern "C" fn pthread_create(
     let answer = next!(
         c"pthread_create",
         fn(*mut libc::pthread_t, Attributes, Body, *mut c_void) -> c_int,
-        thread, attributes, begin, place.cast()
+        thread,
+        attributes,
+        begin,
+        place.cast()
     );
     if answer != 0 {
         let _quiet = Blocked::new();

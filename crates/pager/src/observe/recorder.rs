@@ -77,7 +77,12 @@ fn write_out(first: u64, count: u64) {
     unsafe {
         let from = BUFFER.load(Ordering::Relaxed).add(first as usize);
         let length = count as usize * bytes;
-        sys::call3(libc::SYS_write, descriptor() as usize, from as usize, length);
+        sys::call3(
+            libc::SYS_write,
+            descriptor() as usize,
+            from as usize,
+            length,
+        );
     }
 }
 
