@@ -3,11 +3,14 @@
 use thiserror::Error;
 
 use crate::clock::Clock;
+use crate::csr::Csr;
 use crate::fifo::Fifo;
 use crate::page::MAX_PAGES;
 use crate::policy::Policy;
 use crate::prefetch::Prefetch;
+use crate::replay::Replay;
 use crate::s3fifo::S3Fifo;
+use crate::trace::{Trace, TraceError};
 use crate::two_queue::TwoQueue;
 
 /// What a policy is made for.
@@ -23,18 +26,34 @@ pub struct Config {
 #[derive(Debug, Error)]
 pub enum PolicyError {
     /// No such name.
-    #[error("unknown policy '{0}'; there are {names}, and prefetch+NAME", names = names())]
+    #[error("unknown policy '{0}'; there are {names}, prefetch+NAME and replay:FILE", names = names())]
     Unknown(String),
     /// More pages than the metadata has room for.
     #[error("{0} pages are too many to manage: at most {MAX_PAGES}")]
     TooManyPages(u32),
+    /// The recording to replay cannot be opened.
+    #[error("cannot read the recording {path}: {why}")]
+    Recording {
+        /// Its path.
+        path: String,
+        /// Why.
+        why: std::io::Error,
+    },
+    /// The recording to replay is none.
+    #[error("{path}: {why}")]
+    Trace {
+        /// Its path.
+        path: String,
+        /// Why.
+        why: TraceError,
+    },
     /// A budget without pages.
     #[error("a budget of 0 pages leaves nothing to decide")]
     NoBudget,
 }
 
 /// Names and one line about each, in the order of the help.
-pub const POLICIES: [(&str, &str); 5] = [
+pub const POLICIES: [(&str, &str); 7] = [
     (
         "2q",
         "active and inactive list with refault distances, as Linux has them",
@@ -47,6 +66,14 @@ pub const POLICIES: [(&str, &str); 5] = [
     (
         "s3fifo",
         "small, main and ghost queue: scans push out nothing of worth",
+    ),
+    (
+        "csr",
+        "for graphs and sweeps: vertex arrays stay, a window slides over the edges",
+    ),
+    (
+        "replay:FILE",
+        "reads ahead in the order of a run recorded with --record-faults FILE",
     ),
     (
         "prefetch",
@@ -76,9 +103,80 @@ pub fn by_name(name: &str, config: &Config) -> Result<Box<dyn Policy>, PolicyErr
         "clock" => Box::new(Clock::new(pages, budget)),
         "s3fifo" => Box::new(S3Fifo::new(pages, budget)),
         "prefetch" => by_name("prefetch+2q", config)?,
-        _ => match name.strip_prefix("prefetch+") {
-            Some(inner) => Box::new(Prefetch::new(by_name(inner, config)?, budget)),
-            None => return Err(PolicyError::Unknown(name.to_owned())),
-        },
+        "csr" => Box::new(Csr::new(pages, budget)),
+        _ => {
+            if let Some(inner) = name.strip_prefix("prefetch+") {
+                Box::new(Prefetch::new(by_name(inner, config)?, budget))
+            } else if let Some(path) = name.strip_prefix("replay:") {
+                let trace = recording(path)?;
+                Box::new(Replay::new(&trace, by_name("2q", config)?, budget))
+            } else {
+                return Err(PolicyError::Unknown(name.to_owned()));
+            }
+        }
     })
+}
+
+fn recording(path: &str) -> Result<Trace, PolicyError> {
+    let bytes = std::fs::read(path).map_err(|why| PolicyError::Recording {
+        path: path.to_owned(),
+        why,
+    })?;
+    Trace::parse(&bytes).map_err(|why| PolicyError::Trace {
+        path: path.to_owned(),
+        why,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: Config = Config {
+        pages: 100,
+        budget: 10,
+    };
+
+    #[test]
+    fn every_listed_policy_can_be_made() {
+        for (name, _) in POLICIES.iter().filter(|(name, _)| !name.contains(':')) {
+            let policy = by_name(name, &CONFIG).expect("listed");
+            assert!(policy.name().starts_with(name), "{}", policy.name());
+        }
+        assert_eq!(
+            by_name("prefetch+csr", &CONFIG).expect("composed").name(),
+            "prefetch+csr"
+        );
+    }
+
+    #[test]
+    fn errors_name_what_is_wrong() {
+        let error = |name, config: Config| match by_name(name, &config) {
+            Err(error) => error.to_string(),
+            Ok(policy) => panic!("{} was made", policy.name()),
+        };
+        assert!(error("lru", CONFIG).contains("unknown policy 'lru'; there are 2q, fifo"));
+        assert!(error("prefetch+lru", CONFIG).contains("'lru'"));
+        assert!(error("replay:/nowhere", CONFIG).contains("/nowhere"));
+        assert!(
+            error(
+                "2q",
+                Config {
+                    budget: 0,
+                    ..CONFIG
+                }
+            )
+            .contains("0 pages")
+        );
+        assert!(
+            error(
+                "2q",
+                Config {
+                    pages: u32::MAX,
+                    ..CONFIG
+                }
+            )
+            .contains("too many")
+        );
+    }
 }

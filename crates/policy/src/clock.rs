@@ -71,9 +71,11 @@ impl Policy for Clock {
         // One round at most: after it no page has a use left.
         let mut chances = self.queue.len() + self.watched.len();
         while found < out.len() {
-            let Some(taken) = self.words.take(self.hand(), &turn) else {
-                break;
-            };
+            let taken = self
+                .words
+                .take(&self.watched, &turn)
+                .or_else(|| self.words.take(&self.queue, &turn));
+            let Some(taken) = taken else { break };
             if taken.uses > 0 && chances > 0 {
                 chances -= 1;
                 self.words.requeue(taken.page, 0, &self.queue, &turn);

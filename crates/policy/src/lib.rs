@@ -1,20 +1,24 @@
 //! Paging policies: which page leaves memory, and which is read before it is asked for.
 //!
 //! A crate of its own because two programs run the same code: the pager inside a live process, and
-//! the command line on a recorded trace. Nothing here asks the kernel, reads a clock
+//! the command line on a recorded trace ([`simulate`]). Nothing here asks the kernel, reads a clock
 //! or takes memory while it works.
 #![deny(unsafe_code)]
 
 pub mod catalogue;
 pub mod clock;
+pub mod csr;
 pub mod fifo;
 pub mod page;
 pub mod policy;
 pub mod prefetch;
 pub mod queue;
+pub mod replay;
 pub mod roles;
 pub mod s3fifo;
+pub mod simulate;
 pub mod stream;
+pub mod trace;
 pub mod two_queue;
 
 pub use catalogue::{Config, POLICIES, PolicyError, by_name};

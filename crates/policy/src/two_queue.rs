@@ -54,6 +54,11 @@ impl TwoQueue {
         }
     }
 
+    /// The words that the lists run over.
+    pub(crate) fn words(&self) -> &Words {
+        &self.words
+    }
+
     /// Pages in all lists.
     pub(crate) fn len(&self) -> u32 {
         self.inactive.len() + self.watched.len() + self.active.len()

@@ -1,4 +1,8 @@
 //! A recorded sequence of page events: one [`Header`], then [`Record`]s to the end of the file.
+//!
+//! Pages are numbered as the pager numbers them, which differs from run to run with the layout of
+//! the address space. [`Event::Region`] tells where a region starts in that numbering, before any
+//! other event of the region, so that pages of two runs can be matched by region and offset.
 
 /// First eight bytes of a trace.
 pub const MAGIC: [u8; 8] = *b"PWFAULTS";
@@ -21,14 +25,57 @@ pub struct Header {
     pub reserved: u32,
 }
 
+impl Header {
+    /// Bytes of a header.
+    pub const BYTES: usize = size_of::<Header>();
+
+    /// The header in the file.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        let (magic, rest) = bytes.split_at_mut(8);
+        magic.copy_from_slice(&self.magic);
+        let fields = [
+            u64::from(self.page_bytes) << 32 | u64::from(self.version),
+            self.budget_pages,
+            u64::from(self.reserved) << 32 | u64::from(self.pid),
+        ];
+        for (place, field) in rest.chunks_exact_mut(8).zip(fields) {
+            place.copy_from_slice(&field.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// The header out of its bytes; none if they do not start with [`MAGIC`].
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Option<Self> {
+        let half = |at: usize| {
+            let place = bytes.get(at..)?.first_chunk::<4>()?;
+            Some(u32::from_le_bytes(*place))
+        };
+        let magic = *bytes.first_chunk::<8>()?;
+        (magic == MAGIC).then_some(Header {
+            magic,
+            version: half(8)?,
+            page_bytes: half(12)?,
+            budget_pages: u64::from(half(20)?) << 32 | u64::from(half(16)?),
+            pid: half(24)?,
+            reserved: half(28)?,
+        })
+    }
+}
+
 /// One event of one page.
+///
+/// ```text
+///  second word:  63..52 thread │ 51..40 region │ 39..8 page │ 7..0 event
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Record {
     /// Monotonic clock, nanoseconds.
     pub time_ns: u64,
-    /// Page number (address divided by the page size) in the upper 56 bits, [`Event`] in the lower 8.
-    page_and_event: u64,
+    what: u64,
 }
 
 /// What happened to a page.
@@ -55,11 +102,19 @@ pub enum Event {
     Evicted = 9,
     /// Given back by the program.
     Removed = 10,
+    /// The page is the first one of the region.
+    Region = 11,
+    /// The page number is the count of pages of the region.
+    RegionPages = 12,
+    /// Any read, from a source that sees all accesses.
+    Read = 13,
+    /// Any write, from a source that sees all accesses.
+    Write = 14,
 }
 
 impl Event {
     /// All of them, by their number minus one.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 14] = [
         Self::FirstRead,
         Self::FirstWrite,
         Self::Refault,
@@ -70,46 +125,89 @@ impl Event {
         Self::Dropped,
         Self::Evicted,
         Self::Removed,
+        Self::Region,
+        Self::RegionPages,
+        Self::Read,
+        Self::Write,
     ];
 }
 
 impl Record {
-    /// An event of the page with the number `page`.
+    /// Bytes of a record.
+    pub const BYTES: usize = size_of::<Record>();
+
+    /// An event of the page with the number `page` (below 2³²), in region 0 by thread 0.
     #[must_use]
     pub const fn new(time_ns: u64, page: u64, event: Event) -> Self {
         Self {
             time_ns,
-            page_and_event: page << 8 | event as u64,
+            what: (page & 0xffff_ffff) << 8 | event as u64,
+        }
+    }
+
+    /// The same in this region; numbers from 4095 on are one.
+    #[must_use]
+    pub const fn in_region(self, region: u16) -> Self {
+        let region = if region < 0xfff { region as u64 } else { 0xfff };
+        Self {
+            what: self.what & !(0xfff << 40) | region << 40,
+            ..self
+        }
+    }
+
+    /// The same by this thread; only the low twelve bits count.
+    #[must_use]
+    pub const fn by_thread(self, thread: u32) -> Self {
+        Self {
+            what: self.what & !(0xfff << 52) | (thread as u64 & 0xfff) << 52,
+            ..self
         }
     }
 
     /// The page's number.
     #[must_use]
     pub const fn page(self) -> u64 {
-        self.page_and_event >> 8
+        self.what >> 8 & 0xffff_ffff
+    }
+
+    /// The number of the region.
+    #[must_use]
+    pub const fn region(self) -> u16 {
+        self.field(40)
+    }
+
+    /// The thread, in twelve bits.
+    #[must_use]
+    pub const fn thread(self) -> u16 {
+        self.field(52)
+    }
+
+    const fn field(self, shift: u32) -> u16 {
+        let [low, high, ..] = (self.what >> shift).to_le_bytes();
+        u16::from_le_bytes([low, high & 0xf])
     }
 
     /// What happened; none for a number that this version does not know.
     #[must_use]
     pub fn event(self) -> Option<Event> {
-        let number = (self.page_and_event & 0xff) as usize;
-        Event::ALL.get(number.wrapping_sub(1)).copied()
+        let [number, ..] = self.what.to_le_bytes();
+        Event::ALL.get(usize::from(number).wrapping_sub(1)).copied()
     }
 
     /// The record in eight and eight bytes.
     #[must_use]
     pub const fn to_bytes(self) -> [u8; 16] {
-        let value = (self.page_and_event as u128) << 64 | self.time_ns as u128;
+        let value = (self.what as u128) << 64 | self.time_ns as u128;
         value.to_le_bytes()
     }
 
     /// A record out of its bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
-        let value = u128::from_le_bytes(bytes);
+        let [a, b, c, d, e, f, g, h, rest @ ..] = bytes;
         Self {
-            time_ns: (value & u64::MAX as u128) as u64,
-            page_and_event: (value >> 64) as u64,
+            time_ns: u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+            what: u64::from_le_bytes(rest),
         }
     }
 }
@@ -124,11 +222,28 @@ mod tests {
     #[test]
     fn a_record_survives_its_bytes() {
         for event in Event::ALL {
-            let record = Record::new(7, 0x7_ffff_ffff, event);
+            let record = Record::new(7, 0xffff_fffe, event)
+                .in_region(4094)
+                .by_thread(0x7abc);
             let back = Record::from_bytes(record.to_bytes());
-            assert_eq!((back.time_ns, back.page()), (7, 0x7_ffff_ffff));
+            assert_eq!((back.time_ns, back.page()), (7, 0xffff_fffe));
+            assert_eq!((back.region(), back.thread()), (4094, 0xabc));
             assert_eq!(back.event(), Some(event));
         }
         assert_eq!(Record::from_bytes([0; 16]).event(), None);
+    }
+
+    #[test]
+    fn a_header_survives_its_bytes() {
+        let header = Header {
+            magic: MAGIC,
+            version: 3,
+            page_bytes: 4096,
+            budget_pages: 1 << 33,
+            pid: 77,
+            reserved: 0,
+        };
+        assert_eq!(Header::from_bytes(&header.to_bytes()), Some(header));
+        assert_eq!(Header::from_bytes(&[0; 32]), None);
     }
 }

@@ -1,0 +1,243 @@
+//! `csr`: for graphs in compressed sparse row form, and whatever else sweeps large arrays beside
+//! small ones.
+//!
+//! ExtMem (USENIX ATC 2024) keeps the vertex arrays resident and slides a window over the edges.
+//! So does this policy, with three differences: regions find their side by their own faults (or a
+//! hint), each thread has its window, and the memory that is left holds a fixed part of the edges
+//! instead of the latest ones. A sweep that comes again finds that part in place, where any order
+//! by age would have pushed it out just before its use.
+//!
+//! ```text
+//!  edges:  ████████████░░░░░░░░░░░░░░░░░▒▒▒▶───────────────────
+//!          settled     evicted          window  read ahead
+//! ```
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::page::{Arrival, Fault, FaultKind, Page, Plan, Role, Span, Use};
+use crate::policy::Policy;
+use crate::prefetch::max_window;
+use crate::queue::{Past, Queue, Words};
+use crate::roles::Roles;
+use crate::stream::{Step, Streams, plan_step};
+use crate::two_queue::TwoQueue;
+
+/// Regions that are judged one by one; later ones share places.
+const REGIONS: usize = 256;
+/// Pages of a region that must have come by fault before it is judged.
+const ENOUGH: u32 = 512;
+/// Counts are halved here, so that a region's past fades.
+const FADE: u32 = 1 << 16;
+/// One victim in so many is a settled page, so that settled pages of arrays that nobody sweeps any
+/// more go in the end.
+const TURNOVER: u32 = 32;
+/// And one in so many is a kept page, for the same reason; these cost a stall if they were wanted.
+const KEPT_TURNOVER: u32 = 512;
+/// Queue numbers after those of [`TwoQueue`].
+const WINDOW: u32 = 3;
+const SETTLED: u32 = 4;
+
+/// What a region's faults were.
+#[derive(Debug, Default)]
+struct Habits {
+    /// Pages that came as steps of streams.
+    swept: AtomicU32,
+    /// Pages that came alone.
+    scattered: AtomicU32,
+}
+
+/// Which side of a page's region is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// Vertices, offsets, and all that is not known to be swept.
+    Kept,
+    /// Edges.
+    Swept,
+}
+
+/// Vertices stay, edges pass.
+pub struct Csr {
+    kept: TwoQueue,
+    /// Swept pages, latest last.
+    window: Queue,
+    /// Swept pages that stay.
+    settled: Queue,
+    streams: Streams,
+    roles: Roles,
+    habits: Box<[Habits]>,
+    /// Spans of regions found to be swept, as declared roles of their own.
+    found: Roles,
+    found_swept: Box<[AtomicU32]>,
+    /// Pages that the windows of all threads may take.
+    window_pages: u32,
+    evictions: AtomicU32,
+}
+
+impl Csr {
+    /// Over `pages` managed pages, `budget` of them resident.
+    #[must_use]
+    pub fn new(pages: u32, budget: u32) -> Self {
+        let words = Words::new(pages, 5);
+        Csr {
+            window: Queue::new(&words, WINDOW),
+            settled: Queue::new(&words, SETTLED),
+            kept: TwoQueue::over(words, budget),
+            streams: Streams::new(max_window(budget)),
+            roles: Roles::default(),
+            habits: (0..REGIONS).map(|_| Habits::default()).collect(),
+            found: Roles::default(),
+            found_swept: (0..REGIONS).map(|_| AtomicU32::new(0)).collect(),
+            window_pages: (max_window(budget) * 8).min(budget / 8).max(1),
+            evictions: AtomicU32::new(0),
+        }
+    }
+
+    fn side(&self, page: Page) -> Side {
+        match self.roles.of(page) {
+            Role::Hot | Role::Random | Role::CsrOffsets => Side::Kept,
+            Role::Stream | Role::CsrEdges => Side::Swept,
+            Role::Normal => match self.found.of(page) {
+                Role::Stream => Side::Swept,
+                _ => Side::Kept,
+            },
+        }
+    }
+
+    /// Notes a fault in its region's habits, and declares the region when they change.
+    fn judge(&self, fault: &Fault, step: Step) {
+        // Every array is filled in order once; only what is read again shows its kind.
+        if fault.kind == FaultKind::FirstTouch {
+            return;
+        }
+        let place = usize::from(fault.region_id) % REGIONS;
+        let habits = &self.habits[place];
+        match step {
+            Step::Next { window, .. } => habits.swept.fetch_add(window, Ordering::Relaxed),
+            Step::Alone => habits.scattered.fetch_add(1, Ordering::Relaxed),
+        };
+        let swept = habits.swept.load(Ordering::Relaxed);
+        let scattered = habits.scattered.load(Ordering::Relaxed);
+        if swept + scattered < ENOUGH {
+            return;
+        }
+        let is_swept = swept / 4 >= scattered;
+        let was_swept = self.found_swept[place].swap(u32::from(is_swept), Ordering::Relaxed) == 1;
+        if is_swept != was_swept {
+            let role = if is_swept { Role::Stream } else { Role::Normal };
+            self.found.declare(fault.region, role);
+        }
+        if swept + scattered > FADE {
+            habits.swept.store(swept / 2, Ordering::Relaxed);
+            habits.scattered.store(scattered / 2, Ordering::Relaxed);
+        }
+    }
+
+    fn words(&self) -> &Words {
+        self.kept.words()
+    }
+}
+
+impl Policy for Csr {
+    fn name(&self) -> &'static str {
+        "csr"
+    }
+
+    fn faulted(&self, fault: &Fault, plan: &mut Plan) {
+        let step = self.streams.step(fault);
+        self.judge(fault, step);
+        if self.roles.of(fault.page) != Role::Random {
+            plan_step(fault, step, plan);
+        }
+    }
+
+    fn mapped(&self, page: Page, how: Arrival) {
+        let past = self.words().arrive(page, how == Arrival::Ahead);
+        match (past, self.side(page)) {
+            (Past::Evicted(_) | Past::Unknown, Side::Swept) => {
+                self.window.push(self.words(), page);
+            }
+            (past, _) => self.kept.queue(page, past, how),
+        }
+    }
+
+    fn used(&self, page: Page, _how: Use) {
+        self.words().touch(page);
+    }
+
+    fn removed(&self, pages: Span) {
+        self.kept.removed(pages);
+    }
+
+    fn victims(&self, out: &mut [Page]) -> usize {
+        let Some(turn) = self.words().turn() else {
+            return 0;
+        };
+        // What passed before memory was full settles: all but the latest window.
+        while self.window.len() > 2 * self.window_pages {
+            let Some(taken) = self.words().take(&self.window, &turn) else {
+                break;
+            };
+            self.words().requeue(taken.page, 0, &self.settled, &turn);
+        }
+        let mut found = 0;
+        while found < out.len() {
+            let count = self.evictions.fetch_add(1, Ordering::Relaxed);
+            if count % KEPT_TURNOVER == KEPT_TURNOVER - 1 {
+                found += self.kept.choose(&mut out[found..=found], &turn);
+                continue;
+            }
+            let from_settled = count.is_multiple_of(TURNOVER) && !self.settled.is_empty();
+            let queue = match self.window.len() > self.window_pages && !from_settled {
+                true => &self.window,
+                false => &self.settled,
+            };
+            let Some(taken) = self.words().take(queue, &turn) else {
+                break;
+            };
+            if self.words().evict(taken.page, None) {
+                out[found] = taken.page;
+                found += 1;
+            }
+        }
+        found += self.kept.choose(&mut out[found..], &turn);
+        // At last the window itself.
+        while found < out.len() {
+            let Some(taken) = self.words().take(&self.window, &turn) else {
+                break;
+            };
+            if self.words().evict(taken.page, None) {
+                out[found] = taken.page;
+                found += 1;
+            }
+        }
+        found
+    }
+
+    fn kept(&self, page: Page) {
+        self.kept.kept(page);
+    }
+
+    fn soon(&self, out: &mut [Page]) -> usize {
+        let Some(turn) = self.words().turn() else {
+            return 0;
+        };
+        let found = match self.window.len() > self.window_pages {
+            true => self.window.peek(self.words(), out, &turn),
+            false => self.settled.peek(self.words(), out, &turn),
+        };
+        found + self.kept.peek(&mut out[found..], &turn)
+    }
+
+    fn watch(&self, out: &mut [Page]) -> usize {
+        self.kept.watch(out)
+    }
+
+    fn hint(&self, pages: Span, role: Role) {
+        self.roles.declare(pages, role);
+    }
+
+    fn forked(&self) {
+        self.streams.forget();
+        self.kept.forked();
+    }
+}
