@@ -11,8 +11,8 @@ use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::formats::perf_data::{Origin, PerfData};
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::loss::Losses;
-use pagewise_model::profile::Profile;
-use pagewise_model::recording::{Collection, SIDECAR_VERSION, Sidecar};
+use pagewise_model::profile::{CounterSeries, Profile};
+use pagewise_model::recording::{Collection, Counter, SIDECAR_VERSION, Sidecar};
 use pagewise_model::run::{Ending, RunCost};
 use pagewise_model::symbol::SymbolTable;
 use pagewise_model::timeline::Timeline;
@@ -93,16 +93,21 @@ pub fn analyse(data: &PerfData<'_>, done: impl FnMut(usize)) -> Analysis {
         complete(&mut sidecar, &attribution);
     }
     sidecar.losses.merge(&reading.losses);
-    let profile = collector.map(|collector| Profile {
-        command: sidecar.command.clone(),
-        host: sidecar.host.clone(),
-        losses: sidecar.losses.clone(),
-        notes: if is_own {
-            sidecar.collection.notes.clone()
-        } else {
-            Vec::new()
-        },
-        ..collector.finish(&names)
+    let counters = std::mem::take(&mut sidecar.counters);
+    let profile = collector.map(|collector| {
+        let profile = collector.finish(&names);
+        Profile {
+            counters: series(&counters, profile.start),
+            command: sidecar.command.clone(),
+            host: sidecar.host.clone(),
+            losses: sidecar.losses.clone(),
+            notes: if is_own {
+                sidecar.collection.notes.clone()
+            } else {
+                Vec::new()
+            },
+            ..profile
+        }
     });
     Analysis {
         attribution,
@@ -111,6 +116,20 @@ pub fn analyse(data: &PerfData<'_>, done: impl FnMut(usize)) -> Analysis {
         knows_cost: is_own,
         profile,
     }
+}
+
+/// The counters on the profile's clock. What was counted before its first sample is at 0.
+fn series(counters: &[Counter], start: Nanos) -> Vec<CounterSeries> {
+    let one = |counter: &Counter| CounterSeries {
+        name: counter.name.clone(),
+        counted: counter.counted,
+        points: counter
+            .points
+            .iter()
+            .map(|&(time, count)| (time.0.saturating_sub(start.0), count))
+            .collect(),
+    };
+    counters.iter().map(one).collect()
 }
 
 /// A collector for what is to be seen as a profile: of everything, where no faults were recorded;
@@ -199,6 +218,7 @@ fn of_another_tool(origin: &Origin) -> Sidecar {
             ..HostSnapshot::default()
         },
         losses: Losses::default(),
+        counters: Vec::new(),
         collection: Collection {
             mode: "sampled".to_owned(),
             notes: vec![

@@ -129,6 +129,7 @@ impl Args {
                 mode: if self.full { Mode::Full } else { Mode::Sampled },
                 ..Options::default()
             },
+            counters: false,
             output: recording.to_path_buf(),
             interval: self.interval,
             duration: self.duration,

@@ -1,7 +1,9 @@
 //! One observation, from launch to a finished perf.data file: what `record` and `doctor` share.
 
 use anyhow::Context;
-use pagewise_linux::perf::{self, EventCount, Note, Options, Recorder, Recording, Target};
+use pagewise_linux::perf::{
+    self, Counters, EventCount, Note, Options, Recorder, Recording, Target,
+};
 use pagewise_linux::proc::{ProcRoot, Sampler, allocators};
 use pagewise_linux::process::{Finished, Gated, Launch, Running, interrupt};
 use pagewise_linux::sys::perf_event::monotonic_now;
@@ -10,7 +12,7 @@ use pagewise_model::allocator::Allocator;
 use pagewise_model::formats::perf_data::Features;
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::loss::Losses;
-use pagewise_model::recording::{SIDECAR_VERSION, Sidecar};
+use pagewise_model::recording::{Counter, SIDECAR_VERSION, Sidecar};
 use pagewise_model::run::{Ending, RunCost};
 use pagewise_model::timeline::Timeline;
 use pagewise_model::units::{Bytes, Nanos};
@@ -39,6 +41,8 @@ pub struct ObserveOptions {
     pub subject: Subject,
     /// What to record.
     pub recorder: Options,
+    /// Whether counters are read beside it.
+    pub counters: bool,
     /// The perf.data file; replaced where it exists.
     pub output: PathBuf,
     /// Time between two points of the timeline.
@@ -72,6 +76,7 @@ struct Outcome {
     cost: RunCost,
     timeline: Timeline,
     allocators: Vec<Allocator>,
+    counters: Vec<Counter>,
     notes: Vec<String>,
 }
 
@@ -130,6 +135,7 @@ fn observe_command(
         Subject::SystemDuring(_) => Target::System,
         _ => Target::Gated(pid),
     };
+    let counters = counters(options, &target);
     let recorder = Recorder::open(target, &options.recorder)?;
     let mut recording = begin(recorder, &options.output)?;
     let beginning = Beginning::now();
@@ -141,6 +147,7 @@ fn observe_command(
         cost: finished.cost,
         timeline: sampler.stop_after(&finished.cost),
         allocators,
+        counters: counters.map_or_else(Vec::new, Counters::stop),
         notes: Vec::new(),
     };
     outcome.notes.extend(identity);
@@ -223,6 +230,7 @@ fn observe_running(
     host: HostSnapshot,
 ) -> anyhow::Result<Observation> {
     let proc = ProcRoot::default();
+    let counters = counters(options, &target);
     let recorder = Recorder::open(target, &options.recorder)?;
     let recording = begin(recorder, &options.output)?;
     let beginning = Beginning::now();
@@ -247,6 +255,7 @@ fn observe_running(
         cost: cost_of(&timeline, beginning.instant.elapsed()),
         timeline,
         allocators: found,
+        counters: counters.map_or_else(Vec::new, Counters::stop),
         notes: ended_note(pid, alive),
     };
     let command = proc.cmdline(pid).ok().flatten().unwrap_or_default();
@@ -262,6 +271,14 @@ fn observe_running(
         pid,
         command.collect(),
     )
+}
+
+/// Begins to count beside the recording, where that is wanted and possible.
+fn counters(options: &ObserveOptions, target: &Target) -> Option<Counters> {
+    match options.counters {
+        true => Counters::start(target, options.interval),
+        false => None,
+    }
 }
 
 fn ended_note(pid: i32, alive: bool) -> Vec<String> {
@@ -361,6 +378,7 @@ fn conclude(
         allocators: outcome.allocators,
         losses: recorded.losses.clone(),
         collection,
+        counters: outcome.counters,
         host,
     };
     if let Err(error) = recorded.finish(features(sidecar)) {

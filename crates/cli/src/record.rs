@@ -117,16 +117,19 @@ enum Part {
     OffCpu,
     /// Requests to block devices
     BlockIo,
+    /// Counters over time: cycles, instructions, cache and TLB misses, switches, as the machine has
+    Counters,
 }
 
 impl Part {
-    const USUAL: [Self; 6] = [
+    const USUAL: [Self; 7] = [
         Self::Cpu,
         Self::Faults,
         Self::Latency,
         Self::Mappings,
         Self::Calls,
         Self::Locks,
+        Self::Counters,
     ];
 }
 
@@ -196,6 +199,7 @@ impl RecordArgs {
         };
         Ok(ObserveOptions {
             subject,
+            counters: wants(Part::Counters),
             recorder,
             output: self.output,
             interval: self.interval,

@@ -28,6 +28,8 @@ pub struct ProfileFindings {
     pub diagnoses: Vec<Diagnosis>,
     /// Each event's sums; the one to look at first is first.
     pub events: Vec<EventProfile>,
+    /// Counters and ratios of them; those that the machine lacks are absent.
+    pub counters: Vec<CounterRate>,
     /// Frames without a name, by cause, largest share first.
     pub unknown: Vec<UnknownShare>,
     /// Estimated nanoseconds that recording itself cost, where the recorder says so.
@@ -143,4 +145,17 @@ pub struct UnknownShare {
     pub own: f64,
     /// What it means and what to do.
     pub remedy: String,
+}
+
+/// A counter over the whole time, or a ratio of two.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CounterRate {
+    /// perf's name of it; `instructions per cycle`, `cache misses per reference` for ratios.
+    pub name: String,
+    /// Count; `None` for ratios.
+    pub total: Option<f64>,
+    /// Count a second, or the ratio.
+    pub rate: f64,
+    /// Share of the time that it was really counted; values are scaled up for it.
+    pub counted: f64,
 }

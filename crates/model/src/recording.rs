@@ -36,6 +36,21 @@ pub struct Sidecar {
     pub losses: Losses,
     /// How events were collected.
     pub collection: Collection,
+    /// Counters over time; empty where none was read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counters: Vec<Counter>,
+}
+
+/// A counter that was read while recording.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Counter {
+    /// perf's name of it.
+    pub name: String,
+    /// Share of the time in which it really counted (0 to 1): below 1 where there were more
+    /// counters than the CPU has room for. Values are scaled up for it.
+    pub counted: f64,
+    /// Moments on the events' clock, each with the count since the one before.
+    pub points: Vec<(Nanos, f64)>,
 }
 
 /// How events were collected, so that analysis knows what may be missing.

@@ -2,6 +2,7 @@
 
 mod burst;
 mod collect;
+mod counters;
 pub mod diff;
 mod odd;
 mod rules;

@@ -1,7 +1,7 @@
 //! What a profile shows at first sight.
 
 use super::weigh::{Idle, by_frame, by_stack, frame_names};
-use super::{burst, rules, unknown};
+use super::{burst, counters, rules, unknown};
 use pagewise_model::findings::{Diagnosis, Severity};
 use pagewise_model::profile::{NO_CPU, NodeId, Profile, ProfileSample, WeightUnit};
 use pagewise_model::profile_findings::{
@@ -42,6 +42,7 @@ pub fn summarise(profile: &Profile, rules: &rules::ProfileRules) -> ProfileFindi
         },
         headline: headline(profile, &events, &diagnoses),
         diagnoses,
+        counters: counters::rates(profile),
         unknown: unknown::causes(profile, &idle),
         events,
         own_cost: None,

@@ -26,6 +26,7 @@
 mod access;
 mod account;
 mod ballast;
+mod counters;
 mod drain;
 mod existing;
 mod governor;
@@ -42,6 +43,7 @@ mod threads;
 mod turns;
 
 pub use account::EventCount;
+pub use counters::Counters;
 pub use notes::Note;
 pub use recorder::{Recorded, Recorder, Recording};
 

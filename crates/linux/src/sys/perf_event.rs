@@ -23,6 +23,35 @@ pub struct Reading {
     pub lost: Option<u64>,
 }
 
+/// A counting event's value, with the nanoseconds that it was enabled and that it really counted:
+/// fewer where more events are open than the CPU has counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Events while it counted.
+    pub count: u64,
+    /// Nanoseconds enabled.
+    pub enabled: u64,
+    /// Nanoseconds counting.
+    pub running: u64,
+}
+
+impl Counted {
+    /// The count scaled up to the whole time; `None` when it never counted.
+    #[must_use]
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "an estimate; counts beyond 2^53 take days"
+    )]
+    pub fn scaled(self) -> Option<f64> {
+        match (self.enabled, self.running) {
+            // A thread that did not run meanwhile.
+            (0, _) => Some(0.0),
+            (_, 0) => None,
+            (enabled, running) => Some(self.count as f64 * (enabled as f64 / running as f64)),
+        }
+    }
+}
+
 /// `read_format` that [`EventFd::read`] understands: the id, and lost records where supported.
 #[must_use]
 pub fn read_format(with_lost: bool) -> u64 {
@@ -155,11 +184,15 @@ impl EventFd {
     ///
     /// # Errors
     /// The kernel's refusal, or a short read.
-    #[allow(
-        clippy::cast_precision_loss,
-        reason = "an estimate; counts beyond 2^53 take days"
-    )]
     pub fn read_scaled(&self) -> io::Result<Option<f64>> {
+        Ok(self.read_counted()?.scaled())
+    }
+
+    /// The count of an event opened with [`SCALED_FORMAT`], with its times.
+    ///
+    /// # Errors
+    /// The kernel's refusal, or a short read.
+    pub fn read_counted(&self) -> io::Result<Counted> {
         let mut words = [0_u64; 3];
         let capacity = mem::size_of_val(&words);
         // SAFETY: the kernel writes at most `capacity` bytes into the live local array of integers.
@@ -170,11 +203,10 @@ impl EventFd {
             _ => return Err(io::Error::last_os_error()),
         }
         let [count, enabled, running] = words;
-        Ok(match (enabled, running) {
-            // A thread that did not run meanwhile.
-            (0, _) => Some(0.0),
-            (_, 0) => None,
-            _ => Some(count as f64 * (enabled as f64 / running as f64)),
+        Ok(Counted {
+            count,
+            enabled,
+            running,
         })
     }
 

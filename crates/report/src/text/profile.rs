@@ -2,11 +2,13 @@
 
 use super::Style;
 use super::page::{Ink, Page, clip, columns, shorten};
-use crate::quantity::{count, percent};
+use crate::quantity::{count, percent, rounded};
 use crate::visible::{command_line, visible};
 use pagewise_model::findings::Severity;
 use pagewise_model::profile::{FrameKind, WeightUnit};
-use pagewise_model::profile_findings::{EventProfile, FunctionShare, ProfileFindings, StackShare};
+use pagewise_model::profile_findings::{
+    CounterRate, EventProfile, FunctionShare, ProfileFindings, StackShare,
+};
 use pagewise_model::units::Nanos;
 
 /// Lines of each table.
@@ -62,6 +64,7 @@ fn body(page: &mut Page, findings: &ProfileFindings) {
     for event in &findings.events {
         page.paragraph("Samples", Ink::Plain, &event_line(event, findings.span));
     }
+    counters(page, findings);
     missing(page, findings);
     for event in findings.events.iter().take(TABLES) {
         functions(page, event);
@@ -85,6 +88,41 @@ fn event_line(event: &EventProfile, span: Nanos) -> String {
         line.push_str(&format!(", over {span}"));
     }
     line
+}
+
+/// All counters on a line or two.
+fn counters(page: &mut Page, findings: &ProfileFindings) {
+    let one = |rate: &CounterRate| {
+        let partly = match rate.counted < 0.99 {
+            true => format!(" (counted {} of the time)", percent(rate.counted)),
+            false => String::new(),
+        };
+        match (rate.total, &*rate.name) {
+            (None, name) => format!("{:.2} {}{partly}", rate.rate, visible(name)),
+            (Some(total), name) if name.ends_with("-clock") => {
+                let cpus = rate.rate / 1e9;
+                format!(
+                    "{} {}, {cpus:.2} CPUs{partly}",
+                    Nanos(whole(total)),
+                    visible(name)
+                )
+            }
+            (Some(_), name) => format!("{} {} a second{partly}", rounded(rate.rate), visible(name)),
+        }
+    };
+    let told: Vec<String> = findings.counters.iter().map(one).collect();
+    if !told.is_empty() {
+        page.paragraph("Counters", Ink::Plain, &told.join(" · "));
+    }
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a float-to-integer cast saturates; counts are never negative"
+)]
+fn whole(count: f64) -> u64 {
+    count.round() as u64
 }
 
 fn weight(weight: u64, unit: WeightUnit) -> String {

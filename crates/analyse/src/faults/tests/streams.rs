@@ -24,6 +24,7 @@ pub(crate) fn sidecar() -> Sidecar {
         host: pagewise_model::host::HostSnapshot::default(),
         losses: pagewise_model::loss::Losses::default(),
         collection: pagewise_model::recording::Collection::default(),
+        counters: Vec::new(),
     }
 }
 

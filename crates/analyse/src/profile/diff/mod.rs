@@ -15,6 +15,7 @@ use pagewise_model::profile::{Profile, ProfileSample, WeightUnit};
 use pagewise_model::profile_diff::{
     Change, CounterChange, DiffNode, Measure, PROFILE_DIFF_VERSION, ProfileDiff, Side, StackChange,
 };
+use pagewise_model::profile_findings::CounterRate;
 use pagewise_model::units::Nanos;
 use union::Union;
 
@@ -487,37 +488,21 @@ fn side(samples: &Samples<'_>, name: &str, event: &str) -> Side {
     }
 }
 
+/// Counters and ratios that both have.
 fn counters(a: &Profile, b: &Profile) -> Vec<CounterChange> {
-    let rate = |profile: &Profile, name: &str| {
-        let series = profile.counters.iter().find(|series| series.name == name)?;
-        let sum: f64 = series.points.iter().map(|(_, count)| count).sum();
-        Some(sum / (profile.span.0.max(1) as f64 / 1e9))
-    };
-    let mut changes: Vec<CounterChange> = a
-        .counters
-        .iter()
-        .filter_map(|series| {
-            Some(CounterChange {
-                name: series.name.clone(),
-                a: rate(a, &series.name)?,
-                b: rate(b, &series.name)?,
-            })
-        })
-        .collect();
-    let ratio = |name: &str, part: &str, whole: &str| {
+    let others = super::counters::rates(b);
+    let pair = |rate: CounterRate| {
+        let other = others.iter().find(|other| other.name == rate.name)?;
         Some(CounterChange {
-            name: name.to_owned(),
-            a: rate(a, part)? / rate(a, whole).filter(|rate| *rate > 0.0)?,
-            b: rate(b, part)? / rate(b, whole).filter(|rate| *rate > 0.0)?,
+            name: rate.name,
+            a: rate.rate,
+            b: other.rate,
         })
     };
-    changes.extend(ratio("IPC", "instructions", "cycles"));
-    changes.extend(ratio(
-        "cache-miss ratio",
-        "cache-misses",
-        "cache-references",
-    ));
-    changes
+    super::counters::rates(a)
+        .into_iter()
+        .filter_map(pair)
+        .collect()
 }
 
 fn notes(a: &Profile, b: &Profile, measure: Measure) -> Vec<String> {
