@@ -7,6 +7,7 @@ mod check;
 mod doctor;
 mod duration;
 mod explain;
+mod export;
 mod fault_paths;
 mod huge;
 mod input;

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod base64;
+pub mod exports;
 pub mod fault_paths;
 pub mod html;
 pub mod json;

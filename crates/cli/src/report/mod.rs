@@ -2,8 +2,9 @@
 
 mod recording;
 
+use crate::export::FaultExport;
 use crate::fault_paths::{Opened, Trace};
-use crate::{bytes, fault_paths, terminal};
+use crate::{bytes, export, fault_paths, terminal};
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use pagewise_report::html::render_fault_paths;
@@ -20,6 +21,8 @@ Examples:
   perf record -e page-faults -c 1 -g -d -o - ./x | pagewise report -
   pagewise report trace.txt.zst                paths of faults in the kernel
   pagewise report trace.txt -o report.html     the same as one HTML page
+  pagewise report trace.txt --export folded    its call paths, for flame graph tools
+  pagewise report trace.txt --export perfetto -o trace.pftrace
   pagewise report trace.dat                    the same, of trace-cmd record";
 
 /// Options of `pagewise report`.
@@ -34,9 +37,18 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Also write an HTML page
+    /// Also write an HTML page; with --export, where that goes (a folder for parquet)
     #[arg(short, long, value_name = "FILE.html")]
     output: Option<PathBuf>,
+
+    /// Write what other tools read, in place of the report
+    #[arg(long, value_name = "FORMAT", value_parser = export::values())]
+    export: Option<String>,
+
+    /// Calls that an export of single calls (perfetto) holds at most; of more, every so manieth
+    /// top-level call is taken
+    #[arg(long, value_name = "CALLS", default_value_t = 2_000_000)]
+    export_limit: u64,
 
     /// A trace of the same workload with the fault's root function alone, to measure what tracing
     /// itself cost (for function_graph traces; estimated without it)
@@ -49,8 +61,10 @@ pub struct Args {
 /// # Errors
 /// When a file cannot be read, is no recording, or holds nothing about faults.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    if args.output.is_some() && args.files.len() > 1 {
-        bail!("-o takes the report of one recording; call pagewise report once for each");
+    if (args.output.is_some() || args.export.is_some()) && args.files.len() > 1 {
+        bail!(
+            "-o and --export take the report of one recording; call pagewise report once for each"
+        );
     }
     for file in &args.files {
         report(file, args).with_context(|| name_of(file))?;
@@ -70,6 +84,9 @@ fn report(file: &Path, args: &Args) -> Result<()> {
     if args.calibrate.is_some() {
         bail!("--calibrate goes with function_graph traces, which this is not");
     }
+    if let Some(format) = &args.export {
+        bail!("--export {format} goes with function_graph traces, which this is not");
+    }
     // What was read of a pipe to tell what it is can't be read again.
     let bytes = match file.is_file() {
         true => bytes::open(file)?,
@@ -81,6 +98,14 @@ fn report(file: &Path, args: &Args) -> Result<()> {
 /// Reports on a function_graph trace.
 fn report_trace(trace: Trace, file: &Path, args: &Args) -> Result<()> {
     let findings = fault_paths::findings(trace, args.calibrate.as_deref())?;
+    if let Some(format) = args.export.as_deref().and_then(export::named) {
+        return format.export_faults(&FaultExport {
+            trace: file,
+            findings: &findings,
+            output: args.output.as_deref(),
+            limit: args.export_limit,
+        });
+    }
     let text = match args.json {
         true => pagewise_report::fault_paths::to_json(&findings)?,
         false => pagewise_report::fault_paths::render(&findings, terminal::width()),

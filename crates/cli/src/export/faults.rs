@@ -1,0 +1,141 @@
+//! Exports of the faults of a function_graph trace.
+
+use super::{FaultExport, Written, create, inside, output, place, required};
+use crate::fault_paths::{self, Opened, Trace};
+use anyhow::{Context, Result, bail};
+use pagewise_analyse::fault_paths::Rows;
+use pagewise_model::fault_paths::Source;
+use pagewise_model::formats::function_graph::{CallTree, Names, Sink};
+use pagewise_report::exports::fault_slices::slices;
+use pagewise_report::exports::fault_tables::{
+    FaultTable, write_functions, write_histograms, write_paths,
+};
+use pagewise_report::exports::folded::{self, Times};
+use pagewise_report::exports::perfetto::PerfettoWriter;
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Folded stacks of corrected own time, or of raw where nothing could be corrected.
+pub fn folded(export: &FaultExport<'_>) -> Result<Written> {
+    let (times, word) = match export.findings.calibration.source {
+        Source::Nothing => (Times::Raw, "as traced"),
+        _ => (Times::Corrected, "without the tracer's cost"),
+    };
+    let mut out = output(export.output)?;
+    folded::write(&export.findings.call_map, times, &mut out)?;
+    out.flush()?;
+    let place = place(export.output);
+    Ok(Written(format!(
+        "{place}: own times in nanoseconds, {word}"
+    )))
+}
+
+/// A Perfetto trace; of more calls than the limit, every so manieth top-level call.
+pub fn perfetto(export: &FaultExport<'_>) -> Result<Written> {
+    let path = required(export, "a Perfetto trace")?;
+    let map = &export.findings.call_map;
+    let calls: u64 = map.nodes.iter().map(|node| node.calls).sum();
+    let every = calls.div_ceil(export.limit.max(1)).max(1);
+    let mut sink = PerfettoSink {
+        out: PerfettoWriter::new(create(path)?),
+        every,
+        met: 0,
+        written: 0,
+        ends: HashMap::new(),
+        error: None,
+    };
+    again(export.trace)?.read(&mut sink)?;
+    if let Some(error) = sink.error {
+        return Err(error).with_context(|| format!("cannot write {}", path.display()));
+    }
+    sink.out
+        .finish()
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    let sampled = match every {
+        1 => String::new(),
+        _ => format!(", one in {every} (--export-limit raises that)"),
+    };
+    Ok(Written(format!(
+        "{}: {} top-level calls{sampled}; open it at https://ui.perfetto.dev",
+        path.display(),
+        sink.written
+    )))
+}
+
+struct PerfettoSink<W> {
+    out: PerfettoWriter<W>,
+    every: u64,
+    met: u64,
+    written: u64,
+    /// When each task's last call ended: calls without times, or with times in microseconds, must
+    /// not overlap.
+    ends: HashMap<u32, u64>,
+    error: Option<io::Error>,
+}
+
+impl<W: Write> Sink for PerfettoSink<W> {
+    fn tree(&mut self, tree: &CallTree, names: &Names) {
+        self.met += 1;
+        if self.error.is_some() || !(self.met - 1).is_multiple_of(self.every) {
+            return;
+        }
+        let slices = slices(tree, names);
+        let Some(root) = slices.first() else { return };
+        let task = tree.pid.unwrap_or(0);
+        let free = self.ends.entry(task).or_default();
+        let start = tree.start.unwrap_or(*free).max(*free);
+        *free = start + root.duration_ns;
+        self.written += 1;
+        self.error = self.out.write(task, start, &slices).err();
+    }
+}
+
+/// A folder of Parquet tables.
+pub fn parquet(export: &FaultExport<'_>) -> Result<Written> {
+    let folder = required(export, "a folder of Parquet tables")?;
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let mut table = FaultTable::new(create(&inside(folder, "faults.parquet"))?)?;
+    let mut error = None;
+    let mut faults = 0_u64;
+    let mut rows = Rows::new(export.findings.calibration, |row| {
+        faults += 1;
+        if error.is_none() {
+            error = table.write(&row).err();
+        }
+    });
+    let summary = again(export.trace)?.read(&mut rows)?;
+    let paths = rows.paths(&summary.names);
+    let cannot = || format!("cannot write {}", folder.display());
+    if let Some(error) = error {
+        return Err(error).with_context(cannot);
+    }
+    table.finish().with_context(cannot)?;
+    write_paths(&paths, create(&inside(folder, "paths.parquet"))?).with_context(cannot)?;
+    write_functions(
+        export.findings,
+        create(&inside(folder, "functions.parquet"))?,
+    )
+    .with_context(cannot)?;
+    write_histograms(
+        export.findings,
+        create(&inside(folder, "histograms.parquet"))?,
+    )
+    .with_context(cannot)?;
+    Ok(Written(format!(
+        "{}: tables faults ({faults} rows), paths, functions, histograms",
+        folder.display()
+    )))
+}
+
+/// The trace once more, now that what it shows is known.
+fn again(path: &Path) -> Result<Trace> {
+    if path == Path::new("-") {
+        bail!("this export reads the trace twice: give a file, not standard input");
+    }
+    match fault_paths::open(path)? {
+        Opened::Trace(trace) => Ok(trace),
+        Opened::Other(_) => bail!("{} changed while it was read", path.display()),
+    }
+}

@@ -1,0 +1,117 @@
+//! `pagewise report --export`: findings in other tools' formats.
+//!
+//! A new format is one line of [`FORMATS`].
+
+mod faults;
+
+use anyhow::{Context, Result, bail};
+use pagewise_model::fault_paths::FaultPaths;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// A format that findings can be written in.
+pub struct Format {
+    /// What `--export` calls it.
+    pub name: &'static str,
+    /// For `--help`.
+    about: &'static str,
+    /// Writes the faults of a function_graph trace; `None`: the format has no place for them.
+    faults: Option<fn(&FaultExport<'_>) -> Result<Written>>,
+}
+
+/// All formats.
+pub const FORMATS: [Format; 3] = [
+    Format {
+        name: "folded",
+        about: "call paths with their own time in ns, corrected, for flame graph tools",
+        faults: Some(faults::folded),
+    },
+    Format {
+        name: "perfetto",
+        about: "each call on its task's track, for ui.perfetto.dev",
+        faults: Some(faults::perfetto),
+    },
+    Format {
+        name: "parquet",
+        about: "a folder of tables (faults, paths, functions, histograms) for DuckDB, Spark, …",
+        faults: Some(faults::parquet),
+    },
+];
+
+/// The faults of a trace, to be exported.
+pub struct FaultExport<'a> {
+    /// The trace, to be read once more by formats that hold single faults.
+    pub trace: &'a Path,
+    /// What it shows.
+    pub findings: &'a FaultPaths,
+    /// Where the export goes; `None` is standard output.
+    pub output: Option<&'a Path>,
+    /// Calls that an export of single calls holds at most.
+    pub limit: u64,
+}
+
+/// What was written, in words.
+pub struct Written(pub String);
+
+/// The format of a name that clap accepted.
+pub fn named(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| format.name == name)
+}
+
+/// The values of `--export` with their meanings.
+pub fn values() -> clap::builder::PossibleValuesParser {
+    let values =
+        FORMATS.map(|format| clap::builder::PossibleValue::new(format.name).help(format.about));
+    clap::builder::PossibleValuesParser::new(values)
+}
+
+impl Format {
+    /// Writes the faults of a trace.
+    ///
+    /// # Errors
+    /// When the format can't hold them, or writing fails.
+    pub fn export_faults(&self, export: &FaultExport<'_>) -> Result<()> {
+        let Some(write) = self.faults else {
+            bail!(
+                "--export {} has no place for the faults of a trace",
+                self.name
+            );
+        };
+        let Written(words) = write(export)?;
+        eprintln!("{words}");
+        Ok(())
+    }
+}
+
+/// Opens the export's file, or standard output.
+fn output(path: Option<&Path>) -> Result<Box<dyn Write + Send>> {
+    match path {
+        None => Ok(Box::new(std::io::stdout())),
+        Some(path) => Ok(Box::new(create(path)?)),
+    }
+}
+
+fn create(path: &Path) -> Result<BufWriter<File>> {
+    let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(BufWriter::new(file))
+}
+
+fn place(path: Option<&Path>) -> String {
+    path.map_or("standard output".to_owned(), |path| {
+        path.display().to_string()
+    })
+}
+
+/// The export's path; formats that are not text, or take more than one file, need one.
+fn required<'a>(export: &FaultExport<'a>, what: &str) -> Result<&'a Path> {
+    match export.output {
+        Some(path) => Ok(path),
+        None => bail!("{what} needs -o"),
+    }
+}
+
+/// A file inside the folder that an export makes.
+fn inside(folder: &Path, name: &str) -> PathBuf {
+    folder.join(name)
+}

@@ -1,0 +1,45 @@
+//! Folded stacks: `caller;called;innermost weight`, a line each, as flame graph tools read them.
+
+use pagewise_model::call_map::CallMap;
+use std::io::{self, Write};
+
+/// Which of a call's own times is the weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Times {
+    /// Without the tracer's cost.
+    Corrected,
+    /// As traced.
+    Raw,
+}
+
+/// Writes the call paths of faults with their own times in nanoseconds; paths without any are
+/// left out. The kind of the faults is the outermost frame.
+///
+/// # Errors
+/// When `out` can't be written.
+pub fn write(map: &CallMap, times: Times, out: &mut impl Write) -> io::Result<()> {
+    let mut stacks: Vec<String> = Vec::with_capacity(map.nodes.len());
+    for node in &map.nodes {
+        let function = map.functions.get(node.function as usize);
+        let name = frame(function.map_or("", String::as_str));
+        let caller = node.parent.and_then(|parent| stacks.get(parent as usize));
+        let stack = match caller {
+            Some(caller) => format!("{caller};{name}"),
+            None => format!("{};{name}", frame(node.class.describe())),
+        };
+        let weight = match times {
+            Times::Corrected => node.corrected_self_ns,
+            Times::Raw => node.self_ns,
+        };
+        if weight > 0 {
+            writeln!(out, "{stack} {weight}")?;
+        }
+        stacks.push(stack);
+    }
+    Ok(())
+}
+
+/// A name without what separates frames and lines.
+fn frame(name: &str) -> String {
+    name.replace(';', ":").replace(['\n', '\r'], " ")
+}
