@@ -7,7 +7,8 @@ use super::probe::Calibration;
 use super::shapes::Shape;
 use super::tally::reduce;
 use pagewise_model::fault_row::{FaultRow, PathRow};
-use pagewise_model::formats::function_graph::{CallTree, NameId, Names, Sink, Span, Tail};
+use pagewise_model::formats::function_graph::{CallTree, Line, NameId, Names, Sink};
+use pagewise_model::trace_note::TraceNote;
 use rustc_hash::FxHashMap;
 
 /// Takes a trace's calls and hands out a row for each fault.
@@ -94,8 +95,12 @@ impl<F: FnMut(FaultRow)> Sink for Rows<F> {
         }
     }
 
-    fn bare_close(&mut self, tail: Tail, depth: u32, span: Option<Span>) {
-        self.collector.bare_close(tail, depth, span);
+    fn event(&mut self, line: &Line<'_>, text: &[u8]) {
+        self.collector.event(line, text);
+    }
+
+    fn note(&mut self, note: TraceNote) {
+        self.collector.note(note);
     }
 }
 
