@@ -3,6 +3,7 @@
 //! A new input format is one module here and one line of the sniffing table in `sniff`.
 
 pub mod function_graph;
+pub mod memory_trace;
 pub mod perf_data;
 pub mod sniff;
 pub mod trace_dat;

@@ -11,6 +11,8 @@ pub enum Format {
     PerfDataPipe,
     /// trace.dat as `trace-cmd record` writes it ([`super::trace_dat`]).
     TraceDat,
+    /// Our compact file of memory accesses ([`super::memory_trace`]).
+    MemoryTrace,
     /// Something compressed by gzip; sniff again what comes out.
     Gzip,
     /// Something compressed by zstd; sniff again what comes out.
@@ -20,7 +22,7 @@ pub enum Format {
 /// Looks at the first bytes of a file.
 type Detector = fn(&[u8]) -> bool;
 
-const DETECTORS: [(Format, Detector); 5] = [
+const DETECTORS: [(Format, Detector); 6] = [
     // PERFILE2 and the size of a header: 16 in a pipe. Files of the other byte order and of the
     // format's first version are perf.data too, so that its reader can say why it refuses them.
     (Format::PerfDataPipe, |head| {
@@ -32,6 +34,9 @@ const DETECTORS: [(Format, Detector); 5] = [
     }),
     (Format::TraceDat, |head| {
         head.starts_with(super::trace_dat::MAGIC)
+    }),
+    (Format::MemoryTrace, |head| {
+        head.starts_with(super::memory_trace::MAGIC)
     }),
     // RFC 1952, section 2.3.1: two magic bytes, and deflate as the only method.
     (Format::Gzip, |head| head.starts_with(b"\x1f\x8b\x08")),
@@ -72,6 +77,7 @@ mod tests {
             Some(Format::PerfDataFile)
         );
         assert_eq!(sniff(b"\x17\x08\x44tracing7\0"), Some(Format::TraceDat));
+        assert_eq!(sniff(b"PWMTRACE\x01"), Some(Format::MemoryTrace));
         assert_eq!(sniff(b"\x1f\x8b\x08\0"), Some(Format::Gzip));
         assert_eq!(sniff(b"\x28\xb5\x2f\xfd\x24"), Some(Format::Zstd));
         assert_eq!(sniff(b"\x5a\x2a\x4d\x18"), Some(Format::Zstd));

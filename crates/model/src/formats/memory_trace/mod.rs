@@ -1,0 +1,242 @@
+//! Traces of memory accesses: our compact file, valgrind lackey's text, `perf script`'s samples.
+//!
+//! All three end in the same batches of addresses ([`Batch`]), so that what simulates them need not
+//! know where they come from. [`read`] takes any of them; none is held in memory as a whole.
+//!
+//! # The compact file
+//!
+//! Little-endian, made to be written by a few lines of C inside an emulator's plugin:
+//!
+//! ```text
+//! file    = "PWMTRACE"  version:u8 (1)  block*
+//! block   = kind:u8  length:varint  payload (length bytes, at most 16 MiB)
+//! varint  = LEB128: 7 bits a byte, lowest first, top bit set on all but the last
+//!
+//! kind 1, accesses of one thread in program order:
+//!   thread:varint  instructions:varint  count:varint  count × delta
+//!   instructions   executed by this thread since its last block; 0 where nobody counts
+//!   delta          varint of zigzag(v − previous v) with v = address × 2 + (1 for a write, else 0),
+//!                  modulo 2^64; the first of a block counts from 0, so that blocks stand alone
+//!   zigzag(d)      (d << 1) ^ (d >> 63), d signed
+//! kind 2, a mapping:      start:varint  bytes:varint  flags:varint (1: anonymous)  name in UTF-8
+//! kind 3, a note:         UTF-8, for people: which program, by which tool
+//! kind 127, the end:      accesses:varint  dropped:varint (accesses that the writer left out)
+//! other kinds             are passed over and counted
+//! ```
+//!
+//! Addresses are canonical (bits 63 and 62 equal), as those of all processors are. A file without
+//! an end was cut short; what is there is used and [`Summary::is_complete`] says so. The file may
+//! be compressed as a whole, which whoever opens it undoes.
+
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "deltas are taken modulo 2^64, bytes are cut off on purpose"
+)]
+
+mod compact;
+mod lackey;
+mod perf_script;
+#[cfg(test)]
+mod tests;
+mod varint;
+mod writer;
+
+pub use writer::Writer;
+
+use std::io::{self, BufRead};
+
+/// First bytes of the compact file.
+pub const MAGIC: &[u8; 8] = b"PWMTRACE";
+/// Version of the compact file.
+pub const VERSION: u8 = 1;
+
+/// Most bytes of a block's payload.
+const MOST_PAYLOAD: u64 = 16 << 20;
+
+/// Accesses of one thread in program order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batch<'a> {
+    /// The thread, as the trace numbers them.
+    pub thread: u64,
+    /// Instructions that it executed since its last batch; 0 where unknown.
+    pub instructions: u64,
+    /// Virtual addresses.
+    pub addresses: &'a [u64],
+}
+
+/// A mapping that a trace tells of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// First address.
+    pub start: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Whether it is anonymous memory, which transparent huge pages can back.
+    pub is_anonymous: bool,
+    /// File or purpose.
+    pub name: String,
+}
+
+/// What a trace held beside its accesses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Accesses read.
+    pub accesses: u64,
+    /// Writes among them.
+    pub writes: u64,
+    /// Instructions; 0 where unknown.
+    pub instructions: u64,
+    /// Accesses that the writer says it left out.
+    pub dropped: u64,
+    /// Blocks or lines that were not understood.
+    pub unknown: u64,
+    /// Whether the trace says where it ends, or is text, which can't tell.
+    pub is_complete: bool,
+    /// Whether the addresses are samples, between which others are missing.
+    pub is_sampled: bool,
+    /// Mappings.
+    pub mappings: Vec<Mapping>,
+    /// Notes.
+    pub notes: Vec<String>,
+}
+
+/// Which of the formats a trace has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Our compact file.
+    Compact,
+    /// `valgrind --tool=lackey --trace-mem=yes`.
+    Lackey,
+    /// `perf script` with addresses.
+    PerfScript,
+}
+
+/// Why a trace can't be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Reading failed.
+    #[error("cannot read the trace: {0}")]
+    Io(#[from] io::Error),
+    /// Another version.
+    #[error(
+        "the trace has version {found}, this program reads version {VERSION}: record it anew with \
+         the plugin of this release"
+    )]
+    Version {
+        /// The version found.
+        found: u8,
+    },
+    /// Bytes that can't be.
+    #[error("byte {offset} of the trace: {what}")]
+    Spoilt {
+        /// Bytes from the start (decompressed).
+        offset: u64,
+        /// What was found, what was expected.
+        what: String,
+    },
+    /// Text without a single access.
+    #[error(
+        "no memory access in {lines} lines: expected the text of valgrind --tool=lackey \
+         --trace-mem=yes (\" L 1ffeffe7e0,8\") or of perf script -F tid,time,event,addr"
+    )]
+    Nothing {
+        /// Lines read.
+        lines: u64,
+    },
+    /// An address that is not canonical.
+    #[error("address {address:#x} is not canonical and can't be written")]
+    Address {
+        /// The address.
+        address: u64,
+    },
+}
+
+/// Reads a trace; `take` gets each batch.
+///
+/// Text that is neither format has no access, which is an error.
+///
+/// # Errors
+/// When reading fails or the trace is spoilt. A trace cut short is not an error.
+pub fn read(mut input: impl BufRead, take: &mut dyn FnMut(&Batch<'_>)) -> Result<Summary, Error> {
+    if input.fill_buf()?.first() == Some(&MAGIC[0]) {
+        return compact::read(input, take);
+    }
+    read_text(input, take)
+}
+
+/// Accesses of text that become a batch together.
+const TEXT_BATCH: usize = 1 << 14;
+
+/// An access that a line of text tells of.
+enum Line {
+    /// Data was read or written.
+    Access { address: u64, is_write: bool },
+    /// Data was read, then written.
+    Modify { address: u64 },
+    /// An instruction was executed.
+    Instruction,
+    /// A line that belongs to the format and tells of no access.
+    Nothing,
+    /// Another line.
+    Unknown,
+}
+
+fn read_text(mut input: impl BufRead, take: &mut dyn FnMut(&Batch<'_>)) -> Result<Summary, Error> {
+    let mut summary = Summary {
+        is_complete: true,
+        ..Summary::default()
+    };
+    let mut addresses = Vec::with_capacity(TEXT_BATCH + 1);
+    let (mut lines, mut batch_instructions) = (0_u64, 0_u64);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let is_end = input.read_until(b'\n', &mut line)? == 0;
+        if is_end || addresses.len() >= TEXT_BATCH {
+            take(&Batch {
+                thread: 0,
+                instructions: std::mem::take(&mut batch_instructions),
+                addresses: &addresses,
+            });
+            addresses.clear();
+        }
+        if is_end {
+            break;
+        }
+        lines += 1;
+        let text = line.trim_ascii_end();
+        let parsed = match lackey::parse(text) {
+            Line::Unknown => {
+                let parsed = perf_script::parse(text);
+                summary.is_sampled |= matches!(parsed, Line::Access { .. });
+                parsed
+            }
+            parsed => parsed,
+        };
+        match parsed {
+            Line::Access { address: 0, .. } => summary.dropped += 1,
+            Line::Access { address, is_write } => {
+                addresses.push(address);
+                summary.writes += u64::from(is_write);
+                summary.accesses += 1;
+            }
+            Line::Modify { address } => {
+                addresses.push(address);
+                summary.writes += 1;
+                summary.accesses += 1;
+            }
+            Line::Instruction => {
+                summary.instructions += 1;
+                batch_instructions += 1;
+            }
+            Line::Nothing => {}
+            Line::Unknown => summary.unknown += 1,
+        }
+    }
+    if summary.accesses == 0 {
+        return Err(Error::Nothing { lines });
+    }
+    Ok(summary)
+}

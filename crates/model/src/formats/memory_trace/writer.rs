@@ -1,0 +1,123 @@
+//! Writes the compact file.
+
+use super::{Error, MAGIC, Mapping, VERSION, varint};
+use std::io::Write;
+
+/// Accesses of one block.
+const BLOCK: usize = 1 << 16;
+
+/// Writes a trace as it happens.
+#[derive(Debug)]
+pub struct Writer<W: Write> {
+    out: W,
+    thread: u64,
+    instructions: u64,
+    count: u64,
+    previous: u64,
+    deltas: Vec<u8>,
+    written: u64,
+}
+
+impl<W: Write> Writer<W> {
+    /// Starts a file.
+    ///
+    /// # Errors
+    /// When writing fails.
+    pub fn new(mut out: W) -> Result<Self, Error> {
+        out.write_all(MAGIC)?;
+        out.write_all(&[VERSION])?;
+        Ok(Self {
+            out,
+            thread: 0,
+            instructions: 0,
+            count: 0,
+            previous: 0,
+            deltas: Vec::new(),
+            written: 0,
+        })
+    }
+
+    /// Adds an access of `thread`.
+    ///
+    /// # Errors
+    /// When writing fails or the address is not canonical.
+    pub fn access(&mut self, thread: u64, address: u64, is_write: bool) -> Result<(), Error> {
+        if (address >> 63) != ((address >> 62) & 1) {
+            return Err(Error::Address { address });
+        }
+        if thread != self.thread || self.count as usize >= BLOCK {
+            self.flush()?;
+            self.thread = thread;
+        }
+        let value = (address << 1) | u64::from(is_write);
+        let delta = value.wrapping_sub(self.previous);
+        varint::put(&mut self.deltas, varint::zigzag(delta));
+        self.previous = value;
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Adds instructions that the thread of the last access executed.
+    pub fn instructions(&mut self, executed: u64) {
+        self.instructions += executed;
+    }
+
+    /// Adds a mapping.
+    ///
+    /// # Errors
+    /// When writing fails.
+    pub fn mapping(&mut self, mapping: &Mapping) -> Result<(), Error> {
+        self.flush()?;
+        let mut payload = Vec::new();
+        varint::put(&mut payload, mapping.start);
+        varint::put(&mut payload, mapping.bytes);
+        varint::put(&mut payload, u64::from(mapping.is_anonymous));
+        payload.extend_from_slice(mapping.name.as_bytes());
+        self.block(2, &payload)
+    }
+
+    /// Adds a note.
+    ///
+    /// # Errors
+    /// When writing fails.
+    pub fn note(&mut self, text: &str) -> Result<(), Error> {
+        self.flush()?;
+        self.block(3, text.as_bytes())
+    }
+
+    /// Ends the file; `dropped` accesses were left out.
+    ///
+    /// # Errors
+    /// When writing fails.
+    pub fn finish(mut self, dropped: u64) -> Result<W, Error> {
+        self.flush()?;
+        let mut payload = Vec::new();
+        varint::put(&mut payload, self.written);
+        varint::put(&mut payload, dropped);
+        self.block(127, &payload)?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        if self.count == 0 && self.instructions == 0 {
+            return Ok(());
+        }
+        let mut payload = Vec::with_capacity(self.deltas.len() + 16);
+        varint::put(&mut payload, self.thread);
+        varint::put(&mut payload, self.instructions);
+        varint::put(&mut payload, self.count);
+        payload.append(&mut self.deltas);
+        self.written += self.count;
+        (self.count, self.instructions, self.previous) = (0, 0, 0);
+        self.block(1, &payload)
+    }
+
+    fn block(&mut self, kind: u8, payload: &[u8]) -> Result<(), Error> {
+        let mut head = vec![kind];
+        varint::put(&mut head, payload.len() as u64);
+        self.out.write_all(&head)?;
+        self.out.write_all(payload)?;
+        Ok(())
+    }
+}
