@@ -15,6 +15,7 @@ mod latency;
 pub mod mine;
 pub mod plan;
 pub mod profile;
+pub mod tlb;
 pub mod tune;
 
 pub use assemble::{findings, measure};

@@ -1,0 +1,158 @@
+//! Generators of memory accesses: endless, seeded, no larger than their state.
+//!
+//! Each is the skeleton of a kind of program: which pages it touches in which order, nothing else.
+//! [`named`] knows them; [`Mix`] runs several in phases.
+
+mod btree;
+mod key_value;
+mod mcf;
+mod oltp;
+mod plain;
+mod replay;
+#[cfg(test)]
+mod tests;
+
+pub use btree::BTree;
+pub use key_value::KeyValue;
+pub use mcf::{Mcf, McfPhase};
+pub use oltp::Oltp;
+pub use plain::{Gups, PointerChase, Stream};
+pub use replay::{Footprint, Replay};
+
+use super::SpaceId;
+
+/// Where generated memory begins: far from 0, aligned to any huge page.
+pub const BASE: u64 = 0x7F00_0000_0000;
+
+/// A source of accesses.
+pub trait Workload {
+    /// Short name.
+    fn name(&self) -> &str;
+    /// Memory it uses: start and bytes of each piece.
+    fn memory(&self) -> Vec<(u64, u64)>;
+    /// Overwrites `out` with the next addresses.
+    fn fill(&mut self, out: &mut [u64]);
+}
+
+/// A generator's name and what it is.
+pub const NAMES: [(&str, &str); 8] = [
+    (
+        "mcf",
+        "SPEC mcf's pricing sweeps and heap, 1.6 GiB: the paper's case",
+    ),
+    ("chase", "pointer chase over 1 GiB, every line once a round"),
+    ("stream", "three arrays read and written in order, 1.5 GiB"),
+    ("gups", "random updates of 1 GiB"),
+    ("btree", "lookups in a B-tree of 1 GiB, pages of 16 KiB"),
+    (
+        "key-value",
+        "hash table with values, Zipf-distributed keys, 1.5 GiB",
+    ),
+    (
+        "oltp",
+        "sysbench-like transactions on a buffer pool of 1.9 GiB",
+    ),
+    ("small", "a program that works in 4 MiB"),
+];
+
+/// A generator by its name; a size such as `chase:256M` overrides the usual one where it has one.
+///
+/// # Errors
+/// With the names that there are.
+pub fn named(name: &str, bytes: Option<u64>, seed: u64) -> Result<Box<dyn Workload>, String> {
+    const MIB: u64 = 1 << 20;
+    let size = |usual: u64| bytes.unwrap_or(usual).max(MIB);
+    Ok(match name {
+        "mcf" => Box::new(Mcf::new(seed)),
+        "mcf-sweep" => Box::new(Mcf::only(McfPhase::Sweep, seed)),
+        "mcf-heap" => Box::new(Mcf::only(McfPhase::Heap, seed)),
+        "chase" => Box::new(PointerChase::new("chase", size(1024 * MIB), seed)),
+        "small" => Box::new(PointerChase::new("small", size(4 * MIB), seed)),
+        "stream" => Box::new(Stream::new(size(1536 * MIB))),
+        "gups" => Box::new(Gups::new(size(1024 * MIB), seed)),
+        "btree" => Box::new(BTree::new(size(1024 * MIB), seed)),
+        "key-value" => Box::new(KeyValue::new(size(1536 * MIB), seed)),
+        "oltp" => Box::new(Oltp::new(size(1920 * MIB), seed)),
+        _ => {
+            let known: Vec<&str> = NAMES.iter().map(|(known, _)| *known).collect();
+            let known = known.join(", ");
+            return Err(format!(
+                "no workload is called \"{name}\": there are {known}"
+            ));
+        }
+    })
+}
+
+/// Phases of several workloads, in turn, in one address space.
+pub struct Mix {
+    parts: Vec<(Box<dyn Workload>, u64)>,
+    at: usize,
+    left: u64,
+    name: String,
+}
+
+impl Mix {
+    /// Each part runs for so many accesses, then the next.
+    #[must_use]
+    pub fn new(parts: Vec<(Box<dyn Workload>, u64)>) -> Self {
+        let names: Vec<&str> = parts.iter().map(|(part, _)| part.name()).collect();
+        Self {
+            name: names.join("+"),
+            at: 0,
+            left: parts.first().map_or(u64::MAX, |(_, length)| *length),
+            parts,
+        }
+    }
+}
+
+impl Workload for Mix {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn memory(&self) -> Vec<(u64, u64)> {
+        self.parts
+            .iter()
+            .flat_map(|(part, _)| part.memory())
+            .collect()
+    }
+
+    fn fill(&mut self, mut out: &mut [u64]) {
+        while !out.is_empty() && !self.parts.is_empty() {
+            let now = usize::try_from(self.left).map_or(out.len(), |left| left.min(out.len()));
+            let (head, rest) = out.split_at_mut(now);
+            self.parts[self.at].0.fill(head);
+            out = rest;
+            self.left -= now as u64;
+            if self.left == 0 {
+                self.at = (self.at + 1) % self.parts.len();
+                self.left = self.parts[self.at].1.max(1);
+            }
+        }
+    }
+}
+
+/// Accesses of one space.
+pub struct Program {
+    /// Its space.
+    pub space: SpaceId,
+    /// What it accesses.
+    pub workload: Box<dyn Workload>,
+}
+
+/// A number below `bound` from 64 random bits.
+fn below(bits: u64, bound: u64) -> u64 {
+    ((u128::from(bits) * u128::from(bound)) >> 64) as u64
+}
+
+/// One of the bijections of numbers below a power of two: multiplied and folded twice.
+fn shuffled(number: u64, bits: u32, seed: u64) -> u64 {
+    let mask = (1_u64 << bits) - 1;
+    let fold = bits.div_ceil(2);
+    let mut mixed = number.wrapping_add(seed) & mask;
+    for odd in [0x9E37_79B9_7F4A_7C15_u64, 0xD134_2543_DE82_EF95] {
+        mixed = mixed.wrapping_mul(odd) & mask;
+        mixed ^= mixed >> fold;
+    }
+    mixed
+}
