@@ -2,7 +2,7 @@
 
 use super::machine::Machine;
 use super::{PageSize, Stage};
-use std::ops::Sub;
+use std::ops::{AddAssign, Sub};
 
 /// Most levels of TLBs.
 pub const LEVELS: usize = 3;
@@ -74,5 +74,19 @@ impl Sub for Counts {
             refills: [[refill(0, 0), refill(0, 1)], [refill(1, 0), refill(1, 1)]],
             references: self.references - before.references,
         }
+    }
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, more: Self) {
+        self.accesses += more.accesses;
+        for (sum, hits) in self.hits.iter_mut().zip(more.hits) {
+            *sum += hits;
+        }
+        let sums = self.refills.as_flattened_mut();
+        for (sum, refills) in sums.iter_mut().zip(more.refills.as_flattened()) {
+            *sum += refills;
+        }
+        self.references += more.references;
     }
 }

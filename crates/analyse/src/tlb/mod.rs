@@ -32,7 +32,9 @@ mod engine;
 mod exact;
 mod machine;
 pub mod naive;
+pub mod paper;
 mod replacement;
+mod simulation;
 #[cfg(test)]
 mod tests;
 mod walk;
@@ -43,3 +45,4 @@ pub use engine::{Engine, PageSize, Space, SpaceId, Stage};
 pub use exact::Exact;
 pub use machine::{Array, Level, Machine, MachineError, Stages, Walk, WalkCache, shipped};
 pub use replacement::Replacement;
+pub use simulation::{Point, Program, Run, Settings, Simulation};

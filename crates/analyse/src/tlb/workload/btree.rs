@@ -79,7 +79,7 @@ impl BTree {
     }
 
     /// The next access of the search.
-    pub fn next(&mut self) -> u64 {
+    fn probe(&mut self) -> u64 {
         // A binary search halves the distance from probe to probe.
         let lines = NODE / LINE;
         let goal = (self.leaf.wrapping_mul(0x9E37_79B9) >> 7) % lines;
@@ -115,7 +115,7 @@ impl Workload for BTree {
 
     fn fill(&mut self, out: &mut [u64]) {
         for address in out {
-            *address = self.next();
+            *address = self.probe();
         }
     }
 }

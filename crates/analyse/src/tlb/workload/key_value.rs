@@ -1,6 +1,6 @@
 //! A key-value store: a table of buckets, and values elsewhere.
 
-use super::{BASE, Workload, shuffled};
+use super::{BASE, Workload, shuffled_below};
 use crate::compare::Random;
 
 /// Bytes of a value.
@@ -13,7 +13,7 @@ const EXPONENT: f64 = 0.99;
 /// Gets and puts of keys that follow Zipf's law, popular ones anywhere.
 pub struct KeyValue {
     random: Random,
-    bits: u32,
+    values: u64,
     seed: u64,
     slot: u64,
     line: u64,
@@ -32,18 +32,17 @@ impl KeyValue {
     /// With values of `bytes` together at most.
     #[must_use]
     pub fn new(bytes: u64, seed: u64) -> Self {
-        let values = (bytes / (VALUE + BUCKET)).max(2);
         Self {
             random: Random::seeded(seed),
-            bits: values.ilog2(),
+            values: (bytes / (VALUE + BUCKET)).max(2),
             seed,
             slot: 0,
             line: 0,
         }
     }
 
-    fn values(&self) -> u64 {
-        BASE + (BUCKET << self.bits)
+    fn values_start(&self) -> u64 {
+        BASE + BUCKET * self.values
     }
 }
 
@@ -53,18 +52,18 @@ impl Workload for KeyValue {
     }
 
     fn memory(&self) -> Vec<(u64, u64)> {
-        vec![(BASE, (BUCKET + VALUE) << self.bits)]
+        vec![(BASE, (BUCKET + VALUE) * self.values)]
     }
 
     fn fill(&mut self, out: &mut [u64]) {
         for address in out {
             *address = if self.line == 0 {
-                let rank = zipf(&mut self.random, 1 << self.bits);
-                self.slot = shuffled(rank, self.bits, self.seed);
-                let bucket = shuffled(self.slot, self.bits, !self.seed);
+                let rank = zipf(&mut self.random, self.values);
+                self.slot = shuffled_below(rank, self.values, self.seed);
+                let bucket = shuffled_below(self.slot, self.values, !self.seed);
                 BASE + bucket * BUCKET
             } else {
-                self.values() + self.slot * VALUE + (self.line - 1) * LINE
+                self.values_start() + self.slot * VALUE + (self.line - 1) * LINE
             };
             self.line = (self.line + 1) % (1 + VALUE / LINE);
         }

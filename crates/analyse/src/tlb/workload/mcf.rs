@@ -37,7 +37,7 @@ pub enum McfPhase {
 /// of `machines/3a4000.toml`.
 pub const SWEEP_SHARE: f64 = 0.68;
 /// Accesses of a sweep phase and the following heap phase together.
-const ROUND: u64 = 60_000;
+const ROUND: u64 = 1_000_000;
 
 /// The mcf-like workload.
 pub struct Mcf {
@@ -76,6 +76,15 @@ impl Mcf {
             phase: McfPhase::Heap,
             left: 0,
         }
+    }
+
+    /// The same in rounds of so many accesses.
+    #[must_use]
+    pub fn with_round(mut self, round: u64) -> Self {
+        let share = self.phases[0] as f64 / (self.phases[0] + self.phases[1]) as f64;
+        let sweeps = (share * round as f64).round() as u64;
+        self.phases = [sweeps, round - sweeps];
+        self
     }
 
     /// One phase alone.

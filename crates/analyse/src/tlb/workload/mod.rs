@@ -14,12 +14,10 @@ mod tests;
 
 pub use btree::BTree;
 pub use key_value::KeyValue;
-pub use mcf::{Mcf, McfPhase};
+pub use mcf::{Mcf, McfPhase, SWEEP_SHARE};
 pub use oltp::Oltp;
 pub use plain::{Gups, PointerChase, Stream};
 pub use replay::{Footprint, Replay};
-
-use super::SpaceId;
 
 /// Where generated memory begins: far from 0, aligned to any huge page.
 pub const BASE: u64 = 0x7F00_0000_0000;
@@ -40,13 +38,13 @@ pub const NAMES: [(&str, &str); 8] = [
         "mcf",
         "SPEC mcf's pricing sweeps and heap, 1.6 GiB: the paper's case",
     ),
-    ("chase", "pointer chase over 1 GiB, every line once a round"),
+    ("chase", "pointer chase over 2 GiB, every line once a round"),
     ("stream", "three arrays read and written in order, 1.5 GiB"),
-    ("gups", "random updates of 1 GiB"),
-    ("btree", "lookups in a B-tree of 1 GiB, pages of 16 KiB"),
+    ("gups", "random updates of 2 GiB"),
+    ("btree", "lookups in a B-tree of 2 GiB, pages of 16 KiB"),
     (
         "key-value",
-        "hash table with values, Zipf-distributed keys, 1.5 GiB",
+        "hash table with values, Zipf-distributed keys, 2.5 GiB",
     ),
     (
         "oltp",
@@ -66,12 +64,12 @@ pub fn named(name: &str, bytes: Option<u64>, seed: u64) -> Result<Box<dyn Worklo
         "mcf" => Box::new(Mcf::new(seed)),
         "mcf-sweep" => Box::new(Mcf::only(McfPhase::Sweep, seed)),
         "mcf-heap" => Box::new(Mcf::only(McfPhase::Heap, seed)),
-        "chase" => Box::new(PointerChase::new("chase", size(1024 * MIB), seed)),
+        "chase" => Box::new(PointerChase::new("chase", size(2048 * MIB), seed)),
         "small" => Box::new(PointerChase::new("small", size(4 * MIB), seed)),
         "stream" => Box::new(Stream::new(size(1536 * MIB))),
-        "gups" => Box::new(Gups::new(size(1024 * MIB), seed)),
-        "btree" => Box::new(BTree::new(size(1024 * MIB), seed)),
-        "key-value" => Box::new(KeyValue::new(size(1536 * MIB), seed)),
+        "gups" => Box::new(Gups::new(size(2048 * MIB), seed)),
+        "btree" => Box::new(BTree::new(size(2048 * MIB), seed)),
+        "key-value" => Box::new(KeyValue::new(size(2560 * MIB), seed)),
         "oltp" => Box::new(Oltp::new(size(1920 * MIB), seed)),
         _ => {
             let known: Vec<&str> = NAMES.iter().map(|(known, _)| *known).collect();
@@ -132,17 +130,19 @@ impl Workload for Mix {
     }
 }
 
-/// Accesses of one space.
-pub struct Program {
-    /// Its space.
-    pub space: SpaceId,
-    /// What it accesses.
-    pub workload: Box<dyn Workload>,
-}
-
 /// A number below `bound` from 64 random bits.
 fn below(bits: u64, bound: u64) -> u64 {
     ((u128::from(bits) * u128::from(bound)) >> 64) as u64
+}
+
+/// A bijection of numbers below any bound: that of the next power of two, until it falls below.
+fn shuffled_below(number: u64, bound: u64, seed: u64) -> u64 {
+    let bits = 64 - (bound - 1).leading_zeros();
+    let mut mixed = shuffled(number, bits.max(1), seed);
+    while mixed >= bound {
+        mixed = shuffled(mixed, bits.max(1), seed);
+    }
+    mixed
 }
 
 /// One of the bijections of numbers below a power of two: multiplied and folded twice.

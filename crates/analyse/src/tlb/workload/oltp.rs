@@ -5,7 +5,7 @@
 //! over all of it: a few hundred small pages, but every huge page. Between rows the server works in
 //! its own memory.
 
-use super::{BASE, Workload, below, btree, shuffled};
+use super::{BASE, Workload, below, btree, shuffled_below};
 use crate::compare::Random;
 
 const LINE: u64 = 64;
@@ -18,7 +18,7 @@ const HOT_SHARE: u64 = 100;
 /// The OLTP mix.
 pub struct Oltp {
     random: Random,
-    bits: u32,
+    pages: u64,
     seed: u64,
     step: u32,
     frame: u64,
@@ -32,10 +32,9 @@ impl Oltp {
     /// With a buffer pool of at most `bytes`.
     #[must_use]
     pub fn new(bytes: u64, seed: u64) -> Self {
-        let pages = (bytes / btree::NODE).max(256);
         Self {
             random: Random::seeded(seed),
-            bits: pages.ilog2(),
+            pages: (bytes / btree::NODE).max(256),
             seed,
             step: 0,
             frame: 0,
@@ -48,17 +47,17 @@ impl Oltp {
     }
 
     fn choose_page(&mut self) -> u64 {
-        let pages = 1_u64 << self.bits;
+        let pages = self.pages;
         let page = if below(self.random.bits(), 4) < 3 {
             // The hot keys are neighbours in the middle of the table.
             pages / 2 + below(self.random.bits(), pages / HOT_SHARE)
         } else {
             below(self.random.bits(), pages)
         };
-        shuffled(page, self.bits, self.seed)
+        shuffled_below(page, pages, self.seed)
     }
 
-    fn next(&mut self) -> u64 {
+    fn access(&mut self) -> u64 {
         let step = self.step;
         self.step = (step + 1) % STATEMENT;
         match step {
@@ -87,12 +86,12 @@ impl Workload for Oltp {
     }
 
     fn memory(&self) -> Vec<(u64, u64)> {
-        vec![(BASE, SESSION + LOG + (btree::NODE << self.bits))]
+        vec![(BASE, SESSION + LOG + btree::NODE * self.pages)]
     }
 
     fn fill(&mut self, out: &mut [u64]) {
         for address in out {
-            *address = self.next();
+            *address = self.access();
         }
     }
 }

@@ -1,0 +1,62 @@
+//! Other workloads with and without the controllers (the paper's figure 10 and table 1).
+
+use super::{BASE_NS, Scale, controller, in_parallel, run_one};
+use crate::tlb::workload::{NAMES, named};
+use crate::tlb::{Machine, PageSize, Space};
+
+/// A workload in a guest with huge pages at both levels, without and with controllers.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// The workload.
+    pub workload: &'static str,
+    /// What huge pages at both levels bring against none.
+    pub both: f64,
+    /// The same on the host.
+    pub host: f64,
+    /// What the paper's controller brings against both.
+    pub paper: f64,
+    /// The same over the whole run, from the start.
+    pub paper_whole: f64,
+    /// What min-cost brings against both.
+    pub min_cost: f64,
+    /// The same over the whole run, from the start.
+    pub min_cost_whole: f64,
+    /// Huge pages at the end with the paper's controller, with min-cost, and all.
+    pub huge: [u64; 3],
+}
+
+/// Runs each generator.
+#[must_use]
+pub fn suite(machine: &Machine, scale: Scale) -> Vec<Comparison> {
+    let names: Vec<&'static str> = NAMES.iter().map(|(name, _)| *name).collect();
+    in_parallel(&names, |name| compare(machine, name, scale))
+}
+
+fn compare(machine: &Machine, name: &'static str, scale: Scale) -> Comparison {
+    use PageSize::{Huge, Small};
+    let run = |space, by: Option<&str>| {
+        let workload = named(name, None, 1).expect("a workload of the table");
+        let controller = by.and_then(|by| controller(by, machine));
+        run_one(machine, name, space, workload, controller, scale, BASE_NS)
+    };
+    let guest = Space::guest(Huge, Huge);
+    // A controller that does nothing runs as long as the others, for the whole run's sake.
+    let both = run(guest, Some("always"));
+    let paper = run(guest, Some("paper"));
+    let min_cost = run(guest, Some("min-cost"));
+    let none = run(Space::guest(Small, Small), None);
+    let (host, host_small) = (
+        run(Space::native(Huge), None),
+        run(Space::native(Small), None),
+    );
+    Comparison {
+        workload: name,
+        both: both.speed() / none.speed() - 1.0,
+        host: host.speed() / host_small.speed() - 1.0,
+        paper: paper.speed() / both.speed() - 1.0,
+        paper_whole: paper.whole_speed() / both.whole_speed() - 1.0,
+        min_cost: min_cost.speed() / both.speed() - 1.0,
+        min_cost_whole: min_cost.whole_speed() / both.whole_speed() - 1.0,
+        huge: [paper.pages.huge, min_cost.pages.huge, both.pages.possible],
+    }
+}

@@ -1,0 +1,17 @@
+//! The acceptance test of the reproduction, at a scale that debug builds can run.
+
+use super::*;
+
+#[test]
+fn the_papers_numbers_and_orderings_come_out() {
+    let machine = Machine::named("3a4000").unwrap();
+    let results = Results::simulate(&machine, Scale::SMALL);
+    for target in targets(&results) {
+        assert!(target.holds(), "{target:?}");
+    }
+    for ordering in orderings(&results) {
+        assert!(ordering.holds, "{}", ordering.name);
+    }
+    let left = results.of(Case::Controlled).pages.huge;
+    assert!((8..=12).contains(&left), "{left} huge pages left");
+}
