@@ -14,6 +14,7 @@ pub mod gain;
 mod latency;
 pub mod mine;
 pub mod plan;
+pub mod probe;
 pub mod profile;
 pub mod tlb;
 pub mod tune;

@@ -22,6 +22,7 @@ pub mod histogram;
 pub mod host;
 pub mod huge_pages;
 pub mod loss;
+pub mod probe;
 pub mod profile;
 pub mod profile_diff;
 pub mod profile_findings;

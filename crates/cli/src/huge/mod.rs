@@ -1,6 +1,8 @@
 //! `pagewise huge`: would huge pages help or hurt here; drive them live; undo.
 
 mod balance;
+mod probe;
+mod trace;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -8,6 +10,7 @@ use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 Examples:
+  pagewise huge probe                      what this machine's TLB does
   pagewise huge balance -p 4242            would huge pages help this process?
   pagewise huge balance -- ./server        drive them while it runs
   pagewise huge balance --undo -p 4242     give a process its page sizes back";
@@ -22,7 +25,9 @@ pub struct Args {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    Probe(probe::Args),
     Balance(balance::Args),
+    Trace(trace::Args),
 }
 
 /// Runs one of the commands.
@@ -31,6 +36,8 @@ enum Command {
 /// The command's own.
 pub fn run(args: &Args) -> Result<ExitCode> {
     match &args.command {
+        Command::Probe(args) => probe::run(args),
         Command::Balance(args) => balance::run(args),
+        Command::Trace(args) => trace::run(args),
     }
 }

@@ -8,6 +8,7 @@
 //! they left as they were.
 
 pub mod actuator;
+pub mod chase;
 pub mod journal;
 pub mod map;
 pub mod progress;

@@ -56,16 +56,52 @@ impl Anonymous {
             start: unsafe { mapped.byte_add(skip) }.cast(),
             words: length / 8,
         };
+        match this.advise(0, length, pages) {
+            Ok(()) => Ok(this),
+            // Without huge pages in the kernel, base pages need no advice.
+            Err(_) if pages == Pages::Base => Ok(this),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Asks for page sizes of `length` bytes from byte `from` on, both multiples of a base page,
+    /// before they are touched.
+    ///
+    /// # Errors
+    /// `EINVAL` where the kernel has no huge pages.
+    ///
+    /// # Panics
+    /// When the range lies outside.
+    pub fn advise(&self, from: usize, length: usize, pages: Pages) -> io::Result<()> {
+        assert!(from + length <= self.words * 8, "a range of this memory");
         let advice = match pages {
             Pages::Huge => libc::MADV_HUGEPAGE,
             Pages::Base => libc::MADV_NOHUGEPAGE,
         };
-        // SAFETY: the range is our own mapping; neither advice changes its content.
-        let advised = unsafe { libc::madvise(this.start.cast(), length, advice) };
-        // Without huge pages in the kernel, base pages need no advice.
+        // SAFETY: the range was checked to lie in our own mapping; neither advice changes content.
+        let advised = unsafe { libc::madvise(self.start.byte_add(from).cast(), length, advice) };
         match advised {
-            0 => Ok(this),
-            _ if pages == Pages::Base => Ok(this),
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Puts `length` bytes from byte `from` on into huge pages, whatever the machine's settings
+    /// say (`MADV_COLLAPSE`, Linux 6.1).
+    ///
+    /// # Errors
+    /// The kernel's refusal.
+    ///
+    /// # Panics
+    /// When the range lies outside.
+    pub fn collapse(&self, from: usize, length: usize) -> io::Result<()> {
+        const MADV_COLLAPSE: libc::c_int = 25;
+        assert!(from + length <= self.words * 8, "a range of this memory");
+        // SAFETY: as in `advise`; the kernel copies the content to where it is then mapped.
+        let status =
+            unsafe { libc::madvise(self.start.byte_add(from).cast(), length, MADV_COLLAPSE) };
+        match status {
+            0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
     }

@@ -70,7 +70,7 @@ impl Session {
         })
     }
 
-    fn verdict(&self) -> HugeVerdict {
+    fn verdict(&mut self) -> HugeVerdict {
         let sum = self.population.summary();
         let growth = match self.plan.acts {
             // What building has added, the program's own growth aside.
@@ -78,13 +78,22 @@ impl Session {
             false => sum.growth,
         };
         let seen = self.points.last().map_or(0, |point| point.possible);
+        let blind = self
+            .points
+            .iter()
+            .all(|point| point.cost_ns.is_none() && point.walk_share.is_none());
+        // A chase says nothing where there is a better signal, and takes a while.
+        let chase = match blind || !self.plan.acts {
+            true => self.chase(),
+            false => None,
+        };
         verdict(&Evidence {
             flips: self.flips.as_ref(),
             points: &self.points,
             growth,
             slots: (sum.huge + sum.small).max(seen),
             huge: sum.huge,
-            chase: None,
+            chase,
         })
     }
 

@@ -4,6 +4,7 @@ use super::budget::{Budget, Limits};
 use super::flips::{self, Flips};
 use super::population::Population;
 use super::signal::{Sample, Signal};
+use crate::huge::probe::effect_on_chase;
 use anyhow::Result;
 use pagewise_analyse::balance::{Action, Controller, Observation, Pages, Reason, Victims};
 use pagewise_linux::hugepages::actuator::Change;
@@ -13,7 +14,7 @@ use pagewise_linux::process::{Running, interrupt};
 use pagewise_linux::sys::machine::thread_cpu_time;
 use pagewise_model::balance::{BalancePoint, PageState};
 use pagewise_model::run::Ending;
-use pagewise_model::units::{Bytes, Nanos};
+use pagewise_model::units::{Bytes, Estimate, Nanos};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -66,6 +67,8 @@ pub struct Session {
     pub last: PageState,
     /// The number to stay at until the account has filled again.
     resting_at: Option<u64>,
+    /// What a chase gains on this machine, once it was measured; `Some(None)` where it could not be.
+    chase: Option<Option<Estimate>>,
     /// Slots changed since the last look, and in the interval that it showed.
     changes: u64,
     changes_before: u64,
@@ -79,6 +82,12 @@ const REFRESH_SHARE: u32 = 500;
 const CALM: u32 = 5;
 /// Intervals from which on a number's cost is known.
 const ENOUGH: usize = 3;
+/// Time without any work seen after which the last rung of the ladder is taken.
+const WITHOUT_WORK: Duration = Duration::from_secs(3);
+/// What a chase must gain (a share) for huge pages to be built unmeasured.
+const ASSUMED_GAIN: f64 = 0.05;
+/// Memory of the chase at most.
+const MOST_CHASE: Bytes = Bytes(256 << 20);
 /// Points are thinned out beyond this number.
 const MOST_POINTS: usize = 20_000;
 
@@ -108,6 +117,7 @@ impl Session {
             has_begun: false,
             last: PageState::default(),
             resting_at: None,
+            chase: None,
             changes: 0,
             changes_before: 0,
         };
@@ -216,6 +226,9 @@ impl Session {
             ));
         }
         self.resting_at = None;
+        if !self.has_begun && self.started.elapsed() >= WITHOUT_WORK {
+            return self.assume(seen);
+        }
         let order = self.controller.decide(seen);
         self.note_settled(order.reason);
         if self.budget.is_low() {
@@ -224,6 +237,34 @@ impl Session {
             self.carry_out(order.action)?;
         }
         Ok(order.reason.to_string())
+    }
+
+    /// The last rung: nothing counts this program's work, so what a chase gains through as much
+    /// memory decides whether huge pages are built. That is a guess, and said to be one.
+    fn assume(&mut self, seen: &Observation) -> Result<String> {
+        let gains = self
+            .chase()
+            .is_some_and(|change| change.high < -ASSUMED_GAIN);
+        if gains {
+            self.carry_out(Action::Reach(seen.pages.possible))?;
+        }
+        Ok(match gains {
+            true => "no work is counted: huge pages by what a chase gains here".to_owned(),
+            false => "no work is counted, and a chase gains nothing here".to_owned(),
+        })
+    }
+
+    /// Change of a chase's time from base to huge pages, through as much memory as there is here
+    /// up to a limit. Takes a second or two, once.
+    pub fn chase(&mut self) -> Option<Estimate> {
+        let sum = self.population.summary();
+        let first = self.population.members.first();
+        let sizes = first.map(|member| member.target.sizes());
+        *self.chase.get_or_insert_with(|| {
+            let sizes = sizes?;
+            let memory = Bytes((sum.huge + sum.small) * sizes.huge.0).min(MOST_CHASE);
+            (memory > Bytes(0)).then(|| effect_on_chase(memory, sizes))?
+        })
     }
 
     /// A search that has spent its CPU time looks at the number where it stands, which costs

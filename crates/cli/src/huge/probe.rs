@@ -1,0 +1,78 @@
+//! `pagewise huge probe`: what this machine's TLB does, and whether its host uses huge pages.
+
+mod chases;
+mod text;
+
+use crate::terminal;
+use anyhow::Result;
+use pagewise_analyse::tune::parse_size;
+use pagewise_linux::hugepages::map::PageSizes;
+use pagewise_model::units::Bytes;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+pub use chases::effect_on_chase;
+
+const EXAMPLES: &str = "\
+Examples:
+  pagewise huge probe                 TLB levels, host pages, effect of huge pages
+  pagewise huge probe --memory 4G     a chase through more memory
+  pagewise huge probe --json > probe.json";
+
+/// Measure this machine's TLB: levels, cost of a walk, the host's pages, what huge pages change
+///
+/// Times pointer chases with CPU time, in shuffled rounds; needs no hardware counters and no
+/// privileges. Takes up to a minute on a busy machine.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Memory to use at most
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
+    memory: Bytes,
+
+    /// Times that each point is measured
+    #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u32).range(3..=99))]
+    rounds: u32,
+
+    /// Print JSON (docs/schema/huge-probe.json)
+    #[arg(long)]
+    json: bool,
+
+    /// Print the answer only, no progress
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// Probes and prints.
+///
+/// # Errors
+/// When memory cannot be had.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let sizes = PageSizes::of(Path::new("/sys"))?;
+    let found = chases::probe(args.memory, args.rounds, sizes, args.quiet)?;
+    let mut out = io::stdout().lock();
+    if args.json {
+        serde_json::to_writer_pretty(&mut out, &found)?;
+        writeln!(out)?;
+    } else {
+        write!(
+            out,
+            "{}",
+            text::render(&found, terminal::width(), terminal::style())
+        )?;
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn size(text: &str) -> Result<Bytes, String> {
+    const LEAST: Bytes = Bytes(128 << 20);
+    match parse_size(text) {
+        Some(size) if size >= LEAST => Ok(size),
+        Some(_) => Err(format!(
+            "'{text}' is too little: a probe needs {LEAST} at least"
+        )),
+        None => Err(format!("'{text}' is no size; write it like 512M or 2G")),
+    }
+}
