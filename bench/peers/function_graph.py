@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Builds the call trees of function_graph text with a regular expression, as one would by hand.
 
-Usage: function_graph.py TRACE.txt
-Prints bytes, complete calls at the top level, all calls, and MB/s. It reads the kernel's own text
+Usage: function_graph.py TRACE.txt [SEQUENCES.txt]
+Writes the calls of each tree, one tree a line, if asked. Prints bytes, complete calls at the top level, all calls, and MB/s. It reads the kernel's own text
 with time, CPU, task and duration columns only, and takes nothing out of the trees.
 """
 import re
@@ -51,8 +51,23 @@ def count(node):
     return total
 
 
+def names(node):
+    """The functions of a tree in the order of their calls."""
+    found, open_nodes = [], [node]
+    while open_nodes:
+        node = open_nodes.pop()
+        found.append(node[0].split(" ", 1)[0])
+        open_nodes.extend(reversed(node[2]))
+    return found
+
+
 def main():
     path = sys.argv[1]
+    if len(sys.argv) > 2:
+        with open(path, encoding="utf-8", errors="replace") as lines:
+            with open(sys.argv[2], "w", encoding="utf-8") as out:
+                out.writelines(" ".join(names(root)) + "\n" for root in trees(lines))
+        return
     start = time.process_time()
     roots = calls = 0
     with open(path, encoding="utf-8", errors="replace") as lines:

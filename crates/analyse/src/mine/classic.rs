@@ -7,6 +7,7 @@
 use super::database::{Database, Item};
 use super::extension::{Extensions, Limit, Room};
 use super::{Algorithm, Query};
+use rustc_hash::FxHashSet;
 
 /// The rest of a sequence behind a match.
 #[derive(Clone, Copy)]
@@ -42,18 +43,28 @@ pub(super) fn mine(database: &Database, query: Query, visit: &mut impl FnMut(&[I
         .take(database.distinct())
         .map(|sequence| Place { sequence, rest: 0 })
         .collect::<Vec<_>>();
+    let limit = Limit::of(query.max_length);
+    // Nothing follows the longest patterns, so only their support is needed; but whether they
+    // are closed or maximal is told by where they stand.
+    let is_last =
+        |length| query.algorithm == Algorithm::Classic && !limit.allows_longer_than(length);
     let first = scan.steps(&all, query.min_support);
-    grow(first, Limit::of(query.max_length), &mut report, |places| {
-        scan.steps(places, query.min_support)
+    grow(first, limit, &mut report, |places, length| {
+        if is_last(length + 1) {
+            scan.supports(places, query.min_support)
+        } else {
+            scan.steps(places, query.min_support)
+        }
     });
 }
 
-/// Walks all patterns depth first: each step prolongs the pattern, `next` finds what may follow.
+/// Walks all patterns depth first: each step prolongs the pattern, `next` finds what may follow
+/// one of the length that it is given.
 pub(super) fn grow(
     first: Vec<Step>,
     limit: Limit,
     report: &mut impl FnMut(&[Item], &Step),
-    mut next: impl FnMut(&[Place]) -> Vec<Step>,
+    mut next: impl FnMut(&[Place], usize) -> Vec<Step>,
 ) {
     let mut pattern: Vec<Item> = Vec::new();
     let mut open = vec![first.into_iter()];
@@ -66,11 +77,20 @@ pub(super) fn grow(
         pattern.push(step.item);
         report(&pattern, &step);
         if limit.allows_longer_than(pattern.len()) {
-            open.push(next(&step.places).into_iter());
+            open.push(next(&step.places, pattern.len()).into_iter());
         } else {
             pattern.pop();
         }
     }
+}
+
+/// A sequence's different items with the place of the last of each, the last first.
+fn lasts(sequence: &[Item]) -> Vec<(u32, Item)> {
+    let mut met = FxHashSet::default();
+    let len = u32::try_from(sequence.len()).unwrap_or(u32::MAX);
+    let places = (0..len).rev().zip(sequence.iter().rev());
+    let lasts = places.filter(|(_, item)| met.insert(**item));
+    lasts.map(|(place, &item)| (place, item)).collect()
 }
 
 /// Tables by item, reused from scan to scan.
@@ -82,6 +102,8 @@ struct Scan<'a> {
     places: Vec<Vec<Place>>,
     met: Vec<Item>,
     scans: u64,
+    /// Of each sequence its different items with the place of the last of each, the last first.
+    lasts: Vec<Vec<(u32, Item)>>,
 }
 
 impl<'a> Scan<'a> {
@@ -94,7 +116,53 @@ impl<'a> Scan<'a> {
             places: (0..kinds).map(|_| Vec::new()).collect(),
             met: Vec::new(),
             scans: 0,
+            lasts: Vec::new(),
         }
+    }
+
+    /// The frequent items of the rests in their order, without the places behind them. A rest
+    /// holds an item if the item's last place in the sequence is in it.
+    fn supports(&mut self, places: &[Place], min_support: u64) -> Vec<Step> {
+        if self.lasts.is_empty() {
+            self.lasts = self.database.sequences().map(|(s, _)| lasts(s)).collect();
+        }
+        for place in places {
+            let weight = self.database.weight(place.sequence);
+            for &(last, item) in &self.lasts[place.sequence as usize] {
+                if last < place.rest {
+                    break;
+                }
+                let support = &mut self.support[item as usize];
+                if *support == 0 {
+                    self.met.push(item);
+                }
+                *support += weight;
+            }
+        }
+        let mut steps = Vec::new();
+        for item in self.met_in_order() {
+            let support = std::mem::take(&mut self.support[item as usize]);
+            if support >= min_support {
+                steps.push(Step {
+                    item,
+                    support,
+                    places: Vec::new(),
+                });
+            }
+        }
+        steps
+    }
+
+    /// The items that were met in their order, and maybe others: sorting many takes longer than
+    /// looking at all.
+    fn met_in_order(&mut self) -> Vec<Item> {
+        let mut met = std::mem::take(&mut self.met);
+        let kinds = self.support.len();
+        if met.len() > kinds / 16 {
+            return (0..).take(kinds).collect();
+        }
+        met.sort_unstable();
+        met
     }
 
     /// The frequent items of the rests in their order.

@@ -16,9 +16,12 @@ pub(super) fn mine(database: &Database, query: Query, visit: &mut impl FnMut(&[I
         .collect();
     let first = steps(database, query, &everywhere);
     let mut report = |pattern: &[Item], step: &Step| visit(pattern, step.support);
-    grow(first, Limit::of(query.max_length), &mut report, |places| {
-        steps(database, query, places)
-    });
+    grow(
+        first,
+        Limit::of(query.max_length),
+        &mut report,
+        |places, _| steps(database, query, places),
+    );
 }
 
 /// What follows directly at these places, in the order of items.
