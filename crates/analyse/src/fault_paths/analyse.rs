@@ -39,7 +39,7 @@ pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibratio
         schema_version: SCHEMA_VERSION,
         kind: "fault_paths".to_owned(),
         faults: collector.checks.faults,
-        duration_ns: duration(collector),
+        duration_ns: collector.duration(),
         calibration,
         correction_exceeds_signal: exceeds && calibration.source != Source::Nothing,
         latency,
@@ -99,10 +99,6 @@ pub fn missing(summary: &Summary) -> Vec<Missing> {
             what: what.to_owned(),
         })
         .collect()
-}
-
-fn duration(collector: &Collector) -> Option<u64> {
-    Some(collector.last_time?.saturating_sub(collector.first_time?))
 }
 
 struct View<'a> {

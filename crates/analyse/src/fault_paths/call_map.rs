@@ -51,7 +51,7 @@ pub(super) fn call_map(collector: &Collector, names: &Names, calibration: Calibr
             },
             class: context.class,
             layer: collector.roles.of(context.name).layer,
-            total_by_latency: context.total_by_fault,
+            total_by_latency: context.total_by_fault as f64,
             faults: counts[at].faults,
             calls: context.calls,
             calls_inside: counts[at].calls_inside,

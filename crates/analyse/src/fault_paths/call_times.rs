@@ -9,19 +9,22 @@ use super::shapes::{Token, end_of};
 use super::tally::Tally;
 use pagewise_model::histogram::Histogram;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 /// Distributions by call path and number of calls inside.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct CallTimes {
     /// Faults whose calls were recorded.
     pub faults: u64,
     slots: Vec<Slot>,
+    #[serde(skip)]
     by_key: FxHashMap<(u32, u32), u32>,
     /// For each shape met, the slot of each of its calls.
+    #[serde(skip)]
     by_shape: FxHashMap<usize, Box<[u32]>>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Slot {
     context: u32,
     inside: u32,
@@ -56,6 +59,23 @@ impl CallTimes {
             self.slots[slot as usize].times.record(duration);
         }
         self.faults += 1;
+    }
+
+    /// Whether all call paths are among so many.
+    pub(super) fn fits(&self, contexts: usize) -> bool {
+        let mut slots = self.slots.iter();
+        slots.all(|slot| (slot.context as usize) < contexts && slot.times.is_sound())
+    }
+
+    /// Adds another trace's; `contexts` says where its call paths are here.
+    pub(super) fn add(&mut self, other: &Self, contexts: &[Option<u32>]) {
+        self.faults += other.faults;
+        for theirs in &other.slots {
+            if let Some(context) = contexts[theirs.context as usize] {
+                let slot = self.slot(context, theirs.inside);
+                self.slots[slot as usize].times.merge(&theirs.times);
+            }
+        }
     }
 
     fn slot(&mut self, context: u32, inside: u32) -> u32 {

@@ -19,6 +19,7 @@ use pagewise_model::formats::function_graph::{CallTree, Names, Node, Sink, Span,
 use pagewise_model::histogram::Histogram;
 use pagewise_model::trace_note::TraceNote;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 /// Sums over the faults of one trace; [`super::analyse()`] makes a report of them.
 #[derive(Clone, Debug, Default)]
@@ -66,7 +67,7 @@ const ALL_TIMED: u64 = 10_000;
 const TIMED_EVERY: u64 = 16;
 
 /// Whether the time adds up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Checks {
     pub faults: u64,
     pub violations: u64,
@@ -81,13 +82,35 @@ pub(super) struct ProbeSigns {
 }
 
 /// A histogram for values met at every node.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Dense {
     counts: Vec<u64>,
     total: u64,
 }
 
+impl Checks {
+    pub(super) fn add(&mut self, other: Self) {
+        self.faults += other.faults;
+        self.violations += other.violations;
+        self.untimed += other.untimed;
+    }
+}
+
 impl Dense {
+    /// Whether all buckets are in range.
+    pub(super) fn is_sound(&self) -> bool {
+        self.counts.len() <= pagewise_model::histogram::bucket_of(u64::MAX) as usize + 1
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        let len = self.counts.len().max(other.counts.len());
+        self.counts.resize(len, 0);
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count += more;
+        }
+        self.total += other.total;
+    }
+
     #[inline]
     fn record(&mut self, value: u64) {
         let bucket = pagewise_model::histogram::bucket_of(value) as usize;
@@ -256,7 +279,7 @@ impl Collector {
                 continue;
             }
             let token = Token::new(node.name, node.depth - top);
-            hash = (hash.rotate_left(23) ^ token.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            hash = mix(hash, token);
             scratch.tokens.push(token);
             let own = self.own_time(node);
             scratch.keep(at, node, own);
@@ -334,6 +357,25 @@ impl Collector {
                 kept.own = 0;
             }
         }
+    }
+
+    /// The shape with these calls, which has no faults if it is new.
+    pub(super) fn shape_of(&mut self, tokens: &[Token]) -> &mut Shape {
+        let hash = tokens.iter().fold(0, |hash, token| mix(hash, *token));
+        let shape = match self.shapes.find(hash, tokens) {
+            Some(shape) => shape,
+            None => self.new_shape(hash, tokens),
+        };
+        &mut self.shapes.all[shape]
+    }
+
+    pub(super) fn add_root_only(&mut self, latency: &Histogram) {
+        self.root_only.merge(latency);
+    }
+
+    /// From the first to the last complete call, ns.
+    pub(super) fn duration(&self) -> Option<u64> {
+        Some(self.last_time?.saturating_sub(self.first_time?))
     }
 
     #[cold]
@@ -422,30 +464,32 @@ impl Collector {
     }
 
     #[inline]
-    #[allow(
-        clippy::cast_precision_loss,
-        reason = "products for a covariance; 2^53 ns is 104 days"
-    )]
     fn add(&mut self, shape: usize, total: u64, scratch: &Scratch) {
         let shape = &mut self.shapes.all[shape];
         let Some(root) = scratch.kept.first() else {
             return;
         };
-        let latency = root.on as f64;
+        let latency = u128::from(root.on);
         for (kept, &context) in scratch.kept.iter().zip(&shape.contexts) {
             let context = &mut self.contexts.all[context as usize];
             context.calls += 1;
             context.total += u128::from(kept.on);
             context.own += u128::from(kept.own);
             context.own_below_1us += u64::from(kept.own < 1000);
-            context.own_by_fault += kept.own as f64 * latency;
-            context.total_by_fault += kept.on as f64 * latency;
+            context.own_by_fault += u128::from(kept.own) * latency;
+            context.total_by_fault += u128::from(kept.on) * latency;
             context.direct_calls += u64::from(kept.direct_calls);
         }
         shape.elapsed.record(root.on.saturating_add(root.waited));
         add_latencies(shape, scratch);
         add_split(&mut shape.split, total, root.own, scratch);
     }
+}
+
+/// One more call in the hash of a shape.
+#[inline]
+fn mix(hash: u64, token: Token) -> u64 {
+    (hash.rotate_left(23) ^ token.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// Whether a call is an interrupt's by arrow or place.

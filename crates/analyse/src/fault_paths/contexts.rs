@@ -18,8 +18,8 @@ pub(super) struct Context {
     /// Calls with less than 1 µs of own time.
     pub own_below_1us: u64,
     /// Sums of own and total time times the latency of the fault, ns²: for covariances.
-    pub own_by_fault: f64,
-    pub total_by_fault: f64,
+    pub own_by_fault: u128,
+    pub total_by_fault: u128,
     /// Sum of traced calls made directly: each adds probe time to this one's own time.
     pub direct_calls: u64,
 }
@@ -55,8 +55,8 @@ impl Contexts {
                 total: 0,
                 own: 0,
                 own_below_1us: 0,
-                own_by_fault: 0.0,
-                total_by_fault: 0.0,
+                own_by_fault: 0,
+                total_by_fault: 0,
                 direct_calls: 0,
             });
         }

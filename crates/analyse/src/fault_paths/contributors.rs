@@ -33,7 +33,7 @@ pub(super) fn contributors<'a>(
         sums.calls += context.calls;
         sums.own += context.own as f64;
         sums.corrected += corrected(index, context, calibration);
-        sums.by_fault += context.own_by_fault;
+        sums.by_fault += context.own_by_fault as f64;
     }
     let all = Totals::of(&by_name, faults);
     let mut found: Vec<Contributor> = by_name

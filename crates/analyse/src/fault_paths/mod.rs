@@ -20,6 +20,7 @@ mod rows;
 mod sequences;
 mod shapes;
 mod signature;
+mod sums;
 mod tally;
 
 pub use analyse::{analyse, missing};
@@ -33,3 +34,4 @@ pub use pagewise_model::fault_paths::{
 pub use probe::{Calibration, Source, calibrate, calibrate_by_notes, estimate};
 pub use rows::Rows;
 pub use signature::{Class, Signs, classify, signs_of};
+pub use sums::{Sums, SumsError, Total};

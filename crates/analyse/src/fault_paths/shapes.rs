@@ -9,6 +9,7 @@ use super::roles::Roles;
 use super::signature::{Class, Signs, classify};
 use super::tally::Tally;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 /// Shapes that a trace of one workload stays below. Further ones are kept apart too, and are
 /// counted in [`Shapes::beyond_limit`]; memory grows by one shape each.
@@ -70,7 +71,7 @@ pub(super) struct Shape {
 }
 
 /// Where the time of faults went, nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Split {
     pub own: u128,
     pub children: u128,
@@ -78,6 +79,17 @@ pub(super) struct Split {
     pub runnable: u128,
     pub blocked: u128,
     pub estimated: u128,
+}
+
+impl Split {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.own += other.own;
+        self.children += other.children;
+        self.interrupts += other.interrupts;
+        self.runnable += other.runnable;
+        self.blocked += other.blocked;
+        self.estimated += other.estimated;
+    }
 }
 
 impl Shape {

@@ -1,9 +1,10 @@
 //! A histogram for the many small distributions of a trace: one per path and layer.
 
 use pagewise_model::histogram::{Histogram, bucket_of, bucket_range};
+use serde::{Deserialize, Serialize};
 
 /// Counts by bucket, sorted; small where values are alike.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Tally {
     buckets: Vec<(u32, u64)>,
     pub count: u64,
@@ -30,6 +31,32 @@ impl Tally {
         self.max = self.max.max(value);
         self.count += 1;
         self.sum += u128::from(value);
+    }
+
+    /// Whether buckets are in order and in range, as those that were recorded are.
+    pub(super) fn is_sound(&self) -> bool {
+        let last = self.buckets.last().map_or(0, |&(bucket, _)| bucket);
+        last <= bucket_of(u64::MAX) && self.buckets.is_sorted_by(|a, b| a.0 < b.0)
+    }
+
+    /// Adds the values of another one.
+    pub(super) fn merge(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        for &(bucket, count) in &other.buckets {
+            match self.buckets.binary_search_by_key(&bucket, |&(b, _)| b) {
+                Ok(at) => self.buckets[at].1 += count,
+                Err(at) => self.buckets.insert(at, (bucket, count)),
+            }
+        }
+        self.min = match self.count {
+            0 => other.min,
+            _ => self.min.min(other.min),
+        };
+        self.max = self.max.max(other.max);
+        self.count += other.count;
+        self.sum += other.sum;
     }
 
     /// The distribution.
@@ -75,6 +102,19 @@ mod tests {
                 histogram.record(u64::from(value));
             }
             prop_assert_eq!(tally.histogram(), histogram);
+        }
+
+        #[test]
+        fn merging_equals_recording_together(a in prop::collection::vec(any::<u32>(), 0..50),
+                                             b in prop::collection::vec(any::<u32>(), 0..50)) {
+            let of = |values: &[u32]| {
+                let mut tally = Tally::default();
+                values.iter().for_each(|&value| tally.record(u64::from(value)));
+                tally
+            };
+            let mut merged = of(&a);
+            merged.merge(&of(&b));
+            prop_assert_eq!(merged, of(&[a, b].concat()));
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Calls that are left out, by cause.
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Why a call is not among the complete ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Incomplete {
     /// It began before the trace did: calls below the top level without one around them.
     BeganEarlier,

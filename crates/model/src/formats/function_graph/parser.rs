@@ -8,12 +8,13 @@ use super::names::{NameId, Names, same};
 use super::number;
 use memchr::memchr;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 /// A line longer than this is no line of a trace.
 pub(super) const LONGEST_LINE: usize = 64 << 10;
 
 /// What was read and what could not be.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Bytes taken in.
     pub bytes: u64,
@@ -41,7 +42,7 @@ pub struct Counts {
 
 impl Counts {
     /// Adds what was read of another part.
-    pub(super) fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self) {
         let Self {
             bytes,
             lines,

@@ -1,0 +1,277 @@
+//! The sums behind a report, as data that can be stored and added up: those of many hosts' traces
+//! make the report that one trace of them all would have made.
+//!
+//! Counts, histograms, and sums of times and of their squares add exactly. What depends on the
+//! order of faults, or on single ones, is not among them; and of long traces the tracer's cost
+//! and the times of single calls are known by samples, which add up to samples.
+
+use super::call_times::CallTimes;
+use super::collector::{Checks, Collector, Dense};
+use super::contexts::Context;
+use super::layer::Layer;
+use super::shapes::{Split, Token};
+use super::tally::Tally;
+use pagewise_model::formats::function_graph::{Counts, IncompleteCounts, Names, Summary};
+use pagewise_model::histogram::Histogram;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+/// Version of the sums; others can't be added.
+const VERSION: u32 = 1;
+
+/// The sums of one trace or several.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Sums {
+    version: u32,
+    /// Function names; others refer to them by place.
+    names: Vec<String>,
+    shapes: Vec<ShapeSums>,
+    contexts: Vec<ContextSums>,
+    call_times: CallTimes,
+    others: Vec<(u32, Tally)>,
+    bare: Vec<(u32, Tally)>,
+    checks: Checks,
+    leaf: Dense,
+    own_per_child: Dense,
+    root_only: Histogram,
+    duration_ns: Option<u64>,
+    counts: Counts,
+    incomplete: IncompleteCounts,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct ShapeSums {
+    /// Name and depth of each call.
+    calls: Vec<(u32, u16)>,
+    contexts: Vec<u32>,
+    latency: Vec<(Layer, Tally)>,
+    elapsed: Tally,
+    lock_before: Tally,
+    split: Split,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct ContextSums {
+    calls: u64,
+    total: u128,
+    own: u128,
+    own_below_1us: u64,
+    own_by_fault: u128,
+    total_by_fault: u128,
+    direct_calls: u64,
+}
+
+/// Why sums can't be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SumsError {
+    /// Stored by another version of Pagewise.
+    #[error(
+        "its sums have version {found}, but this pagewise adds version {VERSION}: \
+         make the report again with this version"
+    )]
+    Version {
+        /// The version found.
+        found: u32,
+    },
+    /// The parts of the sums do not fit together.
+    #[error("its sums contradict themselves: {what}")]
+    Contradiction {
+        /// Which.
+        what: &'static str,
+    },
+}
+
+impl Sums {
+    /// The sums of what was collected.
+    #[must_use]
+    pub fn of(collector: &Collector, summary: &Summary) -> Self {
+        let tallies = |tallies: &FxHashMap<u32, Tally>| {
+            let mut all: Vec<_> = tallies.iter().map(|(&n, t)| (n, t.clone())).collect();
+            all.sort_by_key(|(name, _)| *name);
+            all
+        };
+        let names = summary.names.iter().map(|(_, text)| text.to_owned());
+        Self {
+            version: VERSION,
+            names: names.collect(),
+            shapes: shapes_of(collector),
+            contexts: collector.contexts.all.iter().map(ContextSums::of).collect(),
+            call_times: collector.call_times.clone(),
+            others: tallies(&collector.others),
+            bare: tallies(&collector.bare),
+            checks: collector.checks,
+            leaf: collector.probe.leaf.clone(),
+            own_per_child: collector.probe.own_per_child.clone(),
+            root_only: collector.root_only().clone(),
+            duration_ns: collector.duration(),
+            counts: summary.counts,
+            incomplete: summary.incomplete.clone(),
+        }
+    }
+}
+
+fn shapes_of(collector: &Collector) -> Vec<ShapeSums> {
+    let of = |shape: &super::shapes::Shape| ShapeSums {
+        calls: shape.tokens.iter().map(|t| (t.name(), t.depth())).collect(),
+        contexts: shape.contexts.to_vec(),
+        latency: Layer::ALL
+            .into_iter()
+            .zip(shape.latency.iter().cloned())
+            .filter(|(_, tally)| tally.count > 0)
+            .collect(),
+        elapsed: shape.elapsed.clone(),
+        lock_before: shape.lock_before.clone(),
+        split: shape.split,
+    };
+    collector.shapes.all.iter().map(of).collect()
+}
+
+impl ContextSums {
+    fn of(context: &Context) -> Self {
+        Self {
+            calls: context.calls,
+            total: context.total,
+            own: context.own,
+            own_below_1us: context.own_below_1us,
+            own_by_fault: context.own_by_fault,
+            total_by_fault: context.total_by_fault,
+            direct_calls: context.direct_calls,
+        }
+    }
+
+    fn add_to(self, context: &mut Context) {
+        context.calls += self.calls;
+        context.total += self.total;
+        context.own += self.own;
+        context.own_below_1us += self.own_below_1us;
+        context.own_by_fault += self.own_by_fault;
+        context.total_by_fault += self.total_by_fault;
+        context.direct_calls += self.direct_calls;
+    }
+}
+
+/// Sums being added up.
+#[derive(Default)]
+pub struct Total {
+    collector: Collector,
+    names: Names,
+    counts: Counts,
+    incomplete: IncompleteCounts,
+    duration_ns: Option<u64>,
+}
+
+impl Total {
+    /// Adds the sums of another part.
+    ///
+    /// # Errors
+    /// When they are of another version, or contradict themselves. Nothing is added then.
+    pub fn add(&mut self, part: &Sums) -> Result<(), SumsError> {
+        part.check()?;
+        let names: Vec<u32> = part
+            .names
+            .iter()
+            .map(|name| self.names.intern(name.as_bytes()).0)
+            .collect();
+        self.collector.roles.learn(&self.names);
+        let contexts = self.add_shapes(part, &names);
+        for (sums, &context) in part.contexts.iter().zip(&contexts) {
+            if let Some(context) = context {
+                sums.add_to(&mut self.collector.contexts.all[context as usize]);
+            }
+        }
+        self.collector.call_times.add(&part.call_times, &contexts);
+        let add = |all: &mut FxHashMap<u32, Tally>, more: &[(u32, Tally)]| {
+            for (name, tally) in more {
+                all.entry(names[*name as usize]).or_default().merge(tally);
+            }
+        };
+        add(&mut self.collector.others, &part.others);
+        add(&mut self.collector.bare, &part.bare);
+        self.collector.checks.add(part.checks);
+        self.collector.probe.leaf.add(&part.leaf);
+        self.collector.probe.own_per_child.add(&part.own_per_child);
+        self.collector.add_root_only(&part.root_only);
+        self.counts.add(&part.counts);
+        for (&cause, &count) in &part.incomplete {
+            *self.incomplete.entry(cause).or_default() += count;
+        }
+        let durations = self.duration_ns.into_iter().chain(part.duration_ns);
+        self.duration_ns = durations.reduce(u64::saturating_add);
+        Ok(())
+    }
+
+    /// Adds the shapes; where the part's call paths are in the total.
+    fn add_shapes(&mut self, part: &Sums, names: &[u32]) -> Vec<Option<u32>> {
+        let mut contexts = vec![None; part.contexts.len()];
+        for sums in &part.shapes {
+            let calls = sums.calls.iter();
+            let tokens = calls.map(|&(name, depth)| Token::new(names[name as usize], depth));
+            let shape = self.collector.shape_of(&tokens.collect::<Vec<_>>());
+            for (&theirs, &ours) in sums.contexts.iter().zip(&shape.contexts) {
+                contexts[theirs as usize] = Some(ours);
+            }
+            for (layer, tally) in &sums.latency {
+                shape.latency[*layer as usize].merge(tally);
+            }
+            shape.elapsed.merge(&sums.elapsed);
+            shape.lock_before.merge(&sums.lock_before);
+            shape.split.add(&sums.split);
+        }
+        contexts
+    }
+
+    /// What [`super::analyse()`] takes, and the time observed by all parts together.
+    #[must_use]
+    pub fn finish(self) -> (Collector, Summary, Option<u64>) {
+        let summary = Summary {
+            names: self.names,
+            counts: self.counts,
+            incomplete: self.incomplete,
+        };
+        (self.collector, summary, self.duration_ns)
+    }
+}
+
+impl Sums {
+    /// Whether every reference leads somewhere, so that adding can't fail half way.
+    fn check(&self) -> Result<(), SumsError> {
+        if self.version != VERSION {
+            let found = self.version;
+            return Err(SumsError::Version { found });
+        }
+        let names = self.names.len();
+        let known = |&name: &u32| (name as usize) < names;
+        let calls = self.shapes.iter().flat_map(|shape| &shape.calls);
+        let named = calls.map(|(name, _)| name);
+        let others = self.others.iter().chain(&self.bare).map(|(name, _)| name);
+        let contexts = self.contexts.len();
+        let fits = |shape: &ShapeSums| {
+            let starts_at_root = shape.calls.first().is_some_and(|&(_, depth)| depth == 0);
+            let has_one_root = shape.calls.iter().skip(1).all(|&(_, depth)| depth > 0);
+            let paths = &shape.contexts;
+            starts_at_root
+                && has_one_root
+                && paths.len() == shape.calls.len()
+                && paths.iter().all(|&path| (path as usize) < contexts)
+        };
+        let wrong = |what| Err(SumsError::Contradiction { what });
+        if !named.chain(others).all(known) {
+            return wrong("a function without a name");
+        }
+        if !self.shapes.iter().all(fits) || !self.call_times.fits(contexts) {
+            return wrong("a call without a path");
+        }
+        let of_shape = |shape: &ShapeSums| {
+            let layers = shape.latency.iter().all(|(_, tally)| tally.is_sound());
+            layers && shape.elapsed.is_sound() && shape.lock_before.is_sound()
+        };
+        let mut others = self.others.iter().chain(&self.bare);
+        if !self.shapes.iter().all(of_shape) || !others.all(|(_, tally)| tally.is_sound()) {
+            return wrong("a histogram out of order");
+        }
+        if !self.leaf.is_sound() || !self.own_per_child.is_sound() {
+            return wrong("a histogram out of range");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,168 @@
+//! Adding up the sums of parts of a trace gives the report of the whole trace.
+
+use pagewise_analyse::fault_paths::{Collector, FaultPaths, Sums, Total, analyse, estimate};
+use pagewise_model::formats::function_graph::read_bytes;
+use proptest::prelude::*;
+use serde_json::Value;
+use std::fmt::Write;
+
+/// One fault or lock call: task, path, nanoseconds more than its least.
+type Step = (u8, u8, u32);
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec((0_u8..4, 0_u8..6, 0_u32..5000), 1..300)
+}
+
+/// The lines of one step; times only grow.
+fn write(text: &mut String, now: &mut u64, (task, path, more): Step) {
+    let inner = u64::from(more) / 3 + 200;
+    let pid = 100 + u32::from(task);
+    let mut line = |ns: Option<u64>, call: &str| {
+        let span = ns.map_or(" ".repeat(12), |ns| {
+            let number = format!("{}.{:03} us", ns / 1000, ns % 1000);
+            format!("{number:12}")
+        });
+        let (s, us) = (*now / 1_000_000_000, *now / 1000 % 1_000_000);
+        let _ = writeln!(
+            text,
+            "{s:5}.{us:06} |   0)    bash-{pid}    |   {span}|  {call}"
+        );
+        *now += 2000;
+    };
+    let total = inner + u64::from(more) + 900;
+    match path {
+        0 => line(Some(total), "lock_mm_and_find_vma();"),
+        1 => line(Some(total), "handle_mm_fault();"),
+        _ => {
+            line(None, "handle_mm_fault() {");
+            if path == 2 {
+                line(Some(150), "  irq_enter_rcu();");
+            }
+            line(None, "  do_anonymous_page() {");
+            for _ in 2..path {
+                line(Some(inner / 8), "    __alloc_pages();");
+            }
+            line(Some(inner / 9), "    folio_add_new_anon_rmap();");
+            line(Some(inner), "  } /* do_anonymous_page */");
+            line(Some(total), "} /* handle_mm_fault */");
+        }
+    }
+}
+
+fn text<'s>(steps: impl IntoIterator<Item = &'s Step>) -> String {
+    let (mut text, mut now) = (String::new(), 5_000_000_000);
+    for &step in steps {
+        write(&mut text, &mut now, step);
+    }
+    text
+}
+
+fn report(text: &str) -> (FaultPaths, Sums) {
+    let mut collector = Collector::default();
+    let summary = read_bytes(text.as_bytes(), &mut collector);
+    let findings = analyse(&collector, &summary, estimate(&collector));
+    (findings, Sums::of(&collector, &summary))
+}
+
+/// The report of parts, each stored as JSON and read again.
+fn merged(parts: &[String]) -> FaultPaths {
+    let mut total = Total::default();
+    for part in parts {
+        let stored = serde_json::to_string(&report(part).1).expect("sums are JSON");
+        let sums = serde_json::from_str(&stored).expect("what was stored is read");
+        total.add(&sums).expect("sums of this version");
+    }
+    let (collector, summary, _) = total.finish();
+    analyse(&collector, &summary, estimate(&collector))
+}
+
+/// Where two documents differ by more than rounding.
+fn difference(place: &str, a: &Value, b: &Value) -> Option<String> {
+    match (a, b) {
+        (Value::Object(a), Value::Object(b)) if a.len() == b.len() => a
+            .iter()
+            .find_map(|(key, a)| difference(&format!("{place}.{key}"), a, &b[key])),
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => (0..)
+            .zip(a.iter().zip(b))
+            .find_map(|(at, (a, b))| difference(&format!("{place}[{at}]"), a, b)),
+        (Value::Number(x), Value::Number(y)) if x.is_f64() || y.is_f64() => {
+            let (x, y) = (x.as_f64()?, y.as_f64()?);
+            let near = (x - y).abs() <= 1e-9 * x.abs().max(y.abs()).max(1.0);
+            (!near).then(|| format!("{place}: {x} against {y}"))
+        }
+        _ => (a != b).then(|| format!("{place}: {a} against {b}")),
+    }
+}
+
+fn compare(whole: &FaultPaths, parts: &FaultPaths, without: &[&str]) -> Option<String> {
+    let document = |findings| {
+        let mut value = serde_json::to_value(findings).expect("findings are JSON");
+        for key in without {
+            value[key] = Value::Null;
+        }
+        value
+    };
+    difference("", &document(whole), &document(parts))
+}
+
+/// What is told of single faults or of their order is left out when reports are merged.
+const NOT_MERGED: [&str; 8] = [
+    "duration_ns",
+    "descent",
+    "contrasts",
+    "timeline",
+    "lock_waits",
+    "charges",
+    "trees",
+    "reading",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn parts_by_time(steps in steps(), cuts in prop::collection::vec(0_usize..300, 0..4)) {
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (steps.len() + 1)).collect();
+        cuts.extend([0, steps.len()]);
+        cuts.sort_unstable();
+        // A lock call waits for the next fault of its task, so that a cut between them tells.
+        let steps: Vec<Step> = steps.into_iter().map(|(task, path, more)| (task, path.max(1), more)).collect();
+        let parts: Vec<String> = cuts.windows(2).map(|cut| text(&steps[cut[0]..cut[1]])).collect();
+        let whole = report(&text(&steps)).0;
+        prop_assert_eq!(compare(&whole, &merged(&parts), &NOT_MERGED), None);
+    }
+
+    #[test]
+    fn parts_by_task(steps in steps()) {
+        let parts: Vec<String> = (0..4)
+            .map(|task| text(steps.iter().filter(|step| step.0 == task)))
+            .collect();
+        let whole = report(&text(&steps)).0;
+        let merged = merged(&parts);
+        // The same call paths in the order in which they were met, which is another one.
+        let without: Vec<&str> = NOT_MERGED.into_iter().chain(["call_map"]).collect();
+        prop_assert_eq!(compare(&whole, &merged, &without), None);
+    }
+}
+
+#[test]
+fn sums_that_contradict_themselves_are_refused() {
+    let (_, sums) = report(&text(&[(0, 4, 10), (0, 0, 5)]));
+    let good = serde_json::to_value(&sums).expect("sums are JSON");
+    for (path, value) in [
+        ("/version", Value::from(99)),
+        ("/names", Value::Array(vec![])),
+        ("/contexts", Value::Array(vec![])),
+        ("/shapes/0/calls", Value::Array(vec![])),
+        ("/others/0/1/buckets", serde_json::json!([[9, 1], [3, 1]])),
+        (
+            "/others/0/1/buckets",
+            serde_json::json!([[4_000_000_000_u32, 1]]),
+        ),
+    ] {
+        let mut bad = good.clone();
+        *bad.pointer_mut(path).expect(path) = value;
+        let bad: Sums = serde_json::from_value(bad).expect("still of the right shape");
+        assert!(Total::default().add(&bad).is_err(), "{path}");
+    }
+}
