@@ -180,3 +180,43 @@ fn what_a_capture_noted_of_the_root_alone_calibrates_its_report() {
         .expect("a number");
     assert!((cost - 3_000.0).abs() < 30.0, "{cost}");
 }
+
+/// Reports that were stored add up to the report on both traces; what does not add up is said.
+#[test]
+fn stored_reports_are_merged() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let stored: Vec<PathBuf> = (0..2)
+        .map(|at| {
+            let path = folder.path().join(format!("{at}.json"));
+            std::fs::write(&path, report(&["--json"], TRACE).stdout).expect("a file");
+            path
+        })
+        .collect();
+    let merge = |files: &[&PathBuf]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pagewise"));
+        command.arg("report").arg("--json").args(files);
+        command.output().expect("pagewise runs")
+    };
+    let output = merge(&[&stored[0], &stored[1]]);
+    assert!(output.status.success(), "{output:?}");
+    let both: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(both["faults"], 2);
+    assert_eq!(both["classes"][0]["latency"]["raw"]["count"], 2);
+    let missing = both["missing"].to_string();
+    assert!(missing.contains("reports were merged"), "{missing}");
+    let again = folder.path().join("both.json");
+    std::fs::write(&again, &output.stdout).expect("a file");
+    let three = merge(&[&again, &stored[0]]);
+    let three: serde_json::Value = serde_json::from_slice(&three.stdout).expect("JSON");
+    assert_eq!(three["faults"], 3);
+
+    let strange = folder.path().join("strange.json");
+    std::fs::write(&strange, "{\"kind\":\"mine\"}").expect("a file");
+    let output = merge(&[&stored[0], &strange]);
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        error.contains("strange.json") && error.contains("only reports of traces"),
+        "{error}"
+    );
+}

@@ -108,6 +108,15 @@ impl Sums {
             incomplete: summary.incomplete.clone(),
         }
     }
+
+    /// The same, observed for so long.
+    #[must_use]
+    pub fn over(self, duration_ns: Option<u64>) -> Self {
+        Self {
+            duration_ns,
+            ..self
+        }
+    }
 }
 
 fn shapes_of(collector: &Collector) -> Vec<ShapeSums> {

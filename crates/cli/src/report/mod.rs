@@ -7,6 +7,8 @@ use crate::fault_paths::{Opened, Trace};
 use crate::{bytes, export, fault_paths, terminal};
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
+use pagewise_analyse::fault_paths::Sums;
+use pagewise_model::fault_paths::FaultPaths;
 use pagewise_report::html::render_fault_paths;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -23,13 +25,15 @@ Examples:
   pagewise report trace.txt -o report.html     the same as one HTML page
   pagewise report trace.txt --export folded    its call paths, for flame graph tools
   pagewise report trace.txt --export perfetto -o trace.pftrace
-  pagewise report trace.dat                    the same, of trace-cmd record";
+  pagewise report trace.dat                    the same, of trace-cmd record
+  pagewise report a.json b.json                traces of many hosts as one: their reports of --json";
 
 /// Options of `pagewise report`.
 #[derive(ClapArgs, Debug)]
 pub struct Args {
     /// Recordings: perf.data of pagewise or perf, or a function_graph trace (text of the kernel
-    /// or of trace-cmd report, or trace.dat), also packed by gzip or zstd; - is standard input
+    /// or of trace-cmd report, or trace.dat), also packed by gzip or zstd; - is standard input.
+    /// Reports on traces that --json has stored are merged into one
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -61,6 +65,9 @@ pub struct Args {
 /// # Errors
 /// When a file cannot be read, is no recording, or holds nothing about faults.
 pub fn run(args: &Args) -> Result<ExitCode> {
+    if fault_paths::is_stored(&args.files[0])? {
+        return report_stored(args);
+    }
     if (args.output.is_some() || args.export.is_some()) && args.files.len() > 1 {
         bail!(
             "-o and --export take the report of one recording; call pagewise report once for each"
@@ -97,24 +104,45 @@ fn report(file: &Path, args: &Args) -> Result<()> {
 
 /// Reports on a function_graph trace.
 fn report_trace(trace: Trace, file: &Path, args: &Args) -> Result<()> {
-    let findings = fault_paths::findings(trace, args.calibrate.as_deref())?;
+    let found = fault_paths::findings(trace, args.calibrate.as_deref())?;
     if let Some(format) = args.export.as_deref().and_then(export::named) {
         return format.export_faults(&FaultExport {
             trace: file,
-            findings: &findings,
+            findings: &found.0,
             output: args.output.as_deref(),
             limit: args.export_limit,
         });
     }
+    show_trace(&found, &name_of(file), args)
+}
+
+/// Reports on the traces whose reports are stored.
+fn report_stored(args: &Args) -> Result<ExitCode> {
+    if args.calibrate.is_some() {
+        bail!("--calibrate goes with a trace, not with reports that were stored");
+    }
+    if args.export.is_some() {
+        bail!("--export reads the trace itself, which a stored report does not hold");
+    }
+    let found = fault_paths::merged(&args.files)?;
+    let name = match args.files.as_slice() {
+        [file] => name_of(file),
+        files => format!("{} reports", files.len()),
+    };
+    show_trace(&found, &name, args)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show_trace((findings, sums): &(FaultPaths, Sums), name: &str, args: &Args) -> Result<()> {
     let text = match args.json {
-        true => pagewise_report::fault_paths::to_json(&findings)?,
-        false => pagewise_report::fault_paths::render(&findings, terminal::width()),
+        true => fault_paths::with_sums(findings, sums)?,
+        false => pagewise_report::fault_paths::render(findings, terminal::width()),
     };
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()?;
     match &args.output {
-        Some(path) => write_page(path, &render_fault_paths(&findings, &name_of(file))?),
+        Some(path) => write_page(path, &render_fault_paths(findings, name)?),
         None => Ok(()),
     }
 }

@@ -3,6 +3,8 @@
 use pagewise_model::formats::function_graph::{
     CallTree, Cores, Line, Names, Sink, Span, Tail, read_on,
 };
+use pagewise_model::histogram::Histogram;
+use pagewise_model::trace_note::TraceNote;
 
 /// Everything that a sink is told, in order.
 #[derive(Default)]
@@ -16,6 +18,10 @@ impl Sink for Told {
 
     fn bare_close(&mut self, tail: Tail, depth: u32, span: Option<Span>) {
         self.0.push(format!("{tail:?} {depth} {span:?}"));
+    }
+
+    fn note(&mut self, note: TraceNote) {
+        self.0.push(format!("{note:?}"));
     }
 
     fn event(&mut self, line: &Line<'_>, text: &[u8]) {
@@ -42,7 +48,11 @@ fn told(text: &[u8], threads: usize, piece: usize) -> Vec<String> {
 
 /// Where reading on several cores differs from reading on one, if it does.
 pub fn difference(text: &[u8], threads: usize, piece: usize) -> Option<String> {
+    let latency = Histogram::default();
+    let note = TraceNote::RootOnly { latency }.to_line() + "\n";
+    let text = &[note.as_bytes(), text, b"\n", note.as_bytes()].concat();
     let (one, many) = (told(text, 1, piece), told(text, threads, piece));
+    assert!(one.iter().filter(|told| told.contains("RootOnly")).count() == 2);
     let place = one.iter().zip(&many).position(|(a, b)| a != b);
     let place = place.or((one.len() != many.len()).then_some(one.len().min(many.len())))?;
     let text = String::from_utf8_lossy(text);

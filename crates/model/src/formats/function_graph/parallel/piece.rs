@@ -268,7 +268,7 @@ impl InOrder<'_> {
     }
 }
 
-/// Events are handed on when they have waited.
+/// Events and notes are handed on when they have waited.
 struct NoEvents;
 
 impl Sink for NoEvents {

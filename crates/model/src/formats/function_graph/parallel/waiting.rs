@@ -40,12 +40,16 @@ impl Waiting {
             Content::Leaf(call) => (Content::Leaf(Call { args: &[], ..call }), call.args),
             Content::Open(call) => (Content::Open(Call { args: &[], ..call }), call.args),
             Content::Event(text) => (Content::Event(&[]), text),
+            Content::Note(text) => (Content::Note(&[]), text),
             Content::Close(tail) => (Content::Close(tail), &[][..]),
             Content::Switch { cpu, from, to } => (Content::Switch { cpu, from, to }, &[][..]),
             Content::Lost { cpu, events } => (Content::Lost { cpu, events }, &[][..]),
             Content::IrqEnter => (Content::IrqEnter, &[][..]),
-            Content::IrqExit => (Content::IrqExit, &[][..]),
-            _ => (Content::Decoration, &[][..]),
+            Content::IrqExit
+            | Content::BufferStarted { .. }
+            | Content::Overruns(_)
+            | Content::Decoration
+            | Content::Unknown => (Content::Decoration, &[][..]),
         };
         let start = self.texts.len();
         self.texts.extend_from_slice(text);
@@ -77,6 +81,7 @@ impl Stored {
             Content::Leaf(call) => Content::Leaf(whole(call)),
             Content::Open(call) => Content::Open(whole(call)),
             Content::Event(_) => Content::Event(text),
+            Content::Note(_) => Content::Note(text),
             Content::Close(tail) => Content::Close(renamed(tail, ids)),
             other => other,
         };
