@@ -135,6 +135,9 @@ impl Pager {
             self.counters.add(|all| &all.refused, 1);
             return false;
         }
+        if region.kind.delivery == Delivery::Signal {
+            self.signals_used.store(true, Ordering::SeqCst);
+        }
         self.counters.add(|all| &all.managed_bytes, end - start);
         self.list_present(start, end);
         true

@@ -1,9 +1,11 @@
 //! What the program says about ranges that are managed: locked, not for children, its role.
 
 use super::Pager;
+use super::evict::{self, BATCH};
 use super::regions::{Kind, Region};
 use super::resolve::{self, Fault};
-use crate::page::PAGE_BYTES;
+use crate::page::{PAGE_BYTES, Page};
+use pagewise_policy::Span;
 use crate::sys::{Answer, signals::Blocked};
 
 impl Pager {
@@ -70,6 +72,32 @@ impl Pager {
             }
             address += PAGE_BYTES as u64;
         }
+    }
+
+    /// Evicts what is resident of `[start, end)` now: the program does not need it for long.
+    pub fn page_out(&self, start: u64, end: u64) {
+        let _quiet = self.quiet();
+        let mut batch = [0; BATCH];
+        let mut count = 0;
+        let flush = |pages: &mut [Page]| {
+            evict::evict_these(self, pages);
+        };
+        self.each_page(start, end, |page, word| {
+            if !word.is_resident() {
+                return;
+            }
+            self.policy().removed(Span {
+                first: page,
+                count: 1,
+            });
+            batch[count] = page;
+            count += 1;
+            if count == BATCH {
+                flush(&mut batch);
+                count = 0;
+            }
+        });
+        flush(&mut batch[..count]);
     }
 
     /// Runs `call`, an `madvise` that says what becomes of `[start, end)` in children.

@@ -64,8 +64,13 @@ impl List {
 pub fn evict(pager: &Pager) -> Batch {
     let mut chosen = [0; BATCH];
     let count = pager.policy().victims(&mut chosen);
-    let victims = &mut chosen[..count];
+    evict_these(pager, &mut chosen[..count])
+}
+
+/// Evicts `victims`, which have left the policy. Those that cannot go come back to it.
+pub fn evict_these(pager: &Pager, victims: &mut [Page]) -> Batch {
     victims.sort_unstable();
+    let count = victims.len();
     let mut clean = List::new();
     let mut dirty = List::new();
     for &page in victims.iter() {
@@ -112,7 +117,8 @@ fn classify(pager: &Pager, page: Page, clean: &mut List, dirty: &mut List) {
         return;
     }
     let region = region_of(pager, page);
-    if region.is_none_or(|region| region.kind.locked) {
+    let pinned = pager.pins.holds(pager.table.address_of(page));
+    if pinned || region.is_none_or(|region| region.kind.locked) {
         keep(pager, page, word);
         return;
     }

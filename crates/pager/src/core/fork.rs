@@ -70,6 +70,7 @@ impl Pager {
         self.store().after_fork_child();
         self.table.forked();
         self.scratch.forked();
+        self.pins.forked();
         handler::forked();
         scan::prepare();
         evict::prepare();

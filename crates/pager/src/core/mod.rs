@@ -12,6 +12,7 @@ pub mod evict;
 pub mod fatal;
 pub mod fork;
 pub mod limit;
+pub mod pins;
 pub mod range;
 pub mod regions;
 pub mod remap;
@@ -30,6 +31,7 @@ use ::core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering
 use budget::Budget;
 use pagewise_policy::Policy;
 use pagewise_wire::shared::Delivery;
+use pins::Pins;
 use regions::{Region, Regions};
 use scratch::Scratch;
 use table::Table;
@@ -52,6 +54,8 @@ pub struct Pager {
     pub tray: Tray,
     /// Buffers for reading.
     pub scratch: Scratch,
+    /// Memory that system calls use just now.
+    pub pins: Pins,
     /// Faults that handler threads read.
     pub by_handler: Uffd,
     /// Faults that raise SIGBUS.
@@ -69,6 +73,8 @@ pub struct Pager {
     /// How regions' faults are delivered, as [`Delivery`] in bits 0 to 7 and
     /// [`pagewise_wire::shared::Why`] above.
     pub delivery: AtomicU32,
+    /// Whether any region's faults raise SIGBUS.
+    pub signals_used: AtomicBool,
     /// Smallest region to manage, bytes.
     pub smallest: AtomicU64,
     /// Bytes that the whole process may keep resident.
@@ -92,6 +98,7 @@ impl Pager {
             budget: Budget::new(),
             tray: Tray::new(),
             scratch: Scratch::new(),
+            pins: Pins::new(),
             by_handler: Uffd::none(),
             by_signal: Uffd::none(),
             for_tray: Uffd::none(),
@@ -100,6 +107,7 @@ impl Pager {
             counters: Counters::new(),
             capabilities: AtomicU64::new(0),
             delivery: AtomicU32::new(0),
+            signals_used: AtomicBool::new(false),
             smallest: AtomicU64::new(64 << 20),
             total_bytes: AtomicU64::new(0),
             store: AtomicPtr::new(::core::ptr::null_mut()),

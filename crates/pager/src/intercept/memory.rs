@@ -175,6 +175,15 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_
         libc::MADV_DONTNEED | libc::MADV_FREE => {
             PAGER.emptying(start, end, || call(libc::MADV_DONTNEED))
         }
+        libc::MADV_PAGEOUT => {
+            PAGER.page_out(start, end);
+            0
+        }
+        // The kernel would find missing pages and fail.
+        MADV_POPULATE_READ | MADV_POPULATE_WRITE if PAGER.raises(start, end) => {
+            PAGER.bring_in(start, end);
+            0
+        }
         // Pages must stay single, and each known.
         libc::MADV_HUGEPAGE | libc::MADV_MERGEABLE | MADV_COLLAPSE => 0,
         libc::MADV_DONTFORK | libc::MADV_DOFORK | libc::MADV_WIPEONFORK | libc::MADV_KEEPONFORK => {
@@ -185,6 +194,10 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_
     libc_answer(answer) as c_int
 }
 
+/// Prefault (Linux 5.14).
+const MADV_POPULATE_READ: c_int = 22;
+/// Prefault, writable.
+const MADV_POPULATE_WRITE: c_int = 23;
 /// Make huge pages now (Linux 6.1).
 const MADV_COLLAPSE: c_int = 25;
 

@@ -1,0 +1,160 @@
+//! Memory that a system call is about to use, where a missing page would make it fail: brought in,
+//! and kept until the call is over.
+
+use super::Pager;
+use super::resolve::{self, Fault};
+use crate::page::{PAGE_BYTES, page_ceil, page_floor};
+use crate::sys::signals::Blocked;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use pagewise_wire::shared::Delivery;
+
+/// Ranges that can be kept at a time. A call that finds no place goes without, and is repeated by
+/// its caller where it fails.
+const PLACES: usize = 128;
+
+/// Kept ranges.
+#[derive(Debug)]
+pub struct Pins {
+    ranges: [[AtomicU64; 2]; PLACES],
+    used: AtomicU32,
+}
+
+/// A range that is kept while this lives.
+#[derive(Debug)]
+pub struct Pin<'a> {
+    pins: &'a Pins,
+    place: Option<usize>,
+}
+
+impl Pins {
+    /// No range.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            ranges: [const { [AtomicU64::new(0), AtomicU64::new(0)] }; PLACES],
+            used: AtomicU32::new(0),
+        }
+    }
+
+    /// Whether the page at `address` is kept.
+    #[must_use]
+    pub fn holds(&self, address: u64) -> bool {
+        self.used.load(Ordering::SeqCst) != 0
+            && self.ranges.iter().any(|[start, end]| {
+                let end = end.load(Ordering::SeqCst);
+                end > address && start.load(Ordering::SeqCst) <= address
+            })
+    }
+
+    fn keep(&self, start: u64, end: u64) -> Pin<'_> {
+        self.used.fetch_add(1, Ordering::SeqCst);
+        let place = self.ranges.iter().position(|[_, place]| {
+            // One, which is no page's end, while the start is not there yet.
+            place
+                .compare_exchange(0, 1, Ordering::SeqCst, Ordering::Relaxed)
+                .is_ok()
+        });
+        if let Some(place) = place {
+            self.ranges[place][0].store(start, Ordering::SeqCst);
+            self.ranges[place][1].store(end, Ordering::SeqCst);
+        }
+        Pin { pins: self, place }
+    }
+
+    /// In the child of a fork only the forking thread is left, which is in no other call.
+    pub fn forked(&self) {
+        for [_, end] in &self.ranges {
+            end.store(0, Ordering::SeqCst);
+        }
+        self.used.store(0, Ordering::SeqCst);
+    }
+}
+
+impl Default for Pins {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Pin<'_> {
+    fn drop(&mut self) {
+        if let Some(place) = self.place {
+            self.pins.ranges[place][1].store(0, Ordering::SeqCst);
+        }
+        self.pins.used.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Pager {
+    /// Most bytes that one call may keep: beyond, calls that may be partial are made partial.
+    #[must_use]
+    pub fn most_pinned(&self) -> u64 {
+        (self.budget.limit() / 16).clamp(4, 1024) * PAGE_BYTES as u64
+    }
+
+    /// Whether `[start, end)` has memory whose faults raise SIGBUS.
+    #[must_use]
+    pub fn raises(&self, start: u64, end: u64) -> bool {
+        if !self.regions.touches(start, end, true) {
+            return false;
+        }
+        let mut address = start;
+        while address < end {
+            match self.regions.find(address) {
+                Some(region) => {
+                    let signal = region.kind.delivery == Delivery::Signal;
+                    if region.kind.managed && signal {
+                        return true;
+                    }
+                    address = region.end;
+                }
+                None => address += PAGE_BYTES as u64,
+            }
+        }
+        false
+    }
+
+    /// Brings `[start, start + bytes)` in and keeps it; none where that is not needed.
+    pub fn pin(&self, start: u64, bytes: u64, write: bool) -> Option<Pin<'_>> {
+        let end = start.saturating_add(bytes);
+        if bytes == 0 || !self.raises(start, end) {
+            return None;
+        }
+        let (first, behind) = (page_floor(start), page_ceil(end));
+        let _quiet = Blocked::new();
+        // Kept first: what is brought in cannot leave again.
+        let pin = self.pins.keep(first, behind);
+        let mut address = first;
+        while address < behind {
+            self.touch(address, write);
+            address += PAGE_BYTES as u64;
+        }
+        Some(pin)
+    }
+
+    /// Does what an access by the program would do.
+    fn touch(&self, address: u64, write: bool) {
+        let Some(page) = self.table.page_at(address) else {
+            return;
+        };
+        loop {
+            let word = self.table.word(page);
+            let there = word.is_resident()
+                && !word.is_busy()
+                && word.state() != super::word::State::Parked;
+            let clean = word.state() == super::word::State::Clean;
+            if there && !(clean && write) {
+                return;
+            }
+            let fault = Fault {
+                address,
+                write,
+                protected: there && clean,
+                thread: 0,
+            };
+            if resolve::resolve(self, fault) == resolve::Outcome::Foreign {
+                return;
+            }
+        }
+    }
+}
