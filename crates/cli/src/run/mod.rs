@@ -80,8 +80,8 @@ pub struct Args {
     /// Write the JSON there, not to standard output
     #[arg(short, long, value_name = "FILE", requires = "json")]
     output: Option<PathBuf>,
-    /// Record page events for `--simulate` and the replay policy
-    #[arg(long, value_name = "FILE")]
+    /// Record page events for the replay policy and for simulation
+    #[arg(long = "record-faults", value_name = "FILE")]
     record: Option<PathBuf>,
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]

@@ -5,8 +5,8 @@ use super::evict::{self, BATCH};
 use super::regions::{Kind, Region};
 use super::resolve::{self, Fault};
 use crate::page::{PAGE_BYTES, Page};
-use pagewise_policy::Span;
 use crate::sys::{Answer, signals::Blocked};
+use pagewise_policy::Span;
 
 impl Pager {
     /// Changes the kind of the managed parts of `[start, end)`.

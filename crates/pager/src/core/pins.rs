@@ -139,9 +139,8 @@ impl Pager {
         };
         loop {
             let word = self.table.word(page);
-            let there = word.is_resident()
-                && !word.is_busy()
-                && word.state() != super::word::State::Parked;
+            let there =
+                word.is_resident() && !word.is_busy() && word.state() != super::word::State::Parked;
             let clean = word.state() == super::word::State::Clean;
             if there && !(clean && write) {
                 return;

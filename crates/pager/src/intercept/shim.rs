@@ -112,9 +112,16 @@ fn raw(number: i64, arguments: [usize; 6]) -> Answer {
 pub unsafe extern "C" fn read(fd: c_int, to: *mut c_void, count: usize) -> isize {
     let (bytes, pin) = buffer(to as usize, count, true);
     if pin.is_none() {
-        return forward!(c"read", (fd, to, count), fn(c_int, *mut c_void, usize) -> isize);
+        return forward!(
+            c"read",
+            (fd, to, count),
+            fn(c_int, *mut c_void, usize) -> isize
+        );
     }
-    libc_answer(raw(libc::SYS_read, [fd as usize, to as usize, bytes, 0, 0, 0]))
+    libc_answer(raw(
+        libc::SYS_read,
+        [fd as usize, to as usize, bytes, 0, 0, 0],
+    ))
 }
 
 /// `write(2)`.
@@ -125,11 +132,18 @@ pub unsafe extern "C" fn read(fd: c_int, to: *mut c_void, count: usize) -> isize
 pub unsafe extern "C" fn write(fd: c_int, from: *const c_void, count: usize) -> isize {
     let (bytes, pin) = buffer(from as usize, count, false);
     if pin.is_none() {
-        return forward!(c"write", (fd, from, count), fn(c_int, *const c_void, usize) -> isize);
+        return forward!(
+            c"write",
+            (fd, from, count),
+            fn(c_int, *const c_void, usize) -> isize
+        );
     }
     let mut done = 0;
     // Programs expect a write to a file to be whole: the rest follows.
-    let mut answer = raw(libc::SYS_write, [fd as usize, from as usize, bytes, 0, 0, 0]);
+    let mut answer = raw(
+        libc::SYS_write,
+        [fd as usize, from as usize, bytes, 0, 0, 0],
+    );
     drop(pin);
     while answer > 0 && done + (answer as usize) < count {
         done += answer as usize;
@@ -254,7 +268,11 @@ scattered_at_offset!(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn recv(fd: c_int, to: *mut c_void, count: usize, flags: c_int) -> isize {
     let _pin = whole(to as usize, count, true);
-    forward!(c"recv", (fd, to, count, flags), fn(c_int, *mut c_void, usize, c_int) -> isize)
+    forward!(
+        c"recv",
+        (fd, to, count, flags),
+        fn(c_int, *mut c_void, usize, c_int) -> isize
+    )
 }
 
 /// `recvfrom(2)`.
@@ -273,7 +291,8 @@ pub unsafe extern "C" fn recvfrom(
     let _pin = whole(to as usize, count, true);
     let _address = whole(address as usize, size_of::<libc::sockaddr_storage>(), true);
     forward!(
-        c"recvfrom", (fd, to, count, flags, address, length),
+        c"recvfrom",
+        (fd, to, count, flags, address, length),
         fn(c_int, *mut c_void, usize, c_int, *mut libc::sockaddr, *mut libc::socklen_t) -> isize
     )
 }
@@ -285,7 +304,11 @@ pub unsafe extern "C" fn recvfrom(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn send(fd: c_int, from: *const c_void, count: usize, flags: c_int) -> isize {
     let _pin = whole(from as usize, count, false);
-    forward!(c"send", (fd, from, count, flags), fn(c_int, *const c_void, usize, c_int) -> isize)
+    forward!(
+        c"send",
+        (fd, from, count, flags),
+        fn(c_int, *const c_void, usize, c_int) -> isize
+    )
 }
 
 /// `sendto(2)`.
@@ -304,7 +327,8 @@ pub unsafe extern "C" fn sendto(
     let _pin = whole(from as usize, count, false);
     let _address = whole(address as usize, length as usize, false);
     forward!(
-        c"sendto", (fd, from, count, flags, address, length),
+        c"sendto",
+        (fd, from, count, flags, address, length),
         fn(c_int, *const c_void, usize, c_int, *const libc::sockaddr, libc::socklen_t) -> isize
     )
 }
@@ -324,10 +348,21 @@ fn message(message: *const libc::msghdr, write: bool) -> [Option<Pin<'static>>; 
         };
         let empty = core::ptr::NonNull::dangling().as_ptr();
         let list = if count == 0 { empty } else { message.msg_iov };
-        (message, core::slice::from_raw_parts(list.cast_const(), count))
+        (
+            message,
+            core::slice::from_raw_parts(list.cast_const(), count),
+        )
     };
-    pins[0] = whole(core::ptr::from_ref(message) as usize, size_of::<libc::msghdr>(), true);
-    pins[1] = whole(message.msg_name as usize, message.msg_namelen as usize, write);
+    pins[0] = whole(
+        core::ptr::from_ref(message) as usize,
+        size_of::<libc::msghdr>(),
+        true,
+    );
+    pins[1] = whole(
+        message.msg_name as usize,
+        message.msg_namelen as usize,
+        write,
+    );
     pins[2] = whole(message.msg_control as usize, message.msg_controllen, write);
     pins[3] = whole(message.msg_iov as usize, size_of_val(list), false);
     for (pin, part) in pins[4..].iter_mut().zip(list) {
@@ -343,7 +378,11 @@ fn message(message: *const libc::msghdr, write: bool) -> [Option<Pin<'static>>; 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn recvmsg(fd: c_int, to: *mut libc::msghdr, flags: c_int) -> isize {
     let _pins = message(to, true);
-    forward!(c"recvmsg", (fd, to, flags), fn(c_int, *mut libc::msghdr, c_int) -> isize)
+    forward!(
+        c"recvmsg",
+        (fd, to, flags),
+        fn(c_int, *mut libc::msghdr, c_int) -> isize
+    )
 }
 
 /// `sendmsg(2)`.
@@ -353,7 +392,11 @@ pub unsafe extern "C" fn recvmsg(fd: c_int, to: *mut libc::msghdr, flags: c_int)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sendmsg(fd: c_int, from: *const libc::msghdr, flags: c_int) -> isize {
     let _pins = message(from, false);
-    forward!(c"sendmsg", (fd, from, flags), fn(c_int, *const libc::msghdr, c_int) -> isize)
+    forward!(
+        c"sendmsg",
+        (fd, from, flags),
+        fn(c_int, *const libc::msghdr, c_int) -> isize
+    )
 }
 
 /// `getrandom(2)`.
@@ -363,7 +406,11 @@ pub unsafe extern "C" fn sendmsg(fd: c_int, from: *const libc::msghdr, flags: c_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getrandom(to: *mut c_void, count: usize, flags: u32) -> isize {
     let _pin = whole(to as usize, count, true);
-    forward!(c"getrandom", (to, count, flags), fn(*mut c_void, usize, u32) -> isize)
+    forward!(
+        c"getrandom",
+        (to, count, flags),
+        fn(*mut c_void, usize, u32) -> isize
+    )
 }
 
 type Path = *const c_char;
@@ -385,7 +432,11 @@ pub unsafe extern "C" fn open(path: Path, flags: c_int, mode: u32) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn open64(path: Path, flags: c_int, mode: u32) -> c_int {
     let _pin = text(path);
-    forward!(c"open64", (path, flags, mode), fn(Path, c_int, u32) -> c_int)
+    forward!(
+        c"open64",
+        (path, flags, mode),
+        fn(Path, c_int, u32) -> c_int
+    )
 }
 
 /// `openat(2)`.
@@ -395,7 +446,11 @@ pub unsafe extern "C" fn open64(path: Path, flags: c_int, mode: u32) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn openat(folder: c_int, path: Path, flags: c_int, mode: u32) -> c_int {
     let _pin = text(path);
-    forward!(c"openat", (folder, path, flags, mode), fn(c_int, Path, c_int, u32) -> c_int)
+    forward!(
+        c"openat",
+        (folder, path, flags, mode),
+        fn(c_int, Path, c_int, u32) -> c_int
+    )
 }
 
 macro_rules! status_of_path {
@@ -453,7 +508,8 @@ pub unsafe extern "C" fn process_vm_readv(
     let _local = parts(local, local_count, true);
     let _remote = own.then(|| parts(remote, remote_count, false));
     forward!(
-        c"process_vm_readv", (process, local, local_count, remote, remote_count, flags),
+        c"process_vm_readv",
+        (process, local, local_count, remote, remote_count, flags),
         fn(c_int, List, usize, List, usize, usize) -> isize
     )
 }
