@@ -93,13 +93,13 @@ function parts(tree: CallTree, call: Call): HTMLElement {
   const others: Part[] = rest.length > 0 ? [{ name: `${count(rest.length)} other functions`, isSelf: false, faults: null, ns: sum((p) => p.ns), raw: sum((p) => p.raw), variance: sum((p) => p.variance) }] : [];
   const all = [self, ...shown, ...others];
   const most = Math.max(...all.map((part) => part.ns), 1);
-  return h(
+  const table = h(
     "table",
     { class: "bars parts" },
     h("caption", { class: "sr" }, `Parts of ${call.name}`),
     h("thead", {}, h("tr", {}, h("th", {}, "Function"), h("th", { class: "bar-cell" }, h("span", { class: "sr" }, "bar")), ...["Time a fault", "Time", "as traced", "Variance"].map((head) => h("th", { class: "number" }, head)))),
     h("tbody", {}, ...all.map((part) => partRow(part, call, most))),
-  );
+  );  return h("div", { class: "scroll" }, table);
 }
 
 function partRow(part: Part, call: Call, most: number): HTMLElement {
