@@ -327,6 +327,54 @@ impl Profile {
         self.frames.get(id.0 as usize)
     }
 
+    /// The same profile with the samples of a stretch of time alone.
+    #[must_use]
+    pub fn within(&self, from: Nanos, to: Nanos) -> Self {
+        let mut samples = Samples::default();
+        for sample in self.samples.iter() {
+            if (from.0..to.0).contains(&sample.time) {
+                samples.push(ProfileSample {
+                    time: sample.time - from.0,
+                    ..sample
+                });
+            }
+        }
+        Self {
+            samples,
+            start: self.start + from,
+            span: self.length(from, to),
+            ..self.clone()
+        }
+    }
+
+    /// The same profile without a stretch of time, as if it had never been: what came later moves
+    /// up.
+    #[must_use]
+    pub fn without(&self, from: Nanos, to: Nanos) -> Self {
+        let length = self.length(from, to);
+        let mut samples = Samples::default();
+        for sample in self.samples.iter() {
+            let time = match sample.time {
+                time if time < from.0 => time,
+                time if time >= to.0 => time - length.0,
+                _ => continue,
+            };
+            samples.push(ProfileSample { time, ..sample });
+        }
+        Self {
+            samples,
+            span: self.span - length,
+            ..self.clone()
+        }
+    }
+
+    /// How much of a stretch lies in the profile.
+    fn length(&self, from: Nanos, to: Nanos) -> Nanos {
+        let last = self.samples.times.last().map_or(0, |time| time + 1);
+        let end = self.span.0.max(last);
+        Nanos(to.0.min(end).saturating_sub(from.0))
+    }
+
     /// Sum of the weights of one event's samples.
     #[must_use]
     pub fn weight_of(&self, event: u8) -> u64 {
@@ -382,6 +430,35 @@ mod tests {
         assert_eq!((weights[0], weights[1], weights[2]), (8, 8, 5));
         let frames: Vec<u32> = tree.frames(branch).map(|frame| frame.0).collect();
         assert_eq!(frames, [7, 0]);
+    }
+
+    #[test]
+    fn a_stretch_and_the_rest_are_the_whole() {
+        let mut profile = Profile {
+            span: Nanos(100),
+            ..Profile::default()
+        };
+        for time in [0, 10, 20, 30, 99] {
+            profile.samples.push(ProfileSample {
+                time,
+                thread: 0,
+                cpu: NO_CPU,
+                event: 0,
+                weight: 1 + time,
+                stack: NodeId::ROOT,
+            });
+        }
+        let (inside, rest) = (
+            profile.within(Nanos(10), Nanos(30)),
+            profile.without(Nanos(10), Nanos(30)),
+        );
+        assert_eq!(inside.samples.times, [0, 10]);
+        assert_eq!(rest.samples.times, [0, 10, 79]);
+        assert_eq!((inside.span, rest.span), (Nanos(20), Nanos(80)));
+        assert_eq!(
+            inside.weight_of(0) + rest.weight_of(0),
+            profile.weight_of(0)
+        );
     }
 
     #[test]

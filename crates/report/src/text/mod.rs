@@ -4,6 +4,7 @@
 mod answer;
 mod page;
 pub mod profile;
+pub mod profile_diff;
 mod tables;
 
 use page::Page;

@@ -1,0 +1,261 @@
+//! How two profiles differ: the answer, the functions, the stacks, the settings behind it.
+
+use super::Style;
+use super::page::{Ink, Page, clip, columns, shorten};
+use crate::quantity::count;
+use crate::visible::visible;
+use pagewise_model::profile_diff::{
+    Change, Measure, ProfileDiff, SettingChange, Side, StackChange,
+};
+use pagewise_model::units::Estimate;
+
+/// Lines of the table of functions.
+const FUNCTIONS: usize = 20;
+/// Stacks shown.
+const STACKS: usize = 6;
+/// Settings shown that are not known to touch what changed.
+const OTHER_SETTINGS: usize = 8;
+
+/// The comparison as text of at most `width` columns, clamped to 60–200.
+#[must_use]
+pub fn render(diff: &ProfileDiff, width: usize, style: Style) -> String {
+    let mut page = Page::new(width.clamp(super::WIDTHS.0, super::WIDTHS.1), style);
+    let found = diff.functions.iter().any(|change| change.significant);
+    let ink = if found { Ink::Caution } else { Ink::Good };
+    page.marked("● diff", ink, &visible(&diff.headline));
+    page.gap();
+    for (label, side) in [("A", &diff.a), ("B", &diff.b)] {
+        page.paragraph(label, Ink::Plain, &side_line(side));
+    }
+    page.paragraph("Method", Ink::Faint, &method(diff));
+    for note in &diff.notes {
+        page.paragraph("Note", Ink::Faint, &visible(note));
+    }
+    settings(&mut page, diff);
+    functions(&mut page, diff);
+    stacks(&mut page, diff);
+    counters(&mut page, diff);
+    page.finish()
+}
+
+fn side_line(side: &Side) -> String {
+    let mut line = format!("{}: {} samples", visible(&side.name), count(side.samples));
+    if side.span.0 > 0 {
+        line.push_str(&format!(" over {}", side.span));
+    }
+    if side.cpus > 0 {
+        line.push_str(&format!(", {} CPUs", side.cpus));
+    }
+    if !side.host.is_empty() {
+        line.push_str(&format!(", host {}", visible(&side.host)));
+    }
+    line
+}
+
+fn method(diff: &ProfileDiff) -> String {
+    let what = match diff.measure {
+        Measure::ShareOfBusy => "shares of the samples",
+        Measure::CpusInUse => "CPU time by elapsed time",
+        Measure::PerSecond => "events a second",
+    };
+    let blocks = match diff.block.0 {
+        0 => String::new(),
+        _ => format!(
+            " in {} and {} blocks of {}",
+            diff.blocks.0, diff.blocks.1, diff.block
+        ),
+    };
+    format!(
+        "{} as {what}{blocks}; a change of {} in one function would have been found four times in \
+         five",
+        visible(&diff.event),
+        amount(diff.detectable, diff.measure)
+    )
+}
+
+fn heading(page: &mut Page, text: &str) {
+    page.gap();
+    let heading = page.paint(Ink::Strong, text);
+    page.line(&heading);
+}
+
+fn functions(page: &mut Page, diff: &ProfileDiff) {
+    if diff.functions.is_empty() {
+        return;
+    }
+    heading(
+        page,
+        "Functions with what they call (* where chance alone is below 5 %, all together)",
+    );
+    let head = format!("  {:>9} {:>9}   {:<24}", "A", "B", "change [95 %]");
+    let head = page.paint(Ink::Faint, &head);
+    page.line(&head);
+    for change in diff.functions.iter().take(FUNCTIONS) {
+        let line = function_line(page, change, diff.measure);
+        page.line(&line);
+    }
+    more(page, diff.functions.len(), FUNCTIONS);
+}
+
+fn function_line(page: &Page, change: &Change, measure: Measure) -> String {
+    let (a, b) = (short(change.a, measure), short(change.b, measure));
+    let interval = interval(&change.change, measure);
+    let (mark, ink) = mark(change.significant, change.change.value);
+    let room = page.width.saturating_sub(52).max(16);
+    let name = clip(&visible(&change.name), room);
+    let module = match &*change.module {
+        "" => String::new(),
+        module => page.paint(Ink::Faint, &format!("  {}", visible(module))),
+    };
+    let interval = page.paint(ink, &format!("{mark} {interval:<26}"));
+    format!("  {a:>9} {b:>9}  {interval} {name}{module}")
+}
+
+fn stacks(page: &mut Page, diff: &ProfileDiff) {
+    let telling: Vec<&StackChange> = diff
+        .stacks
+        .iter()
+        .filter(|stack| stack.significant)
+        .collect();
+    if telling.is_empty() {
+        return;
+    }
+    heading(page, "Stacks that changed");
+    for stack in telling.iter().take(STACKS) {
+        let (mark, ink) = mark(true, stack.change.value);
+        let interval = interval(&stack.change, diff.measure);
+        let figures = page.paint(ink, &format!("{mark} {interval:<26}"));
+        let room = page.width.saturating_sub(34);
+        page.line(&format!("  {figures} {}", chain(stack, room)));
+    }
+    more(page, telling.len(), STACKS);
+}
+
+/// The innermost frames that fit, innermost first.
+fn chain(stack: &StackChange, room: usize) -> String {
+    let mut text = String::new();
+    for frame in stack.frames.iter().rev() {
+        let frame = visible(frame);
+        let arrow = if text.is_empty() { "" } else { " ← " };
+        if !text.is_empty() && columns(&text) + columns(arrow) + columns(&frame) + 4 > room {
+            text.push_str(" ← …");
+            break;
+        }
+        text.push_str(arrow);
+        text.push_str(&shorten(&frame, room));
+    }
+    text
+}
+
+fn settings(page: &mut Page, diff: &ProfileDiff) {
+    if diff.settings.is_empty() {
+        return;
+    }
+    heading(page, "Settings that differ");
+    let (touching, others): (Vec<_>, Vec<_>) = diff
+        .settings
+        .iter()
+        .partition(|setting| !setting.touches.is_empty());
+    for setting in touching {
+        page.bullet("", &setting_line(setting));
+        let touches: Vec<_> = setting
+            .touches
+            .iter()
+            .take(4)
+            .map(|name| visible(name))
+            .collect();
+        let text = format!("touches {}: {}", touches.join(", "), setting.reason);
+        page.paragraph("", Ink::Faint, &text);
+    }
+    for setting in others.iter().take(OTHER_SETTINGS) {
+        page.bullet("", &setting_line(setting));
+    }
+    more(page, others.len(), OTHER_SETTINGS);
+}
+
+fn setting_line(setting: &SettingChange) -> String {
+    let value = |value: &Option<String>| match value {
+        Some(value) => visible(value).into_owned(),
+        None => "absent".to_owned(),
+    };
+    format!(
+        "{}: {} in A, {} in B",
+        visible(&setting.name),
+        value(&setting.a),
+        value(&setting.b)
+    )
+}
+
+fn counters(page: &mut Page, diff: &ProfileDiff) {
+    if diff.counters.is_empty() {
+        return;
+    }
+    heading(page, "Counters a second, and ratios");
+    for counter in &diff.counters {
+        let change = match counter.a {
+            0.0 => String::new(),
+            a => format!("{:+.1} %", 100.0 * (counter.b / a - 1.0)),
+        };
+        let name = visible(&counter.name);
+        page.line(&format!(
+            "  {:>16} {:>16} {change:>10}  {name}",
+            figure(counter.a),
+            figure(counter.b)
+        ));
+    }
+}
+
+fn figure(value: f64) -> String {
+    match value {
+        value if value >= 100.0 => crate::quantity::rounded(value),
+        value => format!("{value:.3}"),
+    }
+}
+
+fn mark(significant: bool, change: f64) -> (&'static str, Ink) {
+    match (significant, change > 0.0) {
+        (false, _) => (" ", Ink::Plain),
+        (true, true) => ("*", Ink::Bad),
+        (true, false) => ("*", Ink::Good),
+    }
+}
+
+fn interval(change: &Estimate, measure: Measure) -> String {
+    let digits = |value: f64| match measure {
+        Measure::ShareOfBusy | Measure::CpusInUse => format!("{:+.2}", 100.0 * value),
+        Measure::PerSecond => format!("{value:+.1}"),
+    };
+    let unit = match measure {
+        Measure::ShareOfBusy | Measure::CpusInUse => " %",
+        Measure::PerSecond => "",
+    };
+    format!(
+        "{}{unit} [{}, {}]",
+        digits(change.value),
+        digits(change.low),
+        digits(change.high)
+    )
+}
+
+fn short(value: f64, measure: Measure) -> String {
+    match measure {
+        Measure::ShareOfBusy | Measure::CpusInUse => format!("{:.2} %", 100.0 * value),
+        Measure::PerSecond => format!("{value:.1}"),
+    }
+}
+
+fn amount(value: f64, measure: Measure) -> String {
+    match measure {
+        Measure::ShareOfBusy => format!("{:.2} % of the samples", 100.0 * value),
+        Measure::CpusInUse => format!("{:.2} % of a CPU", 100.0 * value),
+        Measure::PerSecond => format!("{value:.1} a second"),
+    }
+}
+
+fn more(page: &mut Page, total: usize, shown: usize) {
+    let hidden = total.saturating_sub(shown);
+    if hidden > 0 {
+        let line = page.paint(Ink::Faint, &format!("  … and {hidden} more"));
+        page.line(&line);
+    }
+}
