@@ -1,6 +1,7 @@
 //! Findings as JSON. The schema is `docs/schema/findings.json`; a test holds it true.
 
 use pagewise_model::findings::Findings;
+use pagewise_model::profile_diff::ProfileDiff;
 use pagewise_model::profile_findings::ProfileFindings;
 use serde::Serialize;
 
@@ -41,6 +42,17 @@ pub fn with_profile(
 /// As [`to_string`].
 pub fn profile(findings: &ProfileFindings) -> Result<String, serde_json::Error> {
     let mut text = serde_json::to_string_pretty(findings)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// A comparison of profiles as indented JSON with a newline at the end;
+/// `docs/schema/profile-diff.json`.
+///
+/// # Errors
+/// As [`to_string`].
+pub fn profile_diff(diff: &ProfileDiff) -> Result<String, serde_json::Error> {
+    let mut text = serde_json::to_string_pretty(diff)?;
     text.push('\n');
     Ok(text)
 }

@@ -1,0 +1,255 @@
+//! Holds `docs/schema/profile.json` and `profile-diff.json` true, and looks at the texts.
+
+use pagewise_model::findings::{Diagnosis, Severity};
+use pagewise_model::host::HostSnapshot;
+use pagewise_model::loss::{LossKind, Losses};
+use pagewise_model::profile::{FrameKind, WeightUnit};
+use pagewise_model::profile_diff::{
+    Change, CounterChange, DiffNode, Measure, ProfileDiff, SettingChange, Side, StackChange,
+};
+use pagewise_model::profile_findings::{
+    Burst, CounterRate, CpuShare, EventProfile, FunctionShare, ProcessShare, ProfileFindings,
+    StackShare, UnknownShare,
+};
+use pagewise_model::symbol::Unnamed;
+use pagewise_model::units::{Estimate, Nanos};
+use pagewise_report::text::Style;
+use serde_json::Value;
+
+mod checker;
+
+use checker::Checker;
+
+const HOSTILE: &str = "evil</script>\u{1b}[31m\u{202e}";
+const PLAIN: Style = Style {
+    color: false,
+    unicode: true,
+};
+
+fn findings() -> ProfileFindings {
+    let mut losses = Losses::default();
+    losses.add(LossKind::RingOverrun, 12);
+    ProfileFindings {
+        schema_version: 1,
+        command: vec!["fio".into(), "--hipri".into()],
+        host: HostSnapshot {
+            hostname: "db1".into(),
+            ..HostSnapshot::default()
+        },
+        span: Nanos(10_000_000_000),
+        headline: "The I/O scheduler takes 12.0 % of CPU time on the way to the device".into(),
+        diagnoses: vec![Diagnosis {
+            id: "profile.io_scheduler".into(),
+            severity: Severity::Costly,
+            headline: "The I/O scheduler takes 12.0 % of CPU time on the way to the device".into(),
+            explanation: "Each request passes it.".into(),
+            evidence: vec!["block.vda.scheduler = kyber".into()],
+            share_of_cpu: Some(Estimate::exact(0.12)),
+        }],
+        events: vec![EventProfile {
+            name: "cpu-clock".into(),
+            unit: WeightUnit::Nanoseconds,
+            frequency: Some(99),
+            samples: 990,
+            weight: 8_000_000_000,
+            idle: 2_000_000_000,
+            functions: vec![FunctionShare {
+                name: HOSTILE.into(),
+                module: "[kernel]".into(),
+                kind: FrameKind::Kernel,
+                own: 960_000_000,
+                total: 4_000_000_000,
+            }],
+            stacks: vec![StackShare {
+                frames: vec!["main".into(), HOSTILE.into()],
+                weight: 960_000_000,
+            }],
+            processes: vec![
+                ProcessShare {
+                    pid: 7,
+                    comm: "fio".into(),
+                    threads: 2,
+                    weight: 7_000_000_000,
+                },
+                ProcessShare {
+                    pid: 8,
+                    comm: "kworker/0:1".into(),
+                    threads: 1,
+                    weight: 1_000_000_000,
+                },
+            ],
+            cpus: vec![CpuShare {
+                cpu: 0,
+                weight: 8_000_000_000,
+            }],
+            burst: Some(Burst {
+                from: Nanos(4_000_000_000),
+                to: Nanos(5_000_000_000),
+                weight: 1_000_000_000,
+                usual: 500_000_000,
+                function: "copy".into(),
+                share: 0.9,
+                share_elsewhere: 0.1,
+            }),
+        }],
+        counters: vec![
+            CounterRate {
+                name: "cycles".into(),
+                total: Some(3e10),
+                rate: 3e9,
+                counted: 0.66,
+            },
+            CounterRate {
+                name: "instructions per cycle".into(),
+                total: None,
+                rate: 0.8,
+                counted: 0.66,
+            },
+        ],
+        unknown: vec![UnknownShare {
+            reason: Unnamed::NoMapping,
+            module: String::new(),
+            touched: 0.2,
+            own: 0.0,
+            remedy: "Record with --call-graph dwarf.".into(),
+        }],
+        own_cost: Some(Nanos(3_000_000)),
+        losses,
+        notes: vec!["a note".into()],
+    }
+}
+
+fn difference() -> ProfileDiff {
+    let change = Estimate {
+        value: 0.12,
+        low: 0.10,
+        high: 0.14,
+    };
+    let side = |name: &str| Side {
+        name: name.into(),
+        host: "db1".into(),
+        samples: 990,
+        weight: 8_000_000_000,
+        unit: Some(WeightUnit::Nanoseconds),
+        span: Nanos(10_000_000_000),
+        cpus: 2,
+    };
+    ProfileDiff {
+        schema_version: 1,
+        a: side("before"),
+        b: side("after"),
+        event: "cpu-clock".into(),
+        measure: Measure::CpusInUse,
+        block: Nanos(1_000_000_000),
+        blocks: (10, 10),
+        headline: "kyber_limit_depth grew in after: 14.0 % of a CPU against 2.0 % of a CPU.".into(),
+        functions: vec![Change {
+            name: "kyber_limit_depth".into(),
+            module: "[kernel]".into(),
+            kind: FrameKind::Kernel,
+            a: 0.02,
+            b: 0.14,
+            own: (0.01, 0.1),
+            change,
+            p_adjusted: 0.001,
+            significant: true,
+        }],
+        stacks: vec![StackChange {
+            frames: vec!["main".into(), HOSTILE.into()],
+            a: 0.02,
+            b: 0.14,
+            change,
+            p_adjusted: 0.001,
+            significant: true,
+        }],
+        detectable: 0.03,
+        tree: vec![DiffNode {
+            parent: 0,
+            name: "all".into(),
+            module: String::new(),
+            a: 1.0,
+            b: 1.2,
+        }],
+        settings: vec![
+            SettingChange {
+                name: "block.vda.scheduler".into(),
+                a: Some("none".into()),
+                b: Some("kyber".into()),
+                touches: vec!["kyber_limit_depth".into()],
+                reason: "Each request passes it.".into(),
+            },
+            SettingChange {
+                name: "vm.x".into(),
+                a: None,
+                b: Some("1".into()),
+                touches: Vec::new(),
+                reason: String::new(),
+            },
+        ],
+        counters: vec![CounterChange {
+            name: "cycles".into(),
+            a: 3e9,
+            b: 4e9,
+        }],
+        notes: vec!["a note".into()],
+    }
+}
+
+fn schema(name: &str) -> Value {
+    let path = format!("{}/../../docs/schema/{name}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).expect("the schema is there");
+    serde_json::from_str(&text).expect("the schema is JSON")
+}
+
+fn fits(text: &str, name: &str) {
+    let schema = schema(name);
+    let mut checker = Checker::new(&schema);
+    let document: Value = serde_json::from_str(text).expect("the output is JSON");
+    checker.check(&document);
+    assert_eq!(checker.errors, [""; 0], "{name}");
+}
+
+#[test]
+fn what_is_printed_fits_the_schemas() {
+    fits(
+        &pagewise_report::json::profile(&findings()).unwrap(),
+        "profile.json",
+    );
+    fits(
+        &pagewise_report::json::profile_diff(&difference()).unwrap(),
+        "profile-diff.json",
+    );
+}
+
+#[test]
+fn the_summary_says_each_thing_once_and_shows_no_control_characters() {
+    let text = pagewise_report::text::profile::render(&findings(), 100, PLAIN);
+    let headline = "The I/O scheduler takes 12.0 % of CPU time";
+    assert_eq!(text.matches(headline).count(), 1, "{text}");
+    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "block.vda.scheduler = kyber",
+        "CPUs 80 % busy",
+        "12 records lost",
+        "0.80 instructions per cycle (counted 66 % of the time)",
+        "\\u{1b}[31m\\u{202e}",
+        "--call-graph dwarf",
+    ] {
+        assert!(one_line.contains(part), "{part} in\n{text}");
+    }
+    assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'));
+}
+
+#[test]
+fn the_comparison_names_what_grew_and_the_setting_that_touches_it_first() {
+    let text = pagewise_report::text::profile_diff::render(&difference(), 100, PLAIN);
+    let place = |part: &str| {
+        text.find(part)
+            .unwrap_or_else(|| panic!("{part} in\n{text}"))
+    };
+    assert!(place("block.vda.scheduler: none in A, kyber in B") < place("vm.x: absent in A"));
+    place("touches kyber_limit_depth");
+    place("* +12.00 % [+10.00, +14.00]");
+    place("+33.3 %");
+    assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'));
+}
