@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use crate::page::{Fault, MAX_AHEAD, Page, Plan, Span};
+use crate::page::{Fault, FaultKind, MAX_AHEAD, Page, Plan, Span};
 
 /// Places for streams: sets of [`WAYS`]; a busy program has one or two streams a thread and region.
 const SETS: usize = 64;
@@ -106,7 +106,7 @@ impl Streams {
             .find(|stream| stream.expects(fault.page));
         if let Some(stream) = following {
             put(&stream.age, now);
-            return self.advance(stream, fault.page);
+            return self.advance(stream, fault);
         }
         let candidate = set
             .streams
@@ -129,7 +129,13 @@ impl Streams {
         Step::Alone
     }
 
-    fn advance(&self, stream: &Stream, page: Page) -> Step {
+    fn advance(&self, stream: &Stream, fault: &Fault) -> Step {
+        let page = fault.page;
+        // New pages hold nothing that could be read ahead: they only come along, as zeros.
+        let largest = match fault.kind {
+            FaultKind::FirstTouch => self.max_window.min(MAX_ALONG),
+            FaultKind::Refault => self.max_window,
+        };
         let stride = stream.stride_pages();
         // A fault inside what was asked for: pages were evicted before their use, or are still on
         // their way. Too much is in flight.
@@ -138,8 +144,8 @@ impl Streams {
         let window = match (old, too_early) {
             (0, _) => FIRST_WINDOW,
             (_, true) => (old / 2).max(FIRST_WINDOW),
-            (_, false) if stride.abs() == 1 => (old * 2).min(self.max_window),
-            (_, false) => (old * 2).min(self.max_window).min(MOST_STRIDED),
+            (_, false) if stride.abs() == 1 => (old * 2).min(largest),
+            (_, false) => (old * 2).min(largest).min(MOST_STRIDED),
         };
         let from = if too_early { get(&stream.next) } else { page };
         put(&stream.window, window);
@@ -215,6 +221,14 @@ fn owner(fault: &Fault) -> u32 {
     (key ^ key >> 15) | 1 << 31
 }
 
+/// Pages of a window that the faulting thread itself reads.
+fn along(fault: &Fault, window: u32) -> u32 {
+    match fault.kind {
+        FaultKind::FirstTouch => window,
+        FaultKind::Refault => window.div_ceil(2).min(MAX_ALONG),
+    }
+}
+
 /// Fills `plan` for a step of a stream: the first pages with the fault, the rest ahead.
 pub fn plan_step(fault: &Fault, step: Step, plan: &mut Plan) {
     let Step::Next {
@@ -233,7 +247,7 @@ pub fn plan_step(fault: &Fault, step: Step, plan: &mut Plan) {
             }
             .clipped(fault.region);
             if from == fault.page {
-                let along = window.div_ceil(2).min(MAX_ALONG);
+                let along = along(fault, window);
                 plan.along = Span {
                     first: fault.page,
                     count: along,
@@ -254,7 +268,7 @@ pub fn plan_step(fault: &Fault, step: Step, plan: &mut Plan) {
             }
             .clipped(fault.region);
             if from == fault.page {
-                let along = window.div_ceil(2).min(MAX_ALONG);
+                let along = along(fault, window);
                 let first = (from + 1).saturating_sub(along);
                 plan.along = Span {
                     first,
