@@ -5,6 +5,7 @@ use thiserror::Error;
 use crate::clock::Clock;
 use crate::csr::Csr;
 use crate::fifo::Fifo;
+use crate::foreign::{Foreign, ForeignError};
 use crate::page::MAX_PAGES;
 use crate::policy::Policy;
 use crate::prefetch::Prefetch;
@@ -26,7 +27,7 @@ pub struct Config {
 #[derive(Debug, Error)]
 pub enum PolicyError {
     /// No such name.
-    #[error("unknown policy '{0}'; there are {names}, prefetch+NAME and replay:FILE", names = names())]
+    #[error("unknown policy '{0}'; there are {names}, prefetch+NAME, replay:FILE and ./OBJECT.so", names = names())]
     Unknown(String),
     /// More pages than the metadata has room for.
     #[error("{0} pages are too many to manage: at most {MAX_PAGES}")]
@@ -39,6 +40,9 @@ pub enum PolicyError {
         /// Why.
         why: std::io::Error,
     },
+    /// The shared object is no policy.
+    #[error(transparent)]
+    Foreign(#[from] ForeignError),
     /// The recording to replay is none.
     #[error("{path}: {why}")]
     Trace {
@@ -98,22 +102,41 @@ pub fn by_name(name: &str, config: &Config) -> Result<Box<dyn Policy>, PolicyErr
     }
     let Config { pages, budget } = *config;
     Ok(match name {
-        "2q" => Box::new(TwoQueue::new(pages, budget)),
-        "fifo" => Box::new(Fifo::new(pages)),
-        "clock" => Box::new(Clock::new(pages, budget)),
-        "s3fifo" => Box::new(S3Fifo::new(pages, budget)),
+        "2q" | "fifo" | "clock" | "s3fifo" => {
+            let inner = eviction(name, config).expect("one of the four");
+            Box::new(Prefetch::clusters(inner))
+        }
         "prefetch" => by_name("prefetch+2q", config)?,
         "csr" => Box::new(Csr::new(pages, budget)),
         _ => {
             if let Some(inner) = name.strip_prefix("prefetch+") {
-                Box::new(Prefetch::new(by_name(inner, config)?, budget))
+                let inner = match eviction(inner, config) {
+                    Some(inner) => inner,
+                    None => by_name(inner, config)?,
+                };
+                Box::new(Prefetch::new(inner, budget))
             } else if let Some(path) = name.strip_prefix("replay:") {
                 let trace = recording(path)?;
                 Box::new(Replay::new(&trace, by_name("2q", config)?, budget))
+            } else if name.contains('/') {
+                Box::new(Foreign::load(name, pages, budget)?)
             } else {
                 return Err(PolicyError::Unknown(name.to_owned()));
             }
         }
+    })
+}
+
+/// An eviction policy that reads nothing early at all.
+#[must_use]
+pub fn eviction(name: &str, config: &Config) -> Option<Box<dyn Policy>> {
+    let Config { pages, budget } = *config;
+    Some(match name {
+        "2q" => Box::new(TwoQueue::new(pages, budget)),
+        "fifo" => Box::new(Fifo::new(pages)),
+        "clock" => Box::new(Clock::new(pages, budget)),
+        "s3fifo" => Box::new(S3Fifo::new(pages, budget)),
+        _ => return None,
     })
 }
 

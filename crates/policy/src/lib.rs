@@ -9,6 +9,7 @@ pub mod catalogue;
 pub mod clock;
 pub mod csr;
 pub mod fifo;
+pub mod foreign;
 pub mod page;
 pub mod policy;
 pub mod prefetch;

@@ -299,6 +299,23 @@ pub fn plan_step(fault: &Fault, step: Step, plan: &mut Plan) {
     }
 }
 
+/// Fills `plan` for a step with what comes along alone.
+pub fn plan_cluster(fault: &Fault, step: Step, plan: &mut Plan) {
+    let Step::Next { stride, window, .. } = step else {
+        return;
+    };
+    let first = match stride {
+        1 => fault.page,
+        -1 => (fault.page + 1).saturating_sub(window),
+        _ => return,
+    };
+    plan.along = Span {
+        first,
+        count: window.min(fault.page + 1 - first + window - 1),
+    }
+    .clipped(fault.region);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

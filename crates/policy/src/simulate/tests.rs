@@ -3,7 +3,7 @@ use std::collections::{HashMap, VecDeque};
 use proptest::prelude::*;
 
 use super::*;
-use crate::catalogue::{Config, by_name};
+use crate::catalogue::{Config, by_name, eviction};
 use crate::page::Span;
 use crate::replay::Replay;
 use crate::trace::{Reference, ReferenceKind};
@@ -48,11 +48,11 @@ fn outcome(trace: &Trace, name: &str, pages: u32) -> Outcome {
         pages: trace.pages(),
         budget: pages,
     };
-    run(
-        trace,
-        &*by_name(name, &config).expect("a policy"),
-        Memory::of(pages),
-    )
+    let policy = match eviction(name, &config) {
+        Some(bare) => bare,
+        None => by_name(name, &config).expect("a policy"),
+    };
+    run(trace, &*policy, Memory::of(pages))
 }
 
 fn uses() -> impl Strategy<Value = Vec<(u32, ReferenceKind)>> {
@@ -254,7 +254,7 @@ fn replayed(recorded: &Trace, run_on: &Trace, pages: u32) -> Outcome {
         pages: run_on.pages(),
         budget: pages,
     };
-    let inner = by_name("fifo", &config).expect("a policy");
+    let inner = eviction("fifo", &config).expect("a policy");
     run(
         run_on,
         &Replay::new(recorded, inner, pages),
