@@ -18,6 +18,7 @@ mod record;
 mod report;
 mod run;
 mod terminal;
+mod trace;
 mod tune;
 mod watch;
 
@@ -52,6 +53,7 @@ Examples:
 enum Command {
     Doctor(doctor::Args),
     Record(record::RecordArgs),
+    Trace(trace::TraceArgs),
     /// Say what recordings show: why a program faults, what that costs, what to change
     #[command(after_help = report::EXAMPLES)]
     Report(report::Args),
@@ -100,6 +102,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Doctor(args) => doctor::run(&args),
         Command::Record(args) => record::run(args),
+        Command::Trace(args) => trace::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Tune(args) => tune::run(&args),
         Command::Bench(args) => bench::run(&args),

@@ -210,7 +210,7 @@ fn accompany(
 
 /// Ends a program on the user's request. Ctrl-C reached it from the terminal already, and it may
 /// well be cleaning up; any other request is passed on.
-fn end(mut running: Running) -> Result<Finished, process::Error> {
+pub fn end(mut running: Running) -> Result<Finished, process::Error> {
     let by_terminal = interrupt::requested() == Some(libc::SIGINT);
     if by_terminal {
         let deadline = Instant::now() + GRACE;
@@ -290,7 +290,8 @@ fn ended_note(pid: i32, alive: bool) -> Vec<String> {
     )]
 }
 
-fn is_alive(proc: &ProcRoot, pid: i32) -> bool {
+/// Whether a process lives.
+pub fn is_alive(proc: &ProcRoot, pid: i32) -> bool {
     matches!(proc.stat(pid), Ok(Some(stat)) if stat.is_alive())
 }
 

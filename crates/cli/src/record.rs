@@ -153,9 +153,16 @@ pub fn run(args: RecordArgs) -> anyhow::Result<ExitCode> {
     if let Some(warning) = lockstep(args.frequency).filter(|_| !quiet) {
         writeln!(io::stderr(), "pagewise: {warning}")?;
     }
-    let options = args.into_options()?;
+    observed(&args.into_options()?, quiet)
+}
+
+/// Observes, tells what came of it, and returns the program's own status.
+///
+/// # Errors
+/// As [`observe()`], but for a program that could not be started.
+pub fn observed(options: &ObserveOptions, quiet: bool) -> anyhow::Result<ExitCode> {
     keep_previous(&options.output);
-    match observe(&options) {
+    match observe(options) {
         Ok(observation) => {
             if !quiet {
                 summarise(&observation)?;
@@ -224,7 +231,7 @@ fn lockstep(frequency: u64) -> Option<String> {
 }
 
 /// Keeps an earlier recording under another name, as perf does.
-fn keep_previous(output: &Path) {
+pub fn keep_previous(output: &Path) {
     let mut old = output.as_os_str().to_owned();
     old.push(".old");
     // Where there is none, or it cannot be renamed, writing goes ahead and tells what is wrong.
@@ -283,6 +290,7 @@ fn readable(event: &str) -> &str {
     }
 }
 
-fn status(code: i32) -> ExitCode {
+/// The exit status of a command.
+pub fn status(code: i32) -> ExitCode {
     ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))
 }

@@ -31,7 +31,9 @@ pub use pagewise_model::fault_paths::{
     ClassFindings, Conservation, Contributor, FaultPaths, Latencies, Latency, LayerFindings,
     Missing, OtherCalls, Path, SCHEMA_VERSION, TimeSplit,
 };
-pub use probe::{Calibration, Source, calibrate, calibrate_by_notes, estimate};
+pub use probe::{
+    Calibration, Source, calibrate, calibrate_by_histogram, calibrate_by_notes, estimate,
+};
 pub use rows::Rows;
 pub use signature::{Class, Signs, classify, signs_of};
 pub use sums::{Sums, SumsError, Total};

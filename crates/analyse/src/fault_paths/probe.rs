@@ -58,7 +58,12 @@ pub fn calibrate(full: &Collector, root_only: &Collector) -> Option<Calibration>
 /// ([`Collector::root_only`]). `None` also when there are too few faults in them to compare.
 #[must_use]
 pub fn calibrate_by_notes(full: &Collector) -> Option<Calibration> {
-    let root_only = full.root_only();
+    calibrate_by_histogram(full, full.root_only())
+}
+
+/// The same by latencies of faults with the root alone, in nanoseconds.
+#[must_use]
+pub fn calibrate_by_histogram(full: &Collector, root_only: &Histogram) -> Option<Calibration> {
     let enough = root_only.count() >= ENOUGH;
     enough.then(|| against(full, faults_of(root_only, 0.0)))?
 }

@@ -142,9 +142,12 @@ impl Capture {
         self.guard.set(&control, "tracing_on", "0")?;
         self.buffer_kib = self.size_buffer(options.buffer_kib)?;
         if let Some(clock) = control.setting("trace_clock")?
-            && pseudo_file::bracketed(&clock) == Some("local")
+            && !matches!(
+                pseudo_file::bracketed(&clock),
+                Some("global" | "mono" | "mono_raw" | "boot" | "tai")
+            )
         {
-            // Tasks move between CPUs, whose local clocks may differ.
+            // Tasks move between CPUs, whose local clocks may differ; others don't tell time.
             self.guard.set(&control, "trace_clock", "global")?;
         }
         self.choose_roots()?;
@@ -297,14 +300,12 @@ impl Capture {
             return Ok(false);
         };
         let before = out.len();
+        // The kernel hands out a page at a time at most.
+        let mut page = [0; 16 << 10];
         while out.len() - before < most {
-            let at = out.len();
-            out.resize(at + (64 << 10), 0);
-            let result = pipe.read(&mut out[at..]);
-            out.truncate(at + result.as_ref().copied().unwrap_or(0));
-            match result {
+            match pipe.read(&mut page) {
                 Ok(0) => break,
-                Ok(_) => {}
+                Ok(len) => out.extend_from_slice(&page[..len]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(cause) => return Err(self.control.failed("read", "trace_pipe", cause)),
@@ -335,6 +336,18 @@ impl Capture {
             .collect();
         found.sort_by_key(|(cpu, _)| *cpu);
         found
+    }
+
+    /// The present time by the trace's clock, in microseconds, as printed in the text.
+    ///
+    /// # Errors
+    /// When the kernel doesn't tell.
+    pub fn now_us(&self) -> Result<u64, Error> {
+        let now = self.stats().into_iter().find_map(|(_, stats)| stats.now_us);
+        now.ok_or_else(|| {
+            let path = self.control.path("per_cpu/cpu0/stats");
+            Error::Unable(format!("{} does not tell the trace's time", path.display()))
+        })
     }
 
     /// The comment lines with which the kernel's text begins: the names of its columns.

@@ -13,6 +13,8 @@ pub struct Stats {
     pub dropped: u64,
     /// Bytes in the buffer.
     pub bytes: u64,
+    /// The present time by the trace's clock, in microseconds.
+    pub now_us: Option<u64>,
 }
 
 impl Stats {
@@ -24,6 +26,9 @@ impl Stats {
             let Some((name, value)) = line.split_once(':') else {
                 continue;
             };
+            if name == "now ts" {
+                stats.now_us = micros(value.trim());
+            }
             let value = value.trim().parse().unwrap_or(0);
             match name {
                 "entries" => stats.entries = value,
@@ -44,6 +49,13 @@ impl Stats {
     }
 }
 
+/// `2800.000245`: seconds with six decimals, as in the trace's text.
+fn micros(text: &str) -> Option<u64> {
+    let (seconds, micros) = text.split_once('.')?;
+    let seconds: u64 = seconds.parse().ok()?;
+    (micros.len() == 6).then(|| Some(seconds * 1_000_000 + micros.parse::<u64>().ok()?))?
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,8 +63,9 @@ mod tests {
     #[test]
     fn reads_what_the_kernel_prints() {
         let text = "entries: 12\noverrun: 3\ncommit overrun: 1\nbytes: 4096\n\
-                    oldest event ts:  2723.1\nnow ts:  2800.2\ndropped events: 2\nread events: 7\n";
+                    oldest event ts:  2723.000001\nnow ts:  2800.000245\ndropped events: 2\nread events: 7\n";
         let stats = Stats::parse(text);
+        assert_eq!(stats.now_us, Some(2_800_000_245));
         assert_eq!((stats.entries, stats.bytes, stats.lost()), (12, 4096, 6));
     }
 }

@@ -127,12 +127,22 @@ fn never_expanded(content: &str) -> Option<&str> {
     rest.trim_end().strip_suffix(')')
 }
 
+/// Whether the buffer now has the size that it grows to by itself, as the kernel rounds it: a
+/// page of the buffer holds less than a page.
+fn is_expanded(before: &str, now: &str) -> bool {
+    let kib = |text: &str| text.trim().parse::<u64>().ok();
+    let wanted = never_expanded(before).and_then(kib);
+    wanted
+        .zip(kib(now))
+        .is_some_and(|(wanted, now)| (wanted..=wanted + 8).contains(&now))
+}
+
 fn differences(top: &Control, entries: &Entries) -> Vec<Difference> {
     let mut found = Vec::new();
     for saved in &entries.saved {
         let now = match top.read(&saved.file) {
             Ok(now) if now == saved.content => continue,
-            Ok(now) if never_expanded(&saved.content) == Some(now.trim()) => continue,
+            Ok(now) if is_expanded(&saved.content, &now) => continue,
             Ok(now) => now,
             Err(error) => error.to_string(),
         };

@@ -128,6 +128,10 @@ impl Builder {
             Content::Lost { cpu, .. } => self.lost(cpu),
             Content::Note(text) => {
                 if let Some(note) = TraceNote::of_line(text) {
+                    if matches!(note, TraceNote::RootOnly { .. }) {
+                        // A stretch is left out here: what was open has its end in there.
+                        self.finish();
+                    }
                     sink.note(note);
                 }
             }

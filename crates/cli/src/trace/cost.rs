@@ -1,0 +1,78 @@
+//! What tracing itself cost the program.
+
+use super::schedule::Stretch;
+use super::text::Reading;
+use pagewise_analyse::fault_paths::{Calibration, calibrate_by_histogram, estimate};
+use pagewise_model::histogram::Histogram;
+use std::time::Duration;
+
+/// Time spent in stretches of each kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// With paths.
+    pub paths: Duration,
+    /// With the roots alone.
+    pub root_only: Duration,
+    /// How long the last change of filters took.
+    pub last_change: Duration,
+}
+
+impl Spent {
+    /// Adds a stretch.
+    pub fn add(&mut self, stretch: Stretch, time: Duration) {
+        match stretch {
+            Stretch::RootOnly => self.root_only += time,
+            Stretch::Survey | Stretch::Paths => self.paths += time,
+        }
+    }
+}
+
+/// What tracing cost, as far as the trace tells.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// The tracer's cost for one call.
+    pub calibration: Calibration,
+    /// Faults with paths.
+    pub faults: u64,
+    /// Calls inside them, and at their roots.
+    pub calls: u64,
+    /// Mean time of a fault with paths, in nanoseconds.
+    pub traced_ns: f64,
+    /// Faults with the roots alone.
+    pub root_only_faults: u64,
+    /// Their mean time, in nanoseconds.
+    pub root_only_ns: f64,
+    /// Faults a second, with paths and with the roots alone.
+    pub rates: Option<(f64, f64)>,
+}
+
+impl Cost {
+    /// The cost by comparing the faults with paths against those with the roots alone.
+    #[allow(clippy::cast_precision_loss, reason = "rates and means")]
+    pub fn of(paths: &Reading, root_only: &Histogram, spent: &Spent) -> Self {
+        let traced = paths.faults().fault_latencies();
+        let measured = calibrate_by_histogram(paths.faults(), root_only);
+        let rate = |faults: u64, time: Duration| faults as f64 / time.as_secs_f64();
+        let both = traced.count() > 0 && root_only.count() > 0;
+        Self {
+            calibration: measured.unwrap_or_else(|| estimate(paths.faults())),
+            faults: traced.count(),
+            calls: paths.counts().calls,
+            traced_ns: traced.mean(),
+            root_only_faults: root_only.count(),
+            root_only_ns: root_only.mean(),
+            rates: both.then(|| {
+                (
+                    rate(traced.count(), spent.paths),
+                    rate(root_only.count(), spent.root_only),
+                )
+            }),
+        }
+    }
+
+    /// Time that tracing added, in seconds.
+    #[allow(clippy::cast_precision_loss, reason = "a sum for a sentence")]
+    pub fn added_s(&self) -> f64 {
+        self.calibration.per_call_ns * (self.calls + self.root_only_faults) as f64 / 1e9
+    }
+}

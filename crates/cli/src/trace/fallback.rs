@@ -1,0 +1,54 @@
+//! Where the kernel can't graph functions: each fault's latency by pairs of software events, with
+//! waits for locks, in a perf.data file. What is missing is the path.
+
+use super::TraceArgs;
+use super::subject::Subject;
+use crate::observe::{self, ObserveOptions};
+use anyhow::bail;
+use pagewise_linux::perf::{Mode, Options};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Records what can be had, after saying why.
+///
+/// # Errors
+/// As [`observe::observe`].
+pub fn record(reason: &str, args: &TraceArgs) -> anyhow::Result<ExitCode> {
+    let output = args.output("trace.perf.data");
+    args.say(reason);
+    args.say(&format!(
+        "recording instead, into {}: when each fault began and ended and what it was for, with \
+         call stacks and waits for locks. Missing is the path inside the kernel. To trace paths, \
+         use a kernel with CONFIG_FUNCTION_GRAPH_TRACER (those of Debian, Fedora and Ubuntu have \
+         it), or tests/qemu/guest, which runs a program under one by emulation: docs/TRACING.md",
+        output.display()
+    ));
+    if !args.function.is_empty() || args.depth > 0 {
+        args.say("--function and --depth have no effect on that");
+    }
+    let subject = match args.subject() {
+        Subject::Command(launch) => observe::Subject::Command(launch),
+        Subject::System(None) => observe::Subject::System,
+        Subject::System(Some(launch)) => observe::Subject::SystemDuring(launch),
+        Subject::Processes(pids, None) => observe::Subject::Processes(pids),
+        Subject::Processes(..) => bail!(
+            "-p with a command needs function_graph; use -p with --duration, or -a with the command"
+        ),
+    };
+    let options = ObserveOptions {
+        subject,
+        recorder: Options {
+            mode: Mode::Full,
+            faults: true,
+            latency: true,
+            locks: true,
+            calls: false,
+            cpu: None,
+            ..Options::default()
+        },
+        output,
+        interval: Duration::from_millis(100),
+        duration: args.duration,
+    };
+    crate::record::observed(&options, args.quiet)
+}

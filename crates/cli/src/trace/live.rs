@@ -1,0 +1,390 @@
+//! A capture with function_graph, from the gate of the program to the finished file.
+
+use super::choice::Choice;
+use super::cost::{Cost, Spent};
+use super::output::Output;
+use super::schedule::{Schedule, Stretch};
+use super::stretches::{Cutter, Piece};
+use super::subject::Subject;
+use super::text::Reading;
+use super::{TraceArgs, summary};
+use crate::observe;
+use anyhow::Context;
+use pagewise_linux::proc::ProcRoot;
+use pagewise_linux::process::{Finished, Running, interrupt};
+use pagewise_linux::sys::machine::thread_cpu_time;
+use pagewise_linux::tracefs::capture::{Capture, Options};
+use pagewise_linux::tracefs::functions::Function;
+use pagewise_linux::tracefs::{Tracefs, guard};
+use pagewise_linux::{host, pseudo_file};
+use pagewise_model::histogram::Histogram;
+use pagewise_model::run::Ending;
+use pagewise_model::trace_note::{CaptureNote, TraceNote};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// How often the buffers are looked at.
+const LOOK: Duration = Duration::from_millis(50);
+/// Buffers fuller than this are read while the program runs; below, reading waits, since it
+/// takes CPU time from the program.
+const FULL: f64 = 0.4;
+/// A survey that has seen too few faults goes on for up to so many times its length.
+const LONGEST_SURVEY: u32 = 10;
+/// Bytes of text read at a time.
+const CHUNK: usize = 256 << 10;
+
+/// Captures, writes the trace and tells about it; the program's status.
+///
+/// # Errors
+/// When the tracer can't be had, the program can't be started, or the file can't be written.
+/// tracefs is as before in any case.
+pub fn trace(tracefs: &Tracefs, args: &TraceArgs) -> anyhow::Result<ExitCode> {
+    interrupt::install()?;
+    let subject = args.subject();
+    let gated = subject
+        .launch()
+        .map(pagewise_linux::process::Launch::spawn_gated);
+    let gated = gated.transpose()?;
+    let mut capture = Capture::prepare(tracefs, &options(args))?;
+    if let Some(recovered) = capture.recovered() {
+        args.say(&summary::recovered(recovered));
+    }
+    capture.watch(&subject.target(gated.as_ref())?)?;
+    let mut output = Output::create(&args.output("trace.txt"))?;
+    output.text(capture.header()?.as_bytes())?;
+    output.note(&TraceNote::Capture(note_of(&capture, &subject, args)))?;
+    args.say(&summary::beginning(&capture, &subject));
+    let mut session = Session::begin(capture, output, args)?;
+    let running = gated
+        .map(pagewise_linux::process::Gated::release)
+        .transpose()?;
+    let followed = session.follow(running, &subject);
+    // Whatever went wrong, what was recorded is kept and tracefs is put back.
+    let report = session.end()?;
+    let finished = followed?;
+    for line in report.lines(finished.as_ref()) {
+        args.say(&line);
+    }
+    let ending = finished.map_or(Ending::Running, |finished| finished.ending);
+    Ok(crate::record::status(ending.shell_status()))
+}
+
+fn options(args: &TraceArgs) -> Options {
+    Options {
+        buffer_kib: args
+            .buffer
+            .map_or_else(usual_buffer_kib, |bytes| bytes >> 10),
+        depth: args.depth,
+        events: !args.no_events,
+        roots: args.function.clone(),
+        forced: args.force,
+        journal: guard::usual_folder(),
+    }
+}
+
+/// 32 MiB for each CPU, at most a tenth of what memory is available.
+fn usual_buffer_kib() -> u64 {
+    const USUAL_KIB: u64 = 32 << 10;
+    let available = pseudo_file::text(&ProcRoot::default().path("meminfo"));
+    let available = available.ok().flatten().and_then(|text| {
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("MemAvailable:"))?;
+        line.split_whitespace().nth(1)?.parse::<u64>().ok()
+    });
+    let cpus = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
+    available.map_or(USUAL_KIB, |kib| (kib / 10 / cpus).min(USUAL_KIB))
+}
+
+fn note_of(capture: &Capture, subject: &Subject, args: &TraceArgs) -> CaptureNote {
+    CaptureNote {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        kernel: host::snapshot().kernel,
+        command: subject.command(),
+        roots: capture.functions().roots.clone(),
+        events: capture.events().to_vec(),
+        depth: args.depth,
+        buffer_kib: capture.buffer_kib(),
+        sleep_time: true,
+    }
+}
+
+/// A capture that goes on.
+struct Session<'a> {
+    args: &'a TraceArgs,
+    capture: Capture,
+    output: Output,
+    schedule: Schedule,
+    stretch: Stretch,
+    /// The stretch whose text is being read.
+    reading: Option<Stretch>,
+    cutter: Cutter,
+    /// Whether the survey is over but not read to its end.
+    awaits_census: bool,
+    /// Whether there is more to read than should be.
+    is_behind: bool,
+    /// When the stretch is over; `None` for the rest of the run.
+    until: Option<Instant>,
+    /// When recording began in this stretch.
+    since: Instant,
+    /// The functions traced in stretches with paths.
+    functions: Vec<Function>,
+    choice: Option<Choice>,
+    rejected: Vec<String>,
+    /// What was traced with paths.
+    paths: Reading,
+    /// The present stretch with the roots alone.
+    roots: Reading,
+    root_only: Histogram,
+    spent: Spent,
+    /// Whether the file has its full size.
+    is_full: bool,
+    chunk: Vec<u8>,
+    cpu_before: pagewise_model::units::Nanos,
+}
+
+impl<'a> Session<'a> {
+    fn begin(capture: Capture, output: Output, args: &'a TraceArgs) -> anyhow::Result<Self> {
+        let mut session = Self {
+            functions: capture.functions().candidates.clone(),
+            schedule: Schedule::new(args.survey, !args.no_calibration),
+            args,
+            capture,
+            output,
+            stretch: Stretch::Paths,
+            reading: None,
+            cutter: Cutter::default(),
+            awaits_census: false,
+            is_behind: false,
+            until: None,
+            since: Instant::now(),
+            choice: None,
+            rejected: Vec::new(),
+            paths: Reading::with_census(),
+            roots: Reading::default(),
+            root_only: Histogram::default(),
+            spent: Spent::default(),
+            is_full: false,
+            chunk: Vec::new(),
+            cpu_before: thread_cpu_time(),
+        };
+        session.begin_stretch()?;
+        Ok(session)
+    }
+
+    /// Goes along until the program ends, the time is over, or the user says so.
+    fn follow(
+        &mut self,
+        mut running: Option<Running>,
+        subject: &Subject,
+    ) -> anyhow::Result<Option<Finished>> {
+        let started = Instant::now();
+        let proc = ProcRoot::default();
+        loop {
+            let over = self
+                .args
+                .duration
+                .is_some_and(|most| started.elapsed() >= most);
+            if over || interrupt::requested().is_some() {
+                return Ok(running.map(observe::end).transpose()?);
+            }
+            let wait = if self.is_behind { Duration::ZERO } else { LOOK };
+            match &mut running {
+                Some(program) => {
+                    if let Some(finished) = program.wait_for(wait)? {
+                        return Ok(Some(finished));
+                    }
+                }
+                None => std::thread::sleep(wait),
+            }
+            let watched = subject.watched();
+            if !watched.is_empty() && !watched.iter().any(|&pid| observe::is_alive(&proc, pid)) {
+                self.args.say("the process has ended");
+                return Ok(None);
+            }
+            if let Err(error) = self.turn() {
+                // The program is not to suffer for our full disk.
+                self.args.say(&format!(
+                    "tracing stops here: {error:#}. The program runs on."
+                ));
+                self.stop_early()?;
+            }
+        }
+    }
+
+    /// Reads what is due and changes to the next stretch when it is time.
+    fn turn(&mut self) -> anyhow::Result<()> {
+        if self.is_full {
+            return Ok(());
+        }
+        if self.until.is_some_and(|until| Instant::now() >= until) {
+            self.drain(CHUNK)?;
+            if self.may_survey_longer() {
+                self.until = Some(Instant::now() + self.args.survey);
+                return Ok(());
+            }
+            let changing = Instant::now();
+            self.change_stretch()?;
+            self.spent.last_change = changing.elapsed();
+        }
+        // The next stretch waits for what the survey says.
+        self.is_behind = self.capture.fill() > FULL || self.awaits_census;
+        if self.is_behind {
+            let found = self.drain(CHUNK)?;
+            self.awaits_census &= found;
+        }
+        if self.output.written() >= self.args.max_size {
+            self.args.say(&format!(
+                "{} has the size of --max-size: tracing stops here, the program runs on",
+                self.output.path().display()
+            ));
+            self.stop_early()?;
+        }
+        Ok(())
+    }
+
+    /// Whether the survey has seen too little, and has time left.
+    fn may_survey_longer(&self) -> bool {
+        self.stretch == Stretch::Survey
+            && !self.paths.is_census_enough()
+            && self.since.elapsed() < self.args.survey * LONGEST_SURVEY
+    }
+
+    fn stop_early(&mut self) -> anyhow::Result<()> {
+        self.capture.off()?;
+        self.spent.add(self.stretch, self.since.elapsed());
+        self.is_full = true;
+        Ok(())
+    }
+
+    fn change_stretch(&mut self) -> anyhow::Result<()> {
+        self.capture.off()?;
+        self.spent.add(self.stretch, self.since.elapsed());
+        self.awaits_census |= self.stretch == Stretch::Survey;
+        self.begin_stretch()
+    }
+
+    fn begin_stretch(&mut self) -> anyhow::Result<()> {
+        let (stretch, length) = self.schedule.next(self.spent.last_change);
+        let functions = match stretch {
+            Stretch::RootOnly => self.capture.functions().root_functions(),
+            Stretch::Survey | Stretch::Paths => self.functions.clone(),
+        };
+        let selection = self.capture.select(&functions)?;
+        for name in selection.rejected {
+            if !self.rejected.contains(&name) {
+                self.rejected.push(name);
+            }
+        }
+        self.cutter.begin(self.capture.now_us()?, stretch);
+        self.stretch = stretch;
+        self.since = Instant::now();
+        self.until = length.map(|length| self.since + length);
+        Ok(self.capture.on()?)
+    }
+
+    /// Takes text from the kernel; whether there was any.
+    fn drain(&mut self, most: usize) -> anyhow::Result<bool> {
+        self.chunk.clear();
+        let found = self.capture.read(&mut self.chunk, most)?;
+        let chunk = std::mem::take(&mut self.chunk);
+        let mut cutter = std::mem::take(&mut self.cutter);
+        let result = cutter.feed(&chunk, |piece| self.piece(piece));
+        (self.chunk, self.cutter) = (chunk, cutter);
+        result.map(|()| found)
+    }
+
+    /// Takes a piece of the text.
+    fn piece(&mut self, piece: Piece<'_>) -> anyhow::Result<()> {
+        match (piece, self.reading) {
+            (Piece::Begin(next), _) => {
+                self.conclude()?;
+                self.reading = Some(next);
+                Ok(())
+            }
+            // Before the first stretch nothing was recorded.
+            (Piece::Text(_), None) => Ok(()),
+            (Piece::Text(text), Some(Stretch::RootOnly)) => {
+                self.roots.feed(text);
+                Ok(())
+            }
+            (Piece::Text(text), Some(Stretch::Survey | Stretch::Paths)) => {
+                self.paths.feed(text);
+                self.output.text(text)
+            }
+        }
+    }
+
+    /// Draws the conclusions from the stretch that was read to its end.
+    fn conclude(&mut self) -> anyhow::Result<()> {
+        match self.reading {
+            Some(Stretch::RootOnly) => {
+                let latency = std::mem::take(&mut self.roots).faults().fault_latencies();
+                self.root_only.merge(&latency);
+                self.paths.pause();
+                self.output.note(&TraceNote::RootOnly { latency })?;
+            }
+            Some(Stretch::Survey) => {
+                let census = self.paths.take_census().unwrap_or_default();
+                let choice = census.choose(&self.functions);
+                self.functions.clone_from(&choice.functions);
+                self.awaits_census = false;
+                self.output.note(&TraceNote::Functions {
+                    count: choice.functions.len() as u64,
+                    reason: summary::reason(&choice),
+                })?;
+                self.choice = Some(choice);
+            }
+            Some(Stretch::Paths) | None => {}
+        }
+        self.output.flush()
+    }
+
+    /// Ends recording and reads the buffers to their end.
+    fn read_to_end(&mut self) -> anyhow::Result<()> {
+        if !self.is_full {
+            self.stop_early()?;
+        }
+        while self.drain(CHUNK)? {}
+        let mut cutter = std::mem::take(&mut self.cutter);
+        cutter.finish(|piece| self.piece(piece))?;
+        self.conclude()
+    }
+
+    /// Ends the capture and the file.
+    fn end(mut self) -> anyhow::Result<summary::Report> {
+        let ended = self.read_to_end();
+        let lost: Vec<(u32, u64)> = self
+            .capture
+            .stats()
+            .into_iter()
+            .map(|(cpu, stats)| (cpu, stats.lost()))
+            .filter(|(_, events)| *events > 0)
+            .collect();
+        let capture = summary::Setting::of(&self.capture);
+        let differences = self.capture.finish()?;
+        for &(cpu, events) in &lost {
+            self.output.note(&TraceNote::Lost { cpu, events })?;
+        }
+        let path = self.output.path().to_owned();
+        let size = self.output.finish();
+        ended
+            .and(size)
+            .map(|size| summary::Report {
+                cost: Cost::of(&self.paths, &self.root_only, &self.spent),
+                own_cpu: pagewise_model::units::Nanos(
+                    thread_cpu_time().0.saturating_sub(self.cpu_before.0),
+                ),
+                spent: self.spent,
+                counts: self.paths.counts(),
+                capture,
+                choice: self.choice,
+                rejected: self.rejected,
+                lost,
+                differences,
+                path: path.clone(),
+                size,
+            })
+            .with_context(|| format!("the trace in {} is not whole", path.display()))
+    }
+}
