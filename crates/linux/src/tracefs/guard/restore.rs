@@ -89,10 +89,12 @@ fn write_back(top: &Control, file: &str, content: &str) {
     }
     // Whatever fails shows when the files are compared.
     if is_list(file) {
-        let names = content.lines().map(str::trim);
+        let lines = content.lines().map(str::trim);
+        let lines = lines.filter(|line| !is_no_entry(line));
         // `name [module]` is how a function of a module reads.
-        let names = names.map(|line| line.split(' ').next().unwrap_or(line));
-        let names: Vec<&str> = names.filter(|line| !is_no_entry(line)).collect();
+        let names: Vec<&str> = lines
+            .map(|line| line.split(' ').next().unwrap_or(line))
+            .collect();
         let _ = match names.as_slice() {
             [] => top.clear(file),
             names => top.replace(file, names.iter().copied()).map(drop),
