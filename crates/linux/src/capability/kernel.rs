@@ -3,7 +3,8 @@
 use super::trial::{Event, Machine, open, words};
 use super::{available, limited, missing, with_remedy};
 use crate::pseudo_file;
-use crate::tracefs::{self, Tracefs};
+use crate::tracefs::control::Control;
+use crate::tracefs::{self, Tracefs, guard};
 use pagewise_model::capability::Capability;
 use std::io;
 use std::path::Path;
@@ -130,25 +131,52 @@ pub(super) fn tracepoint(
 
 pub(super) fn function_graph(tracing: &Path) -> Capability {
     let name = "ftrace.function_graph";
-    let without = "The kernel's own path through a fault is told from samples only.";
+    let without =
+        "pagewise trace records each fault's latency, but not its path through the kernel.";
     match pseudo_file::text(&tracing.join("available_tracers")) {
         Ok(Some(list)) if list.split_whitespace().any(|word| word == "function_graph") => {
-            available(
-                name,
-                "listed in available_tracers",
-                "The kernel's path through a fault can be traced call by call.",
-            )
+            graph_in_use(name, tracing)
         }
-        Ok(Some(list)) => missing(
-            name,
-            format!("this kernel has only: {}", list.trim()),
-            without,
+        Ok(Some(list)) => with_remedy(
+            missing(
+                name,
+                format!("this kernel has only: {}", list.trim()),
+                without,
+            ),
+            "use a kernel with CONFIG_FUNCTION_GRAPH_TRACER, as distributions build it, or \
+             tests/qemu/guest, which runs a program under one by emulation",
         ),
         Ok(None) => with_remedy(
             missing(name, "tracefs is not mounted", without),
             "sudo mount -t tracefs tracefs /sys/kernel/tracing",
         ),
         Err(error) => with_remedy(missing(name, error.to_string(), without), "run as root"),
+    }
+}
+
+/// The tracer is there; whether it is free.
+fn graph_in_use(name: &str, tracing: &Path) -> Capability {
+    let with = "pagewise trace follows the kernel's path through each fault, call by call.";
+    match guard::conflicts(&Control::at(tracing)) {
+        Ok(conflicts) => match conflicts.first() {
+            None => available(name, "listed in available_tracers, and free", with),
+            Some(first) => with_remedy(
+                limited(
+                    name,
+                    format!("in use: {} reads {:?}", first.file.display(), first.content),
+                    "pagewise trace does not disturb another tracer.",
+                ),
+                first.remedy.clone(),
+            ),
+        },
+        Err(error) => with_remedy(
+            limited(
+                name,
+                format!("listed in available_tracers; {error}"),
+                "pagewise trace records each fault's latency, but not its path.",
+            ),
+            "run as root; where the kernel is locked down, nothing helps",
+        ),
     }
 }
 

@@ -132,7 +132,16 @@ fn an_unmounted_tracefs_is_mounted_by_the_remedy() {
     assert_eq!(found.finding, "this kernel has only: blk nop");
     let all = "hwlat function_graph nop\n";
     write(folder.path(), "sys/kernel/tracing/available_tracers", all);
+    write(folder.path(), "sys/kernel/tracing/current_tracer", "nop\n");
     assert_eq!(kernel::function_graph(&tracing).state, Available);
+    write(
+        folder.path(),
+        "sys/kernel/tracing/current_tracer",
+        "hwlat\n",
+    );
+    let found = kernel::function_graph(&tracing);
+    assert_eq!(found.state, Limited);
+    assert!(found.finding.ends_with("current_tracer reads \"hwlat\""));
     assert_eq!(kernel::kprobes(&tracing).state, Limited);
     write(folder.path(), "sys/kernel/tracing/kprobe_events", "");
     assert_eq!(kernel::kprobes(&tracing).state, Available);
