@@ -49,6 +49,7 @@ pub fn record(reason: &str, args: &TraceArgs) -> anyhow::Result<ExitCode> {
         output,
         interval: Duration::from_millis(100),
         duration: args.duration,
+        counters: false,
     };
     crate::record::observed(&options, args.quiet)
 }

@@ -31,13 +31,13 @@ use subject::Subject;
 
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
-Examples:
-  sudo pagewise trace -- ./simulate input.dat     one run, with all its children
-  sudo pagewise trace -p 4242 --duration 10s      a running process for ten seconds
-  sudo pagewise trace -p 4242 -- ./benchmark      a running process during a benchmark
-  sudo pagewise trace -o t.zst -- ./simulate      a compressed trace
-  pagewise report trace.txt                       what it shows
-  sudo pagewise trace --restore                   clean up after a killed trace";
+Examples (as root):
+  pagewise trace -- ./simulate input.dat      one run, with all its children
+  pagewise trace -p 4242 --duration 10s       a running process for ten seconds
+  pagewise trace -p 4242 -- ./benchmark       a process during a benchmark
+  pagewise trace -o t.zst -- ./simulate       a compressed trace
+  pagewise trace --restore                    clean up after a killed trace
+  pagewise report trace.txt                   what a trace shows";
 
 /// Trace the kernel's paths through page faults
 ///

@@ -97,8 +97,7 @@ fn as_the_kernel_reads(snapshot: &mut [(String, String)]) {
 }
 
 fn is_empty_list(text: &str) -> bool {
-    text.lines()
-        .all(|line| super::super::control::is_no_entry(line))
+    text.lines().all(super::super::control::is_no_entry)
 }
 
 #[test]
