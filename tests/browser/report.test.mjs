@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, statSync } from "node:fs";
 import { test } from "node:test";
+import { pathToFileURL } from "node:url";
 import { browser, collisions, colours, directory, lowContrast, overflows, reading, settle, shot } from "./browser.mjs";
 
 test("the first screen answers", async () => {

@@ -128,6 +128,8 @@ export interface FaultDiff {
   b: Side;
   method: { level: number; tests: number; permutations: number; resamples: number; seed: number; not_tested: string | null };
   findings: Finding[];
+  /** Large differences that could be chance. */
+  suspicions?: Finding[];
   whole: Shift;
   classes: ClassChange[];
   layers: LayerChange[];

@@ -1,7 +1,7 @@
 /** Axes of quantile-shift plots. */
 
 /** The least share behind a quantile that the axis tells apart. */
-const LAST = 1e-4;
+const LAST = 8e-4;
 
 /** Half of the axis goes to the body up to the 90th percentile, the rest to the tail by its logarithm. */
 export function quantilePlace(quantile: number): number {

@@ -2,9 +2,12 @@
 import type { Explanation, FaultDiffPage, Part } from "../../data/faultDiff";
 import { h } from "../../dom";
 import { signedNanos } from "../../draw/shift";
-import { nanos, percent } from "../../format";
+import { count, nanos, percent } from "../../format";
 import type { Section } from "../section";
 import { kindName } from "./figures";
+
+/** Parts shown one by one. */
+const SHOWN = 10;
 
 const CAUSES: Record<Part["cause"], string> = { mix: "another mix of kinds", function: "", runnable: "waiting for a CPU", blocked: "asleep", off_cpu: "off the CPU, reason unknown", lock_before: "waiting for the lock before the fault", rest: "all smaller parts" };
 
@@ -20,13 +23,16 @@ export const explain: Section<FaultDiffPage> = {
 function column(report: FaultDiffPage, title: string, found: Explanation): HTMLElement {
   const { corrected, raw } = found.figures;
   const most = Math.max(...found.parts.map((part) => Math.abs(part.ns)), 1e-9);
+  const shown = found.parts.slice(0, SHOWN);
+  const rest = found.parts.length - shown.length;
   return h(
     "div",
     {},
     h("h3", {}, title),
     h("p", {}, `${nanos(corrected.a)} → ${nanos(corrected.b)}, ${signedNanos(found.change_ns)} a fault (as traced ${nanos(raw.a)} → ${nanos(raw.b)}).`),
     found.sentences.length > 0 && h("ul", { class: "evidence" }, ...found.sentences.map((sentence) => h("li", {}, sentence))),
-    found.parts.length > 0 && h("table", { class: "bars" }, h("caption", { class: "sr" }, `Parts of the difference: ${title}`), h("thead", {}, h("tr", {}, h("th", {}, "Part"), h("th", { class: "bar-cell" }, h("span", { class: "sr" }, "bar")), ...["A fault", "Share"].map((head) => h("th", { class: "number" }, head)))), h("tbody", {}, ...found.parts.map((part) => row(report, part, most, found.change_ns)))),
+    found.parts.length > 0 && h("table", { class: "bars" }, h("caption", { class: "sr" }, `Parts of the difference: ${title}`), h("thead", {}, h("tr", {}, h("th", {}, "Part"), h("th", { class: "bar-cell" }, h("span", { class: "sr" }, "bar")), ...["A fault", "Share"].map((head) => h("th", { class: "number" }, head)))), h("tbody", {}, ...shown.map((part) => row(report, part, most, found.change_ns)))),
+    rest > 0 && h("p", { class: "faint" }, `${count(rest)} smaller parts make up ${signedNanos(found.parts.slice(SHOWN).reduce((sum, part) => sum + part.ns, 0))}.`),
   );
 }
 

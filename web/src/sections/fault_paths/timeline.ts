@@ -2,7 +2,7 @@
 import type { ChangePoint, FaultPathsPage, TimeBlock } from "../../data/faultPaths";
 import { h } from "../../dom";
 import { timePane, type Pane } from "../../draw/series";
-import { compact, count, nanos, percent } from "../../format";
+import { axisNanos, compact, count, nanos, percent } from "../../format";
 import type { Section } from "../section";
 import { absent } from "./absent";
 import { kindsOf } from "./kinds";
@@ -61,7 +61,7 @@ function ratePane(blocks: TimeBlock[], changes: ChangePoint[]): Pane {
 function latencyPane(blocks: TimeBlock[], changes: ChangePoint[], hasTimes: boolean): Pane {
   const { xs, end } = places(blocks, hasTimes);
   const line = (name: string, ink: string, of: (block: TimeBlock) => number) => ({ name, ink, points: blocks.map((block, at) => ({ x: xs[at]!, y: of(block) })) });
-  return { title: "Whole time of a fault, corrected", lines: [line("99th percentile", "k1", (b) => b.p99_ns), line("90th", "k4", (b) => b.p90_ns), line("median", "k0", (b) => b.p50_ns)], unit: "number", label: nanos, end, log: true, marks: marks(changes, ["median", "tail"], hasTimes), ...(hasTimes ? {} : { time: compact }) };
+  return { title: "Whole time of a fault, corrected", lines: [line("99th percentile", "k1", (b) => b.p99_ns), line("90th", "k4", (b) => b.p90_ns), line("median", "k0", (b) => b.p50_ns)], unit: "number", label: axisNanos, end, log: true, marks: marks(changes, ["median", "tail"], hasTimes), ...(hasTimes ? {} : { time: compact }) };
 }
 
 const MOST_KINDS = 6;
