@@ -4,6 +4,7 @@ mod analysis;
 mod bench;
 mod bytes;
 mod check;
+mod diff;
 mod doctor;
 mod duration;
 mod explain;
@@ -57,6 +58,9 @@ enum Command {
     /// Say what recordings show: why a program faults, what that costs, what to change
     #[command(after_help = report::EXAMPLES)]
     Report(report::Args),
+    /// Say what differs between two recordings, and how sure that is
+    #[command(after_help = diff::EXAMPLES)]
+    Diff(diff::Args),
     Tune(tune::Args),
     Bench(bench::Args),
     Mine(mine::Arguments),
@@ -104,6 +108,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Record(args) => record::run(args),
         Command::Trace(args) => trace::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::Tune(args) => tune::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Mine(arguments) => mine::run(&arguments),

@@ -27,6 +27,9 @@ pub struct FaultDiff {
     pub method: Method,
     /// What differs beyond chance, the largest first, in words. Empty where nothing does.
     pub findings: Vec<Finding>,
+    /// What looks different on the whole (three standard errors) but could be chance, given how
+    /// many figures were looked at and how few phases the traces have; the largest first.
+    pub suspicions: Vec<Finding>,
     /// Whole time of all faults.
     pub whole: Shift,
     /// Kinds of faults, the most frequent of both first.
@@ -50,6 +53,8 @@ pub struct FaultDiff {
 pub struct Side {
     /// The file, or `-`.
     pub name: String,
+    /// What sentences call it.
+    pub label: String,
     /// Complete faults.
     pub faults: u64,
     /// From the first to the last complete call.
@@ -338,6 +343,8 @@ pub struct Part {
     pub class: Option<Class>,
     /// The function, for functions.
     pub function: Option<String>,
+    /// Of a mix, the share of the kind among all faults; else corrected ns a fault of the kind.
+    pub figures: Pair,
     /// Its part of the change, corrected, ns a fault.
     pub ns: f64,
     /// Its part as traced, ns a fault.

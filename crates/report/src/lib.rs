@@ -8,6 +8,7 @@
 
 mod base64;
 pub mod exports;
+pub mod fault_diff;
 pub mod fault_paths;
 pub mod html;
 pub mod json;

@@ -8,6 +8,7 @@
 //!
 //! Deliberately absent: means (one run that met a backup job would decide), and outlier removal.
 
+pub(crate) mod blocks;
 mod interval;
 mod random;
 mod signed_rank;

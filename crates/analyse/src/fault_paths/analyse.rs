@@ -1,8 +1,10 @@
 //! From sums to findings.
 
 use super::call_map::call_map;
+use super::charges::charges;
 use super::collector::Collector;
 use super::contexts::Context;
+use super::contrast::contrasts;
 use super::contributors::contributors;
 use super::layer::Layer;
 use super::modes::modes;
@@ -10,9 +12,10 @@ use super::probe::{Calibration, Source};
 use super::shapes::{Shape, Split, Token};
 use super::signature::Class;
 use super::tally::Tally;
+use super::timeline::timeline;
 use pagewise_model::fault_paths::{
     ClassFindings, Conservation, FaultPaths, Latencies, Latency, LayerFindings, LockWaits, Missing,
-    OtherCalls, Path, Reading, SCHEMA_VERSION, TimeSplit, Timeline,
+    OtherCalls, Path, Reading, SCHEMA_VERSION, TimeSplit,
 };
 use pagewise_model::formats::function_graph::{NameId, Names, Summary};
 use pagewise_model::histogram::Histogram;
@@ -61,10 +64,10 @@ pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibratio
         other_calls: view.others(&collector.others),
         bare_ends: view.others(&collector.bare),
         descent: Vec::new(),
-        contrasts: Vec::new(),
-        timeline: Timeline::default(),
+        contrasts: contrasts(collector, names, calibration),
+        timeline: timeline(collector, calibration),
         lock_waits: LockWaits::default(),
-        charges: Vec::new(),
+        charges: charges(collector, names, calibration),
         trees: Vec::new(),
         reading: Reading::default(),
     }
@@ -311,6 +314,11 @@ fn add_new(inside: &mut Vec<Token>, more: &[Token]) {
     inside.extend(all_new);
 }
 
+/// Each name without what the build added to it, by id.
+pub(super) fn base_names(names: &Names) -> Vec<&str> {
+    names.iter().map(|(id, _)| names.base(id)).collect()
+}
+
 fn merged<'a>(tallies: impl Iterator<Item = &'a Tally>) -> Histogram {
     let mut all = Histogram::default();
     for tally in tallies {
@@ -319,7 +327,7 @@ fn merged<'a>(tallies: impl Iterator<Item = &'a Tally>) -> Histogram {
     all
 }
 
-fn figures(histogram: &Histogram) -> Latency {
+pub(super) fn figures(histogram: &Histogram) -> Latency {
     Latency {
         count: histogram.count(),
         sum_ns: u64::try_from(histogram.sum()).unwrap_or(u64::MAX),
@@ -365,7 +373,7 @@ fn below_1us(collector: &Collector) -> f64 {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a share of counts")]
-fn ratio(part: u64, whole: u64) -> f64 {
+pub(super) fn ratio(part: u64, whole: u64) -> f64 {
     share(part as f64, whole as f64)
 }
 

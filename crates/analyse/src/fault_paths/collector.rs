@@ -9,11 +9,13 @@
 //! ```
 
 use super::call_times::CallTimes;
+use super::cells::{Cells, FaultLog, Waits};
 use super::contexts::Contexts;
 use super::layer::Layer;
 use super::roles::Roles;
 use super::shapes::{MOST_SHAPES, Shape, Shapes, Split, Token, describe};
 use super::signature::Signs;
+use super::stretches::Stretches;
 use super::tally::Tally;
 use pagewise_model::formats::function_graph::{CallTree, Names, Node, Sink, Span, Tail, Wait};
 use pagewise_model::histogram::Histogram;
@@ -36,6 +38,8 @@ pub struct Collector {
     pub(super) last_time: Option<u64>,
     /// Latencies that the capture noted of stretches in which the roots alone were traced.
     root_only: Histogram,
+    pub(super) log: FaultLog,
+    pub(super) stretches: Stretches,
     pending_locks: FxHashMap<u32, u64>,
     scratch: Scratch,
     /// The faults of the call at hand, where someone wants to be told.
@@ -220,6 +224,21 @@ impl Collector {
         all
     }
 
+    /// A collector that also notes what the comparison with another trace needs of every call.
+    #[must_use]
+    pub fn for_comparison() -> Self {
+        Self {
+            stretches: Stretches::with_own_times(),
+            ..Self::default()
+        }
+    }
+
+    /// Complete faults so far.
+    #[must_use]
+    pub fn faults(&self) -> u64 {
+        self.checks.faults
+    }
+
     /// A call at the top level that holds no fault: a lock helper, a system call.
     fn other(&mut self, tree: &CallTree) {
         let Some(root) = tree.root() else { return };
@@ -244,15 +263,16 @@ impl Collector {
             Some(shape) => shape,
             None => self.new_shape(hash, &scratch.tokens),
         };
-        self.add(shape, tree.nodes[root].span.ns, &scratch);
+        let lock = tree.pid.and_then(|pid| self.pending_locks.remove(&pid));
+        let layers = self.add(shape, tree.nodes[root].span.ns, &scratch);
+        self.remember(shape, tree.end, lock.unwrap_or(0), &scratch, layers);
         if self.checks.faults < ALL_TIMED || self.checks.faults.is_multiple_of(TIMED_EVERY) {
             self.add_times(shape, &scratch);
         }
-        let lock_before = tree.pid.and_then(|pid| self.pending_locks.remove(&pid));
-        if let Some(wait) = lock_before {
+        if let Some(wait) = lock {
             self.shapes.all[shape].lock_before.record(wait);
         }
-        self.tell(shape, tree.nodes[root].span.ns, lock_before, &scratch);
+        self.tell(shape, tree.nodes[root].span.ns, lock, &scratch);
         self.checks.faults += 1;
         self.checks.untimed += u64::from(!tree.timed);
         self.scratch = scratch;
@@ -389,6 +409,7 @@ impl Collector {
             places: places.into(),
             handler,
             latency: Default::default(),
+            cells: Cells::default(),
             elapsed: Tally::default(),
             lock_before: Tally::default(),
             split: Split::default(),
@@ -464,10 +485,10 @@ impl Collector {
     }
 
     #[inline]
-    fn add(&mut self, shape: usize, total: u64, scratch: &Scratch) {
+    fn add(&mut self, shape: usize, total: u64, scratch: &Scratch) -> LayerTimes {
         let shape = &mut self.shapes.all[shape];
         let Some(root) = scratch.kept.first() else {
-            return;
+            return LayerTimes::default();
         };
         let latency = u128::from(root.on);
         for (kept, &context) in scratch.kept.iter().zip(&shape.contexts) {
@@ -481,9 +502,52 @@ impl Collector {
             context.direct_calls += u64::from(kept.direct_calls);
         }
         shape.elapsed.record(root.on.saturating_add(root.waited));
-        add_latencies(shape, scratch);
         add_split(&mut shape.split, total, root.own, scratch);
+        add_latencies(shape, scratch)
     }
+
+    /// Notes what comparisons need: which fault it was among others, and how slow.
+    #[inline]
+    fn remember(
+        &mut self,
+        shape: usize,
+        end_ns: Option<u64>,
+        lock: u64,
+        scratch: &Scratch,
+        layers: LayerTimes,
+    ) {
+        let Some(root) = scratch.kept.first() else {
+            return;
+        };
+        let waits = waits_of(&scratch.cuts, lock);
+        let own = scratch.kept.iter().map(|kept| kept.own);
+        let found = &mut self.shapes.all[shape];
+        found.cells.add(root.on, waits, own.clone());
+        let contexts = found.contexts.iter().copied();
+        self.stretches.own_times(contexts.zip(own));
+        self.stretches.fault(&self.contexts.all);
+        let layers = layers.into_iter().flatten();
+        self.log.add(shape, end_ns, root.on, waits, layers);
+    }
+}
+
+/// Time by layer, for layers that a fault has.
+type LayerTimes = [Option<u64>; Layer::ALL.len()];
+
+fn waits_of(cuts: &[Cut], lock: u64) -> Waits {
+    let mut waits = Waits {
+        lock,
+        ..Waits::default()
+    };
+    for cut in cuts {
+        match cut.kind {
+            Kind::Interrupt => {}
+            Kind::Off(Wait::Runnable) => waits.runnable += cut.ns,
+            Kind::Off(Wait::Blocked) => waits.blocked += cut.ns,
+            Kind::Off(Wait::Estimated) | Kind::Schedule => waits.unknown += cut.ns,
+        }
+    }
+    waits
 }
 
 /// One more call in the hash of a shape.
@@ -504,8 +568,8 @@ fn is_switch_seen(tree: &CallTree, node: usize) -> bool {
     switches.any(|off| range.contains(&(off.node as usize)))
 }
 
-fn add_latencies(shape: &mut Shape, scratch: &Scratch) {
-    let mut by_layer = [None::<u64>; Layer::ALL.len()];
+fn add_latencies(shape: &mut Shape, scratch: &Scratch) -> LayerTimes {
+    let mut by_layer = LayerTimes::default();
     for place in &shape.places {
         let sum = by_layer[place.layer as usize].get_or_insert(0);
         let kept = scratch.kept[place.node as usize];
@@ -519,6 +583,7 @@ fn add_latencies(shape: &mut Shape, scratch: &Scratch) {
             tally.record(latency);
         }
     }
+    by_layer
 }
 
 fn add_split(split: &mut Split, total: u64, own: u64, scratch: &Scratch) {

@@ -9,9 +9,13 @@ mod call_map;
 #[cfg(test)]
 mod call_map_tests;
 mod call_times;
+mod cells;
+mod charges;
 mod collector;
 mod contexts;
+mod contrast;
 mod contributors;
+mod diff;
 mod layer;
 mod modes;
 mod probe;
@@ -20,11 +24,14 @@ mod rows;
 mod sequences;
 mod shapes;
 mod signature;
+mod stretches;
 mod sums;
 mod tally;
+mod timeline;
 
 pub use analyse::{analyse, missing};
 pub use collector::Collector;
+pub use diff::{Criteria, Input, compare, compare_results};
 pub use layer::{Layer, layer_of};
 pub use modes::{Mode, modes};
 pub use pagewise_model::fault_paths::{

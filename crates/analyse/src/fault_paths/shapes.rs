@@ -4,6 +4,7 @@
 //! alone (class, layers, number of calls) is worked out once per shape; a fault costs one hash of
 //! its tree, one comparison and its sums.
 
+use super::cells::Cells;
 use super::layer::Layer;
 use super::roles::Roles;
 use super::signature::{Class, Signs, classify};
@@ -68,6 +69,8 @@ pub(super) struct Shape {
     /// Waits for the lock before the fault, found by task.
     pub lock_before: Tally,
     pub split: Split,
+    /// Its faults by how long they took.
+    pub cells: Cells,
 }
 
 /// Where the time of faults went, nanoseconds.
@@ -96,6 +99,36 @@ impl Shape {
     /// Calls inside the fault, all of which the tracer slowed down.
     pub(super) fn calls_inside(&self) -> usize {
         self.tokens.len().saturating_sub(1)
+    }
+
+    /// Calls made directly by each node.
+    pub(super) fn direct_calls(&self) -> Vec<u32> {
+        let mut direct = vec![0; self.tokens.len()];
+        let mut open: Vec<usize> = Vec::new();
+        for (node, token) in self.tokens.iter().enumerate() {
+            while open
+                .last()
+                .is_some_and(|&caller| self.tokens[caller].depth() >= token.depth())
+            {
+                open.pop();
+            }
+            if let Some(&caller) = open.last() {
+                direct[caller] += 1;
+            }
+            open.push(node);
+        }
+        direct
+    }
+
+    /// The layers that it has, in their order, with the calls inside each.
+    pub(super) fn layers(&self) -> Vec<(Layer, usize)> {
+        let mut calls = [None::<usize>; Layer::ALL.len()];
+        for place in &self.places {
+            *calls[place.layer as usize].get_or_insert(0) += place.calls_inside as usize;
+        }
+        let each = Layer::ALL.into_iter().zip(calls);
+        each.filter_map(|(layer, calls)| Some((layer, calls?)))
+            .collect()
     }
 }
 

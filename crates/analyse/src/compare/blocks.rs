@@ -1,0 +1,285 @@
+//! Many figures of two traces compared at once, stretch by stretch.
+//!
+//! Events of one trace that follow one another are alike, so single events are no independent
+//! draws, and tests that take them for such find differences in a trace compared with itself.
+//! What is exchanged here are whole blocks of the traces. Every figure is a ratio of sums over
+//! blocks, say nanoseconds over faults. Its score is the difference of both traces' ratios in
+//! standard errors,
+//!
+//! ```text
+//!            Σ_A e / Σ_A d  −  Σ_B e / Σ_B d                      e = n − (Σ n / Σ d) d
+//! score = ─────────────────────────────────────────
+//!          √( Σ_A e² / (Σ_A d)²  +  Σ_B e² / (Σ_B d)² )
+//! ```
+//!
+//! which holds its level even where the traces' variances differ (Chung & Romano, 2013). The
+//! largest score of all figures, over random exchanges of blocks, tells how large a score chance
+//! makes anywhere (Westfall & Young, 1993, single-step maxT): the chance of any false finding in
+//! a whole comparison is the level, however many figures there are and however they hang together.
+
+use super::Random;
+
+/// A figure to compare: sums by block, first those of A, then those of B.
+#[derive(Clone, Debug)]
+pub(crate) struct Figure {
+    pub numerators: Vec<f64>,
+    /// Which of the denominators it is over.
+    pub denominator: usize,
+}
+
+/// How the test of a figure came out.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Outcome {
+    /// B less A in standard errors.
+    pub score: f64,
+    /// Chance of so large a score anywhere, were there no difference.
+    pub p_adjusted: f64,
+}
+
+/// All outcomes with the number of exchanges made.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tested {
+    pub outcomes: Vec<Outcome>,
+    pub permutations: u32,
+}
+
+/// After so many exchanges beat the strongest figure, no more are needed to call it chance
+/// (Besag & Clifford, 1991).
+const BEATEN: u32 = 30;
+
+/// Compares all figures, `blocks_a` of whose blocks are A's.
+pub(crate) fn compare_blocks(
+    figures: &[Figure],
+    denominators: &[Vec<f64>],
+    blocks_a: usize,
+    most_permutations: u32,
+    seed: u64,
+) -> Tested {
+    let blocks = denominators.first().map_or(0, Vec::len);
+    if figures.is_empty() || blocks_a == 0 || blocks_a >= blocks {
+        return Tested::default();
+    }
+    let prepared = Prepared::of(figures, denominators);
+    let mut order: Vec<usize> = (0..blocks).collect();
+    let observed = prepared.scores(&order[..blocks_a]);
+    let strongest = largest(&observed);
+    let mut random = Random::seeded(seed);
+    let mut by_chance = Vec::new();
+    let (mut permutations, mut beaten) = (0, 0);
+    while permutations < most_permutations && beaten < BEATEN {
+        random.shuffle(&mut order);
+        permutations += 1;
+        let most = largest(&prepared.scores(&order[..blocks_a]));
+        by_chance.push(most);
+        beaten += u32::from(most >= strongest);
+    }
+    by_chance.sort_by(f64::total_cmp);
+    let outcome = |&score: &f64| {
+        let below = by_chance.partition_point(|&most| most < score.abs() - 1e-9);
+        Outcome {
+            score,
+            p_adjusted: ((by_chance.len() - below) as f64 + 1.0) / (by_chance.len() as f64 + 1.0),
+        }
+    };
+    Tested {
+        outcomes: observed.iter().map(outcome).collect(),
+        permutations,
+    }
+}
+
+fn largest(scores: &[f64]) -> f64 {
+    scores.iter().fold(0.0, |most, score| most.max(score.abs()))
+}
+
+struct Prepared {
+    blocks: usize,
+    denominators: Vec<Vec<f64>>,
+    totals: Vec<f64>,
+    figures: Vec<Residuals>,
+}
+
+struct Residuals {
+    denominator: usize,
+    /// By block: e and e².
+    by_block: Vec<(f64, f64)>,
+    total: (f64, f64),
+    /// Differences below this are rounding.
+    rounding: f64,
+}
+
+impl Prepared {
+    fn of(figures: &[Figure], denominators: &[Vec<f64>]) -> Self {
+        let totals: Vec<f64> = denominators.iter().map(|all| all.iter().sum()).collect();
+        let residuals = figures.iter().map(|figure| {
+            let below = &denominators[figure.denominator];
+            let total: f64 = figure.numerators.iter().sum();
+            let ratio = divide(total, totals[figure.denominator]);
+            let pairs = figure.numerators.iter().zip(below);
+            let by_block: Vec<(f64, f64)> = pairs
+                .map(|(n, d)| n - ratio * d)
+                .map(|e| (e, e * e))
+                .collect();
+            let sum = |sum: (f64, f64), e: &(f64, f64)| (sum.0 + e.0, sum.1 + e.1);
+            Residuals {
+                denominator: figure.denominator,
+                total: by_block.iter().fold((0.0, 0.0), sum),
+                by_block,
+                rounding: ratio.abs() * 1e-9,
+            }
+        });
+        Self {
+            blocks: denominators.first().map_or(0, Vec::len),
+            figures: residuals.collect(),
+            denominators: denominators.to_vec(),
+            totals,
+        }
+    }
+
+    /// The score of each figure when `a` are A's blocks.
+    fn scores(&self, a: &[usize]) -> Vec<f64> {
+        debug_assert!(a.len() < self.blocks);
+        let sums = self.denominators.iter();
+        let sums: Vec<f64> = sums
+            .map(|all| a.iter().map(|&block| all[block]).sum())
+            .collect();
+        let score = |figure: &Residuals| {
+            let below_a = sums[figure.denominator];
+            let below_b = self.totals[figure.denominator] - below_a;
+            if below_a <= 0.0 || below_b <= 0.0 {
+                return 0.0;
+            }
+            let (mut e, mut squares) = (0.0, 0.0);
+            for &block in a {
+                let (next, square) = figure.by_block[block];
+                e += next;
+                squares += square;
+            }
+            let (e_b, squares_b) = (figure.total.0 - e, figure.total.1 - squares);
+            let difference = e_b / below_b - e / below_a;
+            let variance = squares / below_a.powi(2) + squares_b.max(0.0) / below_b.powi(2);
+            if difference.abs() <= figure.rounding || variance <= 0.0 {
+                return 0.0;
+            }
+            difference / variance.sqrt()
+        };
+        self.figures.iter().map(score).collect()
+    }
+}
+
+/// The difference of a ratio between both traces with the standard error of either's own blocks.
+pub(crate) fn difference(numerators: &[f64], denominators: &[f64], blocks_a: usize) -> (f64, f64) {
+    let (na, nb) = numerators.split_at(blocks_a);
+    let (da, db) = denominators.split_at(blocks_a);
+    let ((a, error_a), (b, error_b)) = (ratio(na, da), ratio(nb, db));
+    (b - a, error_a.hypot(error_b))
+}
+
+/// A ratio of sums over blocks and its standard error.
+pub(crate) fn ratio(numerators: &[f64], denominators: &[f64]) -> (f64, f64) {
+    let (n, d): (f64, f64) = (numerators.iter().sum(), denominators.iter().sum());
+    let ratio = divide(n, d);
+    let blocks = numerators.len() as f64;
+    let residuals = numerators.iter().zip(denominators);
+    let squares: f64 = residuals.map(|(n, d)| (n - ratio * d).powi(2)).sum();
+    let error = divide((squares * blocks / (blocks - 1.0).max(1.0)).sqrt(), d);
+    (ratio, error)
+}
+
+fn divide(n: f64, d: f64) -> f64 {
+    if d > 0.0 { n / d } else { 0.0 }
+}
+
+/// Correlation of neighbouring values.
+pub(crate) fn neighbour_correlation(values: &[f64]) -> f64 {
+    let mean = divide(values.iter().sum(), values.len() as f64);
+    let variance: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let pairs = values.windows(2);
+    let covariance: f64 = pairs.map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
+    divide(covariance, variance)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BLOCKS: usize = 40;
+
+    /// A roughly normal draw.
+    fn normal(random: &mut Random) -> f64 {
+        let uniform = |random: &mut Random| random.below(1 << 20) as f64 / f64::from(1 << 20);
+        (0..12).map(|_| uniform(random)).sum::<f64>() - 6.0
+    }
+
+    /// 50 figures over one denominator, alike in both traces but for `planted` on the first.
+    fn figures(random: &mut Random, planted: f64) -> (Vec<Figure>, Vec<Vec<f64>>) {
+        let faults: Vec<f64> = (0..BLOCKS)
+            .map(|_| 50.0 + random.below(30) as f64)
+            .collect();
+        let figure = |number: usize, random: &mut Random| {
+            // Skewed.
+            let value = |block: usize, random: &mut Random| {
+                let draw = normal(random);
+                let shift = if number == 0 && block >= BLOCKS / 2 {
+                    planted
+                } else {
+                    0.0
+                };
+                faults[block] * (10.0 + shift + draw * draw)
+            };
+            Figure {
+                numerators: (0..BLOCKS).map(|block| value(block, random)).collect(),
+                denominator: 0,
+            }
+        };
+        let all = (0..50).map(|number| figure(number, random)).collect();
+        (all, vec![faults])
+    }
+
+    #[test]
+    fn chance_alone_is_rarely_called_a_difference() {
+        let mut random = Random::seeded(11);
+        let false_findings = (0..200)
+            .filter(|_| {
+                let (figures, below) = figures(&mut random, 0.0);
+                let tested = compare_blocks(&figures, &below, BLOCKS / 2, 199, 3);
+                tested
+                    .outcomes
+                    .iter()
+                    .any(|outcome| outcome.p_adjusted <= 0.05)
+            })
+            .count();
+        // 10 are expected; a binomial has 20 or more once in 700 times.
+        assert!((1..20).contains(&false_findings), "{false_findings}");
+    }
+
+    #[test]
+    fn a_planted_difference_is_found_alone() {
+        let mut random = Random::seeded(5);
+        let (figures, below) = figures(&mut random, 3.0);
+        let tested = compare_blocks(&figures, &below, BLOCKS / 2, 499, 3);
+        let found: Vec<usize> = (0..50)
+            .filter(|&at| tested.outcomes[at].p_adjusted <= 0.01)
+            .collect();
+        assert_eq!(found, [0]);
+        assert!(tested.outcomes[0].score > 4.0);
+        let (change, error) = difference(&figures[0].numerators, &below[0], BLOCKS / 2);
+        assert!((change - 3.0).abs() < 3.0 * error, "{change} ± {error}");
+    }
+
+    #[test]
+    fn equal_and_empty_figures_are_no_difference() {
+        let faults = vec![10.0; 8];
+        let figures = [vec![70.0; 8], vec![0.0; 8]].map(|numerators| Figure {
+            numerators,
+            denominator: 0,
+        });
+        let tested = compare_blocks(&figures, &[faults], 4, 99, 1);
+        assert!(
+            tested
+                .outcomes
+                .iter()
+                .all(|o| o.score == 0.0 && o.p_adjusted == 1.0)
+        );
+        assert!(compare_blocks(&[], &[], 4, 99, 1).outcomes.is_empty());
+    }
+}

@@ -1,0 +1,77 @@
+//! The ways of a charge to the memory cgroup.
+//!
+//! A charge is taken from the CPU's stock of 64 pages (`consume_stock`) or from the counters of
+//! the cgroup and all above it (`page_counter_try_charge`), which fills the stock again
+//! (`refill_stock`); at the limit, memory is reclaimed first. Source: `try_charge` in
+//! `mm/memcontrol.c`; compilers inline `consume_stock`, so its absence means nothing.
+
+use super::analyse::figures;
+use super::collector::Collector;
+use super::layer::Layer;
+use super::probe::Calibration;
+use super::shapes::{Shape, end_of};
+use pagewise_model::fault_paths::{ChargePath, ChargeWay, Latencies};
+use pagewise_model::formats::function_graph::{NameId, Names};
+use pagewise_model::histogram::Histogram;
+use std::collections::BTreeMap;
+
+/// Charges by their way, the most frequent first; empty where the trace shows none, or nothing
+/// below them.
+pub(super) fn charges(
+    collector: &Collector,
+    names: &Names,
+    calibration: Calibration,
+) -> Vec<ChargePath> {
+    let mut ways: BTreeMap<ChargeWay, (Histogram, Histogram)> = BTreeMap::new();
+    for shape in &collector.shapes.all {
+        let Some((way, calls)) = way(shape, names) else {
+            continue;
+        };
+        let tally = &shape.latency[Layer::Charge as usize];
+        let (raw, corrected) = ways.entry(way).or_default();
+        raw.merge(&tally.histogram());
+        corrected.merge(&tally.shifted(calibration.cost(calls)));
+    }
+    let all: u64 = ways.values().map(|(raw, _)| raw.count()).sum();
+    let mut found: Vec<ChargePath> = ways
+        .into_iter()
+        .map(|(way, (raw, corrected))| ChargePath {
+            way,
+            faults: raw.count(),
+            share: super::analyse::ratio(raw.count(), all),
+            latency: Latencies {
+                raw: figures(&raw),
+                corrected: figures(&corrected),
+            },
+        })
+        .collect();
+    found.sort_by_key(|charge| std::cmp::Reverse(charge.faults));
+    found
+}
+
+/// The slowest way of the charges of a shape, and the calls inside them.
+fn way(shape: &Shape, names: &Names) -> Option<(ChargeWay, usize)> {
+    let charges = shape
+        .places
+        .iter()
+        .filter(|place| place.layer == Layer::Charge);
+    let each = charges.map(|place| {
+        let node = place.node as usize;
+        let inside = &shape.tokens[node + 1..end_of(&shape.tokens, node)];
+        let has = |wanted: &[&str]| {
+            let name = |token: &super::shapes::Token| names.base(NameId(token.name()));
+            inside.iter().any(|token| wanted.contains(&name(token)))
+        };
+        let way = if has(&["try_to_free_mem_cgroup_pages", "mem_cgroup_oom"]) {
+            ChargeWay::Reclaim
+        } else if has(&["page_counter_try_charge", "refill_stock"]) {
+            ChargeWay::Refill
+        } else {
+            ChargeWay::StockHit
+        };
+        // A charge that is a leaf was not traced inside: its way is not known.
+        (!inside.is_empty()).then_some((way, inside.len()))
+    });
+    each.flatten()
+        .reduce(|(way, calls), (next, more)| (way.max(next), calls + more))
+}

@@ -1,0 +1,469 @@
+//! The slowest faults against the others: which functions and paths they have more often, and
+//! where their extra time goes.
+//!
+//! Slow faults come in rows, and so do paths, so a test that takes faults for independent finds
+//! too much. Here the sequence "slow or not" is rotated against the sequence of paths by random
+//! offsets: both keep their own rhythm, and only what links them is broken. The largest score of
+//! all functions and paths over all rotations is what chance does (maxT).
+
+use super::analyse::{base_names, outline};
+use super::cells::Logged;
+use super::collector::Collector;
+use super::diff::explain::{Chosen, Sums, sums};
+use super::probe::Calibration;
+use super::signature::Class;
+use crate::compare::Random;
+use pagewise_model::fault_paths::{Contrast, Excess, Overrepresented};
+use pagewise_model::formats::function_graph::Names;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+
+const QUANTILES: [f64; 2] = [0.99, 0.9];
+/// Slow faults without which there is nothing to say.
+const FEWEST_SLOW: usize = 10;
+/// Faults looked at; of more, an even selection.
+const MOST_FAULTS: usize = 1 << 15;
+const ROTATIONS: usize = 199;
+const LEVEL: f64 = 0.05;
+const SEED: u64 = 1;
+const MOST_EXCESS: usize = 12;
+const MOST_NAMES: usize = 20;
+const MOST_ALONG: usize = 12;
+
+/// Contrasts of all faults and of each frequent kind.
+pub(super) fn contrasts(
+    collector: &Collector,
+    names: &Names,
+    calibration: Calibration,
+) -> Vec<Contrast> {
+    let mut faults: BTreeMap<Class, usize> = BTreeMap::new();
+    for fault in &collector.log.faults {
+        let class = collector.shapes.all[fault.shape as usize].class;
+        *faults.entry(class).or_default() += 1;
+    }
+    let mut order: Vec<(Class, usize)> = faults.into_iter().collect();
+    order.sort_by_key(|(_, faults)| std::cmp::Reverse(*faults));
+    let scopes = std::iter::once(None).chain(order.iter().map(|(class, _)| Some(*class)));
+    let only_one = order.len() == 1;
+    let scopes = scopes.filter(|class| class.is_none() || !only_one);
+    let view = View::new(collector, names, calibration);
+    let each = scopes.flat_map(|class| view.of_class(class));
+    each.collect()
+}
+
+struct View<'a> {
+    collector: &'a Collector,
+    names: &'a Names,
+    calibration: Calibration,
+    /// Functions by shape, each once with its least depth.
+    functions: Vec<BTreeMap<u32, u16>>,
+    outlines: Vec<String>,
+}
+
+/// The faults of a scope with their latencies.
+struct Scope<'a> {
+    class: Option<Class>,
+    faults: Vec<(&'a Logged, u64)>,
+}
+
+impl<'a> View<'a> {
+    fn new(collector: &'a Collector, names: &'a Names, calibration: Calibration) -> Self {
+        let shapes = collector.shapes.all.iter();
+        let functions = shapes.clone().map(|shape| {
+            let mut found: BTreeMap<u32, u16> = BTreeMap::new();
+            for token in &shape.tokens {
+                let depth = found.entry(token.name()).or_insert(u16::MAX);
+                *depth = (*depth).min(token.depth());
+            }
+            found
+        });
+        Self {
+            collector,
+            names,
+            calibration,
+            functions: functions.collect(),
+            outlines: shapes.map(|shape| outline(&shape.tokens, names)).collect(),
+        }
+    }
+
+    fn of_class(&self, class: Option<Class>) -> Vec<Contrast> {
+        let shapes = &self.collector.shapes.all;
+        let of_class =
+            self.collector.log.faults.iter().filter(|fault| {
+                class.is_none_or(|class| shapes[fault.shape as usize].class == class)
+            });
+        let latency = |fault: &'a Logged| {
+            let calls = shapes[fault.shape as usize].calls_inside();
+            (fault, fault.corrected(self.calibration.cost(calls)))
+        };
+        let scope = Scope {
+            class,
+            faults: of_class.map(latency).collect(),
+        };
+        let contrasts = QUANTILES
+            .into_iter()
+            .filter_map(|quantile| self.contrast(&scope, quantile));
+        contrasts.collect()
+    }
+
+    #[allow(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "ranks and means of faults"
+    )]
+    fn contrast(&self, scope: &Scope<'_>, quantile: f64) -> Option<Contrast> {
+        let all = scope.faults.len();
+        let slow = ((1.0 - quantile) * all as f64).floor() as usize;
+        if slow < FEWEST_SLOW {
+            return None;
+        }
+        let mut sorted: Vec<u64> = scope.faults.iter().map(|(_, ns)| *ns).collect();
+        sorted.sort_unstable();
+        let threshold = sorted[all - slow - 1];
+        let is_slow = |ns: u64| ns > threshold;
+        let tail = sorted.iter().filter(|ns| is_slow(**ns)).count();
+        if tail < FEWEST_SLOW {
+            return None;
+        }
+        let share = tail as f64 / all as f64;
+        let of = |chosen| {
+            let (collector, names) = (self.collector, self.names);
+            sums(collector, names, self.calibration, scope.class, chosen).0
+        };
+        let (in_tail, in_body) = (of(Chosen::Slowest(share)), of(Chosen::Rest(share)));
+        let (tests, functions, paths) = self.overrepresented(scope, threshold);
+        let every = self.collector.log.every;
+        Some(Contrast {
+            class: scope.class,
+            quantile,
+            threshold_ns: threshold,
+            tail: tail as u64 * every,
+            body: (all - tail) as u64 * every,
+            tail_mean_ns: in_tail.mean().1,
+            body_mean_ns: in_body.mean().1,
+            tests,
+            functions,
+            paths,
+            excess: excess(&in_tail, &in_body),
+        })
+    }
+
+    /// The number of tests, then functions and paths that slow faults have more often.
+    fn overrepresented(
+        &self,
+        scope: &Scope<'_>,
+        threshold: u64,
+    ) -> (u64, Vec<Overrepresented>, Vec<Overrepresented>) {
+        let step = scope.faults.len().div_ceil(MOST_FAULTS).max(1);
+        let faults: Vec<&(&Logged, u64)> = scope.faults.iter().step_by(step).collect();
+        let slow: Vec<bool> = faults.iter().map(|(_, ns)| *ns > threshold).collect();
+        let shapes: Vec<usize> = faults
+            .iter()
+            .map(|(fault, _)| fault.shape as usize)
+            .collect();
+        let groups = self.groups(&shapes);
+        let sets: Vec<Bits> = groups
+            .iter()
+            .map(|group| group.faults_in(&shapes))
+            .collect();
+        let tests = sets.len() as u64;
+        let p_values = rotated(&Bits::of(&slow), &sets);
+        let (mut functions, mut paths) = (Vec::new(), Vec::new());
+        let tail = slow.iter().filter(|slow| **slow).count();
+        for ((group, set), p) in groups.iter().zip(&sets).zip(p_values) {
+            if p > LEVEL {
+                continue;
+            }
+            let both = set.and(&Bits::of(&slow));
+            let (in_tail, in_body) = (both, set.count() - both);
+            let found = Overrepresented {
+                name: group.name.clone(),
+                along: group.along.clone(),
+                class: group.class,
+                tail: (in_tail * step) as u64,
+                body: (in_body * step) as u64,
+                tail_share: share(in_tail, tail),
+                body_share: share(in_body, slow.len() - tail),
+                p_adjusted: p,
+            };
+            match group.class {
+                None => functions.push(found),
+                Some(_) => paths.push(found),
+            }
+        }
+        for list in [&mut functions, &mut paths] {
+            list.sort_by(|x, y| strength(y).total_cmp(&strength(x)));
+            list.truncate(MOST_NAMES);
+        }
+        (tests, functions, paths)
+    }
+
+    /// Functions that are found in the same shapes, and paths, as sets of shapes.
+    fn groups(&self, shapes: &[usize]) -> Vec<Group> {
+        let met: FxHashSet<usize> = shapes.iter().copied().collect();
+        let mut met: Vec<usize> = met.into_iter().collect();
+        met.sort_unstable();
+        let mut by_function: BTreeMap<u32, (u16, Vec<usize>)> = BTreeMap::new();
+        let mut by_path: BTreeMap<(Class, &str), Vec<usize>> = BTreeMap::new();
+        for &shape in &met {
+            for (&function, &depth) in &self.functions[shape] {
+                let entry = by_function
+                    .entry(function)
+                    .or_insert((u16::MAX, Vec::new()));
+                entry.0 = entry.0.min(depth);
+                entry.1.push(shape);
+            }
+            let class = self.collector.shapes.all[shape].class;
+            by_path
+                .entry((class, &self.outlines[shape]))
+                .or_default()
+                .push(shape);
+        }
+        let bases = base_names(self.names);
+        let mut alike: FxHashMap<Vec<usize>, Vec<(u16, &str)>> = FxHashMap::default();
+        for (function, (depth, shapes)) in by_function {
+            // What every fault has tells nothing.
+            if shapes.len() < met.len() {
+                alike
+                    .entry(shapes)
+                    .or_default()
+                    .push((depth, bases[function as usize]));
+            }
+        }
+        let mut groups: Vec<Group> = alike
+            .into_iter()
+            .map(|(shapes, mut functions)| {
+                functions.sort_unstable();
+                let names = functions.iter().map(|(_, name)| (*name).to_owned());
+                Group {
+                    name: functions[0].1.to_owned(),
+                    along: names.skip(1).take(MOST_ALONG).collect(),
+                    class: None,
+                    shapes: shapes.into_iter().collect(),
+                }
+            })
+            .collect();
+        groups.sort_by(|x, y| x.name.cmp(&y.name));
+        if by_path.len() > 1 {
+            groups.extend(by_path.into_iter().map(|((class, path), shapes)| Group {
+                name: path.to_owned(),
+                along: Vec::new(),
+                class: Some(class),
+                shapes: shapes.into_iter().collect(),
+            }));
+        }
+        groups
+    }
+}
+
+struct Group {
+    name: String,
+    along: Vec<String>,
+    /// Of a path.
+    class: Option<Class>,
+    shapes: FxHashSet<usize>,
+}
+
+impl Group {
+    fn faults_in(&self, shapes: &[usize]) -> Bits {
+        let has: Vec<bool> = shapes
+            .iter()
+            .map(|shape| self.shapes.contains(shape))
+            .collect();
+        Bits::of(&has)
+    }
+}
+
+/// A set of faults.
+struct Bits {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl Bits {
+    fn of(values: &[bool]) -> Self {
+        let mut words = vec![0_u64; values.len().div_ceil(64)];
+        for (at, _) in values.iter().enumerate().filter(|(_, value)| **value) {
+            words[at / 64] |= 1 << (at % 64);
+        }
+        Self {
+            words,
+            len: values.len(),
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.words
+            .iter()
+            .map(|word| word.count_ones() as usize)
+            .sum()
+    }
+
+    /// How many are in both.
+    fn and(&self, other: &Self) -> usize {
+        let pairs = self.words.iter().zip(&other.words);
+        pairs.map(|(a, b)| (a & b).count_ones() as usize).sum()
+    }
+
+    fn rotated(&self, by: usize) -> Self {
+        let at = |at: usize| self.words[at / 64] >> (at % 64) & 1 == 1;
+        let values: Vec<bool> = (0..self.len)
+            .map(|place| at((place + by) % self.len))
+            .collect();
+        Self::of(&values)
+    }
+}
+
+/// Chance of so strong a link between each set and the slow faults, were there none.
+#[allow(clippy::cast_precision_loss, reason = "counts of faults as scores")]
+fn rotated(slow: &Bits, sets: &[Bits]) -> Vec<f64> {
+    let (all, tail) = (slow.len as f64, slow.count() as f64);
+    let moments: Vec<(f64, f64)> = sets
+        .iter()
+        .map(|set| {
+            let have = set.count() as f64;
+            let expected = have * tail / all;
+            let variance = expected * (1.0 - have / all) * (all - tail) / (all - 1.0).max(1.0);
+            (expected, variance.sqrt())
+        })
+        .collect();
+    let scores = |slow: &Bits| -> Vec<f64> {
+        let each = sets
+            .iter()
+            .zip(&moments)
+            .map(|(set, (expected, deviation))| {
+                let excess = set.and(slow) as f64 - expected;
+                if *deviation > 0.0 {
+                    excess / deviation
+                } else {
+                    0.0
+                }
+            });
+        each.collect()
+    };
+    let observed = scores(slow);
+    let mut random = Random::seeded(SEED);
+    let margin = slow.len / 20;
+    let mut largest: Vec<f64> = (0..ROTATIONS)
+        .map(|_| {
+            let by = margin + random.below((slow.len - 2 * margin).max(1));
+            scores(&slow.rotated(by)).into_iter().fold(0.0, f64::max)
+        })
+        .collect();
+    largest.sort_by(f64::total_cmp);
+    let p = |score: &f64| {
+        let beaten = largest.len() - largest.partition_point(|most| *most < score - 1e-9);
+        (beaten as f64 + 1.0) / (largest.len() as f64 + 1.0)
+    };
+    observed.iter().map(p).collect()
+}
+
+/// By how much slow faults have it more often, in standard errors of a table of four fields.
+fn strength(found: &Overrepresented) -> f64 {
+    (found.tail_share - found.body_share) / (found.body_share + 0.01).sqrt()
+}
+
+#[allow(clippy::cast_precision_loss, reason = "counts of faults")]
+fn share(part: usize, whole: usize) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
+}
+
+/// What the extra time of slow faults consists of; the last part is all the rest.
+fn excess(tail: &Sums<'_>, body: &Sums<'_>) -> Vec<Excess> {
+    let all = tail.mean().1 - body.mean().1;
+    let mut means: BTreeMap<(&str, bool), [f64; 2]> = BTreeMap::new();
+    for (place, sums) in [tail, body].into_iter().enumerate() {
+        let faults = f64::max(sums.faults, f64::MIN_POSITIVE);
+        for class in sums.by_class.values() {
+            for (function, (_, own)) in &class.own {
+                means.entry((function, false)).or_default()[place] += own / faults;
+            }
+            let waits = WAITS.iter().zip(class.waits);
+            for (wait, ns) in waits {
+                means.entry((wait, true)).or_default()[place] += ns / faults;
+            }
+        }
+    }
+    let part = |((name, wait), [tail, body]): ((&str, bool), [f64; 2])| Excess {
+        name: name.to_owned(),
+        wait,
+        ns: tail - body,
+        share: if all == 0.0 { 0.0 } else { (tail - body) / all },
+        tail_ns: tail,
+        body_ns: body,
+    };
+    let mut parts: Vec<Excess> = means.into_iter().map(part).collect();
+    parts.retain(|part| part.ns != 0.0);
+    parts.sort_by(|x, y| y.ns.abs().total_cmp(&x.ns.abs()));
+    let rest = parts.split_off(parts.len().min(MOST_EXCESS));
+    if !rest.is_empty() {
+        let sum = |of: fn(&Excess) -> f64| rest.iter().map(of).sum();
+        parts.push(Excess {
+            name: "all others".to_owned(),
+            wait: false,
+            ns: sum(|part| part.ns),
+            share: sum(|part| part.share),
+            tail_ns: sum(|part| part.tail_ns),
+            body_ns: sum(|part| part.body_ns),
+        });
+    }
+    parts
+}
+
+/// In the order of [`super::diff::explain::ClassSums::waits`].
+const WAITS: [&str; 4] = [
+    "waiting for a CPU",
+    "asleep",
+    "off the CPU",
+    "waiting for the lock before the fault",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs of slow faults and runs of a path, either alone or together.
+    fn linked(together: bool) -> Vec<f64> {
+        let mut random = Random::seeded(21);
+        let (mut slow, mut path) = (Vec::new(), Vec::new());
+        let (mut is_slow, mut has_path) = (false, false);
+        for _ in 0..4000 {
+            if random.below(20) == 0 {
+                is_slow = random.below(10) == 0;
+                has_path = if together {
+                    is_slow
+                } else {
+                    random.below(10) == 0
+                };
+            }
+            slow.push(is_slow);
+            path.push(has_path && random.below(4) > 0);
+        }
+        rotated(&Bits::of(&slow), &[Bits::of(&path)])
+    }
+
+    #[test]
+    fn rows_of_slow_faults_are_no_link_by_themselves() {
+        assert!(linked(true)[0] <= 0.01);
+        assert!(linked(false)[0] > 0.05);
+    }
+
+    #[test]
+    fn bits_turn_around() {
+        let values: Vec<bool> = (0..131).map(|at| at % 7 == 0 || at == 130).collect();
+        let bits = Bits::of(&values);
+        for by in [1, 64, 130] {
+            let turned = bits.rotated(by);
+            assert_eq!(turned.count(), bits.count());
+            for (at, value) in values.iter().enumerate() {
+                let place = (at + values.len() - by) % values.len();
+                assert_eq!(turned.words[place / 64] >> (place % 64) & 1 == 1, *value);
+            }
+        }
+    }
+}

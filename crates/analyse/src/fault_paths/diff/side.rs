@@ -1,0 +1,305 @@
+//! One of the two traces, cut into blocks.
+
+use super::super::analyse::outline;
+use super::super::cells::Waits;
+use super::super::collector::Collector;
+use super::super::layer::Layer;
+use super::super::probe::Calibration;
+use super::super::shapes::Shape;
+use super::super::signature::Class;
+use super::super::stretches::{Stretch, join};
+use super::super::tally::reduce;
+use crate::compare::blocks::neighbour_correlation;
+use pagewise_model::formats::function_graph::{NameId, Names};
+use std::collections::BTreeMap;
+
+/// Blocks of a trace that is long enough; a longer one has longer blocks.
+const MOST_BLOCKS: usize = 128;
+/// Blocks are made longer while neighbours are alike, but not fewer than half of these.
+const FEWEST_TO_JOIN: usize = 64;
+/// Neighbouring blocks that correlate more than this are alike.
+const ALIKE: f64 = 0.25;
+/// Kinds with at least this share of all faults are looked at for that.
+const FREQUENT: f64 = 0.05;
+
+/// By what blocks are told to be alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Alike {
+    /// Latency and shares of kinds: for questions about the trace.
+    Faults,
+    /// Latency compared with that of other faults of the same kind: for questions about a kind.
+    WithinKinds,
+}
+
+/// A trace with its faults by block.
+pub(super) struct Side<'a> {
+    pub collector: &'a Collector,
+    pub names: &'a Names,
+    pub calibration: Calibration,
+    pub blocks: Vec<Stretch>,
+    pub correlation: f64,
+    pub rows: Vec<Row>,
+    /// Outline of each shape's path.
+    pub paths: Vec<String>,
+    /// The layers of each shape with the calls inside.
+    layers: Vec<Vec<(Layer, usize)>>,
+}
+
+/// A logged fault.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row {
+    pub block: usize,
+    pub class: Class,
+    pub shape: usize,
+    /// Its place in the log.
+    pub logged: usize,
+    /// Its number among all faults.
+    number: u64,
+    /// Whole time as traced, ns.
+    pub raw: u64,
+    /// Whole time without the tracer's cost, ns.
+    pub corrected: u64,
+    pub waits: Waits,
+}
+
+/// What a function did in faults of a class, by block.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FunctionSums {
+    pub calls: Vec<f64>,
+    pub own: Vec<f64>,
+    pub corrected: Vec<f64>,
+    /// Calls by interval of own time.
+    pub bins: BTreeMap<u32, Vec<f64>>,
+}
+
+impl<'a> Side<'a> {
+    pub(super) fn new(
+        collector: &'a Collector,
+        names: &'a Names,
+        calibration: Calibration,
+        alike: Alike,
+    ) -> Self {
+        let mut stretches = collector.stretches.finished(&collector.contexts.all);
+        let group = stretches.len().div_ceil(MOST_BLOCKS).max(1);
+        stretches = grouped(&stretches, group);
+        let mut rows = rows(collector, calibration);
+        let mut correlation = place(&mut rows, &stretches, alike);
+        while correlation > ALIKE && stretches.len() >= FEWEST_TO_JOIN {
+            stretches = grouped(&stretches, 2);
+            correlation = place(&mut rows, &stretches, alike);
+        }
+        let outlines = collector.shapes.all.iter();
+        let outlines = outlines.map(|shape| outline(&shape.tokens, names));
+        Self {
+            collector,
+            names,
+            calibration,
+            blocks: stretches,
+            correlation,
+            rows,
+            paths: outlines.collect(),
+            layers: collector.shapes.all.iter().map(Shape::layers).collect(),
+        }
+    }
+
+    /// Faults of a class (or all) by block; of all faults, logged or not.
+    pub(super) fn faults(&self, class: Option<Class>) -> Vec<f64> {
+        let by_block = self.blocks.iter().map(|block| match class {
+            None => block.faults,
+            Some(class) => {
+                let roots = block.sums.iter().filter(|sums| {
+                    let context = self.collector.contexts.all[sums.context as usize];
+                    context.parent == sums.context && context.class == class
+                });
+                roots.map(|sums| sums.calls).sum()
+            }
+        });
+        by_block.map(whole).collect()
+    }
+
+    /// Sums over the logged faults of a class (or all), by block.
+    pub(super) fn sums(&self, class: Option<Class>, of: impl Fn(&Row) -> f64) -> Vec<f64> {
+        let mut sums = vec![0.0; self.blocks.len()];
+        for row in self.of(class) {
+            sums[row.block] += of(row);
+        }
+        sums
+    }
+
+    /// The logged faults of a class, or all.
+    pub(super) fn of(&self, class: Option<Class>) -> impl Iterator<Item = &Row> {
+        self.rows
+            .iter()
+            .filter(move |row| class.is_none_or(|class| class == row.class))
+    }
+
+    /// A layer's time in a fault, as traced and corrected, where the fault has the layer.
+    pub(super) fn layer(&self, row: &Row, layer: Layer) -> Option<(u64, u64)> {
+        let layers = &self.layers[row.shape];
+        let at = layers.iter().position(|(found, _)| *found == layer)?;
+        let raw = *self.collector.log.layers(row.logged).get(at)?;
+        Some((raw, reduce(raw, self.calibration.cost(layers[at].1))))
+    }
+
+    /// What each function did in faults of each class.
+    pub(super) fn functions(&self) -> BTreeMap<(Class, &'a str), FunctionSums> {
+        let mut found: BTreeMap<(Class, &str), FunctionSums> = BTreeMap::new();
+        let blocks = self.blocks.len();
+        let contexts = &self.collector.contexts.all;
+        let inside = self.calibration.inside_ns;
+        let outside = self.calibration.per_call_ns - inside;
+        for (block, stretch) in self.blocks.iter().enumerate() {
+            for sums in &stretch.sums {
+                let context = contexts[sums.context as usize];
+                let key = (context.class, self.names.base(NameId(context.name)));
+                let entry = found
+                    .entry(key)
+                    .or_insert_with(|| FunctionSums::new(blocks));
+                let traced_inside = if context.parent == sums.context {
+                    0
+                } else {
+                    sums.calls
+                };
+                let cost = whole(traced_inside) * inside + whole(sums.direct_calls) * outside;
+                entry.calls[block] += whole(sums.calls);
+                entry.own[block] += whole(sums.own);
+                entry.corrected[block] += whole(sums.own) - cost;
+            }
+            for binned in &stretch.own_times {
+                let context = contexts[binned.context as usize];
+                let key = (context.class, self.names.base(NameId(context.name)));
+                if let Some(entry) = found.get_mut(&key) {
+                    let bin = entry
+                        .bins
+                        .entry(binned.bin)
+                        .or_insert_with(|| vec![0.0; blocks]);
+                    bin[block] += whole(binned.calls);
+                }
+            }
+        }
+        found
+    }
+}
+
+impl FunctionSums {
+    /// Adds another function's, or another kind's.
+    pub(super) fn add(&mut self, other: &Self) {
+        let add = |to: &mut [f64], from: &[f64]| {
+            to.iter_mut()
+                .zip(from)
+                .for_each(|(sum, value)| *sum += value);
+        };
+        add(&mut self.calls, &other.calls);
+        add(&mut self.own, &other.own);
+        add(&mut self.corrected, &other.corrected);
+        let blocks = self.calls.len();
+        for (bin, calls) in &other.bins {
+            add(
+                self.bins.entry(*bin).or_insert_with(|| vec![0.0; blocks]),
+                calls,
+            );
+        }
+    }
+
+    pub(super) fn new(blocks: usize) -> Self {
+        Self {
+            calls: vec![0.0; blocks],
+            own: vec![0.0; blocks],
+            corrected: vec![0.0; blocks],
+            bins: BTreeMap::new(),
+        }
+    }
+}
+
+/// A count as a figure.
+#[allow(clippy::cast_precision_loss, reason = "counts and sums far below 2^53")]
+pub(super) fn whole(count: u64) -> f64 {
+    count as f64
+}
+
+fn grouped(stretches: &[Stretch], group: usize) -> Vec<Stretch> {
+    let groups = stretches.chunks(group).map(|chunk| {
+        let joined = chunk[1..].iter();
+        joined.fold(chunk[0].clone(), |sum, next| join(&sum, next))
+    });
+    groups.collect()
+}
+
+fn rows(collector: &Collector, calibration: Calibration) -> Vec<Row> {
+    let row = |(at, logged): (usize, &super::super::cells::Logged)| {
+        let shape = &collector.shapes.all[logged.shape as usize];
+        Row {
+            block: 0,
+            class: shape.class,
+            shape: logged.shape as usize,
+            logged: at,
+            number: logged.number,
+            raw: logged.whole(),
+            corrected: logged.corrected(calibration.cost(shape.calls_inside())),
+            waits: logged.waits,
+        }
+    };
+    collector.log.faults.iter().enumerate().map(row).collect()
+}
+
+/// Puts each row into its block; the largest correlation of neighbouring blocks, of their latency
+/// and their shares of each frequent kind.
+fn place(rows: &mut [Row], blocks: &[Stretch], alike: Alike) -> f64 {
+    let mut ends = Vec::with_capacity(blocks.len());
+    let mut end = 0;
+    for block in blocks {
+        end += block.faults;
+        ends.push(end);
+    }
+    let mut latency = vec![(0.0, 0.0); blocks.len()];
+    let mut kinds: BTreeMap<Class, Vec<(f64, f64)>> = BTreeMap::new();
+    let last = blocks.len().saturating_sub(1);
+    for row in &mut *rows {
+        row.block = ends.partition_point(|&end| end <= row.number).min(last);
+        let faults = kinds.entry(row.class).or_insert_with(|| latency.clone());
+        faults[row.block].0 += 1.0;
+    }
+    let means = match alike {
+        Alike::Faults => BTreeMap::new(),
+        Alike::WithinKinds => mean_logarithms(rows),
+    };
+    let frequent = match alike {
+        Alike::Faults => whole(rows.len() as u64) * FREQUENT,
+        Alike::WithinKinds => f64::INFINITY,
+    };
+    kinds.retain(|_, faults| faults.iter().map(|(faults, _)| faults).sum::<f64>() >= frequent);
+    for row in rows {
+        // A logarithm, so that one slow fault does not make up its block's mean.
+        let sum = &mut latency[row.block];
+        let usual = means.get(&row.class).copied().unwrap_or(0.0);
+        *sum = (
+            sum.0 + whole(row.corrected.max(1)).ln() - usual,
+            sum.1 + 1.0,
+        );
+    }
+    for faults in kinds.values_mut() {
+        for (share, (_, all)) in faults.iter_mut().zip(&latency) {
+            share.1 = *all;
+        }
+    }
+    let series = kinds.values().chain([&latency]);
+    let correlations = series.map(|series| {
+        let means = series
+            .iter()
+            .map(|(sum, count)| sum / f64::max(*count, 1.0));
+        neighbour_correlation(&means.collect::<Vec<f64>>())
+    });
+    correlations.fold(0.0, f64::max)
+}
+
+/// The mean logarithm of whole time by kind.
+fn mean_logarithms(rows: &[Row]) -> BTreeMap<Class, f64> {
+    let mut sums: BTreeMap<Class, (f64, f64)> = BTreeMap::new();
+    for row in rows {
+        let sum = sums.entry(row.class).or_default();
+        *sum = (sum.0 + whole(row.corrected.max(1)).ln(), sum.1 + 1.0);
+    }
+    sums.into_iter()
+        .map(|(class, (sum, count))| (class, sum / count))
+        .collect()
+}

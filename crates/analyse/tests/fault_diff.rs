@@ -1,0 +1,285 @@
+//! Comparisons of faults: a trace with itself, and with a change planted into it.
+//!
+//! Halves are drawn at random, fault by fault and in runs of faults; what differs between them is
+//! chance. Real traces are looked for in `PAGEWISE_TRACES` or `../shared/traces`; a trace made here
+//! serves where there are none.
+
+use pagewise_analyse::compare::Random;
+use pagewise_analyse::fault_paths::{Collector, Criteria, Input, compare, estimate};
+use pagewise_model::fault_diff::{FaultDiff, Subject};
+use pagewise_model::formats::function_graph::{self, CallTree, Names, Sink, Summary};
+use std::fmt::Write;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// The trees of a trace, to be given to several collectors.
+struct Trees {
+    all: Vec<CallTree>,
+    summary: Summary,
+}
+
+#[derive(Default)]
+struct Keep(Vec<CallTree>);
+
+impl Sink for Keep {
+    fn tree(&mut self, tree: &CallTree, _names: &Names) {
+        self.0.push(tree.clone());
+    }
+}
+
+fn traces() -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let given = std::env::var_os("PAGEWISE_TRACES").map(PathBuf::from);
+    let shared = ["../shared/traces", "../../shared/traces"].map(|path| root.join(path));
+    let found = given
+        .into_iter()
+        .chain(shared)
+        .find(|folder| folder.is_dir());
+    if found.is_none() {
+        eprintln!("SKIPPED: no real traces; set PAGEWISE_TRACES to their folder");
+    }
+    found
+}
+
+fn read(path: &Path) -> Trees {
+    let file = File::open(path).expect("a trace");
+    let mut keep = Keep::default();
+    let input = zstd::Decoder::new(file).expect("zstd");
+    let summary = function_graph::read(input, &mut keep).expect("readable");
+    Trees {
+        all: keep.0,
+        summary,
+    }
+}
+
+/// A trace of `faults` faults of three kinds that come in phases, slow and fast by turns.
+fn made(faults: usize) -> Trees {
+    let mut random = Random::seeded(99);
+    let mut text = String::from("# tracer: function_graph\n");
+    let (mut now, mut pace, mut phase) = (1_000_000_000_u64, 1.0_f64, 0);
+    for _ in 0..faults {
+        if random.below(40) == 0 {
+            pace = 0.8 + random.below(60) as f64 / 100.0;
+        }
+        if random.below(150) == 0 {
+            phase = random.below(3);
+        }
+        let kind = if random.below(10) < 7 {
+            phase
+        } else {
+            random.below(3)
+        };
+        now += 20_000;
+        fault(&mut text, &mut now, kind, pace, &mut random);
+    }
+    let mut keep = Keep::default();
+    let summary = function_graph::read_bytes(text.as_bytes(), &mut keep);
+    Trees {
+        all: keep.0,
+        summary,
+    }
+}
+
+fn fault(text: &mut String, now: &mut u64, kind: usize, pace: f64, random: &mut Random) {
+    let calls: &[(&str, u64)] = match kind {
+        0 => &[
+            ("vma_alloc_folio", 5_000),
+            ("__mem_cgroup_charge", 900),
+            ("_raw_spin_lock", 60),
+            ("page_add_new_anon_rmap", 800),
+            ("lru_cache_add", 700),
+        ],
+        1 => &[("filemap_map_pages", 4_000), ("_raw_spin_lock", 60)],
+        _ => &[("do_wp_page", 300), ("ptep_set_access_flags", 500)],
+    };
+    let _ = writeln!(
+        text,
+        "{} |   0)     task-7     |               |  handle_mm_fault() {{",
+        time(*now)
+    );
+    let mut total = 1_500;
+    for (name, usual) in calls {
+        // Now and then a call is slow, as on a real machine.
+        let slow = if random.below(60) == 0 {
+            3 + random.below(4) as u64
+        } else {
+            1
+        };
+        let own = (*usual as f64 * pace) as u64 * slow + random.below(200) as u64 + 670;
+        let _ = writeln!(
+            text,
+            "{} |   0)     task-7     | {}.{:03} us    |    {name}();",
+            time(*now + total),
+            own / 1000,
+            own % 1000
+        );
+        total += own + 670;
+    }
+    let _ = writeln!(
+        text,
+        "{} |   0)     task-7     | {}.{:03} us    |  }} /* handle_mm_fault */",
+        time(*now + total),
+        total / 1000,
+        total % 1000
+    );
+    *now += total;
+}
+
+fn time(ns: u64) -> String {
+    format!("{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000)
+}
+
+/// Two collectors, each with the trees that fall to it by chance, runs of `run` trees as one.
+fn halves(trees: &Trees, run: usize, seed: u64) -> [Collector; 2] {
+    let mut random = Random::seeded(seed);
+    let mut sides = [Collector::for_comparison(), Collector::for_comparison()];
+    let mut side = 0;
+    for (at, tree) in trees.all.iter().enumerate() {
+        if at % run == 0 {
+            side = random.below(2);
+        }
+        sides[side].tree(tree, &trees.summary.names);
+    }
+    sides
+}
+
+fn diff([a, b]: &[Collector; 2], summary: &Summary, resamples: u32) -> FaultDiff {
+    let input = |name, collector| Input {
+        name,
+        label: name,
+        collector,
+        summary,
+        calibration: estimate(collector),
+    };
+    let criteria = Criteria {
+        resamples,
+        ..Criteria::default()
+    };
+    compare(input("a", a), input("b", b), criteria)
+}
+
+/// Random halves of a trace that are called different, of so many.
+fn false_findings(trees: &Trees, run: usize, splits: u64) -> usize {
+    let mut found = 0;
+    for seed in 0..splits {
+        let diff = diff(&halves(trees, run, seed), &trees.summary, 0);
+        assert_eq!(diff.method.not_tested, None);
+        if let Some(first) = diff.findings.first() {
+            eprintln!("split {seed}, runs of {run}: {}", first.sentence);
+            found += 1;
+        }
+    }
+    found
+}
+
+#[test]
+fn a_made_trace_does_not_differ_from_itself() {
+    let trees = made(1200);
+    assert!(false_findings(&trees, 1, 70) + false_findings(&trees, 25, 30) <= 5);
+}
+
+/// A hundred splits of each with `PAGEWISE_SPLITS=50`; fewer by default, since they take minutes
+/// in a debug build.
+#[test]
+fn real_traces_do_not_differ_from_themselves() {
+    let Some(folder) = traces() else { return };
+    let splits = std::env::var("PAGEWISE_SPLITS")
+        .ok()
+        .and_then(|text| text.parse().ok());
+    let splits: u64 = splits.unwrap_or(6);
+    for trace in ["redis-6.1", "tpcc-6.1"] {
+        let mut trees = read(&folder.join(trace).join("trace.txt.zst"));
+        trees.all.truncate(3000);
+        let found = [1, 10].map(|run| false_findings(&trees, run, splits));
+        println!("{trace}: {found:?} of {splits} splits each");
+        assert!(
+            found[0] + found[1] <= (splits / 10).max(1) as usize,
+            "{trace}"
+        );
+    }
+}
+
+/// Makes a call of `function` slower in one fault of a hundred, and all that is around it.
+fn plant(trees: &mut Trees, function: &str, ns: u64) -> usize {
+    let name = trees
+        .summary
+        .names
+        .find(function.as_bytes())
+        .expect("met")
+        .0;
+    let calls = |tree: &CallTree| tree.nodes.iter().position(|node| node.name == name);
+    let eligible = trees
+        .all
+        .iter()
+        .filter(|tree| calls(tree).is_some())
+        .count();
+    let every = eligible * 100 / trees.all.len();
+    let mut random = Random::seeded(4);
+    let mut planted = 0;
+    for tree in &mut trees.all {
+        let Some(at) = calls(tree) else { continue };
+        if random.below(every.max(1)) > 0 {
+            continue;
+        }
+        planted += 1;
+        for around in 0..=at {
+            if tree.nodes[around].end as usize > at {
+                tree.nodes[around].span.ns += ns;
+                if around < at {
+                    tree.nodes[around].children_ns += ns;
+                }
+            }
+        }
+    }
+    planted
+}
+
+/// The halves of a trace, one of them with 5 µs planted into one function of 1 % of its faults.
+fn planted(mut trees: Trees, function: &str) -> FaultDiff {
+    let [a, _] = halves(&trees, 20, 7);
+    let count = plant(&mut trees, function, 5_000);
+    let [_, b] = halves(&trees, 20, 7);
+    println!("{function}: planted into {count} faults of both halves");
+    diff(&[a, b], &trees.summary, 100)
+}
+
+fn is_named(diff: &FaultDiff, function: &str) {
+    for finding in &diff.findings {
+        println!("  {:?} {}", finding.test, finding.sentence);
+    }
+    let named = diff.findings.iter().any(|finding| {
+        let subject =
+            [Subject::FunctionSlowCalls, Subject::FunctionTime].contains(&finding.subject);
+        subject && finding.name.as_deref() == Some(function)
+    });
+    assert!(named, "{function}");
+    let others = diff.findings.iter().filter(|finding| {
+        let of_function = finding.subject >= Subject::FunctionTime;
+        of_function && finding.name.as_deref() != Some(function)
+    });
+    assert_eq!(others.count(), 0, "only {function} was changed");
+}
+
+#[test]
+fn a_planted_delay_is_found_and_named() {
+    for function in ["__mem_cgroup_charge", "page_add_new_anon_rmap"] {
+        is_named(&planted(made(6000), function), function);
+    }
+}
+
+#[test]
+fn a_delay_planted_into_a_real_trace_is_found_and_named() {
+    let Some(folder) = traces() else { return };
+    for function in ["charge_memcg", "__mod_lruvec_state"] {
+        let trees = read(&folder.join("redis-6.1/trace.txt.zst"));
+        let diff = planted(trees, function);
+        is_named(&diff, function);
+        let slow = diff
+            .functions
+            .iter()
+            .find(|change| change.function == function);
+        let slow = slow.and_then(|change| change.slow).expect("slow calls");
+        let longer = slow.slow_ns.b - slow.usual_ns.b;
+        assert!((4_000.0..6_500.0).contains(&longer), "{longer}");
+    }
+}
