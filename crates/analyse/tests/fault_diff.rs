@@ -56,10 +56,10 @@ fn read(path: &Path) -> Trees {
 fn made(faults: usize) -> Trees {
     let mut random = Random::seeded(99);
     let mut text = String::from("# tracer: function_graph\n");
-    let (mut now, mut pace, mut phase) = (1_000_000_000_u64, 1.0_f64, 0);
+    let (mut now, mut pace, mut phase) = (1_000_000_000_u64, 100, 0);
     for _ in 0..faults {
         if random.below(40) == 0 {
-            pace = 0.8 + random.below(60) as f64 / 100.0;
+            pace = 80 + random.below(60) as u64;
         }
         if random.below(150) == 0 {
             phase = random.below(3);
@@ -80,7 +80,7 @@ fn made(faults: usize) -> Trees {
     }
 }
 
-fn fault(text: &mut String, now: &mut u64, kind: usize, pace: f64, random: &mut Random) {
+fn fault(text: &mut String, now: &mut u64, kind: usize, pace: u64, random: &mut Random) {
     let calls: &[(&str, u64)] = match kind {
         0 => &[
             ("vma_alloc_folio", 5_000),
@@ -105,7 +105,7 @@ fn fault(text: &mut String, now: &mut u64, kind: usize, pace: f64, random: &mut 
         } else {
             1
         };
-        let own = (*usual as f64 * pace) as u64 * slow + random.below(200) as u64 + 670;
+        let own = *usual * pace / 100 * slow + random.below(200) as u64 + 670;
         let _ = writeln!(
             text,
             "{} |   0)     task-7     | {}.{:03} us    |    {name}();",

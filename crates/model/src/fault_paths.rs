@@ -310,6 +310,9 @@ pub struct ChargePath {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChargeWay {
+    /// Neither stock nor counters were seen: the root cgroup, which is not limited, or a kernel
+    /// that has all of that inlined.
+    Untold,
     /// From the CPU's stock (`consume_stock`).
     StockHit,
     /// From the counters, and the stock filled again (`page_counter_try_charge`,

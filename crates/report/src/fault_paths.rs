@@ -20,6 +20,7 @@ const PATHS: usize = 6;
 #[must_use]
 pub fn render(findings: &FaultPaths, width: usize) -> String {
     let mut text = String::new();
+    text.push_str(&crate::fault_contrast::descent(&findings.descent));
     if findings.faults == 0 {
         no_faults(&mut text, findings);
     } else {
@@ -31,9 +32,13 @@ pub fn render(findings: &FaultPaths, width: usize) -> String {
         contributors(&mut text, &findings.contributors);
         lock_waits(&mut text, &findings.classes);
         paths(&mut text, findings, width);
+        text.push_str(&crate::fault_contrast::render(findings));
     }
     others(&mut text, findings);
     missing(&mut text, findings);
+    if findings.faults > 0 {
+        text.push_str(&crate::fault_contrast::reading(findings));
+    }
     text
 }
 

@@ -8,6 +8,7 @@
 
 mod base64;
 pub mod exports;
+mod fault_contrast;
 pub mod fault_diff;
 pub mod fault_paths;
 pub mod html;

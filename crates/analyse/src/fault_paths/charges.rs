@@ -3,7 +3,8 @@
 //! A charge is taken from the CPU's stock of 64 pages (`consume_stock`) or from the counters of
 //! the cgroup and all above it (`page_counter_try_charge`), which fills the stock again
 //! (`refill_stock`); at the limit, memory is reclaimed first. Source: `try_charge` in
-//! `mm/memcontrol.c`; compilers inline `consume_stock`, so its absence means nothing.
+//! `mm/memcontrol.c`; compilers inline `consume_stock`, so its absence alone means nothing. The
+//! root cgroup is charged without either.
 
 use super::analyse::figures;
 use super::collector::Collector;
@@ -66,8 +67,10 @@ fn way(shape: &Shape, names: &Names) -> Option<(ChargeWay, usize)> {
             ChargeWay::Reclaim
         } else if has(&["page_counter_try_charge", "refill_stock"]) {
             ChargeWay::Refill
-        } else {
+        } else if has(&["consume_stock", "try_charge", "try_charge_memcg"]) {
             ChargeWay::StockHit
+        } else {
+            ChargeWay::Untold
         };
         // A charge that is a leaf was not traced inside: its way is not known.
         (!inside.is_empty()).then_some((way, inside.len()))

@@ -16,7 +16,7 @@ const SHORTEST: u64 = 16;
 /// a power of two.
 const BUCKETS: u32 = 32;
 /// Intervals of own time, the last one open: up to 2^27 ns = 134 ms.
-const BINS: usize = 88;
+const BINS: u32 = 88;
 
 /// The calls of one path in one stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub(crate) struct Stretches {
     faults: u64,
     length: u64,
     before: Vec<Running>,
-    bins: Option<Vec<[u32; BINS]>>,
+    bins: Option<Vec<[u32; BINS as usize]>>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,7 +78,7 @@ impl Default for Stretches {
 /// The interval of own time that a duration falls into.
 #[inline]
 pub(crate) fn bin_of(own: u64) -> u32 {
-    (bucket_of(own) / BUCKETS).min(BINS as u32 - 1)
+    (bucket_of(own) / BUCKETS).min(BINS - 1)
 }
 
 /// The first duration of an interval, ns.
@@ -102,7 +102,7 @@ impl Stretches {
         for (context, own) in calls {
             let context = context as usize;
             if context >= bins.len() {
-                bins.resize(context + 1, [0; BINS]);
+                bins.resize(context + 1, [0; BINS as usize]);
             }
             bins[context][bin_of(own) as usize] += 1;
         }
@@ -172,7 +172,7 @@ impl Stretches {
     }
 }
 
-fn drain(context: u32, bins: &mut [[u32; BINS]], to: &mut Vec<Binned>) {
+fn drain(context: u32, bins: &mut [[u32; BINS as usize]], to: &mut Vec<Binned>) {
     let Some(bins) = bins.get_mut(context as usize) else {
         return;
     };
@@ -273,7 +273,7 @@ mod tests {
         for own in [0, 1, 200, 670, 5_670, 1 << 40] {
             let bin = bin_of(own);
             assert!(bin_start(bin) <= own);
-            assert!(bin as usize == BINS - 1 || own < bin_start(bin + 1));
+            assert!(bin == BINS - 1 || own < bin_start(bin + 1));
         }
     }
 }

@@ -47,6 +47,10 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
+    /// Also write an HTML page
+    #[arg(short, long, value_name = "FILE.html")]
+    output: Option<PathBuf>,
+
     /// What to call A and B (by default what differs in their paths)
     #[arg(long, value_name = "A,B", value_parser = label::pair)]
     labels: Option<(String, String)>,
@@ -95,13 +99,19 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             faults::results(&a, &b, args, &labels)?
         }
     };
+    let words = pagewise_report::fault_diff::render(&diff, crate::terminal::width());
     let text = match args.json {
-        true => pagewise_report::fault_diff::to_json(&diff)?,
-        false => pagewise_report::fault_diff::render(&diff, crate::terminal::width()),
+        true => &pagewise_report::fault_diff::to_json(&diff)?,
+        false => &words,
     };
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()?;
+    if let Some(path) = &args.output {
+        let page = pagewise_report::html::render_fault_diff(&diff, &words)?;
+        std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
+        eprintln!("The page is {}", path.display());
+    }
     Ok(ExitCode::SUCCESS)
 }
 

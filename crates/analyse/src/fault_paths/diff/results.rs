@@ -209,8 +209,11 @@ fn layers(
     both.map(change).collect()
 }
 
+/// Faults of a path, their mean latency as traced and corrected.
+type PathMeans = (u64, f64, f64);
+
 fn paths(a: &FaultPaths, b: &FaultPaths) -> Vec<PathChange> {
-    let mut both: BTreeMap<(Class, &str), [(u64, f64, f64); 2]> = BTreeMap::new();
+    let mut both: BTreeMap<(Class, &str), [PathMeans; 2]> = BTreeMap::new();
     for (place, found) in [a, b].into_iter().enumerate() {
         for path in &found.paths {
             both.entry((path.class, &path.outline)).or_default()[place] = (
@@ -227,7 +230,7 @@ fn paths(a: &FaultPaths, b: &FaultPaths) -> Vec<PathChange> {
             .find(|c| c.class == class)
             .map_or(0, |c| c.faults)
     };
-    let change = |((class, outline), [in_a, in_b]): ((Class, &str), [(u64, f64, f64); 2])| {
+    let change = |((class, outline), [in_a, in_b]): ((Class, &str), [PathMeans; 2])| {
         let share = Pair {
             a: ratio(in_a.0, faults(a, class)),
             b: ratio(in_b.0, faults(b, class)),

@@ -250,7 +250,7 @@ fn signed(value: f64) -> String {
 fn percent(share: f64) -> String {
     let per_cent = share * 100.0;
     match per_cent.abs() {
-        size if size < 0.095 && size >= 0.005 => format!("{per_cent:.2} %"),
+        size if (0.005..0.095).contains(&size) => format!("{per_cent:.2} %"),
         size if size < 9.95 => format!("{per_cent:.1} %"),
         _ => format!("{per_cent:.0} %"),
     }

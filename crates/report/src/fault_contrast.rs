@@ -1,0 +1,373 @@
+//! What sets slow faults apart, when faults changed, who held locks and how pages were charged:
+//! further sections of the text about a function_graph trace.
+
+use crate::quantity::{count, percent};
+use crate::visible::visible;
+use pagewise_model::fault_paths::{
+    ChangePoint, Changed, ChargeWay, Contrast, DescentStep, FaultPaths, Holder, Lock,
+    Overrepresented, SleepTime, TreePattern,
+};
+use pagewise_model::units::Nanos;
+use std::fmt::Write;
+
+/// Lines of each list.
+const LINES: usize = 5;
+/// Changes shown.
+const CHANGES: usize = 12;
+
+/// Writing to a String cannot fail.
+fn line(text: &mut String, args: std::fmt::Arguments<'_>) {
+    let _ = text.write_fmt(args);
+    text.push('\n');
+}
+
+macro_rules! line {
+    ($text:expr) => { $text.push('\n') };
+    ($text:expr, $($args:tt)*) => { line(&mut $text, format_args!($($args)*)) };
+}
+
+/// The sections, each after a blank line.
+#[must_use]
+pub fn render(findings: &FaultPaths) -> String {
+    let mut text = String::new();
+    for contrast in findings
+        .contrasts
+        .iter()
+        .filter(|found| found.class.is_none())
+    {
+        self::contrast(&mut text, contrast);
+    }
+    changes(&mut text, &findings.timeline.changes);
+    charges(&mut text, findings);
+    locks(&mut text, findings);
+    trees(&mut text, &findings.trees);
+    text
+}
+
+/// Where in the faults the report looks, outermost first; empty for all of each.
+#[must_use]
+pub fn descent(steps: &[DescentStep]) -> String {
+    let mut text = String::new();
+    if steps.is_empty() {
+        return text;
+    }
+    line!(text, "Inside the faults, from the outside in");
+    for (place, step) in steps.iter().enumerate() {
+        let indent = "  ".repeat(place + 1);
+        let class = step.class.map_or(String::new(), |class| {
+            format!(", of faults of the kind \"{}\"", class.describe())
+        });
+        let range = match (step.from_ns, step.to_ns) {
+            (None, None) => String::new(),
+            (from, to) => format!(
+                ", that take {} to {}",
+                from.map_or("0".to_owned(), |ns| Nanos(ns).to_string()),
+                to.map_or("any".to_owned(), |ns| Nanos(ns).to_string())
+            ),
+        };
+        line!(
+            text,
+            "{indent}{}{class}{range}: {} of {} calls, {} in all",
+            visible(&step.name),
+            count(step.calls),
+            count(step.met),
+            Nanos(step.time_ns)
+        );
+    }
+    line!(text);
+    text
+}
+
+/// What was taken for granted, in sentences.
+#[must_use]
+pub fn reading(findings: &FaultPaths) -> String {
+    let reading = &findings.reading;
+    let mut text = String::new();
+    let sleep = match reading.sleep_time {
+        SleepTime::Assumed => {
+            "Durations are taken to include time asleep, as is the tracer's default \
+             (sleep-time); the trace does not tell."
+        }
+        SleepTime::Included => {
+            "Durations include time asleep (sleep-time), as waits in the trace show."
+        }
+        SleepTime::Excluded => {
+            "CAUTION: durations leave out time asleep (nosleep-time): waits in the trace are longer \
+             than the calls around them."
+        }
+    };
+    line!(text, "{sleep}");
+    if let Some(depth) = reading.depth_limit {
+        line!(
+            text,
+            "CAUTION: the trace looks cut {depth} levels below the fault (max_graph_depth): calls \
+             further down cost time too, which is not corrected for, and kinds may be missed."
+        );
+    }
+    if reading.interrupts_by_place > 0 {
+        line!(
+            text,
+            "{} calls of no known interrupt stand where only interrupts can: taken out as such.",
+            count(reading.interrupts_by_place)
+        );
+    }
+    text
+}
+
+fn contrast(text: &mut String, found: &Contrast) {
+    let mut part = String::new();
+    line!(part);
+    line!(
+        part,
+        "The slowest {} (beyond {}): {} faults of {} on average, others {}, waits included",
+        percent(1.0 - found.quantile),
+        Nanos(found.threshold_ns),
+        count(found.tail),
+        nanos(found.tail_mean_ns),
+        nanos(found.body_mean_ns)
+    );
+    for excess in found.excess.iter().take(LINES) {
+        line!(
+            part,
+            "  {:<38} {:>10} more each {:>7} of the difference",
+            visible(&excess.name),
+            nanos(excess.ns),
+            signed_percent(excess.share)
+        );
+    }
+    let named = found.functions.iter().take(LINES);
+    for (place, function) in named.enumerate() {
+        if place == 0 {
+            line!(
+                part,
+                "  more often there beyond chance ({} tests):",
+                count(found.tests)
+            );
+        }
+        line!(
+            part,
+            "    {:<36} {:>7} of slow faults {:>7} of others{}",
+            visible(&function.name),
+            percent(function.tail_share),
+            percent(function.body_share),
+            along(function)
+        );
+    }
+    text.push_str(&part);
+}
+
+fn along(found: &Overrepresented) -> String {
+    let names: Vec<_> = found
+        .along
+        .iter()
+        .take(3)
+        .map(|name| visible(name))
+        .collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!("  with {}", names.join(", ")),
+    }
+}
+
+fn changes(text: &mut String, changes: &[ChangePoint]) {
+    if changes.is_empty() {
+        return;
+    }
+    let mut part = String::new();
+    line!(part);
+    line!(
+        part,
+        "Moments at which faults changed ({} in all)",
+        changes.len()
+    );
+    for change in changes.iter().take(CHANGES) {
+        let at = match change.at_ns {
+            Some(ns) => format!("after {}", Nanos(ns)),
+            None => format!("after {} faults", count(change.faults_before)),
+        };
+        let (what, from, to) = match (change.what, change.class) {
+            (Changed::Rate, _) => (
+                "faults a second".to_owned(),
+                rounded(change.before),
+                rounded(change.after),
+            ),
+            (Changed::Mix, class) => (
+                format!(
+                    "share of \"{}\"",
+                    class.map_or("", |class| class.describe())
+                ),
+                percent(change.before),
+                percent(change.after),
+            ),
+            (Changed::Median, _) => (
+                "median".to_owned(),
+                nanos(change.before),
+                nanos(change.after),
+            ),
+            (Changed::Tail, _) => (
+                "90th percentile".to_owned(),
+                nanos(change.before),
+                nanos(change.after),
+            ),
+        };
+        line!(part, "  {at:<16} {what}: {from} → {to}");
+    }
+    text.push_str(&part);
+}
+
+fn charges(text: &mut String, findings: &FaultPaths) {
+    if findings.charges.is_empty() {
+        return;
+    }
+    let mut part = String::new();
+    line!(part);
+    line!(part, "Charges to the memory cgroup");
+    for charge in &findings.charges {
+        let way = match charge.way {
+            ChargeWay::Untold => "neither stock nor counters seen",
+            ChargeWay::StockHit => "from the CPU's stock",
+            ChargeWay::Refill => "from the counters, stock refilled",
+            ChargeWay::Reclaim => "after reclaim at the limit",
+        };
+        line!(
+            part,
+            "  {way:<36} {:>9} faults {:>7}  median {} corrected, {} as traced",
+            count(charge.faults),
+            percent(charge.share),
+            Nanos(charge.latency.corrected.p50_ns),
+            Nanos(charge.latency.raw.p50_ns)
+        );
+    }
+    if findings.charges.iter().all(|charge| charge.way == ChargeWay::Untold) {
+        line!(
+            part,
+            "  No consume_stock, page_counter_try_charge or refill_stock is in this trace: the tasks \
+             were in the root cgroup, or this kernel has them inlined."
+        );
+    }
+    text.push_str(&part);
+}
+
+fn locks(text: &mut String, findings: &FaultPaths) {
+    let waits = &findings.lock_waits;
+    if waits.locks.is_empty() {
+        return;
+    }
+    let mut part = String::new();
+    line!(part);
+    line!(part, "Locks (waits included, as traced)");
+    for wait in &waits.locks {
+        let lock = match wait.lock {
+            Lock::Mmap => "mmap lock",
+            Lock::Vma => "lock of the area",
+            Lock::Rwsem => "rwsem",
+            Lock::PercpuRwsem => "percpu rwsem",
+            Lock::Folio => "folio lock",
+            Lock::Mutex => "mutex",
+        };
+        line!(
+            part,
+            "  {:<36} {:>9} {lock}, {} slow; median {}, 99th percentile {}, longest {}; {} of fault time",
+            visible(&wait.function),
+            count(wait.latency.count),
+            count(wait.slow),
+            Nanos(wait.latency.p50_ns),
+            Nanos(wait.latency.p99_ns),
+            Nanos(wait.latency.max_ns),
+            percent(wait.share)
+        );
+    }
+    let (known, all) = waits.attributed_ns;
+    if all > 0 {
+        line!(
+            part,
+            "  Who held the mmap lock meanwhile: known for {} of {} of waiting",
+            Nanos(known),
+            Nanos(all)
+        );
+    }
+    for holder in waits.holders.iter().take(LINES) {
+        self::holder(&mut part, holder);
+    }
+    text.push_str(&part);
+}
+
+fn holder(text: &mut String, holder: &Holder) {
+    let mut part = String::new();
+    line!(
+        part,
+        "    {}-{} held it for {}: {} waits, {}, its longest hold {}{}",
+        visible(&holder.task),
+        holder.pid,
+        if holder.write { "writing" } else { "reading" },
+        count(holder.waits),
+        Nanos(holder.wait_ns),
+        Nanos(holder.longest_hold_ns),
+        holder
+            .doing
+            .as_ref()
+            .map_or(String::new(), |doing| format!("; {}", visible(doing)))
+    );
+    text.push_str(&part);
+}
+
+fn trees(text: &mut String, trees: &[TreePattern]) {
+    if trees.is_empty() {
+        return;
+    }
+    let mut part = String::new();
+    line!(part);
+    line!(
+        part,
+        "Calls with all below them, by their share of time (repeats merged)"
+    );
+    for tree in trees.iter().take(LINES + 3) {
+        let whole = if tree.complete { "whole fault" } else { "part" };
+        let (least, most) = tree.calls;
+        let calls = if least == most {
+            format!("{least}")
+        } else {
+            format!("{least}–{most}")
+        };
+        line!(
+            part,
+            "  {:>7} of time, {:>7} faults, {calls} calls, {} each, {whole}: {}",
+            percent(tree.corrected_time_share),
+            count(tree.faults),
+            nanos(tree.mean_ns),
+            shortened(&visible(&tree.outline))
+        );
+    }
+    text.push_str(&part);
+}
+
+fn shortened(outline: &str) -> String {
+    const MOST: usize = 100;
+    if outline.chars().count() <= MOST {
+        return outline.to_owned();
+    }
+    let mut short: String = outline.chars().take(MOST).collect();
+    short.push('…');
+    short
+}
+
+fn nanos(ns: f64) -> String {
+    let size = Nanos::from_secs_f64(ns.abs() / 1e9);
+    if ns < -0.5 {
+        format!("−{size}")
+    } else {
+        size.to_string()
+    }
+}
+
+fn signed_percent(share: f64) -> String {
+    if share < 0.0 {
+        format!("−{}", percent(-share))
+    } else {
+        percent(share)
+    }
+}
+
+fn rounded(value: f64) -> String {
+    crate::quantity::rounded(value)
+}
