@@ -238,7 +238,11 @@ fn charges(text: &mut String, findings: &FaultPaths) {
             Nanos(charge.latency.raw.p50_ns)
         );
     }
-    if findings.charges.iter().all(|charge| charge.way == ChargeWay::Untold) {
+    if findings
+        .charges
+        .iter()
+        .all(|charge| charge.way == ChargeWay::Untold)
+    {
         line!(
             part,
             "  No consume_stock, page_counter_try_charge or refill_stock is in this trace: the tasks \
