@@ -2,6 +2,7 @@
 
 use crate::duration::parse as duration;
 use crate::explain::explain;
+use crate::huge::join as huge_pages;
 use crate::observe::{Observation, ObserveOptions, Subject, observe};
 use crate::prove::{self, Candidate, SavedInput, prove};
 use crate::terminal;
@@ -107,10 +108,20 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     };
     let was_asked = args.duration.is_some() || interrupt::requested().is_some();
     let mut findings = explain(&observation.path)?;
+    findings
+        .diagnoses
+        .extend(huge_pages::note(&findings, args.pid));
     if args.prove
         && let Some(proof) = proof(args, &findings, input.as_ref())
     {
+        let huge_pages_won = huge_pages::candidate(&findings)
+            .filter(|candidate| proof.winner.as_ref() == Some(&candidate.name));
         findings = proved(findings, proof);
+        if huge_pages_won.is_some()
+            && let Some(sentence) = findings.proof.as_ref().and_then(huge_pages::verdict)
+        {
+            findings.verdict = sentence;
+        }
     }
     deliver(args, &findings)?;
     if let Some(signal) = killed_by(&observation, was_asked) {
@@ -219,6 +230,7 @@ fn proof(args: &Args, findings: &Findings, input: Option<&SavedInput>) -> Option
     match prove(&args.command, &candidates, &options) {
         Ok(mut proof) => {
             proof.notes.extend(prediction_held(findings, &proof));
+            proof.notes.extend(huge_pages::verdict(&proof));
             Some(proof)
         }
         Err(error) => {
@@ -233,14 +245,12 @@ fn candidates(findings: &Findings) -> Vec<Candidate> {
         .advice
         .iter()
         .filter(|advice| !advice.settings.0.is_empty());
-    settled
-        .take(MOST_ARMS)
-        .map(|advice| Candidate {
-            name: advice.name(),
-            settings: advice.settings.clone(),
-            fewer_faults: true,
-        })
-        .collect()
+    let advised = settled.take(MOST_ARMS).map(|advice| Candidate {
+        name: advice.name(),
+        settings: advice.settings.clone(),
+        fewer_faults: true,
+    });
+    advised.chain(huge_pages::candidate(findings)).collect()
 }
 
 /// Says whether the measured gain lies within what was predicted for the winner.

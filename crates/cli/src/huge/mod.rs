@@ -1,6 +1,7 @@
 //! `pagewise huge`: would huge pages help or hurt here; drive them live; undo.
 
 mod balance;
+pub mod join;
 mod probe;
 mod trace;
 

@@ -11,6 +11,8 @@ mod text;
 mod undo;
 mod verdict;
 
+pub use verdict::percent;
+
 use crate::duration::parse as duration;
 use crate::terminal;
 use anyhow::{Context, Result, bail};
