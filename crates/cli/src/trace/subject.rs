@@ -71,8 +71,13 @@ impl Subject {
         match self {
             Self::Command(launch) => format!("{} and its children", program(launch)),
             Self::Processes(pids, launch) => {
-                let pids: Vec<String> = pids.iter().map(ToString::to_string).collect();
-                format!("{} and their children{}", pids.join(", "), while_(launch))
+                let names: Vec<String> = pids.iter().map(ToString::to_string).collect();
+                let (noun, whose) = match pids.as_slice() {
+                    [_] => ("process", "its"),
+                    _ => ("processes", "their"),
+                };
+                let names = names.join(", ");
+                format!("{noun} {names} and {whose} children{}", while_(launch))
             }
             Self::System(launch) => format!("every process{}", while_(launch)),
         }
@@ -121,7 +126,7 @@ mod tests {
         let subject = Subject::of(&[1], false, &command);
         assert!(matches!(subject, Subject::Processes(_, Some(_))));
         assert!(subject.watched().is_empty());
-        assert_eq!(subject.words(), "1 and their children while sleep runs");
+        assert_eq!(subject.words(), "process 1 and its children while sleep runs");
         assert_eq!(subject.command(), ["sleep", "1"]);
         let alone = Subject::of(&[1], false, &[]);
         assert_eq!(alone.watched(), [1]);
