@@ -126,7 +126,10 @@ mod tests {
         let subject = Subject::of(&[1], false, &command);
         assert!(matches!(subject, Subject::Processes(_, Some(_))));
         assert!(subject.watched().is_empty());
-        assert_eq!(subject.words(), "process 1 and its children while sleep runs");
+        assert_eq!(
+            subject.words(),
+            "process 1 and its children while sleep runs"
+        );
         assert_eq!(subject.command(), ["sleep", "1"]);
         let alone = Subject::of(&[1], false, &[]);
         assert_eq!(alone.watched(), [1]);
