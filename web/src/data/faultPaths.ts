@@ -200,7 +200,7 @@ export interface Holder {
 }
 
 export interface ChargePath {
-  way: "stock_hit" | "refill" | "reclaim";
+  way: "stock_hit" | "refill" | "reclaim" | "untold";
   faults: number;
   share: number;
   latency: Latencies;

@@ -69,6 +69,7 @@ const WAYS: Record<ChargePath["way"], string> = {
   stock_hit: "from the CPU's stock (consume_stock)",
   refill: "from the counters, stock filled again (page_counter_try_charge, refill_stock)",
   reclaim: "limit met, memory reclaimed first",
+  untold: "the way is not told: consume_stock and refill_stock are inlined on this kernel, or not traced",
 };
 
 function chargeTable(charges: ChargePath[]): HTMLElement {
