@@ -175,7 +175,10 @@ fn leave(values: &[f64], start: usize, noise: f64) -> Option<Edge> {
     for at in start + 1..values.len().saturating_sub(1) {
         let level = median(&values[start..at]);
         let limit = level + threshold(level, noise);
-        if values[at] > limit && values[at + 1] > limit {
+        // A bump that goes away again (lines that meet in a set of the data cache) is no step.
+        let rest = &values[at..];
+        let back = rest.iter().filter(|&&value| value <= limit).count();
+        if values[at] > limit && values[at + 1] > limit && back * 10 <= rest.len() {
             let behind = &values[at..(at + LEVEL_POINTS).min(values.len())];
             return Some(Edge {
                 last: at - 1,
@@ -303,6 +306,17 @@ mod tests {
             assert!(found[1].entries.low <= 3444.0 && found[1].entries.high >= 3072.0);
             assert!((found[0].height.value - 1.9).abs() < 0.5, "{:?}", found[0]);
         }
+    }
+
+    #[test]
+    fn a_bump_that_goes_away_is_no_step() {
+        let mut values = vec![0.0; 8];
+        values.extend([1.9; 8]);
+        values.extend([4.2; 3]);
+        values.extend([2.2; 12]);
+        values.extend([20.0, 30.0, 40.0, 50.0, 60.0]);
+        let lasts: Vec<usize> = find(&values, 0.05).iter().map(|edge| edge.last).collect();
+        assert_eq!(lasts, [7, 30]);
     }
 
     #[test]

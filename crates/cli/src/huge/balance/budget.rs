@@ -73,7 +73,7 @@ impl Budget {
 
     /// Whether little of the CPU time is left.
     pub fn is_low(&self) -> bool {
-        self.filling() < 0.2
+        self.filling() < 0.4
     }
 
     /// Whether half of the CPU time is there again.

@@ -268,7 +268,7 @@ impl Session {
     }
 
     /// A search that has spent its CPU time looks at the number where it stands, which costs
-    /// nothing, and then stays at the best number so far: the account's last fifth is kept for
+    /// nothing, and then stays at the best number so far: the account's last two fifths are kept for
     /// getting there.
     fn rest(&mut self, wanted: Action, huge: u64) {
         let is_satisfied = match wanted {
