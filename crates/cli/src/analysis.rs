@@ -34,6 +34,11 @@ impl Analysis {
         self.profile.as_ref()
     }
 
+    /// The same for good.
+    pub fn into_profile(self) -> Option<Profile> {
+        self.profile
+    }
+
     /// Estimated nanoseconds that recording cost, where the recorder noted it.
     pub fn own_cost(&self) -> Option<Nanos> {
         self.knows_cost.then_some(self.sidecar.collection.own_cost)

@@ -175,5 +175,5 @@ pub mod capability {
 }
 
 const _: () = assert!(size_of::<Region>() == 64);
-const _: () = assert!(size_of::<Process>() % 8 == 0);
+const _: () = assert!(size_of::<Process>().is_multiple_of(8));
 const _: () = assert!(size_of::<Run>() == 16 + PROCESSES * size_of::<Process>());

@@ -2,11 +2,14 @@
 
 mod faults;
 mod label;
+mod profiles;
 
 use crate::fault_paths::{Opened, Trace, open};
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use pagewise_model::fault_paths::FaultPaths;
+use pagewise_model::formats::sniff::{Format, sniff};
+use pagewise_model::profile::Profile;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,13 +20,21 @@ Examples:
   pagewise diff redis/trace.txt.zst tpcc/trace.txt.zst   two workloads
   pagewise diff before.dat after.dat --json              two kernels
   pagewise diff --labels old,new before.txt after.txt    with names for both
-  pagewise diff a.json b.json                            two finished results";
+  pagewise diff a.json b.json                            two finished results
+  pagewise diff slow.data fast.data                      two recordings of CPU time
+  pagewise diff x.data x.data --range-a 4s..5s --range-b rest
+                                                         a stall, and the rest
+  pagewise diff a.data b.data --fail-if \"+10% memcpy\"    for CI: exit code 1";
 
 const LONG_ABOUT: &str = "\
 Say what differs between two recordings
 
-A and B are function_graph traces (text of the kernel or of trace-cmd report, or trace.dat; also
-packed by gzip or zstd), or results of pagewise report --json on such traces. Differences of the
+A and B are recordings of samples (perf.data of pagewise or perf), whose functions and stacks are
+compared as CPU time by elapsed time, whatever their length, rate and number of CPUs, with the
+settings of the two hosts.
+
+Or they are function_graph traces (text of the kernel or of trace-cmd report, or trace.dat), or
+results of pagewise report --json on such traces. All may be packed by gzip or zstd. Differences of the
 kinds of faults, their paths, layers and functions are tested together: the chance that anything
 at all is called different in two traces that are alike is 1 %. Faults that follow one another are
 alike, so blocks of faults are compared, not single faults. Two runs of one program also differ:
@@ -60,6 +71,28 @@ pub struct Args {
     #[arg(long, value_name = "TRACE")]
     calibrate: Vec<PathBuf>,
 
+    /// Event to compare, of recordings that have several (by default CPU time)
+    #[arg(long, value_name = "NAME")]
+    event: Option<String>,
+
+    /// Compare shares of the busy time rather than amounts of it
+    #[arg(long)]
+    shares: bool,
+
+    /// Stretch of A to compare, in seconds from its start, such as 4.2s..5.2s; or rest, all but
+    /// B's stretch
+    #[arg(long, value_name = "FROM..TO")]
+    range_a: Option<profiles::Range>,
+
+    /// Stretch of B to compare
+    #[arg(long, value_name = "FROM..TO")]
+    range_b: Option<profiles::Range>,
+
+    /// Exit with 1 when this function with what it calls grew (+) or shrank (-) by at least so much,
+    /// beyond chance; may be given several times
+    #[arg(long, value_name = "+N% FUNCTION", allow_hyphen_values = true)]
+    fail_if: Vec<profiles::Limit>,
+
     /// Seed of the random exchanges and resamples
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -69,6 +102,7 @@ pub struct Args {
 enum Recording {
     Trace(Trace),
     Result(Box<FaultPaths>),
+    Profile(Box<Profile>),
 }
 
 /// Compares both recordings.
@@ -87,7 +121,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         None => label::from_paths(&args.a, &args.b),
     };
     let recordings = (read(&args.a)?, read(&args.b)?);
+    if let (Recording::Profile(a), Recording::Profile(b)) = &recordings {
+        return profiles::run(a, b, args, &labels);
+    }
+    only_for_profiles(args)?;
     let diff = match recordings {
+        (Recording::Profile(_), _) | (_, Recording::Profile(_)) => {
+            bail!("one is a recording of samples, the other is about the paths of faults")
+        }
         (Recording::Trace(a), Recording::Trace(b)) => faults::traces(a, b, args, &labels)?,
         (Recording::Result(a), Recording::Result(b)) => faults::results(&a, &b, args, &labels)?,
         (Recording::Trace(trace), Recording::Result(b)) => {
@@ -104,9 +145,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         true => &pagewise_report::fault_diff::to_json(&diff)?,
         false => &words,
     };
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
+    print(text)?;
     if let Some(path) = &args.output {
         let page = pagewise_report::html::render_fault_diff(&diff, &words)?;
         std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
@@ -115,11 +154,46 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Writes a result to standard output.
+fn print(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+fn only_for_profiles(args: &Args) -> Result<()> {
+    let given = [
+        ("--event", args.event.is_some()),
+        ("--shares", args.shares),
+        ("--range-a", args.range_a.is_some()),
+        ("--range-b", args.range_b.is_some()),
+        ("--fail-if", !args.fail_if.is_empty()),
+    ];
+    match given.iter().find(|(_, given)| *given) {
+        Some((name, _)) => bail!("{name} goes with recordings of samples (perf.data)"),
+        None => Ok(()),
+    }
+}
+
 fn read(path: &Path) -> Result<Recording> {
     let name = path.display();
     match open(path)? {
         Opened::Trace(trace) => Ok(Recording::Trace(trace)),
-        Opened::Other(input) => result(input).with_context(|| format!("cannot compare {name}")),
+        Opened::Other(input) => {
+            other(input, path).with_context(|| format!("cannot compare {name}"))
+        }
+    }
+}
+
+/// A perf.data file, or else a finished result.
+fn other(input: Box<dyn Read + Send>, path: &Path) -> Result<Recording> {
+    let (head, input) = crate::input::peek(input, 64)?;
+    match sniff(&head) {
+        Some(Format::PerfDataFile | Format::PerfDataPipe) => {
+            let profile = profiles::read(input, path)?;
+            Ok(Recording::Profile(Box::new(profile)))
+        }
+        _ => result(input),
     }
 }
 
@@ -128,7 +202,9 @@ fn result(input: Box<dyn Read + Send>) -> Result<Recording> {
     // A wrong file may be large; a result begins with its brace.
     let (head, mut input) = crate::input::peek(input, 64)?;
     if !head.trim_ascii_start().starts_with(b"{") {
-        bail!("it is neither a function_graph trace nor a result of pagewise report --json on one");
+        bail!(
+            "it is neither perf.data, nor a function_graph trace, nor a result of pagewise report --json on one"
+        );
     }
     let mut text = String::new();
     input

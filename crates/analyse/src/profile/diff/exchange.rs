@@ -72,10 +72,14 @@ impl Difference {
 }
 
 /// The standard error below which none is believed: blocks that happen to be equal prove nothing.
-/// A tenth of what all blocks together scatter.
+/// A tenth of what all blocks together scatter, and far more than sums of fractions are off by
+/// rounding.
 fn floor(series: &[f64]) -> f64 {
     let (_, variance) = moments(series.iter().copied(), series.len());
-    (variance / series.len().max(1) as f64).sqrt() * 0.1 + f64::MIN_POSITIVE
+    let largest = series
+        .iter()
+        .fold(0.0_f64, |most, value| most.max(value.abs()));
+    (variance / series.len().max(1) as f64).sqrt() * 0.1 + largest * 1e-9 + f64::MIN_POSITIVE
 }
 
 /// Welch's difference of means.

@@ -28,6 +28,9 @@ pub struct DiffOptions {
     pub names: (String, String),
     /// The event; the first of CPU time that both have, else the first that both have.
     pub event: Option<String>,
+    /// Compares shares of the busy time even where amounts of it are known: for programs whose
+    /// share of a machine depends on what else runs there.
+    pub shares: bool,
     /// Seed of the exchanges.
     pub seed: u64,
 }
@@ -93,7 +96,10 @@ pub fn diff(
     rules: &SettingRules,
 ) -> Result<ProfileDiff, DiffError> {
     let event = common_event(a, b, options.event.as_deref())?;
-    let measure = measure(a, b, &event);
+    let measure = match options.shares {
+        true => Measure::ShareOfBusy,
+        false => measure(a, b, &event),
+    };
     let names = [&options.names.0, &options.names.1];
     let sides = [(a, names[0]), (b, names[1])].map(|(profile, name)| {
         let side = Samples::of(profile, &event, measure);
@@ -109,7 +115,7 @@ pub fn diff(
     let sides = [side_a?, side_b?];
     let union = Union::of(a, b);
     let block = block_length(&sides);
-    let cuts = Cuts::new(&union, &sides, block);
+    let cuts = Cuts::new(&union, &sides, block, measure);
     let chosen = cuts.candidates(&union);
     let series = cuts.series(&union, &chosen);
     let tested = exchange::test(&series, cuts.first, options.seed);
@@ -136,7 +142,7 @@ pub fn diff(
         tree: tree(&union, &cuts),
         settings: rules.changes(&a.host, &b.host, &touched),
         counters: counters(a, b),
-        notes: notes(a, b, measure),
+        notes: notes(a, b),
     };
     found.headline = headline(&found);
     Ok(found)
@@ -245,11 +251,11 @@ struct Chosen {
 }
 
 impl Cuts {
-    fn new(union: &Union, sides: &[Samples<'_>; 2], block: u64) -> Self {
+    fn new(union: &Union, sides: &[Samples<'_>; 2], block: u64, measure: Measure) -> Self {
         let mut own = Vec::new();
         let mut first = 0;
         for (at, side) in sides.iter().enumerate() {
-            own.extend(cut(union, side, at, block));
+            own.extend(cut(union, side, at, block, measure));
             if at == 0 {
                 first = own.len();
             }
@@ -333,7 +339,13 @@ impl Cuts {
 
 /// One side's blocks. Without times, every so many samples are a block: the order of the input is
 /// all there is.
-fn cut(union: &Union, side: &Samples<'_>, at: usize, block: u64) -> Vec<Vec<(u32, f64)>> {
+fn cut(
+    union: &Union,
+    side: &Samples<'_>,
+    at: usize,
+    block: u64,
+    measure: Measure,
+) -> Vec<Vec<(u32, f64)>> {
     let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
     let count = match block {
         0 => number(BLOCKS),
@@ -352,6 +364,14 @@ fn cut(union: &Union, side: &Samples<'_>, at: usize, block: u64) -> Vec<Vec<(u32
         };
         let node = u32::try_from(union.place(at, sample)).unwrap_or(u32::MAX);
         blocks[place].push((node, sample.weight as f64 * scale));
+    }
+    if measure == Measure::ShareOfBusy {
+        // Of its own block, so that how busy a block was does not matter.
+        blocks.retain(|block| !block.is_empty());
+        for block in &mut blocks {
+            let all: f64 = block.iter().map(|(_, amount)| amount).sum();
+            block.iter_mut().for_each(|(_, amount)| *amount /= all);
+        }
     }
     blocks
 }
@@ -505,9 +525,9 @@ fn counters(a: &Profile, b: &Profile) -> Vec<CounterChange> {
         .collect()
 }
 
-fn notes(a: &Profile, b: &Profile, measure: Measure) -> Vec<String> {
+fn notes(a: &Profile, b: &Profile) -> Vec<String> {
     let mut notes = Vec::new();
-    if measure == Measure::ShareOfBusy {
+    if !(a.has_times && b.has_times) {
         notes.push(
             "One of the two tells no times, so shares of the samples are compared, and how much \
              each varies over time is not known: differences look surer than they are."

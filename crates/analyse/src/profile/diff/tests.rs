@@ -31,6 +31,7 @@ fn options(seed: u64) -> DiffOptions {
     DiffOptions {
         names: ("before".to_owned(), "after".to_owned()),
         event: None,
+        shares: false,
         seed,
     }
 }
@@ -87,6 +88,26 @@ fn amounts_do_not_depend_on_rate_or_length() {
         (main.a - 1.4).abs() < 0.1 && (main.b - 1.4).abs() < 0.1,
         "{main:?}"
     );
+}
+
+/// B runs beside another program that takes half of the machine from it, in waves.
+#[test]
+fn shares_do_not_depend_on_how_much_of_the_machine_there_was() {
+    let (a, whole) = (load(20, 0.0, 1), load(20, 0.0, 2));
+    let b = whole.without(Nanos(3_000_000_000), Nanos(9_000_000_000));
+    let shares = DiffOptions {
+        shares: true,
+        ..options(1)
+    };
+    let found = diff(&a, &b, &shares, &SettingRules::shipped().unwrap()).unwrap();
+    assert_eq!(found.measure, Measure::ShareOfBusy);
+    assert!(is_quiet(&found), "{}", found.headline);
+    let main = found
+        .functions
+        .iter()
+        .find(|change| change.name == "main")
+        .unwrap();
+    assert!((main.a - 1.0).abs() < 1e-9 && (main.b - 1.0).abs() < 1e-9);
 }
 
 #[test]

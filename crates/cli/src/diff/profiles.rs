@@ -1,0 +1,213 @@
+//! Two profiles, or two ranges of one.
+
+use super::Args;
+use crate::{analysis, bytes, terminal};
+use anyhow::{Context, Result, bail};
+use pagewise_analyse::profile::diff::{DiffOptions, SettingRules, diff};
+use pagewise_linux::sys::mapped_file::MappedFile;
+use pagewise_model::formats::perf_data::PerfData;
+use pagewise_model::profile::Profile;
+use pagewise_model::profile_diff::ProfileDiff;
+use pagewise_model::units::Nanos;
+use std::io::Read;
+use std::path::Path;
+use std::process::ExitCode;
+use std::str::FromStr;
+
+/// A stretch of a profile's time, in seconds from its start: `4.2s..5.2s`, `4.2..`, `..5`; or
+/// `rest`, all but the other side's stretch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Range {
+    /// From, and until.
+    Stretch(Nanos, Nanos),
+    /// What the other side's stretch leaves.
+    Rest,
+}
+
+impl FromStr for Range {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "rest" {
+            return Ok(Self::Rest);
+        }
+        let wrong = || format!("{text} is no range of seconds, such as 4.2s..5.2s, nor rest");
+        let (from, to) = text.split_once("..").ok_or_else(wrong)?;
+        let seconds = |text: &str, open: f64| match text.trim_end_matches('s') {
+            "" => Ok(open),
+            text => text.parse::<f64>().map_err(|_| wrong()),
+        };
+        let (from, to) = (seconds(from, 0.0)?, seconds(to, f64::MAX)?);
+        // Also refuses what is no number.
+        if !(from >= 0.0 && from < to) {
+            return Err(wrong());
+        }
+        Ok(Self::Stretch(
+            Nanos::from_secs_f64(from),
+            Nanos::from_secs_f64(to),
+        ))
+    }
+}
+
+/// A change that ends a comparison with exit code 1: `+10% tcp_recvmsg`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limit {
+    percent: f64,
+    function: String,
+}
+
+impl FromStr for Limit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text} is no limit such as \"+10% tcp_recvmsg\"");
+        let (percent, function) = text
+            .trim()
+            .split_once(char::is_whitespace)
+            .ok_or_else(wrong)?;
+        let percent = percent.strip_suffix('%').ok_or_else(wrong)?;
+        let percent: f64 = percent.parse().map_err(|_| wrong())?;
+        let function = function.trim();
+        if function.is_empty() || !percent.is_finite() || percent == 0.0 {
+            return Err(wrong());
+        }
+        Ok(Self {
+            percent,
+            function: function.to_owned(),
+        })
+    }
+}
+
+/// The profile of a recording that was begun to be read.
+///
+/// # Errors
+/// When it is no recording, or has no samples that a profile could be made of.
+pub fn read(input: Box<dyn Read + Send>, path: &Path) -> Result<Profile> {
+    let bytes: MappedFile = match path.is_file() {
+        true => bytes::open(path)?,
+        false => bytes::spooled(input, path)?,
+    };
+    let data = PerfData::parse(&bytes)?;
+    let analysis = analysis::analyse(&data, |offset| bytes.release(offset));
+    analysis
+        .into_profile()
+        .filter(|profile| !profile.samples.is_empty())
+        .context("it has no samples to compare; record with pagewise record or perf record -g")
+}
+
+/// Compares two profiles, prints what differs, and holds it against the limits.
+///
+/// # Errors
+/// When they cannot be compared.
+pub fn run(a: &Profile, b: &Profile, args: &Args, labels: &(String, String)) -> Result<ExitCode> {
+    if !args.calibrate.is_empty() {
+        bail!("--calibrate goes with function_graph traces");
+    }
+    if args.output.is_some() {
+        bail!("-o writes pages about function_graph traces; of profiles there is text and --json");
+    }
+    let (a, b) = ranges(a, b, args)?;
+    let options = DiffOptions {
+        names: labels.clone(),
+        event: args.event.clone(),
+        shares: args.shares,
+        seed: args.seed,
+    };
+    let found = diff(&a, &b, &options, &SettingRules::shipped()?)?;
+    let text = match args.json {
+        true => pagewise_report::json::profile_diff(&found)?,
+        false => {
+            let (width, style) = (terminal::width(), terminal::style());
+            pagewise_report::text::profile_diff::render(&found, width, style)
+        }
+    };
+    super::print(&text)?;
+    let broken = broken(&found, &args.fail_if);
+    for message in &broken {
+        eprintln!("pagewise: {message}");
+    }
+    Ok(match broken.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+/// Cuts both to what is to be compared.
+fn ranges(a: &Profile, b: &Profile, args: &Args) -> Result<(Profile, Profile)> {
+    let cut = |profile: &Profile, own: Option<Range>, other: Option<Range>| {
+        if (own.is_some()) && !profile.has_times {
+            bail!("ranges need times, which this input does not tell");
+        }
+        Ok(match (own, other) {
+            (None, _) => profile.clone(),
+            (Some(Range::Stretch(from, to)), _) => profile.within(from, to),
+            (Some(Range::Rest), Some(Range::Stretch(from, to))) => profile.without(from, to),
+            (Some(Range::Rest), _) => bail!("rest is the rest of the other side's range: give one"),
+        })
+    };
+    Ok((
+        cut(a, args.range_a, args.range_b)?,
+        cut(b, args.range_b, args.range_a)?,
+    ))
+}
+
+/// Limits that were passed, in words. One counts as passed when the change is at least that large
+/// and more than chance: its 95 % interval leaves out zero.
+fn broken(found: &ProfileDiff, limits: &[Limit]) -> Vec<String> {
+    let mut messages = Vec::new();
+    for limit in limits {
+        let changes = found
+            .functions
+            .iter()
+            .filter(|change| change.name == limit.function);
+        for change in changes {
+            let percent = match change.a {
+                0.0 => f64::INFINITY.copysign(change.change.value),
+                a => 100.0 * change.change.value / a,
+            };
+            let beyond = match limit.percent > 0.0 {
+                true => percent >= limit.percent && change.change.low > 0.0,
+                false => percent <= limit.percent && change.change.high < 0.0,
+            };
+            if beyond {
+                messages.push(format!(
+                    "{} changed by {percent:+.1} %, beyond {:+} %",
+                    limit.function, limit.percent
+                ));
+            }
+        }
+    }
+    messages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_seconds_and_rest() {
+        let second = |value: u64| Nanos(value * 100_000_000);
+        assert_eq!(
+            "4.2s..5.2s".parse(),
+            Ok(Range::Stretch(second(42), second(52)))
+        );
+        assert_eq!("rest".parse(), Ok(Range::Rest));
+        assert!(matches!(
+            "4..".parse(),
+            Ok(Range::Stretch(Nanos(4_000_000_000), _))
+        ));
+        for wrong in ["5..4", "x..", "4", "-1..2", "NaN..3"] {
+            assert!(wrong.parse::<Range>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn limits_have_a_sign_and_a_function() {
+        let limit: Limit = "+10% tcp_recvmsg".parse().unwrap();
+        assert_eq!((limit.percent, &*limit.function), (10.0, "tcp_recvmsg"));
+        assert_eq!("-5% f<a, b>".parse::<Limit>().unwrap().function, "f<a, b>");
+        for wrong in ["tcp_recvmsg", "10 tcp", "+x% f", "0% f", "+10%"] {
+            assert!(wrong.parse::<Limit>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Profiles from the command line: recorded, reported, compared.
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn pagewise(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pagewise"));
+    command.args(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Records CPU time of a shell that counts. False where perf events are not to be had.
+fn record(path: &Path) -> bool {
+    let count = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+    let path = path.to_str().unwrap();
+    let output = pagewise(&[
+        "record", "-e", "cpu", "-F", "997", "-o", path, "--", "sh", "-c", count,
+    ]);
+    let messages = text(&output.stderr);
+    assert!(output.status.success(), "{messages}");
+    if messages.contains("could not be sampled") {
+        eprintln!("skipped: {messages}");
+        return false;
+    }
+    true
+}
+
+#[test]
+fn a_profile_is_recorded_reported_and_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let (a, b) = (folder.path().join("a.data"), folder.path().join("b.data"));
+    if !record(&a) || !record(&b) {
+        return;
+    }
+    let (a, b) = (a.to_str().unwrap(), b.to_str().unwrap());
+
+    let report = pagewise(&["report", a, "--json"]);
+    let found: Value = serde_json::from_slice(&report.stdout).unwrap();
+    let event = &found["events"][0];
+    let samples = event["samples"].as_u64().unwrap();
+    assert!(samples > 20, "{found}");
+    let weight = event["weight"].as_u64().unwrap();
+    assert!(
+        weight.abs_diff(samples * 1_000_000_000 / 997) <= samples,
+        "{event}"
+    );
+
+    let diff = pagewise(&["diff", a, b, "--json"]);
+    assert!(diff.status.success(), "{}", text(&diff.stderr));
+    let found: Value = serde_json::from_slice(&diff.stdout).unwrap();
+    assert_eq!(found["measure"], "cpus_in_use");
+    assert!(!found["tree"].as_array().unwrap().is_empty());
+
+    let told = pagewise(&["diff", a, a, "--fail-if", "+1% main"]);
+    assert!(told.status.success(), "{}", text(&told.stderr));
+    assert!(text(&told.stdout).contains("No significant difference"));
+    let wrong = pagewise(&["diff", a, a, "--range-a", "rest"]);
+    assert_eq!(wrong.status.code(), Some(1));
+    assert!(text(&wrong.stderr).contains("rest of the other side's range"));
+}
+
+#[test]
+fn what_cannot_be_meant_is_a_usage_error() {
+    for args in [
+        ["diff", "a", "b", "--range-a", "5..4"],
+        ["diff", "a", "b", "--fail-if", "memcpy"],
+        ["record", "-e", "nonsense", "--", "true"],
+    ] {
+        let output = pagewise(&args);
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{args:?}: {}",
+            text(&output.stderr)
+        );
+    }
+}
