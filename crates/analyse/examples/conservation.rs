@@ -50,6 +50,7 @@ impl Generated {
     /// A call with its children; how long it took. `own` is what it spent itself.
     fn call(&mut self, out: &mut String, depth: usize) -> u64 {
         let own = self.below(3000) + 40;
+        let begin = self.now;
         self.now += own;
         let mut total = own;
         let name = ["handle_mm_fault", "do_anonymous_page", "charge", "alloc"][depth.min(3)];
@@ -66,7 +67,10 @@ impl Generated {
         }
         if out.len() == behind {
             out.truncate(open);
+            // A leaf's line bears the time at which it began.
+            let end = std::mem::replace(&mut self.now, begin);
             self.line(out, Some(total), depth, &format!("{name}();"));
+            self.now = end;
         } else {
             self.line(out, Some(total), depth, &format!("}} /* {name} */"));
         }
@@ -88,6 +92,9 @@ impl Generated {
     fn sleep(&mut self, out: &mut String, depth: usize) -> u64 {
         let rounded = self.now.next_multiple_of(1000) - self.now;
         self.now += rounded;
+        if depth == 1 {
+            self.own += rounded;
+        }
         let ns = (self.below(30_000) + 1) * 1000;
         let call = |from: &str, to: &str| {
             format!(

@@ -1,10 +1,11 @@
 //! `pagewise report`: opens recordings and says what they show.
 
+mod profile_text;
 mod recording;
 
 use crate::export::FaultExport;
 use crate::fault_paths::{Opened, Trace};
-use crate::{bytes, export, fault_paths, terminal};
+use crate::{bytes, export, fault_paths, input, terminal};
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use pagewise_analyse::fault_paths::Sums;
@@ -21,6 +22,7 @@ Examples:
   pagewise report perf.data -o report.html     the same as one HTML page
   pagewise report perf.data.zst --json         the same for programs
   perf record -e page-faults -c 1 -g -d -o - ./x | pagewise report -
+  perf script | pagewise report -              the text of perf script, or folded stacks
   pagewise report trace.txt.zst                paths of faults in the kernel
   pagewise report trace.txt -o report.html     the same as one HTML page
   pagewise report trace.txt --export folded    its call paths, for flame graph tools
@@ -60,6 +62,9 @@ pub struct Args {
     calibrate: Option<PathBuf>,
 }
 
+/// Bytes that tell the text of a profile from other files.
+const PROFILE_HEAD: u64 = 16 << 10;
+
 /// Reports on each file in turn.
 ///
 /// # Errors
@@ -93,6 +98,10 @@ fn report(file: &Path, args: &Args) -> Result<()> {
     }
     if let Some(format) = &args.export {
         bail!("--export {format} goes with function_graph traces, which this is not");
+    }
+    let (head, input) = input::peek(input, PROFILE_HEAD)?;
+    if let Some(kind) = profile_text::kind(&head) {
+        return profile_text::report(kind, input, args);
     }
     // What was read of a pipe to tell what it is can't be read again.
     let bytes = match file.is_file() {

@@ -62,6 +62,18 @@ fn seen(data: &PerfData<'_>, analysis: &Analysis) -> Result<Seen> {
     })
 }
 
+/// Shows a profile alone.
+///
+/// # Errors
+/// When writing fails.
+pub fn show_profile(profile: ProfileFindings, args: &Args) -> Result<()> {
+    let seen = Seen {
+        faults: None,
+        profile: Some(profile),
+    };
+    show(&seen, args)
+}
+
 fn show(seen: &Seen, args: &Args) -> Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(render(seen, args.json)?.as_bytes())?;

@@ -1,0 +1,169 @@
+//! One line of a call chain: `ffffffff81234567 symbol+0x7 (object)`.
+
+use crate::formats::profile_text::plain;
+use crate::profile::{Frame, FrameKind};
+use crate::symbol::Unnamed;
+use memchr::{memchr, memmem};
+
+const UNKNOWN: &str = "[unknown]";
+/// How a frame is spelled here that has neither name nor file, but an address of the kernel.
+pub(super) const HIDDEN: &[u8] = b"\0kernel";
+
+/// What a line says of its frame: the text behind the address, which is not kept.
+#[inline]
+pub(super) fn text(line: &[u8]) -> &[u8] {
+    let line = line.trim_ascii();
+    let Some(blank) = memchr(b' ', line) else {
+        return if is_address(line) { b"" } else { line };
+    };
+    let (address, rest) = line.split_at(blank);
+    if !is_address(address) {
+        return line;
+    }
+    let rest = rest.trim_ascii_start();
+    let is_kernel = address.len() == 16 && address.starts_with(b"ffff");
+    match is_kernel && rest.starts_with(b"[unknown]") {
+        true => HIDDEN,
+        false => rest,
+    }
+}
+
+#[inline]
+pub(super) fn is_address(word: &[u8]) -> bool {
+    !word.is_empty() && word.len() <= 16 && word.iter().all(u8::is_ascii_hexdigit)
+}
+
+/// Reads `symbol+0x7 (object)`; symbols may hold blanks and parentheses.
+pub(super) fn read(text: &[u8]) -> Frame {
+    if text == HIDDEN {
+        return Frame {
+            name: UNKNOWN.into(),
+            module: "[kernel]".into(),
+            kind: FrameKind::Kernel,
+            unnamed: Some(Unnamed::KernelHidden),
+        };
+    }
+    let text = match text.strip_suffix(b" (deleted))") {
+        Some(whole) => &[whole, b")"].concat(),
+        None => text,
+    };
+    let (symbol, object) = match memmem::rfind(text, b"(").filter(|_| text.ends_with(b")")) {
+        Some(open) if open == 0 || text[open - 1] == b' ' => (
+            text[..open].trim_ascii_end(),
+            &text[open + 1..text.len() - 1],
+        ),
+        _ => (text, &b""[..]),
+    };
+    let symbol = match memmem::rfind(symbol, b"+0x") {
+        Some(plus) if is_address(&symbol[plus + 3..]) => &symbol[..plus],
+        _ => symbol,
+    };
+    let kind = kind(object);
+    let is_unnamed = symbol.is_empty() || symbol == UNKNOWN.as_bytes();
+    let in_a_file = !object.is_empty() && object != UNKNOWN.as_bytes();
+    Frame {
+        name: if is_unnamed {
+            UNKNOWN.into()
+        } else {
+            plain(symbol)
+        },
+        module: module(object, kind),
+        kind,
+        unnamed: is_unnamed.then_some(match (in_a_file, kind) {
+            (false, _) => Unnamed::NoMapping,
+            (true, FrameKind::Jit) => Unnamed::Jit,
+            (true, _) => Unnamed::NoSymbol,
+        }),
+    }
+}
+
+fn kind(object: &[u8]) -> FrameKind {
+    let user = [
+        &b"[unknown]"[..],
+        b"[vdso]",
+        b"[vsyscall]",
+        b"[heap]",
+        b"[stack]",
+        b"[anon]",
+    ];
+    let is_module = object.ends_with(b".ko") || memmem::find(object, b".ko.").is_some();
+    if object == b"inlined" {
+        FrameKind::Inlined
+    } else if is_module || object.starts_with(b"[") && !user.contains(&object) {
+        FrameKind::Kernel
+    } else if object.starts_with(b"/tmp/perf-") || object.starts_with(b"//anon") {
+        FrameKind::Jit
+    } else {
+        FrameKind::User
+    }
+}
+
+fn module(object: &[u8], kind: FrameKind) -> Box<str> {
+    if kind == FrameKind::Inlined || object == UNKNOWN.as_bytes() {
+        return "".into();
+    }
+    if object.starts_with(b"[kernel") || object.starts_with(b"[guest.kernel") {
+        return "[kernel]".into();
+    }
+    let base = object.rsplit(|&b| b == b'/').next().unwrap_or(object);
+    plain(base)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_of_every_kind() {
+        let of = |line: &str| {
+            let frame = read(text(line.as_bytes()));
+            (frame.name.to_string(), frame.module.to_string(), frame.kind)
+        };
+        let row = |name: &str, module: &str, kind| (name.to_owned(), module.to_owned(), kind);
+        for (line, expected) in [
+            (
+                "\tffffffff81000000 do_fault+0x1f ([kernel.kallsyms])",
+                row("do_fault", "[kernel]", FrameKind::Kernel),
+            ),
+            (
+                "\tffffffffc0000000 ext4_read ([ext4])",
+                row("ext4_read", "[ext4]", FrameKind::Kernel),
+            ),
+            (
+                "\t    7f0000001234 std::map<int, (anonymous namespace)::T>::at(int)+0x3 (/usr/bin/x)",
+                row(
+                    "std::map<int, (anonymous namespace)::T>::at(int)",
+                    "x",
+                    FrameKind::User,
+                ),
+            ),
+            (
+                "\t    7f0000001234 f+0x3 (/usr/bin/x (deleted))",
+                row("f", "x", FrameKind::User),
+            ),
+            (
+                "\t    7f0000001234 f (inlined)",
+                row("f", "", FrameKind::Inlined),
+            ),
+            (
+                "\t    7f0000001234 Lx;.y (/tmp/perf-12.map)",
+                row("Lx;.y", "perf-12.map", FrameKind::Jit),
+            ),
+            (
+                "\t    7f0000001234 [unknown] (/lib/libc.so.6)",
+                row("[unknown]", "libc.so.6", FrameKind::User),
+            ),
+            (
+                "\t               1 [unknown] ([unknown])",
+                row("[unknown]", "", FrameKind::User),
+            ),
+            (
+                "\tffffffff81000000 [unknown] ([unknown])",
+                row("[unknown]", "[kernel]", FrameKind::Kernel),
+            ),
+            ("\tmain (/usr/bin/x)", row("main", "x", FrameKind::User)),
+        ] {
+            assert_eq!(of(line), expected, "{line}");
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! The first line of a sample in `perf script`'s text.
+//!
+//! ```text
+//! comm  pid/tid [cpu] flags  seconds.fraction:  period event:modifiers:  what the event says
+//! ```
+//!
+//! Every column but the command name and one id is an option (`-F`), and a command name may hold
+//! anything: blanks, colons, brackets, digits, or nothing. So the columns that have a shape of
+//! their own are looked for first, and what stands before them is the name.
+
+/// The columns of a sample's first line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header<'a> {
+    /// Command name and ids as they stand there.
+    pub task: &'a [u8],
+    pub cpu: Option<u16>,
+    /// Nanoseconds; negative times are none.
+    pub time: Option<u64>,
+    pub period: Option<u64>,
+    /// Name with modifiers.
+    pub event: Option<&'a [u8]>,
+    /// What follows the event: a tracepoint's text, or the address of a sample without a chain.
+    pub rest: &'a [u8],
+}
+
+/// Reads a first line; `None` when it is none.
+pub(super) fn parse(line: &[u8]) -> Option<Header<'_>> {
+    let mut header = Header {
+        task: &[],
+        cpu: None,
+        time: None,
+        period: None,
+        event: None,
+        rest: &[],
+    };
+    let mut words = Words { line, at: 0 };
+    // The name begins the line and is at least one word, unless it is empty.
+    let first = words.next()?;
+    let mut task_end = ids(line, first).then_some(first.1);
+    // Without CPU and time, the last of two numbers is the period.
+    let mut before = None;
+    let mut anchored = false;
+    while let Some(word) = words.next() {
+        let text = &line[word.0..word.1];
+        if let Some(cpu) = cpu(text)
+            && task_end.is_some()
+        {
+            (header.cpu, anchored) = (Some(cpu), true);
+        } else if let Some(time) = time(text)
+            && task_end.is_some()
+        {
+            header.time = time;
+            event(line, word.1, &mut header);
+            anchored = true;
+            break;
+        } else if anchored {
+            // Flags of interrupt state stand between CPU and time; else the event follows.
+            if text.ends_with(b":") || text.iter().all(u8::is_ascii_digit) {
+                event(line, word.0, &mut header);
+                break;
+            }
+        } else if ids(line, word) {
+            before = task_end.filter(|&end| line[end..word.0].trim_ascii().is_empty());
+            task_end = Some(word.1);
+        } else if let Some(end) = task_end.filter(|_| text.ends_with(b":"))
+            && line[end..word.0].trim_ascii().is_empty()
+        {
+            task_end = before.or(task_end);
+            event(line, task_end?, &mut header);
+            break;
+        }
+    }
+    header.task = line.get(..task_end?)?.trim_ascii();
+    (anchored || header.event.is_some()).then_some(header)
+}
+
+struct Words<'a> {
+    line: &'a [u8],
+    at: usize,
+}
+
+impl Words<'_> {
+    /// Where the next word begins and ends.
+    fn next(&mut self) -> Option<(usize, usize)> {
+        let blank = |b: &u8| *b == b' ' || *b == b'\t';
+        let rest = self.line.get(self.at..)?;
+        let start = self.at + rest.iter().position(|b| !blank(b))?;
+        let len = self.line[start..].iter().position(blank);
+        let end = len.map_or(self.line.len(), |len| start + len);
+        self.at = end;
+        Some((start, end))
+    }
+}
+
+/// `123`, `-1` or `123/456`.
+fn ids(line: &[u8], (start, end): (usize, usize)) -> bool {
+    let number = |text: &[u8]| {
+        let digits = text.strip_prefix(b"-").unwrap_or(text);
+        !digits.is_empty() && digits.len() <= 10 && digits.iter().all(u8::is_ascii_digit)
+    };
+    let text = &line[start..end];
+    match memchr::memchr(b'/', text) {
+        Some(slash) => number(&text[..slash]) && number(&text[slash + 1..]),
+        None => number(text),
+    }
+}
+
+/// `[003]`
+fn cpu(text: &[u8]) -> Option<u16> {
+    let digits = text.strip_prefix(b"[")?.strip_suffix(b"]")?;
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// `12345.678901:` with six or nine decimals; the inner `None` is a time before zero.
+fn time(text: &[u8]) -> Option<Option<u64>> {
+    let text = text.strip_suffix(b":")?;
+    let (text, negative) = match text.strip_prefix(b"-") {
+        Some(rest) => (rest, true),
+        None => (text, false),
+    };
+    let dot = memchr::memchr(b'.', text)?;
+    let (whole, fraction) = (digits(&text[..dot])?, &text[dot + 1..]);
+    let scale = match fraction.len() {
+        3 => 1_000_000,
+        6 => 1000,
+        9 => 1,
+        _ => return None,
+    };
+    let ns = whole.checked_mul(1_000_000_000)?;
+    let ns = ns.checked_add(digits(fraction)? * scale)?;
+    Some((!negative).then_some(ns))
+}
+
+pub(super) fn digits(text: &[u8]) -> Option<u64> {
+    if text.is_empty() || text.len() > 19 {
+        return None;
+    }
+    let mut value = 0_u64;
+    for byte in text {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+    }
+    Some(value)
+}
+
+/// The optional period and the event's name, which ends in a colon before a blank or the end.
+fn event<'a>(line: &'a [u8], from: usize, header: &mut Header<'a>) {
+    let mut words = Words { line, at: from };
+    let Some(mut word) = words.next() else { return };
+    if let Some(period) = digits(&line[word.0..word.1]) {
+        header.period = Some(period);
+        match words.next() {
+            Some(next) => word = next,
+            None => return,
+        }
+    }
+    if let Some(name) = line[word.0..word.1].strip_suffix(b":") {
+        header.event = Some(name.strip_suffix(b":").unwrap_or(name));
+        header.rest = line[word.1..].trim_ascii();
+    } else {
+        header.rest = line[word.0..].trim_ascii();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_variant_of_the_columns() {
+        let cases: &[(
+            &str,
+            &str,
+            Option<u16>,
+            Option<u64>,
+            Option<u64>,
+            Option<&str>,
+        )] = &[
+            (
+                "swapper     0 [001] 12345.678901:     250000 cpu-clock:pppH: ",
+                "swapper     0",
+                Some(1),
+                Some(12_345_678_901_000),
+                Some(250_000),
+                Some("cpu-clock:pppH"),
+            ),
+            (
+                "redis 12/13 [000]   1.000000001: cycles: ",
+                "redis 12/13",
+                Some(0),
+                Some(1_000_000_001),
+                None,
+                Some("cycles"),
+            ),
+            (
+                "a b:c 7 8.000001: 1 sched:sched_switch: prev_comm=x",
+                "a b:c 7",
+                None,
+                Some(8_000_001_000),
+                Some(1),
+                Some("sched:sched_switch"),
+            ),
+            (
+                ":-1    -1 [000] 5.000000:  10 cycles:",
+                ":-1    -1",
+                Some(0),
+                Some(5_000_000_000),
+                Some(10),
+                Some("cycles"),
+            ),
+            (
+                "   42 [000] 5.000000:  10 cycles:",
+                "42",
+                Some(0),
+                Some(5_000_000_000),
+                Some(10),
+                Some("cycles"),
+            ),
+            (
+                "Web 3 [x] 99 [002] d..1. 7.000000: cycles:",
+                "Web 3 [x] 99",
+                Some(2),
+                Some(7_000_000_000),
+                None,
+                Some("cycles"),
+            ),
+            (
+                "perf 17 cycles:u: ",
+                "perf 17",
+                None,
+                None,
+                None,
+                Some("cycles:u"),
+            ),
+            (
+                "perf 17   5 cycles:u: ",
+                "perf 17",
+                None,
+                None,
+                Some(5),
+                Some("cycles:u"),
+            ),
+            (
+                "old 1 [000] -3.000000: 1 cycles:",
+                "old 1",
+                Some(0),
+                None,
+                Some(1),
+                Some("cycles"),
+            ),
+            (
+                "x 1 [000] 3.000000: ",
+                "x 1",
+                Some(0),
+                Some(3_000_000_000),
+                None,
+                None,
+            ),
+        ];
+        for &(line, task, cpu, time, period, event) in cases {
+            let header = parse(line.as_bytes()).expect(line);
+            assert_eq!(header.task, task.as_bytes(), "{line}");
+            assert_eq!(
+                (header.cpu, header.time, header.period),
+                (cpu, time, period),
+                "{line}"
+            );
+            assert_eq!(header.event, event.map(str::as_bytes), "{line}");
+        }
+        for line in [
+            "",
+            "hello",
+            "ffffffff81 f+0x1 ([kernel])",
+            "a b c",
+            "main;f 12",
+        ] {
+            assert_eq!(parse(line.as_bytes()), None, "{line}");
+        }
+    }
+}
