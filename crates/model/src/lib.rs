@@ -21,6 +21,7 @@ pub mod formats;
 pub mod histogram;
 pub mod host;
 pub mod huge_pages;
+pub mod huge_simulation;
 pub mod loss;
 pub mod probe;
 pub mod profile;

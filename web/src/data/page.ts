@@ -1,6 +1,7 @@
 /** What a page may hold; `kind` tells which, and so which sections there are. */
 import type { FaultDiffPage } from "./faultDiff";
 import type { FaultPathsPage } from "./faultPaths";
+import type { HugeSimulationPage } from "./hugeSimulation";
 import type { Report } from "./types";
 
-export type Page = Report | FaultPathsPage | FaultDiffPage;
+export type Page = Report | FaultPathsPage | FaultDiffPage | HugeSimulationPage;

@@ -2,6 +2,7 @@ import type { Page } from "../data/page";
 import type { Section } from "./section";
 import { SECTIONS as faultDiff } from "./fault_diff";
 import { SECTIONS as faultPaths } from "./fault_paths";
+import { SECTIONS as hugeSimulation } from "./huge_simulation";
 import { answer } from "./answer";
 import { causes } from "./causes";
 import { churnSizes } from "./churn";
@@ -36,6 +37,10 @@ const KINDS: { [K in Page["kind"]]: Kind<Extract<Page, { kind: K }>> } = {
   fault_diff: {
     subject: ({ diff }) => `${diff.a.name} against ${diff.b.name}`,
     sections: faultDiff,
+  },
+  huge_simulation: {
+    subject: ({ simulation }) => `${simulation.workloads.join(", ")} on ${simulation.machine}`,
+    sections: hugeSimulation,
   },
 };
 

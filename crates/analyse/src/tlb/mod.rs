@@ -34,6 +34,7 @@ mod machine;
 pub mod naive;
 pub mod paper;
 mod replacement;
+mod reuse;
 mod simulation;
 #[cfg(test)]
 mod tests;
@@ -45,4 +46,5 @@ pub use engine::{Engine, PageSize, Space, SpaceId, Stage};
 pub use exact::Exact;
 pub use machine::{Array, Level, Machine, MachineError, Stages, Walk, WalkCache, shipped};
 pub use replacement::Replacement;
+pub use reuse::Reuse;
 pub use simulation::{Point, Program, Run, Settings, Simulation};

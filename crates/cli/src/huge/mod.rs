@@ -3,6 +3,7 @@
 mod balance;
 pub mod join;
 mod probe;
+mod simulate;
 mod trace;
 
 use anyhow::Result;
@@ -14,6 +15,7 @@ Examples:
   pagewise huge probe                      what this machine's TLB does
   pagewise huge balance -p 4242            would huge pages help this process?
   pagewise huge balance -- ./server        drive them while it runs
+  pagewise huge simulate --workload oltp   the same for TLBs of any machine
   pagewise huge balance --undo -p 4242     give a process its page sizes back";
 
 /// Tell whether huge pages help or hurt, and drive them in running programs
@@ -29,6 +31,7 @@ enum Command {
     Probe(probe::Args),
     Balance(balance::Args),
     Trace(trace::Args),
+    Simulate(simulate::Args),
 }
 
 /// Runs one of the commands.
@@ -40,5 +43,6 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Command::Probe(args) => probe::run(args),
         Command::Balance(args) => balance::run(args),
         Command::Trace(args) => trace::run(args),
+        Command::Simulate(args) => simulate::run(args),
     }
 }

@@ -9,10 +9,12 @@
 mod fault_diff;
 mod fault_paths;
 mod findings;
+mod huge_simulation;
 
 pub use fault_diff::render_fault_diff;
 pub use fault_paths::render_fault_paths;
 pub use findings::render;
+pub use huge_simulation::render_huge_simulation;
 
 use crate::base64::base64;
 use serde::Serialize;

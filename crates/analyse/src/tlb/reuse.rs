@@ -1,0 +1,254 @@
+//! The sampling engine: misses of fully associative LRU TLBs of all sizes, in one pass.
+//!
+//! An access misses a TLB of `n` entries where at least `n` other pages were used since the last use
+//! of its page (Mattson et al., 1970). Only pages whose hash falls below a threshold are followed
+//! (SHARDS: Waldspurger et al., FAST 2015): with one page in 64, a place in the list of followed
+//! pages stands for 64 places. TLBs being small, the list is cut where the largest of interest ends,
+//! so that it is a few cache lines that are searched all at once.
+//!
+//! Compared with [`super::Exact`], this knows one page size, no sets and no upper levels.
+//!
+//! # Error
+//! Two independent ones, both shrinking with the sample: the miss ratio is off by at most
+//! [`Reuse::error`] (95 %), and each size by the relative [`Reuse::size_error`], since a list of
+//! `n × rate` pages stands for `n`.
+
+use rustc_hash::FxHashMap;
+
+/// Follows a sample of pages of one size.
+#[derive(Clone, Debug)]
+pub struct Reuse {
+    shift: u32,
+    /// Binary logarithm of pages for each that is followed.
+    one_in: u32,
+    threshold: u32,
+    /// Followed pages, the most recently used first.
+    list: Vec<u32>,
+    depth: usize,
+    /// Accesses that found their page at each place.
+    found: Vec<u64>,
+    /// Sampled accesses that did not find it.
+    lost: u64,
+    accesses: u64,
+    /// Sampled accesses by page, for the error.
+    uses: FxHashMap<u32, u64>,
+}
+
+impl Reuse {
+    /// For pages of `2^shift` bytes and TLBs of up to `most` entries; follows one page in
+    /// `2^one_in`.
+    #[must_use]
+    pub fn new(shift: u32, most: usize, one_in: u32) -> Self {
+        let one_in = one_in.min(16);
+        let depth = (most >> one_in).max(1);
+        Self {
+            shift,
+            one_in,
+            threshold: u32::MAX >> one_in,
+            list: Vec::with_capacity(depth + 1),
+            depth,
+            found: vec![0; depth],
+            lost: 0,
+            accesses: 0,
+            uses: FxHashMap::default(),
+        }
+    }
+
+    /// Takes accesses in order.
+    pub fn access(&mut self, addresses: &[u64]) {
+        self.accesses += addresses.len() as u64;
+        for part in addresses.chunks(BLOCK) {
+            self.block(part);
+        }
+    }
+
+    /// Hashes a block at once, which compilers vectorise, then follows what the hashes choose.
+    fn block(&mut self, addresses: &[u64]) {
+        let mut hashes = [0_u32; BLOCK];
+        for (hash, &address) in hashes.iter_mut().zip(addresses) {
+            *hash = mixed((address >> self.shift) as u32);
+        }
+        for (&hash, &address) in hashes.iter().zip(addresses) {
+            if hash <= self.threshold {
+                self.follow(address >> self.shift);
+            }
+        }
+    }
+
+    #[inline]
+    fn follow(&mut self, page: u64) {
+        // Bits above 32 tell heaps from stacks and libraries; folded in, tags stay apart.
+        let tag = (page ^ (page >> 32).wrapping_mul(0x9E37_79B1)) as u32;
+        if self.list.first() == Some(&tag) {
+            self.found[0] += 1;
+            return;
+        }
+        self.move_to_front(tag);
+    }
+
+    fn move_to_front(&mut self, tag: u32) {
+        *self.uses.entry(tag).or_default() += 1;
+        match place(&self.list, tag) {
+            Some(at) => {
+                self.found[at] += 1;
+                self.list.copy_within(0..at, 1);
+                self.list[0] = tag;
+            }
+            None => {
+                self.lost += 1;
+                if self.list.len() == self.depth {
+                    self.list.pop();
+                }
+                self.list.insert(0, tag);
+            }
+        }
+    }
+
+    /// Accesses seen.
+    #[must_use]
+    pub fn accesses(&self) -> u64 {
+        self.accesses
+    }
+
+    /// Share of pages that are followed.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        1.0 / f64::from(1_u32 << self.one_in)
+    }
+
+    /// Share of accesses that miss a TLB of so many entries (at most as many as were asked for).
+    #[must_use]
+    pub fn miss_ratio(&self, entries: usize) -> f64 {
+        if self.accesses == 0 {
+            return 0.0;
+        }
+        let hit_below = (entries >> self.one_in).min(self.depth);
+        let far: u64 = self.found[hit_below..].iter().sum();
+        let misses = (self.lost + far) as f64 / self.rate();
+        (misses / self.accesses as f64).min(1.0)
+    }
+
+    /// Sizes and miss ratios: a point for each place of the list.
+    #[must_use]
+    pub fn curve(&self) -> Vec<(u64, f64)> {
+        let sizes = (1..=self.depth).map(|place| place << self.one_in);
+        sizes
+            .map(|size| (size as u64, self.miss_ratio(size)))
+            .collect()
+    }
+
+    /// What sampling may have put the miss ratio off by, with 95 % confidence: a page is in the
+    /// sample or not, and brings all its accesses along.
+    #[must_use]
+    pub fn error(&self) -> f64 {
+        let rate = self.rate();
+        let squares: f64 = self.uses.values().map(|&uses| (uses as f64).powi(2)).sum();
+        1.96 * ((1.0 - rate) * squares).sqrt() / rate / self.accesses.max(1) as f64
+    }
+
+    /// What sampling may have put a size off by, as a share of it, with 95 % confidence.
+    #[must_use]
+    pub fn size_error(&self, entries: usize) -> f64 {
+        let rate = self.rate();
+        1.96 * ((1.0 - rate) / (entries.max(1) as f64 * rate)).sqrt()
+    }
+}
+
+/// Accesses hashed together.
+const BLOCK: usize = 256;
+
+/// A hash whose values are spread evenly for any stride (the finaliser of MurmurHash3, Appleby).
+#[inline]
+fn mixed(page: u32) -> u32 {
+    let mut hash = page;
+    hash ^= hash >> 16;
+    hash = hash.wrapping_mul(0x85EB_CA6B);
+    hash ^= hash >> 13;
+    hash = hash.wrapping_mul(0xC2B2_AE35);
+    hash ^ (hash >> 16)
+}
+
+/// The place of a tag in the list, searched eight at a time.
+#[inline]
+fn place(list: &[u32], tag: u32) -> Option<usize> {
+    let (chunks, rest) = list.as_chunks::<16>();
+    for (chunk, tags) in chunks.iter().enumerate() {
+        let mut found = 0_u32;
+        for (lane, &other) in tags.iter().enumerate() {
+            found |= if other == tag { lane as u32 + 1 } else { 0 };
+        }
+        if found > 0 {
+            return Some(chunk * 16 + found as usize - 1);
+        }
+    }
+    let base = chunks.len() * 16;
+    let at = rest.iter().position(|&other| other == tag)?;
+    Some(base + at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Mattson's definition, word by word: pages used since the last use.
+    fn plain(pages: &[u64]) -> Vec<Option<usize>> {
+        let distance = |(at, page): (usize, &u64)| {
+            let last = pages[..at].iter().rposition(|other| other == page)?;
+            let between: std::collections::HashSet<_> = pages[last + 1..at].iter().collect();
+            Some(between.len())
+        };
+        pages.iter().enumerate().map(distance).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn without_sampling_every_size_is_exact(
+            pages in prop::collection::vec(0_u64..60, 1..300),
+            most in 1_usize..50,
+        ) {
+            let mut engine = Reuse::new(12, most, 0);
+            let addresses: Vec<u64> = pages.iter().map(|page| page << 12).collect();
+            engine.access(&addresses);
+            let distances = plain(&pages);
+            for size in 1..=most {
+                let misses = distances.iter().filter(|d| d.is_none_or(|d| d >= size)).count();
+                let expected = misses as f64 / pages.len() as f64;
+                prop_assert!((engine.miss_ratio(size) - expected).abs() < 1e-12, "size {}", size);
+            }
+        }
+    }
+
+    #[test]
+    fn a_sample_is_within_its_stated_error() {
+        use crate::tlb::workload::named;
+        for (name, shift, one_in) in [
+            ("gups", 12, 3),
+            ("key-value", 12, 4),
+            ("mcf-sweep", 14, 2),
+            ("mcf-heap", 14, 4),
+            ("btree", 14, 3),
+        ] {
+            let mut workload = named(name, Some(16 << 20), 3).unwrap();
+            let mut accesses = vec![0; 60_000];
+            workload.fill(&mut accesses);
+            let mut exact = Reuse::new(shift, 2048, 0);
+            let mut sampled = Reuse::new(shift, 1024, one_in);
+            exact.access(&accesses);
+            sampled.access(&accesses);
+            assert_eq!(exact.error(), 0.0);
+            for size in [128_usize, 256, 512, 1024] {
+                let off = sampled.size_error(size);
+                let at = |factor: f64| exact.miss_ratio((size as f64 * factor) as usize);
+                // Half again, since ten checks of 95 % each would fail now and then.
+                let (least, most) = (at(1.0 + 1.5 * off), at((1.0 - 1.5 * off).max(0.0)));
+                let error = 1.5 * sampled.error();
+                let found = sampled.miss_ratio(size);
+                assert!(
+                    found >= least - error && found <= most + error,
+                    "{name}, {size}: {found} is not within {least} to {most} ± {error}"
+                );
+            }
+        }
+    }
+}

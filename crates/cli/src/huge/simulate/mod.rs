@@ -1,0 +1,146 @@
+//! `pagewise huge simulate`: what page sizes and controllers would do, on any machine.
+
+mod controlled;
+mod paper;
+mod programs;
+mod reuse;
+mod view;
+
+use anyhow::{Context, Result, bail};
+use pagewise_analyse::tlb::{Machine, shipped};
+use pagewise_model::huge_simulation::{HugeSimulation, SCHEMA_VERSION};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+Examples:
+  pagewise huge simulate --paper               the paper against simulation
+  pagewise huge simulate --workload oltp --machine zen4
+  pagewise huge simulate --controller min-cost -o huge.html trace.pwt
+  pagewise huge simulate --workload mcf --workload gups --controller paper";
+
+/// Simulate TLBs: would huge pages help or hurt, and what would a controller do
+///
+/// Runs generated accesses, or those of a trace (our compact file, valgrind lackey's text, perf
+/// script's addresses), through a processor's TLBs and page walks, natively and in a guest, with
+/// small and with huge pages. With --controller page sizes change during the run.
+///
+/// The processors are data; docs/HUGEPAGES.md tells the model and what it leaves out.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+pub struct Args {
+    /// Repeat the experiment of Zhu Chen et al. and hold it against the paper's numbers
+    #[arg(long, conflicts_with_all = ["workload", "trace", "controller"])]
+    paper: bool,
+    /// The processor: 3a4000, skylake-sp, golden-cove, zen4, neoverse-v2, or a TOML file
+    /// [default: golden-cove, with --paper 3a4000]
+    #[arg(long, value_name = "NAME|FILE")]
+    machine: Option<String>,
+    /// Generated accesses, with a size where one fits (gups:512M); several share the TLB as guests
+    #[arg(long, value_name = "NAME[:SIZE]")]
+    workload: Vec<String>,
+    /// Who decides on huge pages: paper, min-cost, always, never, oracle
+    #[arg(long, value_name = "NAME")]
+    controller: Option<String>,
+    /// With --paper: other assumptions about the machine. Else: cost at each number of huge pages
+    #[arg(long)]
+    sweep: bool,
+    /// With --paper: fit what the paper leaves open, and say what the fit can't tell
+    #[arg(long, requires = "paper")]
+    calibrate: bool,
+    /// Run as a native process, not as a guest
+    #[arg(long, conflicts_with = "paper")]
+    native: bool,
+    /// Nanoseconds of an access whose translation is free
+    #[arg(long, value_name = "NS", default_value_t = 5.0, value_parser = positive)]
+    access_ns: f64,
+    /// Accesses measured of each configuration
+    #[arg(long, value_name = "N", default_value_t = 4_000_000, conflicts_with = "paper",
+        value_parser = clap::value_parser!(u64).range(1..))]
+    accesses: u64,
+    /// Seconds that a controller is watched, in simulated time
+    #[arg(long, value_name = "S", default_value_t = 80.0, conflicts_with = "paper",
+        value_parser = positive)]
+    seconds: f64,
+    /// Most accesses of a trace to keep; the rest is left out and counted
+    #[arg(long, value_name = "N", default_value_t = 64_000_000)]
+    most: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Also write the report as one HTML file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// A trace of memory accesses; - is standard input
+    trace: Option<PathBuf>,
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(ns) if ns > 0.0 && f64::is_finite(ns) => Ok(ns),
+        _ => Err("expected a positive number".to_owned()),
+    }
+}
+
+/// Simulates and prints.
+///
+/// # Errors
+/// When a machine, workload or trace can't be used, or output can't be written.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let machine = machine(args)?;
+    let mut result = HugeSimulation {
+        schema_version: SCHEMA_VERSION,
+        machine: machine.name.clone(),
+        workloads: Vec::new(),
+        notes: Vec::new(),
+        configurations: Vec::new(),
+        controlled: Vec::new(),
+        sweep: Vec::new(),
+        reuse: Vec::new(),
+        reaches: Vec::new(),
+        paper: None,
+    };
+    if args.paper {
+        paper::run(&machine, args, &mut result);
+    } else {
+        let programs = programs::open(args, &mut result)?;
+        controlled::run(&machine, args, &programs, &mut result)?;
+    }
+    write(args, &result)?;
+    let fails = result.paper.as_ref().is_some_and(|paper| !paper.holds);
+    Ok(ExitCode::from(u8::from(fails)))
+}
+
+fn machine(args: &Args) -> Result<Machine> {
+    let usual = if args.paper { "3a4000" } else { "golden-cove" };
+    let name = args.machine.as_deref().unwrap_or(usual);
+    if let Some(machine) = Machine::named(name) {
+        return Ok(machine);
+    }
+    if !name.contains(['.', '/']) {
+        let known: Vec<&str> = shipped()?.into_iter().map(|(name, _)| name).collect();
+        let known = known.join(", ");
+        bail!("no machine is called \"{name}\": there are {known}, or name a TOML file");
+    }
+    let text = std::fs::read_to_string(name).with_context(|| format!("cannot read {name}"))?;
+    Machine::parse(&text).with_context(|| format!("{name} describes no machine"))
+}
+
+fn write(args: &Args, result: &HugeSimulation) -> Result<()> {
+    let text = view::text(result);
+    if let Some(path) = &args.output {
+        let page = pagewise_report::html::render_huge_simulation(result, &text)?;
+        let cannot = || format!("cannot write {}", path.display());
+        std::fs::write(path, page).with_context(cannot)?;
+        eprintln!("The report is in {}", path.display());
+    }
+    let mut out = io::stdout().lock();
+    if args.json {
+        serde_json::to_writer_pretty(&mut out, result).map_err(io::Error::from)?;
+        writeln!(out)?;
+    } else {
+        out.write_all(text.as_bytes())?;
+    }
+    Ok(())
+}

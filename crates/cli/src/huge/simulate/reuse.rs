@@ -1,0 +1,78 @@
+//! Reuse-distance curves of programs, and machines' reach to hold beside them.
+
+use super::programs::Source;
+use anyhow::Result;
+use pagewise_analyse::tlb::{Machine, PageSize, Reuse, shipped};
+use pagewise_model::huge_simulation::{HugeSimulation, Reach, ReuseCurve};
+
+/// Largest TLB of interest.
+const MOST: usize = 4096;
+/// One small page in four is followed: sizes stay within a few per cent.
+const ONE_IN: u32 = 2;
+/// Most points of a curve in the report.
+const POINTS: usize = 256;
+
+/// Adds the curves of a program, and the machines' reaches once.
+pub fn curves(
+    machine: &Machine,
+    source: &Source,
+    accesses: u64,
+    result: &mut HugeSimulation,
+) -> Result<()> {
+    let mut engines = [
+        (
+            machine.small_page,
+            Reuse::new(machine.small_shift(), MOST, ONE_IN),
+        ),
+        // Huge pages are few: all are followed.
+        (machine.huge_page, Reuse::new(machine.huge_shift(), MOST, 0)),
+    ];
+    let mut workload = source.workload(1)?;
+    let mut buffer = vec![0; 1 << 14];
+    // Four times as many as are measured elsewhere: cold misses should not count.
+    for _ in 0..accesses.saturating_mul(4).div_ceil(buffer.len() as u64) {
+        workload.fill(&mut buffer);
+        for (_, engine) in &mut engines {
+            engine.access(&buffer);
+        }
+    }
+    for (page_bytes, engine) in &engines {
+        let curve = engine.curve();
+        let every = curve.len().div_ceil(POINTS);
+        result.reuse.push(ReuseCurve {
+            workload: source.name().to_owned(),
+            page_bytes: *page_bytes,
+            sampled: engine.rate(),
+            points: curve.into_iter().step_by(every).collect(),
+            error: engine.error(),
+        });
+    }
+    if result.reaches.is_empty() {
+        result.reaches = reaches(machine)?;
+    }
+    Ok(())
+}
+
+/// Last levels of all machines that have the page sizes of this one.
+fn reaches(like: &Machine) -> Result<Vec<Reach>> {
+    let mut machines: Vec<Machine> = shipped()?.into_iter().map(|(_, machine)| machine).collect();
+    if !machines.contains(like) {
+        machines.push(like.clone());
+    }
+    let mut found = Vec::new();
+    for machine in machines {
+        for (size, bytes) in [
+            (PageSize::Small, machine.small_page),
+            (PageSize::Huge, machine.huge_page),
+        ] {
+            if bytes == like.small_page || bytes == like.huge_page {
+                found.push(Reach {
+                    machine: machine.name.clone(),
+                    page_bytes: bytes,
+                    entries: u64::from(machine.last_entries(size)),
+                });
+            }
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,79 @@
+/** The page about simulated huge pages, as `crates/model/src/huge_simulation.rs` writes it. */
+
+export interface Moment {
+  at_s: number;
+  huge_per_s: number;
+  small_per_s: number;
+  huge: number;
+  load: number;
+  imbalance: number | null;
+  ns_per_access: number;
+}
+
+export interface Controlled {
+  workload: string;
+  controller: string;
+  gain: number;
+  gain_whole: number;
+  against_alone: number | null;
+  ns_per_access: number;
+  huge: number;
+  possible: number;
+  split: number;
+  built: number;
+  reason: string | null;
+  timeline: Moment[];
+  map: { starts: string[]; row_bytes: number; rows: string[] };
+}
+
+export interface Configuration {
+  name: string;
+  workload: string;
+  ns_per_access: number;
+  speed: number;
+  small_per_1000: number;
+  huge_per_1000: number;
+  refill_share: number;
+}
+
+export interface ReuseCurve {
+  workload: string;
+  page_bytes: number;
+  sampled: number;
+  points: [number, number][];
+  error: number;
+}
+
+export interface Target {
+  name: string;
+  unit: string;
+  paper: number;
+  simulated: number;
+  tolerance: number;
+  holds: boolean;
+}
+
+export interface Paper {
+  holds: boolean;
+  cases: { name: string; label: string; ns_per_access: number; score: number; huge_per_s: number; small_per_s: number; huge: number }[];
+  targets: Target[];
+  orderings: { name: string; holds: boolean }[];
+  suite: { name: string; host: number; both: number; paper: number; paper_whole: number; min_cost: number; min_cost_whole: number; huge: [number, number, number] }[];
+  sensitivity: { name: string; targets: [number, boolean][]; failing: string[]; left: number }[];
+}
+
+export interface HugeSimulationPage {
+  kind: "huge_simulation";
+  generator: string;
+  simulation: {
+    machine: string;
+    workloads: string[];
+    notes: string[];
+    configurations: Configuration[];
+    controlled: Controlled[];
+    sweep: { huge: number; ns_per_access: number; small_per_1000: number; huge_per_1000: number }[];
+    reuse: ReuseCurve[];
+    reaches: { machine: string; page_bytes: number; entries: number }[];
+    paper: Paper | null;
+  };
+}

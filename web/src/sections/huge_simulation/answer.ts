@@ -1,0 +1,53 @@
+/** What page sizes and controllers do, in figures. */
+import type { Configuration, HugeSimulationPage } from "../../data/hugeSimulation";
+import { h } from "../../dom";
+import type { Section } from "../section";
+import { change } from "./words";
+
+export const answer: Section<HugeSimulationPage> = {
+  id: "answer",
+  title: "",
+  nav: "",
+  applies: () => true,
+  render: ({ simulation }) =>
+    h(
+      "div",
+      {},
+      h("div", { class: "verdict" }, h("h1", {}, headline(simulation))),
+      h(
+        "div",
+        { class: "tiles" },
+        ...simulation.controlled.map((run) =>
+          h(
+            "div",
+            { class: "tile" },
+            h("div", { class: "tile-name" }, `${run.workload} with ${run.controller}`),
+            h("div", { class: "figure" }, change(run.gain)),
+            h("div", { class: "faint" }, `speed at rest against huge pages everywhere; ${change(run.gain_whole)} over the whole run`),
+            h("div", { class: "faint" }, `${run.huge} of ${run.possible} huge pages left; ${run.split} split, ${run.built} built`),
+            run.against_alone !== null && h("div", { class: "faint" }, `${run.against_alone.toFixed(2)}× as fast as alone`),
+            run.reason !== null && h("div", { class: "faint" }, `last: ${run.reason}`),
+          ),
+        ),
+      ),
+      ...simulation.notes.map((note) => h("p", { class: "warn" }, note)),
+      h("p", { class: "faint" }, `Simulated on ${simulation.machine}. Simulated figures are predictions, not measurements.`),
+    ),
+};
+
+function headline(simulation: HugeSimulationPage["simulation"]): string {
+  const { paper, configurations, workloads } = simulation;
+  if (paper !== null) {
+    const met = paper.targets.filter((target) => target.holds).length + paper.orderings.filter((o) => o.holds).length;
+    const all = paper.targets.length + paper.orderings.length;
+    return paper.holds ? `All ${all} numbers and orderings of the paper come out in simulation.` : `${met} of ${all} numbers and orderings of the paper come out in simulation.`;
+  }
+  const of = (name: string, workload: string): Configuration | undefined => configurations.find((row) => row.name === name && row.workload === workload);
+  const words = workloads.map((workload) => {
+    const native = of("native, huge pages", workload);
+    const [both, none] = [of("guest, huge at both levels", workload), of("guest, small at both levels", workload)];
+    if (!native || !both || !none) return workload;
+    return `${workload}: huge pages bring ${change(native.speed - 1)} natively, ${change(both.speed / none.speed - 1)} in a guest`;
+  });
+  return `${words.join("; ")}.`;
+}

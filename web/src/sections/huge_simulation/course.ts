@@ -1,0 +1,46 @@
+/** Refills by page size, and what the controller saw and did, over time. */
+import type { Controlled, HugeSimulationPage, Moment } from "../../data/hugeSimulation";
+import { h } from "../../dom";
+import { legend, timePane, type Pane } from "../../draw/series";
+import type { Section } from "../section";
+import { rate, seconds } from "./words";
+
+export const course: Section<HugeSimulationPage> = {
+  id: "course",
+  title: "Refills and the controller over time",
+  nav: "Over time",
+  applies: ({ simulation }) => simulation.controlled.some((run) => run.timeline.length > 1),
+  intro: () =>
+    "TLB refills by page size; the number of huge pages N_h; C_L, which counts how long refills have been taking much time; and y, the factor by which one kind of TLB entry works harder. Time is simulated.",
+  render: ({ simulation }) => h("div", {}, ...simulation.controlled.map(panes)),
+};
+
+function panes(run: Controlled): HTMLElement {
+  const end = run.timeline.at(-1)?.at_s ?? 1;
+  const points = (of: (moment: Moment) => number | null) =>
+    run.timeline.flatMap((moment) => {
+      const y = of(moment);
+      return y === null ? [] : [{ x: moment.at_s, y }];
+    });
+  const pane = (title: string, rest: Partial<Pane> & Pick<Pane, "lines">): HTMLElement => {
+    const whole: Pane = { title, unit: "number", label: (value) => value.toFixed(0), end, time: seconds, ...rest };
+    return h("figure", {}, h("figcaption", {}, title), legend(whole), h("div", {}, timePane(whole)));
+  };
+  const imbalance = points((moment) => moment.imbalance);
+  return h(
+    "div",
+    {},
+    h("h3", {}, `${run.workload} with ${run.controller}`),
+    pane("TLB refills a second", {
+      label: rate,
+      lines: [
+        { name: "huge pages", ink: "churn", points: points((moment) => moment.huge_per_s) },
+        { name: "small pages", ink: "needed", points: points((moment) => moment.small_per_s) },
+      ],
+    }),
+    pane("Huge pages (N_h)", { lines: [{ name: "huge pages", ink: "good", points: points((moment) => moment.huge) }] }),
+    pane("Loaded intervals (C_L)", { lines: [{ name: "C_L", ink: "kernel", points: points((moment) => moment.load) }] }),
+    imbalance.length > 1 && pane("Imbalance when last computed (y), logarithmic", { log: true, label: (value) => value.toPrecision(2), lines: [{ name: "y", ink: "violet", points: imbalance }] }),
+    pane("Time of an access", { label: (value) => `${value.toFixed(1)} ns`, lines: [{ name: "ns an access", ink: "rose", points: points((moment) => moment.ns_per_access) }] }),
+  );
+}

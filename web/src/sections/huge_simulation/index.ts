@@ -1,0 +1,11 @@
+import type { HugeSimulationPage } from "../../data/hugeSimulation";
+import type { Section } from "../section";
+import { answer } from "./answer";
+import { configurations } from "./configurations";
+import { course } from "./course";
+import { hugeMap } from "./hugeMap";
+import { paper } from "./paper";
+import { reuse } from "./reuse";
+
+/** The page about simulated huge pages, top to bottom. */
+export const SECTIONS: Section<HugeSimulationPage>[] = [answer, paper, configurations, course, hugeMap, reuse];
