@@ -1,6 +1,7 @@
 //! `pagewise run`: any program, inside a memory budget, paged in user space.
 
 mod library;
+mod simulate;
 mod statistics;
 mod view;
 
@@ -31,7 +32,10 @@ Examples:
   pagewise run --memory 512M --stats -- sort big    and what paging did
   pagewise run --memory 2G --policy prefetch -- ./scan
   pagewise run --memory 1G --delivery sigbus -- ./compute
-  pagewise run --memory 1G --json -o run.json -- redis-server";
+  pagewise run --memory 1G --json -o run.json -- redis-server
+  pagewise run --memory 1G --record-faults run.faults -- ./solve
+  pagewise run --memory 1G --policy replay:run.faults -- ./solve
+  pagewise run --memory 2G --simulate run.faults --policy 2q,s3fifo,prefetch,csr";
 
 /// Options of `pagewise run`.
 #[derive(ClapArgs, Debug)]
@@ -39,7 +43,8 @@ pub struct Args {
     /// Memory that each process may keep resident, such as 512M or 2G
     #[arg(long, value_name = "SIZE", value_parser = size)]
     memory: u64,
-    /// Which pages leave, and which come early: 2q, fifo, clock, s3fifo, prefetch, or ./mine.so
+    /// Which pages leave, and which come early: 2q, fifo, clock, s3fifo, prefetch, csr, replay:FILE,
+    /// prefetch+NAME, or ./mine.so
     #[arg(long, default_value = "2q", value_name = "NAME")]
     policy: String,
     /// Folder, file or block device for what does not fit
@@ -83,8 +88,14 @@ pub struct Args {
     /// Record page events for the replay policy and for simulation
     #[arg(long = "record-faults", value_name = "FILE")]
     record: Option<PathBuf>,
+    /// Run policies (--policy 2q,s3fifo,csr) on a recorded trace instead of a program
+    ///
+    /// Prints what each would have waited for, read and written with --memory, beside Belady's MIN,
+    /// below which no policy can read. Nothing is run, and nothing is written.
+    #[arg(long, value_name = "TRACE", conflicts_with_all = ["command", "record"])]
+    simulate: Option<PathBuf>,
     /// The program and its arguments
-    #[arg(last = true, required = true, value_name = "CMD")]
+    #[arg(last = true, required_unless_present = "simulate", value_name = "CMD")]
     command: Vec<OsString>,
 }
 
@@ -103,6 +114,10 @@ const LEAST_MEMORY: u64 = 16 << 20;
 /// # Errors
 /// When the program cannot be run under a budget, with the reason and what to do.
 pub fn run(args: &Args) -> Result<ExitCode> {
+    if let Some(trace) = &args.simulate {
+        simulate::simulate(trace, &args.policy, args.memory, args.json)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if args.memory < LEAST_MEMORY {
         bail!("--memory {} is too small: at least 16M", args.memory);
     }
@@ -189,10 +204,19 @@ fn settings(
 
 /// The policy's name, checked here rather than in the program.
 fn policy(args: &Args) -> Result<String> {
-    if args.policy.contains('/') {
-        let path = std::fs::canonicalize(&args.policy)
+    // The program may change its folder: paths must not depend on it.
+    let (head, path) = match args.policy.split_once("replay:") {
+        Some((head, path)) => (format!("{head}replay:"), path),
+        None if args.policy.contains('/') => match args.policy.strip_prefix("prefetch+") {
+            Some(path) => ("prefetch+".to_owned(), path),
+            None => (String::new(), args.policy.as_str()),
+        },
+        None => (String::new(), ""),
+    };
+    if !path.is_empty() {
+        let path = std::fs::canonicalize(path)
             .with_context(|| format!("--policy {}: cannot find it", args.policy))?;
-        return Ok(path.to_string_lossy().into_owned());
+        return Ok(format!("{head}{}", path.display()));
     }
     let config = pagewise_policy::Config {
         pages: 1 << 10,
