@@ -151,7 +151,7 @@ impl Trace {
                 return Ok(());
             }
         };
-        let (region, thread) = (record.region(), record.thread());
+        let (region, thread) = (self.region_of(page, record.region()), record.thread());
         // A trace from elsewhere may not name its regions: then they are what was used of them.
         let span = self.regions.entry(region).or_insert(Span {
             first: page,
@@ -171,6 +171,17 @@ impl Trace {
             kind,
         });
         Ok(())
+    }
+
+    /// The region of a page: as recorded, or the known one that holds it, since only faults are
+    /// recorded with their regions.
+    fn region_of(&self, page: Page, recorded: u16) -> u16 {
+        let holds = |span: &Span| span.contains(page);
+        if self.regions.get(&recorded).is_some_and(holds) {
+            return recorded;
+        }
+        let known = self.regions.iter().find(|(_, span)| holds(span));
+        known.map_or(recorded, |(region, _)| *region)
     }
 
     /// Number of the highest page, plus one.

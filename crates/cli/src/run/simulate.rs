@@ -154,9 +154,18 @@ fn table(answer: &Answer) -> String {
         );
     }
     let lost = [
-        (answer.trace.presumed_uses, "pages read early by the recorded run count as used then"),
-        (answer.trace.unknown_records, "records of unknown kind were passed over"),
-        (answer.trace.cut_bytes as u64, "bytes at the end are no whole record"),
+        (
+            answer.trace.presumed_uses,
+            "pages read early by the recorded run count as used then",
+        ),
+        (
+            answer.trace.unknown_records,
+            "records of unknown kind were passed over",
+        ),
+        (
+            answer.trace.cut_bytes as u64,
+            "bytes at the end are no whole record",
+        ),
     ];
     for (count, what) in lost.iter().filter(|(count, _)| *count > 0) {
         let _ = writeln!(text, "{count} {what}.");

@@ -188,6 +188,7 @@ impl Work<'_> {
             kind,
             write: self.fault.write,
         };
+        recorder::fault(&fault);
         self.pager.policy().faulted(&fault, &mut plan);
         plan
     }

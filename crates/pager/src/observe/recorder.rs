@@ -48,6 +48,39 @@ pub fn record(_pager: &Pager, page: Page, event: Event) {
     }
 }
 
+/// Regions that were described in the trace: a bit each.
+static DESCRIBED: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
+
+/// Records the fault of a missing page, with its region and thread; the region itself before its
+/// first fault, so that another run can find the page again.
+#[inline]
+pub fn fault(fault: &pagewise_policy::Fault) {
+    if !ON.load(Ordering::Relaxed) {
+        return;
+    }
+    let region = fault.region_id & 0xfff;
+    let bit = 1 << (region % 64);
+    let at = |page: u32, event| {
+        Record::new(sys::now_ns(), u64::from(page), event)
+            .in_region(region)
+            .by_thread(fault.thread)
+    };
+    if DESCRIBED[usize::from(region / 64)].fetch_or(bit, Ordering::Relaxed) & bit == 0 {
+        put(at(fault.region.first, Event::Region));
+        put(at(fault.region.count, Event::RegionPages));
+    }
+    let first = fault.kind == pagewise_policy::FaultKind::FirstTouch;
+    put(at(
+        fault.page,
+        match (first, fault.write) {
+            (true, false) => Event::FirstRead,
+            (true, true) => Event::FirstWrite,
+            (false, false) => Event::Refault,
+            (false, true) => Event::RefaultWrite,
+        },
+    ));
+}
+
 fn put(record: Record) {
     let index = NEXT.fetch_add(1, Ordering::Relaxed);
     let place = index % PLACES;
