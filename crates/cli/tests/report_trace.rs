@@ -220,3 +220,45 @@ fn stored_reports_are_merged() {
         "{error}"
     );
 }
+
+/// One level down, of the slower half of the faults.
+#[test]
+fn a_part_of_the_faults_is_reported_as_if_it_were_the_faults() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("trace.txt");
+    let mut text = String::from("# tracer: function_graph\n");
+    for at in 0..40 {
+        let (second, us) = (100 + at, if at < 20 { 3 } else { 30 });
+        text += &format!(
+            " {second:4}.000001 |   0)     bash-1     |               |  handle_mm_fault() {{\n \
+              {second:4}.000002 |   0)     bash-1     |   {us}.000 us    |    vma_alloc_folio();\n \
+              {second:4}.000045 |   0)     bash-1     |   1.000 us    |    page_add_new_anon_rmap();\n \
+              {second:4}.000050 |   0)     bash-1     |   {}.000 us    |  }} /* handle_mm_fault */\n",
+            us + 3
+        );
+    }
+    std::fs::write(&path, text).expect("written");
+    let run = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_pagewise"))
+            .args(["report", "--json"])
+            .args(arguments)
+            .arg(&path)
+            .output()
+            .expect("pagewise runs")
+    };
+    let output = run(&["--class", "anonymous", "--path", "fault[20us..]/allocation"]);
+    assert!(output.status.success(), "{output:?}");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(json["faults"], 20);
+    assert_eq!(json["latency"]["raw"]["p50_ns"], 30_000);
+    assert_eq!(json["descent"][0]["met"], 40);
+    assert_eq!(json["descent"][0]["calls"], 20);
+    assert_eq!(json["classes"][0]["class"], "anonymous");
+    let nothing = run(&["--layer", "swap_in"]);
+    assert_eq!(nothing.status.code(), Some(1));
+    let message = String::from_utf8_lossy(&nothing.stderr).into_owned();
+    assert!(message.contains("nothing is left"), "{message}");
+    let pipe = report(&["--layer", "allocation"], "# tracer: function_graph\n");
+    let message = String::from_utf8_lossy(&pipe.stderr).into_owned();
+    assert!(message.contains("give a file"), "{message}");
+}

@@ -9,13 +9,14 @@ use super::contributors::contributors;
 use super::layer::Layer;
 use super::modes::modes;
 use super::probe::{Calibration, Source};
-use super::shapes::{Shape, Split, Token};
+use super::reading::reading;
+use super::shapes::{MOST_SHAPES, Shape, Split, Token};
 use super::signature::Class;
 use super::tally::Tally;
 use super::timeline::timeline;
 use pagewise_model::fault_paths::{
-    ClassFindings, Conservation, FaultPaths, Latencies, Latency, LayerFindings, LockWaits, Missing,
-    OtherCalls, Path, Reading, SCHEMA_VERSION, TimeSplit,
+    ClassFindings, Conservation, FaultPaths, Latencies, Latency, LayerFindings, Missing,
+    OtherCalls, Path, SCHEMA_VERSION, TimeSplit,
 };
 use pagewise_model::formats::function_graph::{NameId, Names, Summary};
 use pagewise_model::histogram::Histogram;
@@ -53,7 +54,7 @@ pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibratio
             violations: collector.checks.violations,
             without_durations: collector.checks.untimed,
         },
-        missing: missing(summary),
+        missing: all_missing(collector, summary),
         classes: view.classes(),
         layers: view.layers(&shapes),
         paths: view.paths(&shapes),
@@ -63,14 +64,39 @@ pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibratio
         calls_below_1us: below_1us(collector),
         other_calls: view.others(&collector.others),
         bare_ends: view.others(&collector.bare),
-        descent: Vec::new(),
+        descent: collector
+            .descent
+            .as_ref()
+            .map_or(Vec::new(), |descent| descent.findings()),
         contrasts: contrasts(collector, names, calibration),
         timeline: timeline(collector, calibration),
-        lock_waits: LockWaits::default(),
+        lock_waits: collector.locks.findings(names, whole_time(collector)),
         charges: charges(collector, names, calibration),
         trees: Vec::new(),
-        reading: Reading::default(),
+        reading: reading(collector),
     }
+}
+
+/// What reading left out, and what collecting could not keep apart cheaply.
+fn all_missing(collector: &Collector, summary: &Summary) -> Vec<Missing> {
+    let beyond = collector.shapes.beyond_limit;
+    let mut all = missing(summary);
+    if beyond > 0 {
+        all.push(Missing {
+            count: beyond,
+            what: format!("call trees beyond {MOST_SHAPES}: kept, at the cost of memory"),
+        });
+    }
+    all
+}
+
+/// Whole time of all faults, with waits and the lock before them, as traced.
+fn whole_time(collector: &Collector) -> u64 {
+    let shapes = collector.shapes.all.iter();
+    let sum: u128 = shapes
+        .map(|shape| shape.elapsed.sum + shape.lock_before.sum)
+        .sum();
+    u64::try_from(sum).unwrap_or(u64::MAX)
 }
 
 /// What the reader of the trace had to leave out.

@@ -11,13 +11,18 @@
 use super::call_times::CallTimes;
 use super::cells::{Cells, FaultLog, Waits};
 use super::contexts::Contexts;
+use super::descent::{Descent, Step};
 use super::layer::Layer;
+use super::locks::Locks;
 use super::roles::Roles;
 use super::shapes::{MOST_SHAPES, Shape, Shapes, Split, Token, describe};
-use super::signature::Signs;
+use super::signature::{Class, Signs};
 use super::stretches::Stretches;
 use super::tally::Tally;
-use pagewise_model::formats::function_graph::{CallTree, Names, Node, Sink, Span, Tail, Wait};
+use pagewise_model::fault_paths::Lock;
+use pagewise_model::formats::function_graph::{
+    CallTree, Line, Names, Node, Sink, Span, Tail, Wait,
+};
 use pagewise_model::histogram::Histogram;
 use pagewise_model::trace_note::TraceNote;
 use rustc_hash::FxHashMap;
@@ -40,6 +45,12 @@ pub struct Collector {
     root_only: Histogram,
     pub(super) log: FaultLog,
     pub(super) stretches: Stretches,
+    pub(super) locks: Locks,
+    pub(super) descent: Option<Descent>,
+    /// Calls taken for an interrupt's by their place alone.
+    pub(super) by_place: u64,
+    /// Waits that are shorter than the calls around them, and waits that are longer.
+    pub(super) sleep_signs: (u64, u64),
     pending_locks: FxHashMap<u32, u64>,
     scratch: Scratch,
     /// The faults of the call at hand, where someone wants to be told.
@@ -173,6 +184,10 @@ enum Kind {
 }
 
 impl Sink for Collector {
+    fn event(&mut self, line: &Line<'_>, text: &[u8]) {
+        self.locks.event(line.pid, line.time, text);
+    }
+
     fn tree(&mut self, tree: &CallTree, names: &Names) {
         self.roles.learn(names);
         self.first_time = self.first_time.or(tree.start);
@@ -181,7 +196,10 @@ impl Sink for Collector {
         let mut at = 0;
         while let Some(node) = tree.nodes.get(at) {
             if self.roles.of(node.name).signs.has(Signs::ENTRY) {
-                self.fault(tree, at);
+                match self.descent.is_some() {
+                    true => self.descend_from(tree, at, names),
+                    false => self.fault(tree, at, None),
+                }
                 found = true;
                 at = node.end as usize;
             } else {
@@ -233,6 +251,98 @@ impl Collector {
         }
     }
 
+    /// A collector of the calls that a descent leaves, with the tracer's cost as calibrated: each
+    /// is taken as a fault is elsewhere.
+    #[must_use]
+    pub fn descending(steps: Vec<Step>, calibration: super::Calibration) -> Self {
+        Self {
+            descent: Some(Descent::new(steps, calibration.per_call_ns)),
+            ..Self::default()
+        }
+    }
+
+    fn is_slow_path(&self, name: u32) -> bool {
+        let role = self.roles.of(name);
+        role.signs.has(Signs::SCHEDULE) || role.lock == Some(Lock::Rwsem)
+    }
+
+    /// Takes the first step of the descent into a fault.
+    fn descend_from(&mut self, tree: &CallTree, root: usize, names: &Names) {
+        let Some(mut descent) = self.descent.take() else {
+            return;
+        };
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let (checks, by_place) = (self.checks, self.by_place);
+        self.walk(tree, root, &mut scratch);
+        (self.checks, self.by_place) = (checks, by_place);
+        let (class, _, _) = describe(&scratch.tokens, &self.roles);
+        self.scratch = scratch;
+        self.descend(&mut descent, tree, (root, root), 0, class, names);
+        self.descent = Some(descent);
+    }
+
+    /// Finds the outermost calls that are a step's goal among a call and all inside it.
+    fn descend(
+        &mut self,
+        descent: &mut Descent,
+        tree: &CallTree,
+        (root, inside): (usize, usize),
+        step: usize,
+        class: Class,
+        names: &Names,
+    ) {
+        let end = tree.nodes[inside].end as usize;
+        let mut at = inside;
+        while at < end {
+            let node = &tree.nodes[at];
+            let next = node.end as usize;
+            if self.roles.of(node.name).interrupt {
+                at = next;
+            } else if descent.steps[step].is_goal(names.base(node.name()), at == root) {
+                let ns = self.corrected_time(tree, at, descent.cost);
+                descent.met[step].0 += 1;
+                if descent.steps[step].takes(class, ns) {
+                    descent.met[step].1 += 1;
+                    descent.met[step].2 += ns;
+                    match step + 1 < descent.steps.len() {
+                        true => self.descend(descent, tree, (root, at), step + 1, class, names),
+                        false => self.fault(tree, at, Some(class)),
+                    }
+                }
+                at = next;
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    /// A call's time on the CPU without interrupts and without the tracer's cost.
+    #[allow(clippy::cast_precision_loss, reason = "nanoseconds of one call")]
+    fn corrected_time(&self, tree: &CallTree, root: usize, cost: f64) -> f64 {
+        let end = tree.nodes[root].end as usize;
+        let (mut taken, mut calls) = (0, 0_u32);
+        let mut at = root;
+        while at < end {
+            let node = &tree.nodes[at];
+            let role = self.roles.of(node.name);
+            calls += u32::from(!role.interrupt);
+            let asleep = role.signs.has(Signs::SCHEDULE) && !is_switch_seen(tree, at);
+            if role.interrupt || asleep {
+                taken += node.span.ns;
+                at = node.end as usize;
+            } else {
+                at += 1;
+            }
+        }
+        let off = tree
+            .off_cpu
+            .iter()
+            .filter(|off| (root..end).contains(&(off.node as usize)));
+        taken += off.map(|off| off.ns).sum::<u64>();
+        let on = tree.nodes[root].span.ns.saturating_sub(taken);
+        on as f64 - cost * f64::from(calls.saturating_sub(1))
+    }
+
     /// Complete faults so far.
     #[must_use]
     pub fn faults(&self) -> u64 {
@@ -251,17 +361,29 @@ impl Collector {
         {
             *self.pending_locks.entry(pid).or_default() += root.span.ns;
         }
+        let lock = match self.roles.of(root.name).lock {
+            Some(Lock::Rwsem) => Some(Lock::Mmap),
+            lock => lock,
+        };
+        if let Some(lock) = lock {
+            let nodes = tree.nodes.iter();
+            let slept = !tree.off_cpu.is_empty();
+            let slow = slept || nodes.skip(1).any(|node| self.is_slow_path(node.name));
+            self.locks.got(lock, root.name, false, root.span.ns, slow);
+        }
     }
 
-    fn fault(&mut self, tree: &CallTree, root: usize) {
+    fn fault(&mut self, tree: &CallTree, root: usize, class: Option<Class>) {
         let mut scratch = std::mem::take(&mut self.scratch);
         let hash = self.walk(tree, root, &mut scratch);
         if !scratch.cuts.is_empty() {
             self.take_out(tree, &mut scratch);
         }
-        let shape = match self.shapes.find(hash, &scratch.tokens) {
+        // The same calls inside faults of several kinds are several shapes.
+        let hash = class.map_or(hash, |class| hash ^ (class as u64 + 1));
+        let shape = match self.shapes.find(hash, &scratch.tokens, class) {
             Some(shape) => shape,
-            None => self.new_shape(hash, &scratch.tokens),
+            None => self.new_shape(hash, &scratch.tokens, class),
         };
         let lock = tree.pid.and_then(|pid| self.pending_locks.remove(&pid));
         let layers = self.add(shape, tree.nodes[root].span.ns, &scratch);
@@ -293,7 +415,13 @@ impl Collector {
         while at < end {
             let node = &tree.nodes[at];
             let role = self.roles.of(node.name);
-            if role.interrupt || any_marked && is_marked(&tree.interrupts, at) {
+            // A call at a place for interrupts alone is one, unless it is known to be a fault's.
+            let by_place = any_marked
+                && is_marked(&tree.interrupts, at)
+                && role.layer.is_none()
+                && role.signs.without(Signs::INSIDE) == Signs::default();
+            if role.interrupt || by_place {
+                self.by_place += u64::from(!role.interrupt);
                 scratch.cut(at, node, Kind::Interrupt);
                 at = node.end as usize;
                 continue;
@@ -311,6 +439,11 @@ impl Collector {
         }
         for off in &tree.off_cpu {
             if (root..end).contains(&(off.node as usize)) {
+                // Both ends of the wait are printed in microseconds.
+                match tree.nodes[off.node as usize].span.ns + 2000 < off.ns {
+                    true => self.sleep_signs.1 += 1,
+                    false => self.sleep_signs.0 += 1,
+                }
                 scratch.cuts.push(Cut {
                     node: off.node,
                     ns: off.ns,
@@ -382,9 +515,9 @@ impl Collector {
     /// The shape with these calls, which has no faults if it is new.
     pub(super) fn shape_of(&mut self, tokens: &[Token]) -> &mut Shape {
         let hash = tokens.iter().fold(0, |hash, token| mix(hash, *token));
-        let shape = match self.shapes.find(hash, tokens) {
+        let shape = match self.shapes.find(hash, tokens, None) {
             Some(shape) => shape,
-            None => self.new_shape(hash, tokens),
+            None => self.new_shape(hash, tokens, None),
         };
         &mut self.shapes.all[shape]
     }
@@ -399,8 +532,9 @@ impl Collector {
     }
 
     #[cold]
-    fn new_shape(&mut self, hash: u64, tokens: &[Token]) -> usize {
+    fn new_shape(&mut self, hash: u64, tokens: &[Token], of: Option<Class>) -> usize {
         let (class, places, handler) = describe(tokens, &self.roles);
+        let class = of.unwrap_or(class);
         let full = self.shapes.all.len() >= MOST_SHAPES;
         let shape = Shape {
             contexts: self.contexts_of(class, tokens),
@@ -410,6 +544,7 @@ impl Collector {
             handler,
             latency: Default::default(),
             cells: Cells::default(),
+            locks: super::shapes::locks(tokens, &self.roles).into(),
             elapsed: Tally::default(),
             lock_before: Tally::default(),
             split: Split::default(),
@@ -526,6 +661,11 @@ impl Collector {
         let contexts = found.contexts.iter().copied();
         self.stretches.own_times(contexts.zip(own));
         self.stretches.fault(&self.contexts.all);
+        for &(node, lock) in &found.locks {
+            let kept = scratch.kept[node as usize];
+            let (name, ns) = (found.tokens[node as usize].name(), kept.on + kept.waited);
+            self.locks.got(lock, name, true, ns, kept.waited > 0);
+        }
         let layers = layers.into_iter().flatten();
         self.log.add(shape, end_ns, root.on, waits, layers);
     }

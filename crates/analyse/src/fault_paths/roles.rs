@@ -1,7 +1,9 @@
 //! What each function of a trace is, looked up once per name.
 
 use super::layer::{Layer, layer_of};
+use super::locks::lock_of;
 use super::signature::{Signs, signs_of};
+use pagewise_model::fault_paths::Lock;
 use pagewise_model::formats::function_graph::{Names, is_interrupt};
 
 /// What a function is.
@@ -10,6 +12,7 @@ pub(super) struct Role {
     pub signs: Signs,
     pub layer: Option<Layer>,
     pub interrupt: bool,
+    pub lock: Option<Lock>,
 }
 
 /// The roles of all names of a trace, by id.
@@ -40,5 +43,6 @@ fn role_of(base: &str) -> Role {
         signs: signs_of(base),
         layer: layer_of(base),
         interrupt: is_interrupt(base),
+        lock: lock_of(base),
     }
 }

@@ -9,6 +9,7 @@ use super::layer::Layer;
 use super::roles::Roles;
 use super::signature::{Class, Signs, classify};
 use super::tally::Tally;
+use pagewise_model::fault_paths::Lock;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +72,8 @@ pub(super) struct Shape {
     pub split: Split,
     /// Its faults by how long they took.
     pub cells: Cells,
+    /// Outermost calls that get a lock.
+    pub locks: Box<[(u32, Lock)]>,
 }
 
 /// Where the time of faults went, nanoseconds.
@@ -145,19 +148,23 @@ pub(super) struct Shapes {
 impl Shapes {
     /// The shape with these tokens, if it is known.
     #[inline]
-    pub(super) fn find(&mut self, hash: u64, tokens: &[Token]) -> Option<usize> {
-        if self
-            .all
-            .get(self.last)
-            .is_some_and(|s| *s.tokens == *tokens)
-        {
+    pub(super) fn find(
+        &mut self,
+        hash: u64,
+        tokens: &[Token],
+        class: Option<Class>,
+    ) -> Option<usize> {
+        let is_it = |shape: &Shape| {
+            *shape.tokens == *tokens && class.is_none_or(|class| class == shape.class)
+        };
+        if self.all.get(self.last).is_some_and(is_it) {
             return Some(self.last);
         }
         let candidates = self.by_hash.get(&hash)?;
         let found = candidates
             .iter()
             .map(|&shape| shape as usize)
-            .find(|&shape| *self.all[shape].tokens == *tokens)?;
+            .find(|&shape| is_it(&self.all[shape]))?;
         self.last = found;
         Some(found)
     }
@@ -215,6 +222,28 @@ fn place(layer: Layer, node: usize, end: usize) -> Place {
         node: u32::try_from(node).unwrap_or(u32::MAX),
         calls_inside: u32::try_from(end - node - 1).unwrap_or(u32::MAX),
     }
+}
+
+/// Outermost calls that get a lock. A semaphore outside `handle_mm_fault` is the mmap lock.
+pub(super) fn locks(tokens: &[Token], roles: &Roles) -> Vec<(u32, Lock)> {
+    let mut found = Vec::new();
+    let mut inside_until = 0;
+    let mut open_until = 0;
+    for (node, token) in tokens.iter().enumerate() {
+        let role = roles.of(token.name());
+        if role.layer == Some(Layer::MmFault) {
+            inside_until = inside_until.max(end_of(tokens, node));
+        }
+        if let Some(lock) = role.lock.filter(|_| node >= open_until) {
+            open_until = end_of(tokens, node);
+            let lock = match lock {
+                Lock::Rwsem if node >= inside_until => Lock::Mmap,
+                lock => lock,
+            };
+            found.push((u32::try_from(node).unwrap_or(u32::MAX), lock));
+        }
+    }
+    found
 }
 
 /// The first node behind a call and all that it made.

@@ -8,7 +8,7 @@ pub use trace::{Opened, Trace, open};
 
 use anyhow::{Context, Result, bail};
 use pagewise_analyse::fault_paths::{
-    Calibration, Collector, Sums, analyse, calibrate, calibrate_by_notes, estimate,
+    Calibration, Collector, Step, Sums, analyse, calibrate, calibrate_by_notes, estimate,
 };
 use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::formats::function_graph::Summary;
@@ -28,6 +28,33 @@ pub fn findings(trace: Trace, root_only: Option<&Path>) -> Result<(FaultPaths, S
     };
     let sums = Sums::of(&faults, &summary);
     Ok((analyse(&faults, &summary, calibration), sums))
+}
+
+/// What a trace shows of the calls that a descent into its faults leaves. The trace is read twice:
+/// ranges are of corrected times, and what tracing cost is known at the end only.
+///
+/// # Errors
+/// As [`findings`], and when the trace can't be read again.
+pub fn part(
+    trace: Trace,
+    path: &Path,
+    root_only: Option<&Path>,
+    steps: Vec<Step>,
+) -> Result<FaultPaths> {
+    if !path.is_file() {
+        bail!("looking into a part of the faults reads the trace twice: give a file, no pipe");
+    }
+    let (faults, _) = collect(trace)?;
+    let calibration = match root_only {
+        Some(path) => measured(&faults, path)?,
+        None => calibrate_by_notes(&faults).unwrap_or_else(|| estimate(&faults)),
+    };
+    let Opened::Trace(trace) = open(path)? else {
+        bail!("it changed while it was read");
+    };
+    let mut collector = Collector::descending(steps, calibration);
+    let summary = trace.read(&mut collector)?;
+    Ok(analyse(&collector, &summary, calibration))
 }
 
 fn measured(faults: &Collector, root_only: &Path) -> Result<Calibration> {

@@ -1,5 +1,6 @@
 //! `pagewise report`: opens recordings and says what they show.
 
+mod descent;
 mod profile_text;
 mod recording;
 
@@ -8,7 +9,7 @@ use crate::fault_paths::{Opened, Trace};
 use crate::{bytes, export, fault_paths, input, terminal};
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
-use pagewise_analyse::fault_paths::Sums;
+use pagewise_analyse::fault_paths::{Step, Sums};
 use pagewise_model::fault_paths::FaultPaths;
 use pagewise_report::html::render_fault_paths;
 use std::io::{self, Write};
@@ -28,6 +29,7 @@ Examples:
   pagewise report trace.txt --export folded    its call paths, for flame graph tools
   pagewise report trace.txt --export perfetto -o trace.pftrace
   pagewise report trace.dat                    the same, of trace-cmd record
+  pagewise report trace.txt --class cow --layer wp_page_copy --range 10us..
   pagewise report a.json b.json                traces of many hosts as one: their reports of --json";
 
 /// Options of `pagewise report`.
@@ -60,6 +62,9 @@ pub struct Args {
     /// itself cost (for function_graph traces; estimated without it)
     #[arg(long, value_name = "TRACE")]
     calibrate: Option<PathBuf>,
+
+    #[command(flatten)]
+    descent: descent::Options,
 }
 
 /// Bytes that tell the text of a profile from other files.
@@ -113,6 +118,10 @@ fn report(file: &Path, args: &Args) -> Result<()> {
 
 /// Reports on a function_graph trace.
 fn report_trace(trace: Trace, file: &Path, args: &Args) -> Result<()> {
+    let steps = args.descent.steps().map_err(anyhow::Error::msg)?;
+    if !steps.is_empty() {
+        return report_part(trace, file, args, steps);
+    }
     let found = fault_paths::findings(trace, args.calibrate.as_deref())?;
     if let Some(format) = args.export.as_deref().and_then(export::named) {
         return format.export_faults(&FaultExport {
@@ -123,6 +132,34 @@ fn report_trace(trace: Trace, file: &Path, args: &Args) -> Result<()> {
         });
     }
     show_trace(&found, &name_of(file), args)
+}
+
+/// Reports on a part of the faults of a trace.
+fn report_part(trace: Trace, file: &Path, args: &Args, steps: Vec<Step>) -> Result<()> {
+    if args.export.is_some() {
+        bail!("--export takes whole faults: leave out --path, --layer, --range and --class");
+    }
+    let found = fault_paths::part(trace, file, args.calibrate.as_deref(), steps)?;
+    if found.faults == 0 {
+        let steps = found.descent.iter();
+        let met = steps.map(|step| format!("{}: {} of {}", step.name, step.calls, step.met));
+        let met: Vec<String> = met.collect();
+        bail!(
+            "nothing is left to report on (calls that stay, of those met: {})",
+            met.join("; ")
+        );
+    }
+    let text = match args.json {
+        true => pagewise_report::fault_paths::to_json(&found)?,
+        false => pagewise_report::fault_paths::render(&found, terminal::width()),
+    };
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    match &args.output {
+        Some(path) => write_page(path, &render_fault_paths(&found, &name_of(file))?),
+        None => Ok(()),
+    }
 }
 
 /// Reports on the traces whose reports are stored.
