@@ -101,9 +101,8 @@ pub(super) struct Stacks {
 impl Stacks {
     /// The stack of these frames, outermost first.
     pub fn intern(&mut self, outermost_first: impl Iterator<Item = FrameId>) -> NodeId {
-        let mut depth = 0;
         let mut node = NodeId::ROOT;
-        for frame in outermost_first {
+        for (depth, frame) in outermost_first.enumerate() {
             match self.last.get(depth) {
                 Some(&(known, at)) if known == frame => node = at,
                 _ => {
@@ -112,7 +111,6 @@ impl Stacks {
                     self.last.push((frame, node));
                 }
             }
-            depth += 1;
         }
         node
     }
