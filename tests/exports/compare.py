@@ -10,7 +10,7 @@ work = pathlib.Path(sys.argv[1])
 
 
 def one(query):
-    return duckdb.sql(query).fetchone()
+    return duckdb.execute(query).fetchone()
 
 
 for trace in ["redis", "tpcc", "contend"]:
@@ -19,7 +19,7 @@ for trace in ["redis", "tpcc", "contend"]:
         f"'{work / trace / table}.parquet'" for table in ["faults", "paths", "functions", "histograms"]
     )
     classes = {found["class"]: found["faults"] for found in findings["classes"]}
-    assert dict(duckdb.sql(f"select class, count(*) from {faults} group by class").fetchall()) == classes
+    assert dict(duckdb.execute(f"select class, count(*) from {faults} group by class").fetchall()) == classes
     total, own, interrupts, away = one(
         f"select sum(total_ns), sum(self_ns), sum(interrupts_ns), sum(runnable_ns + blocked_ns + off_cpu_ns) from {faults}"
     )

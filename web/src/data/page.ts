@@ -2,6 +2,7 @@
 import type { FaultDiffPage } from "./faultDiff";
 import type { FaultPathsPage } from "./faultPaths";
 import type { HugeSimulationPage } from "./hugeSimulation";
+import type { ProfilePage } from "./profile";
 import type { Report } from "./types";
 
-export type Page = Report | FaultPathsPage | FaultDiffPage | HugeSimulationPage;
+export type Page = Report | FaultPathsPage | FaultDiffPage | HugeSimulationPage | ProfilePage;

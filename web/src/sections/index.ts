@@ -1,4 +1,5 @@
 import type { Page } from "../data/page";
+import { SECTIONS as profile } from "./profile";
 import type { Section } from "./section";
 import { SECTIONS as faultDiff } from "./fault_diff";
 import { SECTIONS as faultPaths } from "./fault_paths";
@@ -33,6 +34,10 @@ const KINDS: { [K in Page["kind"]]: Kind<Extract<Page, { kind: K }>> } = {
   fault_paths: {
     subject: (report) => report.name,
     sections: faultPaths,
+  },
+  profile: {
+    subject: (page) => page.command_line || page.name,
+    sections: profile,
   },
   fault_diff: {
     subject: ({ diff }) => `${diff.a.name} against ${diff.b.name}`,

@@ -106,7 +106,7 @@ fn report(file: &Path, args: &Args) -> Result<()> {
     }
     let (head, input) = input::peek(input, PROFILE_HEAD)?;
     if let Some(kind) = profile_text::kind(&head) {
-        return profile_text::report(kind, input, args);
+        return profile_text::report(kind, input, file, args);
     }
     // What was read of a pipe to tell what it is can't be read again.
     let bytes = match file.is_file() {

@@ -6,6 +6,7 @@ use pagewise_analyse::profile::{ProfileRules, summarise};
 use pagewise_model::formats::{folded, perf_script};
 use pagewise_model::profile::Profile;
 use std::io::{self, Read};
+use std::path::Path;
 
 /// A kind of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,10 +36,15 @@ fn read(kind: Text, input: impl Read) -> io::Result<Profile> {
 ///
 /// # Errors
 /// When it can't be read or holds no sample.
-pub fn report(kind: Text, input: impl Read, args: &Args) -> Result<()> {
+pub fn report(kind: Text, input: impl Read, file: &Path, args: &Args) -> Result<()> {
     let profile = read(kind, input)?;
     if profile.samples.is_empty() {
         bail!("there is no sample in it");
     }
-    recording::show_profile(summarise(&profile, &ProfileRules::shipped()?), args)
+    recording::show_profile(
+        &profile,
+        summarise(&profile, &ProfileRules::shipped()?),
+        file,
+        args,
+    )
 }

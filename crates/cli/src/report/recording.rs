@@ -10,7 +10,9 @@ use pagewise_linux::sys::mapped_file::MappedFile;
 use pagewise_model::event::EventSource;
 use pagewise_model::findings::Findings;
 use pagewise_model::formats::perf_data::{PerfData, ReadError};
+use pagewise_model::profile::Profile;
 use pagewise_model::profile_findings::ProfileFindings;
+use pagewise_report::html::render_profile;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -31,7 +33,7 @@ pub fn report(bytes: &MappedFile, file: &Path, args: &Args) -> Result<()> {
         eprintln!("pagewise: {name}: what the recorder noted about the run is unreadable: {error}");
     }
     let analysis = analysis::analyse(&data, |offset| bytes.release(offset));
-    show(&seen(&data, &analysis)?, args)
+    show(&seen(&data, &analysis)?, analysis.profile(), file, args)
 }
 
 fn seen(data: &PerfData<'_>, analysis: &Analysis) -> Result<Seen> {
@@ -66,23 +68,32 @@ fn seen(data: &PerfData<'_>, analysis: &Analysis) -> Result<Seen> {
 ///
 /// # Errors
 /// When writing fails.
-pub fn show_profile(profile: ProfileFindings, args: &Args) -> Result<()> {
+pub fn show_profile(
+    profile: &Profile,
+    findings: ProfileFindings,
+    file: &Path,
+    args: &Args,
+) -> Result<()> {
     let seen = Seen {
         faults: None,
-        profile: Some(profile),
+        profile: Some(findings),
     };
-    show(&seen, args)
+    show(&seen, Some(profile), file, args)
 }
 
-fn show(seen: &Seen, args: &Args) -> Result<()> {
+fn show(seen: &Seen, profile: Option<&Profile>, file: &Path, args: &Args) -> Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(render(seen, args.json)?.as_bytes())?;
     out.flush()?;
     if let Some(path) = &args.output {
-        let Some(findings) = &seen.faults else {
-            bail!("-o writes pages about faults; this recording has none");
+        let page = match (&seen.faults, profile) {
+            (Some(findings), _) => pagewise_report::html::render(findings)?,
+            (None, Some(profile)) => {
+                render_profile(profile, &name_of(file), &render(seen, false)?)?
+            }
+            (None, None) => bail!("there is nothing in this recording to draw"),
         };
-        write_page(path, &pagewise_report::html::render(findings)?)?;
+        write_page(path, &page)?;
     }
     Ok(())
 }

@@ -10,11 +10,13 @@ mod fault_diff;
 mod fault_paths;
 mod findings;
 mod huge_simulation;
+mod profile;
 
 pub use fault_diff::render_fault_diff;
 pub use fault_paths::render_fault_paths;
 pub use findings::render;
 pub use huge_simulation::render_huge_simulation;
+pub use profile::render_profile;
 
 use crate::base64::base64;
 use serde::Serialize;
@@ -76,14 +78,18 @@ fn encode(data: &impl Serialize) -> Result<Encoded, Error> {
             text,
         });
     }
-    let level = flate2::Compression::new(6);
-    let mut deflate = flate2::write::ZlibEncoder::new(Vec::new(), level);
-    deflate.write_all(json.as_bytes())?;
-    let text = base64(&deflate.finish()?);
+    let text = base64(&deflated(json.as_bytes())?);
     Ok(Encoded {
         encoding: "deflate",
         text,
     })
+}
+
+fn deflated(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+    let level = flate2::Compression::new(6);
+    let mut deflate = flate2::write::ZlibEncoder::new(Vec::new(), level);
+    deflate.write_all(bytes)?;
+    deflate.finish()
 }
 
 /// Text for the inside of an element.
