@@ -43,9 +43,9 @@ pub struct Args {
     /// Memory that each process may keep resident, such as 512M or 2G
     #[arg(long, value_name = "SIZE", value_parser = size)]
     memory: u64,
-    /// Which pages leave, and which come early: 2q, fifo, clock, s3fifo, prefetch, csr, replay:FILE,
-    /// prefetch+NAME, or ./mine.so
-    #[arg(long, default_value = "2q", value_name = "NAME")]
+    /// Which pages leave, and which come early: prefetch (over 2q), 2q, fifo, clock,
+    /// s3fifo, csr, replay:FILE, or ./mine.so
+    #[arg(long, default_value = "prefetch", value_name = "NAME")]
     policy: String,
     /// Folder, file or block device for what does not fit
     ///

@@ -57,11 +57,11 @@ impl Budget {
         self.peak.load(Ordering::Relaxed)
     }
 
-    /// Room that the evictor keeps free, so that faults need not wait: a 64th of the budget, at
-    /// least a batch.
+    /// Room that the evictor keeps free, so that faults need not wait: a 32nd of the budget, at
+    /// least half a batch.
     #[must_use]
     pub fn slack(&self) -> u64 {
-        (self.limit() / 64).clamp(64, 2048).min(self.limit() / 4)
+        (self.limit() / 32).clamp(64, 4096).min(self.limit() / 4)
     }
 
     /// Takes room for `pages` pages, waiting for evictions if need be. Returns whether it waited.

@@ -229,11 +229,17 @@ impl Regions {
         false
     }
 
+    /// Runs `body` while the sequence is odd. Inside [`Regions::replace`] it is odd already.
     fn change(&self, body: impl FnOnce()) {
-        self.sequence.fetch_add(1, Ordering::AcqRel);
+        let nested = self.sequence.load(Ordering::Relaxed) & 1 == 1;
+        if !nested {
+            self.sequence.fetch_add(1, Ordering::AcqRel);
+        }
         fence(Ordering::Release);
         body();
-        self.sequence.fetch_add(1, Ordering::Release);
+        if !nested {
+            self.sequence.fetch_add(1, Ordering::Release);
+        }
     }
 
     fn shift(&self, from: usize, to: usize) {
@@ -317,9 +323,13 @@ impl Regions {
         }
     }
 
-    /// Puts `region` in the place of everything that it covers. Under the lock.
+    /// Puts `region` in the place of everything that it covers. No reader sees the gap between.
+    /// Under the lock.
     pub fn replace(&self, region: Region) -> bool {
-        self.remove(region.start, region.end) && self.add(region)
+        self.sequence.fetch_add(1, Ordering::AcqRel);
+        let done = self.remove(region.start, region.end) && self.add(region);
+        self.sequence.fetch_add(1, Ordering::Release);
+        done
     }
 
     /// In the child of a fork the lock is held by nobody.

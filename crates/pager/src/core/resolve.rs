@@ -263,8 +263,8 @@ impl Work<'_> {
         if evicted && !self.pager.store().together(last.slot(), word.slot()) {
             return None;
         }
-        // A page that no one asked for must not push others out.
-        if self.pager.budget.is_short() || !self.pager.budget.attempt(1) {
+        // A page that no one asked for waits for no room.
+        if !self.pager.budget.attempt(1) {
             return None;
         }
         if table.attempt(page, word) == Attempt::Locked(word) {
@@ -338,9 +338,10 @@ impl Work<'_> {
         let mut cluster = self.gather(word, plan.along);
         let mut buffer = self.pager.scratch.take();
         self.fill(&mut cluster, buffer.bytes(BUFFER_PAGES));
-        self.map_all(&cluster, buffer.bytes(BUFFER_PAGES));
+        if !self.map_all(&cluster, buffer.bytes(BUFFER_PAGES)) {
+            self.wake();
+        }
         drop(buffer);
-        self.wake();
         self.send_ahead(&plan);
     }
 
@@ -376,8 +377,10 @@ impl Work<'_> {
         self.fill(cluster, bytes);
     }
 
-    /// Maps what was read: the written page writable, the others protected.
-    fn map_all(&self, cluster: &Cluster, bytes: &[u8]) {
+    /// Maps what was read: the written page writable, the others protected. Whether the kernel took
+    /// all, and so woke whoever waits.
+    fn map_all(&self, cluster: &Cluster, bytes: &[u8]) -> bool {
+        let mut well = true;
         let mut done = 0;
         while done < cluster.count {
             let (end, writable) = self.same_mode(cluster, done);
@@ -386,6 +389,7 @@ impl Work<'_> {
             let mode = if writable { 0 } else { uffd::COPY_MODE_WP };
             let wanted = ((end - done) * PAGE_BYTES) as u64;
             let progress = self.uffd().copy(start, from, wanted, mode);
+            well &= progress.errno == 0;
             let next = done + progress.bytes as usize / PAGE_BYTES;
             for place in done..next {
                 self.arrive(cluster, place, self.settled(cluster.words[place], writable));
@@ -405,6 +409,7 @@ impl Work<'_> {
                 }
             };
         }
+        well
     }
 
     /// The end of the run from `place` on that is mapped alike, and whether that is writable.

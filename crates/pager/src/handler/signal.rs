@@ -74,11 +74,21 @@ extern "C" fn on_fault(number: i32, info: *mut libc::siginfo_t, context: *mut li
             protected: error & PRESENT != 0,
             thread,
         };
-        if resolve::resolve(&PAGER, fault) == Outcome::Resolved {
+        if resolve::resolve(&PAGER, fault) == Outcome::Resolved || is_changing(address) {
             return;
         }
     }
     pass_on(number, info, context);
+}
+
+/// Whether the address is managed once no change of ranges is under way: then the access is tried
+/// again. Signals are blocked here.
+fn is_changing(address: u64) -> bool {
+    let _regions = PAGER.regions.lock.hold();
+    PAGER
+        .regions
+        .find(address)
+        .is_some_and(|region| region.kind.managed)
 }
 
 /// The thread pointer, which tells threads apart without a call.
