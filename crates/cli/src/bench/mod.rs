@@ -2,6 +2,8 @@
 
 mod alloc;
 mod cycle;
+mod faults;
+mod touch;
 
 use anyhow::Result;
 use std::process::ExitCode;
@@ -18,6 +20,12 @@ enum Bench {
     /// Find from which size on an allocator gives memory back at each free
     #[command(after_help = alloc::EXAMPLES)]
     Alloc(alloc::Args),
+    /// Find what one page fault costs: kernel, handler threads, SIGBUS
+    #[command(after_help = faults::EXAMPLES)]
+    Faults(faults::Args),
+    /// First touches in this process, as JSON
+    #[command(hide = true)]
+    Touch(touch::Args),
     /// One measurement in this process, as JSON
     #[command(hide = true)]
     Cycle(cycle::Args),
@@ -30,6 +38,8 @@ enum Bench {
 pub fn run(args: &Args) -> Result<ExitCode> {
     match &args.what {
         Bench::Alloc(args) => alloc::run(args),
+        Bench::Faults(args) => faults::run(args),
+        Bench::Touch(args) => touch::run(*args),
         Bench::Cycle(args) => cycle::run(*args),
     }
 }

@@ -188,18 +188,7 @@ fn settings(
             args.store.display()
         );
     }
-    let preload = library
-        .to_str()
-        .context("the path of the pager's library is no text")?;
-    Ok(LaunchSettings(vec![
-        Setting::Env {
-            name: VARIABLE.to_owned(),
-            value: settings.to_text(),
-        },
-        Setting::Preload {
-            path: preload.to_owned(),
-        },
-    ]))
+    launch_settings(&settings, library)
 }
 
 /// The policy's name, checked here rather than in the program.
@@ -338,6 +327,56 @@ fn ending(ending: Ending) -> ExitCode {
         Ending::Running => 1,
     };
     ExitCode::from(u8::try_from(status & 0xff).unwrap_or(1))
+}
+
+/// A budget without files around it, for measurements.
+#[derive(Clone, Copy, Debug)]
+pub struct Budgeted {
+    /// Bytes that may be resident.
+    pub memory: u64,
+    /// Name of the policy.
+    pub policy: &'static str,
+    /// `fd` or `sigbus`.
+    pub delivery: &'static str,
+}
+
+/// Settings that run a program under `budget`.
+///
+/// # Errors
+/// When the pager's library cannot be written.
+pub fn budgeted(budget: &Budgeted) -> Result<LaunchSettings> {
+    let settings = Settings {
+        memory: budget.memory,
+        policy: budget.policy.to_owned(),
+        store: CString::new("/var/tmp")?,
+        store_kind: "disk".to_owned(),
+        store_bytes: 4 << 30,
+        compressed_bytes: 0,
+        encrypt: false,
+        delivery: match budget.delivery {
+            "fd" => Choice::Handler,
+            _ => Choice::Signal,
+        },
+        smallest: 1 << 20,
+        shared: CString::default(),
+        record: String::new(),
+    };
+    launch_settings(&settings, &library::installed()?)
+}
+
+fn launch_settings(settings: &Settings, library: &Path) -> Result<LaunchSettings> {
+    let path = library
+        .to_str()
+        .context("the path of the pager's library is no text")?;
+    Ok(LaunchSettings(vec![
+        Setting::Env {
+            name: VARIABLE.to_owned(),
+            value: settings.to_text(),
+        },
+        Setting::Preload {
+            path: path.to_owned(),
+        },
+    ]))
 }
 
 fn seconds(nanoseconds: u64) -> f64 {

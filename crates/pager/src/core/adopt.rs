@@ -50,7 +50,10 @@ impl Pager {
         let large = region.end - region.start >= self.smallest.load(Ordering::Relaxed);
         if (large || region.kind.managed) && self.take_over(&region) {
             region.kind.managed = true;
-        } else if region.kind.managed {
+            self.regions.replace(region);
+            return;
+        }
+        if region.kind.managed {
             // The neighbours stay managed, the new part stays out.
             let kind = Kind {
                 managed: false,

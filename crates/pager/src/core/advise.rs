@@ -4,9 +4,13 @@ use super::Pager;
 use super::evict::{self, BATCH};
 use super::regions::{Kind, Region};
 use super::resolve::{self, Fault};
-use crate::page::{PAGE_BYTES, Page};
+use super::word::{State, Word};
+use crate::handler::ahead;
+use crate::page::{CHUNK_BYTES_SHIFT, PAGE_BYTES, Page};
 use crate::sys::{Answer, signals::Blocked};
-use pagewise_policy::Span;
+use core::sync::atomic::Ordering;
+use pagewise_policy::{Role, Span};
+use pagewise_wire::shared::{Delivery, Why};
 
 impl Pager {
     /// Changes the kind of the managed parts of `[start, end)`.
@@ -98,6 +102,99 @@ impl Pager {
             }
         });
         flush(&mut batch[..count]);
+    }
+
+    /// The program declares the role of `[start, end)`. Where faults go to handler threads by default
+    /// and nothing was evicted yet, memory with a declared role changes to SIGBUS: whoever declares
+    /// roles computes on it.
+    pub fn hint(&self, start: u64, end: u64, role: Role) {
+        let _quiet = self.quiet();
+        self.prefer_signals(start, end, role);
+        self.change_kind(start, end, |kind| kind.role = role.code() as u8);
+        self.each_span(start, end, |span| self.policy().hint(span, role));
+    }
+
+    fn prefer_signals(&self, start: u64, end: u64, role: Role) {
+        let declared = !matches!(role, Role::Normal | Role::Random);
+        let untouched = {
+            let mut untouched = true;
+            self.each_page(start, end, |_, word| untouched &= word.is_resident());
+            untouched
+        };
+        if !declared || !untouched || !self.by_signal.is_open() {
+            return;
+        }
+        let mut changes = [(0, 0); 16];
+        let mut count = 0;
+        let mut index = self.regions.first_behind(start);
+        while index < self.regions.len() && count < changes.len() {
+            let region = self.regions.get(index);
+            if region.start >= end {
+                break;
+            }
+            let default = region.kind.why == Why::Transparent;
+            if region.kind.managed && default && region.kind.delivery == Delivery::Handler {
+                changes[count] = (region.start.max(start), region.end.min(end));
+                count += 1;
+            }
+            index += 1;
+        }
+        for &(from, to) in &changes[..count] {
+            self.change_delivery(from, to);
+        }
+    }
+
+    /// Between the two registrations a missing page is filled with zeros by the kernel, as it would
+    /// be by the pager, because nothing of the range is in the store; it is listed afterwards.
+    fn change_delivery(&self, start: u64, end: u64) {
+        self.lock_pages(start, end);
+        self.by_handler.unregister(start, end);
+        let changed = self.by_signal.register(start, end) == 0;
+        if !changed {
+            self.by_handler.register(start, end);
+        }
+        // Unregistering took the write protection away.
+        self.each_page(start, end, |page, word| {
+            let word = word.idle();
+            if word.owns_slot() {
+                self.store().release(word.slot());
+            }
+            self.table.unlock(page, Word::new(State::Dirty, 0));
+        });
+        self.list_present(start, end);
+        if changed {
+            self.signals_used.store(true, Ordering::SeqCst);
+            self.change_kind(start, end, |kind| {
+                kind.delivery = Delivery::Signal;
+                kind.why = Why::Hint;
+            });
+        }
+        self.by_handler.wake(start, end);
+    }
+
+    /// Reads `[start, end)` ahead of its use.
+    pub fn prefetch(&self, start: u64, end: u64) {
+        let _quiet = Blocked::new();
+        let _regions = self.regions.lock.hold();
+        self.each_span(start, end, |span| {
+            ahead::push(self, span, Delivery::Handler)
+        });
+    }
+
+    /// Calls `body` for the managed parts of `[start, end)`, cut at the borders of chunks.
+    fn each_span(&self, start: u64, end: u64, mut body: impl FnMut(Span)) {
+        self.each_managed(start, end, |from, to| {
+            let mut address = from;
+            while address < to {
+                let chunk_end = ((address >> CHUNK_BYTES_SHIFT) + 1) << CHUNK_BYTES_SHIFT;
+                let stop = to.min(chunk_end);
+                if let Some(first) = self.table.page_at(address) {
+                    let count = ((stop - address) / PAGE_BYTES as u64) as u32;
+                    body(Span { first, count });
+                }
+                address = stop;
+            }
+        });
     }
 
     /// Runs `call`, an `madvise` that says what becomes of `[start, end)` in children.

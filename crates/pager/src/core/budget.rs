@@ -3,13 +3,20 @@
 use crate::sys;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+/// The evictor sleeps.
+const ASLEEP: u32 = 0;
+/// It was woken.
+const RUNG: u32 = 1;
+/// It is at work, and looks by itself whether there is more.
+const AT_WORK: u32 = 2;
+
 /// The budget, in pages.
 #[derive(Debug)]
 pub struct Budget {
     limit: AtomicU64,
     resident: AtomicU64,
     peak: AtomicU64,
-    /// One while the evictor has work; it sleeps here.
+    /// [`ASLEEP`], [`RUNG`] or [`AT_WORK`]; the evictor sleeps here.
     alarm: AtomicU32,
     /// Counts batches of evictions; who waits for room sleeps here.
     progress: AtomicU32,
@@ -121,7 +128,10 @@ impl Budget {
 
     /// Wakes the evictor.
     pub fn rouse(&self) {
-        if self.alarm.swap(1, Ordering::SeqCst) == 0 {
+        let rung = self
+            .alarm
+            .compare_exchange(ASLEEP, RUNG, Ordering::SeqCst, Ordering::Relaxed);
+        if rung.is_ok() {
             sys::futex_wake(&self.alarm, 1);
         }
     }
@@ -137,18 +147,25 @@ impl Budget {
         self.waiting.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// The evictor sleeps until there is work.
-    pub fn await_alarm(&self) {
-        while self.alarm.load(Ordering::SeqCst) == 0 {
-            sys::futex_wait(&self.alarm, 0, None);
+    /// The evictor sleeps until there is work. `fruitless` says that it found nothing to evict last
+    /// time: then it waits for a ring even when room is short.
+    pub fn await_alarm(&self, fruitless: bool) {
+        self.alarm.store(ASLEEP, Ordering::SeqCst);
+        // Who ran short before the store above did not ring.
+        if self.is_short() && !fruitless {
+            self.alarm.store(AT_WORK, Ordering::SeqCst);
+            return;
         }
-        self.alarm.store(0, Ordering::SeqCst);
+        while self.alarm.load(Ordering::SeqCst) == ASLEEP {
+            sys::futex_wait(&self.alarm, ASLEEP, None);
+        }
+        self.alarm.store(AT_WORK, Ordering::SeqCst);
     }
 
-    /// Pages to evict until the slack is free, twice.
+    /// Pages to evict until three times the slack is free, so that the evictor wakes rarely.
     #[must_use]
     pub fn excess(&self) -> u64 {
-        let wanted = self.limit().saturating_sub(2 * self.slack());
+        let wanted = self.limit().saturating_sub(3 * self.slack());
         self.resident().saturating_sub(wanted)
     }
 
@@ -203,7 +220,7 @@ mod tests {
         BUDGET.set_limit(100);
         assert!(!BUDGET.reserve(100));
         let waiter = std::thread::spawn(|| BUDGET.reserve(10));
-        BUDGET.await_alarm();
+        BUDGET.await_alarm(false);
         BUDGET.release(10);
         waiter.join().expect("the waiter ends");
         assert_eq!(BUDGET.resident(), 100);

@@ -524,8 +524,9 @@ fn write_in_place(
     true
 }
 
-/// Evicts until there is slack again. What the evictor does each time it is woken.
-pub fn make_room(pager: &Pager) {
+/// Evicts until there is slack again; whether that went well. What the evictor does each time it is
+/// woken.
+pub fn make_room(pager: &Pager) -> bool {
     let mut fruitless = 0;
     while pager.budget.excess() > 0 && fruitless < 3 {
         pager.evictions.acquire();
@@ -547,4 +548,5 @@ pub fn make_room(pager: &Pager) {
     if fruitless == 3 && pager.budget.resident() >= pager.budget.limit() {
         pager.budget.set_overdraft(true);
     }
+    fruitless < 3
 }

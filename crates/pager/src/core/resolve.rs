@@ -128,7 +128,9 @@ impl Work<'_> {
 
     fn work_at(&self, word: Word) -> DidRead {
         match word.state() {
-            State::Empty => self.touch_first(),
+            State::Empty => {
+                self.touch_first();
+            }
             State::Evicted => {
                 self.read(word);
                 return true;

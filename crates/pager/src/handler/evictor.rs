@@ -8,6 +8,9 @@ use crate::sys::{self, thread};
 /// Nanoseconds between measurements of what else is resident.
 const REFRESH_NS: u64 = 20_000_000;
 
+/// Nanoseconds between surveys of the regions, which look at each page.
+const PUBLISH_NS: u64 = 500_000_000;
+
 /// Starts it.
 pub fn start(pager: &'static Pager) -> bool {
     thread::start(run, core::ptr::from_ref(pager) as usize)
@@ -16,15 +19,19 @@ pub fn start(pager: &'static Pager) -> bool {
 extern "C" fn run(pager: usize) -> ! {
     // SAFETY: `start` passed a reference that lives for ever.
     let pager = unsafe { &*(pager as *const Pager) };
-    let mut refreshed = 0;
+    let (mut refreshed, mut published) = (0, 0);
+    let mut fruitless = false;
     loop {
-        pager.budget.await_alarm();
+        pager.budget.await_alarm(fruitless);
         let now = sys::now_ns();
         if now - refreshed > REFRESH_NS {
             refreshed = now;
             pager.refresh_limit();
+        }
+        if now - published > PUBLISH_NS {
+            published = now;
             survey::publish(pager);
         }
-        evict::make_room(pager);
+        fruitless = !evict::make_room(pager);
     }
 }

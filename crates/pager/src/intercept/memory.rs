@@ -259,7 +259,7 @@ pub unsafe extern "C" fn brk(address: *mut c_void) -> c_int {
 }
 
 /// Refused beyond half of the budget: locked pages can never leave.
-fn too_much_to_lock(start: u64, end: u64) -> bool {
+pub(super) fn too_much_to_lock(start: u64, end: u64) -> bool {
     PAGER.is_started()
         && PAGER.regions.touches(start, end, true)
         && PAGER.locked_bytes() + (end - start) > PAGER.total_bytes.load(Ordering::Relaxed) / 2

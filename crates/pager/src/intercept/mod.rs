@@ -8,6 +8,7 @@
 mod allocator;
 mod detour;
 mod files;
+mod hints;
 mod memory;
 mod process;
 mod shim;
