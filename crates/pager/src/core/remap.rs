@@ -5,46 +5,96 @@ use super::regions::Kind;
 use super::word::{State, Word};
 use crate::page::PAGE_BYTES;
 use crate::sys::Answer;
+use crate::sys::uffd::Uffd;
 use core::sync::atomic::Ordering;
 use pagewise_policy::{Arrival, Span};
 
+fn is_ok(answer: Answer) -> bool {
+    !(answer < 0 && answer > -4096)
+}
+
 impl Pager {
-    /// Runs `call`, an `mremap` from `[from, from + old)` to `new` bytes. `target` is where
-    /// `MREMAP_FIXED` wants it; `stays` says that the old range remains, empty
-    /// (`MREMAP_DONTUNMAP`).
+    /// Runs `call`, an `mremap` from `[from, from + old)` to `new` bytes with the flags that it is
+    /// given. `target` is where `MREMAP_FIXED` wants it.
+    ///
+    /// The kernel drops the registration of what it moves, and with it that of a neighbour which it
+    /// has merged with on arrival (`copy_vma` before `mremap_userfaultfd_prep`, Linux 6.18): the
+    /// neighbour's pages would be lost. So a range is unregistered before it moves; then it cannot
+    /// merge with one that is not.
     pub fn remapping(
         &self,
         from: u64,
         old: u64,
         new: u64,
         target: Option<u64>,
-        stays: bool,
-        call: impl FnOnce() -> Answer,
+        flags: i32,
+        call: impl Fn(i32) -> Answer,
     ) -> Answer {
         let _quiet = self.quiet();
-        let kind = self.regions.find(from).map_or(self.new_kind(), |r| r.kind);
+        let kind = self
+            .regions
+            .find(from)
+            .map_or(self.new_kind(), |region| region.kind);
+        let stays = flags & libc::MREMAP_DONTUNMAP != 0;
+        self.lock_pages(from, from + old);
+        if target.is_none() && !stays {
+            let answer = call(0);
+            if is_ok(answer) {
+                self.resized(from, old, new, kind);
+                return answer;
+            }
+            if flags & libc::MREMAP_MAYMOVE == 0 {
+                self.unlock_pages(from, from + old);
+                return answer;
+            }
+        }
         if let Some(target) = target {
             self.lock_pages(target, target + new);
         }
-        self.lock_pages(from, from + old);
-        let answer = call();
-        if answer < 0 && answer > -4096 {
-            self.unlock_pages(from, from + old);
+        self.each_managed(from, from + old, |start, end| {
+            self.uffd_of(start).unregister(start, end);
+        });
+        let answer = call(flags);
+        if !is_ok(answer) {
+            self.register_unmoved(from, from + old);
             if let Some(target) = target {
                 self.unlock_pages(target, target + new);
             }
             return answer;
         }
-        let to = answer as u64;
         if let Some(target) = target {
             self.clear_pages(target, target + new);
             self.unlist(target, target + new);
         }
-        match to == from {
-            true => self.resized(from, old, new, kind),
-            false => self.moved(from, old, to, new, kind, stays),
-        }
+        self.moved(from, old, answer as u64, new, kind, stays);
         answer
+    }
+
+    fn uffd_of(&self, address: u64) -> &Uffd {
+        match self.regions.find(address) {
+            Some(region) => self.uffd(&region),
+            None => &self.by_handler,
+        }
+    }
+
+    /// The move failed: everything as before, but for the write protection, which is gone.
+    fn register_unmoved(&self, from: u64, end: u64) {
+        self.each_managed(from, end, |start, end| {
+            self.uffd_of(start).register(start, end);
+        });
+        self.each_page(from, end, |page, word| {
+            if !word.is_busy() {
+                return;
+            }
+            let next = match word.idle().state() {
+                State::Clean => {
+                    self.store().release(word.slot());
+                    Word::new(State::Dirty, 0)
+                }
+                _ => word.idle(),
+            };
+            self.table.unlock(page, next);
+        });
     }
 
     fn resized(&self, from: u64, old: u64, new: u64, kind: Kind) {
@@ -76,8 +126,9 @@ impl Pager {
         if new < old {
             self.clear_pages(from + new, from + old);
         }
-        if !stays {
-            self.unlist(from, from + old);
+        match stays {
+            true => self.register_unmoved(from, from + old),
+            false => self.unlist(from, from + old),
         }
     }
 

@@ -122,7 +122,7 @@ pub unsafe extern "C" fn detoured_mremap(
     flags: c_int,
     target: *mut c_void,
 ) -> *mut c_void {
-    let call = || {
+    let call = |flags: c_int| {
         // SAFETY: the program's own call.
         unsafe {
             call6(
@@ -146,10 +146,9 @@ pub unsafe extern "C" fn detoured_mremap(
     let known = PAGER.is_started()
         && (PAGER.regions.touches(start, old_end, false)
             || target.is_some_and(|to| PAGER.regions.touches(to, to + length, false)));
-    let stays = flags & libc::MREMAP_DONTUNMAP != 0;
     let answer = match known {
-        true => PAGER.remapping(start, old_end - start, length, target, stays, call),
-        false => call(),
+        true => PAGER.remapping(start, old_end - start, length, target, flags, call),
+        false => call(flags),
     };
     libc_answer(answer) as *mut c_void
 }
