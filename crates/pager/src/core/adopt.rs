@@ -51,6 +51,8 @@ impl Pager {
         if (large || region.kind.managed) && self.take_over(&region) {
             region.kind.managed = true;
             self.regions.replace(region);
+            // The program may have grown elsewhere since the last look.
+            self.refresh_limit();
             return;
         }
         if region.kind.managed {

@@ -255,8 +255,7 @@ fn park_run(
     let to = pager.tray.address(place);
     let moved = pager.for_tray.relocate(to, from, (run * PAGE_BYTES) as u64);
     let pages = moved.bytes as usize / PAGE_BYTES;
-    for at in place..place + pages {
-        let page = all[at].0;
+    for (at, &(page, _)) in all.iter().enumerate().skip(place).take(pages) {
         pager
             .table
             .unlock(page, Word::new(State::Parked, at as u32));

@@ -1,0 +1,73 @@
+//! `pagewise run`, as a user runs it.
+#![cfg(target_arch = "x86_64")]
+
+use std::process::{Command, Output};
+
+fn pagewise(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_pagewise"))
+        .args(arguments)
+        .output()
+        .expect("pagewise starts")
+}
+
+/// Whether the machine lets the pager work; says so where it does not.
+fn is_possible(output: &Output) -> bool {
+    let said = String::from_utf8_lossy(&output.stderr);
+    let refused = said.contains("memory is not managed");
+    if refused {
+        eprintln!("SKIPPED: {}", said.trim());
+    }
+    !refused
+}
+
+/// Twice the budget, written and read back by a program that knows nothing of it.
+const PROGRAM: &str = "b = bytearray(96 << 20)\n\
+    for i in range(0, len(b), 4096): b[i] = i // 4096 % 251\n\
+    print(sum(b[i] != i // 4096 % 251 for i in range(0, len(b), 4096)))";
+
+#[test]
+fn a_program_of_twice_the_budget_keeps_its_bytes_and_the_budget() {
+    let output = pagewise(&[
+        "run", "--memory", "48M", "--json", "--", "python3", "-c", PROGRAM,
+    ]);
+    if !is_possible(&output) {
+        return;
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let (answer, document) = text.split_once('\n').expect("an answer and a document");
+    assert_eq!(answer, "0", "wrong bytes");
+    let document: serde_json::Value = serde_json::from_str(document).expect("JSON");
+    assert_eq!(document["ending"], "exited 0");
+    let largest = document["max_rss_bytes"].as_u64().expect("a size");
+    assert!(largest <= (48 << 20) * 11 / 10, "{largest}");
+    let schema = include_str!("../../../docs/schema/run.json");
+    let schema: serde_json::Value = serde_json::from_str(schema).expect("a schema");
+    hold(&schema, &document, "document");
+}
+
+/// Each field that the schema requires is there, and no other.
+fn hold(schema: &serde_json::Value, value: &serde_json::Value, place: &str) {
+    if let Some(fields) = schema["properties"].as_object() {
+        let found = value
+            .as_object()
+            .unwrap_or_else(|| panic!("{place}: no object"));
+        assert!(found.keys().eq(fields.keys()), "{place}: {found:?}");
+        for (name, field) in fields {
+            hold(field, &value[name], &format!("{place}.{name}"));
+        }
+    }
+    for (index, one) in value.as_array().into_iter().flatten().enumerate() {
+        hold(&schema["items"], one, &format!("{place}[{index}]"));
+    }
+}
+
+#[test]
+fn the_programs_status_is_ours_and_what_cannot_be_is_refused() {
+    let output = pagewise(&["run", "--memory", "32M", "--", "sh", "-c", "exit 7"]);
+    assert_eq!(output.status.code(), Some(7));
+    let output = pagewise(&["run", "--memory", "1M", "--", "true"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("too small"));
+    let output = pagewise(&["run", "--memory", "32M", "--policy", "nosuch", "--", "true"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("nosuch"));
+}
