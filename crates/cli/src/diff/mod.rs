@@ -21,10 +21,9 @@ Examples:
   pagewise diff before.dat after.dat --json              two kernels
   pagewise diff --labels old,new before.txt after.txt    with names for both
   pagewise diff a.json b.json                            two finished results
-  pagewise diff slow.data fast.data                      two recordings of CPU time
+  pagewise diff slow.data fast.data                      two hosts' samples
   pagewise diff x.data x.data --range-a 4s..5s --range-b rest
-                                                         a stall, and the rest
-  pagewise diff a.data b.data --fail-if \"+10% memcpy\"    for CI: exit code 1";
+  pagewise diff a.data b.data --fail-if \"+10% memcpy\"  for CI: exit code 1";
 
 const LONG_ABOUT: &str = "\
 Say what differs between two recordings

@@ -23,14 +23,14 @@ Examples:
   pagewise report perf.data -o report.html     the same as one HTML page
   pagewise report perf.data.zst --json         the same for programs
   perf record -e page-faults -c 1 -g -d -o - ./x | pagewise report -
-  perf script | pagewise report -              the text of perf script, or folded stacks
+  perf script | pagewise report -              perf script's text, folded stacks
   pagewise report trace.txt.zst                paths of faults in the kernel
   pagewise report trace.txt -o report.html     the same as one HTML page
-  pagewise report trace.txt --export folded    its call paths, for flame graph tools
+  pagewise report trace.txt --export folded    call paths, for flame graph tools
   pagewise report trace.txt --export perfetto -o trace.pftrace
   pagewise report trace.dat                    the same, of trace-cmd record
   pagewise report trace.txt --class cow --layer wp_page_copy --range 10us..
-  pagewise report a.json b.json                traces of many hosts as one: their reports of --json";
+  pagewise report a.json b.json                traces of many hosts, from --json";
 
 /// Options of `pagewise report`.
 #[derive(ClapArgs, Debug)]

@@ -169,16 +169,19 @@ fn event<'a>(line: &'a [u8], from: usize, header: &mut Header<'a>) {
 mod tests {
     use super::*;
 
+    /// A line, and its task, CPU, time, period and event.
+    type Case<'a> = (
+        &'a str,
+        &'a str,
+        Option<u16>,
+        Option<u64>,
+        Option<u64>,
+        Option<&'a str>,
+    );
+
     #[test]
     fn every_variant_of_the_columns() {
-        let cases: &[(
-            &str,
-            &str,
-            Option<u16>,
-            Option<u64>,
-            Option<u64>,
-            Option<&str>,
-        )] = &[
+        let cases: &[Case<'_>] = &[
             (
                 "swapper     0 [001] 12345.678901:     250000 cpu-clock:pppH: ",
                 "swapper     0",
