@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 pub const EXAMPLES: &str = "\
 Examples:
-  pagewise bench faults                    kernel, fd and SIGBUS at 1 to 8 threads
+  pagewise bench faults                    kernel, fd, SIGBUS at 1 to 8 threads
   pagewise bench faults --threads 1 --runs 9
   pagewise bench faults --json";
 

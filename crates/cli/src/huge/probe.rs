@@ -16,7 +16,7 @@ pub use chases::effect_on_chase;
 
 const EXAMPLES: &str = "\
 Examples:
-  pagewise huge probe                 TLB levels, host pages, effect of huge pages
+  pagewise huge probe                 TLB levels, host pages, huge pages
   pagewise huge probe --memory 4G     a chase through more memory
   pagewise huge probe --json > probe.json";
 

@@ -21,7 +21,7 @@ Examples:
   pagewise huge trace -o t.pwm -- ./program      all accesses of a program
   pagewise huge trace -o t.pwm --limit 100M -- python3 x.py
   pagewise huge trace -o - -- ./program | zstd > t.pwm.zst
-  pagewise huge simulate t.pwm                   what huge pages would do to them";
+  pagewise huge simulate t.pwm                   what huge pages would do";
 
 /// Record every memory access of a program, for `huge simulate`
 ///

@@ -38,7 +38,7 @@ use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
-  pagewise huge balance -p 4242                        look only: would they help?
+  pagewise huge balance -p 4242                        look: would they help?
   pagewise huge balance -p 4242 --apply --max-rss 4G   act, within this memory
   pagewise huge balance -- ./server                    start a program and act
   pagewise huge balance --prove --progress symbol:requests -- ./server
