@@ -1,7 +1,7 @@
 //! The file or block device: whole pages at page offsets, one transfer at a time.
 //!
 //! A single transfer goes by `pread64`/`pwrite64` (at depth 1 as fast as io_uring, measured 47 µs
-//! against 47 µs); several at once go through a [`Ring`], and one after another where the kernel
+//! against 47 µs); several at once go through a `Ring`, and one after another where the kernel
 //! denies rings.
 #![expect(
     clippy::cast_possible_truncation,
