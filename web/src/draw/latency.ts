@@ -41,7 +41,9 @@ export function latencyChart(look: LatencyLook): SVGElement {
     const x = (value: number) => plot.left + place(look.axis, value) * (plot.right - plot.left);
     const y = (n: number) => plot.bottom - (n / most) * (plot.bottom - plot.top);
     const ticks = look.axis.kind === "log" ? logTicks(look.axis.low, look.axis.high, 10, width / 70) : linearTicks(0, look.axis.high, Math.max(2, width / 90));
-    const shares = linearTicks(0, most / Math.max(all, 1e-9), 3).map((share) => ({ at: y(share * all), label: shareLabel(share) }));
+    // A low chart has no room for three labels above each other.
+    const rows = Math.min(3, Math.max(1, Math.floor((plot.bottom - plot.top) / 24)));
+    const shares = linearTicks(0, most / Math.max(all, 1e-9), rows).map((share) => ({ at: y(share * all), label: shareLabel(share) }));
     svg.append(...yAxis(plot, shares), ...xAxis(plot, ticks.map((tick) => ({ at: x(tick), label: axisNanos(tick) }))));
     svg.append(...modeBands(marked, look.axis, plot, x));
     const floors = new Array<number>(look.axis.bins).fill(0);
