@@ -148,13 +148,13 @@ fn profiled(sources: &[EventSource]) -> Option<ProfileCollector> {
     let is_profile = |source: &EventSource| {
         !is_about_faults(&source.kind) && source.kind != EventKind::Dummy && !is_evidence(source)
     };
-    let only_evidence = || !sources.iter().any(|source| is_about_faults(&source.kind));
     if sources.iter().any(is_profile) {
         return Some(ProfileCollector::new(sources, |source| {
             !is_evidence(source)
         }));
     }
-    only_evidence().then(|| ProfileCollector::new(sources, |_| true))
+    let has_faults = sources.iter().any(|source| is_about_faults(&source.kind));
+    (!has_faults).then(|| ProfileCollector::new(sources, |_| true))
 }
 
 /// Whether an event tells of faults.

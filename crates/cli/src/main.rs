@@ -55,7 +55,7 @@ enum Command {
     Doctor(doctor::Args),
     Record(record::RecordArgs),
     Trace(trace::TraceArgs),
-    /// Say what recordings show: why a program faults, what that costs, what to change
+    /// Say what recordings show: where time goes, why a program faults, what to change
     #[command(after_help = report::EXAMPLES)]
     Report(report::Args),
     /// Say what differs between two recordings, and how sure that is

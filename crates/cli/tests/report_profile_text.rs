@@ -1,23 +1,8 @@
 //! `pagewise report` on profiles that come as text.
 
-use std::io::Write;
-use std::process::{Command, Output, Stdio};
+mod support;
 
-fn report(arguments: &[&str], text: &str) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_pagewise"))
-        .arg("report")
-        .args(arguments)
-        .arg("-")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("pagewise runs");
-    let mut input = child.stdin.take().expect("a pipe");
-    input.write_all(text.as_bytes()).expect("it reads");
-    drop(input);
-    child.wait_with_output().expect("it ends")
-}
+use support::report;
 
 const SCRIPT: &str = "\
 a b:c 12/13 [000] 10.000000:     250000 cpu-clock:pppH: 

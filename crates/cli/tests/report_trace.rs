@@ -1,8 +1,11 @@
 //! `pagewise report` on a function_graph trace, as a user runs it.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
+
+mod support;
+
+use support::report;
 
 #[path = "../../report/tests/checker/mod.rs"]
 mod checker;
@@ -18,23 +21,6 @@ const TRACE: &str = "\
    12.000010 |   0)     bash-1     |   9.000 us    |  } /* handle_mm_fault */
    12.000011 |   0)     bash-1     |               |  handle_mm_fault() {
 ";
-
-fn report(arguments: &[&str], input: &str) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_pagewise"))
-        .arg("report")
-        .args(arguments)
-        .arg("-")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("pagewise starts");
-    let mut stdin = child.stdin.take().expect("a pipe");
-    // A run that refuses its arguments doesn't read.
-    let _ = stdin.write_all(input.as_bytes());
-    drop(stdin);
-    child.wait_with_output().expect("pagewise ends")
-}
 
 #[test]
 fn json_splits_the_time_of_a_fault() {

@@ -1,6 +1,7 @@
 //! What sets slow faults apart, when faults changed, who held locks and how pages were charged:
 //! further sections of the text about a function_graph trace.
 
+use crate::lines::line;
 use crate::quantity::{count, percent};
 use crate::visible::visible;
 use pagewise_model::fault_paths::{
@@ -8,23 +9,11 @@ use pagewise_model::fault_paths::{
     Overrepresented, SleepTime, TreePattern,
 };
 use pagewise_model::units::Nanos;
-use std::fmt::Write;
 
 /// Lines of each list.
 const LINES: usize = 5;
 /// Changes shown.
 const CHANGES: usize = 12;
-
-/// Writing to a String cannot fail.
-fn line(text: &mut String, args: std::fmt::Arguments<'_>) {
-    let _ = text.write_fmt(args);
-    text.push('\n');
-}
-
-macro_rules! line {
-    ($text:expr) => { $text.push('\n') };
-    ($text:expr, $($args:tt)*) => { line(&mut $text, format_args!($($args)*)) };
-}
 
 /// The sections, each after a blank line.
 #[must_use]
@@ -51,7 +40,7 @@ pub fn descent(steps: &[DescentStep]) -> String {
     if steps.is_empty() {
         return text;
     }
-    line!(text, "Inside the faults, from the outside in");
+    line!(&mut text, "Inside the faults, from the outside in");
     for (place, step) in steps.iter().enumerate() {
         let indent = "  ".repeat(place + 1);
         let class = step.class.map_or(String::new(), |class| {
@@ -66,7 +55,7 @@ pub fn descent(steps: &[DescentStep]) -> String {
             ),
         };
         line!(
-            text,
+            &mut text,
             "{indent}{}{class}{range}: {} of {} calls, {} in all",
             visible(&step.name),
             count(step.calls),
@@ -74,7 +63,7 @@ pub fn descent(steps: &[DescentStep]) -> String {
             Nanos(step.time_ns)
         );
     }
-    line!(text);
+    line!(&mut text);
     text
 }
 
@@ -96,17 +85,17 @@ pub fn reading(findings: &FaultPaths) -> String {
              than the calls around them."
         }
     };
-    line!(text, "{sleep}");
+    line!(&mut text, "{sleep}");
     if let Some(depth) = reading.depth_limit {
         line!(
-            text,
+            &mut text,
             "CAUTION: the trace looks cut {depth} levels below the fault (max_graph_depth): calls \
              further down cost time too, which is not corrected for, and kinds may be missed."
         );
     }
     if reading.interrupts_by_place > 0 {
         line!(
-            text,
+            &mut text,
             "{} calls of no known interrupt stand where only interrupts can: taken out as such.",
             count(reading.interrupts_by_place)
         );
@@ -116,9 +105,9 @@ pub fn reading(findings: &FaultPaths) -> String {
 
 fn contrast(text: &mut String, found: &Contrast) {
     let mut part = String::new();
-    line!(part);
+    line!(&mut part);
     line!(
-        part,
+        &mut part,
         "The slowest {} (beyond {}): {} faults of {} on average, others {}, waits included",
         percent(1.0 - found.quantile),
         Nanos(found.threshold_ns),
@@ -128,7 +117,7 @@ fn contrast(text: &mut String, found: &Contrast) {
     );
     for excess in found.excess.iter().take(LINES) {
         line!(
-            part,
+            &mut part,
             "  {:<38} {:>10} more each {:>7} of the difference",
             visible(&excess.name),
             nanos(excess.ns),
@@ -139,13 +128,13 @@ fn contrast(text: &mut String, found: &Contrast) {
     for (place, function) in named.enumerate() {
         if place == 0 {
             line!(
-                part,
+                &mut part,
                 "  more often there beyond chance ({} tests):",
                 count(found.tests)
             );
         }
         line!(
-            part,
+            &mut part,
             "    {:<36} {:>7} of slow faults {:>7} of others{}",
             visible(&function.name),
             percent(function.tail_share),
@@ -174,9 +163,9 @@ fn changes(text: &mut String, changes: &[ChangePoint]) {
         return;
     }
     let mut part = String::new();
-    line!(part);
+    line!(&mut part);
     line!(
-        part,
+        &mut part,
         "Moments at which faults changed ({} in all)",
         changes.len()
     );
@@ -210,7 +199,7 @@ fn changes(text: &mut String, changes: &[ChangePoint]) {
                 nanos(change.after),
             ),
         };
-        line!(part, "  {at:<16} {what}: {from} → {to}");
+        line!(&mut part, "  {at:<16} {what}: {from} → {to}");
     }
     text.push_str(&part);
 }
@@ -220,8 +209,8 @@ fn charges(text: &mut String, findings: &FaultPaths) {
         return;
     }
     let mut part = String::new();
-    line!(part);
-    line!(part, "Charges to the memory cgroup");
+    line!(&mut part);
+    line!(&mut part, "Charges to the memory cgroup");
     for charge in &findings.charges {
         let way = match charge.way {
             ChargeWay::Untold => "neither stock nor counters seen",
@@ -230,7 +219,7 @@ fn charges(text: &mut String, findings: &FaultPaths) {
             ChargeWay::Reclaim => "after reclaim at the limit",
         };
         line!(
-            part,
+            &mut part,
             "  {way:<36} {:>9} faults {:>7}  median {} corrected, {} as traced",
             count(charge.faults),
             percent(charge.share),
@@ -244,7 +233,7 @@ fn charges(text: &mut String, findings: &FaultPaths) {
         .all(|charge| charge.way == ChargeWay::Untold)
     {
         line!(
-            part,
+            &mut part,
             "  No consume_stock, page_counter_try_charge or refill_stock is in this trace: the tasks \
              were in the root cgroup, or this kernel has them inlined."
         );
@@ -258,8 +247,8 @@ fn locks(text: &mut String, findings: &FaultPaths) {
         return;
     }
     let mut part = String::new();
-    line!(part);
-    line!(part, "Locks (waits included, as traced)");
+    line!(&mut part);
+    line!(&mut part, "Locks (waits included, as traced)");
     for wait in &waits.locks {
         let lock = match wait.lock {
             Lock::Mmap => "mmap lock",
@@ -270,7 +259,7 @@ fn locks(text: &mut String, findings: &FaultPaths) {
             Lock::Mutex => "mutex",
         };
         line!(
-            part,
+            &mut part,
             "  {:<36} {:>9} {lock}, {} slow; median {}, 99th percentile {}, longest {}; {} of fault time",
             visible(&wait.function),
             count(wait.latency.count),
@@ -284,7 +273,7 @@ fn locks(text: &mut String, findings: &FaultPaths) {
     let (known, all) = waits.attributed_ns;
     if all > 0 {
         line!(
-            part,
+            &mut part,
             "  Who held the mmap lock meanwhile: known for {} of {} of waiting",
             Nanos(known),
             Nanos(all)
@@ -299,7 +288,7 @@ fn locks(text: &mut String, findings: &FaultPaths) {
 fn holder(text: &mut String, holder: &Holder) {
     let mut part = String::new();
     line!(
-        part,
+        &mut part,
         "    {}-{} held it for {}: {} waits, {}, its longest hold {}{}",
         visible(&holder.task),
         holder.pid,
@@ -320,9 +309,9 @@ fn trees(text: &mut String, trees: &[TreePattern]) {
         return;
     }
     let mut part = String::new();
-    line!(part);
+    line!(&mut part);
     line!(
-        part,
+        &mut part,
         "Calls with all below them, by their share of time (repeats merged)"
     );
     for tree in trees.iter().take(LINES + 3) {
@@ -334,7 +323,7 @@ fn trees(text: &mut String, trees: &[TreePattern]) {
             format!("{least}–{most}")
         };
         line!(
-            part,
+            &mut part,
             "  {:>7} of time, {:>7} faults, {calls} calls, {} each, {whole}: {}",
             percent(tree.corrected_time_share),
             count(tree.faults),

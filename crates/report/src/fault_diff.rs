@@ -2,6 +2,7 @@
 //!
 //! What differs comes first, in sentences; tables with both traces side by side follow.
 
+use crate::lines::line;
 use crate::quantity::{count, percent};
 use crate::visible::visible;
 use pagewise_model::fault_diff::{
@@ -47,17 +48,6 @@ pub fn to_json(diff: &FaultDiff) -> Result<String, serde_json::Error> {
     let mut text = serde_json::to_string_pretty(diff)?;
     text.push('\n');
     Ok(text)
-}
-
-/// Writing to a String cannot fail.
-fn line(text: &mut String, args: std::fmt::Arguments<'_>) {
-    let _ = text.write_fmt(args);
-    text.push('\n');
-}
-
-macro_rules! line {
-    ($text:expr) => { $text.push('\n') };
-    ($text:expr, $($args:tt)*) => { line($text, format_args!($($args)*)) };
 }
 
 fn headline(text: &mut String, diff: &FaultDiff) {

@@ -3,13 +3,13 @@
 //! Raw figures stand beside corrected ones everywhere, since the tracer's own cost can exceed what
 //! it measures.
 
+use crate::lines::line;
 use crate::quantity::{count, percent};
 use crate::visible::visible;
 use pagewise_model::fault_paths::{
     ClassFindings, Contributor, FaultPaths, Latencies, LayerFindings, Mode, Path, Source,
 };
 use pagewise_model::units::Nanos;
-use std::fmt::Write;
 
 /// Lines of the longer tables.
 const LINES: usize = 12;
@@ -50,17 +50,6 @@ pub fn to_json(findings: &FaultPaths) -> Result<String, serde_json::Error> {
     let mut text = serde_json::to_string_pretty(findings)?;
     text.push('\n');
     Ok(text)
-}
-
-/// Writing to a String cannot fail.
-fn line(text: &mut String, args: std::fmt::Arguments<'_>) {
-    let _ = text.write_fmt(args);
-    text.push('\n');
-}
-
-macro_rules! line {
-    ($text:expr) => { $text.push('\n') };
-    ($text:expr, $($args:tt)*) => { line($text, format_args!($($args)*)) };
 }
 
 fn no_faults(text: &mut String, findings: &FaultPaths) {

@@ -13,6 +13,7 @@ pub mod fault_diff;
 pub mod fault_paths;
 pub mod html;
 pub mod json;
+mod lines;
 pub mod quantity;
 pub mod settings_export;
 pub mod text;

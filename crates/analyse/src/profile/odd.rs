@@ -53,8 +53,8 @@ fn burst(event: &EventProfile) -> Option<Diagnosis> {
                 100.0 * burst.share_elsewhere
             ),
             format!(
-                "Next: pagewise diff FILE FILE --range-a {from:.1}s..{to:.1}s shows that moment \
-                 against the rest, and the page (-o report.html) its flame graph."
+                "Next: pagewise diff FILE FILE --range-a rest --range-b {from:.1}s..{to:.1}s shows \
+                 that moment against the rest, and the page (-o report.html) its flame graph."
             ),
         ],
         share_of_cpu: None,

@@ -74,10 +74,8 @@ pub(crate) fn by_frame(profile: &Profile, own: &[u64]) -> Vec<(u64, u64)> {
     sums
 }
 
-/// For each node whether its frame is nowhere above it.
-///
-/// Each node remembers the nearest ancestor whose frame recurs below it; most stacks have no
-/// recursion, so looking upwards is bounded by a set of frames that are known to recur.
+/// For each node whether its frame is nowhere above it: one walk, depth first, that counts the
+/// frames on the way, so that deep recursion costs no more than its nodes.
 pub(crate) fn outermost(profile: &Profile) -> Vec<bool> {
     let tree = &profile.stacks;
     let mut outermost = vec![true; tree.len()];

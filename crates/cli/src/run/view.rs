@@ -42,10 +42,25 @@ pub fn text(document: &Document) -> String {
     if document.processes.is_empty() {
         text += "  no process managed memory\n";
     }
-    for process in &document.processes {
+    // Shells and wrappers on the way to the program have nothing to tell.
+    let (idle, managed): (Vec<_>, Vec<_>) = document.processes.iter().partition(|one| is_idle(one));
+    for process in &managed {
         text += &describe(process);
     }
+    if !idle.is_empty() {
+        let plural = if idle.len() == 1 { "" } else { "es" };
+        let _ = writeln!(
+            text,
+            "  {} process{plural} had no memory large enough to manage (--min-region)",
+            idle.len()
+        );
+    }
     text
+}
+
+/// Whether nothing of a process was managed.
+fn is_idle(one: &Process) -> bool {
+    one.managed_bytes == 0 && one.faults.first_touches == 0
 }
 
 fn describe(one: &Process) -> String {
@@ -56,13 +71,6 @@ fn describe(one: &Process) -> String {
         let _ = writeln!(text, "  {name:<12} {value}");
     };
     row("process", format!("{} ({})", one.pid, one.name));
-    if one.managed_bytes == 0 && faults.first_touches == 0 {
-        row(
-            "memory",
-            "nothing large enough to manage (--min-region)".to_owned(),
-        );
-        return text;
-    }
     row(
         "memory",
         format!(

@@ -1,6 +1,7 @@
 //! A page of terminal text: a narrow column of labels, a body that wraps, a few inks.
 
 use super::Style;
+use crate::visible::visible;
 
 /// Columns that labels take, gap included.
 pub const LABEL: usize = 11;
@@ -128,6 +129,22 @@ impl Page {
         format!("{}{padding}", self.paint(Ink::Strong, label))
     }
 
+    /// The title of a table, after an empty line.
+    pub fn heading(&mut self, text: &str) {
+        self.gap();
+        let heading = self.paint(Ink::Strong, text);
+        self.line(&heading);
+    }
+
+    /// How many of `total` rows are not among the `shown` first, where any are.
+    pub fn more(&mut self, total: usize, shown: usize) {
+        let hidden = total.saturating_sub(shown);
+        if hidden > 0 {
+            let line = self.paint(Ink::Faint, &format!("  … and {hidden} more"));
+            self.line(&line);
+        }
+    }
+
     /// The whole page, in ASCII if the style wants it.
     pub fn finish(self) -> String {
         if self.style.unicode {
@@ -209,6 +226,23 @@ pub fn shorten(text: &str, room: usize) -> String {
     let start: String = text.chars().take(head).collect();
     let end: String = text.chars().skip(length - tail).collect();
     format!("{start}…{end}")
+}
+
+/// The innermost frames of a stack (told outermost first) that fit into `room` columns, innermost
+/// first.
+pub fn chain(frames: &[String], room: usize) -> String {
+    let mut text = String::new();
+    for frame in frames.iter().rev() {
+        let frame = visible(frame);
+        let arrow = if text.is_empty() { "" } else { " ← " };
+        if !text.is_empty() && columns(&text) + columns(arrow) + columns(&frame) + 4 > room {
+            text.push_str(" ← …");
+            break;
+        }
+        text.push_str(arrow);
+        text.push_str(&shorten(&frame, room));
+    }
+    text
 }
 
 #[cfg(test)]

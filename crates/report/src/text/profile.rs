@@ -1,14 +1,12 @@
 //! A profile's summary: what is odd, where the time went, what has no name, what is missing.
 
 use super::Style;
-use super::page::{Ink, Page, clip, columns, shorten};
+use super::page::{Ink, Page, chain, clip, columns, shorten};
 use crate::quantity::{count, percent, rounded};
 use crate::visible::{command_line, visible};
 use pagewise_model::findings::Severity;
 use pagewise_model::profile::{FrameKind, WeightUnit};
-use pagewise_model::profile_findings::{
-    CounterRate, EventProfile, FunctionShare, ProfileFindings, StackShare,
-};
+use pagewise_model::profile_findings::{CounterRate, EventProfile, FunctionShare, ProfileFindings};
 use pagewise_model::units::Nanos;
 
 /// Lines of each table.
@@ -147,20 +145,14 @@ fn missing(page: &mut Page, findings: &ProfileFindings) {
     }
 }
 
-fn heading(page: &mut Page, text: &str) {
-    page.gap();
-    let heading = page.paint(Ink::Strong, text);
-    page.line(&heading);
-}
-
 fn functions(page: &mut Page, event: &EventProfile) {
     if event.functions.is_empty() {
         return;
     }
-    heading(
-        page,
-        &format!("Functions by {} of their own", visible(&event.name)),
-    );
+    page.heading(&format!(
+        "Functions by {} of their own",
+        visible(&event.name)
+    ));
     let room = page.width.saturating_sub(24);
     let head = page.paint(Ink::Faint, &format!("  {:>7} {:>9}", "own", "with all"));
     page.line(&head);
@@ -168,7 +160,7 @@ fn functions(page: &mut Page, event: &EventProfile) {
         let line = function_line(page, function, event.weight, room);
         page.line(&line);
     }
-    more(page, event.functions.len(), LINES);
+    page.more(event.functions.len(), LINES);
 }
 
 fn function_line(page: &Page, function: &FunctionShare, all: u64, room: usize) -> String {
@@ -192,36 +184,20 @@ fn stacks(page: &mut Page, event: &EventProfile) {
     if event.stacks.is_empty() {
         return;
     }
-    heading(page, &format!("Stacks by {}", visible(&event.name)));
+    page.heading(&format!("Stacks by {}", visible(&event.name)));
     let room = page.width.saturating_sub(11);
     for stack in event.stacks.iter().take(STACKS) {
         let share = percent(stack.weight as f64 / event.weight.max(1) as f64);
-        page.line(&format!("  {share:>7}  {}", chain(stack, room)));
+        page.line(&format!("  {share:>7}  {}", chain(&stack.frames, room)));
     }
-    more(page, event.stacks.len(), STACKS);
-}
-
-/// The innermost frames that fit, innermost first.
-fn chain(stack: &StackShare, room: usize) -> String {
-    let mut text = String::new();
-    for frame in stack.frames.iter().rev() {
-        let frame = visible(frame);
-        let arrow = if text.is_empty() { "" } else { " ← " };
-        if !text.is_empty() && columns(&text) + columns(arrow) + columns(&frame) + 4 > room {
-            text.push_str(" ← …");
-            break;
-        }
-        text.push_str(arrow);
-        text.push_str(&shorten(&frame, room));
-    }
-    text
+    page.more(event.stacks.len(), STACKS);
 }
 
 fn processes(page: &mut Page, event: &EventProfile) {
     if event.processes.len() < 2 {
         return;
     }
-    heading(page, &format!("Processes by {}", visible(&event.name)));
+    page.heading(&format!("Processes by {}", visible(&event.name)));
     for process in event.processes.iter().take(LINES) {
         let share = percent(process.weight as f64 / event.weight.max(1) as f64);
         let threads = match process.threads {
@@ -231,14 +207,14 @@ fn processes(page: &mut Page, event: &EventProfile) {
         let name = visible(&process.comm);
         page.line(&format!("  {share:>7}  {name} {}{threads}", process.pid));
     }
-    more(page, event.processes.len(), LINES);
+    page.more(event.processes.len(), LINES);
 }
 
 fn unknown(page: &mut Page, findings: &ProfileFindings) {
     if findings.unknown.is_empty() {
         return;
     }
-    heading(page, "Frames without a name");
+    page.heading("Frames without a name");
     for cause in findings.unknown.iter().take(UNKNOWN) {
         page.paragraph(
             &format!("{:>9}", percent(cause.touched)),
@@ -246,13 +222,5 @@ fn unknown(page: &mut Page, findings: &ProfileFindings) {
             &visible(&cause.remedy),
         );
     }
-    more(page, findings.unknown.len(), UNKNOWN);
-}
-
-fn more(page: &mut Page, total: usize, shown: usize) {
-    let hidden = total.saturating_sub(shown);
-    if hidden > 0 {
-        let line = page.paint(Ink::Faint, &format!("  … and {hidden} more"));
-        page.line(&line);
-    }
+    page.more(findings.unknown.len(), UNKNOWN);
 }

@@ -1,7 +1,7 @@
 //! How two profiles differ: the answer, the functions, the stacks, the settings behind it.
 
 use super::Style;
-use super::page::{Ink, Page, clip, columns, shorten};
+use super::page::{Ink, Page, chain, clip};
 use crate::quantity::count;
 use crate::visible::visible;
 use pagewise_model::profile_diff::{
@@ -73,20 +73,11 @@ fn method(diff: &ProfileDiff) -> String {
     )
 }
 
-fn heading(page: &mut Page, text: &str) {
-    page.gap();
-    let heading = page.paint(Ink::Strong, text);
-    page.line(&heading);
-}
-
 fn functions(page: &mut Page, diff: &ProfileDiff) {
     if diff.functions.is_empty() {
         return;
     }
-    heading(
-        page,
-        "Functions with what they call (* where chance alone is below 5 %, all together)",
-    );
+    page.heading("Functions with what they call (* where chance alone is below 5 %, all together)");
     let head = format!("  {:>9} {:>9}   {:<24}", "A", "B", "change [95 %]");
     let head = page.paint(Ink::Faint, &head);
     page.line(&head);
@@ -94,7 +85,7 @@ fn functions(page: &mut Page, diff: &ProfileDiff) {
         let line = function_line(page, change, diff.measure);
         page.line(&line);
     }
-    more(page, diff.functions.len(), FUNCTIONS);
+    page.more(diff.functions.len(), FUNCTIONS);
 }
 
 fn function_line(page: &Page, change: &Change, measure: Measure) -> String {
@@ -120,38 +111,22 @@ fn stacks(page: &mut Page, diff: &ProfileDiff) {
     if telling.is_empty() {
         return;
     }
-    heading(page, "Stacks that changed");
+    page.heading("Stacks that changed");
     for stack in telling.iter().take(STACKS) {
         let (mark, ink) = mark(true, stack.change.value);
         let interval = interval(&stack.change, diff.measure);
         let figures = page.paint(ink, &format!("{mark} {interval:<26}"));
         let room = page.width.saturating_sub(34);
-        page.line(&format!("  {figures} {}", chain(stack, room)));
+        page.line(&format!("  {figures} {}", chain(&stack.frames, room)));
     }
-    more(page, telling.len(), STACKS);
-}
-
-/// The innermost frames that fit, innermost first.
-fn chain(stack: &StackChange, room: usize) -> String {
-    let mut text = String::new();
-    for frame in stack.frames.iter().rev() {
-        let frame = visible(frame);
-        let arrow = if text.is_empty() { "" } else { " ← " };
-        if !text.is_empty() && columns(&text) + columns(arrow) + columns(&frame) + 4 > room {
-            text.push_str(" ← …");
-            break;
-        }
-        text.push_str(arrow);
-        text.push_str(&shorten(&frame, room));
-    }
-    text
+    page.more(telling.len(), STACKS);
 }
 
 fn settings(page: &mut Page, diff: &ProfileDiff) {
     if diff.settings.is_empty() {
         return;
     }
-    heading(page, "Settings that differ");
+    page.heading("Settings that differ");
     let (touching, others): (Vec<_>, Vec<_>) = diff
         .settings
         .iter()
@@ -170,7 +145,7 @@ fn settings(page: &mut Page, diff: &ProfileDiff) {
     for setting in others.iter().take(OTHER_SETTINGS) {
         page.bullet("", &setting_line(setting));
     }
-    more(page, others.len(), OTHER_SETTINGS);
+    page.more(others.len(), OTHER_SETTINGS);
 }
 
 fn setting_line(setting: &SettingChange) -> String {
@@ -190,7 +165,7 @@ fn counters(page: &mut Page, diff: &ProfileDiff) {
     if diff.counters.is_empty() {
         return;
     }
-    heading(page, "Counters a second, and ratios");
+    page.heading("Counters a second, and ratios");
     for counter in &diff.counters {
         let change = match counter.a {
             0.0 => String::new(),
@@ -249,13 +224,5 @@ fn amount(value: f64, measure: Measure) -> String {
         Measure::ShareOfBusy => format!("{:.2} % of the samples", 100.0 * value),
         Measure::CpusInUse => format!("{:.2} % of a CPU", 100.0 * value),
         Measure::PerSecond => format!("{value:.1} a second"),
-    }
-}
-
-fn more(page: &mut Page, total: usize, shown: usize) {
-    let hidden = total.saturating_sub(shown);
-    if hidden > 0 {
-        let line = page.paint(Ink::Faint, &format!("  … and {hidden} more"));
-        page.line(&line);
     }
 }

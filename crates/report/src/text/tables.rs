@@ -1,6 +1,6 @@
 //! Short tables below the answer: shares with bars, and the heaviest call paths.
 
-use super::page::{Ink, Page, clip, columns, shorten};
+use super::page::{Ink, Page, chain, clip, columns, shorten};
 use crate::quantity::{percent, rounded};
 use crate::visible::visible;
 use pagewise_model::findings::{Findings, Share, Site};
@@ -65,9 +65,7 @@ fn shares(page: &mut Page, title: &str, rows: Vec<Row>) {
     if rows.is_empty() || total <= 0.0 {
         return;
     }
-    page.gap();
-    let heading = page.paint(Ink::Strong, title);
-    page.line(&heading);
+    page.heading(title);
     let shown = &rows[..rows.len().min(LINES)];
     let bar_room = if page.width >= 90 { BAR } else { 0 };
     let name_room = (page.width - FIGURES - bar_room).min(42);
@@ -75,7 +73,7 @@ fn shares(page: &mut Page, title: &str, rows: Vec<Row>) {
         let line = share_line(page, row, total, (name_room, bar_room));
         page.line(&line);
     }
-    more(page, rows.len());
+    page.more(rows.len(), LINES);
 }
 
 fn share_line(page: &Page, row: &Row, total: f64, room: (usize, usize)) -> String {
@@ -116,13 +114,11 @@ pub fn sites(page: &mut Page, findings: &Findings) {
     if findings.sites.is_empty() || total <= 0.0 {
         return;
     }
-    page.gap();
-    let heading = page.paint(Ink::Strong, "Where they happen");
-    page.line(&heading);
+    page.heading("Where they happen");
     for site in findings.sites.iter().take(LINES) {
         site_lines(page, site, total);
     }
-    more(page, findings.sites.len());
+    page.more(findings.sites.len(), LINES);
 }
 
 fn site_lines(page: &mut Page, site: &Site, total: f64) {
@@ -133,31 +129,7 @@ fn site_lines(page: &mut Page, site: &Site, total: f64) {
     let culprit = page.paint(Ink::Strong, &shorten(&visible(&site.culprit), room));
     let cause = page.paint(Ink::Faint, site.main_cause.label());
     page.line(&format!("  {share:>7}  {culprit}  {cause}"));
-    let chain = chain(site, page.width.saturating_sub(11));
+    let chain = chain(&site.stack, page.width.saturating_sub(11));
     let chain = page.paint(Ink::Faint, &chain);
     page.line(&format!("           {chain}"));
-}
-
-/// The innermost frames that fit, innermost first.
-fn chain(site: &Site, room: usize) -> String {
-    let mut text = String::new();
-    for frame in site.stack.iter().rev() {
-        let frame = visible(frame);
-        let arrow = if text.is_empty() { "" } else { " ← " };
-        if !text.is_empty() && columns(&text) + columns(arrow) + columns(&frame) + 4 > room {
-            text.push_str(" ← …");
-            break;
-        }
-        text.push_str(arrow);
-        text.push_str(&shorten(&frame, room));
-    }
-    text
-}
-
-fn more(page: &mut Page, total: usize) {
-    let hidden = total.saturating_sub(LINES);
-    if hidden > 0 {
-        let line = page.paint(Ink::Faint, &format!("  … and {hidden} more"));
-        page.line(&line);
-    }
 }
