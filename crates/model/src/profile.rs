@@ -53,6 +53,59 @@ pub struct Frame {
     pub unnamed: Option<Unnamed>,
 }
 
+/// Leaf functions of a CPU that has nothing to do (kernel/sched/idle.c, drivers/idle, arch idle
+/// loops of x86, arm64 and guests).
+const IDLE: [&str; 16] = [
+    "pv_native_safe_halt",
+    "native_safe_halt",
+    "default_idle",
+    "arch_cpu_idle",
+    "cpu_idle_poll",
+    "intel_idle",
+    "intel_idle_irq",
+    "mwait_idle",
+    "mwait_idle_with_hints",
+    "acpi_idle_do_entry",
+    "acpi_safe_halt",
+    "io_idle",
+    "poll_idle",
+    "cpu_do_idle",
+    "psci_cpu_suspend_enter",
+    "haltpoll_enter_idle",
+];
+
+impl Frame {
+    /// Whether a CPU in this function has nothing to do.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.kind == FrameKind::Kernel && IDLE.contains(&&*self.name)
+    }
+
+    /// The frame as two hosts would both have it: the compiler's numbered copies are the function,
+    /// and whether a call was inlined is the build's affair.
+    #[must_use]
+    pub fn comparable(&self) -> Self {
+        Self {
+            name: without_copy(&self.name).into(),
+            module: self.module.clone(),
+            kind: match self.kind {
+                FrameKind::Inlined => FrameKind::User,
+                kind => kind,
+            },
+            unnamed: self.unnamed,
+        }
+    }
+}
+
+/// `f.isra.0` and `f.constprop.3.cold` are `f`.
+fn without_copy(name: &str) -> &str {
+    [".isra.", ".constprop.", ".part.", ".cold", ".llvm."]
+        .iter()
+        .filter_map(|mark| name.find(mark))
+        .min()
+        .map_or(name, |at| &name[..at])
+}
+
 /// Stacks as a tree: each node adds one frame to its parent's stack. Node 0 is the empty stack;
 /// a parent's number is always below its child's, so one pass backwards sums a tree up.
 #[derive(Clone, Debug)]
@@ -415,6 +468,13 @@ impl FrameTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn copies_of_a_function_are_the_function() {
+        assert_eq!(without_copy("shrink_node.isra.0"), "shrink_node");
+        assert_eq!(without_copy("f.constprop.3.cold"), "f");
+        assert_eq!(without_copy("std::fmt"), "std::fmt");
+    }
 
     #[test]
     fn stacks_share_what_they_have_in_common_and_sum_up_to_the_root() {

@@ -1,28 +1,7 @@
 //! Sums over a profile's samples: by stack, by function, by task, by CPU.
 
-use pagewise_model::profile::{FrameId, FrameKind, NodeId, Profile, ProfileSample};
+use pagewise_model::profile::{Frame, FrameId, NodeId, Profile, ProfileSample};
 use rustc_hash::FxHashMap;
-
-/// Leaf functions of a CPU that has nothing to do (kernel/sched/idle.c, drivers/idle, arch idle
-/// loops of x86, arm64 and guests).
-const IDLE: [&str; 16] = [
-    "pv_native_safe_halt",
-    "native_safe_halt",
-    "default_idle",
-    "arch_cpu_idle",
-    "cpu_idle_poll",
-    "intel_idle",
-    "intel_idle_irq",
-    "mwait_idle",
-    "mwait_idle_with_hints",
-    "acpi_idle_do_entry",
-    "acpi_safe_halt",
-    "io_idle",
-    "poll_idle",
-    "cpu_do_idle",
-    "psci_cpu_suspend_enter",
-    "haltpoll_enter_idle",
-];
 
 /// Tells stacks of idle CPUs.
 pub(crate) struct Idle(Vec<bool>);
@@ -30,9 +9,8 @@ pub(crate) struct Idle(Vec<bool>);
 impl Idle {
     pub(crate) fn of(profile: &Profile) -> Self {
         let is_idle = |frame: FrameId| {
-            profile.frames.get(frame.0 as usize).is_some_and(|frame| {
-                frame.kind == FrameKind::Kernel && IDLE.contains(&&*frame.name)
-            })
+            let frame = profile.frames.get(frame.0 as usize);
+            frame.is_some_and(Frame::is_idle)
         };
         let mut idle = vec![false; profile.stacks.len()];
         for (node, _, frame) in profile.stacks.nodes() {

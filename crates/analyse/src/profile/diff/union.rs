@@ -1,7 +1,8 @@
 //! Two profiles' stacks laid over each other.
 
-use pagewise_model::profile::{Frame, ProfileSample};
-use pagewise_model::profile::{FrameId, FrameKind, FrameTable, NodeId, Profile, StackTree};
+use pagewise_model::profile::{
+    Frame, FrameId, FrameTable, NodeId, Profile, ProfileSample, StackTree,
+};
 
 /// Frames and stacks of both; equal names in equal files are one function, wherever they lay.
 pub(super) struct Union {
@@ -21,7 +22,7 @@ impl Union {
             let numbers: Vec<FrameId> = profile
                 .frames
                 .iter()
-                .map(|frame| table.intern(comparable(frame)))
+                .map(|frame| table.intern(frame.comparable()))
                 .collect();
             let mut places = vec![NodeId::ROOT; profile.stacks.len()];
             for (node, parent, frame) in profile.stacks.nodes() {
@@ -60,41 +61,5 @@ impl Union {
             .collect();
         names.reverse();
         names
-    }
-}
-
-/// A frame as two hosts would both have it: the compiler's numbered copies are the function, and
-/// whether a call was inlined is the build's affair.
-fn comparable(frame: &Frame) -> Frame {
-    let name = without_copy(&frame.name);
-    Frame {
-        name: name.into(),
-        module: frame.module.clone(),
-        kind: match frame.kind {
-            FrameKind::Inlined => FrameKind::User,
-            kind => kind,
-        },
-        unnamed: frame.unnamed,
-    }
-}
-
-/// `f.isra.0` and `f.constprop.3.cold` are `f`.
-fn without_copy(name: &str) -> &str {
-    [".isra.", ".constprop.", ".part.", ".cold", ".llvm."]
-        .iter()
-        .filter_map(|mark| name.find(mark))
-        .min()
-        .map_or(name, |at| &name[..at])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn copies_of_a_function_are_the_function() {
-        assert_eq!(without_copy("shrink_node.isra.0"), "shrink_node");
-        assert_eq!(without_copy("f.constprop.3.cold"), "f");
-        assert_eq!(without_copy("std::fmt"), "std::fmt");
     }
 }
