@@ -191,8 +191,7 @@ fn discard(pager: &Pager, all: &[(Page, Word)]) -> u128 {
             }
         }
     }
-    let together = pager.can(capability::PROCESS_MADVISE) && count > 1;
-    if together && discard_together(&ranges[..count]) == all.len() * PAGE_BYTES {
+    if discard_together(pager, &ranges[..count]) == all.len() * PAGE_BYTES {
         return 0;
     }
     let mut refused = 0;
@@ -208,7 +207,17 @@ fn discard(pager: &Pager, all: &[(Page, Word)]) -> u128 {
     refused
 }
 
-fn discard_together(ranges: &[[usize; 2]]) -> usize {
+/// Drops `ranges` with one call, and so with one interrupt of the other processors; how many bytes.
+fn discard_together(pager: &Pager, ranges: &[[usize; 2]]) -> usize {
+    if let &[[start, bytes]] = ranges {
+        let (start, end) = (start as u64, (start + bytes) as u64);
+        // SAFETY: the pages are locked by the caller, and the store has their contents.
+        let answer = unsafe { sys::advise(start, end, libc::MADV_DONTNEED) };
+        return if answer == 0 { bytes } else { 0 };
+    }
+    if ranges.is_empty() || !pager.can(capability::PROCESS_MADVISE) {
+        return 0;
+    }
     // SAFETY: the ranges are pages locked by the caller, whose contents the store has; the array
     // lives through the call.
     let answer = unsafe {
