@@ -64,11 +64,11 @@ impl Budget {
         self.peak.load(Ordering::Relaxed)
     }
 
-    /// Room that the evictor keeps free, so that faults need not wait: a 32nd of the budget, at
-    /// least half a batch.
+    /// Room that the evictor keeps free, so that faults need not wait and clusters are not cut: a
+    /// 128th of the budget, at least a batch. What is kept free is missing for pages in use.
     #[must_use]
     pub fn slack(&self) -> u64 {
-        (self.limit() / 32).clamp(64, 4096).min(self.limit() / 4)
+        (self.limit() / 128).clamp(128, 2048).min(self.limit() / 8)
     }
 
     /// Takes room for `pages` pages, waiting for evictions if need be. Returns whether it waited.
@@ -98,6 +98,26 @@ impl Budget {
         }
         self.resident.fetch_sub(pages, Ordering::Relaxed);
         false
+    }
+
+    /// Takes room for at most `pages` pages, as far as there is any without waiting; for how many.
+    pub fn attempt_some(&self, pages: u64) -> u64 {
+        if pages == 0 {
+            return 0;
+        }
+        let now = self.resident.fetch_add(pages, Ordering::Relaxed) + pages;
+        self.check(now);
+        let excess = now.saturating_sub(self.limit()).min(pages);
+        self.resident.fetch_sub(excess, Ordering::Relaxed);
+        self.peak.fetch_max(now - excess, Ordering::Relaxed);
+        pages - excess
+    }
+
+    /// Gives back room that was taken and did not become pages.
+    pub fn release_unused(&self, pages: u64) {
+        if pages > 0 {
+            self.release(pages);
+        }
     }
 
     /// Takes room whether there is any or not: the pages are there already.
@@ -162,10 +182,10 @@ impl Budget {
         self.alarm.store(AT_WORK, Ordering::SeqCst);
     }
 
-    /// Pages to evict until three times the slack is free, so that the evictor wakes rarely.
+    /// Pages to evict until twice the slack is free, so that the evictor wakes rarely.
     #[must_use]
     pub fn excess(&self) -> u64 {
-        let wanted = self.limit().saturating_sub(3 * self.slack());
+        let wanted = self.limit().saturating_sub(2 * self.slack());
         self.resident().saturating_sub(wanted)
     }
 

@@ -7,9 +7,12 @@
 
 pub mod adopt;
 pub mod advise;
+pub mod bring;
 pub mod budget;
+mod cluster;
 pub mod evict;
 pub mod fatal;
+mod fill;
 pub mod fork;
 pub mod limit;
 pub mod pins;

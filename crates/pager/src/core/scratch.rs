@@ -3,7 +3,7 @@
 
 use crate::page::PAGE_BYTES;
 use crate::sys;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 /// Most pages read at once.
 pub const BUFFER_PAGES: usize = 64;
@@ -14,6 +14,8 @@ const BUFFERS: u32 = 32;
 #[derive(Debug)]
 pub struct Scratch {
     place: AtomicPtr<u8>,
+    /// A buffer's length of zeros, which nobody writes to.
+    zeros: AtomicU64,
     /// A bit for each free buffer.
     free: AtomicU32,
     waiting: AtomicU32,
@@ -32,6 +34,7 @@ impl Scratch {
     pub const fn new() -> Self {
         Self {
             place: AtomicPtr::new(core::ptr::null_mut()),
+            zeros: AtomicU64::new(0),
             free: AtomicU32::new(u32::MAX),
             waiting: AtomicU32::new(0),
         }
@@ -39,13 +42,21 @@ impl Scratch {
 
     /// Reserves address space for the buffers; they become memory as far as they are used.
     pub fn prepare(&self) -> bool {
-        match sys::map(BUFFERS as usize * BUFFER_PAGES * PAGE_BYTES) {
-            Some(place) => {
-                self.place.store(place, Ordering::Release);
-                true
-            }
-            None => false,
-        }
+        let bytes = BUFFER_PAGES * PAGE_BYTES;
+        let maps = (sys::map(BUFFERS as usize * bytes), sys::map(bytes));
+        let (Some(place), Some(zeros)) = maps else {
+            return false;
+        };
+        self.place.store(place, Ordering::Release);
+        self.zeros.store(zeros as u64, Ordering::Release);
+        true
+    }
+
+    /// Address of [`BUFFER_PAGES`] pages of zeros. Never written, so all of them are the kernel's one
+    /// page of zeros.
+    #[must_use]
+    pub fn zeros(&self) -> u64 {
+        self.zeros.load(Ordering::Relaxed)
     }
 
     /// Waits for a buffer.

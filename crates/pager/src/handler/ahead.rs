@@ -1,21 +1,23 @@
 //! Threads that read pages ahead of their use.
 
 use crate::core::Pager;
-use crate::core::resolve;
+use crate::core::bring;
+use crate::core::scratch::BUFFER_PAGES;
 use crate::sys::{self, Lock, thread};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use pagewise_policy::Span;
-use pagewise_wire::shared::Delivery;
 
 /// Threads: enough to keep a disk busy beside the faults.
 const THREADS: usize = 2;
 /// Spans that may wait. More are not worth reading: what is far behind is no longer ahead.
-const PLACES: usize = 64;
+const PLACES: usize = 512;
 
 static QUEUE: [AtomicU64; PLACES] = [const { AtomicU64::new(0) }; PLACES];
 static HEAD: AtomicU32 = AtomicU32::new(0);
 static TAIL: AtomicU32 = AtomicU32::new(0);
 static TAKING: Lock = Lock::new();
+/// Whether the thread that holds [`TAKING`] sleeps until something is asked for.
+static ASLEEP: AtomicU32 = AtomicU32::new(0);
 
 /// Starts them.
 pub fn start(pager: &'static Pager) -> bool {
@@ -23,30 +25,37 @@ pub fn start(pager: &'static Pager) -> bool {
     (0..THREADS).all(|_| thread::start(run, argument))
 }
 
-/// Asks for `span`; forgotten where too much waits already.
-pub fn push(_pager: &Pager, span: Span, _delivery: Delivery) {
-    if span.count == 0 {
-        return;
+/// Asks for `span`, in pieces that are read at once, so that several threads share the work;
+/// forgotten where too much waits already.
+pub fn push(span: Span) {
+    let most = BUFFER_PAGES as u32;
+    let pieces = (span.first..span.end()).step_by(BUFFER_PAGES);
+    for first in pieces {
+        let count = most.min(span.end() - first);
+        if !push_piece(Span { first, count }) {
+            return;
+        }
     }
-    let head = HEAD.load(Ordering::Relaxed);
-    let tail = TAIL.load(Ordering::Relaxed);
-    if head.wrapping_sub(tail) as usize >= PLACES {
-        return;
-    }
-    if HEAD
-        .compare_exchange(
-            head,
-            head.wrapping_add(1),
-            Ordering::SeqCst,
-            Ordering::Relaxed,
-        )
-        .is_err()
-    {
-        return;
-    }
+}
+
+fn push_piece(span: Span) -> bool {
     let value = u64::from(span.first) << 32 | u64::from(span.count);
-    QUEUE[head as usize % PLACES].store(value, Ordering::Release);
-    sys::futex_wake(&HEAD, 1);
+    loop {
+        let head = HEAD.load(Ordering::Relaxed);
+        let tail = TAIL.load(Ordering::Relaxed);
+        if head.wrapping_sub(tail) as usize >= PLACES {
+            return false;
+        }
+        let next = head.wrapping_add(1);
+        let won = HEAD.compare_exchange(head, next, Ordering::SeqCst, Ordering::Relaxed);
+        if won.is_ok() {
+            QUEUE[head as usize % PLACES].store(value, Ordering::Release);
+            if ASLEEP.load(Ordering::SeqCst) != 0 {
+                sys::futex_wake(&HEAD, 1);
+            }
+            return true;
+        }
+    }
 }
 
 fn take() -> Span {
@@ -55,7 +64,11 @@ fn take() -> Span {
         let tail = TAIL.load(Ordering::Relaxed);
         let head = HEAD.load(Ordering::SeqCst);
         if head == tail {
-            sys::futex_wait(&HEAD, head, None);
+            ASLEEP.store(1, Ordering::SeqCst);
+            if HEAD.load(Ordering::SeqCst) == head {
+                sys::futex_wait(&HEAD, head, None);
+            }
+            ASLEEP.store(0, Ordering::SeqCst);
             continue;
         }
         // Between the count and the value lie a few instructions of the asking thread.
@@ -76,7 +89,7 @@ extern "C" fn run(pager: usize) -> ! {
     // SAFETY: `start` passed a reference that lives for ever.
     let pager = unsafe { &*(pager as *const Pager) };
     loop {
-        resolve::bring(pager, take());
+        bring::bring(pager, take());
     }
 }
 
@@ -87,4 +100,5 @@ pub fn forked() {
         place.store(0, Ordering::Relaxed);
     }
     TAKING.reset();
+    ASLEEP.store(0, Ordering::Relaxed);
 }

@@ -1,0 +1,95 @@
+//! How pages come before anyone misses them.
+
+use super::Pager;
+use super::cluster::Cluster;
+use super::resolve::{Fault, Work};
+use super::scratch::BUFFER_PAGES;
+use super::table::Attempt;
+use super::word::State;
+use crate::page::{PAGE_BYTES, Page};
+use crate::store::Slot;
+use core::sync::atomic::Ordering;
+use pagewise_policy::Span;
+
+/// Brings in the evicted pages of `span` that can come cheaply, for nobody in particular.
+pub fn bring(pager: &Pager, span: Span) {
+    let mut page = span.first;
+    while page < span.end() {
+        page += bring_run(pager, page, span).max(1);
+    }
+}
+
+/// Brings in the run that begins at `page`; its length. Waits for room: what is wanted soon is
+/// worth more than what was chosen to leave.
+fn bring_run(pager: &Pager, page: Page, span: Span) -> u32 {
+    let word = pager.table.word(page);
+    if word.is_busy() || word.state() != State::Evicted {
+        return 1;
+    }
+    let address = pager.table.address_of(page);
+    let region = pager.regions.find(address);
+    let Some(region) = region.filter(|region| region.kind.managed) else {
+        return 1;
+    };
+    let rest = Span {
+        first: page,
+        count: span.end() - page,
+    };
+    // Room first, page second: who waits for room must not hold what the evictor wants.
+    let room = u64::from(rest.count).min(BUFFER_PAGES as u64);
+    pager.budget.reserve(room);
+    let locked = pager.table.attempt(page, word) == Attempt::Locked(word);
+    if !locked || pager.frozen.load(Ordering::SeqCst) != 0 {
+        if locked {
+            pager.table.unlock(page, word);
+        }
+        pager.budget.release(room);
+        return 1;
+    }
+    let fault = Fault {
+        address,
+        write: false,
+        protected: false,
+        thread: 0,
+    };
+    let work = Work {
+        pager,
+        region,
+        page,
+        fault,
+    };
+    let mut cluster = work.gather(page, word, rest, room - 1);
+    let count = cluster.count as u32;
+    let mut buffer = pager.scratch.take();
+    work.fill_ahead(&mut cluster, buffer.bytes(BUFFER_PAGES));
+    count
+}
+
+impl Work<'_> {
+    /// As `Work::read`, but nobody waits and nothing is demanded: an error leaves the pages be.
+    fn fill_ahead(&self, cluster: &mut Cluster, bytes: &mut [u8]) {
+        let mut slots: [Slot; BUFFER_PAGES] = [0; BUFFER_PAGES];
+        for (slot, (_, word)) in slots.iter_mut().zip(cluster.pages()) {
+            *slot = word.slot();
+        }
+        let wanted = &mut bytes[..cluster.count * PAGE_BYTES];
+        if self
+            .pager
+            .store()
+            .read(&slots[..cluster.count], wanted)
+            .is_err()
+        {
+            (0..cluster.count).for_each(|place| self.give_up(cluster, place));
+            return;
+        }
+        let counters = &self.pager.counters;
+        counters.add(|all| &all.pages_read, cluster.count as u64);
+        counters.add(|all| &all.pages_prefetched, cluster.count as u64);
+        // No page is the demanded one.
+        let nobody = Work {
+            page: Page::MAX,
+            ..*self
+        };
+        nobody.map_all(cluster, bytes);
+    }
+}

@@ -1,0 +1,123 @@
+//! Pages that are brought in together.
+
+use super::resolve::Work;
+use super::scratch::BUFFER_PAGES;
+use super::table::Attempt;
+use super::word::{State, Word};
+use crate::observe::recorder;
+use crate::page::Page;
+use pagewise_policy::{Arrival, Span};
+use pagewise_wire::trace::Event;
+
+/// An unbroken run of pages, locked by this thread, with room in the budget.
+pub(super) struct Cluster {
+    pub(super) first: Page,
+    pub(super) words: [Word; BUFFER_PAGES],
+    pub(super) count: usize,
+}
+
+impl Cluster {
+    pub(super) fn pages(&self) -> impl Iterator<Item = (Page, Word)> + '_ {
+        (self.first..).zip(self.words[..self.count].iter().copied())
+    }
+
+    /// The run's bounds; `page` is in it or next to it.
+    fn grow_up(&mut self, word: Word) {
+        self.words[self.count] = word;
+        self.count += 1;
+    }
+
+    fn grow_down(&mut self, below: &[Word]) {
+        self.words.copy_within(..self.count, below.len());
+        for (place, word) in (0..below.len()).rev().zip(below) {
+            self.words[place] = *word;
+        }
+        self.first -= below.len() as Page;
+        self.count += below.len();
+    }
+}
+
+impl Work<'_> {
+    /// The locked page `first`, which is `word`, and those of its neighbours in `along` that are in
+    /// the same state, as far as they follow without a gap. The caller has taken room for the page
+    /// and `room` others; what is left of that is given back.
+    pub(super) fn gather(&self, first: Page, word: Word, along: Span, room: u64) -> Cluster {
+        let along = along.clipped(self.span());
+        let most = 1 + (room as usize).min(BUFFER_PAGES - 1);
+        let mut cluster = Cluster {
+            first,
+            words: [word; BUFFER_PAGES],
+            count: 1,
+        };
+        let mut last = word;
+        for page in first + 1..along.end().max(first + 1) {
+            match self.join(page, last) {
+                Some(next) if cluster.count < most => {
+                    cluster.grow_up(next);
+                    last = next;
+                }
+                Some(next) => {
+                    self.pager.table.unlock(page, next);
+                    break;
+                }
+                None => break,
+            }
+        }
+        let mut below = [word; BUFFER_PAGES];
+        let mut before = 0;
+        last = word;
+        for page in (along.first..first).rev() {
+            if cluster.count + before == most {
+                break;
+            }
+            let Some(next) = self.join(page, last) else {
+                break;
+            };
+            below[before] = next;
+            before += 1;
+            last = next;
+        }
+        cluster.grow_down(&below[..before]);
+        self.pager
+            .budget
+            .release_unused(room + 1 - cluster.count as u64);
+        cluster
+    }
+
+    /// Locks `page`, neighbour of one that is `last`, if it can come along.
+    fn join(&self, page: Page, last: Word) -> Option<Word> {
+        let table = &self.pager.table;
+        let word = table.word(page);
+        if word.is_busy() || word.state() != last.state() {
+            return None;
+        }
+        let evicted = word.state() == State::Evicted;
+        if evicted && !self.pager.store().together(last.slot(), word.slot()) {
+            return None;
+        }
+        (table.attempt(page, word) == Attempt::Locked(word)).then_some(word)
+    }
+
+    /// Page `place` of the cluster is resident now.
+    pub(super) fn arrive(&self, cluster: &Cluster, place: usize, word: Word) {
+        let page = cluster.first + place as Page;
+        let (how, demanded) = match page == self.page {
+            true => (Arrival::Demand, true),
+            false => (Arrival::Ahead, false),
+        };
+        self.pager.policy().mapped(page, how);
+        self.pager.table.unlock(page, word);
+        if !demanded {
+            recorder::record(self.pager, page, Event::Prefetched);
+        }
+    }
+
+    /// The kernel does not take page `place` of the cluster: its memory goes away just now, or is
+    /// no longer registered. It stays what it was.
+    pub(super) fn give_up(&self, cluster: &Cluster, place: usize) {
+        let page = cluster.first + place as Page;
+        self.pager.budget.release(1);
+        self.pager.counters.add(|all| &all.refused, 1);
+        self.pager.table.unlock(page, cluster.words[place]);
+    }
+}
