@@ -51,13 +51,13 @@ struct Set {
 pub enum Step {
     /// Part of no stream.
     Alone,
-    /// The next step of a stream with this stride and window (pages).
+    /// The next step of a stream.
     Next {
         /// Pages from one to the next.
         stride: i32,
-        /// Pages to have in flight.
+        /// Steps from the faulted page to the end of what shall be in flight.
         window: u32,
-        /// First page that was not asked for before, at or behind the faulted one.
+        /// First page that was not asked for before: the faulted one, or one behind it.
         from: Page,
     },
 }
@@ -137,20 +137,27 @@ impl Streams {
             FaultKind::Refault => self.max_window,
         };
         let stride = stream.stride_pages();
-        // A fault inside what was asked for: pages were evicted before their use, or are still on
-        // their way. Too much is in flight.
-        let too_early = (distance(page, get(&stream.next)) * stride) > 0;
-        let old = get(&stream.window);
-        let window = match (old, too_early) {
-            (0, _) => FIRST_WINDOW,
-            (_, true) => (old / 2).max(FIRST_WINDOW),
-            (_, false) if stride.abs() == 1 => (old * 2).min(largest),
-            (_, false) => (old * 2).min(largest).min(MOST_STRIDED),
+        let most = match stride.abs() {
+            1 => largest,
+            _ => largest.min(MOST_STRIDED),
         };
-        let from = if too_early { get(&stream.next) } else { page };
+        let window = match get(&stream.window) {
+            0 => FIRST_WINDOW,
+            old => (old * 2).min(most),
+        };
+        // A fault inside what was asked for: the thread is quicker than those who read ahead. It
+        // reads itself, and more is asked for behind what is under way.
+        let asked = get(&stream.next);
+        let from = match distance(page, asked) * stride > 0 {
+            true => asked,
+            false => page,
+        };
+        let horizon = offset(page, stride * i64::from(window));
+        if distance(from, horizon) * stride > 0 {
+            put(&stream.next, horizon);
+        }
         put(&stream.window, window);
         put(&stream.last, page);
-        put(&stream.next, offset(from, stride * i64::from(window)));
         Step::Next {
             stride: i32::try_from(stride).unwrap_or(1),
             window,
@@ -225,7 +232,7 @@ fn owner(fault: &Fault) -> u32 {
 fn along(fault: &Fault, window: u32) -> u32 {
     match fault.kind {
         FaultKind::FirstTouch => window,
-        FaultKind::Refault => window.div_ceil(2).min(MAX_ALONG),
+        FaultKind::Refault => window.min(MAX_ALONG),
     }
 }
 
@@ -239,59 +246,26 @@ pub fn plan_step(fault: &Fault, step: Step, plan: &mut Plan) {
     else {
         return;
     };
+    let page = fault.page;
+    let mine = along(fault, window);
     match stride {
         1 => {
-            let wanted = Span {
-                first: from,
-                count: window,
-            }
-            .clipped(fault.region);
-            if from == fault.page {
-                let along = along(fault, window);
-                plan.along = Span {
-                    first: fault.page,
-                    count: along,
-                }
-                .clipped(fault.region);
-            }
-            let first = plan.along.end().max(wanted.first);
-            plan.read_ahead(Span {
-                first,
-                count: wanted.end().saturating_sub(first),
-            });
+            plan.along = run(page, mine).clipped(fault.region);
+            let first = plan.along.end().max(from);
+            let count = (page + window).saturating_sub(first);
+            plan.read_ahead(run(first, count).clipped(fault.region));
         }
         -1 => {
-            let first = (from + 1).saturating_sub(window);
-            let wanted = Span {
-                first,
-                count: from + 1 - first,
-            }
-            .clipped(fault.region);
-            if from == fault.page {
-                let along = along(fault, window);
-                let first = (from + 1).saturating_sub(along);
-                plan.along = Span {
-                    first,
-                    count: from + 1 - first,
-                }
-                .clipped(fault.region);
-            }
-            let end = plan.along.first.min(wanted.end());
-            plan.read_ahead(Span {
-                first: wanted.first,
-                count: end.saturating_sub(wanted.first),
-            });
+            plan.along = run_down(page, mine).clipped(fault.region);
+            let end = plan.along.first.min(from + 1);
+            let first = (page + 1).saturating_sub(window);
+            plan.read_ahead(run(first, end.saturating_sub(first)).clipped(fault.region));
         }
         _ => {
-            let start = i64::from(from != fault.page);
-            for step in start.max(1)..i64::from(window) {
-                let page = offset(from, i64::from(stride) * step);
-                if !fault.region.contains(page)
-                    || !plan.read_ahead(Span {
-                        first: page,
-                        count: 1,
-                    })
-                {
+            let done = distance(page, from) / i64::from(stride);
+            for step in done.max(1)..i64::from(window) {
+                let page = offset(page, i64::from(stride) * step);
+                if !fault.region.contains(page) || !plan.read_ahead(run(page, 1)) {
                     break;
                 }
             }
@@ -299,21 +273,26 @@ pub fn plan_step(fault: &Fault, step: Step, plan: &mut Plan) {
     }
 }
 
+fn run(first: Page, count: u32) -> Span {
+    Span { first, count }
+}
+
+/// `count` pages, `last` the last of them.
+fn run_down(last: Page, count: u32) -> Span {
+    let first = (last + 1).saturating_sub(count);
+    run(first, last + 1 - first)
+}
+
 /// Fills `plan` for a step with what comes along alone.
 pub fn plan_cluster(fault: &Fault, step: Step, plan: &mut Plan) {
-    let Step::Next { stride, window, .. } = step else {
-        return;
-    };
-    let first = match stride {
-        1 => fault.page,
-        -1 => (fault.page + 1).saturating_sub(window),
-        _ => return,
-    };
-    plan.along = Span {
-        first,
-        count: window.min(fault.page + 1 - first + window - 1),
+    if let Step::Next { stride, window, .. } = step {
+        plan.along = match stride {
+            1 => run(fault.page, window),
+            -1 => run_down(fault.page, window),
+            _ => return,
+        }
+        .clipped(fault.region);
     }
-    .clipped(fault.region);
 }
 
 #[cfg(test)]
@@ -396,30 +375,26 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_inside_the_window_halves_it() {
+    fn a_fault_inside_the_window_asks_only_for_what_is_behind_it() {
         let streams = Streams::new(256);
         for page in 0..3 {
             streams.step(&fault(page, 1));
         }
-        // Page 2 made the window 8, asking for pages up to 9; page 10 makes it 16.
-        let grown = streams.step(&fault(10, 1));
-        assert_eq!(
-            grown,
-            Step::Next {
-                stride: 1,
-                window: 16,
-                from: 10
-            }
-        );
-        let shrunk = streams.step(&fault(12, 1));
-        assert_eq!(
-            shrunk,
-            Step::Next {
-                stride: 1,
-                window: 8,
-                from: 26
-            }
-        );
+        let step = |page| streams.step(&fault(page, 1));
+        let next = |window, from| Step::Next {
+            stride: 1,
+            window,
+            from,
+        };
+        // Page 2 asked for pages up to 9.
+        assert_eq!(step(10), next(16, 10));
+        assert_eq!(step(12), next(32, 26));
+        assert_eq!(step(14), next(64, 44));
+        assert_eq!(step(16), next(128, 78));
+        let mut plan = Plan::only(16);
+        plan_step(&fault(16, 1), next(128, 78), &mut plan);
+        assert_eq!(plan.along, run(16, MAX_ALONG));
+        assert_eq!(plan.ahead(), [run(80, 64)]);
     }
 
     #[test]
