@@ -176,7 +176,7 @@ impl Pager {
     pub fn prefetch(&self, start: u64, end: u64) {
         let _quiet = Blocked::new();
         let _regions = self.regions.lock.hold();
-        self.each_span(start, end, |span| ahead::push(span));
+        self.each_span(start, end, ahead::push);
     }
 
     /// Calls `body` for the managed parts of `[start, end)`, cut at the borders of chunks.

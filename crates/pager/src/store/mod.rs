@@ -13,6 +13,7 @@ pub mod disk;
 pub mod injected;
 pub mod lock;
 pub mod memory;
+pub mod patience;
 pub mod pool;
 pub mod ring;
 pub mod slots;
