@@ -11,6 +11,7 @@ use crate::policy::Policy;
 use crate::prefetch::Prefetch;
 use crate::replay::Replay;
 use crate::s3fifo::S3Fifo;
+use crate::streaming::Streaming;
 use crate::trace::{Trace, TraceError};
 use crate::two_queue::TwoQueue;
 
@@ -81,7 +82,7 @@ pub const POLICIES: [(&str, &str); 7] = [
     ),
     (
         "prefetch",
-        "reads streams and strides ahead, over 2q (or over NAME: prefetch+NAME)",
+        "reads streams and strides ahead; keeps a part of what they sweep over (prefetch+NAME: over NAME)",
     ),
 ];
 
@@ -106,7 +107,7 @@ pub fn by_name(name: &str, config: &Config) -> Result<Box<dyn Policy>, PolicyErr
             let inner = eviction(name, config).expect("one of the four");
             Box::new(Prefetch::clusters(inner))
         }
-        "prefetch" => by_name("prefetch+2q", config)?,
+        "prefetch" => Box::new(Streaming::new(pages, budget)),
         "csr" => Box::new(Csr::new(pages, budget)),
         _ => {
             if let Some(inner) = name.strip_prefix("prefetch+") {

@@ -4,23 +4,16 @@
 //! ExtMem (USENIX ATC 2024) keeps the vertex arrays resident and slides a window over the edges.
 //! So does this policy, with three differences: regions find their side by their own faults (or a
 //! hint), each thread has its window, and the memory that is left holds a fixed part of the edges
-//! instead of the latest ones. A sweep that comes again finds that part in place, where any order
-//! by age would have pushed it out just before its use.
-//!
-//! ```text
-//!  edges:  ████████████░░░░░░░░░░░░░░░░░▒▒▒▶───────────────────
-//!          settled     evicted          window  read ahead
-//! ```
+//! instead of the latest ones (see [`crate::sweep`]).
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::page::{Arrival, Fault, FaultKind, Page, Plan, Role, Span, Use};
 use crate::policy::Policy;
 use crate::prefetch::max_window;
-use crate::queue::{Past, Queue, Words};
 use crate::roles::Roles;
 use crate::stream::{Step, Streams, plan_step};
-use crate::two_queue::TwoQueue;
+use crate::sweep::Sweep;
 
 /// Regions that are judged one by one; later ones share places.
 const REGIONS: usize = 256;
@@ -28,15 +21,6 @@ const REGIONS: usize = 256;
 const ENOUGH: u32 = 512;
 /// Counts are halved here, so that a region's past fades.
 const FADE: u32 = 1 << 16;
-/// One victim in so many is a settled page, so that settled pages of arrays that nobody sweeps any
-/// more go in the end.
-const TURNOVER: u32 = 32;
-/// And one in so many is a kept page, for the same reason; these cost a stall if they were wanted.
-const KEPT_TURNOVER: u32 = 512;
-/// Queue numbers after those of [`TwoQueue`].
-const WINDOW: u32 = 3;
-const SETTLED: u32 = 4;
-
 /// What a region's faults were.
 #[derive(Debug, Default)]
 struct Habits {
@@ -57,38 +41,26 @@ enum Side {
 
 /// Vertices stay, edges pass.
 pub struct Csr {
-    kept: TwoQueue,
-    /// Swept pages, latest last.
-    window: Queue,
-    /// Swept pages that stay.
-    settled: Queue,
+    sweep: Sweep,
     streams: Streams,
     roles: Roles,
     habits: Box<[Habits]>,
     /// Spans of regions found to be swept, as declared roles of their own.
     found: Roles,
     found_swept: Box<[AtomicU32]>,
-    /// Pages that the windows of all threads may take.
-    window_pages: u32,
-    evictions: AtomicU32,
 }
 
 impl Csr {
     /// Over `pages` managed pages, `budget` of them resident.
     #[must_use]
     pub fn new(pages: u32, budget: u32) -> Self {
-        let words = Words::new(pages, 5);
         Csr {
-            window: Queue::new(&words, WINDOW),
-            settled: Queue::new(&words, SETTLED),
-            kept: TwoQueue::over(words, budget),
+            sweep: Sweep::new(pages, budget),
             streams: Streams::new(max_window(budget)),
             roles: Roles::default(),
             habits: (0..REGIONS).map(|_| Habits::default()).collect(),
             found: Roles::default(),
             found_swept: (0..REGIONS).map(|_| AtomicU32::new(0)).collect(),
-            window_pages: (max_window(budget) * 8).min(budget / 8).max(1),
-            evictions: AtomicU32::new(0),
         }
     }
 
@@ -131,10 +103,6 @@ impl Csr {
             habits.scattered.store(scattered / 2, Ordering::Relaxed);
         }
     }
-
-    fn words(&self) -> &Words {
-        self.kept.words()
-    }
 }
 
 impl Policy for Csr {
@@ -151,85 +119,35 @@ impl Policy for Csr {
     }
 
     fn mapped(&self, page: Page, how: Arrival) {
-        let past = self.words().arrive(page, how == Arrival::Ahead);
-        match (past, self.side(page)) {
-            (Past::Evicted(_) | Past::Unknown, Side::Swept) => {
-                self.window.push(self.words(), page);
-            }
-            (past, _) => self.kept.queue(page, past, how),
+        let past = self.sweep.arrive(page, how);
+        match self.side(page) {
+            Side::Swept => self.sweep.pass(page, past),
+            Side::Kept => self.sweep.keep(page, past, how),
         }
     }
 
     fn used(&self, page: Page, _how: Use) {
-        self.words().touch(page);
+        self.sweep.used(page);
     }
 
     fn removed(&self, pages: Span) {
-        self.kept.removed(pages);
+        self.sweep.removed(pages);
     }
 
     fn victims(&self, out: &mut [Page]) -> usize {
-        let Some(turn) = self.words().turn() else {
-            return 0;
-        };
-        // What passed before memory was full settles: all but the latest window.
-        while self.window.len() > 2 * self.window_pages {
-            let Some(taken) = self.words().take(&self.window, &turn) else {
-                break;
-            };
-            self.words().requeue(taken.page, 0, &self.settled, &turn);
-        }
-        let mut found = 0;
-        while found < out.len() {
-            let count = self.evictions.fetch_add(1, Ordering::Relaxed);
-            if count % KEPT_TURNOVER == KEPT_TURNOVER - 1 {
-                found += self.kept.choose(&mut out[found..=found], &turn);
-                continue;
-            }
-            let from_settled = count.is_multiple_of(TURNOVER) && !self.settled.is_empty();
-            let queue = match self.window.len() > self.window_pages && !from_settled {
-                true => &self.window,
-                false => &self.settled,
-            };
-            let Some(taken) = self.words().take(queue, &turn) else {
-                break;
-            };
-            if self.words().evict(taken.page, None) {
-                out[found] = taken.page;
-                found += 1;
-            }
-        }
-        found += self.kept.choose(&mut out[found..], &turn);
-        // At last the window itself.
-        while found < out.len() {
-            let Some(taken) = self.words().take(&self.window, &turn) else {
-                break;
-            };
-            if self.words().evict(taken.page, None) {
-                out[found] = taken.page;
-                found += 1;
-            }
-        }
-        found
+        self.sweep.victims(out)
     }
 
     fn kept(&self, page: Page) {
-        self.kept.kept(page);
+        self.sweep.kept(page);
     }
 
     fn soon(&self, out: &mut [Page]) -> usize {
-        let Some(turn) = self.words().turn() else {
-            return 0;
-        };
-        let found = match self.window.len() > self.window_pages {
-            true => self.window.peek(self.words(), out, &turn),
-            false => self.settled.peek(self.words(), out, &turn),
-        };
-        found + self.kept.peek(&mut out[found..], &turn)
+        self.sweep.soon(out)
     }
 
     fn watch(&self, out: &mut [Page]) -> usize {
-        self.kept.watch(out)
+        self.sweep.watch(out)
     }
 
     fn hint(&self, pages: Span, role: Role) {
@@ -238,6 +156,6 @@ impl Policy for Csr {
 
     fn forked(&self) {
         self.streams.forget();
-        self.kept.forked();
+        self.sweep.forked();
     }
 }

@@ -19,6 +19,8 @@ pub mod roles;
 pub mod s3fifo;
 pub mod simulate;
 pub mod stream;
+pub mod streaming;
+pub mod sweep;
 pub mod trace;
 pub mod two_queue;
 

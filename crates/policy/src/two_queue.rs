@@ -80,6 +80,22 @@ impl TwoQueue {
         }
     }
 
+    /// Ends the stay of a page that was taken from any queue over the same words, and counts that.
+    /// False if it was given back meanwhile.
+    pub(crate) fn evict(&self, page: Page) -> bool {
+        let before = self.evictions.fetch_add(1, Ordering::Relaxed);
+        self.words
+            .evict(page, Some(Stamp::at(before.wrapping_add(1))))
+    }
+
+    /// Pages evicted since `past`, which is one of [`Words::arrive`].
+    pub(crate) fn distance(&self, past: Past) -> Option<u32> {
+        match past {
+            Past::Evicted(stamp) => Some(self.now().since(stamp)),
+            _ => None,
+        }
+    }
+
     fn inactive_is_low(&self) -> bool {
         let inactive = self.inactive.len() + self.watched.len();
         inactive.saturating_mul(self.ratio) < self.active.len()
@@ -122,11 +138,7 @@ impl TwoQueue {
                 self.words.requeue(taken.page, 0, &self.active, turn);
                 continue;
             }
-            let count = self
-                .evictions
-                .fetch_add(1, Ordering::Relaxed)
-                .wrapping_add(1);
-            if self.words.evict(taken.page, Some(Stamp::at(count))) {
+            if self.evict(taken.page) {
                 out[found] = taken.page;
                 found += 1;
             }

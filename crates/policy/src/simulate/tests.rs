@@ -8,13 +8,14 @@ use crate::page::Span;
 use crate::replay::Replay;
 use crate::trace::{Reference, ReferenceKind};
 
-const ALL: [&str; 7] = [
+const ALL: [&str; 8] = [
     "fifo",
     "clock",
     "2q",
     "s3fifo",
     "prefetch+fifo",
     "prefetch+s3fifo",
+    "prefetch",
     "csr",
 ];
 
@@ -297,4 +298,27 @@ fn replay_survives_a_run_that_goes_another_way() {
         "{replay:?} {plain:?}"
     );
     assert!(replay.read_in_vain < 10_000, "{replay:?}");
+}
+
+#[test]
+fn a_sweep_that_comes_again_finds_a_part_of_itself() {
+    let trace = reads((0..6).flat_map(|_| 0..8000));
+    let [plain, streaming] =
+        ["prefetch+2q", "prefetch"].map(|name| outcome(&trace, name, 4000).pages_read);
+    // Each of five rounds reads all of it, or what does not stay.
+    assert!(plain >= 5 * 8000, "{plain}");
+    assert!(streaming < 5 * 8000 * 65 / 100, "{streaming}");
+}
+
+#[test]
+fn a_sweep_that_fits_takes_the_place_of_what_is_used_no_more() {
+    let old = 10_000..14_000;
+    let rounds = 12;
+    let trace = reads(
+        (0..3000)
+            .chain(old)
+            .chain((0..rounds).flat_map(|_| 0..3000)),
+    );
+    let read = outcome(&trace, "prefetch", 4000).pages_read;
+    assert!(read < 3 * 3000, "{read} of {}", rounds * 3000);
 }
