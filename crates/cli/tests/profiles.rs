@@ -49,6 +49,15 @@ fn a_profile_is_recorded_reported_and_compared() {
         "{event}"
     );
 
+    let in_range = |range: &str| {
+        let report = pagewise(&["report", a, "--json", "--range", range]);
+        let found: Value = serde_json::from_slice(&report.stdout).unwrap();
+        found["events"][0]["samples"].as_u64().unwrap()
+    };
+    assert_eq!(in_range("..0.05s") + in_range("50ms.."), samples);
+    let beyond = pagewise(&["report", a, "--range", "1000s.."]);
+    assert!(text(&beyond.stderr).contains("no sample in it"));
+
     let diff = pagewise(&["diff", a, b, "--json"]);
     assert!(diff.status.success(), "{}", text(&diff.stderr));
     let found: Value = serde_json::from_slice(&diff.stdout).unwrap();

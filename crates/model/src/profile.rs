@@ -392,8 +392,10 @@ impl Profile {
                 });
             }
         }
+        let counters = self.counted(|time| (time > from.0 && time <= to.0).then(|| time - from.0));
         Self {
             samples,
+            counters,
             start: self.start + from,
             span: self.length(from, to),
             ..self.clone()
@@ -405,20 +407,42 @@ impl Profile {
     #[must_use]
     pub fn without(&self, from: Nanos, to: Nanos) -> Self {
         let length = self.length(from, to);
+        let left = |time: u64| match time {
+            time if time < from.0 => Some(time),
+            time if time >= to.0 => Some(time - length.0),
+            _ => None,
+        };
         let mut samples = Samples::default();
         for sample in self.samples.iter() {
-            let time = match sample.time {
-                time if time < from.0 => time,
-                time if time >= to.0 => time - length.0,
-                _ => continue,
-            };
-            samples.push(ProfileSample { time, ..sample });
+            if let Some(time) = left(sample.time) {
+                samples.push(ProfileSample { time, ..sample });
+            }
         }
+        // A reading tells of the time before it.
+        let counters = self.counted(|time| match time {
+            time if time <= from.0 => Some(time),
+            time if time > to.0 => Some(time - length.0),
+            _ => None,
+        });
         Self {
             samples,
+            counters,
             span: self.span - length,
             ..self.clone()
         }
+    }
+
+    /// The counters' readings that stay, at the times that `moved` gives them.
+    fn counted(&self, moved: impl Fn(u64) -> Option<u64>) -> Vec<CounterSeries> {
+        let series = self.counters.iter().map(|series| CounterSeries {
+            points: series
+                .points
+                .iter()
+                .filter_map(|&(time, count)| Some((moved(time)?, count)))
+                .collect(),
+            ..series.clone()
+        });
+        series.collect()
     }
 
     /// How much of a stretch lies in the profile.
@@ -508,10 +532,17 @@ mod tests {
                 stack: NodeId::ROOT,
             });
         }
+        profile.counters.push(CounterSeries {
+            name: "faults".to_owned(),
+            counted: 1.0,
+            points: vec![(10, 1.0), (20, 2.0), (30, 4.0), (100, 8.0)],
+        });
         let (inside, rest) = (
             profile.within(Nanos(10), Nanos(30)),
             profile.without(Nanos(10), Nanos(30)),
         );
+        assert_eq!(inside.counters[0].points, [(10, 2.0), (20, 4.0)]);
+        assert_eq!(rest.counters[0].points, [(10, 1.0), (80, 8.0)]);
         assert_eq!(inside.samples.times, [0, 10]);
         assert_eq!(rest.samples.times, [0, 10, 79]);
         assert_eq!((inside.span, rest.span), (Nanos(20), Nanos(80)));

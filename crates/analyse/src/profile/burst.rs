@@ -103,9 +103,9 @@ fn describe(profile: &Profile, samples: &[ProfileSample], burst: &Candidate) -> 
     let excess = |at: usize| share_in(at) - share_out(at);
     let most = (0..within.len()).map(excess).fold(0.0, f64::max);
     // Callers have at least their callees' excess; the one with most weight of its own among
-    // those that explain nearly all of it is the place to look at.
+    // those that explain at least half of it is the place to look at.
     let blamed = (0..within.len())
-        .filter(|&at| excess(at) >= 0.9 * most)
+        .filter(|&at| excess(at) >= 0.5 * most)
         .max_by_key(|&at| within[at].0);
     let (function, share, share_elsewhere) = match blamed {
         Some(at) => (

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use pagewise_analyse::fault_paths::{Class, Goal, Layer, Step};
+use pagewise_model::units::Nanos;
 
 /// Where in the faults to look.
 #[derive(Args, Debug, Default)]
@@ -15,7 +16,8 @@ pub struct Options {
     #[arg(long, value_name = "STEPS")]
     path: Option<String>,
 
-    /// Only calls (of the last step) that take so long, corrected: 15us..25us, 100us.., ..2us
+    /// Only calls (of the last step) that take so long, corrected: 15us..25us, 100us.., ..2us; of
+    /// samples, only those of this stretch of time, from the start: 12s..13s
     #[arg(long, value_name = "FROM..TO")]
     range: Option<String>,
 
@@ -25,6 +27,18 @@ pub struct Options {
 }
 
 impl Options {
+    /// The stretch of a profile's time that is wanted; all of it where no range is given.
+    pub fn stretch(&self) -> Result<Option<(Nanos, Nanos)>, String> {
+        let Some(text) = &self.range else {
+            return Ok(None);
+        };
+        let (from, to) = self::range(text)?;
+        Ok(Some((
+            Nanos(from.unwrap_or(0)),
+            Nanos(to.unwrap_or(u64::MAX)),
+        )))
+    }
+
     /// The steps; none where all of each fault is wanted.
     pub fn steps(&self) -> Result<Vec<Step>, String> {
         let path = match (&self.path, &self.layer) {

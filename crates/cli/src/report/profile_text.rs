@@ -1,8 +1,7 @@
 //! Reports on profiles that come as text: of `perf script`, or folded stacks.
 
 use super::{Args, recording};
-use anyhow::{Result, bail};
-use pagewise_analyse::profile::{ProfileRules, summarise};
+use anyhow::Result;
 use pagewise_model::formats::{folded, perf_script};
 use pagewise_model::profile::Profile;
 use std::io::{self, Read};
@@ -37,14 +36,5 @@ fn read(kind: Text, input: impl Read) -> io::Result<Profile> {
 /// # Errors
 /// When it can't be read or holds no sample.
 pub fn report(kind: Text, input: impl Read, file: &Path, args: &Args) -> Result<()> {
-    let profile = read(kind, input)?;
-    if profile.samples.is_empty() {
-        bail!("there is no sample in it");
-    }
-    recording::show_profile(
-        &profile,
-        summarise(&profile, &ProfileRules::shipped()?),
-        file,
-        args,
-    )
+    recording::report_profile(read(kind, input)?, file, args)
 }

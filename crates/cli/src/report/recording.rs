@@ -33,7 +33,38 @@ pub fn report(bytes: &MappedFile, file: &Path, args: &Args) -> Result<()> {
         eprintln!("pagewise: {name}: what the recorder noted about the run is unreadable: {error}");
     }
     let analysis = analysis::analyse(&data, |offset| bytes.release(offset));
+    if args
+        .descent
+        .stretch()
+        .map_err(anyhow::Error::msg)?
+        .is_some()
+    {
+        let profile = analysis.into_profile().unwrap_or_default();
+        return report_profile(profile, file, args);
+    }
     show(&seen(&data, &analysis)?, analysis.profile(), file, args)
+}
+
+/// Reports on a profile alone: all of it, or the stretch of time that is asked for.
+///
+/// # Errors
+/// When it has no sample there.
+pub fn report_profile(profile: Profile, file: &Path, args: &Args) -> Result<()> {
+    let profile = match args.descent.stretch().map_err(anyhow::Error::msg)? {
+        Some(_) if !profile.has_times => {
+            bail!("--range needs times, which this input does not tell")
+        }
+        Some((from, to)) => profile.within(from, to),
+        None => profile,
+    };
+    if profile.samples.is_empty() {
+        bail!("there is no sample in it");
+    }
+    let seen = Seen {
+        faults: None,
+        profile: Some(summarise(&profile, &ProfileRules::shipped()?)),
+    };
+    show(&seen, Some(&profile), file, args)
 }
 
 fn seen(data: &PerfData<'_>, analysis: &Analysis) -> Result<Seen> {
@@ -62,23 +93,6 @@ fn seen(data: &PerfData<'_>, analysis: &Analysis) -> Result<Seen> {
         faults: faults.transpose()?,
         profile,
     })
-}
-
-/// Shows a profile alone.
-///
-/// # Errors
-/// When writing fails.
-pub fn show_profile(
-    profile: &Profile,
-    findings: ProfileFindings,
-    file: &Path,
-    args: &Args,
-) -> Result<()> {
-    let seen = Seen {
-        faults: None,
-        profile: Some(findings),
-    };
-    show(&seen, Some(profile), file, args)
 }
 
 fn show(seen: &Seen, profile: Option<&Profile>, file: &Path, args: &Args) -> Result<()> {

@@ -84,8 +84,11 @@ const QUEUE: [&str; 7] = [
 
 pub(super) fn block_devices(machine: &Machine, settings: &mut Settings) {
     let folder = machine.sys.join("block");
+    let holds =
+        |device: &String| setting(&folder.join(device).join("size")).as_deref() != Some("0");
+    // Loop devices wait in advance for files to be; RAM disks have no queue to set.
     let devices = names(&folder).into_iter();
-    for device in devices.filter(|name| !name.starts_with("loop") && !name.starts_with("ram")) {
+    for device in devices.filter(|name| !name.starts_with("ram") && holds(name)) {
         let queue = folder.join(&device).join("queue");
         let prefix = format!("block.{device}");
         settings.files(&prefix, &queue, &QUEUE);

@@ -161,6 +161,9 @@ mod tests {
         );
         write(root, "sys/block/vda/queue/io_poll", "0\n");
         write(root, "sys/block/loop0/queue/io_poll", "0\n");
+        write(root, "sys/block/loop0/size", "0\n");
+        write(root, "sys/block/loop1/queue/scheduler", "none [kyber]\n");
+        write(root, "sys/block/loop1/size", "524288\n");
         write(root, "sys/devices/system/edac/mc/mc0/ce_count", "2\n");
         write(root, "sys/devices/system/node/node0/distance", "10\n");
         write(
@@ -175,6 +178,7 @@ mod tests {
             (8192, "6.18.0")
         );
         let expected = [
+            ("block.loop1.scheduler", "kyber"),
             ("block.vda.io_poll", "0"),
             ("block.vda.scheduler", "none"),
             ("cpu.microcode", "0xf"),

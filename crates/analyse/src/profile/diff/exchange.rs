@@ -56,18 +56,38 @@ pub(super) fn test(series: &[Series], first: usize, seed: u64) -> Vec<Tested> {
     tested.collect()
 }
 
+/// Of B's mean from A's. What is held against chance has the variance of both sides' blocks
+/// pooled: when none of a few blocks happens to hold any of a rare function, their own variance is
+/// zero, and such quantities would look surer than anything that grew. The interval has a variance
+/// for each side (Welch), since what a stall does varies more than what there was before.
 #[derive(Clone, Copy, Debug)]
 struct Difference {
     mean: f64,
     error: f64,
+    pooled: f64,
 }
 
+/// Mean and variance, of so many blocks.
+type Side = ((f64, f64), usize);
+
 impl Difference {
+    fn of(a: Side, b: Side) -> Self {
+        let (((mean_a, variance_a), count_a), ((mean_b, variance_b), count_b)) = (a, b);
+        let (a, b) = (count_a.max(1) as f64, count_b.max(1) as f64);
+        let squares = variance_a * (a - 1.0) + variance_b * (b - 1.0);
+        let variance = squares / (a + b - 2.0).max(1.0);
+        Self {
+            mean: mean_b - mean_a,
+            error: (variance_a / a + variance_b / b).sqrt(),
+            pooled: (variance * (1.0 / a + 1.0 / b)).sqrt(),
+        }
+    }
+
     fn statistic(self, floor: f64) -> f64 {
         if self.mean == 0.0 {
             return 0.0;
         }
-        self.mean.abs() / self.error.max(floor)
+        self.mean.abs() / self.pooled.max(floor)
     }
 }
 
@@ -82,15 +102,10 @@ fn floor(series: &[f64]) -> f64 {
     (variance / series.len().max(1) as f64).sqrt() * 0.1 + largest * 1e-9 + f64::MIN_POSITIVE
 }
 
-/// Welch's difference of means.
 fn difference(series: &[f64], first: usize) -> Difference {
     let (a, b) = series.split_at(first.min(series.len()));
-    let (mean_a, variance_a) = moments(a.iter().copied(), a.len());
-    let (mean_b, variance_b) = moments(b.iter().copied(), b.len());
-    Difference {
-        mean: mean_b - mean_a,
-        error: (variance_a / a.len().max(1) as f64 + variance_b / b.len().max(1) as f64).sqrt(),
-    }
+    let side = |side: &[f64]| (moments(side.iter().copied(), side.len()), side.len());
+    Difference::of(side(a), side(b))
 }
 
 fn exchanged(series: &[f64], order: &[usize], first: usize, floor: f64) -> f64 {
@@ -105,14 +120,9 @@ fn exchanged(series: &[f64], order: &[usize], first: usize, floor: f64) -> f64 {
         let count = chosen.len().max(1) as f64;
         let mean = sum / count;
         let variance = ((squares - count * mean * mean) / (count - 1.0).max(1.0)).max(0.0);
-        (mean, variance / count)
+        ((mean, variance), chosen.len())
     };
-    let ((mean_a, error_a), (mean_b, error_b)) = (side(a), side(b));
-    let difference = Difference {
-        mean: mean_b - mean_a,
-        error: (error_a + error_b).sqrt(),
-    };
-    difference.statistic(floor)
+    Difference::of(side(a), side(b)).statistic(floor)
 }
 
 /// Mean and variance (of a sample).
@@ -160,5 +170,20 @@ mod tests {
         assert!((0.7..1.3).contains(&tested[7].change.value));
         let others = tested.iter().enumerate().filter(|&(at, _)| at != 7);
         assert!(others.clone().all(|(_, t)| t.p_adjusted > 0.05));
+    }
+
+    #[test]
+    fn what_grew_in_a_short_stretch_stands_out_from_what_happens_to_miss_in_it() {
+        let mut random = Random::seeded(5);
+        let mut rare = || -> Series {
+            let draw = |_| f64::from(u8::from(random.below(10) == 0));
+            (0..118).map(draw).chain([0.0; 6]).collect()
+        };
+        let mut series: Vec<Series> = (0..60).map(|_| rare()).collect();
+        let grown = (0..118).map(|at| f64::from(at % 5 == 0));
+        series.push(grown.chain([0.0, 9.0, 90.0, 60.0, 10.0, 30.0]).collect());
+        let tested = test(&series, 118, 1);
+        assert!(tested[60].p_adjusted < 0.01, "{:?}", tested[60]);
+        assert!(tested[..60].iter().all(|t| t.p_adjusted > 0.05));
     }
 }

@@ -7,6 +7,7 @@
 mod exchange;
 mod settings;
 mod union;
+mod words;
 
 use super::summary::is_cpu;
 use super::weigh::Idle;
@@ -20,6 +21,7 @@ use pagewise_model::units::Nanos;
 use union::Union;
 
 pub use settings::{SettingRules, SettingRulesError};
+pub use words::amount;
 
 /// What to compare, and how it is called.
 #[derive(Clone, Debug)]
@@ -142,9 +144,9 @@ pub fn diff(
         tree: tree(&union, &cuts),
         settings: rules.changes(&a.host, &b.host, &touched),
         counters: counters(a, b),
-        notes: notes(a, b),
+        notes: words::notes(&sides, names),
     };
-    found.headline = headline(&found);
+    found.headline = words::headline(&found);
     Ok(found)
 }
 
@@ -523,88 +525,6 @@ fn counters(a: &Profile, b: &Profile) -> Vec<CounterChange> {
         .into_iter()
         .filter_map(pair)
         .collect()
-}
-
-fn notes(a: &Profile, b: &Profile) -> Vec<String> {
-    let mut notes = Vec::new();
-    if !(a.has_times && b.has_times) {
-        notes.push(
-            "One of the two tells no times, so shares of the samples are compared, and how much \
-             each varies over time is not known: differences look surer than they are."
-                .to_owned(),
-        );
-    }
-    let lost = |profile: &Profile| profile.losses.iter().map(|(_, count)| count).sum::<u64>();
-    if lost(a) + lost(b) > 0 {
-        notes.push(format!(
-            "Records were lost: {} in A, {} in B.",
-            lost(a),
-            lost(b)
-        ));
-    }
-    notes
-}
-
-fn headline(diff: &ProfileDiff) -> String {
-    let significant: Vec<&Change> = diff.functions.iter().filter(|c| c.significant).collect();
-    let name = &diff.b.name;
-    let Some(_) = significant.first() else {
-        return format!(
-            "No significant difference between {} and {name} ({} functions compared).",
-            diff.a.name,
-            diff.functions.len()
-        );
-    };
-    // What grew is what a reader looks for; what shrank for it comes second. Of a chain of callers
-    // that all grew alike, the innermost says most.
-    let most = significant
-        .iter()
-        .map(|c| c.change.value)
-        .fold(0.0, f64::max);
-    let most = match most > 0.0 {
-        true => most,
-        false => significant[0].change.value,
-    };
-    let telling = significant
-        .iter()
-        .filter(|c| {
-            c.change.value.signum() == most.signum() && c.change.value.abs() >= 0.8 * most.abs()
-        })
-        .max_by(|x, y| {
-            let own = |c: &Change| (c.own.1 - c.own.0) * most.signum();
-            own(x).total_cmp(&own(y))
-        })
-        .unwrap_or(&significant[0]);
-    let verb = if most > 0.0 { "grew" } else { "shrank" };
-    let setting = diff
-        .settings
-        .iter()
-        .find(|setting| !setting.touches.is_empty());
-    let behind = setting.map_or(String::new(), |setting| {
-        let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "absent".to_owned());
-        format!(
-            "; {} differs ({} against {}) and touches it",
-            setting.name,
-            value(&setting.a),
-            value(&setting.b)
-        )
-    });
-    format!(
-        "{} {verb} in {name}: {} against {}{behind}.",
-        telling.name,
-        amount(telling.b, diff.measure),
-        amount(telling.a, diff.measure)
-    )
-}
-
-/// An amount in words.
-#[must_use]
-pub fn amount(value: f64, measure: Measure) -> String {
-    match measure {
-        Measure::ShareOfBusy => format!("{:.1} % of the samples", 100.0 * value),
-        Measure::CpusInUse => format!("{:.1} % of a CPU", 100.0 * value),
-        Measure::PerSecond => format!("{value:.1} a second"),
-    }
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ impl SettingRules {
         }
         let (in_a, in_b) = (facts(a), facts(b));
         let names: BTreeSet<&str> = in_a.keys().chain(in_b.keys()).map(String::as_str).collect();
-        let mut changes: Vec<SettingChange> = names
+        let mut changes: Vec<(usize, SettingChange)> = names
             .into_iter()
             .filter(|name| in_a.get(*name) != in_b.get(*name))
             .filter(|name| {
@@ -64,22 +64,24 @@ impl SettingRules {
                     .any(|pattern| matches(name, pattern))
             })
             .map(|name| {
-                let (touches, reason) = self.touched(name, changed);
-                SettingChange {
+                let (rank, touches, reason) = self.touched(name, changed);
+                let change = SettingChange {
                     name: name.to_owned(),
                     a: in_a.get(name).cloned(),
                     b: in_b.get(name).cloned(),
                     touches,
                     reason,
-                }
+                };
+                (rank, change)
             })
             .collect();
-        changes.sort_by_key(|change| change.touches.is_empty());
-        changes
+        changes.sort_by_key(|(rank, _)| *rank);
+        changes.into_iter().map(|(_, change)| change).collect()
     }
 
-    fn touched(&self, name: &str, changed: &[String]) -> (Vec<String>, String) {
-        for touch in &self.touches {
+    /// The first rule by which a setting touches what changed: its place, the functions, the reason.
+    fn touched(&self, name: &str, changed: &[String]) -> (usize, Vec<String>, String) {
+        for (rank, touch) in self.touches.iter().enumerate() {
             if !touch.settings.iter().any(|pattern| matches(name, pattern)) {
                 continue;
             }
@@ -94,10 +96,10 @@ impl SettingRules {
             };
             let found: Vec<String> = changed.iter().filter(is_touched).cloned().collect();
             if !found.is_empty() {
-                return (found, touch.reason.clone());
+                return (rank, found, touch.reason.clone());
             }
         }
-        (Vec::new(), String::new())
+        (self.touches.len(), Vec::new(), String::new())
     }
 }
 
@@ -133,14 +135,16 @@ mod tests {
 
     #[test]
     fn what_touches_the_grown_functions_comes_first() {
-        let a = host(&[("block.vda.scheduler", "none"), ("vm.swappiness", "60")]);
-        let b = host(&[("block.vda.scheduler", "kyber"), ("vm.swappiness", "10")]);
+        let names = ["block.vda.nr_requests", "block.vda.scheduler", "a.b"];
+        let a = host(&[(names[0], "128"), (names[1], "none"), (names[2], "60")]);
+        let b = host(&[(names[0], "256"), (names[1], "kyber"), (names[2], "10")]);
         let rules = SettingRules::shipped().unwrap();
-        let changes = rules.changes(&a, &b, &["kyber_limit_depth".to_owned()]);
-        let names: Vec<&str> = changes.iter().map(|change| change.name.as_str()).collect();
-        assert_eq!(names, ["block.vda.scheduler", "vm.swappiness"]);
-        assert_eq!(changes[0].touches, ["kyber_limit_depth"]);
-        assert!(!changes[0].reason.is_empty() && changes[1].reason.is_empty());
+        let changed = ["kyber_has_work", "blk_mq_run_hw_queue"].map(str::to_owned);
+        let changes = rules.changes(&a, &b, &changed);
+        let told: Vec<&str> = changes.iter().map(|change| change.name.as_str()).collect();
+        assert_eq!(told, [names[1], names[0], names[2]]);
+        assert_eq!(changes[0].touches, ["kyber_has_work"]);
+        assert!(!changes[1].reason.is_empty() && changes[2].reason.is_empty());
     }
 
     #[test]
