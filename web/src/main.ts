@@ -52,7 +52,7 @@ async function show(): Promise<void> {
   const root = document.getElementById("report")!;
   installTheme();
   try {
-    const report = await load(document.getElementById("pagewise-data")!);
+    const report = await load(document.getElementById("pagewise-data")!, document.getElementById("pagewise-bytes")!);
     const kind = kindOf(report);
     if (!kind) throw new Error(`this page can't show reports of the kind ${visible(String(report.kind))}`);
     document.documentElement.dataset["kind"] = report.kind;

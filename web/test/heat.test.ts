@@ -1,74 +1,98 @@
 import { expect, test } from "vitest";
-import { varints, type Decoded } from "../src/data/profile";
-import { heat, lowerBound, marked, rangeOf, treeOf, weigh } from "../src/layout/heat";
+import { Explorer } from "../src/layout/explorer";
+import { cellsOf, heat, rangeOf, rowsFor, usualScale } from "../src/layout/heat";
+import { counterLanes, eventLane } from "../src/layout/lanes";
+import { lowerBound, slice, weigh } from "../src/layout/slice";
+import { profiles } from "./profile";
 
-/** Two stacks, main → a and main → b → c, over ten seconds. */
-function profile(samples: number): Decoded {
-  const at = Array.from({ length: samples }, (_, i) => i);
-  return {
-    times: Float64Array.from(at, (i) => Math.floor((i * 10_000_000) / samples)),
-    threads: Uint32Array.from(at, (i) => i % 3),
-    events: Uint8Array.from(at, () => 0),
-    weights: Float64Array.from(at, (i) => 1 + (i % 5)),
-    stacks: Uint32Array.from(at, (i) => (i % 2 === 0 ? 2 : 4)),
-    parents: Uint32Array.from([0, 0, 1, 1, 3]),
-    frames: Uint32Array.from([0, 0, 1, 2, 3]),
-  };
-}
+const ALL = { threads: null, cpu: null, idle: true };
+const SCALE = { column: 1e9, rows: 50 };
+const sum = (values: Iterable<number>) => [...values].reduce((all, value) => all + value, 0);
 
-const ALL = { event: 0, thread: null };
-const SCALE = { column: 1_000_000, rows: 50 };
-const FRAMES: [string, number][] = [["main", 0], ["a", 0], ["b", 0], ["c", 0]];
-
-test("cells hold every sample's weight once", () => {
-  const data = profile(5000);
-  const map = heat(data, 10_000_000, 123_456_789, SCALE, ALL, null);
-  const whole = data.weights.reduce((sum, weight) => sum + weight, 0);
-  expect(map.cells.reduce((sum, cell) => sum + cell, 0)).toBe(whole);
-  expect(map.total).toBe(whole);
-  // FlameScope: the row is the part of the absolute second.
-  expect(map.origin).toBe(-456_789);
+test("cells hold every sample's weight once, rows are parts of the clock's second", () => {
+  const all = profiles(5000);
+  const track = all.sides[0]!.tracks[0]!;
+  const map = heat(slice(all, all.sides[0]!, track, ALL), SCALE, null);
+  expect(sum(map.cells)).toBe(sum(track.weight as Float64Array));
+  expect(map.total).toBe(sum(track.weight as Float64Array));
+  expect(map.origin).toBe(-45_678);
   expect(map.columns).toBe(11);
 });
 
-test("a range and its complement are the whole", () => {
-  const data = profile(4999);
-  const map = heat(data, 10_000_000, 0, SCALE, ALL, null);
-  const [from, to] = rangeOf(map, 120, 77);
-  expect([from, to]).toEqual([77 * 20_000, 121 * 20_000]);
-  const part = weigh(data, [from, to], ALL);
-  const rest = [weigh(data, [0, from], ALL), weigh(data, [to, Infinity], ALL)];
-  expect(part.totals[0]! + rest[0]!.totals[0]! + rest[1]!.totals[0]!).toBe(map.total);
-  const cells = map.cells.slice(77, 121).reduce((sum, cell) => sum + cell, 0);
-  expect(part.totals[0]).toBe(cells);
-  expect(part.samples + rest[0]!.samples + rest[1]!.samples).toBe(4999);
+for (const weight of [10, (at: number) => 1 + (at % 5)]) {
+  test(`a range and all but it are the whole, ${typeof weight === "number" ? "with one weight for all" : "with weights of their own"}`, () => {
+    const all = profiles(4999, weight);
+    const part = slice(all, all.sides[0]!, all.sides[0]!.tracks[0]!, ALL);
+    const map = heat(part, SCALE, null);
+    for (const [a, b] of [[120, 77], [30, 31], [40, 480]] as const) {
+      const range = rangeOf(map, a, b);
+      const inside = weigh(all.tree, part, range);
+      const outside = weigh(all.tree, part, range, true);
+      const whole = weigh(all.tree, part, null);
+      expect([...inside.totals].map((weight, node) => weight + outside.totals[node]!)).toEqual([...whole.totals]);
+      expect(inside.totals[0]).toBe(sum(map.cells.slice(Math.min(a, b), Math.max(a, b) + 1)));
+      expect(inside.samples + outside.samples).toBe(4999);
+      expect(inside.span + outside.span).toBe(whole.span);
+      expect(cellsOf(map, range)).toEqual([Math.min(a, b), Math.max(a, b)]);
+    }
+  });
+}
+
+test("ranges begin where the first sample of their time is", () => {
+  const times = Uint32Array.from([5, 5, 7, 9]);
+  expect([4, 5, 6, 9, 10].map((time) => lowerBound(times, time))).toEqual([0, 0, 2, 3, 4]);
 });
 
-test("the tree of a range weighs what its samples do", () => {
-  const data = profile(1000);
-  const tree = treeOf(data, weigh(data, [0, 5_000_000], ALL).totals, (frame) => [FRAMES[frame]![0], ""]);
-  expect(tree.children.map((child) => child.name)).toEqual(["main"]);
-  const [main] = tree.children;
-  expect(main!.children.map((child) => child.name)).toEqual(["a", "b"]);
-  expect(main!.total).toBe(main!.children[0]!.total + main!.children[1]!.total);
+test("filters keep what they say: thread, CPU by its number, what is not idle", () => {
+  const all = profiles(1000, 1);
+  const [side] = all.sides;
+  const track = side!.tracks[0]!;
+  expect(slice(all, side!, track, { ...ALL, idle: false }).track.count).toBe(900);
+  expect(slice(all, side!, track, { ...ALL, cpu: 4 }).track.count).toBe(500);
+  expect(slice(all, side!, track, { ...ALL, cpu: 1 }).track.count).toBe(0);
+  expect(slice(all, side!, track, { ...ALL, threads: Uint8Array.from([0, 1, 0]) }).track.count).toBe(333);
+  expect(slice(all, side!, track, ALL).track).toBe(track);
 });
 
-test("a search marks what stands below its matches", () => {
-  const data = profile(10);
-  expect([...marked(data, FRAMES, "B")!]).toEqual([0, 0, 0, 1, 1]);
-  expect(marked(data, FRAMES, " ")).toBeNull();
-  const map = heat(data, 10_000_000, 0, SCALE, ALL, marked(data, FRAMES, "main"));
-  expect([...map.matched!]).toEqual([...map.cells]);
+test("an explorer leaves idle CPUs out, finds tasks by name and id, and colours a search", () => {
+  const model = new Explorer(profiles(1000, 1), "cpu-clock");
+  expect(model.amounts().widths[0]).toBe(900);
+  model.tasks.text = "work";
+  model.refilter();
+  const worker = model.amounts().widths[0]!;
+  model.tasks.text = "9";
+  model.refilter();
+  expect(model.amounts().widths[0]).toBeLessThan(worker);
+  model.tasks.text = "";
+  model.tasks.process = "7";
+  model.refilter();
+  expect(model.slice(0)!.track.threads.every((thread) => thread < 2)).toBe(true);
+  model.tasks.process = null;
+  model.idle = true;
+  model.query = "LIBC";
+  model.refilter();
+  const map = model.heat(0, SCALE)!;
+  expect([map.total, sum(map.matched!)]).toEqual([1000, 400]);
 });
 
-test("threads are told apart", () => {
-  const data = profile(999);
-  const parts = [0, 1, 2].map((thread) => weigh(data, [0, Infinity], { event: 0, thread }).totals[0]!);
-  expect(parts.reduce((a, b) => a + b, 0)).toBe(weigh(data, [0, Infinity], ALL).totals[0]);
+test("scales keep to seconds where they can, and to rows that can be told apart", () => {
+  expect(usualScale(20e9)).toEqual({ column: 1e9, rows: 50 });
+  expect(usualScale(1e9).column).toBe(1e8);
+  expect(usualScale(3600e9).column).toBe(1e10);
+  expect(rowsFor(1e9)).toEqual([1e6, 2e6, 5e6, 1e7, 2e7, 5e7, 1e8]);
 });
 
-test("numbers of any length are read", () => {
-  const bytes = Uint8Array.from([0, 127, 0x80, 1, 0xac, 2, 0x80, 0x80, 0x80, 0x80, 0x80, 1]);
-  expect([...varints(bytes, new Float64Array(5))]).toEqual([0, 127, 128, 300, 2 ** 35]);
-  expect(lowerBound(Float64Array.from([1, 3, 3, 9]), 3)).toBe(1);
+test("time series lie in the columns of the map and keep what they count", () => {
+  const all = profiles(1000, 10_000_000);
+  const [side] = all.sides;
+  const part = slice(all, side!, side!.tracks[0]!, ALL);
+  const map = heat(part, SCALE, null);
+  const lane = eventLane(part, map, 4);
+  expect([lane.unit, lane.values.length]).toEqual(["CPUs", map.columns * 4]);
+  expect(sum(lane.values) * 0.25).toBeCloseTo(10, 6);
+  const points: [number, number][] = [[2_000, 40], [10_000, 80]];
+  const [counter] = counterLanes([{ name: "page-faults", counted: 1, points }], side!.tick_ns, map, 4);
+  expect(sum(counter!.values) * 0.25).toBeCloseTo(120, 6);
+  const ratio = counterLanes([{ name: "cycles", counted: 1, points }, { name: "instructions", counted: 1, points: [[2_000, 20], [10_000, 40]] }], side!.tick_ns, map, 1).at(-1)!;
+  expect([ratio.name, ratio.unit, ratio.values[5]]).toEqual(["instructions per cycle", "ratio", 0.5]);
 });

@@ -1,17 +1,18 @@
+import { decodeBytes, inflate, reader } from "./bytes";
 import type { Page } from "./page";
-import { decodeProfile } from "./profile";
+import { unpack } from "./profile";
 
-/** Reads the report out of its script element: plain JSON, or deflated and in base64 when large. */
-export async function load(element: HTMLElement): Promise<Page> {
+/** Reads the report out of its script elements: JSON, deflated and in base64 when large; and the columns of its profiles. */
+export async function load(element: HTMLElement, columns: HTMLElement): Promise<Page> {
   const text = element.textContent ?? "";
-  const json = element.dataset["encoding"] === "deflate" ? new TextDecoder().decode(await inflateBytes(text)) : text;
+  const json = element.dataset["encoding"] === "deflate" ? await inflateText(text) : text;
   const page = JSON.parse(json) as Page;
-  if (page.kind === "profile") await decodeProfile(page);
+  const data = page.kind === "profile" || page.kind === "profile_diff" ? page : page.kind === "findings" ? page.profile : null;
+  if (data) data.profiles = await unpack(data.pack, reader(decodeBytes((columns.textContent ?? "").trim())));
   return page;
 }
 
-export async function inflateBytes(base64: string): Promise<Uint8Array> {
+async function inflateText(base64: string): Promise<string> {
   const bytes = Uint8Array.from(atob(base64.trim()), (c) => c.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
+  return new TextDecoder().decode(await inflate(bytes, "deflate"));
 }

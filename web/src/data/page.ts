@@ -3,6 +3,7 @@ import type { FaultDiffPage } from "./faultDiff";
 import type { FaultPathsPage } from "./faultPaths";
 import type { HugeSimulationPage } from "./hugeSimulation";
 import type { ProfilePage } from "./profile";
+import type { ProfileDiffPage } from "./profileDiff";
 import type { Report } from "./types";
 
-export type Page = Report | FaultPathsPage | FaultDiffPage | HugeSimulationPage | ProfilePage;
+export type Page = Report | FaultPathsPage | FaultDiffPage | HugeSimulationPage | ProfilePage | ProfileDiffPage;

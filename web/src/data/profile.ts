@@ -1,74 +1,188 @@
-/**
- * A profile as `crates/report/src/html/profile.rs` writes it: samples as columns of numbers of
- * variable length, deflated, in base64.
- */
-import { inflateBytes } from "./load";
+/** Profiles as `crates/report/src/html/pack.rs` and `track.rs` write them, and what they become. */
+import type { ProfileFindings } from "./profileFindings";
+import type { Column, Reader } from "./bytes";
+import { preorder, type Tree } from "../layout/tree";
 
-export interface ProfilePage {
-  kind: "profile";
-  generator: string;
+export type FrameKind = "kernel" | "user" | "inlined" | "jit" | "task";
+export type Unit = "nanoseconds" | "events" | "samples";
+
+export interface Pack {
+  modules: string[];
+  frames: [name: string, module: number, kind: FrameKind][];
+  idle: number[];
+  nodes: number;
+  ups: Column;
+  node_frames: Column;
+  sides: PackedSide[];
+}
+
+interface PackedSide {
   name: string;
-  command_line: string;
   start_ns: number;
   span_ns: number;
+  tick_ns: number;
   has_times: boolean;
+  cpus: number;
+  comms: string[];
+  threads: number;
+  pids: Column;
+  tids: Column;
+  thread_comms: Column;
+  tracks: PackedTrack[];
+  counters: Counter[];
+}
+
+interface PackedTrack {
+  event: string;
+  unit: Unit;
+  frequency: number | null;
   samples: number;
-  events: { name: string; unit: "nanoseconds" | "events" | "samples" }[];
-  threads: [pid: number, tid: number, comm: string][];
-  modules: string[];
-  frames: [name: string, module: number][];
-  nodes: number;
-  columns: Record<"times" | "threads" | "events" | "weights" | "stacks" | "parents" | "frames", string>;
+  weight: number | null;
+  cpu_numbers: number[];
+  leaves: Column;
+  leaf_count: number;
+  times: Column;
+  cpus: Column;
+  threads: Column;
+  stacks: Column;
+  weights: Column | null;
+}
+
+export interface Counter {
+  name: string;
+  /** Share of the time that it was counted. */
+  counted: number;
+  /** Milliseconds since the first moment, and the count since the point before. */
+  points: [number, number][];
+}
+
+/** A page about one profile; a recording of faults holds the same beside its findings. */
+export interface ProfileData {
+  name: string;
+  findings: ProfileFindings;
   losses: [string, number][];
-  notes: string[];
-  /** Filled by {@link decodeProfile}. */
-  decoded?: Decoded;
+  pack: Pack;
+  /** Filled by {@link unpack}. */
+  profiles?: Profiles;
 }
 
-export interface Decoded {
-  /** Microseconds since the first moment, ascending. */
-  times: Float64Array;
+export interface ProfilePage extends ProfileData {
+  kind: "profile";
+  generator: string;
+  command_line: string;
+}
+
+/** All profiles of a page: one, or two to compare, over one tree of stacks. */
+export interface Profiles {
+  tree: Tree;
+  frames: Frame[];
+  /** For each frame, whether a CPU in it has nothing to do. */
+  idle: Uint8Array;
+  sides: Side[];
+}
+
+export interface Frame {
+  name: string;
+  module: string;
+  kind: FrameKind;
+}
+
+export interface Side extends Pick<PackedSide, "name" | "span_ns" | "tick_ns" | "has_times" | "cpus" | "counters"> {
+  /** The first tick by the recording's clock, nanoseconds. */
+  start_ns: number;
+  threads: Threads;
+  tracks: Track[];
+}
+
+export interface Threads {
+  count: number;
+  pids: Int32Array;
+  tids: Int32Array;
+  comms: string[];
+  /** Index in `comms` of each thread. */
+  comm: Uint32Array;
+}
+
+/** The samples of one event, in time order. */
+export interface Track {
+  event: string;
+  unit: Unit;
+  frequency: number | null;
+  count: number;
+  /** Ticks since the first moment. */
+  times: Uint32Array;
+  /** Index in `cpuNumbers`. */
+  cpus: Uint16Array;
+  cpuNumbers: number[];
   threads: Uint32Array;
-  events: Uint8Array;
-  weights: Float64Array;
-  /** Innermost node of each sample's stack. */
+  /** Index in `leaves`. */
   stacks: Uint32Array;
-  /** Caller of each node; node 0 is the root. Callers come first. */
-  parents: Uint32Array;
-  /** Frame of each node. */
-  frames: Uint32Array;
+  /** Nodes that are whole stacks of samples. */
+  leaves: Uint32Array;
+  /** One weight for all, or one for each. */
+  weight: number | Float64Array;
 }
 
-/** Numbers of seven bits a byte, lowest first; the top bit says that more follow. */
-export function varints<T extends Float64Array | Uint32Array | Uint8Array>(bytes: Uint8Array, into: T, first = 0): T {
-  let at = first;
+export async function unpack(pack: Pack, read: Reader): Promise<Profiles> {
+  const [ups, nodeFrames] = await Promise.all([read(pack.ups, new Uint32Array(pack.nodes), 1), read(pack.node_frames, new Uint32Array(pack.nodes), 1)]);
+  const frames = pack.frames.map(([name, module, kind]) => ({ name, module: pack.modules[module] ?? "", kind }));
+  const idle = new Uint8Array(frames.length);
+  for (const frame of pack.idle) idle[frame] = 1;
+  return { tree: preorder(ups, nodeFrames), frames, idle, sides: await Promise.all(pack.sides.map((side) => unpackSide(side, read))) };
+}
+
+async function unpackSide(side: PackedSide, read: Reader): Promise<Side> {
+  const count = side.threads;
+  const [pids, tids, comm, tracks] = await Promise.all([
+    read(side.pids, new Float64Array(count)).then(steps),
+    read(side.tids, new Float64Array(count)).then(steps),
+    read(side.thread_comms, new Uint32Array(count)),
+    Promise.all(side.tracks.map((track) => unpackTrack(track, read))),
+  ]);
+  const start = Math.floor(side.start_ns / side.tick_ns) * side.tick_ns;
+  return { ...side, start_ns: start, threads: { count, pids, tids, comms: side.comms, comm }, tracks };
+}
+
+/** Differences of either sign, as `zigzag` folds them, summed up. */
+function steps(folded: Float64Array): Int32Array {
   let value = 0;
-  let scale = 1;
-  for (const byte of bytes) {
-    value += (byte & 0x7f) * scale;
-    if (byte & 0x80) scale *= 128;
-    else {
-      into[at++] = value;
-      value = 0;
-      scale = 1;
-    }
-  }
-  return into;
+  return Int32Array.from(folded, (code) => (value += code % 2 === 0 ? code / 2 : -(code + 1) / 2));
 }
 
-export async function decodeProfile(page: ProfilePage): Promise<void> {
-  const column = async <T extends Float64Array | Uint32Array | Uint8Array>(name: keyof ProfilePage["columns"], into: T, first = 0) => varints(await inflateBytes(page.columns[name]), into, first);
-  const n = page.samples;
-  const [times, threads, events, weights, stacks, parents, frames] = await Promise.all([
-    column("times", new Float64Array(n)),
-    column("threads", new Uint32Array(n)),
-    column("events", new Uint8Array(n)),
-    column("weights", new Float64Array(n)),
-    column("stacks", new Uint32Array(n)),
-    column("parents", new Uint32Array(page.nodes), 1),
-    column("frames", new Uint32Array(page.nodes), 1),
+async function unpackTrack(track: PackedTrack, read: Reader): Promise<Track> {
+  const n = track.samples;
+  const [times, cpus, threads, stacks, leaves, weights] = await Promise.all([
+    read(track.times, new Uint32Array(n)),
+    read(track.cpus, new Uint16Array(n)),
+    read(track.threads, new Uint32Array(n)),
+    read(track.stacks, new Uint32Array(n)),
+    read(track.leaves, new Uint32Array(track.leaf_count)),
+    track.weights && read(track.weights, new Float64Array(n)),
   ]);
   for (let at = 1; at < n; at += 1) times[at]! += times[at - 1]!;
-  for (let at = 1; at < page.nodes; at += 1) parents[at] = at - parents[at]!;
-  page.decoded = { times, threads, events, weights, stacks, parents, frames };
+  byTurns(cpus, track.cpu_numbers.length);
+  kept(threads, cpus, track.cpu_numbers.length);
+  if (weights) kept(weights, cpus, track.cpu_numbers.length);
+  return { event: track.event, unit: track.unit, frequency: track.frequency, count: n, times, cpus, cpuNumbers: track.cpu_numbers, threads, stacks, leaves, weight: weights ?? track.weight ?? 1 };
+}
+
+/** 0 is the CPU that came after the one before when that was met last; else the number and one. */
+function byTurns(codes: Uint16Array, cpus: number): void {
+  const next = new Uint16Array(cpus);
+  let before = 0;
+  for (let at = 0; at < codes.length; at += 1) {
+    const cpu = codes[at] === 0 ? next[before]! : codes[at]! - 1;
+    next[before] = cpu;
+    codes[at] = cpu;
+    before = cpu;
+  }
+}
+
+/** 0 is what was there on that CPU; else the value and one. */
+function kept(codes: Uint32Array | Float64Array, cpus: Uint16Array, count: number): void {
+  const held = new Float64Array(count);
+  for (let at = 0; at < codes.length; at += 1) {
+    if (codes[at] !== 0) held[cpus[at]!] = codes[at]! - 1;
+    codes[at] = held[cpus[at]!]!;
+  }
 }

@@ -3,6 +3,7 @@
  * docs/schema/findings.json) inside an envelope with the texts that only Rust should word.
  * Times are nanoseconds, sizes bytes. A figure that is no number arrives as null.
  */
+import type { ProfileData } from "./profile";
 
 export interface Estimate {
   value: number;
@@ -222,4 +223,6 @@ export interface Report {
   losses: { text: string; count: number }[];
   /** Frames of the flame graph that were too small to keep. */
   frames_left_out: number;
+  /** CPU samples and other events of the same recording. */
+  profile: ProfileData | null;
 }

@@ -2,46 +2,52 @@
 import type { FlameNode } from "../data/types";
 import { h } from "../dom";
 import { count, percent } from "../format";
+import { single } from "../layout/amounts";
+import { flatten, matching } from "../layout/tree";
 import { flameGraph, type FlameWords } from "./flame";
 
 /** `what` is the end of "12 % of …" behind a search; `leftOut` counts boxes that are missing. */
 export function flamePanel(root: FlameNode, words: FlameWords, what: string, leftOut: number): HTMLElement {
+  const { tree, frames, totals } = flatten(root);
+  const data = { tree, frames, amounts: single({ totals, samples: 0, span: 1 }), root: root.name };
   const status = h("p", { class: "faint status", "aria-live": "polite" }, "\u00a0");
   const reset = h("button", { type: "button", class: "quiet", hidden: true, id: "flame-reset" }, "Show all");
-  const graph = flameGraph(
-    root,
-    words,
-    (text) => (status.textContent = text),
-    () => (reset.hidden = !graph.isZoomed()),
-  );
+  const graph = flameGraph(data, words, {
+    selected: (_, text) => (status.textContent = text),
+    zoomed: () => (reset.hidden = !graph.isZoomed()),
+  });
   reset.addEventListener("click", graph.reset);
   const found = h("output", { class: "faint", id: "flame-found", for: "flame-search" });
   const hint = words.search;
   const search = h("input", { type: "search", id: "flame-search", placeholder: hint, "aria-label": hint, autocomplete: "off", spellcheck: "false" });
   search.addEventListener("input", () => {
-    const { frames, share } = graph.find(search.value);
-    found.textContent = search.value.trim() === "" ? "" : `${percent(share)} of ${what} in ${count(frames.size)} ${frames.size === 1 ? "box" : "boxes"}`;
-  });
-  const flip = h("button", { type: "button", class: "quiet", id: "flame-flip", "aria-pressed": "false" }, "Root at the bottom");
-  flip.addEventListener("click", () => {
-    graph.flip();
-    flip.setAttribute("aria-pressed", String(flip.getAttribute("aria-pressed") !== "true"));
+    const match = graph.find(matching(frames, search.value));
+    found.textContent = match.frames ? `${percent(match.share)} of ${what} in ${count(match.count)} ${match.count === 1 ? "box" : "boxes"}` : "";
   });
   return h(
     "div",
     {},
-    h("div", { class: "tools" }, search, found, h("span", { class: "spring" }), reset, flip),
+    h("div", { class: "tools" }, search, found, h("span", { class: "spring" }), reset, flipButton(graph.flip, "flame-flip")),
     graph.element,
     status,
     leftOut > 0 && h("p", { class: "faint" }, `${count(leftOut)} boxes too small to see were left out to keep this file small.`),
   );
 }
 
+export function flipButton(flip: () => void, id: string): HTMLElement {
+  const button = h("button", { type: "button", class: "quiet", id, "aria-pressed": "false" }, "Root at the bottom");
+  button.addEventListener("click", () => {
+    flip();
+    button.setAttribute("aria-pressed", String(button.getAttribute("aria-pressed") !== "true"));
+  });
+  return button;
+}
+
 /** "/" jumps to the search, as readers of flame graphs expect. */
-export function installSlash(): void {
+export function installSlash(id = "flame-search"): void {
   document.addEventListener("keydown", (event) => {
     const isTyping = event.target instanceof HTMLInputElement;
-    const search = document.getElementById("flame-search");
+    const search = document.getElementById(id);
     if (event.key !== "/" || isTyping || event.ctrlKey || event.metaKey || !search) return;
     event.preventDefault();
     search.focus();

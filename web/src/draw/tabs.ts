@@ -3,7 +3,14 @@ import { h } from "../dom";
 
 let groups = 0;
 
-export function tabs(label: string, panels: { name: string; content: HTMLElement }[]): HTMLElement {
+export interface Tabs {
+  element: HTMLElement;
+  choose: (panel: number) => void;
+  chosen: () => number;
+}
+
+/** `opened` is told of each choice. */
+export function tabGroup(label: string, panels: { name: string; content: HTMLElement }[], opened: (panel: number) => void): Tabs {
   groups += 1;
   const group = `tabs${groups}`;
   const buttons = panels.map(({ name }, index) =>
@@ -17,12 +24,15 @@ export function tabs(label: string, panels: { name: string; content: HTMLElement
       content,
     ),
   );
+  let current = 0;
   const choose = (chosen: number) => {
+    current = chosen;
     buttons.forEach((button, index) => {
       button.setAttribute("aria-selected", String(index === chosen));
       button.tabIndex = index === chosen ? 0 : -1;
     });
     bodies.forEach((body, index) => body.toggleAttribute("data-off", index !== chosen));
+    opened(chosen);
   };
   buttons.forEach((button, index) => {
     button.addEventListener("click", () => choose(index));
@@ -35,5 +45,8 @@ export function tabs(label: string, panels: { name: string; content: HTMLElement
     });
   });
   choose(0);
-  return h("div", { class: "tabs" }, h("div", { role: "tablist", "aria-label": label }, ...buttons), ...bodies);
+  const element = h("div", { class: "tabs" }, h("div", { role: "tablist", "aria-label": label }, ...buttons), ...bodies);
+  return { element, choose, chosen: () => current };
 }
+
+export const tabs = (label: string, panels: { name: string; content: HTMLElement }[]): HTMLElement => tabGroup(label, panels, () => {}).element;

@@ -1,80 +1,84 @@
-/** Flame graph: tree in, rectangles out. Iterative, so that deep recursion can't overflow. */
-import type { FlameNode } from "../data/types";
-
-export interface Frame {
-  node: FlameNode;
-  parent: Frame | null;
-  depth: number;
-  /** Left edge and width as shares of the root's weight. */
-  x: number;
-  width: number;
-}
-
-/** All frames, parents before children. Children that claim more than their parent are clipped. */
-export function frames(root: FlameNode): Frame[] {
-  const total = root.total;
-  if (!(total > 0)) return [];
-  const all: Frame[] = [{ node: root, parent: null, depth: 0, x: 0, width: 1 }];
-  for (let at = 0; at < all.length; at += 1) {
-    const frame = all[at]!;
-    let x = frame.x;
-    for (const child of frame.node.children) {
-      const width = Math.min(child.total / total, frame.x + frame.width - x);
-      if (!(width > 0)) continue;
-      all.push({ node: child, parent: frame, depth: frame.depth + 1, x, width });
-      x += width;
-    }
-  }
-  return all;
-}
+/** Flame graph: what of a tree is wide enough to be seen, and where. */
+import type { Tree } from "./tree";
 
 export interface Box {
-  frame: Frame;
+  node: number;
   left: number;
   width: number;
   depth: number;
-  /** Whether it lies above the frame that is zoomed to. */
+  /** Whether it calls the frame that is zoomed to. */
   isAncestor: boolean;
 }
 
-/** What is to be drawn `pixels` wide when zoomed to `focus`; boxes below half a pixel are left out. */
-export function boxes(all: Frame[], focus: Frame, pixels: number): Box[] {
-  const scale = pixels / focus.width;
+/** Boxes narrower than this are not drawn, pixels. */
+const LEAST = 0.5;
+
+/** What is to be drawn `pixels` wide when zoomed to `focus`. Costs what is seen, not what there is. */
+export function boxes(tree: Tree, totals: Float64Array, focus: number, pixels: number): Box[] {
   const shown: Box[] = [];
-  const ancestors = new Set<Frame>();
-  for (let up = focus.parent; up; up = up.parent) ancestors.add(up);
-  for (const frame of all) {
-    const isAncestor = ancestors.has(frame);
-    if (!isAncestor && (frame.depth < focus.depth || frame.x + frame.width <= focus.x + 1e-12)) continue;
-    if (!isAncestor && frame.x >= focus.x + focus.width - 1e-12) continue;
-    const left = isAncestor ? 0 : (frame.x - focus.x) * scale;
-    const width = isAncestor ? pixels : frame.width * scale;
-    if (width >= 0.5) shown.push({ frame, left, width, depth: frame.depth, isAncestor });
+  for (let up = focus; up !== 0; ) {
+    up = tree.parents[up]!;
+    shown.push({ node: up, left: 0, width: pixels, depth: tree.depths[up]!, isAncestor: true });
+  }
+  shown.reverse();
+  const scale = totals[focus]! > 0 ? pixels / totals[focus]! : 0;
+  if (scale === 0) return shown;
+  // Where the next child of each open node begins; one entry for each level below the focus.
+  const next = [0];
+  const bottom = tree.depths[focus]!;
+  for (let node = focus; node < tree.ends[focus]!; ) {
+    const level = tree.depths[node]! - bottom;
+    const width = totals[node]! * scale;
+    const left = next[level]!;
+    next[level] = left + width;
+    if (width < LEAST) {
+      node = tree.ends[node]!;
+      continue;
+    }
+    shown.push({ node, left, width, depth: tree.depths[node]!, isAncestor: false });
+    next[level + 1] = left;
+    node += 1;
   }
   return shown;
 }
 
 export interface Match {
-  frames: Set<Frame>;
-  /** Share of the root's weight under matching frames, nested matches counted once. */
+  /** For each frame, 1 where it matches; null where nothing is searched. */
+  frames: Uint8Array | null;
+  /** Nodes with weight that match. */
+  count: number;
+  /** Share of the whole under matching nodes, nested matches counted once. */
   share: number;
 }
 
-/** Frames whose name or module holds `query`, whatever the case. */
-export function search(all: Frame[], query: string): Match {
-  const needle = query.trim().toLowerCase();
-  const found = new Set<Frame>();
-  const covered = new Set<Frame>();
-  let share = 0;
-  if (needle === "") return { frames: found, share };
-  for (const frame of all) {
-    const isIn = frame.parent !== null && covered.has(frame.parent);
-    const matches =
-      frame.node.name.toLowerCase().includes(needle) ||
-      frame.node.module.toLowerCase().includes(needle);
-    if (matches) found.add(frame);
-    if (matches && !isIn) share += frame.width;
-    if (matches || isIn) covered.add(frame);
+export function search(tree: Tree, totals: Float64Array, frames: Uint8Array | null): Match {
+  if (!frames) return { frames, count: 0, share: 0 };
+  let [count, weight, covered] = [0, 0, 0];
+  for (let node = 1; node < tree.count; node += 1) {
+    if (frames[tree.frames[node]!] !== 1 || !(totals[node]! > 0)) continue;
+    count += 1;
+    if (node < covered) continue;
+    weight += totals[node]!;
+    covered = tree.ends[node]!;
   }
-  return { frames: found, share };
+  return { frames, count, share: totals[0]! > 0 ? weight / totals[0]! : 0 };
+}
+
+export type Direction = "ArrowUp" | "ArrowDown" | "ArrowLeft" | "ArrowRight";
+
+/** The node that an arrow key leads to in an icicle (root on top), if any; nodes without weight are passed over. */
+export function step(tree: Tree, totals: Float64Array, from: number, key: Direction): number | null {
+  if (key === "ArrowUp") return from === 0 ? null : tree.parents[from]!;
+  const parent = tree.parents[from]!;
+  const family = key === "ArrowDown" ? from : parent;
+  if (from === 0 && key !== "ArrowDown") return null;
+  let before: number | null = null;
+  for (let node = family + 1; node < tree.ends[family]!; node = tree.ends[node]!) {
+    if (!(totals[node]! > 0)) continue;
+    if (key === "ArrowDown") return node;
+    if (key === "ArrowLeft" && node === from) return before;
+    if (key === "ArrowRight" && before === from) return node;
+    before = node;
+  }
+  return null;
 }

@@ -1,13 +1,13 @@
 /**
  * Heat map of samples over time, in FlameScope's layout: a column is a stretch of whole seconds
  * (or a part of one), a row a part of it, by the recording's own clock, the first row at the
- * bottom. And the stacks of any range of time as a tree.
+ * bottom.
  */
-import type { Decoded } from "../data/profile";
-import type { FlameNode } from "../data/types";
+import type { Side } from "../data/profile";
+import type { Range, Slice } from "./slice";
 
 export interface Scale {
-  /** Length of a column, microseconds. */
+  /** Length of a column, nanoseconds. */
   column: number;
   rows: number;
 }
@@ -15,8 +15,10 @@ export interface Scale {
 export interface Heat {
   scale: Scale;
   columns: number;
-  /** Where the first column begins, microseconds since the first moment; not above 0. */
+  /** Where the first column begins, ticks since the first moment; not above 0. */
   origin: number;
+  /** Ticks of a row. */
+  height: number;
   /** Weight of each cell, column by column from the bottom. */
   cells: Float64Array;
   /** The part of it that matches a search. */
@@ -25,93 +27,59 @@ export interface Heat {
   total: number;
 }
 
-/** Which samples count. */
-export interface Filter {
-  event: number;
-  /** Index of a thread, or null for all. */
-  thread: number | null;
-}
-
-/** `start` is the first moment by the recording's clock, microseconds; `marked` says which nodes match a search. */
-export function heat(data: Decoded, span: number, start: number, scale: Scale, filter: Filter, marked: Uint8Array | null): Heat {
-  const origin = Math.floor(start / scale.column) * scale.column - start;
-  const last = Math.max(span, data.times.length > 0 ? data.times[data.times.length - 1]! + 1 : 1);
-  const columns = Math.max(1, Math.ceil((last - origin) / scale.column));
+/** `marked` says which leaves of the slice's track match a search. */
+export function heat({ side, track }: Slice, scale: Scale, marked: Uint8Array | null): Heat {
+  const height = Math.max(1, scale.column / scale.rows / side.tick_ns);
+  const origin = (Math.floor(side.start_ns / scale.column) * scale.column - side.start_ns) / side.tick_ns;
+  const columns = columnsOf(side, origin, height * scale.rows);
   const cells = new Float64Array(columns * scale.rows);
   const matched = marked ? new Float64Array(cells.length) : null;
-  const height = scale.column / scale.rows;
+  const { times, stacks, weight, count } = track;
+  const last = cells.length - 1;
+  for (let at = 0; at < count; at += 1) {
+    const cell = Math.min(last, ((times[at]! - origin) / height) | 0);
+    const w = typeof weight === "number" ? weight : weight[at]!;
+    cells[cell]! += w;
+    if (matched && marked![stacks[at]!] === 1) matched[cell]! += w;
+  }
   let [most, total] = [0, 0];
-  for (let at = 0; at < data.times.length; at += 1) {
-    if (data.events[at] !== filter.event || (filter.thread !== null && data.threads[at] !== filter.thread)) continue;
-    const cell = Math.min(cells.length - 1, Math.floor((data.times[at]! - origin) / height));
-    const weight = data.weights[at]!;
-    cells[cell]! += weight;
-    total += weight;
-    if (matched && marked![data.stacks[at]!]) matched[cell]! += weight;
+  for (const cell of cells) {
+    most = Math.max(most, cell);
+    total += cell;
   }
-  for (const cell of cells) most = Math.max(most, cell);
-  return { scale, columns, origin, cells, matched, most, total };
+  return { scale, columns, origin, height, cells, matched, most, total };
 }
 
-/** First index whose time is not below `time`. */
-export function lowerBound(times: Float64Array, time: number): number {
-  let [low, high] = [0, times.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (times[middle]! < time) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+function columnsOf(side: Side, origin: number, width: number): number {
+  const lasts = side.tracks.map((track) => (track.count > 0 ? track.times[track.count - 1]! + 1 : 1));
+  const last = Math.max(side.span_ns / side.tick_ns, ...lasts);
+  return Math.max(1, Math.ceil((last - origin) / width));
 }
 
-/** Time range of the cells from one to another, both included, microseconds. */
+/** Time range of the cells from one to another, both included. */
 export function rangeOf(heat: Heat, a: number, b: number): [from: number, to: number] {
-  const height = heat.scale.column / heat.scale.rows;
-  return [heat.origin + Math.min(a, b) * height, heat.origin + (Math.max(a, b) + 1) * height];
+  return [heat.origin + Math.min(a, b) * heat.height, heat.origin + (Math.max(a, b) + 1) * heat.height];
 }
 
-export interface Weights {
-  /** With everything below, for each node; the root's is the whole. */
-  totals: Float64Array;
-  samples: number;
+/** The cells that a range of time touches; null where it is the whole or lies outside. */
+export function cellsOf(heat: Heat, range: Range): [from: number, to: number] | null {
+  if (!range) return null;
+  const cell = (tick: number) => Math.floor((tick - heat.origin) / heat.height + 1e-9);
+  const [from, to] = [Math.max(0, cell(range[0])), Math.min(heat.cells.length - 1, Math.ceil((range[1] - heat.origin) / heat.height - 1e-9) - 1)];
+  return from <= to ? [from, to] : null;
 }
 
-/** Weights of all nodes within a range of time: the samples of the range, rolled up to their callers. */
-export function weigh(data: Decoded, [from, to]: [number, number], filter: Filter): Weights {
-  const totals = new Float64Array(data.parents.length);
-  let samples = 0;
-  const end = lowerBound(data.times, to);
-  for (let at = lowerBound(data.times, from); at < end; at += 1) {
-    if (data.events[at] !== filter.event || (filter.thread !== null && data.threads[at] !== filter.thread)) continue;
-    totals[data.stacks[at]!]! += data.weights[at]!;
-    samples += 1;
-  }
-  for (let node = totals.length - 1; node > 0; node -= 1) totals[data.parents[node]!]! += totals[node]!;
-  return { totals, samples };
-}
+/** Lengths of columns and rows to choose from, nanoseconds. */
+export const COLUMNS = [1e8, 1e9, 2e9, 5e9, 1e10, 6e10, 6e11];
+export const ROWS = [1e6, 2e6, 5e6, 1e7, 2e7, 5e7, 1e8, 1e9, 1e10];
+/** Rows that a map may have: more could not be told apart. */
+const MOST_ROWS = 1000;
 
-/** The nodes with weight as a tree, siblings by name. */
-export function treeOf(data: Decoded, totals: Float64Array, name: (frame: number) => [name: string, module: string]): FlameNode {
-  const nodes = new Map<number, FlameNode>();
-  const root: FlameNode = { name: "all", module: "", total: totals[0] ?? 0, children: [] };
-  nodes.set(0, root);
-  for (let node = 1; node < totals.length; node += 1) {
-    if (!(totals[node]! > 0)) continue;
-    const [text, module] = name(data.frames[node]!);
-    const made: FlameNode = { name: text, module, total: totals[node]!, children: [] };
-    nodes.set(node, made);
-    nodes.get(data.parents[node]!)?.children.push(made);
-  }
-  for (const made of nodes.values()) made.children.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
-  return root;
-}
+/** Rows that go with a column. */
+export const rowsFor = (column: number): number[] => ROWS.filter((row) => column / row >= 2 && column / row <= MOST_ROWS);
 
-/** Nodes that match a search, or stand below one that does. */
-export function marked(data: Decoded, frames: [string, number][], query: string): Uint8Array | null {
-  const needle = query.trim().toLowerCase();
-  if (needle === "") return null;
-  const matches = frames.map(([name]) => name.toLowerCase().includes(needle));
-  const found = new Uint8Array(data.parents.length);
-  for (let node = 1; node < found.length; node += 1) found[node] = matches[data.frames[node]!] || found[data.parents[node]!] ? 1 : 0;
-  return found;
+/** FlameScope's second by 20 ms where the recording is a few minutes; other lengths of columns for others. */
+export function usualScale(span: number): Scale {
+  const column = COLUMNS.find((length) => span / length <= 400 && (length >= 1e9 || span < 2.5e9)) ?? COLUMNS.at(-1)!;
+  return { column, rows: 50 };
 }

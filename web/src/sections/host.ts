@@ -22,7 +22,7 @@ export const host: Section = {
 
 type Fact = [string, string];
 
-function facts(title: string, rows: Fact[]): HTMLElement | null {
+export function facts(title: string, rows: Fact[]): HTMLElement | null {
   const filled = rows.filter(([, value]) => value !== "");
   if (filled.length === 0) return null;
   return h("div", {}, h("h3", {}, title), h("dl", { class: "facts" }, ...filled.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])));

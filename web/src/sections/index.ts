@@ -1,5 +1,8 @@
 import type { Page } from "../data/page";
-import { SECTIONS as profile } from "./profile";
+import { PROFILE_PARTS, SECTIONS as profile } from "./profile";
+import { SECTIONS as profileDiff } from "./profile_diff";
+import type { Report } from "../data/types";
+import type { ProfileData } from "../data/profile";
 import type { Section } from "./section";
 import { SECTIONS as faultDiff } from "./fault_diff";
 import { SECTIONS as faultPaths } from "./fault_paths";
@@ -29,7 +32,7 @@ interface Kind<R> {
 const KINDS: { [K in Page["kind"]]: Kind<Extract<Page, { kind: K }>> } = {
   findings: {
     subject: (report) => report.command_line || `process ${report.findings.pid}`,
-    sections: [answer, proof, timeline, causes, flame, map, sites, latency, churnSizes, threads, missing, host, glossary],
+    sections: [answer, proof, timeline, causes, flame, map, sites, latency, churnSizes, threads, ...PROFILE_PARTS.map(ofProfile), missing, host, glossary],
   },
   fault_paths: {
     subject: (report) => report.name,
@@ -38,6 +41,10 @@ const KINDS: { [K in Page["kind"]]: Kind<Extract<Page, { kind: K }>> } = {
   profile: {
     subject: (page) => page.command_line || page.name,
     sections: profile,
+  },
+  profile_diff: {
+    subject: ({ diff }) => `${diff.a.name} against ${diff.b.name}`,
+    sections: profileDiff,
   },
   fault_diff: {
     subject: ({ diff }) => `${diff.a.name} against ${diff.b.name}`,
@@ -48,6 +55,18 @@ const KINDS: { [K in Page["kind"]]: Kind<Extract<Page, { kind: K }>> } = {
     sections: hugeSimulation,
   },
 };
+
+/** A part about a recording's samples, on the page about its faults. */
+function ofProfile(part: Section<ProfileData>): Section {
+  const { intro, ...rest } = part;
+  return {
+    ...rest,
+    id: `profile-${part.id}`,
+    applies: ({ profile }) => profile !== null && part.applies(profile),
+    ...(intro && { intro: ({ profile }: Report) => intro(profile!) }),
+    render: ({ profile }) => part.render(profile!),
+  };
+}
 
 /** The kind of a page; `null` for one that this front end is too old for. */
 export function kindOf(page: Page): Kind<Page> | null {

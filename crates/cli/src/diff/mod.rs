@@ -21,7 +21,7 @@ Examples:
   pagewise diff before.dat after.dat --json              two kernels
   pagewise diff --labels old,new before.txt after.txt    with names for both
   pagewise diff a.json b.json                            two finished results
-  pagewise diff slow.data fast.data                      two hosts' samples
+  pagewise diff slow.data fast.data -o diff.html         two hosts' samples
   pagewise diff x.data x.data --range-a 4s..5s --range-b rest
   pagewise diff a.data b.data --fail-if \"+10% memcpy\"  for CI: exit code 1";
 
@@ -147,10 +147,15 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     print(text)?;
     if let Some(path) = &args.output {
         let page = pagewise_report::html::render_fault_diff(&diff, &words)?;
-        std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
-        eprintln!("The page is {}", path.display());
+        write_page(path, &page)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn write_page(path: &Path, page: &str) -> Result<()> {
+    std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
+    eprintln!("The page is {}", path.display());
+    Ok(())
 }
 
 /// Writes a result to standard output.

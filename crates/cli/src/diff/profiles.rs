@@ -9,6 +9,7 @@ use pagewise_model::formats::perf_data::PerfData;
 use pagewise_model::profile::Profile;
 use pagewise_model::profile_diff::ProfileDiff;
 use pagewise_model::units::Nanos;
+use pagewise_report::html::render_profile_diff;
 use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
@@ -103,9 +104,6 @@ pub fn run(a: &Profile, b: &Profile, args: &Args, labels: &(String, String)) -> 
     if !args.calibrate.is_empty() {
         bail!("--calibrate goes with function_graph traces");
     }
-    if args.output.is_some() {
-        bail!("-o writes pages about function_graph traces; of profiles there is text and --json");
-    }
     let (a, b) = ranges(a, b, args)?;
     let options = DiffOptions {
         names: labels.clone(),
@@ -122,6 +120,9 @@ pub fn run(a: &Profile, b: &Profile, args: &Args, labels: &(String, String)) -> 
         }
     };
     super::print(&text)?;
+    if let Some(path) = &args.output {
+        super::write_page(path, &render_profile_diff(&found, &a, &b)?)?;
+    }
     let broken = broken(&found, &args.fail_if);
     for message in &broken {
         eprintln!("pagewise: {message}");

@@ -12,7 +12,7 @@ use pagewise_model::findings::Findings;
 use pagewise_model::formats::perf_data::{PerfData, ReadError};
 use pagewise_model::profile::Profile;
 use pagewise_model::profile_findings::ProfileFindings;
-use pagewise_report::html::render_profile;
+use pagewise_report::html::{render_profile, render_with_profile};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -100,11 +100,12 @@ fn show(seen: &Seen, profile: Option<&Profile>, file: &Path, args: &Args) -> Res
     out.write_all(render(seen, args.json)?.as_bytes())?;
     out.flush()?;
     if let Some(path) = &args.output {
-        let page = match (&seen.faults, profile) {
-            (Some(findings), _) => pagewise_report::html::render(findings)?,
-            (None, Some(profile)) => {
-                render_profile(profile, &name_of(file), &render(seen, false)?)?
+        let page = match (&seen.faults, profile.zip(seen.profile.as_ref())) {
+            (Some(faults), None) => pagewise_report::html::render(faults)?,
+            (Some(faults), Some((profile, findings))) => {
+                render_with_profile(faults, profile, findings, &name_of(file))?
             }
+            (None, Some((profile, findings))) => render_profile(profile, findings, &name_of(file))?,
             (None, None) => bail!("there is nothing in this recording to draw"),
         };
         write_page(path, &page)?;

@@ -1,10 +1,14 @@
 //! The page about the findings of a recording.
 
-use super::{DATA_LIMIT, Encoded, Error, encode, generator, page};
-use crate::text::{Style, render as render_text};
+use super::bytes::Columns;
+use super::profile::ProfileData;
+use super::{DATA_LIMIT, Encoded, Error, TEXT_STYLE, TEXT_WIDTH, encode, generator, page_with};
+use crate::text::{profile as profile_text, render as render_text};
 use crate::visible::command_line;
 use pagewise_model::advice::Settings;
 use pagewise_model::findings::{Cause, Findings, FlameNode, RegionKind};
+use pagewise_model::profile::Profile;
+use pagewise_model::profile_findings::ProfileFindings;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -23,6 +27,8 @@ struct Report<'a> {
     churn_causes: Vec<Cause>,
     losses: Vec<Loss>,
     frames_left_out: usize,
+    /// CPU samples and other events of the same recording.
+    profile: Option<&'a ProfileData<'a>>,
 }
 
 /// Names for people, worded once, in the model.
@@ -44,24 +50,44 @@ struct Loss {
 /// # Errors
 /// Only if the findings could not be encoded, which the model's types rule out.
 pub fn render(findings: &Findings) -> Result<String, Error> {
-    let style = Style {
-        color: false,
-        unicode: true,
-    };
-    let text = render_text(findings, 100, style);
-    Ok(page(&fitting_data(findings)?, &text))
+    let data = fitting_data(findings, None)?;
+    let text = render_text(findings, TEXT_WIDTH, TEXT_STYLE);
+    Ok(page_with(&data, &Columns::default(), &text))
 }
 
-fn fitting_data(findings: &Findings) -> Result<Encoded, Error> {
+/// The same with what the recording's CPU samples and other events show, and those samples.
+///
+/// # Errors
+/// As [`render`].
+pub fn render_with_profile(
+    findings: &Findings,
+    profile: &Profile,
+    profile_findings: &ProfileFindings,
+    name: &str,
+) -> Result<String, Error> {
+    let mut columns = Columns::default();
+    let part = ProfileData::of(profile, profile_findings, name, &mut columns)?;
+    let data = fitting_data(findings, Some(&part))?;
+    let mut text = render_text(findings, TEXT_WIDTH, TEXT_STYLE);
+    text.push('\n');
+    text.push_str(&profile_text::render(
+        profile_findings,
+        TEXT_WIDTH,
+        TEXT_STYLE,
+    ));
+    Ok(page_with(&data, &columns, &text))
+}
+
+fn fitting_data(findings: &Findings, profile: Option<&ProfileData<'_>>) -> Result<Encoded, Error> {
     let mut pruned;
-    let mut encoded = encode(&report(findings, 0))?;
+    let mut encoded = encode(&report(findings, profile, 0))?;
     for share in PRUNING.into_iter().skip(1) {
         if encoded.text.len() <= DATA_LIMIT {
             break;
         }
         pruned = findings.clone();
         let left_out = prune(&mut pruned.flame, findings.flame.total * share);
-        encoded = encode(&report(&pruned, left_out))?;
+        encoded = encode(&report(&pruned, profile, left_out))?;
     }
     Ok(encoded)
 }
@@ -82,7 +108,11 @@ fn frames(node: &FlameNode) -> usize {
     1 + node.children.iter().map(frames).sum::<usize>()
 }
 
-fn report(findings: &Findings, frames_left_out: usize) -> Report<'_> {
+fn report<'a>(
+    findings: &'a Findings,
+    profile: Option<&'a ProfileData<'a>>,
+    frames_left_out: usize,
+) -> Report<'a> {
     let losses = findings.losses.iter().map(|(kind, count)| Loss {
         text: kind.describe(),
         count,
@@ -107,6 +137,7 @@ fn report(findings: &Findings, frames_left_out: usize) -> Report<'_> {
         labels,
         losses: losses.collect(),
         frames_left_out,
+        profile,
     }
 }
 

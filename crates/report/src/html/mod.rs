@@ -6,19 +6,26 @@
 //! travel deflated in base64. Each kind of report is a module here and a line of
 //! `web/src/sections/index.ts`.
 
+mod bytes;
 mod fault_diff;
 mod fault_paths;
 mod findings;
 mod huge_simulation;
+mod pack;
 mod profile;
+mod profile_diff;
+mod track;
 
 pub use fault_diff::render_fault_diff;
 pub use fault_paths::render_fault_paths;
-pub use findings::render;
+pub use findings::{render, render_with_profile};
 pub use huge_simulation::render_huge_simulation;
 pub use profile::render_profile;
+pub use profile_diff::render_profile_diff;
 
 use crate::base64::base64;
+use crate::text::Style;
+use bytes::Columns;
 use serde::Serialize;
 use std::io::Write;
 
@@ -26,6 +33,7 @@ use std::io::Write;
 const SHELL: &str = include_str!("../../assets/report.html");
 const DATA_MARK: &str = r#"type="application/json">PAGEWISE-DATA<"#;
 const TEXT_MARK: &str = "PAGEWISE-TEXT";
+const BYTES_MARK: &str = "PAGEWISE-BYTES<";
 
 /// Bytes of JSON that go in as they are: readable by eye and by other tools.
 const PLAIN_LIMIT: usize = 256 << 10;
@@ -34,6 +42,13 @@ const DATA_LIMIT: usize = 4_500_000;
 
 /// Bytes that the data of a trace's page may take, whatever the length of the trace.
 const TRACE_DATA_LIMIT: usize = 2_000_000;
+
+/// How browsers without scripts are shown the report's text.
+const TEXT_WIDTH: usize = 100;
+const TEXT_STYLE: Style = Style {
+    color: false,
+    unicode: true,
+};
 
 /// What goes wrong when a page is made.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +74,11 @@ fn generator() -> String {
 
 /// The page with its data; `text` is what a browser without scripts shows.
 fn page(data: &Encoded, text: &str) -> String {
+    page_with(data, &Columns::default(), text)
+}
+
+/// The same with columns of numbers beside the data.
+fn page_with(data: &Encoded, columns: &Columns, text: &str) -> String {
     let Encoded {
         encoding,
         text: data,
@@ -67,6 +87,7 @@ fn page(data: &Encoded, text: &str) -> String {
     SHELL
         .replacen(TEXT_MARK, &escaped(text), 1)
         .replacen(DATA_MARK, &element, 1)
+        .replacen(BYTES_MARK, &format!("{}<", columns.text()), 1)
 }
 
 fn encode(data: &impl Serialize) -> Result<Encoded, Error> {
@@ -107,6 +128,7 @@ mod tests {
     fn the_shell_has_each_mark_once_and_is_small() {
         assert_eq!(SHELL.matches(DATA_MARK).count(), 1);
         assert_eq!(SHELL.matches(TEXT_MARK).count(), 1);
+        assert_eq!(SHELL.matches(BYTES_MARK).count(), 1);
         assert!(SHELL.len() <= 250_000, "{} bytes", SHELL.len());
     }
 }

@@ -1,24 +1,23 @@
-/** The parts of a page about a profile, top to bottom. */
-import type { ProfilePage } from "../../data/profile";
-import { h } from "../../dom";
-import { count, nanos } from "../../format";
+/** The parts of a page about a profile, top to bottom. A recording with faults shows them behind those of its faults. */
+import type { ProfileData } from "../../data/profile";
+import { explorer } from "../explore";
 import type { Section } from "../section";
-import { heatSection } from "./heat";
+import { answer } from "./answer";
+import { counters, host, missing, unknown } from "./details";
+import { findings } from "./findings";
 
-const answer: Section<ProfilePage> = {
-  id: "answer",
-  title: "",
-  nav: "",
-  applies: () => true,
-  render: (page) => h("div", { class: "verdict" }, h("h1", {}, page.has_times ? `${count(page.samples)} samples in ${nanos(page.span_ns)}` : `${count(page.samples)} samples`), h("p", { class: "faint" }, `${page.events.map((event) => event.name).join(", ")} · ${count(page.threads.length)} threads · ${count(page.frames.length)} functions`)),
+const explore: Section<ProfileData> = {
+  id: "over-time",
+  title: "Samples over time",
+  nav: "Samples",
+  applies: ({ profiles }) => profiles!.sides.some((side) => side.tracks.length > 0),
+  intro: ({ profiles }) =>
+    profiles!.sides[0]!.has_times
+      ? "A column of the map is a stretch of time, its rows are parts of it from the bottom up, as in FlameScope; strong cells have much. Drag over the map: what stands below is of exactly that range. Dragging with Shift chooses a range to compare with."
+      : "Each box is a function, as wide as its weight with everything that it called.",
+  render: ({ profiles, findings }) => explorer(profiles!, findings.events.map((event) => event.name)),
 };
 
-const missing: Section<ProfilePage> = {
-  id: "missing",
-  title: "What is missing",
-  nav: "Missing",
-  applies: (page) => page.losses.length + page.notes.length > 0,
-  render: (page) => h("ul", {}, ...page.losses.map(([text, n]) => h("li", {}, `${count(n)} ${text}`)), ...page.notes.map((note) => h("li", {}, note))),
-};
-
-export const SECTIONS: Section<ProfilePage>[] = [answer, heatSection, missing];
+/** Parts that also stand on the page of a recording with faults. */
+export const PROFILE_PARTS: Section<ProfileData>[] = [findings, explore, counters, unknown];
+export const SECTIONS: Section<ProfileData>[] = [answer, ...PROFILE_PARTS, missing, host];

@@ -1,0 +1,333 @@
+//! Profiles as columns, from which the page draws any range of time and any part of the threads.
+//!
+//! Stacks are one tree for all profiles of a page, so that two of them can be compared: nodes in
+//! the order of a walk down from the root, siblings by name, each told by how many callers were
+//! left before it. The samples of each event are columns of their own, in time order. A sample says
+//! what differs from what was to be expected: that CPUs come round in the same order, that a CPU
+//! keeps its thread, that a thread stays where it was.
+
+use super::bytes::{Column, Columns, zigzag};
+use super::track::{Rows, Track};
+use pagewise_model::profile::{
+    CounterSeries, Frame, FrameId, FrameKind, FrameTable, NodeId, Profile, StackTree,
+};
+use serde::Serialize;
+use std::collections::HashMap;
+use std::io;
+
+/// Nanoseconds of one tick of the page's times: a hundredth of the lowest row of a heat map.
+/// Ticks begin at whole ones of the recording's clock, so no sample changes its row.
+const TICK: u64 = 10_000;
+
+/// The profiles of a page, but for their columns.
+#[derive(Serialize)]
+pub(super) struct Pack<'a> {
+    modules: Vec<Box<str>>,
+    /// Name, module and kind of each frame.
+    frames: Vec<(Box<str>, u32, FrameKind)>,
+    /// Frames in which a CPU has nothing to do.
+    idle: Vec<u32>,
+    nodes: usize,
+    /// For each node but the root, how many callers up from the one before its own caller is.
+    ups: Column,
+    node_frames: Column,
+    sides: Vec<SidePack<'a>>,
+}
+
+/// One profile.
+#[derive(Serialize)]
+struct SidePack<'a> {
+    name: &'a str,
+    /// Of the first moment, by the recording's clock: rows of the heat map are parts of its
+    /// seconds.
+    start_ns: u64,
+    span_ns: u64,
+    tick_ns: u64,
+    has_times: bool,
+    /// CPUs of the machine; 0 where not known.
+    cpus: u32,
+    comms: Vec<Box<str>>,
+    threads: usize,
+    pids: Column,
+    tids: Column,
+    thread_comms: Column,
+    tracks: Vec<Track<'a>>,
+    counters: Vec<Counter<'a>>,
+}
+
+#[derive(Serialize)]
+struct Counter<'a> {
+    name: &'a str,
+    counted: f64,
+    /// Milliseconds since the first moment, and the count since the point before.
+    points: Vec<(f64, f64)>,
+}
+
+/// Packs profiles under their names. Functions of two are matched as those of two hosts.
+pub(super) fn pack<'a>(
+    profiles: &[(&'a Profile, &'a str)],
+    columns: &mut Columns,
+) -> io::Result<Pack<'a>> {
+    let shared = Shared::of(profiles);
+    let order = Order::of(&shared);
+    let mut depths = vec![0_u32; shared.tree.len()];
+    let mut before = 0;
+    let ups: Vec<u64> = order
+        .nodes
+        .iter()
+        .skip(1)
+        .map(|&node| {
+            let depth = depths[shared.tree.parent(node).0 as usize] + 1;
+            depths[node.0 as usize] = depth;
+            u64::from(std::mem::replace(&mut before, depth) + 1 - depth)
+        })
+        .collect();
+    let frames = order
+        .nodes
+        .iter()
+        .filter_map(|&node| shared.tree.frame(node));
+    let frames = frames.map(|frame| u64::from(order.frame_places[frame.0 as usize]));
+    let (ups, node_frames) = (columns.add(ups.into_iter())?, columns.add(frames)?);
+    let mut modules = Numbers::default();
+    let in_order = order
+        .frames
+        .iter()
+        .map(|&frame| &shared.frames[frame as usize]);
+    let frames: Vec<_> = in_order
+        .map(|frame| (frame.name.clone(), modules.of(&frame.module), frame.kind))
+        .collect();
+    let idle = order
+        .frames
+        .iter()
+        .zip(0..)
+        .filter(|&(&frame, _)| shared.frames[frame as usize].is_idle());
+    let idle = idle.map(|(_, place)| place).collect();
+    let sides = profiles
+        .iter()
+        .zip(&shared.places)
+        .map(|(&(profile, name), places)| {
+            let place = |node: NodeId| order.places[places[node.0 as usize].0 as usize];
+            side(profile, name, &place, columns)
+        })
+        .collect::<io::Result<_>>()?;
+    Ok(Pack {
+        modules: modules.names,
+        frames,
+        idle,
+        nodes: shared.tree.len(),
+        ups,
+        node_frames,
+        sides,
+    })
+}
+
+/// Frames and stacks of all profiles.
+struct Shared {
+    frames: Vec<Frame>,
+    tree: StackTree,
+    /// Where each node of each profile lies in `tree`.
+    places: Vec<Vec<NodeId>>,
+}
+
+impl Shared {
+    fn of(profiles: &[(&Profile, &str)]) -> Self {
+        let is_one = profiles.len() == 1;
+        let (mut table, mut tree) = (FrameTable::default(), StackTree::default());
+        let places = profiles
+            .iter()
+            .map(|(profile, _)| {
+                let known = profile.frames.iter().map(|frame| match is_one {
+                    true => table.intern(frame.clone()),
+                    false => table.intern(frame.comparable()),
+                });
+                let known: Vec<FrameId> = known.collect();
+                let mut places = vec![NodeId::ROOT; profile.stacks.len()];
+                for (node, parent, frame) in profile.stacks.nodes() {
+                    places[node.0 as usize] =
+                        tree.child(places[parent.0 as usize], known[frame.0 as usize]);
+                }
+                places
+            })
+            .collect();
+        Self {
+            frames: table.into_frames(),
+            tree,
+            places,
+        }
+    }
+}
+
+/// The order in which nodes and frames are written.
+struct Order {
+    nodes: Vec<NodeId>,
+    /// The place of each node in `nodes`.
+    places: Vec<u32>,
+    /// Frames that occur in the tree, most frequent first.
+    frames: Vec<u32>,
+    frame_places: Vec<u32>,
+}
+
+impl Order {
+    fn of(shared: &Shared) -> Self {
+        let mut by_name: Vec<u32> = (0..).take(shared.frames.len()).collect();
+        let name = |at: u32| {
+            (
+                &shared.frames[at as usize].name,
+                &shared.frames[at as usize].module,
+            )
+        };
+        by_name.sort_by(|&a, &b| name(a).cmp(&name(b)));
+        let ranks = inverse(&by_name, shared.frames.len());
+        let mut edges: Vec<(NodeId, u32, NodeId)> = Vec::with_capacity(shared.tree.len());
+        for (node, parent, frame) in shared.tree.nodes() {
+            edges.push((parent, ranks[frame.0 as usize], node));
+        }
+        edges.sort_unstable();
+        let mut first = vec![0_usize; shared.tree.len() + 1];
+        for &(parent, _, _) in &edges {
+            first[parent.0 as usize + 1] += 1;
+        }
+        for at in 1..first.len() {
+            first[at] += first[at - 1];
+        }
+        let mut nodes = Vec::with_capacity(shared.tree.len());
+        let mut open = vec![NodeId::ROOT];
+        while let Some(node) = open.pop() {
+            nodes.push(node);
+            let below = &edges[first[node.0 as usize]..first[node.0 as usize + 1]];
+            open.extend(below.iter().rev().map(|&(_, _, child)| child));
+        }
+        let frames = shared.tree.nodes().map(|(_, _, frame)| frame.0);
+        let frames = by_frequency(frames, shared.frames.len());
+        let numbers: Vec<u32> = nodes.iter().map(|node| node.0).collect();
+        Self {
+            places: inverse(&numbers, shared.tree.len()),
+            frame_places: inverse(&frames, shared.frames.len()),
+            nodes,
+            frames,
+        }
+    }
+}
+
+/// Where each number stands.
+pub(super) fn inverse(order: &[u32], length: usize) -> Vec<u32> {
+    let mut places = vec![0; length];
+    for (&number, place) in order.iter().zip(0..) {
+        places[number as usize] = place;
+    }
+    places
+}
+
+/// One profile's part; `place` is where its nodes lie in the tree of all.
+fn side<'a>(
+    profile: &'a Profile,
+    name: &'a str,
+    place: &impl Fn(NodeId) -> u32,
+    columns: &mut Columns,
+) -> io::Result<SidePack<'a>> {
+    let samples = &profile.samples;
+    let last = samples.times.last().copied().unwrap_or(0);
+    let mut tick_ns = TICK;
+    while last.max(profile.span.0) / tick_ns >= u64::from(u32::MAX) {
+        tick_ns *= 10;
+    }
+    // Frequent threads get small numbers.
+    let threads = by_frequency(samples.threads.iter().copied(), profile.threads.len());
+    let known = || threads.iter().map(|&at| &profile.threads[at as usize]);
+    let mut comms = Numbers::default();
+    let thread_comms: Vec<u32> = known().map(|thread| comms.of(&thread.comm)).collect();
+    let thread_comms = thread_comms.into_iter().map(u64::from);
+    let of_events = rows_of_events(profile);
+    let places = inverse(&threads, profile.threads.len());
+    let tracks = profile.events.iter().zip(&of_events);
+    let tracks = tracks
+        .filter(|(_, rows)| !rows.is_empty())
+        .map(|(event, rows)| {
+            let rows = Rows {
+                samples,
+                rows,
+                start: profile.start.0,
+                tick: tick_ns,
+                threads: &places,
+            };
+            Track::of(event, &rows, place, columns)
+        });
+    Ok(SidePack {
+        name,
+        start_ns: profile.start.0,
+        span_ns: profile.span.0,
+        tick_ns,
+        has_times: profile.has_times,
+        cpus: profile.host.cpus,
+        tracks: tracks.collect::<io::Result<_>>()?,
+        threads: threads.len(),
+        pids: columns.add(steps(known().map(|thread| thread.pid)))?,
+        tids: columns.add(steps(known().map(|thread| thread.tid)))?,
+        thread_comms: columns.add(thread_comms)?,
+        comms: comms.names,
+        counters: profile.counters.iter().map(Counter::of).collect(),
+    })
+}
+
+fn rows_of_events(profile: &Profile) -> Vec<Vec<u32>> {
+    let mut of_events = vec![Vec::new(); profile.events.len()];
+    for (&event, at) in profile.samples.events.iter().zip(0..) {
+        of_events[usize::from(event)].push(at);
+    }
+    of_events
+}
+
+/// Each number as its difference from the one before.
+fn steps(numbers: impl Iterator<Item = i32>) -> impl Iterator<Item = u64> {
+    let mut before = 0;
+    numbers.map(move |number| {
+        let step = i64::from(number) - std::mem::replace(&mut before, i64::from(number));
+        zigzag(step)
+    })
+}
+
+impl<'a> Counter<'a> {
+    fn of(series: &'a CounterSeries) -> Self {
+        let points = series.points.iter();
+        Self {
+            name: &series.name,
+            counted: series.counted,
+            points: points
+                .map(|&(time, count)| ((time / 1000) as f64 / 1e3, count))
+                .collect(),
+        }
+    }
+}
+
+/// The numbers that occur, most frequent first; all are below `end`.
+pub(super) fn by_frequency(numbers: impl Iterator<Item = u32>, end: usize) -> Vec<u32> {
+    let mut uses = vec![0_u32; end];
+    for number in numbers {
+        uses[number as usize] += 1;
+    }
+    let mut order: Vec<u32> = (0..)
+        .take(end)
+        .filter(|&at| uses[at as usize] > 0)
+        .collect();
+    order.sort_by_key(|&at| u32::MAX - uses[at as usize]);
+    order
+}
+
+/// Texts, each kept once.
+#[derive(Default)]
+struct Numbers {
+    names: Vec<Box<str>>,
+    numbers: HashMap<Box<str>, u32>,
+}
+
+impl Numbers {
+    fn of(&mut self, name: &str) -> u32 {
+        if let Some(&known) = self.numbers.get(name) {
+            return known;
+        }
+        let new = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
+        self.names.push(name.into());
+        self.numbers.insert(name.into(), new);
+        new
+    }
+}

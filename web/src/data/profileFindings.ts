@@ -1,0 +1,87 @@
+/** `pagewise_model::profile_findings` and `profile_diff` as JSON (docs/schema/profile.json, profile-diff.json). */
+import type { FrameKind, Unit } from "./profile";
+import type { Diagnosis, Estimate } from "./types";
+
+export interface Host {
+  hostname: string;
+  kernel: string;
+  architecture: string;
+  cpu: string;
+  cpus: number;
+  memory_bytes: number;
+  page_size: number;
+  settings: Record<string, string>;
+}
+
+export interface ProfileFindings {
+  command: string[];
+  host: Host;
+  span: number;
+  headline: string;
+  diagnoses: Diagnosis[];
+  events: EventProfile[];
+  counters: { name: string; total: number | null; rate: number; counted: number }[];
+  unknown: { reason: string; module: string; touched: number; own: number; remedy: string }[];
+  own_cost: number | null;
+  notes: string[];
+}
+
+export interface EventProfile {
+  name: string;
+  unit: Unit;
+  frequency: number | null;
+  samples: number;
+  weight: number;
+  idle: number;
+  processes: { pid: number; comm: string; threads: number; weight: number }[];
+  cpus: { cpu: number; weight: number }[];
+}
+
+export interface ProfileDiff {
+  a: DiffSide;
+  b: DiffSide;
+  event: string;
+  measure: Measure;
+  block: number;
+  blocks: [number, number];
+  headline: string;
+  functions: Change[];
+  stacks: StackChange[];
+  detectable: number;
+  settings: { name: string; a: string | null; b: string | null; touches: string[]; reason: string }[];
+  counters: { name: string; a: number; b: number }[];
+  notes: string[];
+}
+
+export type Measure = "share_of_busy" | "cpus_in_use" | "per_second";
+
+export interface DiffSide {
+  name: string;
+  host: string;
+  samples: number;
+  weight: number;
+  unit: Unit | null;
+  span: number;
+  cpus: number;
+}
+
+export interface Change {
+  name: string;
+  module: string;
+  kind: FrameKind;
+  a: number;
+  b: number;
+  own: [number, number];
+  change: Estimate;
+  p_adjusted: number;
+  significant: boolean;
+}
+
+export interface StackChange {
+  frames: string[];
+  a: number;
+  b: number;
+  change: Estimate;
+  p_adjusted: number;
+  significant: boolean;
+}

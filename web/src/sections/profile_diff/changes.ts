@@ -1,0 +1,78 @@
+/** Functions and stacks by how much they changed, with intervals. */
+import type { ProfileDiffPage } from "../../data/profileDiff";
+import type { Change, Measure } from "../../data/profileFindings";
+import type { Estimate } from "../../data/types";
+import { h } from "../../dom";
+import { compact, count } from "../../format";
+import type { Section } from "../section";
+
+const SHOWN = 20;
+const STACKS = 10;
+
+const digits = (value: number, measure: Measure): string => (measure === "per_second" ? compact(value) : (100 * value).toFixed(2));
+const unit = (measure: Measure): string => (measure === "per_second" ? " a second" : measure === "cpus_in_use" ? "\u00a0% of a CPU" : "\u00a0% of samples");
+const signed = (value: number, measure: Measure): string => `${value < 0 ? "−" : "+"}${digits(Math.abs(value), measure)}`;
+
+export const functions: Section<ProfileDiffPage> = {
+  id: "functions",
+  title: "Functions that changed",
+  nav: "Functions",
+  applies: ({ diff }) => diff.functions.length > 0,
+  intro: ({ diff }) => `With all that they call, in${unit(diff.measure).replace("\u00a0", " ")}; sure ones first. The line is the 95 % interval of the change. A change of ${digits(diff.detectable, diff.measure)}${unit(diff.measure)} in one function would have been found four times in five.`,
+  render: ({ diff }) => {
+    const shown = diff.functions.slice(0, SHOWN);
+    const most = Math.max(...shown.flatMap(({ change }) => [Math.abs(change.low), Math.abs(change.high)]), 1e-12);
+    const sides = Math.max(...shown.flatMap(({ a, b }) => [a, b]), 1e-12);
+    const row = (found: Change) =>
+      h(
+        "tr",
+        {},
+        h("th", { scope: "row" }, h("code", {}, found.name || "(no name)"), h("div", { class: "faint" }, found.module)),
+        h("td", { class: "bar-cell" }, bar(found.a, sides, "k0", diff.measure), bar(found.b, sides, "k1", diff.measure)),
+        h("td", { class: "bar-cell" }, interval(found.change, most, found.significant)),
+        h("td", { class: "number" }, `${signed(found.change.value, diff.measure)}`, h("div", { class: "faint" }, `${signed(found.change.low, diff.measure)} to ${signed(found.change.high, diff.measure)}`)),
+        h("td", {}, verdict(found)),
+      );
+    const more = diff.functions.length - shown.length;
+    return h(
+      "div",
+      {},
+      h("ul", { class: "legend" }, h("li", {}, h("span", { class: "swatch kbar k0" }), `A ${diff.a.name}`), h("li", {}, h("span", { class: "swatch kbar k1" }), `B ${diff.b.name}`)),
+      h("div", { class: "scroll" }, h("table", { class: "bars side-by-side" }, h("caption", { class: "sr" }, "Functions in both profiles"), h("thead", {}, h("tr", {}, h("th", {}, "Function"), h("th", { class: "bar-cell" }, "A and B"), h("th", { class: "bar-cell" }, "B − A"), h("th", { class: "number" }, "Change"), h("th", {}))), h("tbody", {}, ...shown.map(row)))),
+      more > 0 && h("p", { class: "faint" }, `${count(more)} more in JSON (--json).`),
+    );
+  },
+};
+
+function bar(value: number, most: number, ink: string, measure: Measure): HTMLElement {
+  const fill = h("div", { class: `bar kbar ${ink}` });
+  fill.style.width = `${Math.max(0.4, (value / most) * 100)}%`;
+  return h("div", { class: "labelled" }, h("span", { class: "track" }, fill), h("span", { class: "number" }, digits(value, measure)));
+}
+
+/** The interval about its value, on a scale with zero in the middle. */
+function interval({ value, low, high }: Estimate, most: number, sure: boolean): HTMLElement {
+  const place = (amount: number) => 50 + (Math.max(-most, Math.min(most, amount)) / most) * 49;
+  const range = h("span", { class: "interval-range" });
+  range.style.left = `${place(low)}%`;
+  range.style.width = `${Math.max(0.5, place(high) - place(low))}%`;
+  const dot = h("span", { class: "interval-dot" });
+  dot.style.left = `${place(value)}%`;
+  return h("div", { class: `interval ${sure ? (value > 0 ? "grew" : "shrank") : ""}` }, h("span", { class: "interval-zero" }), range, dot);
+}
+
+const verdict = ({ significant, p_adjusted }: { significant: boolean; p_adjusted: number }): HTMLElement =>
+  significant ? h("strong", { class: "sure", title: `chance ${p_adjusted.toPrecision(2)} among all compared` }, "sure") : h("span", { class: "faint" }, "may be chance");
+
+export const stacks: Section<ProfileDiffPage> = {
+  id: "stacks",
+  title: "Stacks that changed",
+  nav: "Stacks",
+  applies: ({ diff }) => diff.stacks.some((stack) => stack.significant),
+  render: ({ diff }) => {
+    const sure = diff.stacks.filter((stack) => stack.significant);
+    const line = (stack: (typeof sure)[0]) =>
+      h("tr", {}, h("td", { class: "number" }, `${signed(stack.change.value, diff.measure)}${unit(diff.measure)}`, h("div", { class: "faint" }, `${signed(stack.change.low, diff.measure)} to ${signed(stack.change.high, diff.measure)}`)), h("td", { class: "way" }, ...stack.frames.flatMap((name, at) => [at > 0 ? h("span", { class: "faint" }, " › ") : null, at === stack.frames.length - 1 ? h("strong", {}, name) : name])));
+    return h("div", { class: "scroll" }, h("table", {}, h("caption", { class: "sr" }, "Stacks that changed beyond chance"), h("thead", {}, h("tr", {}, h("th", { class: "number" }, "Change"), h("th", {}, "Stack, outermost first"))), h("tbody", {}, ...sure.slice(0, STACKS).map(line))));
+  },
+};

@@ -1,0 +1,58 @@
+/** The parts of a page about two profiles, top to bottom. Changes are B less A. */
+import type { ProfileDiffPage } from "../../data/profileDiff";
+import type { DiffSide } from "../../data/profileFindings";
+import { h } from "../../dom";
+import { compact, count, nanos } from "../../format";
+import { explorer } from "../explore";
+import { cpus } from "../explore/words";
+import { tile } from "../profile/answer";
+import type { Section } from "../section";
+import { functions, stacks } from "./changes";
+import { counters, settings } from "./hosts";
+
+const answer: Section<ProfileDiffPage> = {
+  id: "answer",
+  title: "",
+  nav: "",
+  applies: () => true,
+  render: ({ diff }) => {
+    const found = diff.functions.some((change) => change.significant);
+    const side = (letter: string, side: DiffSide) => tile(`${letter}  ${side.name}`, amountOf(side), `${count(side.samples)} samples of ${diff.event}`, [side.span > 0 ? `over ${nanos(side.span)}` : "", side.cpus > 0 ? `${side.cpus} CPUs` : "", side.host].filter((text) => text !== "").join(", "));
+    return h("div", {}, h("div", { class: "verdict" }, h("span", { class: `pill ${found ? "costly" : "healthy"}` }, found ? "differs" : "alike"), h("h1", {}, diff.headline)), h("div", { class: "tiles two" }, side("A", diff.a), side("B", diff.b)));
+  },
+};
+
+/** How much of the event a side had, by time where it tells time. */
+function amountOf({ unit, weight, span, samples }: DiffSide): string {
+  if (span <= 0 || unit === null) return `${count(samples)} samples`;
+  return unit === "nanoseconds" ? cpus(weight / span) : `${compact((weight / span) * 1e9)} a second`;
+}
+
+const explore: Section<ProfileDiffPage> = {
+  id: "over-time",
+  title: "Both over time, and their differential flame graph",
+  nav: "Flame graph",
+  applies: () => true,
+  intro: () => "Boxes are as wide as the mean of both sides, so that what vanished stays visible: red has grown in B, blue shrunk, pale may be chance. Drag over either map to compare ranges.",
+  render: ({ profiles, diff }) => {
+    const events = profiles!.sides[0]!.tracks.map((track) => track.event).filter((event) => profiles!.sides[1]!.tracks.some((track) => track.event === event));
+    return explorer(profiles!, [diff.event, ...events.filter((event) => event !== diff.event)]);
+  },
+};
+
+const method: Section<ProfileDiffPage> = {
+  id: "method",
+  title: "How it was compared",
+  nav: "Method",
+  applies: () => true,
+  render: ({ diff }) =>
+    h(
+      "ul",
+      {},
+      h("li", {}, { share_of_busy: "Amounts are shares of each side's samples.", cpus_in_use: "Amounts are CPU time by elapsed time: CPUs in use.", per_second: "Amounts are events a second." }[diff.measure], " Idle CPUs are left out."),
+      diff.block > 0 && h("li", {}, `${diff.blocks[0]} and ${diff.blocks[1]} blocks of ${nanos(diff.block)} were exchanged between the sides: what differs no more than after such exchanges is chance. Intervals are of 95 % each; the chance that any of those called sure is false is below 5 % for all together.`),
+      ...diff.notes.map((note) => h("li", {}, note)),
+    ),
+};
+
+export const SECTIONS: Section<ProfileDiffPage>[] = [answer, functions, stacks, settings, counters, explore, method];
