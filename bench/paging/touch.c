@@ -1,10 +1,16 @@
-/* Touches pages of one large mapping, in random or sequential order, and counts touches a second.
+/* Touches pages of one large mapping and counts touches a second.
  *
- * usage: touch random|sequential read|write MIB THREADS SECONDS
+ * usage: touch random|sequential|hotset read|write MIB THREADS SECONDS [incompressible|typical]
+ *
+ * THREADS may be a list, as 1,2,4,8: each count is measured for SECONDS, one after the other, on the
+ * same mapping. `hotset` has one thread that scans the last three quarters of the mapping, in order,
+ * beside THREADS that touch pages of the first quarter at random: a prefetcher must not cost the hot
+ * pages their place. `typical` contents shrink to a third with LZ4, the default not at all.
  *
  * Every page carries its number, so that a lost or foreign page is seen: each touch checks it, and
  * at the end a sample of all pages is read back. Prints one line of JSON; exits 1 on a wrong byte.
- * The mapping comes from mmap, or from umap() of the library named by UMAP_LIBRARY.
+ * The mapping comes from mmap, or from umap() of the library named by UMAP_LIBRARY; TOUCH_REGION_MIB
+ * makes it larger than what is used of it, for libraries that manage large mappings only.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -19,18 +25,19 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PAGE = 4096 };
+enum { PAGE = 4096, WORDS = PAGE / 8, MOST_THREADS = 64 };
 
 static unsigned char *memory;
 static size_t pages;
-static int random_order, writes, threads;
-static double seconds;
+static int random_order, hotset, writes;
 static atomic_int stop;
 static pthread_barrier_t ready;
 
 struct worker {
     pthread_t thread;
-    int number;
+    int number;            /* -1: the scan beside a hot set */
+    size_t first, end;     /* pages that it touches */
+    size_t start;          /* where it begins, in order */
     uint64_t touches, wrong;
     char apart[64];
 };
@@ -48,26 +55,37 @@ static uint64_t next(uint64_t *state) {
     return *state;
 }
 
+static uint64_t *page_words(size_t page) { return (uint64_t *)(memory + page * PAGE); }
+
 /* Word 0 is the page's number; words 1 to 8 count writes, one for each thread. */
-static void touch(struct worker *self, size_t page) {
-    volatile uint64_t *words = (uint64_t *)(memory + page * PAGE);
-    if (words[0] != page * 0x9e3779b97f4a7c15u + 1) self->wrong++;
-    if (writes) words[1 + self->number % 8]++;
+static uint64_t page_number(size_t page) { return page * 0x9e3779b97f4a7c15u + 1; }
+
+static void touch(struct worker *self, size_t page, int write) {
+    volatile uint64_t *words = page_words(page);
+    if (words[0] != page_number(page)) self->wrong++;
+    if (write) words[1 + self->number % 8]++;
     self->touches++;
 }
 
 static void *work(void *argument) {
     struct worker *self = argument;
-    uint64_t state = 88172645463325252u + (uint64_t)self->number * 7919u;
-    size_t page = pages / (size_t)threads * (size_t)self->number;
+    uint64_t state = 88172645463325252u + (uint64_t)(self->number + 1) * 7919u;
+    size_t page = self->start, count = self->end - self->first;
+    int at_random = random_order || (hotset && self->number >= 0);
+    volatile uint64_t sum = 0;
     pthread_barrier_wait(&ready);
     while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
-        if (random_order) {
-            page = (size_t)(((unsigned __int128)next(&state) * pages) >> 64);
-        } else if (++page == pages) {
-            page = 0;
+        if (at_random) {
+            page = self->first + (size_t)(((unsigned __int128)next(&state) * count) >> 64);
+        } else if (++page == self->end) {
+            page = self->first;
         }
-        touch(self, page);
+        touch(self, page, writes && self->number >= 0);
+        if (!hotset) continue;
+        /* Some work on each page, so that a hot page costs what a program would do with it. */
+        uint64_t whole = 0;
+        for (size_t word = 9; word < WORDS; word++) whole += page_words(page)[word];
+        sum += whole;
     }
     return NULL;
 }
@@ -75,7 +93,7 @@ static void *work(void *argument) {
 static void *managed_map(size_t bytes) {
     const char *library = getenv("UMAP_LIBRARY");
     if (!library)
-        return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     void *handle = dlopen(library, RTLD_NOW);
     if (!handle) {
         fprintf(stderr, "touch: %s\n", dlerror());
@@ -93,59 +111,94 @@ static void *managed_map(size_t bytes) {
     return map(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
 }
 
+/* Random words; or, as "typical", two of eight random and six from one of eight fixed runs. */
+static void fill_page(size_t page, int typical, uint64_t *state) {
+    uint64_t *words = page_words(page);
+    words[0] = page_number(page);
+    for (size_t word = 9; word < WORDS; word++) {
+        uint64_t run = 0x2545f4914f6cdd1du * (words[word - word % 8] % 8 + word % 8 + 1);
+        words[word] = typical && word % 8 >= 2 ? run : next(state);
+    }
+}
+
+/* Touches a second of `threads` threads, and of the scan beside them. */
+static void measure(int threads, double seconds, double *rate, double *scan, uint64_t *wrong) {
+    static struct worker workers[MOST_THREADS + 1];
+    int all = threads + hotset;
+    memset(workers, 0, sizeof workers);
+    atomic_store(&stop, 0);
+    pthread_barrier_init(&ready, NULL, (unsigned)all + 1);
+    for (int number = 0; number < all; number++) {
+        struct worker *one = &workers[number];
+        one->number = number < threads ? number : -1;
+        one->first = one->number < 0 ? pages / 4 : 0;
+        one->end = hotset && one->number >= 0 ? pages / 4 : pages;
+        one->start = one->number < 0 ? one->first : pages / (size_t)threads * (size_t)number;
+        pthread_create(&one->thread, NULL, work, one);
+    }
+    pthread_barrier_wait(&ready);
+    double start = now();
+    struct timespec span = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    nanosleep(&span, NULL);
+    atomic_store(&stop, 1);
+    uint64_t touches = 0;
+    for (int number = 0; number < all; number++) {
+        pthread_join(workers[number].thread, NULL);
+        if (workers[number].number >= 0) touches += workers[number].touches;
+        *wrong += workers[number].wrong;
+    }
+    double spent = now() - start;
+    *rate = (double)touches / spent;
+    *scan = (double)workers[threads].touches / spent;
+    pthread_barrier_destroy(&ready);
+}
+
 int main(int count, char **arguments) {
-    if (count != 6) {
-        fprintf(stderr, "usage: touch random|sequential read|write MIB THREADS SECONDS\n");
+    if (count != 6 && count != 7) {
+        fprintf(stderr, "usage: touch random|sequential|hotset read|write MIB THREADS SECONDS "
+                        "[incompressible|typical]\n");
         return 2;
     }
     random_order = !strcmp(arguments[1], "random");
+    hotset = !strcmp(arguments[1], "hotset");
     writes = !strcmp(arguments[2], "write");
     pages = strtoul(arguments[3], NULL, 10) * (1 << 20) / PAGE;
-    threads = atoi(arguments[4]);
-    seconds = atof(arguments[5]);
-    struct worker *workers = calloc((size_t)threads, sizeof *workers);
-    memory = managed_map(pages * PAGE);
-    if (memory == MAP_FAILED || !workers) {
+    double seconds = atof(arguments[5]);
+    int typical = count == 7 && !strcmp(arguments[6], "typical");
+    const char *region = getenv("TOUCH_REGION_MIB");
+    size_t bytes = region ? strtoul(region, NULL, 10) << 20 : 0;
+    memory = managed_map(bytes > pages * PAGE ? bytes : pages * PAGE);
+    if (memory == MAP_FAILED) {
         perror("touch");
         return 2;
     }
     madvise(memory, pages * PAGE, MADV_NOHUGEPAGE);
-    /* Contents that do not compress, as the peers' pages go to disk as they are. */
-    uint64_t state = 1;
+    uint64_t state = 1, wrong = 0;
     double start = now();
-    for (size_t page = 0; page < pages; page++) {
-        uint64_t *words = (uint64_t *)(memory + page * PAGE);
-        words[0] = page * 0x9e3779b97f4a7c15u + 1;
-        for (size_t word = 9; word < PAGE / 8; word++) words[word] = next(&state);
-    }
+    for (size_t page = 0; page < pages; page++) fill_page(page, typical, &state);
     double fill = now() - start;
     /* Reads are measured on clean pages: one sweep makes all that stay resident so. */
     struct worker sweeper = {0};
-    int measured = writes;
-    writes = 0;
-    for (size_t page = 0; !measured && page < pages; page++) touch(&sweeper, page);
-    writes = measured;
-    pthread_barrier_init(&ready, NULL, (unsigned)threads + 1);
-    for (int number = 0; number < threads; number++) {
-        workers[number].number = number;
-        pthread_create(&workers[number].thread, NULL, work, &workers[number]);
+    for (size_t page = 0; !writes && page < pages; page++) touch(&sweeper, page, 0);
+    wrong += sweeper.wrong;
+    printf("{\"figures\": {");
+    const char *separator = "";
+    for (char *each = strtok(arguments[4], ","); each; each = strtok(NULL, ",")) {
+        int threads = atoi(each);
+        if (threads < 1 || threads > MOST_THREADS) {
+            fprintf(stderr, "touch: 1 to %d threads, not %s\n", MOST_THREADS, each);
+            return 2;
+        }
+        double rate, scan;
+        measure(threads, seconds, &rate, &scan, &wrong);
+        if (hotset)
+            printf("%s\"hot pages\": %.0f, \"scan\": %.0f", separator, rate, scan);
+        else
+            printf("%s\"%d threads\": %.0f", separator, threads, rate);
+        separator = ", ";
     }
-    pthread_barrier_wait(&ready);
-    start = now();
-    struct timespec span = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
-    nanosleep(&span, NULL);
-    atomic_store(&stop, 1);
-    uint64_t touches = 0, wrong = sweeper.wrong;
-    for (int number = 0; number < threads; number++) {
-        pthread_join(workers[number].thread, NULL);
-        touches += workers[number].touches;
-        wrong += workers[number].wrong;
-    }
-    double spent = now() - start;
-    for (size_t page = 0; page < pages; page += 97)
-        wrong += *(uint64_t *)(memory + page * PAGE) != page * 0x9e3779b97f4a7c15u + 1;
-    printf("{\"touches\": %lu, \"seconds\": %.3f, \"per_second\": %.0f, \"fill_seconds\": %.3f, \"wrong\": %lu}\n",
-           (unsigned long)touches, spent, (double)touches / spent, fill, (unsigned long)wrong);
+    for (size_t page = 0; page < pages; page += 97) wrong += *page_words(page) != page_number(page);
+    printf("}, \"fill_seconds\": %.3f, \"wrong\": %lu}\n", fill, (unsigned long)wrong);
     fflush(stdout);
     return wrong != 0;
 }

@@ -1,0 +1,65 @@
+"""The evaluation's table: programs, budgets, systems, and the ratio that each must reach."""
+import dataclasses
+
+THREADS = "1,2,4,8"
+OURS = "pagewise:sigbus:prefetch"
+FD = "pagewise:fd:prefetch"
+
+
+@dataclasses.dataclass
+class Workload:
+    """One program under several systems. Budget and pool of compressed pages are in MiB; `bars` has
+    the least ratio of figures of a pair of systems."""
+    name: str
+    words: list
+    budget: int
+    systems: list
+    bars: dict
+    pool: int = 0
+
+
+def microbenchmark(order, access, times, bar):
+    """(b): `times` the budget; peers at twice the budget."""
+    peers = ["umap", "extmem"] if times == 2 else []
+    bars = {(OURS, peer): 2.0 for peer in peers} | ({(OURS, "linux"): bar} if bar else {})
+    return Workload(f"{order} {access} {times}x", ["touch", order, access, str(128 * times), THREADS], 128,
+                    ["linux", OURS, FD, *peers], bars)
+
+
+def graph(algorithm, kind):
+    """(d): some 75 MB of graph under a budget of 28 MiB, 39 %."""
+    policies = {name: f"pagewise:sigbus:{name}" for name in ("2q", "csr", "replay")}
+    bars = {}
+    if algorithm == "pagerank":
+        bars = {(policies["csr"], "linux"): 1.5, (policies["replay"], "linux"): 1.5,
+                (policies["csr"], policies["2q"]): 1.0}
+    return Workload(f"{algorithm} {kind}", ["graph", algorithm, kind, "19", "16"], 28,
+                    ["linux", *policies.values()], bars)
+
+
+def compressible(order, access):
+    """Contents that shrink to a third: 256 MiB under 144, of which 72 hold compressed pages."""
+    stores = [f"{OURS}:{kind}" for kind in ("compressed", "tiered")]
+    return Workload(f"compressible, {order} {access}", ["touch", order, access, "256", "1,4"], 144,
+                    ["linux", "linux+zswap", "linux+zram", OURS, *stores], {}, pool=72)
+
+
+def program(name, budget, systems=("linux", FD)):
+    """(e): a data set of twice the budget."""
+    return Workload(name, ["programs.py", name, str(2 * budget)], budget, list(systems), {})
+
+
+WORKLOADS = [
+    microbenchmark("random", "read", 2, 1.5),
+    microbenchmark("random", "write", 2, 1.2),
+    microbenchmark("sequential", "read", 2, 4.0),
+    microbenchmark("sequential", "write", 2, 2.5),
+    *[microbenchmark(order, access, 4, None) for order in ("random", "sequential") for access in ("read", "write")],
+    Workload("hot set beside a scan", ["touch", "hotset", "read", "256", "1"], 128,
+             ["linux", OURS, "pagewise:sigbus:2q"], {}),
+    *[graph(algorithm, kind) for algorithm in ("pagerank", "bfs") for kind in ("uniform", "kronecker")],
+    program("redis", 64),
+    program("sqlite", 48),
+    program("numpy", 128, ("linux", FD, OURS)),
+    *[compressible("random", "read"), compressible("random", "write"), compressible("sequential", "read")],
+]
