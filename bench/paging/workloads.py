@@ -19,11 +19,11 @@ class Workload:
 
 
 def microbenchmark(order, access, times, bar):
-    """(b): `times` the budget; peers at twice the budget."""
+    """(b): `times` the budget; peers, and the default delivery, at twice the budget."""
     peers = ["umap", "extmem"] if times == 2 else []
     bars = {(OURS, peer): 2.0 for peer in peers} | ({(OURS, "linux"): bar} if bar else {})
     return Workload(f"{order} {access} {times}x", ["touch", order, access, str(128 * times), THREADS], 128,
-                    ["linux", OURS, FD, *peers], bars)
+                    ["linux", OURS, *([FD] if times == 2 else []), *peers], bars)
 
 
 def graph(algorithm, kind):
