@@ -231,9 +231,11 @@ pub enum Changed {
 pub struct LockWaits {
     /// By lock and function.
     pub locks: Vec<LockWait>,
-    /// Who held the mmap lock while others waited for it, the longest waits first.
+    /// Who had the mmap lock, or stood before them, while others waited for it; the longest waits
+    /// first.
     pub holders: Vec<Holder>,
-    /// Waits for the mmap lock whose holder the trace shows, and all of them.
+    /// Waits for the mmap lock of 0.1 ms and more, to read or to write, that are laid to a task,
+    /// and all of them.
     pub attributed: (u64, u64),
     /// The time of both, ns.
     pub attributed_ns: (u64, u64),
@@ -274,22 +276,34 @@ pub enum Lock {
     Mutex,
 }
 
-/// A task that held the mmap lock while faults waited for it.
+/// What a task had of a lock that others waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hold {
+    /// It held the lock for writing.
+    Writing,
+    /// It held the lock for reading.
+    Reading,
+    /// It waited itself, to write: readers that come later queue behind it.
+    Queued,
+}
+
+/// A task that others waited for to get the mmap lock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Holder {
     /// The task.
     pub pid: u32,
     /// Its name, as far as the trace prints it.
     pub task: String,
-    /// Whether it held the lock for writing.
-    pub write: bool,
+    /// What it had of the lock.
+    pub how: Hold,
     /// What it ran meanwhile, as far as it was traced.
     pub doing: Option<String>,
     /// Waits it was part of.
     pub waits: u64,
-    /// Their time while it held the lock, ns.
+    /// Their time that is laid to it, ns.
     pub wait_ns: u64,
-    /// Its longest hold that anyone waited for, ns.
+    /// Its longest hold, or stay in the queue, that anyone waited for, ns.
     pub longest_hold_ns: u64,
 }
 

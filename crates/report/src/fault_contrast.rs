@@ -5,7 +5,7 @@ use crate::lines::line;
 use crate::quantity::{count, percent};
 use crate::visible::visible;
 use pagewise_model::fault_paths::{
-    ChangePoint, Changed, ChargeWay, Contrast, DescentStep, FaultPaths, Holder, Lock,
+    ChangePoint, Changed, ChargeWay, Contrast, DescentStep, FaultPaths, Hold, Holder, Lock,
     Overrepresented, SleepTime, TreePattern,
 };
 use pagewise_model::units::Nanos;
@@ -274,7 +274,7 @@ fn locks(text: &mut String, findings: &FaultPaths) {
     if all > 0 {
         line!(
             &mut part,
-            "  Who held the mmap lock meanwhile: known for {} of {} of waiting",
+            "  Who kept others waiting for the mmap lock: known for {} of {}",
             Nanos(known),
             Nanos(all)
         );
@@ -289,10 +289,14 @@ fn holder(text: &mut String, holder: &Holder) {
     let mut part = String::new();
     line!(
         &mut part,
-        "    {}-{} held it for {}: {} waits, {}, its longest hold {}{}",
+        "    {}-{} {}: {} waits, {}, at most {} at a time{}",
         visible(&holder.task),
         holder.pid,
-        if holder.write { "writing" } else { "reading" },
+        match holder.how {
+            Hold::Writing => "held it for writing",
+            Hold::Reading => "held it for reading",
+            Hold::Queued => "was queued to write before them",
+        },
         count(holder.waits),
         Nanos(holder.wait_ns),
         Nanos(holder.longest_hold_ns),

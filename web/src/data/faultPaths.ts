@@ -192,7 +192,7 @@ export interface LockWait {
 export interface Holder {
   pid: number;
   task: string;
-  write: boolean;
+  how: "writing" | "reading" | "queued";
   doing: string | null;
   waits: number;
   wait_ns: number;

@@ -15,7 +15,7 @@ use super::signature::Class;
 use crate::compare::Random;
 use pagewise_model::fault_paths::{Contrast, Excess, Overrepresented};
 use pagewise_model::formats::function_graph::Names;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 const QUANTILES: [f64; 2] = [0.99, 0.9];
@@ -156,27 +156,20 @@ impl<'a> View<'a> {
         threshold: u64,
     ) -> (u64, Vec<Overrepresented>, Vec<Overrepresented>) {
         let step = scope.faults.len().div_ceil(MOST_FAULTS).max(1);
-        let faults: Vec<&(&Logged, u64)> = scope.faults.iter().step_by(step).collect();
-        let slow: Vec<bool> = faults.iter().map(|(_, ns)| *ns > threshold).collect();
-        let shapes: Vec<usize> = faults
-            .iter()
-            .map(|(fault, _)| fault.shape as usize)
-            .collect();
-        let groups = self.groups(&shapes);
-        let sets: Vec<Bits> = groups
-            .iter()
-            .map(|group| group.faults_in(&shapes))
-            .collect();
-        let tests = sets.len() as u64;
-        let p_values = rotated(&Bits::of(&slow), &sets);
+        let faults = scope.faults.iter().step_by(step);
+        let of_shape = faults.clone().map(|(fault, _)| fault.shape);
+        let is_slow: Vec<bool> = faults.map(|(_, ns)| *ns > threshold).collect();
+        let sequence = Sequence::new(of_shape, &is_slow);
+        let groups = self.groups(&sequence.met);
+        let sets: Vec<&[u32]> = groups.iter().map(|group| &group.shapes[..]).collect();
+        let found = rotated(&sequence, &sets);
         let (mut functions, mut paths) = (Vec::new(), Vec::new());
-        let tail = slow.iter().filter(|slow| **slow).count();
-        for ((group, set), p) in groups.iter().zip(&sets).zip(p_values) {
-            if p > LEVEL {
+        let (all, tail) = (sequence.shapes.len(), sequence.slow.len());
+        for (group, link) in groups.iter().zip(found) {
+            if link.p > LEVEL {
                 continue;
             }
-            let both = set.and(&Bits::of(&slow));
-            let (in_tail, in_body) = (both, set.count() - both);
+            let (in_tail, in_body) = (link.slow, link.faults - link.slow);
             let found = Overrepresented {
                 name: group.name.clone(),
                 along: group.along.clone(),
@@ -184,8 +177,8 @@ impl<'a> View<'a> {
                 tail: (in_tail * step) as u64,
                 body: (in_body * step) as u64,
                 tail_share: share(in_tail, tail),
-                body_share: share(in_body, slow.len() - tail),
-                p_adjusted: p,
+                body_share: share(in_body, all - tail),
+                p_adjusted: link.p,
             };
             match group.class {
                 None => functions.push(found),
@@ -196,32 +189,31 @@ impl<'a> View<'a> {
             list.sort_by(|x, y| strength(y).total_cmp(&strength(x)));
             list.truncate(MOST_NAMES);
         }
-        (tests, functions, paths)
+        (groups.len() as u64, functions, paths)
     }
 
-    /// Functions that are found in the same shapes, and paths, as sets of shapes.
-    fn groups(&self, shapes: &[usize]) -> Vec<Group> {
-        let met: FxHashSet<usize> = shapes.iter().copied().collect();
-        let mut met: Vec<usize> = met.into_iter().collect();
-        met.sort_unstable();
-        let mut by_function: BTreeMap<u32, (u16, Vec<usize>)> = BTreeMap::new();
-        let mut by_path: BTreeMap<(Class, &str), Vec<usize>> = BTreeMap::new();
-        for &shape in &met {
+    /// Functions that are found in the same shapes, and paths, as sets of shapes, each by its
+    /// place among those that were met.
+    fn groups(&self, met: &[u32]) -> Vec<Group> {
+        let mut by_function: BTreeMap<u32, (u16, Vec<u32>)> = BTreeMap::new();
+        let mut by_path: BTreeMap<(Class, &str), Vec<u32>> = BTreeMap::new();
+        for (place, &shape) in (0..).zip(met) {
+            let shape = shape as usize;
             for (&function, &depth) in &self.functions[shape] {
                 let entry = by_function
                     .entry(function)
                     .or_insert((u16::MAX, Vec::new()));
                 entry.0 = entry.0.min(depth);
-                entry.1.push(shape);
+                entry.1.push(place);
             }
             let class = self.collector.shapes.all[shape].class;
             by_path
                 .entry((class, &self.outlines[shape]))
                 .or_default()
-                .push(shape);
+                .push(place);
         }
         let bases = base_names(self.names);
-        let mut alike: FxHashMap<Vec<usize>, Vec<(u16, &str)>> = FxHashMap::default();
+        let mut alike: FxHashMap<Vec<u32>, Vec<(u16, &str)>> = FxHashMap::default();
         for (function, (depth, shapes)) in by_function {
             // What every fault has tells nothing.
             if shapes.len() < met.len() {
@@ -240,7 +232,7 @@ impl<'a> View<'a> {
                     name: functions[0].1.to_owned(),
                     along: names.skip(1).take(MOST_ALONG).collect(),
                     class: None,
-                    shapes: shapes.into_iter().collect(),
+                    shapes,
                 }
             })
             .collect();
@@ -250,7 +242,7 @@ impl<'a> View<'a> {
                 name: path.to_owned(),
                 along: Vec::new(),
                 class: Some(class),
-                shapes: shapes.into_iter().collect(),
+                shapes,
             }));
         }
         groups
@@ -262,101 +254,138 @@ struct Group {
     along: Vec<String>,
     /// Of a path.
     class: Option<Class>,
-    shapes: FxHashSet<usize>,
+    /// By their places in [`Sequence::met`], ascending.
+    shapes: Vec<u32>,
 }
 
-impl Group {
-    fn faults_in(&self, shapes: &[usize]) -> Bits {
-        let has: Vec<bool> = shapes
-            .iter()
-            .map(|shape| self.shapes.contains(shape))
-            .collect();
-        Bits::of(&has)
-    }
+/// Faults in their order.
+struct Sequence {
+    /// The shapes that were met, ascending.
+    met: Vec<u32>,
+    /// The place of each fault's shape among them.
+    shapes: Vec<u32>,
+    /// The slow faults.
+    slow: Vec<usize>,
 }
 
-/// A set of faults.
-struct Bits {
-    words: Vec<u64>,
-    len: usize,
-}
-
-impl Bits {
-    fn of(values: &[bool]) -> Self {
-        let mut words = vec![0_u64; values.len().div_ceil(64)];
-        for (at, _) in values.iter().enumerate().filter(|(_, value)| **value) {
-            words[at / 64] |= 1 << (at % 64);
+impl Sequence {
+    fn new(of_shape: impl Iterator<Item = u32> + Clone, is_slow: &[bool]) -> Self {
+        let mut met: Vec<u32> = of_shape.clone().collect();
+        met.sort_unstable();
+        met.dedup();
+        let mut places = vec![0; met.last().map_or(0, |&last| last as usize + 1)];
+        for (place, &shape) in (0..).zip(&met) {
+            places[shape as usize] = place;
         }
+        let slow = is_slow.iter().enumerate().filter(|(_, slow)| **slow);
         Self {
-            words,
-            len: values.len(),
+            shapes: of_shape.map(|shape| places[shape as usize]).collect(),
+            slow: slow.map(|(at, _)| at).collect(),
+            met,
         }
     }
 
-    fn count(&self) -> usize {
-        self.words
-            .iter()
-            .map(|word| word.count_ones() as usize)
-            .sum()
-    }
-
-    /// How many are in both.
-    fn and(&self, other: &Self) -> usize {
-        let pairs = self.words.iter().zip(&other.words);
-        pairs.map(|(a, b)| (a & b).count_ones() as usize).sum()
-    }
-
-    fn rotated(&self, by: usize) -> Self {
-        let at = |at: usize| self.words[at / 64] >> (at % 64) & 1 == 1;
-        let values: Vec<bool> = (0..self.len)
-            .map(|place| at((place + by) % self.len))
-            .collect();
-        Self::of(&values)
+    /// Slow faults by shape, were the slow ones `by` faults earlier (around the end).
+    fn slow_by_shape(&self, by: usize, counts: &mut [u32]) {
+        counts.fill(0);
+        let (all, by) = (self.shapes.len(), by % self.shapes.len().max(1));
+        for &at in &self.slow {
+            let place = if at < by { at + all - by } else { at - by };
+            counts[self.shapes[place] as usize] += 1;
+        }
     }
 }
 
-/// Chance of so strong a link between each set and the slow faults, were there none.
+/// Some of the shapes that were met: them, or all others where those are fewer.
+struct Set<'g> {
+    shapes: std::borrow::Cow<'g, [u32]>,
+    is_rest: bool,
+}
+
+impl<'g> Set<'g> {
+    fn of(shapes: &'g [u32], met: usize) -> Self {
+        if shapes.len() * 2 <= met {
+            let shapes = shapes.into();
+            return Self { shapes, is_rest: false };
+        }
+        let mut is_in = vec![false; met];
+        shapes.iter().for_each(|&shape| is_in[shape as usize] = true);
+        let rest = (0..).zip(is_in).filter(|(_, is_in)| !is_in);
+        Self {
+            shapes: rest.map(|(shape, _)| shape).collect::<Vec<u32>>().into(),
+            is_rest: true,
+        }
+    }
+
+    /// Faults of these shapes, of `all`.
+    fn count(&self, by_shape: &[u32], all: usize) -> usize {
+        let counts = self.shapes.iter().map(|&shape| by_shape[shape as usize]);
+        let sum = counts.sum::<u32>() as usize;
+        if self.is_rest { all - sum } else { sum }
+    }
+}
+
+/// How slow faults and those of a set of shapes go together.
+struct Link {
+    /// Faults of the set.
+    faults: usize,
+    /// Slow ones among them.
+    slow: usize,
+    /// Chance of so strong a link, were there none.
+    p: f64,
+}
+
+/// The links of sets of shapes with the slow faults.
 #[allow(clippy::cast_precision_loss, reason = "counts of faults as scores")]
-fn rotated(slow: &Bits, sets: &[Bits]) -> Vec<f64> {
-    let (all, tail) = (slow.len as f64, slow.count() as f64);
-    let moments: Vec<(f64, f64)> = sets
+fn rotated(sequence: &Sequence, sets: &[&[u32]]) -> Vec<Link> {
+    let (len, slow) = (sequence.shapes.len(), sequence.slow.len());
+    let (all, tail) = (len as f64, slow as f64);
+    let met = sequence.met.len();
+    let sets: Vec<Set<'_>> = sets.iter().map(|shapes| Set::of(shapes, met)).collect();
+    let mut counts = vec![0; met];
+    sequence
+        .shapes
         .iter()
-        .map(|set| {
-            let have = set.count() as f64;
+        .for_each(|&shape| counts[shape as usize] += 1);
+    let faults: Vec<usize> = sets.iter().map(|set| set.count(&counts, len)).collect();
+    let moments: Vec<(f64, f64)> = faults
+        .iter()
+        .map(|&faults| {
+            let have = faults as f64;
             let expected = have * tail / all;
             let variance = expected * (1.0 - have / all) * (all - tail) / (all - 1.0).max(1.0);
             (expected, variance.sqrt())
         })
         .collect();
-    let scores = |slow: &Bits| -> Vec<f64> {
-        let each = sets
-            .iter()
-            .zip(&moments)
-            .map(|(set, (expected, deviation))| {
-                let excess = set.and(slow) as f64 - expected;
-                if *deviation > 0.0 {
-                    excess / deviation
-                } else {
-                    0.0
-                }
-            });
-        each.collect()
+    let score = |both: usize, (expected, deviation): (f64, f64)| {
+        let excess = both as f64 - expected;
+        if deviation > 0.0 { excess / deviation } else { 0.0 }
     };
-    let observed = scores(slow);
+    sequence.slow_by_shape(0, &mut counts);
+    let both: Vec<usize> = sets.iter().map(|set| set.count(&counts, slow)).collect();
     let mut random = Random::seeded(SEED);
-    let margin = slow.len / 20;
+    let margin = len / 20;
     let mut largest: Vec<f64> = (0..ROTATIONS)
         .map(|_| {
-            let by = margin + random.below((slow.len - 2 * margin).max(1));
-            scores(&slow.rotated(by)).into_iter().fold(0.0, f64::max)
+            let by = margin + random.below((len - 2 * margin).max(1));
+            sequence.slow_by_shape(by, &mut counts);
+            let scores = sets.iter().zip(&moments);
+            let scores = scores.map(|(set, &moments)| score(set.count(&counts, slow), moments));
+            scores.fold(0.0, f64::max)
         })
         .collect();
     largest.sort_by(f64::total_cmp);
-    let p = |score: &f64| {
+    let p = |score: f64| {
         let beaten = largest.len() - largest.partition_point(|most| *most < score - 1e-9);
         (beaten as f64 + 1.0) / (largest.len() as f64 + 1.0)
     };
-    observed.iter().map(p).collect()
+    let each = faults.into_iter().zip(both).zip(moments);
+    each.map(|((faults, slow), moments)| Link {
+        faults,
+        slow,
+        p: p(score(slow, moments)),
+    })
+    .collect()
 }
 
 /// By how much slow faults have it more often, in standard errors of a table of four fields.
@@ -428,7 +457,7 @@ mod tests {
     use super::*;
 
     /// Runs of slow faults and runs of a path, either alone or together.
-    fn linked(together: bool) -> Vec<f64> {
+    fn linked(together: bool) -> f64 {
         let mut random = Random::seeded(21);
         let (mut slow, mut path) = (Vec::new(), Vec::new());
         let (mut is_slow, mut has_path) = (false, false);
@@ -442,27 +471,43 @@ mod tests {
                 };
             }
             slow.push(is_slow);
-            path.push(has_path && random.below(4) > 0);
+            path.push(u32::from(has_path && random.below(4) > 0));
         }
-        rotated(&Bits::of(&slow), &[Bits::of(&path)])
+        let sequence = Sequence::new(path.iter().copied(), &slow);
+        let [link] = &rotated(&sequence, &[&[1]])[..] else {
+            panic!("one set, one link");
+        };
+        let both = path.iter().zip(&slow).filter(|(path, slow)| **path > 0 && **slow);
+        assert_eq!(link.slow, both.count());
+        assert_eq!(link.faults, path.iter().filter(|path| **path > 0).count());
+        link.p
     }
 
     #[test]
     fn rows_of_slow_faults_are_no_link_by_themselves() {
-        assert!(linked(true)[0] <= 0.01);
-        assert!(linked(false)[0] > 0.05);
+        assert!(linked(true) <= 0.01);
+        assert!(linked(false) > 0.05);
     }
 
     #[test]
-    fn bits_turn_around() {
-        let values: Vec<bool> = (0..131).map(|at| at % 7 == 0 || at == 130).collect();
-        let bits = Bits::of(&values);
-        for by in [1, 64, 130] {
-            let turned = bits.rotated(by);
-            assert_eq!(turned.count(), bits.count());
-            for (at, value) in values.iter().enumerate() {
-                let place = (at + values.len() - by) % values.len();
-                assert_eq!(turned.words[place / 64] >> (place % 64) & 1 == 1, *value);
+    fn slow_faults_turn_around() {
+        let shapes: Vec<u32> = (0..131).map(|at| at % 5 * 3).collect();
+        let slow: Vec<bool> = (0..131).map(|at| at % 7 == 0 || at == 130).collect();
+        let sequence = Sequence::new(shapes.iter().copied(), &slow);
+        assert_eq!(sequence.met, [0, 3, 6, 9, 12]);
+        for by in [0, 1, 64, 130] {
+            let mut counts = vec![9; 5];
+            sequence.slow_by_shape(by, &mut counts);
+            let mut expected = vec![0; 5];
+            for (place, shape) in shapes.iter().enumerate() {
+                expected[*shape as usize / 3] += u32::from(slow[(place + by) % slow.len()]);
+            }
+            assert_eq!(counts, expected);
+            let sum: u32 = counts.iter().sum();
+            for set in [&[0, 2][..], &[0, 1, 2, 4], &[]] {
+                let direct: u32 = set.iter().map(|&shape| counts[shape as usize]).sum();
+                let found = Set::of(set, 5).count(&counts, sum as usize);
+                assert_eq!(found, direct as usize);
             }
         }
     }

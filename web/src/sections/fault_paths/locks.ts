@@ -48,20 +48,26 @@ function lockRow(wait: LockWait): HTMLElement {
   return h("tr", {}, h("th", { scope: "row" }, LOCKS[wait.lock] ?? wait.lock), h("td", {}, h("code", {}, wait.function), h("div", { class: "faint" }, wait.inside_fault ? "inside faults" : "before faults")), ...figures.map((figure) => h("td", { class: "number" }, figure)), h("td", { class: "lock-spark" }, h("div", {}, chart)));
 }
 
+const HOLDS: Record<Holder["how"], string> = {
+  writing: "held it for writing",
+  reading: "held it for reading",
+  queued: "was queued to write, before them",
+};
+
 function holders(report: FaultPathsPage, holders: Holder[]): HTMLElement | null {
   const { attributed, attributed_ns, locks } = report.findings.lock_waits;
   if (attributed[1] === 0) {
     if (locks.length === 0) return null;
     return absent("nothing shows who held the locks", "The events mmap_lock_acquire_returned and mmap_lock_released tell; pagewise trace records them.");
   }
-  const words = `The trace shows the holder in ${count(attributed[0])} of ${count(attributed[1])} waits for the mmap lock: ${nanos(attributed_ns[0])} of ${nanos(attributed_ns[1])}.`;
+  const words = `The trace shows who was waited for in ${count(attributed[0])} of ${count(attributed[1])} waits for the mmap lock of 0.1 ms and more: ${nanos(attributed_ns[0])} of ${nanos(attributed_ns[1])}. In the rest no one in the trace had it: mostly, whoever waited had been woken up and was not running yet.`;
   const row = (holder: Holder) =>
-    h("tr", {}, h("th", { scope: "row" }, `${holder.task} (${holder.pid})`), h("td", {}, holder.write ? "for writing" : "for reading"), h("td", {}, holder.doing === null ? "–" : h("code", {}, holder.doing)), ...[count(holder.waits), nanos(holder.wait_ns), nanos(holder.longest_hold_ns)].map((figure) => h("td", { class: "number" }, figure)));
+    h("tr", {}, h("th", { scope: "row" }, `${holder.task} (${holder.pid})`), h("td", {}, HOLDS[holder.how]), h("td", {}, holder.doing ?? "–"), ...[count(holder.waits), nanos(holder.wait_ns), nanos(holder.longest_hold_ns)].map((figure) => h("td", { class: "number" }, figure)));
   return h(
     "div",
     {},
     h("p", {}, words),
-    holders.length > 0 && h("div", { class: "scroll" }, h("table", {}, h("caption", {}, "Who held it"), h("thead", {}, h("tr", {}, h("th", {}, "Task"), h("th", {}, "held it"), h("th", {}, "while it ran"), ...["Waits", "Time waited", "Longest hold"].map((head) => h("th", { class: "number" }, head)))), h("tbody", {}, ...holders.slice(0, 10).map(row)))),
+    holders.length > 0 && h("div", { class: "scroll" }, h("table", {}, h("caption", {}, "Who was waited for"), h("thead", {}, h("tr", {}, h("th", {}, "Task"), h("th", {}, "What it had"), h("th", {}, "How"), ...["Waits", "Time waited", "Longest"].map((head) => h("th", { class: "number" }, head)))), h("tbody", {}, ...holders.slice(0, 10).map(row)))),
   );
 }
 

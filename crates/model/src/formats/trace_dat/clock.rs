@@ -48,15 +48,27 @@ impl Clock {
         }
     }
 
+    /// The length of its ticks.
+    pub fn ticks(&self) -> Ticks {
+        let is_scaled = matches!(&*self.name, "x86-tsc" | "tsc2nsec");
+        Ticks(self.scale.filter(|_| is_scaled))
+    }
+}
+
+/// How long ticks are: nanoseconds unless scaled, as in [`Clock::scale`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ticks(Option<(u32, u32)>);
+
+impl Ticks {
     /// A number of ticks in nanoseconds.
     #[inline]
-    pub fn ns(&self, ticks: u64) -> u64 {
-        match self.scale {
-            Some((mult, shift)) if &*self.name == "x86-tsc" || &*self.name == "tsc2nsec" => {
+    pub fn ns(self, ticks: u64) -> u64 {
+        match self.0 {
+            Some((mult, shift)) => {
                 let ns = (u128::from(ticks) * u128::from(mult)) >> shift;
                 u64::try_from(ns).unwrap_or(u64::MAX)
             }
-            _ => ticks,
+            None => ticks,
         }
     }
 }
@@ -69,11 +81,11 @@ mod tests {
     fn clocks_are_scaled_or_refused() {
         let mut clock = Clock::default();
         clock.name(b"local global [mono] x86-tsc\n\0");
-        assert_eq!((clock.check(), clock.ns(7)), (Ok(()), 7));
+        assert_eq!((clock.check(), clock.ticks().ns(7)), (Ok(()), 7));
         clock.name(b"x86-tsc\0");
         assert!(clock.check().is_err());
         clock.scale(&[0, 0, 0, 1, 25, 0, 0, 0]);
-        assert_eq!((clock.check(), clock.ns(4)), (Ok(()), 2));
+        assert_eq!((clock.check(), clock.ticks().ns(4)), (Ok(()), 2));
         clock.scale(&[1, 0]);
         assert!(clock.check().is_err());
     }

@@ -1,6 +1,6 @@
 //! Records of all CPUs in the order of their times, as the lines that the text has for them.
 
-use super::clock::Clock;
+use super::clock::Ticks;
 use super::format::{Field, Format};
 use super::kallsyms::Naming;
 use super::meta::Meta;
@@ -28,6 +28,18 @@ struct Graph<'a> {
     depth: &'a Field,
     times: Option<(&'a Field, &'a Field)>,
     returned: Option<&'a Field>,
+    usual: Option<Usual>,
+}
+
+/// Where the fields lie if they have the sizes that all kernels so far gave them, but for the
+/// depth: they are read without asking for sizes.
+#[derive(Clone, Copy, Debug)]
+struct Usual {
+    pid: usize,
+    func: usize,
+    depth: usize,
+    depth_size: usize,
+    times: Option<(usize, usize)>,
 }
 
 /// A call's begin or end.
@@ -41,18 +53,10 @@ struct Step {
     returned: Option<i64>,
 }
 
-/// A record, decoded.
-enum Record {
-    Step(Step),
-    /// The text is in [`Reader::text`].
-    Event(Option<u32>),
-    Unknown,
-}
-
 /// Reads the records of one buffer.
 pub(super) struct Reader<'m> {
     kinds: Vec<Option<Kind<'m>>>,
-    clock: &'m Clock,
+    clock: Ticks,
     naming: Naming<'m>,
     streams: Vec<Stream<'m>>,
     /// The next record's time of each stream that has one, earliest first, then lowest CPU.
@@ -77,7 +81,7 @@ impl<'m> Reader<'m> {
         let heads = heads.filter_map(|(at, s)| Some(Reverse((s.head()?.time, at))));
         Self {
             kinds: kinds.collect(),
-            clock: &meta.clock,
+            clock: meta.clock.ticks(),
             naming: Naming::new(&meta.symbols),
             order: heads.collect(),
             streams,
@@ -93,9 +97,18 @@ impl<'m> Reader<'m> {
     pub fn read(mut self, sink: &mut impl Sink) -> Summary {
         let mut builder = Builder::new();
         while let Some(Reverse((_, at))) = self.order.pop() {
-            self.record(at, |line, names| builder.line(line, names, sink));
-            if let Some(head) = self.streams[at].head() {
-                self.order.push(Reverse((head.time, at)));
+            // As long as no other CPU has an earlier record.
+            let next = self.order.peek().map(|Reverse(next)| *next);
+            loop {
+                self.record(at, |line, names| builder.line(line, names, sink));
+                let Some(head) = self.streams[at].head() else {
+                    break;
+                };
+                let head = (head.time, at);
+                if next.is_some_and(|next| next < head) {
+                    self.order.push(Reverse(head));
+                    break;
+                }
             }
         }
         builder.finish();
@@ -116,35 +129,40 @@ impl<'m> Reader<'m> {
     #[inline]
     fn record(&mut self, at: usize, mut visit: impl FnMut(&Line<'_>, &Names)) {
         let stream = &self.streams[at];
-        let Some(head) = stream.head().cloned() else {
+        let Some(head) = stream.head() else {
             return;
         };
-        let cpu = stream.cpu;
-        if let Some(missed) = head.missed {
-            self.counts.losses += 1;
-            let known = missed.unwrap_or(0);
-            self.counts.lost_events = self.counts.lost_events.saturating_add(known);
-            let content = Content::Lost {
-                cpu: Some(cpu),
-                events: missed,
-            };
-            visit(&line(content, (None, cpu), None), &self.naming.names);
-        }
-        let record = self.decode(at);
+        let (cpu, missed) = (stream.cpu, head.missed);
         let time = self.clock.ns(head.time);
-        self.streams[at].advance();
-        self.counts.lines += 1;
-        match record {
-            Record::Step(step) => {
-                let line = self.step(at, step, time);
-                visit(&line, &self.naming.names);
-            }
-            Record::Event(pid) => {
-                let content = Content::Event(self.text.as_bytes());
-                visit(&line(content, (Some(time), cpu), pid), &self.naming.names);
-            }
-            Record::Unknown => self.counts.unknown_lines += 1,
+        let step = self.step_in(stream.bytes(&head.place));
+        if let Some(missed) = missed {
+            visit(&self.lost(cpu, missed), &self.naming.names);
         }
+        self.counts.lines += 1;
+        let Some(step) = step else {
+            return match self.event(at) {
+                Some(pid) => {
+                    let content = Content::Event(self.text.as_bytes());
+                    visit(&line(content, (Some(time), cpu), pid), &self.naming.names);
+                }
+                None => self.counts.unknown_lines += 1,
+            };
+        };
+        self.streams[at].advance();
+        let line = self.step(at, step, time);
+        visit(&line, &self.naming.names);
+    }
+
+    #[cold]
+    fn lost(&mut self, cpu: u32, missed: Option<u64>) -> Line<'static> {
+        self.counts.losses += 1;
+        let known = missed.unwrap_or(0);
+        self.counts.lost_events = self.counts.lost_events.saturating_add(known);
+        let content = Content::Lost {
+            cpu: Some(cpu),
+            events: missed,
+        };
+        line(content, (None, cpu), None)
     }
 
     #[inline]
@@ -183,9 +201,12 @@ impl<'m> Reader<'m> {
     fn end_of_leaf(&mut self, at: usize, entry: &Step) -> Option<Step> {
         let stream = &self.streams[at];
         let head = stream.head().filter(|head| head.missed.is_none())?;
-        let end = self.step_in(stream.bytes(&head.place))?;
-        let ends =
-            !end.is_entry && (end.func, end.depth, end.pid) == (entry.func, entry.depth, entry.pid);
+        let bytes = stream.bytes(&head.place);
+        let Kind::Exit(graph) = self.kind_of(bytes)? else {
+            return None;
+        };
+        let end = graph.step(bytes, false, self.clock)?;
+        let ends = (end.func, end.depth, end.pid) == (entry.func, entry.depth, entry.pid);
         if !ends {
             return None;
         }
@@ -209,58 +230,73 @@ impl<'m> Reader<'m> {
         }
     }
 
-    #[inline]
-    fn decode(&mut self, at: usize) -> Record {
+    /// Takes a record that is no call's: its task, if any, with the text in [`Self::text`];
+    /// `None` where it has no known form.
+    #[cold]
+    fn event(&mut self, at: usize) -> Option<Option<u32>> {
         let mut text = std::mem::take(&mut self.text);
-        let record = self.decoded(at, &mut text);
+        let pid = self.printed(at, &mut text);
         self.text = text;
-        record
+        self.streams[at].advance();
+        pid
     }
 
-    #[inline]
-    fn decoded(&self, at: usize, text: &mut String) -> Record {
+    fn printed(&self, at: usize, text: &mut String) -> Option<Option<u32>> {
         let stream = &self.streams[at];
-        let Some(head) = stream.head() else {
-            return Record::Unknown;
+        let bytes = stream.bytes(&stream.head()?.place);
+        let Kind::Other(format, pid) = self.kind_of(bytes)? else {
+            return None;
         };
-        let bytes = stream.bytes(&head.place);
-        if let Some(step) = self.step_in(bytes) {
-            return Record::Step(step);
-        }
-        let Some(Kind::Other(format, pid)) = self.kind_of(bytes) else {
-            return Record::Unknown;
-        };
-        let pid = pid.and_then(|pid| pid.number(bytes));
-        let pid = pid.and_then(|pid| u32::try_from(pid).ok());
         text.clear();
         format.print(bytes, text);
-        Record::Event(pid)
+        let pid = pid.and_then(|pid| pid.number(bytes));
+        Some(pid.and_then(|pid| u32::try_from(pid).ok()))
     }
 }
 
 impl<'a> Graph<'a> {
     fn of(format: &'a Format) -> Option<Self> {
-        Some(Self {
+        let mut graph = Self {
             pid: format.field("common_pid")?,
             func: format.field("func")?,
             depth: format.field("depth")?,
             times: format.field("calltime").zip(format.field("rettime")),
             returned: format.field("retval"),
+            usual: None,
+        };
+        graph.usual = graph.usual();
+        Some(graph)
+    }
+
+    fn usual(&self) -> Option<Usual> {
+        let of_size = |field: &Field, size: usize| (field.size == size).then_some(field.offset);
+        let depth_size = self.depth.size;
+        Some(Usual {
+            pid: of_size(self.pid, 4)?,
+            func: of_size(self.func, 8)?,
+            depth: matches!(depth_size, 4 | 8).then_some(self.depth.offset)?,
+            depth_size,
+            times: match self.times {
+                Some((from, to)) => Some((of_size(from, 8)?, of_size(to, 8)?)),
+                None => None,
+            },
         })
     }
 
     #[inline]
-    fn step(&self, record: &[u8], is_entry: bool, clock: &Clock) -> Option<Step> {
-        let depth = self.depth.number(record)?;
+    fn step(&self, record: &[u8], is_entry: bool, clock: Ticks) -> Option<Step> {
+        let (pid, func, depth, times) = match &self.usual {
+            Some(usual) => usual.numbers(record)?,
+            None => self.numbers(record)?,
+        };
         Some(Step {
             is_entry,
-            pid: u32::try_from(self.pid.number(record)?).ok(),
-            func: self.func.number(record)?,
+            pid: u32::try_from(pid).ok(),
+            func,
             depth: u32::try_from(depth).ok()?,
-            span: match self.times {
+            span: match times {
                 Some((from, to)) => {
-                    let ticks = to.number(record)?.saturating_sub(from.number(record)?);
-                    let ns = clock.ns(ticks);
+                    let ns = clock.ns(to.saturating_sub(from));
                     Some((ns <= LONGEST_CALL).then_some(Span { ns, tick: 1 })?)
                 }
                 None => None,
@@ -270,6 +306,37 @@ impl<'a> Graph<'a> {
                 .and_then(|field| field.number(record))
                 .map(u64::cast_signed),
         })
+    }
+
+    /// Task, function, depth and times of a record.
+    fn numbers(&self, record: &[u8]) -> Option<Numbers> {
+        let times = match self.times {
+            Some((from, to)) => Some((from.number(record)?, to.number(record)?)),
+            None => None,
+        };
+        let (pid, func) = (self.pid.number(record)?, self.func.number(record)?);
+        Some((pid, func, self.depth.number(record)?, times))
+    }
+}
+
+/// Task, function, depth, and for the end of a call its begin and end.
+type Numbers = (u64, u64, u64, Option<(u64, u64)>);
+
+impl Usual {
+    /// As [`Graph::numbers`]; tasks and depths are never negative.
+    #[inline]
+    fn numbers(&self, record: &[u8]) -> Option<Numbers> {
+        let four = |at: usize| Some(u32::from_le_bytes(*record.get(at..)?.first_chunk()?).into());
+        let eight = |at: usize| Some(u64::from_le_bytes(*record.get(at..)?.first_chunk()?));
+        let depth = match self.depth_size {
+            4 => four(self.depth)?,
+            _ => eight(self.depth)?,
+        };
+        let times = match self.times {
+            Some((from, to)) => Some((eight(from)?, eight(to)?)),
+            None => None,
+        };
+        Some((four(self.pid)?, eight(self.func)?, depth, times))
     }
 }
 

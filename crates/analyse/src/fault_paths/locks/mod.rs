@@ -2,18 +2,16 @@
 //!
 //! The events `mmap_lock_start_locking`, `mmap_lock_acquire_returned` and `mmap_lock_released`
 //! (`include/trace/events/mmap_lock.h`, since 5.11) tell by task who waits for which address
-//! space's lock and who holds it. A wait is laid to whoever held the lock for writing while it
-//! lasted; readers don't keep readers out.
+//! space's lock and who has it; [`holds`] says to whom a wait is laid.
+
+mod holds;
 
 use super::tally::Tally;
-use pagewise_model::fault_paths::{Holder, Lock, LockWait, LockWaits};
+use holds::{Blamed, Holds};
+use pagewise_model::fault_paths::{Hold, Holder, Lock, LockWait, LockWaits};
 use pagewise_model::formats::function_graph::{NameId, Names};
 use rustc_hash::FxHashMap;
 
-/// Waits below this are the tracer's own time between two events, ns.
-const SHORTEST_WAIT: u64 = 100_000;
-/// Ended holds of one lock that are remembered.
-const MOST_HOLDS: usize = 64;
 const MOST_HOLDERS: usize = 20;
 
 /// The lock that a function gets, by its name without suffixes.
@@ -41,33 +39,8 @@ pub(super) fn lock_of(base: &str) -> Option<Lock> {
 pub(super) struct Locks {
     /// By lock, function and whether inside a fault: times, and how many were slow.
     gets: FxHashMap<(Lock, u32, bool), (Tally, u64)>,
-    /// By address space.
-    holds: FxHashMap<u64, Vec<Hold>>,
-    waiting: FxHashMap<u32, u64>,
-    off_since: FxHashMap<u32, u64>,
+    holds: Holds,
     tasks: FxHashMap<u32, String>,
-    holders: FxHashMap<u32, Sums>,
-    attributed: (u64, u64),
-    attributed_ns: (u64, u64),
-}
-
-/// A task's hold for writing.
-#[derive(Clone, Copy, Debug)]
-struct Hold {
-    pid: u32,
-    from: u64,
-    to: Option<u64>,
-    /// Time off the CPU meanwhile.
-    off: u64,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Sums {
-    waits: u64,
-    wait_ns: u64,
-    longest: u64,
-    held: u64,
-    off: u64,
 }
 
 impl Locks {
@@ -80,7 +53,9 @@ impl Locks {
 
     /// Takes an event of another tracer.
     pub(super) fn event(&mut self, pid: Option<u32>, time: Option<u64>, text: &[u8]) {
-        let is_wanted = text.starts_with(b"mmap_lock_") || text.starts_with(b"sched_switch:");
+        let is_switch = text.starts_with(b"sched_switch:");
+        // Switches matter to those who have a lock.
+        let is_wanted = text.starts_with(b"mmap_lock_") || is_switch && self.holds.has_any();
         let Some(time) = time.filter(|_| is_wanted) else {
             return;
         };
@@ -93,72 +68,13 @@ impl Locks {
         };
         let write = text.contains(" write=true");
         if text.starts_with("mmap_lock_start_locking") {
-            self.waiting.insert(pid, time);
+            self.holds.start(mm, pid, time, write);
         } else if text.starts_with("mmap_lock_acquire_returned") {
-            let since = self.waiting.remove(&pid);
-            if text.contains(" success=false") {
-                return;
-            }
-            if let (Some(since), false) = (since, write) {
-                self.waited(mm, pid, since, time);
-            }
-            // Whoever gets the lock shows that no one holds it for writing any more: it may have
-            // been downgraded, which has no event of its own but another return.
-            self.release(mm, time);
-            if write {
-                self.hold(mm, pid, time);
-            }
-        } else if text.starts_with("mmap_lock_released") && write {
-            self.release(mm, time);
+            let got = !text.contains(" success=false");
+            self.holds.returned(mm, pid, time, write, got);
+        } else if text.starts_with("mmap_lock_released") {
+            self.holds.released(mm, pid, time, write);
         }
-    }
-
-    fn hold(&mut self, mm: u64, pid: u32, from: u64) {
-        let holds = self.holds.entry(mm).or_default();
-        if holds.len() >= MOST_HOLDS {
-            holds.remove(0);
-        }
-        holds.push(Hold {
-            pid,
-            from,
-            to: None,
-            off: 0,
-        });
-    }
-
-    /// Ends the hold for writing, if there is one.
-    fn release(&mut self, mm: u64, time: u64) {
-        let holds = self.holds.get_mut(&mm).into_iter().flatten();
-        for hold in holds.filter(|hold| hold.to.is_none()) {
-            hold.to = Some(time);
-            let sums = self.holders.entry(hold.pid).or_default();
-            sums.held += time.saturating_sub(hold.from);
-            sums.off += hold.off;
-        }
-    }
-
-    /// Lays a wait to whoever held the lock for writing.
-    fn waited(&mut self, mm: u64, pid: u32, since: u64, until: u64) {
-        let wait = until.saturating_sub(since);
-        if wait < SHORTEST_WAIT {
-            return;
-        }
-        self.attributed.1 += 1;
-        self.attributed_ns.1 += wait;
-        let mut known = 0;
-        for hold in self.holds.get(&mm).into_iter().flatten() {
-            let to = hold.to.unwrap_or(until);
-            let both = to.min(until).saturating_sub(hold.from.max(since));
-            if both > 0 && hold.pid != pid {
-                known += both;
-                let sums = self.holders.entry(hold.pid).or_default();
-                sums.waits += 1;
-                sums.wait_ns += both;
-                sums.longest = sums.longest.max(to.saturating_sub(hold.from));
-            }
-        }
-        self.attributed.0 += u64::from(known > 0);
-        self.attributed_ns.0 += known.min(wait);
     }
 
     fn switch(&mut self, time: u64, text: &str) {
@@ -167,19 +83,11 @@ impl Locks {
         };
         if let Some((task, pid)) = task(prev, "prev_") {
             self.tasks.entry(pid).or_insert_with(|| task.to_owned());
-            self.off_since.insert(pid, time);
+            self.holds.left(pid, time);
         }
-        let Some((task, pid)) = task(next, "next_") else {
-            return;
-        };
-        self.tasks.entry(pid).or_insert_with(|| task.to_owned());
-        let Some(since) = self.off_since.remove(&pid) else {
-            return;
-        };
-        for hold in self.holds.values_mut().flatten() {
-            if hold.pid == pid && hold.to.is_none() {
-                hold.off += time.saturating_sub(since.max(hold.from));
-            }
+        if let Some((task, pid)) = task(next, "next_") {
+            self.tasks.entry(pid).or_insert_with(|| task.to_owned());
+            self.holds.came(pid, time);
         }
     }
 
@@ -204,34 +112,36 @@ impl Locks {
             let by_time = y.latency.sum_ns.cmp(&x.latency.sum_ns);
             by_time.then_with(|| x.function.cmp(&y.function))
         });
-        let mut holders: Vec<Holder> = self
-            .holders
-            .iter()
-            .filter(|(_, sums)| sums.waits > 0)
-            .map(|(&pid, sums)| Holder {
+        let blamed = self.holds.blamed.iter().filter(|(_, sums)| sums.waits > 0);
+        let mut holders: Vec<Holder> = blamed
+            .map(|(&(pid, how), sums)| Holder {
                 pid,
                 task: self.tasks.get(&pid).cloned().unwrap_or_default(),
-                write: true,
-                doing: off_share(sums),
+                how,
+                doing: off_share(how, sums),
                 waits: sums.waits,
                 wait_ns: sums.wait_ns,
                 longest_hold_ns: sums.longest,
             })
             .collect();
-        holders.sort_by_key(|holder| (std::cmp::Reverse(holder.wait_ns), holder.pid));
+        holders.sort_by_key(|holder| (std::cmp::Reverse(holder.wait_ns), holder.pid, holder.how));
         holders.truncate(MOST_HOLDERS);
+        let waited = self.holds.waited;
         LockWaits {
             locks,
             holders,
-            attributed: self.attributed,
-            attributed_ns: self.attributed_ns,
+            attributed: (waited.known.0, waited.all.0),
+            attributed_ns: (waited.known.1, waited.all.1),
         }
     }
 }
 
 /// How much of its holds a task was not running.
-fn off_share(sums: &Sums) -> Option<String> {
-    let percent = (sums.off * 100).checked_div(sums.held)?;
+fn off_share(how: Hold, sums: &Blamed) -> Option<String> {
+    if how == Hold::Queued {
+        return None;
+    }
+    let percent = (sums.off * 100).checked_div(sums.had)?;
     Some(match percent {
         0 => "on the CPU while it held the lock".to_owned(),
         percent => format!("off the CPU for {percent} % of the time it held the lock"),
@@ -320,7 +230,8 @@ mod tests {
         let [holder] = &found.holders[..] else {
             panic!("one holder: {found:?}");
         };
-        assert_eq!((holder.pid, &*holder.task, holder.write), (7, "w", true));
+        let who = (holder.pid, &*holder.task, holder.how);
+        assert_eq!(who, (7, "w", Hold::Writing));
         assert_eq!(
             (holder.waits, holder.wait_ns, holder.longest_hold_ns),
             (1, 9 * ms, 10 * ms)
