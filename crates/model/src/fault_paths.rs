@@ -70,6 +70,9 @@ pub struct FaultPaths {
     /// Calls with everything below them, repeats merged, by their share of time.
     #[serde(default)]
     pub trees: Vec<TreePattern>,
+    /// Further such trees that are as frequent, or take as much time.
+    #[serde(default)]
+    pub trees_left_out: u64,
     /// What was taken for granted in reading the trace.
     #[serde(default)]
     pub reading: Reading,
@@ -336,16 +339,19 @@ pub enum ChargeWay {
     Reclaim,
 }
 
-/// A call with everything below it, adjacent repeats merged: a tree that many faults share.
+/// A call with everything below it, repeats merged: a tree that many faults share, or few slow
+/// ones. It is closed: not all its places are inside one larger tree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TreePattern {
-    /// The tree as an outline, `×n` or `×n–m` behind repeats; cut at the report's depth with `…`.
+    /// The tree as text: `root { a b ×3–15 { c } (d e) ×2 }`. Of a large one the first calls.
     pub outline: String,
     /// Its outermost function.
     pub root: String,
+    /// The kind of the faults that have it, where it is one.
+    pub class: Option<Class>,
     /// Whether it is a whole fault, from its entry on.
     pub complete: bool,
-    /// Faults that have it.
+    /// Faults that have it: its support.
     pub faults: u64,
     /// Places in them.
     pub occurrences: u64,
@@ -355,18 +361,34 @@ pub struct TreePattern {
     pub time_share: f64,
     /// The same, corrected.
     pub corrected_time_share: f64,
-    /// Mean time of one, corrected, ns.
+    /// Time of all its places, as traced, ns.
+    pub total_ns: u64,
+    /// The same, corrected.
+    pub corrected_total_ns: u64,
+    /// Own time of its outermost function in them, as traced, ns.
+    pub self_ns: u64,
+    /// The same, corrected.
+    pub corrected_self_ns: u64,
+    /// Mean time of one, as traced, ns.
+    pub raw_mean_ns: f64,
+    /// The same, corrected.
     pub mean_ns: f64,
-    /// How often its repeated calls repeat.
+    /// Median time of one, corrected, ns.
+    pub p50_ns: u64,
+    /// 99th percentile of it.
+    pub p99_ns: u64,
+    /// Places behind the median and the percentile: a sample where there are many faults.
+    pub timed: u64,
+    /// How often the calls of its outermost function repeat.
     pub repeats: Vec<Repeat>,
 }
 
-/// A call that a tree repeats.
+/// Calls that a tree repeats.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repeat {
-    /// The function.
+    /// The function, or those of a loop with blanks between.
     pub function: String,
-    /// Repeats and how many occurrences of the tree have so many, ascending.
+    /// Times in a row, ascending, and how many rows have so many.
     pub counts: Vec<(u64, u64)>,
 }
 

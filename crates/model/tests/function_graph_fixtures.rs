@@ -86,3 +86,29 @@ fn a_task_that_is_about_to_leave_is_not_back() {
     };
     assert_eq!(fault.off_cpu, [expected]);
 }
+
+/// Where a line's columns stood must not change what the next one says, wherever its own are.
+#[test]
+fn durations_are_read_at_whatever_column_they_begin() {
+    let durations = ["0.670 us", "10.303 us", "1234.567 us", "12345.67 us", ""];
+    let mut lines = Vec::new();
+    for duration in durations {
+        for width in [11, 12, 13] {
+            lines.push(format!(" 0)  a-1    | {duration:>width$}  |  f();"));
+            lines.push(format!(" 0)  a-1    | {duration:<width$}  |  f();"));
+        }
+    }
+    let spans = |text: &str| {
+        let mut spans = Vec::new();
+        Parser::new().feed(text.as_bytes(), |line, _| {
+            spans.push(line.span.map(|span| span.ns));
+        });
+        spans
+    };
+    for first in &lines {
+        for second in &lines {
+            let alone = [spans(&format!("{first}\n")), spans(&format!("{second}\n"))].concat();
+            assert_eq!(spans(&format!("{first}\n{second}\n")), alone, "{first}\n{second}");
+        }
+    }
+}

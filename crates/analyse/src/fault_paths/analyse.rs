@@ -14,6 +14,7 @@ use super::shapes::{MOST_SHAPES, Shape, Split, Token};
 use super::signature::Class;
 use super::tally::Tally;
 use super::timeline::timeline;
+use super::trees::{TreeQuery, frequent_trees};
 use pagewise_model::fault_paths::{
     ClassFindings, Conservation, FaultPaths, Latencies, Latency, LayerFindings, Missing,
     OtherCalls, Path, SCHEMA_VERSION, TimeSplit,
@@ -26,6 +27,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Contributors and paths that a report holds.
 const MOST_CONTRIBUTORS: usize = 40;
 const MOST_PATHS: usize = 40;
+const MOST_TREES: usize = 60;
+/// The share of all faults, or of their time, that a tree in a report has at least.
+const TREE_SHARE: f64 = 0.01;
 
 /// The findings about the faults that were collected, without the tracer's cost as calibrated.
 #[must_use]
@@ -38,6 +42,7 @@ pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibratio
         calibration,
     };
     let latency = view.latencies(&shapes, Layer::Fault);
+    let trees = frequent_trees(collector, names, calibration, wanted_trees(collector));
     let exceeds = latency.corrected.mean_ns < latency.raw.mean_ns / 2.0;
     FaultPaths {
         schema_version: SCHEMA_VERSION,
@@ -72,8 +77,23 @@ pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibratio
         timeline: timeline(collector, calibration),
         lock_waits: collector.locks.findings(names, whole_time(collector)),
         charges: charges(collector, names, calibration),
-        trees: Vec::new(),
+        trees: trees.trees,
+        trees_left_out: trees.left_out,
         reading: reading(collector),
+    }
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of a count"
+)]
+fn wanted_trees(collector: &Collector) -> TreeQuery {
+    TreeQuery {
+        min_faults: (collector.checks.faults as f64 * TREE_SHARE).ceil() as u64,
+        min_share: TREE_SHARE,
+        most: MOST_TREES,
     }
 }
 

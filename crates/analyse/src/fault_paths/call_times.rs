@@ -1,37 +1,54 @@
-//! Durations of single calls by call path.
+//! Durations of single calls by call path and by the tree below them.
 //!
 //! The tracer's cost inside a call depends on how many calls it makes, which differs between
 //! faults; so durations are kept apart by that number, and corrected exactly once the cost is
 //! known.
 
 use super::probe::Calibration;
-use super::shapes::{Token, end_of};
+use super::shapes::Shape;
 use super::tally::Tally;
+use super::trees::Forest;
 use pagewise_model::histogram::Histogram;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-/// Distributions by call path and number of calls inside.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+/// Distributions by call path, tree below and number of calls inside.
+#[derive(Clone, Debug, Default)]
 pub(super) struct CallTimes {
     /// Faults whose calls were recorded.
     pub faults: u64,
+    forest: Forest,
     slots: Vec<Slot>,
-    #[serde(skip)]
-    by_key: FxHashMap<(u32, u32), u32>,
-    /// For each shape met, the slot of each of its calls.
-    #[serde(skip)]
-    by_shape: FxHashMap<usize, Box<[u32]>>,
+    by_key: FxHashMap<Key, u32>,
+    /// By shape: the slot of each of its calls; empty until it is met.
+    by_shape: Vec<Box<[u32]>>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Slot {
+/// What calls have in common that share a distribution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Key {
     context: u32,
+    tree: u32,
     inside: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Slot {
+    key: Key,
+    /// The first call of these: shape and node.
+    first: (u32, u32),
     times: Tally,
 }
 
-/// The durations of the calls on one path.
+/// What is stored: a slot's key follows from any of its calls.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct StoredTimes {
+    faults: u64,
+    /// Shape, node, times.
+    slots: Vec<(u32, u32, Tally)>,
+}
+
+/// The durations of some calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Durations {
     pub raw: Histogram,
@@ -39,56 +56,74 @@ pub(super) struct Durations {
 }
 
 impl CallTimes {
-    /// Adds the calls of a fault: their tokens, call paths and durations, all in the same order.
+    /// Adds the calls of a fault: their durations in the order of the shape's calls.
     pub(super) fn record(
         &mut self,
-        shape: usize,
-        tokens: &[Token],
-        contexts: &[u32],
+        at: usize,
+        shape: &Shape,
         durations: impl Iterator<Item = u64>,
     ) {
-        if !self.by_shape.contains_key(&shape) {
-            let slots = (0..).zip(contexts).map(|(node, &context)| {
-                let inside = end_of(tokens, node) - node - 1;
-                self.slot(context, u32::try_from(inside).unwrap_or(u32::MAX))
-            });
-            let slots = slots.collect();
-            self.by_shape.insert(shape, slots);
-        }
-        for (&slot, duration) in self.by_shape[&shape].iter().zip(durations) {
+        self.meet(at, shape);
+        for (&slot, duration) in self.by_shape[at].iter().zip(durations) {
             self.slots[slot as usize].times.record(duration);
         }
         self.faults += 1;
     }
 
-    /// Whether all call paths are among so many.
-    pub(super) fn fits(&self, contexts: usize) -> bool {
-        let mut slots = self.slots.iter();
-        slots.all(|slot| (slot.context as usize) < contexts && slot.times.is_sound())
+    /// The trees met so far.
+    pub(super) fn forest(&self) -> &Forest {
+        &self.forest
     }
 
-    /// Adds another trace's; `contexts` says where its call paths are here.
-    pub(super) fn add(&mut self, other: &Self, contexts: &[Option<u32>]) {
-        self.faults += other.faults;
-        for theirs in &other.slots {
-            if let Some(context) = contexts[theirs.context as usize] {
-                let slot = self.slot(context, theirs.inside);
-                self.slots[slot as usize].times.merge(&theirs.times);
-            }
+    fn meet(&mut self, at: usize, shape: &Shape) {
+        if at >= self.by_shape.len() {
+            self.by_shape.resize(at + 1, Box::default());
         }
-    }
-
-    fn slot(&mut self, context: u32, inside: u32) -> u32 {
-        let next = u32::try_from(self.slots.len()).unwrap_or(u32::MAX);
-        let slot = *self.by_key.entry((context, inside)).or_insert(next);
-        if slot == next {
-            self.slots.push(Slot {
+        if !self.by_shape[at].is_empty() {
+            return;
+        }
+        let folded = self.forest.fold(&shape.tokens);
+        let first = u32::try_from(at).unwrap_or(u32::MAX);
+        let calls = folded.trees.iter().zip(&folded.ends).zip(&shape.contexts);
+        let slots = (0..).zip(calls).map(|(node, ((&tree, &end), &context))| {
+            let key = Key {
                 context,
-                inside,
-                times: Tally::default(),
-            });
+                tree,
+                inside: end - node - 1,
+            };
+            let next = u32::try_from(self.slots.len()).unwrap_or(u32::MAX);
+            let slot = *self.by_key.entry(key).or_insert(next);
+            if slot == next {
+                self.slots.push(Slot {
+                    key,
+                    first: (first, node),
+                    times: Tally::default(),
+                });
+            }
+            slot
+        });
+        self.by_shape[at] = slots.collect();
+    }
+
+    pub(super) fn stored(&self) -> StoredTimes {
+        let slots = self.slots.iter();
+        StoredTimes {
+            faults: self.faults,
+            slots: slots
+                .map(|slot| (slot.first.0, slot.first.1, slot.times.clone()))
+                .collect(),
         }
-        slot
+    }
+
+    /// Adds another trace's; `shapes` says where its shapes are here, among `all`.
+    pub(super) fn add(&mut self, other: &StoredTimes, shapes: &[usize], all: &[Shape]) {
+        self.faults += other.faults;
+        for (shape, node, times) in &other.slots {
+            let at = shapes[*shape as usize];
+            self.meet(at, &all[at]);
+            let slot = self.by_shape[at][*node as usize];
+            self.slots[slot as usize].times.merge(times);
+        }
     }
 
     /// The durations by call path; `is_root` tells the paths of outermost functions, whose own
@@ -101,15 +136,49 @@ impl CallTimes {
     ) -> Vec<Durations> {
         let mut found = vec![Durations::default(); contexts];
         for slot in &self.slots {
-            let own = match is_root(slot.context) {
-                true => 0.0,
-                false => calibration.inside_ns,
-            };
-            let cost = calibration.cost(slot.inside as usize) + own;
-            let durations = &mut found[slot.context as usize];
-            durations.raw.merge(&slot.times.histogram());
-            durations.corrected.merge(&slot.times.shifted(cost));
+            let durations = &mut found[slot.key.context as usize];
+            durations.add(slot, is_root(slot.key.context), calibration);
         }
         found
+    }
+
+    /// The durations by tree, of `trees` in all.
+    pub(super) fn by_tree(
+        &self,
+        trees: usize,
+        wanted: &[u32],
+        is_root: impl Fn(u32) -> bool,
+        calibration: Calibration,
+    ) -> Vec<Durations> {
+        let mut places = vec![usize::MAX; trees];
+        for (place, &tree) in wanted.iter().enumerate() {
+            places[tree as usize] = place;
+        }
+        let mut found = vec![Durations::default(); wanted.len()];
+        for slot in &self.slots {
+            if let Some(durations) = found.get_mut(places[slot.key.tree as usize]) {
+                durations.add(slot, is_root(slot.key.context), calibration);
+            }
+        }
+        found
+    }
+}
+
+impl StoredTimes {
+    /// Whether every slot names a call; `calls` are the numbers of calls by shape.
+    pub(super) fn fits(&self, calls: &[usize]) -> bool {
+        self.slots.iter().all(|(shape, node, times)| {
+            let calls = calls.get(*shape as usize).copied().unwrap_or(0);
+            (*node as usize) < calls && times.is_sound()
+        })
+    }
+}
+
+impl Durations {
+    fn add(&mut self, slot: &Slot, is_root: bool, calibration: Calibration) {
+        let own = if is_root { 0.0 } else { calibration.inside_ns };
+        let cost = calibration.cost(slot.key.inside as usize) + own;
+        self.raw.merge(&slot.times.histogram());
+        self.corrected.merge(&slot.times.shifted(cost));
     }
 }

@@ -513,13 +513,12 @@ impl Collector {
     }
 
     /// The shape with these calls, which has no faults if it is new.
-    pub(super) fn shape_of(&mut self, tokens: &[Token]) -> &mut Shape {
+    pub(super) fn shape_of(&mut self, tokens: &[Token]) -> usize {
         let hash = tokens.iter().fold(0, |hash, token| mix(hash, *token));
-        let shape = match self.shapes.find(hash, tokens, None) {
+        match self.shapes.find(hash, tokens, None) {
             Some(shape) => shape,
             None => self.new_shape(hash, tokens, None),
-        };
-        &mut self.shapes.all[shape]
+        }
     }
 
     pub(super) fn add_root_only(&mut self, latency: &Histogram) {
@@ -544,6 +543,7 @@ impl Collector {
             handler,
             latency: Default::default(),
             cells: Cells::default(),
+            own_added: Box::default(),
             locks: super::shapes::locks(tokens, &self.roles).into(),
             elapsed: Tally::default(),
             lock_before: Tally::default(),
@@ -613,10 +613,9 @@ impl Collector {
     }
 
     fn add_times(&mut self, shape: usize, scratch: &Scratch) {
-        let found = &self.shapes.all[shape];
         let durations = scratch.kept.iter().map(|kept| kept.on);
         self.call_times
-            .record(shape, &found.tokens, &found.contexts, durations);
+            .record(shape, &self.shapes.all[shape], durations);
     }
 
     #[inline]

@@ -31,6 +31,7 @@ mod stretches;
 mod sums;
 mod tally;
 mod timeline;
+mod trees;
 
 pub use analyse::{analyse, missing};
 pub use collector::Collector;
@@ -48,3 +49,4 @@ pub use probe::{
 pub use rows::Rows;
 pub use signature::{Class, Signs, classify, signs_of};
 pub use sums::{Sums, SumsError, Total};
+pub use trees::{FrequentTrees, TreeQuery, frequent_trees};

@@ -72,6 +72,8 @@ pub(super) struct Shape {
     pub split: Split,
     /// Its faults by how long they took.
     pub cells: Cells,
+    /// Own time by node of faults that are in no cell: they came as sums. Or empty.
+    pub own_added: Box<[u64]>,
     /// Outermost calls that get a lock.
     pub locks: Box<[(u32, Lock)]>,
 }
@@ -102,6 +104,28 @@ impl Shape {
     /// Calls inside the fault, all of which the tracer slowed down.
     pub(super) fn calls_inside(&self) -> usize {
         self.tokens.len().saturating_sub(1)
+    }
+
+    /// Own time by node, all its faults together, ns.
+    pub(super) fn own_times(&self) -> Vec<u64> {
+        let mut all = vec![0_u64; self.tokens.len()];
+        let cells = self.cells.iter().map(|cell| &cell.own[..]);
+        for own in cells.chain([&self.own_added[..]]) {
+            for (sum, own) in all.iter_mut().zip(own) {
+                *sum = sum.saturating_add(*own);
+            }
+        }
+        all
+    }
+
+    /// Adds to the own time of each node.
+    pub(super) fn add_own_times(&mut self, own: &[u64]) {
+        if self.own_added.is_empty() {
+            self.own_added = vec![0; self.tokens.len()].into();
+        }
+        for (sum, own) in self.own_added.iter_mut().zip(own) {
+            *sum = sum.saturating_add(*own);
+        }
     }
 
     /// Calls made directly by each node.

@@ -5,7 +5,7 @@
 //! order of faults, or on single ones, is not among them; and of long traces the tracer's cost
 //! and the times of single calls are known by samples, which add up to samples.
 
-use super::call_times::CallTimes;
+use super::call_times::StoredTimes;
 use super::collector::{Checks, Collector, Dense};
 use super::contexts::Context;
 use super::layer::Layer;
@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 /// Version of the sums; others can't be added.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The sums of one trace or several.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub struct Sums {
     names: Vec<String>,
     shapes: Vec<ShapeSums>,
     contexts: Vec<ContextSums>,
-    call_times: CallTimes,
+    call_times: StoredTimes,
     others: Vec<(u32, Tally)>,
     bare: Vec<(u32, Tally)>,
     checks: Checks,
@@ -44,6 +44,8 @@ struct ShapeSums {
     /// Name and depth of each call.
     calls: Vec<(u32, u16)>,
     contexts: Vec<u32>,
+    /// Own time of each call, all faults together, ns.
+    own: Vec<u64>,
     latency: Vec<(Layer, Tally)>,
     elapsed: Tally,
     lock_before: Tally,
@@ -96,7 +98,7 @@ impl Sums {
             names: names.collect(),
             shapes: shapes_of(collector),
             contexts: collector.contexts.all.iter().map(ContextSums::of).collect(),
-            call_times: collector.call_times.clone(),
+            call_times: collector.call_times.stored(),
             others: tallies(&collector.others),
             bare: tallies(&collector.bare),
             checks: collector.checks,
@@ -123,6 +125,7 @@ fn shapes_of(collector: &Collector) -> Vec<ShapeSums> {
     let of = |shape: &super::shapes::Shape| ShapeSums {
         calls: shape.tokens.iter().map(|t| (t.name(), t.depth())).collect(),
         contexts: shape.contexts.to_vec(),
+        own: shape.own_times(),
         latency: Layer::ALL
             .into_iter()
             .zip(shape.latency.iter().cloned())
@@ -182,13 +185,18 @@ impl Total {
             .map(|name| self.names.intern(name.as_bytes()).0)
             .collect();
         self.collector.roles.learn(&self.names);
-        let contexts = self.add_shapes(part, &names);
+        let (shapes, contexts) = self.add_shapes(part, &names);
         for (sums, &context) in part.contexts.iter().zip(&contexts) {
             if let Some(context) = context {
                 sums.add_to(&mut self.collector.contexts.all[context as usize]);
             }
         }
-        self.collector.call_times.add(&part.call_times, &contexts);
+        let Collector {
+            call_times,
+            shapes: all,
+            ..
+        } = &mut self.collector;
+        call_times.add(&part.call_times, &shapes, &all.all);
         let add = |all: &mut FxHashMap<u32, Tally>, more: &[(u32, Tally)]| {
             for (name, tally) in more {
                 all.entry(names[*name as usize]).or_default().merge(tally);
@@ -209,24 +217,28 @@ impl Total {
         Ok(())
     }
 
-    /// Adds the shapes; where the part's call paths are in the total.
-    fn add_shapes(&mut self, part: &Sums, names: &[u32]) -> Vec<Option<u32>> {
+    /// Adds the shapes; where the part's shapes and call paths are in the total.
+    fn add_shapes(&mut self, part: &Sums, names: &[u32]) -> (Vec<usize>, Vec<Option<u32>>) {
+        let mut shapes = Vec::with_capacity(part.shapes.len());
         let mut contexts = vec![None; part.contexts.len()];
         for sums in &part.shapes {
             let calls = sums.calls.iter();
             let tokens = calls.map(|&(name, depth)| Token::new(names[name as usize], depth));
-            let shape = self.collector.shape_of(&tokens.collect::<Vec<_>>());
+            let at = self.collector.shape_of(&tokens.collect::<Vec<_>>());
+            let shape = &mut self.collector.shapes.all[at];
             for (&theirs, &ours) in sums.contexts.iter().zip(&shape.contexts) {
                 contexts[theirs as usize] = Some(ours);
             }
             for (layer, tally) in &sums.latency {
                 shape.latency[*layer as usize].merge(tally);
             }
+            shape.add_own_times(&sums.own);
             shape.elapsed.merge(&sums.elapsed);
             shape.lock_before.merge(&sums.lock_before);
             shape.split.add(&sums.split);
+            shapes.push(at);
         }
-        contexts
+        (shapes, contexts)
     }
 
     /// What [`super::analyse()`] takes, and the time observed by all parts together.
@@ -261,13 +273,15 @@ impl Sums {
             starts_at_root
                 && has_one_root
                 && paths.len() == shape.calls.len()
+                && shape.own.len() == shape.calls.len()
                 && paths.iter().all(|&path| (path as usize) < contexts)
         };
         let wrong = |what| Err(SumsError::Contradiction { what });
         if !named.chain(others).all(known) {
             return wrong("a function without a name");
         }
-        if !self.shapes.iter().all(fits) || !self.call_times.fits(contexts) {
+        let lengths: Vec<usize> = self.shapes.iter().map(|shape| shape.calls.len()).collect();
+        if !self.shapes.iter().all(fits) || !self.call_times.fits(&lengths) {
             return wrong("a call without a path");
         }
         let of_shape = |shape: &ShapeSums| {

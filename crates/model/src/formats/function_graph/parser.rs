@@ -280,9 +280,14 @@ impl Parser {
             if prologue.get(layout.bar..)? != b"|  " {
                 return None;
             }
-            let number = prologue.get(layout.number..)?;
-            if *number.first()? != b' ' {
-                span = Some(number::duration(number)?.0);
+            // A number that begins before its column, or behind, is not read from there.
+            let [b' ', field @ ..] = prologue.get(layout.number - 1..layout.bar)? else {
+                return None;
+            };
+            if *field.first()? != b' ' {
+                span = Some(number::duration(field)?.0);
+            } else if !is_blank(field) {
+                return None;
             }
         }
         let (depth, text) = indentation(text);
@@ -433,6 +438,16 @@ fn bare(content: Content<'_>) -> Line<'_> {
 }
 
 const BLANKS: u64 = u64::from_ne_bytes([b' '; 8]);
+
+#[inline]
+fn is_blank(field: &[u8]) -> bool {
+    match (field.first_chunk::<8>(), field.last_chunk::<8>()) {
+        (Some(first), Some(last)) if field.len() <= 16 => {
+            u64::from_ne_bytes(*first) == BLANKS && u64::from_ne_bytes(*last) == BLANKS
+        }
+        _ => field.iter().all(|&byte| byte == b' '),
+    }
+}
 
 /// The nesting (two blanks a level) and the text behind it.
 #[inline]
