@@ -74,6 +74,53 @@ fn calls_of_a_trace_are_sequences_without_interrupts() {
     );
 }
 
+/// Two faults that call one page or several, and a third kind.
+const FAULTS: &[u8] = b"# tracer: function_graph\n\
+     0)               |  handle_mm_fault() {\n\
+     0)   0.670 us    |    clear_page_erms();\n\
+     0)   2.670 us    |  } /* handle_mm_fault */\n\
+     0)               |  handle_mm_fault() {\n\
+     0)   0.670 us    |    clear_page_erms();\n\
+     0)   0.670 us    |    clear_page_erms();\n\
+     0)   3.670 us    |  } /* handle_mm_fault */\n\
+     0)               |  handle_mm_fault() {\n\
+     0)   0.670 us    |    do_anonymous_page();\n\
+     0)   0.670 us    |    clear_page_erms();\n\
+     0)   9.670 us    |  } /* handle_mm_fault */\n";
+
+#[test]
+fn trees_of_faults_have_their_repeats_folded() {
+    let output = mine(&["--algorithm", "trees", "--min-support", "2"], FAULTS);
+    let expected = "2\t40 %\t3.17 µs\t3.67 µs\thandle_mm_fault { clear_page_erms ×1–2 }\n";
+    assert_eq!(text(&output), expected);
+    let output = mine(
+        &["--algorithm", "trees", "--min-support", "2", "--json"],
+        FAULTS,
+    );
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let [pattern] = &json["patterns"].as_array().expect("patterns")[..] else {
+        panic!("one pattern: {json}");
+    };
+    let items = serde_json::json!(["handle_mm_fault", "{", "clear_page_erms", "}"]);
+    assert_eq!(pattern["items"], items);
+    assert_eq!(
+        (&pattern["support"], &pattern["tree"]["total_ns"]),
+        (&2.into(), &6340.into())
+    );
+    for arguments in [&["--algorithm", "trees"][..], &["--nesting"]] {
+        let refused = mine(arguments, TABLE_1);
+        let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(message.contains("no function_graph trace"), "{message}");
+    }
+}
+
+#[test]
+fn nesting_is_kept_on_request() {
+    let output = mine(&["--nesting", "--min-support", "2"], FAULTS);
+    let first = "3\thandle_mm_fault{\n2\thandle_mm_fault{ clear_page_erms\n";
+    assert_eq!(text(&output), first);
+}
+
 #[test]
 fn wrong_arguments_and_wrong_files_are_told_apart() {
     assert_eq!(

@@ -343,7 +343,7 @@ pub enum ChargeWay {
 /// ones. It is closed: not all its places are inside one larger tree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TreePattern {
-    /// The tree as text: `root { a b ×3–15 { c } (d e) ×2 }`. Of a large one the first calls.
+    /// The tree as text: `root { a b ×3–15 { c } ( d e ) ×2 }`. Of a large one the first calls.
     pub outline: String,
     /// Its outermost function.
     pub root: String,

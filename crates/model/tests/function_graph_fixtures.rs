@@ -108,7 +108,11 @@ fn durations_are_read_at_whatever_column_they_begin() {
     for first in &lines {
         for second in &lines {
             let alone = [spans(&format!("{first}\n")), spans(&format!("{second}\n"))].concat();
-            assert_eq!(spans(&format!("{first}\n{second}\n")), alone, "{first}\n{second}");
+            assert_eq!(
+                spans(&format!("{first}\n{second}\n")),
+                alone,
+                "{first}\n{second}"
+            );
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What sets slow faults apart, when faults changed, who held locks and how pages were charged:
 //! further sections of the text about a function_graph trace.
 
+use crate::fault_paths::wrapped;
 use crate::lines::line;
 use crate::quantity::{count, percent};
 use crate::visible::visible;
@@ -17,7 +18,7 @@ const CHANGES: usize = 12;
 
 /// The sections, each after a blank line.
 #[must_use]
-pub fn render(findings: &FaultPaths) -> String {
+pub fn render(findings: &FaultPaths, width: usize) -> String {
     let mut text = String::new();
     for contrast in findings
         .contrasts
@@ -29,7 +30,7 @@ pub fn render(findings: &FaultPaths) -> String {
     changes(&mut text, &findings.timeline.changes);
     charges(&mut text, findings);
     locks(&mut text, findings);
-    trees(&mut text, &findings.trees);
+    trees(&mut text, findings, width);
     text
 }
 
@@ -308,44 +309,66 @@ fn holder(text: &mut String, holder: &Holder) {
     text.push_str(&part);
 }
 
-fn trees(text: &mut String, trees: &[TreePattern]) {
+fn trees(text: &mut String, findings: &FaultPaths, width: usize) {
+    let trees = &findings.trees;
     if trees.is_empty() {
         return;
     }
-    let mut part = String::new();
-    line!(&mut part);
+    let all = trees.len() as u64 + findings.trees_left_out;
+    line!(text);
     line!(
-        &mut part,
-        "Calls with all below them, by their share of time (repeats merged)"
+        text,
+        "Call trees that faults share, by their share of time (repeats folded; {} of {})",
+        trees.len().min(LINES),
+        count(all)
     );
-    for tree in trees.iter().take(LINES + 3) {
-        let whole = if tree.complete { "whole fault" } else { "part" };
-        let (least, most) = tree.calls;
-        let calls = if least == most {
-            format!("{least}")
-        } else {
-            format!("{least}–{most}")
-        };
-        line!(
-            &mut part,
-            "  {:>7} of time, {:>7} faults, {calls} calls, {} each, {whole}: {}",
-            percent(tree.corrected_time_share),
-            count(tree.faults),
-            nanos(tree.mean_ns),
-            shortened(&visible(&tree.outline))
-        );
+    for tree in trees.iter().take(LINES) {
+        self::tree(text, tree, width);
     }
-    text.push_str(&part);
 }
 
-fn shortened(outline: &str) -> String {
-    const MOST: usize = 100;
-    if outline.chars().count() <= MOST {
-        return outline.to_owned();
+/// Lines of an outline.
+const OUTLINE_LINES: usize = 4;
+
+fn tree(text: &mut String, tree: &TreePattern, width: usize) {
+    let whole = match (tree.complete, tree.class) {
+        (true, Some(class)) => format!("all of it: {}", class.describe()),
+        (true, None) => "all of it".to_owned(),
+        (false, Some(class)) => format!("part of: {}", class.describe()),
+        (false, None) => "part of several kinds".to_owned(),
+    };
+    let (least, most) = tree.calls;
+    let calls = match least == most {
+        true => count(least),
+        false => format!("{}–{}", count(least), count(most)),
+    };
+    line!(
+        text,
+        "  {} of time, {} faults, {whole}",
+        percent(tree.corrected_time_share),
+        count(tree.faults)
+    );
+    line!(
+        text,
+        "      {calls} calls; mean {}, 99th percentile {}, itself {} ({} of time as traced)",
+        nanos(tree.mean_ns),
+        Nanos(tree.p99_ns),
+        percent(part(tree.corrected_self_ns, tree.corrected_total_ns)),
+        percent(tree.time_share)
+    );
+    let outline = visible(&tree.outline);
+    let lines = wrapped(&outline, width.saturating_sub(8).max(40));
+    for line in lines.iter().take(OUTLINE_LINES) {
+        line!(text, "      {line}");
     }
-    let mut short: String = outline.chars().take(MOST).collect();
-    short.push('…');
-    short
+    if lines.len() > OUTLINE_LINES {
+        line!(text, "      …");
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a share of times")]
+fn part(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
 }
 
 fn nanos(ns: f64) -> String {

@@ -32,7 +32,7 @@ pub fn render(findings: &FaultPaths, width: usize) -> String {
         contributors(&mut text, &findings.contributors);
         lock_waits(&mut text, &findings.classes);
         paths(&mut text, findings, width);
-        text.push_str(&crate::fault_contrast::render(findings));
+        text.push_str(&crate::fault_contrast::render(findings, width));
     }
     others(&mut text, findings);
     missing(&mut text, findings);
@@ -306,7 +306,7 @@ fn paths(text: &mut String, findings: &FaultPaths, width: usize) {
 }
 
 /// Words on lines of at most `width` columns, where words allow.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let last = lines.len() - 1;

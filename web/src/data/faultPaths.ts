@@ -209,13 +209,24 @@ export interface ChargePath {
 export interface TreePattern {
   outline: string;
   root: string;
+  /** Of its faults, where it is one. */
+  class: string | null;
   complete: boolean;
   faults: number;
   occurrences: number;
   calls: [number, number];
   time_share: number;
   corrected_time_share: number;
+  total_ns: number;
+  corrected_total_ns: number;
+  self_ns: number;
+  corrected_self_ns: number;
+  raw_mean_ns: number;
+  /** Corrected, as are the quantiles. */
   mean_ns: number;
+  p50_ns: number;
+  p99_ns: number;
+  timed: number;
   repeats: { function: string; counts: [number, number][] }[];
 }
 
@@ -243,6 +254,7 @@ export interface FaultPaths {
   lock_waits: { locks: LockWait[]; holders: Holder[]; attributed: [number, number]; attributed_ns: [number, number] };
   charges: ChargePath[];
   trees: TreePattern[];
+  trees_left_out: number;
   reading: { sleep_time: "assumed" | "included" | "excluded"; depth_limit: number | null; interrupts_by_place: number; trees_beyond_limit: number };
 }
 

@@ -1,4 +1,4 @@
-/** An outline of calls, `f { a b×3 { c } }`, as indented lines. */
+/** An outline of calls, `f { a ×3 { c } ( d e ) ×2 }`, as indented lines. */
 
 export interface OutlineLine {
   depth: number;
@@ -7,11 +7,27 @@ export interface OutlineLine {
 
 export function indented(outline: string): OutlineLine[] {
   const lines: OutlineLine[] = [];
+  const loops: OutlineLine[] = [];
   let depth = 0;
+  /** What a number of repeats is about. */
+  let last: OutlineLine | undefined;
   for (const word of outline.split(" ")) {
+    if (word === "") continue;
     if (word === "{") depth += 1;
     else if (word === "}") depth = Math.max(0, depth - 1);
-    else if (word !== "") lines.push({ depth, text: word });
+    else if (word === ")") {
+      depth = Math.max(0, depth - 1);
+      last = loops.pop();
+    } else if (word.startsWith("×") && last !== undefined) {
+      last.text += ` ${word}`;
+    } else {
+      last = { depth, text: word === "(" ? "in turn" : word };
+      lines.push(last);
+      if (word === "(") {
+        loops.push(last);
+        depth += 1;
+      }
+    }
   }
   return lines;
 }

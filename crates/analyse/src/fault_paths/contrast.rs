@@ -306,10 +306,15 @@ impl<'g> Set<'g> {
     fn of(shapes: &'g [u32], met: usize) -> Self {
         if shapes.len() * 2 <= met {
             let shapes = shapes.into();
-            return Self { shapes, is_rest: false };
+            return Self {
+                shapes,
+                is_rest: false,
+            };
         }
         let mut is_in = vec![false; met];
-        shapes.iter().for_each(|&shape| is_in[shape as usize] = true);
+        shapes
+            .iter()
+            .for_each(|&shape| is_in[shape as usize] = true);
         let rest = (0..).zip(is_in).filter(|(_, is_in)| !is_in);
         Self {
             shapes: rest.map(|(shape, _)| shape).collect::<Vec<u32>>().into(),
@@ -359,7 +364,11 @@ fn rotated(sequence: &Sequence, sets: &[&[u32]]) -> Vec<Link> {
         .collect();
     let score = |both: usize, (expected, deviation): (f64, f64)| {
         let excess = both as f64 - expected;
-        if deviation > 0.0 { excess / deviation } else { 0.0 }
+        if deviation > 0.0 {
+            excess / deviation
+        } else {
+            0.0
+        }
     };
     sequence.slow_by_shape(0, &mut counts);
     let both: Vec<usize> = sets.iter().map(|set| set.count(&counts, slow)).collect();
@@ -477,7 +486,10 @@ mod tests {
         let [link] = &rotated(&sequence, &[&[1]])[..] else {
             panic!("one set, one link");
         };
-        let both = path.iter().zip(&slow).filter(|(path, slow)| **path > 0 && **slow);
+        let both = path
+            .iter()
+            .zip(&slow)
+            .filter(|(path, slow)| **path > 0 && **slow);
         assert_eq!(link.slow, both.count());
         assert_eq!(link.faults, path.iter().filter(|path| **path > 0).count());
         link.p

@@ -3,8 +3,9 @@
 mod database;
 mod output;
 mod support;
+mod trees;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use pagewise_analyse::mine::{Algorithm, Query};
 use std::path::PathBuf;
@@ -22,11 +23,14 @@ FILE is one of
 It may be compressed with gzip or zstd; - is standard input.
 
 Patterns come in the order of their items (whole numbers by value, then words by bytes), each
-before those that it begins: support, a tab, the items.";
+before those that it begins: support, a tab, the items. Trees come by their share of time:
+faults, share of fault time, mean and 99th percentile of one (without the tracer's cost), the
+tree as root { a b ×3–15 { c } ( d e ) ×2 }.";
 
 const EXAMPLES: &str = "\
 Examples:
   pagewise mine --algorithm prefix --min-support 1% trace.txt   paths of faults
+  pagewise mine --algorithm trees --min-support 5% trace.txt    their call trees
   pagewise mine --algorithm closed --min-support 2 --json shop.txt
   pagewise mine --algorithm classic --projection 'a b' shop.txt  after a b";
 
@@ -46,6 +50,9 @@ pub struct Arguments {
     /// Print the projected database behind ITEM (or several, separated by blanks) instead
     #[arg(long, value_name = "ITEM")]
     projection: Option<String>,
+    /// Keep how a trace's calls are nested: items are a{ … } for calls that make others
+    #[arg(long)]
+    nesting: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -70,27 +77,40 @@ enum Mode {
     Contiguous,
     /// The same; support counts places (Algorithm 1 over all suffixes)
     Suffixes,
+    /// Of traces: whole call trees of faults, repeats folded, weighted by time
+    Trees,
 }
 
-impl From<Mode> for Algorithm {
-    fn from(mode: Mode) -> Self {
-        match mode {
-            Mode::Prefix => Self::Prefix,
-            Mode::Classic => Self::Classic,
-            Mode::Closed => Self::Closed,
-            Mode::StrictlyClosed => Self::StrictlyClosed,
-            Mode::Maximal => Self::Maximal,
-            Mode::Contiguous => Self::Contiguous,
-            Mode::Suffixes => Self::Suffixes,
-        }
+impl Mode {
+    /// `None` for trees, which are no sequences.
+    fn of_sequences(self) -> Option<Algorithm> {
+        Some(match self {
+            Self::Prefix => Algorithm::Prefix,
+            Self::Classic => Algorithm::Classic,
+            Self::Closed => Algorithm::Closed,
+            Self::StrictlyClosed => Algorithm::StrictlyClosed,
+            Self::Maximal => Algorithm::Maximal,
+            Self::Contiguous => Algorithm::Contiguous,
+            Self::Suffixes => Algorithm::Suffixes,
+            Self::Trees => return None,
+        })
     }
 }
 
 /// Reads the sequences and prints their patterns or a projected database.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let database = database::read(&arguments.file)?;
-    let algorithm = Algorithm::from(arguments.algorithm);
     let mut out = output::stdout(arguments.json);
+    let Some(algorithm) = arguments.algorithm.of_sequences() else {
+        let is_of_sequences = arguments.projection.is_some() || arguments.max_length.is_some();
+        if is_of_sequences || arguments.nesting {
+            bail!("--projection, --max-length and --nesting are about sequences, not about trees");
+        }
+        let found = trees::find(&arguments.file, arguments.min_support)?;
+        out.trees(&found)?;
+        out.flush()?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let database = database::read(&arguments.file, arguments.nesting)?;
     match &arguments.projection {
         Some(items) => out.projection(&database, algorithm, items)?,
         None => {

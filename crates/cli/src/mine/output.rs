@@ -2,6 +2,9 @@
 
 use anyhow::{Context, Result};
 use pagewise_analyse::mine::{self, Algorithm, Database, Item, Query};
+use pagewise_model::fault_paths::TreePattern;
+use pagewise_model::units::Nanos;
+use pagewise_report::quantity::percent;
 use serde::Serialize;
 use std::io::{self, BufWriter, StdoutLock, Write};
 
@@ -26,6 +29,13 @@ pub fn stdout(json: bool) -> Output<BufWriter<StdoutLock<'static>>> {
 struct Pattern<'a> {
     items: &'a [&'a str],
     support: u64,
+}
+
+#[derive(Serialize)]
+struct TreeOf<'a> {
+    items: &'a [&'a str],
+    support: u64,
+    tree: &'a TreePattern,
 }
 
 impl<W: Write> Output<W> {
@@ -68,6 +78,36 @@ impl<W: Write> Output<W> {
             support,
         };
         serde_json::to_writer(&mut self.out, &pattern).map_err(io::Error::from)
+    }
+
+    /// Prints trees.
+    pub fn trees(&mut self, trees: &[TreePattern]) -> Result<()> {
+        if !self.json {
+            for tree in trees {
+                let (share, mean) = (percent(tree.corrected_time_share), tree.mean_ns / 1e9);
+                let (mean, p99) = (Nanos::from_secs_f64(mean), Nanos(tree.p99_ns));
+                let (faults, outline) = (tree.faults, &tree.outline);
+                writeln!(self.out, "{faults}\t{share}\t{mean}\t{p99}\t{outline}")?;
+            }
+            return Ok(());
+        }
+        write!(
+            self.out,
+            "{{\"schema_version\":{SCHEMA_VERSION},\"patterns\":["
+        )?;
+        for (place, tree) in trees.iter().enumerate() {
+            self.separate(place == 0)?;
+            let is_item = |word: &&str| !word.starts_with('×') && !["(", ")"].contains(word);
+            let items: Vec<&str> = tree.outline.split(' ').filter(is_item).collect();
+            let pattern = TreeOf {
+                items: &items,
+                support: tree.faults,
+                tree,
+            };
+            serde_json::to_writer(&mut self.out, &pattern)?;
+        }
+        writeln!(self.out, "\n]}}")?;
+        Ok(())
     }
 
     /// Prints what follows a beginning.

@@ -14,7 +14,7 @@ export const paths: Section<FaultPathsPage> = {
   nav: "Paths",
   applies: (report) => report.findings.paths.length > 0,
   intro: (report) => `Faults by what they call down to the third level, repeats merged: ${count(report.findings.distinct_paths)} different call trees in all. Open one to read it.`,
-  render: (report) => h("div", {}, ...folded(report.findings.paths.map((path) => pathItem(report, path))), ...trees(report.findings.trees)),
+  render: (report) => h("div", {}, ...folded(report.findings.paths.map((path) => pathItem(report, path))), ...trees(report)),
 };
 
 function folded(items: HTMLElement[]): HTMLElement[] {
@@ -39,14 +39,20 @@ function outline(text: string): HTMLElement {
   }));
 }
 
-function trees(found: TreePattern[]): HTMLElement[] {
+function trees(report: FaultPathsPage): HTMLElement[] {
+  const { trees: found, trees_left_out } = report.findings;
   if (found.length === 0) return [];
+  const kinds = kindsOf(report);
   const item = (tree: TreePattern) => {
     const calls = tree.calls[0] === tree.calls[1] ? count(tree.calls[0]) : `${count(tree.calls[0])} to ${count(tree.calls[1])}`;
-    const words = `${percent(tree.corrected_time_share)} of the time (${percent(tree.time_share)} as traced) · ${count(tree.occurrences)} in ${count(tree.faults)} faults · ${nanos(tree.mean_ns)} each · ${calls} calls`;
-    const bar = h("span", { class: "bar kbar k0" });
+    const words = `${percent(tree.corrected_time_share)} of the time · ${count(tree.faults)} faults · mean ${nanos(tree.mean_ns)}, 99th percentile ${nanos(tree.p99_ns)} · ${calls} calls`;
+    const bar = h("span", { class: `bar kbar ${tree.class === null ? "k0" : kinds.ink(tree.class)}` });
     bar.style.width = `${Math.max(0.4, tree.corrected_time_share * 100)}%`;
-    return h("details", { class: "site path" }, h("summary", {}, h("span", { class: "site-head" }, h("code", {}, tree.root), h("span", { class: "faint" }, words)), h("span", { class: "track" }, bar)), outline(tree.outline));
+    const of = `${tree.complete ? "All of the fault" : "A part of the fault"}: ${tree.class === null ? "several kinds" : kinds.name(tree.class)}.`;
+    const own = tree.corrected_self_ns / Math.max(1, tree.corrected_total_ns);
+    const more = `${of} ${count(tree.occurrences)} times; ${percent(own)} of its time in ${tree.root} itself. As traced: ${percent(tree.time_share)} of the time, mean ${nanos(tree.raw_mean_ns)}.`;
+    return h("details", { class: "site path" }, h("summary", {}, h("span", { class: "site-head" }, h("code", {}, tree.root), h("span", { class: "faint" }, words)), h("span", { class: "track" }, bar)), h("p", { class: "faint" }, more), outline(tree.outline));
   };
-  return [h("h3", {}, "Whole call trees by their share of time, repeated children merged"), ...folded(found.map(item))];
+  const intro = `Calls with all that they call, repeats folded (“×3–15”, “in turn”), in a hundredth of the faults or of their time and more. What is always inside one larger tree is not named apart; trees inside one another share their time.${trees_left_out > 0 ? ` ${count(trees_left_out)} smaller ones are left out.` : ""}`;
+  return [h("h3", {}, "Whole call trees by their share of time"), h("p", { class: "faint" }, intro), ...folded(found.map(item))];
 }

@@ -209,8 +209,13 @@ fn rows(
     wanted: &[u32],
 ) -> FxHashMap<u32, Rows> {
     let mut is_shown = vec![false; forest.len()];
-    wanted.iter().for_each(|&tree| is_shown[tree as usize] = true);
-    for tree in (0..forest.len()).rev().filter_map(|tree| u32::try_from(tree).ok()) {
+    wanted
+        .iter()
+        .for_each(|&tree| is_shown[tree as usize] = true);
+    for tree in (0..forest.len())
+        .rev()
+        .filter_map(|tree| u32::try_from(tree).ok())
+    {
         if is_shown[tree as usize] {
             let below = forest.below(tree).iter();
             below.for_each(|&below| is_shown[below as usize] = true);
@@ -244,12 +249,7 @@ fn rows(
     found
 }
 
-fn repeats(
-    forest: &Forest,
-    rows: &FxHashMap<u32, Rows>,
-    names: &Names,
-    tree: u32,
-) -> Vec<Repeat> {
+fn repeats(forest: &Forest, rows: &FxHashMap<u32, Rows>, names: &Names, tree: u32) -> Vec<Repeat> {
     let of_tree = rows.get(&tree).into_iter().flatten();
     let each = of_tree.map(|(&(at, len), counts)| {
         let calls = &forest.below(tree)[at as usize..(at + len) as usize];

@@ -1,4 +1,4 @@
-//! A folded tree as text: `root { a b ×3–15 { c } (d e) ×2 }`.
+//! A folded tree as text: `root { a b ×3–15 { c } ( d e ) ×2 }`.
 
 use super::Rows;
 use super::fold::Forest;
@@ -68,7 +68,7 @@ impl<'a> Outline<'a> {
             self.text.push(' ');
             for len in (2..=calls.len() - at).rev() {
                 if let Some(counts) = row(at, len) {
-                    self.text.push('(');
+                    self.text.push_str("( ");
                     open.push((at + len, times(counts)));
                 }
             }
@@ -78,12 +78,12 @@ impl<'a> Outline<'a> {
             }
             self.below(call);
             while let Some((_, times)) = open.pop_if(|(end, _)| *end == at + 1) {
-                self.text.push(')');
+                self.text.push_str(" )");
                 self.text.push_str(&times);
             }
         }
         for (_, times) in open.drain(..).rev() {
-            self.text.push(')');
+            self.text.push_str(" )");
             self.text.push_str(&times);
         }
         self.text.push_str(" }");

@@ -37,7 +37,9 @@ impl Call {
             return;
         }
         let _ = writeln!(text, " 0)  a-1    |              |  {indent}{name}() {{");
-        self.below.iter().for_each(|call| call.write(depth + 1, text));
+        self.below
+            .iter()
+            .for_each(|call| call.write(depth + 1, text));
         let _ = writeln!(text, " 0)  a-1    | {span:>11}  |  {indent}}} /* {name} */");
     }
 
@@ -48,8 +50,7 @@ impl Call {
             false => format!("f{}", self.name),
         };
         let below = self.below.iter();
-        let mut row: Vec<(String, bool)> =
-            below.map(|call| (call.folded(false), false)).collect();
+        let mut row: Vec<(String, bool)> = below.map(|call| (call.folded(false), false)).collect();
         for len in 1..=4 {
             row = without_loops(&row, len);
         }
@@ -81,12 +82,17 @@ fn without_loops(row: &[(String, bool)], len: usize) -> Vec<(String, bool)> {
     if turns > 1 {
         let ties = |at: usize| (0..turns).any(|turn| row[turn * len + at].1) || at + 1 < len;
         let kept = (0..len).map(|at| (row[at].0.clone(), ties(at)));
-        return kept.chain(without_loops(&row[turns * len..], len)).collect();
+        return kept
+            .chain(without_loops(&row[turns * len..], len))
+            .collect();
     }
     // A loop must not begin within another one.
     let tied = row.iter().take_while(|(_, is_tied)| *is_tied).count();
     let (now, rest) = row.split_at((tied + 1).min(row.len()));
-    now.iter().cloned().chain(without_loops(rest, len)).collect()
+    now.iter()
+        .cloned()
+        .chain(without_loops(rest, len))
+        .collect()
 }
 
 #[derive(Default)]
@@ -123,8 +129,8 @@ fn count(call: &Call, fault: usize, caller: Option<&str>, all: &mut BTreeMap<Str
 
 /// An outline without numbers and brackets of repeats.
 fn plain(outline: &str) -> String {
-    let words = outline.split(' ').filter(|word| !word.starts_with('×'));
-    let words: Vec<String> = words.map(|word| word.replace(['(', ')'], "")).collect();
+    let is_plain = |word: &&str| !word.starts_with('×') && !["(", ")"].contains(word);
+    let words: Vec<&str> = outline.split(' ').filter(is_plain).collect();
     words.join(" ")
 }
 
@@ -236,7 +242,7 @@ fn outlines_say_how_often() {
     };
     assert_eq!(
         whole.outline,
-        "handle_mm_fault { fa ×1–3 (fb fc { fa ×2 }) ×2–4 }"
+        "handle_mm_fault { fa ×1–3 ( fb fc { fa ×2 } ) ×2–4 }"
     );
     assert_eq!(whole.repeats[0].function, "fa");
     assert_eq!(whole.repeats[0].counts, [(1, 1), (3, 2)]);

@@ -28,8 +28,9 @@ use piece::Piece;
 use std::io::{self, Read};
 use std::sync::{Condvar, Mutex, MutexGuard};
 
-/// Bytes of a piece: some ten thousand lines, so that the borders cost little.
-pub(super) const PIECE: usize = 1 << 20;
+/// Bytes of a piece: some thousand lines, so that the borders cost little, and few enough that
+/// they are still in a core's cache when they are parsed.
+pub(super) const PIECE: usize = 1 << 18;
 
 /// How a trace is read on several cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +42,7 @@ pub struct Cores {
 }
 
 impl Cores {
-    /// So many threads, and pieces of 1 MiB.
+    /// So many threads, and pieces of 256 KiB.
     #[must_use]
     pub fn new(threads: usize) -> Self {
         Self {

@@ -1,0 +1,34 @@
+//! The call trees that a trace's faults share.
+
+use super::database::warn_of_losses;
+use super::support::MinSupport;
+use crate::fault_paths::{Opened, open};
+use anyhow::{Context, Result, bail};
+use pagewise_analyse::fault_paths::{
+    Collector, TreeQuery, calibrate_by_notes, estimate, frequent_trees,
+};
+use pagewise_model::fault_paths::TreePattern;
+use std::path::Path;
+
+/// Trees in at least so many faults of a trace, by their share of time.
+pub fn find(path: &Path, min_support: MinSupport) -> Result<Vec<TreePattern>> {
+    let name = path.display();
+    let Opened::Trace(trace) = open(path)? else {
+        bail!("{name} is no function_graph trace: only calls form trees");
+    };
+    let mut collector = Collector::default();
+    let summary = trace
+        .read(&mut collector)
+        .with_context(|| format!("cannot read {name}"))?;
+    warn_of_losses(&summary);
+    if collector.faults() == 0 {
+        eprintln!("pagewise: {name} holds no complete page fault");
+    }
+    let calibration = calibrate_by_notes(&collector).unwrap_or_else(|| estimate(&collector));
+    let query = TreeQuery {
+        min_faults: min_support.of(collector.faults()),
+        min_share: f64::INFINITY,
+        most: usize::MAX,
+    };
+    Ok(frequent_trees(&collector, &summary.names, calibration, query).trees)
+}
