@@ -1,7 +1,7 @@
 //! Every fixture is read without an unknown line, and has as many calls and ends of calls as a
 //! plain search for `();`, `() {` and `}` finds.
 
-use pagewise_model::formats::function_graph::{self, Content, Parser, looks_like};
+use pagewise_model::formats::function_graph::{self, CallTree, Content, Names, Parser, looks_like};
 use std::path::Path;
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -115,4 +115,39 @@ fn durations_are_read_at_whatever_column_they_begin() {
             );
         }
     }
+}
+
+/// Two interrupts at the exit of `f`: one came before its clock was stopped, one behind.
+#[test]
+fn interrupts_at_an_exit_are_told_apart_by_their_times() {
+    const TRACE: &str = "\
+   10.000000 |   0)     a-7      |               |  handle_mm_fault() {
+   10.000010 |   0)     a-7      |               |    f() {
+   10.000100 |   0)     a-7      | + 50.000 us   |    irq_enter_rcu();
+   10.000160 |   0)     a-7      |               |    irq_exit_rcu() {
+   10.000170 |   0)     a-7      |   5.000 us    |      raise_softirq();
+   10.000190 |   0)     a-7      | + 30.000 us   |    } /* irq_exit_rcu */
+   10.000220 |   0)     a-7      | + 40.000 us   |    irq_enter_rcu();
+   10.000270 |   0)     a-7      | ! 200.000 us  |    } /* f */
+   10.000290 |   0)     a-7      | ! 290.000 us  |  } /* handle_mm_fault */
+";
+    let mut found = Vec::new();
+    function_graph::read_bytes(TRACE.as_bytes(), &mut |tree: &CallTree, names: &Names| {
+        found.extend(tree.nodes.iter().map(|node| {
+            let name = names.text(node.name()).to_owned();
+            (name, node.depth, node.end, node.children_ns)
+        }));
+    });
+    let node = |name: &str, depth, end, children_ns| (name.to_owned(), depth, end, children_ns);
+    assert_eq!(
+        found,
+        [
+            node("handle_mm_fault", 0, 6, 240_000),
+            node("f", 1, 5, 80_000),
+            node("irq_enter_rcu", 2, 3, 0),
+            node("irq_exit_rcu", 2, 5, 5_000),
+            node("raise_softirq", 3, 5, 0),
+            node("irq_enter_rcu", 1, 6, 0),
+        ]
+    );
 }

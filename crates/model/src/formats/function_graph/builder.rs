@@ -193,6 +193,7 @@ impl Builder {
             return false;
         }
         state.adrift = false;
+        state.late.clear();
         state.tree = self.spare.pop().unwrap_or_default();
         state.tree.clear();
         state.tree.pid = line.pid;
@@ -219,7 +220,8 @@ impl Builder {
         if state.stack.is_empty() {
             return self.complete(task, line, names, sink);
         }
-        state.charge_caller(line.depth, ns);
+        let node = u32::try_from(node).unwrap_or(u32::MAX);
+        state.charge_caller(line.depth, ns, (node, line.time));
     }
 
     #[inline]
@@ -244,7 +246,6 @@ impl Builder {
             depth: line.depth,
             time: line.time,
             ended_at: None,
-            late_ns: 0,
             early: None,
             adopted,
         });
@@ -319,7 +320,7 @@ impl Builder {
         if state.stack.is_empty() {
             return self.complete(task, line, names, sink);
         }
-        state.charge_caller(line.depth, ns);
+        state.charge_caller(line.depth, ns, (top.node, top.time));
     }
 
     #[cold]

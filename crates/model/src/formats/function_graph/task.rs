@@ -14,7 +14,8 @@
 //! ```
 //!
 //! Now and then it is the other way round, since the call's clock is read a little before or
-//! after its level changes; the times of open and close tell. In a tree an interrupt stands
+//! after its level changes (`ftrace_return_to_handler` lowers the level first), or one interrupt
+//! comes before that and one behind; the times of opens and of what came late tell. In a tree an interrupt stands
 //! below the call whose duration has it in. Both places give interrupts away even when their names are not known.
 
 use super::line::Span;
@@ -30,6 +31,8 @@ pub(super) struct Task {
     pub last_time: Option<u64>,
     /// Set only while a call is open.
     pub away: Option<Away>,
+    /// Interrupts at the exits of calls that are still to be closed, in order.
+    pub late: Vec<Late>,
     /// The next call is an interrupt's.
     pub interrupt_next: bool,
     /// In a piece of a text: whether the task's lines need nothing any more that came before.
@@ -54,36 +57,31 @@ pub(super) struct Frame {
     pub time: Option<u64>,
     /// The call has ended, all but its closing line: the first node of an interrupt after it.
     pub ended_at: Option<u32>,
-    /// The time of the interrupts after it.
-    pub late_ns: u64,
     /// Interrupts before the next call that are inside it: the first node and their time.
     pub early: Option<(u32, u64)>,
     /// Interrupts taken inside this call by their place: how many nodes and their time.
     pub adopted: (u32, u64),
 }
 
+/// An interrupt's call at the exit of another one.
+#[derive(Clone, Copy)]
+pub(super) struct Late {
+    node: u32,
+    begin: Option<u64>,
+    ns: u64,
+}
+
 impl Task {
     /// Decides whose the interrupts at the entry and the exit of a closed call are.
     #[cold]
     pub(super) fn settle(&mut self, frame: Frame, here: u32, closed: Option<u64>) {
-        let node = &mut self.tree.nodes[frame.node as usize];
-        let span = node.span.ns;
+        let span = self.tree.nodes[frame.node as usize].span.ns;
         let between = frame
             .time
             .zip(closed)
             .map(|(open, close)| close.saturating_sub(open));
-        if frame.ended_at.is_some() && between.is_some_and(|ns| span + frame.late_ns / 2 > ns) {
-            let ended = node.end as usize;
-            node.end = here;
-            node.children_ns = node.children_ns.saturating_add(frame.late_ns);
-            if let Some(caller) = self.stack.last() {
-                let node = &mut self.tree.nodes[caller.node as usize];
-                node.children_ns = node.children_ns.saturating_sub(frame.late_ns);
-            }
-            let interrupts = self.tree.nodes.get_mut(ended..).unwrap_or_default();
-            interrupts
-                .iter_mut()
-                .for_each(|node| node.depth = node.depth.saturating_add(1));
+        if let Some(ended) = frame.ended_at {
+            self.settle_exit(frame, ended, here);
         }
         let (count, ns) = frame.adopted;
         let node = &self.tree.nodes[frame.node as usize];
@@ -91,6 +89,37 @@ impl Task {
         if count > 0 && between.map_or(too_short, |between| span < between + ns / 2) {
             self.disown(frame);
         }
+    }
+
+    /// Takes into a call what ran at its exit before its clock was stopped.
+    fn settle_exit(&mut self, frame: Frame, ended: u32, here: u32) {
+        let first = self.late.partition_point(|late| late.node < ended);
+        let late = self.late.split_off(first);
+        let node = &mut self.tree.nodes[frame.node as usize];
+        let Some(stop) = frame.time.map(|open| open.saturating_add(node.span.ns)) else {
+            return;
+        };
+        // Both times are rounded, the second one may be a little off: a call's middle tells.
+        let is_inside = |late: &Late| {
+            let middle = late.begin.map(|begin| begin.saturating_add(late.ns / 2));
+            middle.is_some_and(|middle| middle < stop)
+        };
+        let count = late.iter().take_while(|late| is_inside(late)).count();
+        if count == 0 {
+            return;
+        }
+        let ns = late[..count].iter().map(|late| late.ns).sum();
+        node.end = late.get(count).map_or(here, |late| late.node);
+        node.children_ns = node.children_ns.saturating_add(ns);
+        let interrupts = ended as usize..node.end as usize;
+        if let Some(caller) = self.stack.last() {
+            let node = &mut self.tree.nodes[caller.node as usize];
+            node.children_ns = node.children_ns.saturating_sub(ns);
+        }
+        let interrupts = self.tree.nodes.get_mut(interrupts).unwrap_or_default();
+        interrupts
+            .iter_mut()
+            .for_each(|node| node.depth = node.depth.saturating_add(1));
     }
 
     /// Puts interrupts back before a call whose clock was started behind them: they are its
@@ -163,9 +192,10 @@ impl Task {
 
     /// Adds a finished call's time to the call that made it: the innermost open one above it.
     #[inline]
-    pub(super) fn charge_caller(&mut self, depth: u32, ns: u64) {
-        if let Some(ended) = self.stack.last_mut().filter(|frame| frame.depth == depth) {
-            ended.late_ns += ns;
+    pub(super) fn charge_caller(&mut self, depth: u32, ns: u64, call: (u32, Option<u64>)) {
+        if self.stack.last().is_some_and(|frame| frame.depth == depth) {
+            let (node, begin) = call;
+            self.late.push(Late { node, begin, ns });
         }
         let callers = self.stack.iter_mut().rev();
         if let Some(caller) = callers.into_iter().find(|frame| frame.depth < depth) {
