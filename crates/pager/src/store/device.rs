@@ -92,26 +92,19 @@ impl Device {
         operation: Operation,
         transfers: &[Transfer],
     ) -> Result<(), (usize, StoreError)> {
-        if self.injected.is_none() {
-            let small = |one: &Transfer| one.pages <= Patience::PAGES;
-            let looks = match (operation, transfers) {
-                (Operation::Read, [one]) if small(one) => self.patience.begin(),
-                _ => None,
-            };
-            if looks.is_some() || transfers.len() > 1 {
-                let patience_ns = looks.as_ref().map_or(0, |_| Patience::LIMIT_NS);
-                // SAFETY: the caller vouches for the memory.
-                let result = unsafe {
-                    self.rings
-                        .transfer(self.file, operation, transfers, patience_ns)
-                };
-                if let Some(looks) = looks {
-                    looks.end();
-                }
-                if let Some(result) = result {
-                    return result;
-                }
-            }
+        // Counted until the end of this function, asleep or not.
+        let waiting = match (operation, transfers) {
+            (Operation::Read, [one]) if one.pages <= Patience::PAGES => Some(self.patience.begin()),
+            _ => None,
+        };
+        let waiting = waiting.as_ref().filter(|waiting| waiting.looks_out());
+        if self.injected.is_none()
+            && (waiting.is_some() || transfers.len() > 1)
+            // SAFETY: the caller vouches for the memory.
+            && let Some(result) =
+                unsafe { self.rings.transfer(self.file, operation, transfers, waiting) }
+        {
+            return result;
         }
         for (place, transfer) in transfers.iter().enumerate() {
             // SAFETY: the caller vouches for the memory.

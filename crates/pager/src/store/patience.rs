@@ -3,20 +3,20 @@
 //! A sleeping thread leaves its processor idle, and an idle one answers slowly: of 57 µs that a read
 //! of one page took asleep, 18 were the wake-up (virtual machine, 4 KiB at depth 1: p50 57 asleep,
 //! 39 looking out; 76 against 52 where the disk interrupts the other processor). So a thread looks
-//! out for as long as such a read takes, but only while fewer threads do so than there are
-//! processors to spare, and not for a while where it did not pay: on a busy machine, where it is
-//! interrupted meanwhile, or on a slow disk.
+//! out for as long as such a read takes, but only while no more threads wait than half of the
+//! processors (the others' work would have to wait for it), and not for a while where it did not
+//! pay: on a busy machine, where it is interrupted meanwhile, or on a slow disk.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::sys;
 
-/// Who looks out, and whether it pays.
+/// Who waits for a read, and whether looking out pays.
 #[derive(Debug)]
 pub struct Patience {
-    /// Threads that may look out at a time.
+    /// Threads that may wait for a read while one of them looks out.
     most: u32,
-    looking: AtomicU32,
+    waiting: AtomicU32,
     /// Reads that shall sleep before the next one looks out.
     asleep: AtomicU32,
     /// How many they are after a read that did not pay; doubles with each.
@@ -29,10 +29,11 @@ impl Default for Patience {
     }
 }
 
-/// A thread that looks out.
+/// A thread that waits for a read.
 #[derive(Debug)]
-pub struct Looking<'a> {
+pub struct Waiting<'a> {
     patience: &'a Patience,
+    /// When it began to look out; 0 if it sleeps.
     began_ns: u64,
 }
 
@@ -40,7 +41,7 @@ impl Patience {
     /// Largest read to look out for, in pages.
     pub const PAGES: u32 = 4;
     /// Nanoseconds to look out: twice what a read takes from flash.
-    pub const LIMIT_NS: u64 = 120_000;
+    const LIMIT_NS: u64 = 120_000;
     /// Bounds of the penalty, in reads.
     const PENALTY: (u32, u32) = (16, 4096);
 
@@ -54,28 +55,25 @@ impl Patience {
     const fn among(processors: u32) -> Self {
         Self {
             most: processors / 2,
-            looking: AtomicU32::new(0),
+            waiting: AtomicU32::new(0),
             asleep: AtomicU32::new(0),
             penalty: AtomicU32::new(Self::PENALTY.0),
         }
     }
 
-    /// Begins to look out, if that is likely to pay.
+    /// Begins to wait.
     #[must_use]
-    pub fn begin(&self) -> Option<Looking<'_>> {
+    pub fn begin(&self) -> Waiting<'_> {
+        let alone = self.waiting.fetch_add(1, Ordering::Relaxed) < self.most;
         let asleep = self.asleep.load(Ordering::Relaxed);
         if asleep > 0 {
             self.asleep.store(asleep - 1, Ordering::Relaxed);
-            return None;
         }
-        if self.looking.fetch_add(1, Ordering::Relaxed) >= self.most {
-            self.looking.fetch_sub(1, Ordering::Relaxed);
-            return None;
-        }
-        Some(Looking {
+        let looks = alone && asleep == 0;
+        Waiting {
             patience: self,
-            began_ns: sys::now_ns(),
-        })
+            began_ns: if looks { sys::now_ns() } else { 0 },
+        }
     }
 
     fn learn(&self, spent_ns: u64) {
@@ -90,17 +88,28 @@ impl Patience {
             .store((penalty * 2).min(most), Ordering::Relaxed);
     }
 
-    /// In the child of a fork nobody looks out.
+    /// In the child of a fork nobody waits.
     pub fn forked(&self) {
-        self.looking.store(0, Ordering::Relaxed);
+        self.waiting.store(0, Ordering::Relaxed);
     }
 }
 
-impl Looking<'_> {
-    /// The read is over.
-    pub fn end(self) {
-        self.patience.learn(sys::now_ns() - self.began_ns);
-        self.patience.looking.fetch_sub(1, Ordering::Relaxed);
+impl Waiting<'_> {
+    /// Whether to look out rather than to sleep, or to go on so.
+    #[must_use]
+    pub fn looks_out(&self) -> bool {
+        self.began_ns != 0
+            && self.patience.waiting.load(Ordering::Relaxed) <= self.patience.most
+            && sys::now_ns() - self.began_ns < Patience::LIMIT_NS
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if self.began_ns != 0 {
+            self.patience.learn(sys::now_ns() - self.began_ns);
+        }
+        self.patience.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -109,20 +118,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_of_the_processors_look_out_at_most() {
+    fn nobody_looks_out_where_more_wait_than_half_of_the_processors() {
         let patience = Patience::among(4);
-        let one = patience.begin();
-        let two = patience.begin();
-        assert!(one.is_some() && two.is_some() && patience.begin().is_none());
-        two.expect("begun").end();
-        assert!(patience.begin().is_some());
-        assert!(Patience::among(1).begin().is_none());
+        let waiting = [patience.begin(), patience.begin(), patience.begin()];
+        let looks = waiting.each_ref().map(Waiting::looks_out);
+        assert_eq!(looks, [false; 3]);
+        let [one, two, three] = waiting;
+        drop(three);
+        assert!(one.looks_out() && two.looks_out());
+        assert!(!Patience::among(1).begin().looks_out());
     }
 
     #[test]
     fn what_does_not_pay_is_tried_more_and_more_rarely() {
         let patience = Patience::among(2);
-        let until_next = || (1..10_000).find(|_| patience.begin().map(Looking::end).is_some());
+        let until_next = || (1..10_000).find(|_| patience.begin().looks_out());
         patience.learn(Patience::LIMIT_NS);
         assert_eq!(until_next(), Some(17));
         patience.learn(Patience::LIMIT_NS);

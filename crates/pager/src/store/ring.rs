@@ -14,6 +14,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::store::StoreError;
 use crate::store::device::{MAX_TRANSFERS, Transfer, error};
 use crate::store::injected::Operation;
+use crate::store::patience::Waiting;
 use crate::sys;
 
 const RINGS: usize = 4;
@@ -178,8 +179,8 @@ impl Rings {
         }
     }
 
-    /// Does all transfers at once, looking for the end without sleeping for `patience_ns`. `None` if
-    /// no ring is free.
+    /// Does all transfers at once, looking out for the end as long as `waiting` does. `None` if no
+    /// ring is free.
     ///
     /// # Safety
     /// The memory of each transfer is the caller's for the whole call.
@@ -188,7 +189,7 @@ impl Rings {
         file: i32,
         operation: Operation,
         transfers: &[Transfer],
-        patience_ns: u64,
+        waiting: Option<&Waiting<'_>>,
     ) -> Option<Result<(), (usize, StoreError)>> {
         if transfers.len() > MAX_TRANSFERS {
             return None;
@@ -200,8 +201,8 @@ impl Rings {
         // SAFETY: the flag makes the cell ours.
         let mapped = unsafe { *ring.mapped.get() };
         // SAFETY: the caller vouches for the memory, the flag for the ring.
-        let result = mapped
-            .map(|mapped| unsafe { mapped.transfer(file, operation, transfers, patience_ns) });
+        let result =
+            mapped.map(|mapped| unsafe { mapped.transfer(file, operation, transfers, waiting) });
         ring.busy.store(false, Ordering::Release);
         result
     }
@@ -222,17 +223,17 @@ impl Mapped {
         file: i32,
         operation: Operation,
         transfers: &[Transfer],
-        patience_ns: u64,
+        waiting: Option<&Waiting<'_>>,
     ) -> Result<(), (usize, StoreError)> {
         // SAFETY: the ring is the caller's, and entries and array have room for all transfers.
         unsafe { self.submit(file, operation, transfers) };
         let (mut submitted, mut done) = (0, 0);
-        if patience_ns > 0 {
+        if let Some(waiting) = waiting {
             // SAFETY: submits what was put into the ring above.
             let answer = unsafe { self.enter(transfers.len(), 0, 0) };
             submitted = usize::try_from(answer).unwrap_or(0);
             // SAFETY: the ring is the caller's.
-            unsafe { self.look_out(submitted, patience_ns) };
+            unsafe { self.look_out(submitted, waiting) };
         }
         let mut expected = transfers.len();
         let mut first_error = None;
@@ -281,11 +282,11 @@ impl Mapped {
         }
     }
 
-    /// Waits for `count` completions without sleeping, for at most `patience_ns`.
+    /// Looks out for `count` completions as long as `waiting` does.
     ///
     /// # Safety
     /// The ring must be the caller's.
-    unsafe fn look_out(&self, count: usize, patience_ns: u64) {
+    unsafe fn look_out(&self, count: usize, waiting: &Waiting<'_>) {
         // SAFETY: offsets of this ring.
         let (flags, head, tail) = unsafe {
             (
@@ -294,7 +295,6 @@ impl Mapped {
                 self.word(self.completion.tail),
             )
         };
-        let end = sys::now_ns() + patience_ns;
         while (tail.load(Ordering::Acquire).wrapping_sub(head) as usize) < count {
             if flags.load(Ordering::Acquire) & SUBMISSION_TASKRUN != 0 {
                 // SAFETY: only lets the kernel post what has ended.
@@ -303,7 +303,7 @@ impl Mapped {
             for _ in 0..8 {
                 core::hint::spin_loop();
             }
-            if sys::now_ns() > end {
+            if !waiting.looks_out() {
                 return;
             }
         }
