@@ -8,8 +8,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::page::{Arrival, Fault, FaultKind, Page, Plan, Role, Span, Use};
-use crate::policy::Policy;
+use crate::page::{Arrival, Fault, FaultKind, Page, Plan, Role, Span};
+use crate::policy::{Policy, leave_to};
 use crate::prefetch::max_window;
 use crate::roles::Roles;
 use crate::stream::{Step, Streams, plan_step};
@@ -126,29 +126,7 @@ impl Policy for Csr {
         }
     }
 
-    fn used(&self, page: Page, _how: Use) {
-        self.sweep.used(page);
-    }
-
-    fn removed(&self, pages: Span) {
-        self.sweep.removed(pages);
-    }
-
-    fn victims(&self, out: &mut [Page]) -> usize {
-        self.sweep.victims(out)
-    }
-
-    fn kept(&self, page: Page) {
-        self.sweep.kept(page);
-    }
-
-    fn soon(&self, out: &mut [Page]) -> usize {
-        self.sweep.soon(out)
-    }
-
-    fn watch(&self, out: &mut [Page]) -> usize {
-        self.sweep.watch(out)
-    }
+    leave_to!(sweep);
 
     fn hint(&self, pages: Span, role: Role) {
         self.roles.declare(pages, role);

@@ -60,3 +60,34 @@ pub trait Policy: Send + Sync {
     /// method runs at the same time.
     fn forked(&self) {}
 }
+
+/// The methods of [`Policy`] by which pages leave, handed to the field `$inner`, for policies that
+/// only decide what comes early.
+macro_rules! leave_to {
+    ($inner:ident) => {
+        fn used(&self, page: $crate::page::Page, how: $crate::page::Use) {
+            self.$inner.used(page, how);
+        }
+
+        fn removed(&self, pages: $crate::page::Span) {
+            self.$inner.removed(pages);
+        }
+
+        fn victims(&self, out: &mut [$crate::page::Page]) -> usize {
+            self.$inner.victims(out)
+        }
+
+        fn kept(&self, page: $crate::page::Page) {
+            self.$inner.kept(page);
+        }
+
+        fn soon(&self, out: &mut [$crate::page::Page]) -> usize {
+            self.$inner.soon(out)
+        }
+
+        fn watch(&self, out: &mut [$crate::page::Page]) -> usize {
+            self.$inner.watch(out)
+        }
+    };
+}
+pub(crate) use leave_to;

@@ -1,8 +1,8 @@
 //! `prefetch`: reads streams ahead, over whatever evicts. Windows grow while a stream is followed
 //! and shrink when its pages leave before their use.
 
-use crate::page::{Arrival, Fault, Page, Plan, Role, Span, Use};
-use crate::policy::Policy;
+use crate::page::{Arrival, Fault, Page, Plan, Role, Span};
+use crate::policy::{Policy, leave_to};
 use crate::roles::Roles;
 use crate::stream::{Streams, plan_cluster, plan_step};
 
@@ -78,29 +78,7 @@ impl Policy for Prefetch {
         self.inner.mapped(page, how);
     }
 
-    fn used(&self, page: Page, how: Use) {
-        self.inner.used(page, how);
-    }
-
-    fn removed(&self, pages: Span) {
-        self.inner.removed(pages);
-    }
-
-    fn victims(&self, out: &mut [Page]) -> usize {
-        self.inner.victims(out)
-    }
-
-    fn kept(&self, page: Page) {
-        self.inner.kept(page);
-    }
-
-    fn soon(&self, out: &mut [Page]) -> usize {
-        self.inner.soon(out)
-    }
-
-    fn watch(&self, out: &mut [Page]) -> usize {
-        self.inner.watch(out)
-    }
+    leave_to!(inner);
 
     fn hint(&self, pages: Span, role: Role) {
         self.roles.declare(pages, role);

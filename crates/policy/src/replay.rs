@@ -7,8 +7,8 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::page::{Arrival, Fault, Page, Plan, Role, Span, Use};
-use crate::policy::Policy;
+use crate::page::{Arrival, Fault, Page, Plan, Role, Span};
+use crate::policy::{Policy, leave_to};
 use crate::trace::{ReferenceKind, Trace};
 
 /// How far behind and before the position a fault is looked for (threads run against each other).
@@ -200,29 +200,7 @@ impl Policy for Replay {
         self.inner.mapped(page, how);
     }
 
-    fn used(&self, page: Page, how: Use) {
-        self.inner.used(page, how);
-    }
-
-    fn removed(&self, pages: Span) {
-        self.inner.removed(pages);
-    }
-
-    fn victims(&self, out: &mut [Page]) -> usize {
-        self.inner.victims(out)
-    }
-
-    fn kept(&self, page: Page) {
-        self.inner.kept(page);
-    }
-
-    fn soon(&self, out: &mut [Page]) -> usize {
-        self.inner.soon(out)
-    }
-
-    fn watch(&self, out: &mut [Page]) -> usize {
-        self.inner.watch(out)
-    }
+    leave_to!(inner);
 
     fn hint(&self, pages: Span, role: Role) {
         self.inner.hint(pages, role);

@@ -2,8 +2,8 @@
 //! strides ahead, as [`crate::prefetch`] does over any policy; and a stream that comes again over
 //! more than fits into memory finds a part of it in place.
 
-use crate::page::{Arrival, Fault, Page, Plan, Role, Span, Use};
-use crate::policy::Policy;
+use crate::page::{Arrival, Fault, Page, Plan, Role, Span};
+use crate::policy::{Policy, leave_to};
 use crate::prefetch::max_window;
 use crate::queue::Past;
 use crate::roles::Roles;
@@ -58,29 +58,7 @@ impl Policy for Streaming {
         }
     }
 
-    fn used(&self, page: Page, _how: Use) {
-        self.sweep.used(page);
-    }
-
-    fn removed(&self, pages: Span) {
-        self.sweep.removed(pages);
-    }
-
-    fn victims(&self, out: &mut [Page]) -> usize {
-        self.sweep.victims(out)
-    }
-
-    fn kept(&self, page: Page) {
-        self.sweep.kept(page);
-    }
-
-    fn soon(&self, out: &mut [Page]) -> usize {
-        self.sweep.soon(out)
-    }
-
-    fn watch(&self, out: &mut [Page]) -> usize {
-        self.sweep.watch(out)
-    }
+    leave_to!(sweep);
 
     fn hint(&self, pages: Span, role: Role) {
         self.roles.declare(pages, role);

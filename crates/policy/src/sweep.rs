@@ -11,7 +11,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::page::{Arrival, Page, Span};
+use crate::page::{Arrival, Page, Span, Use};
 use crate::policy::Policy;
 use crate::prefetch::max_window;
 use crate::queue::{Past, Queue, Words};
@@ -105,7 +105,7 @@ impl Sweep {
     }
 
     /// As [`Policy::used`].
-    pub(crate) fn used(&self, page: Page) {
+    pub(crate) fn used(&self, page: Page, _how: Use) {
         self.words().touch(page);
     }
 
