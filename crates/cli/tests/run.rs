@@ -61,6 +61,35 @@ fn hold(schema: &serde_json::Value, value: &serde_json::Value, place: &str) {
     }
 }
 
+/// The library ends the process at any allocation after its start, in a handler above all, when a
+/// test takes allocation away. Both deliveries, evictions, a fork and recording pass so.
+#[test]
+fn no_handler_allocates() {
+    let program = format!(
+        "import os\n{PROGRAM}\nif os.fork() == 0:\n    {}\n    os._exit(0)\n\
+        print(os.wait()[1])",
+        "for i in range(0, len(b), 4096): b[i] ^= 1"
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let record = folder.path().join("faults");
+    for delivery in ["fd", "sigbus"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_pagewise"))
+            .env("PAGEWISE_PAGER_WITHOUT", "allocation")
+            .args(["run", "--memory", "48M", "--delivery", delivery])
+            .arg("--record-faults")
+            .arg(&record)
+            .args(["--", "python3", "-c", &program])
+            .output()
+            .expect("pagewise starts");
+        if !is_possible(&output) {
+            return;
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{delivery}: {said}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "0\n0\n");
+    }
+}
+
 #[test]
 fn the_programs_status_is_ours_and_what_cannot_be_is_refused() {
     let output = pagewise(&["run", "--memory", "32M", "--", "sh", "-c", "exit 7"]);

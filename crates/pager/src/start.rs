@@ -8,7 +8,7 @@ use crate::settings::{Choice, Settings};
 use crate::store::{self, Place};
 use crate::sys::uffd::{self, feature};
 use crate::sys::{self, call6};
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use pagewise_policy as policy;
 use pagewise_wire::shared::{self, Delivery, Process, Run, Why, capability};
 use pagewise_wire::trace;
@@ -127,19 +127,28 @@ fn probe(pager: &Pager) {
     if discards_scattered() {
         found |= capability::PROCESS_MADVISE;
     }
-    let denied = std::env::var("PAGEWISE_PAGER_WITHOUT").unwrap_or_default();
     for (name, bit) in [
         ("move", capability::MOVE),
         ("process_madvise", capability::PROCESS_MADVISE),
         ("sigbus", capability::SIGBUS),
-        ("kernel_faults", capability::KERNEL_FAULTS),
     ] {
-        if denied.split(',').any(|one| one == name) {
+        if is_denied(name) {
             found &= !bit;
         }
     }
+    NO_KERNEL_FAULTS.store(is_denied("kernel_faults"), Ordering::Relaxed);
     pager.capabilities.store(found, Ordering::Relaxed);
 }
+
+/// Whether a test takes `name` away (`PAGEWISE_PAGER_WITHOUT`, names between commas). Allocates: for
+/// the start alone.
+pub fn is_denied(name: &str) -> bool {
+    let denied = std::env::var("PAGEWISE_PAGER_WITHOUT").unwrap_or_default();
+    denied.split(',').any(|one| one == name)
+}
+
+/// Whether a test denies faults of the kernel; kept because the child of a fork asks again.
+static NO_KERNEL_FAULTS: AtomicBool = AtomicBool::new(false);
 
 /// Whether a process may drop scattered pages of its own in one call (Linux 6.13): tried on two
 /// pages that nobody needs.
@@ -203,9 +212,7 @@ pub fn open_uffds(pager: &Pager) -> bool {
         true => feature::MOVE,
         false => 0,
     };
-    let denied = std::env::var_os("PAGEWISE_PAGER_WITHOUT")
-        .is_some_and(|names| names.to_string_lossy().contains("kernel_faults"));
-    let full = match denied {
+    let full = match NO_KERNEL_FAULTS.load(Ordering::Relaxed) {
         true => Err(libc::EPERM),
         false => uffd::open(0, basic | feature::THREAD_ID | moving),
     };

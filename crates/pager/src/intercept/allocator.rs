@@ -1,8 +1,19 @@
-//! The library's own memory: never the program's malloc, never managed, taken at start only.
+//! The library's own memory: never the program's malloc, never managed, taken at start only. That
+//! nothing allocates later, in a handler above all, is held by a test that runs with
+//! `PAGEWISE_PAGER_WITHOUT=allocation`.
 
+use crate::core::fatal;
 use crate::sys;
 use core::alloc::{GlobalAlloc, Layout};
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// Whether who allocates ends the process.
+static SEALED: AtomicBool = AtomicBool::new(false);
+
+/// No allocation is right from now on.
+pub fn seal() {
+    SEALED.store(true, Ordering::Release);
+}
 
 /// Takes memory from the kernel and gives none back: what is allocated lives as long as the
 /// process, but for scraps of text at start.
@@ -25,6 +36,14 @@ static ALLOCATOR: Bump = Bump {
 // published with `end` first, and lies elsewhere, so a stale pair never fits).
 unsafe impl GlobalAlloc for Bump {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if SEALED.load(Ordering::Relaxed) {
+            SEALED.store(false, Ordering::Relaxed);
+            fatal::say(format_args!(
+                "{} bytes are allocated after the start",
+                layout.size()
+            ));
+            sys::signals::die_by(libc::SIGABRT);
+        }
         if layout.size() >= PART / 4 || layout.align() > 4096 {
             return sys::map(layout.size()).unwrap_or(core::ptr::null_mut());
         }

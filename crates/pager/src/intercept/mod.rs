@@ -48,6 +48,9 @@ extern "C" fn construct() {
     process::prepare();
     threads::prepare();
     memory::adopt_heap();
+    if start::is_denied("allocation") {
+        allocator::seal();
+    }
 }
 
 /// An answer as libc gives it: the value, or -1 and `errno`.
