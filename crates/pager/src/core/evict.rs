@@ -540,6 +540,7 @@ pub fn make_room(pager: &Pager) -> bool {
         pager.evictions.acquire();
         let batch = evict(pager);
         pager.evictions.release();
+        pager.follow_store();
         if batch.evicted > 0 {
             fruitless = 0;
             pager.budget.set_overdraft(false);

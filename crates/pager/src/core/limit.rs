@@ -19,6 +19,8 @@ impl Pager {
             .map_or(0, |resident| resident.saturating_sub(managed))
             .saturating_add(page_table_pages(managed));
         let limit = total.saturating_sub(other).max(total / LEAST_SHARE);
+        self.store_pages
+            .store(self.pages_of_store(), Ordering::Relaxed);
         self.budget.set_limit(limit.max(64));
         let counters = &self.counters;
         counters.set(|all| &all.limit_pages, limit);
@@ -30,6 +32,22 @@ impl Pager {
             |all| &all.store_bytes,
             usage.disk_bytes + usage.memory_bytes,
         );
+    }
+
+    /// Corrects the limit by what the store has grown or shrunk since, between measurements: a
+    /// store in memory takes of the room that it makes.
+    pub fn follow_store(&self) {
+        let now = self.pages_of_store();
+        let before = self.store_pages.swap(now, Ordering::Relaxed);
+        if now != before {
+            let least = self.total_bytes.load(Ordering::Relaxed) / PAGE_BYTES as u64 / LEAST_SHARE;
+            let limit = (self.budget.limit() + before).saturating_sub(now);
+            self.budget.set_limit(limit.max(least).max(64));
+        }
+    }
+
+    fn pages_of_store(&self) -> u64 {
+        self.store().usage().memory_bytes / PAGE_BYTES as u64
     }
 }
 

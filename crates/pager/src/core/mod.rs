@@ -82,6 +82,8 @@ pub struct Pager {
     pub smallest: AtomicU64,
     /// Bytes that the whole process may keep resident.
     pub total_bytes: AtomicU64,
+    /// Pages of memory that the store had when the limit was set.
+    store_pages: AtomicU64,
     /// Address of a `&'static dyn Store`.
     store: AtomicPtr<&'static dyn Store>,
     /// Address of a `&'static dyn Policy`.
@@ -113,6 +115,7 @@ impl Pager {
             signals_used: AtomicBool::new(false),
             smallest: AtomicU64::new(64 << 20),
             total_bytes: AtomicU64::new(0),
+            store_pages: AtomicU64::new(0),
             store: AtomicPtr::new(::core::ptr::null_mut()),
             policy: AtomicPtr::new(::core::ptr::null_mut()),
         }

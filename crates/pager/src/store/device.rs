@@ -98,13 +98,15 @@ impl Device {
             _ => None,
         };
         let waiting = waiting.as_ref().filter(|waiting| waiting.looks_out());
-        if self.injected.is_none()
-            && (waiting.is_some() || transfers.len() > 1)
+        if self.injected.is_none() && (waiting.is_some() || transfers.len() > 1) {
             // SAFETY: the caller vouches for the memory.
-            && let Some(result) =
-                unsafe { self.rings.transfer(self.file, operation, transfers, waiting) }
-        {
-            return result;
+            let done = unsafe {
+                self.rings
+                    .transfer(self.file, operation, transfers, waiting)
+            };
+            if let Some(result) = done {
+                return result;
+            }
         }
         for (place, transfer) in transfers.iter().enumerate() {
             // SAFETY: the caller vouches for the memory.

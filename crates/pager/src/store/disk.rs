@@ -14,7 +14,7 @@ use crate::store::{IN_MEMORY, ReadError, Slot, Store, StoreError, Usage, pages_i
 /// Slots that are at most so far apart are read together: 16 pages cost twice as much as one.
 const TOGETHER: u32 = 16;
 /// Pages that go through the bounce buffer at a time.
-const BOUNCE_PAGES: usize = 64;
+pub const BOUNCE_PAGES: usize = 64;
 
 /// Memory for bytes that must be changed (encrypted) or gathered before they go out.
 #[derive(Debug)]
@@ -52,32 +52,52 @@ impl Disk {
         }
     }
 
+    /// Writes `pages`, as many as `slots` has places (at most [`BOUNCE_PAGES`]), to slots that are
+    /// taken for them.
+    pub fn write_scattered<'a>(
+        &self,
+        pages: impl Iterator<Item = &'a [u8; PAGE_BYTES]>,
+        slots: &mut [Slot],
+    ) -> Result<(), StoreError> {
+        self.slots.take(slots)?;
+        let written = self.write_through_bounce(pages, slots);
+        if written.is_err() {
+            slots.iter().for_each(|slot| self.slots.release(*slot));
+            slots.fill(0);
+        }
+        written
+    }
+
+    fn write_through_bounce<'a>(
+        &self,
+        pages: impl Iterator<Item = &'a [u8; PAGE_BYTES]>,
+        slots: &[Slot],
+    ) -> Result<(), StoreError> {
+        self.with_bounce(|places| {
+            for ((place, page), slot) in places.iter_mut().zip(pages).zip(slots) {
+                self.slots.set_sum(*slot, checksum(page, *slot));
+                *place = *page;
+                if let Some(cipher) = &self.cipher {
+                    cipher.encrypt(*slot, place);
+                }
+            }
+            self.write_runs(places.as_mut_ptr().cast(), slots)
+        })
+    }
+
     fn write_taken(&self, bytes: &[u8], slots: &[Slot]) -> Result<(), StoreError> {
-        for (page, slot) in bytes.chunks_exact(PAGE_BYTES).zip(slots) {
-            self.slots.set_sum(*slot, checksum(page, *slot));
-        }
+        let pages = bytes.as_chunks::<PAGE_BYTES>().0;
         let aligned = bytes.as_ptr().addr().is_multiple_of(PAGE_BYTES);
-        match &self.cipher {
-            None if aligned => self.write_runs(bytes.as_ptr().cast_mut(), slots),
-            cipher => bytes
-                .chunks(BOUNCE_PAGES * PAGE_BYTES)
-                .zip(slots.chunks(BOUNCE_PAGES))
-                .try_for_each(|(bytes, slots)| {
-                    self.with_bounce(|pages| {
-                        for ((place, page), slot) in pages
-                            .iter_mut()
-                            .zip(bytes.as_chunks::<PAGE_BYTES>().0)
-                            .zip(slots)
-                        {
-                            *place = *page;
-                            if let Some(cipher) = cipher {
-                                cipher.encrypt(*slot, place);
-                            }
-                        }
-                        self.write_runs(pages.as_mut_ptr().cast(), slots)
-                    })
-                }),
+        if self.cipher.is_none() && aligned {
+            for (page, slot) in pages.iter().zip(slots) {
+                self.slots.set_sum(*slot, checksum(page, *slot));
+            }
+            return self.write_runs(bytes.as_ptr().cast_mut(), slots);
         }
+        let parts = pages.chunks(BOUNCE_PAGES).zip(slots.chunks(BOUNCE_PAGES));
+        parts
+            .into_iter()
+            .try_for_each(|(pages, slots)| self.write_through_bounce(pages.iter(), slots))
     }
 
     /// Writes the pages from `memory` on, a transfer for each run of neighbouring slots.

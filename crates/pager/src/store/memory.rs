@@ -3,7 +3,7 @@
 use crate::page::PAGE_BYTES;
 use crate::store::checksum::checksum;
 use crate::store::codec::{Codec, pack, unpack};
-use crate::store::disk::Disk;
+use crate::store::disk::{BOUNCE_PAGES, Disk};
 use crate::store::pool::{MAX_OBJECT, Pool};
 use crate::store::{IN_MEMORY, ReadError, Slot, Store, StoreError, Usage, pages_in};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -69,32 +69,40 @@ impl Compressed {
 
     fn write_pages(&self, bytes: &[u8], slots: &mut [Slot]) -> Result<(), StoreError> {
         let pages = bytes.as_chunks::<PAGE_BYTES>().0;
-        let mut first_below = 0;
-        for (place, page) in pages.iter().enumerate() {
-            let Some(slot) = self.put(page) else { continue };
-            slots[place] = slot;
-            self.write_below(bytes, slots, first_below, place)?;
-            first_below = place + 1;
+        let pages = pages
+            .chunks(BOUNCE_PAGES)
+            .zip(slots.chunks_mut(BOUNCE_PAGES));
+        for (pages, slots) in pages {
+            for (page, slot) in pages.iter().zip(slots.iter_mut()) {
+                *slot = self.put(page).unwrap_or(0);
+            }
+            self.write_below(pages, slots)?;
         }
-        self.write_below(bytes, slots, first_below, pages.len())
+        Ok(())
     }
 
-    /// Writes the run of pages from `start` to `end`, which did not pack, to the disk.
+    /// Writes the pages without a slot, which did not pack or fit, to the disk, all at once.
     fn write_below(
         &self,
-        bytes: &[u8],
+        pages: &[[u8; PAGE_BYTES]],
         slots: &mut [Slot],
-        start: usize,
-        end: usize,
     ) -> Result<(), StoreError> {
-        if start == end {
+        let left = slots.iter().filter(|slot| **slot == 0).count();
+        if left == 0 {
             return Ok(());
         }
         let below = self.below.as_ref().ok_or(StoreError::Full)?;
-        let bytes = bytes
-            .get(start * PAGE_BYTES..end * PAGE_BYTES)
-            .ok_or(StoreError::Short)?;
-        below.write(bytes, slots.get_mut(start..end).ok_or(StoreError::Short)?)
+        if left == pages.len() {
+            return below.write(pages.as_flattened(), slots);
+        }
+        let mut taken = [0; BOUNCE_PAGES];
+        let taken = taken.get_mut(..left).ok_or(StoreError::Full)?;
+        let chosen = pages.iter().zip(slots.iter());
+        let chosen = chosen.filter(|(_, slot)| **slot == 0).map(|(page, _)| page);
+        below.write_scattered(chosen, taken)?;
+        let places = slots.iter_mut().filter(|slot| **slot == 0);
+        places.zip(taken).for_each(|(place, slot)| *place = *slot);
+        Ok(())
     }
 
     fn read_run(
@@ -174,7 +182,8 @@ impl Store for Compressed {
 
     fn together(&self, first: Slot, second: Slot) -> bool {
         match (in_memory(first), in_memory(second)) {
-            // Unpacking two pages costs twice as much as one; only disk gives neighbours away.
+            // Unpacking is cheaper than a fault.
+            (true, true) => true,
             (false, false) => self
                 .below
                 .as_ref()

@@ -94,7 +94,7 @@ pub trait Store: Send + Sync {
     /// When a page cannot be had as it was written.
     fn read(&self, slots: &[Slot], bytes: &mut [u8]) -> Result<(), ReadError>;
 
-    /// Whether reading both slots together costs about as much as reading one.
+    /// Whether reading both slots together costs less than reading them at two faults.
     fn together(&self, first: Slot, second: Slot) -> bool;
 
     /// One reference more (before a fork).

@@ -14,38 +14,41 @@ const BLOCK: usize = 16;
 const BLOCKS: usize = VALUES / BLOCK;
 const HEAD: usize = 4 + BLOCKS;
 
-/// Packs `page`; nothing if `out` is too small.
+/// Packs `page`; nothing if `out` is too small, which a first pass finds out cheaply: most pages
+/// are no integers.
 pub fn pack(page: &[u8; PAGE_BYTES], out: &mut [u8]) -> Option<usize> {
-    let values = page.as_chunks::<4>().0;
-    if out.len() < HEAD {
-        return None;
-    }
-    let (head, mut body) = out.split_at_mut(HEAD);
-    let mut previous = u32::from_le_bytes(*values.first()?);
-    head.get_mut(..4)?.copy_from_slice(&previous.to_le_bytes());
-    let mut used = HEAD;
-    for (width_place, block) in head
-        .get_mut(4..)?
-        .iter_mut()
-        .zip(values.chunks_exact(BLOCK))
-    {
-        let mut differences = [0u32; BLOCK];
-        let mut all = 0;
-        for (difference, value) in differences.iter_mut().zip(block) {
-            let value = u32::from_le_bytes(*value);
-            *difference = zigzag(value.wrapping_sub(previous));
-            all |= *difference;
-            previous = value;
-        }
-        let width = u32::BITS - all.leading_zeros();
-        *width_place = u8::try_from(width).ok()?;
-        let bytes = 2 * width as usize;
-        let (place, rest) = body.split_at_mut_checked(bytes)?;
-        pack_block(&differences, width, place);
+    let (first, codes) = codes(page)?;
+    let blocks = codes.as_chunks::<BLOCK>().0;
+    let widths: [u32; BLOCKS] = core::array::from_fn(|block| width(&blocks[block]));
+    let bytes = 2 * widths.iter().sum::<u32>() as usize;
+    let (head, body) = out.get_mut(..HEAD + bytes)?.split_at_mut(HEAD);
+    let (place, width_places) = head.split_first_chunk_mut::<4>()?;
+    *place = first.to_le_bytes();
+    let mut body = body;
+    for ((place, width), block) in width_places.iter_mut().zip(widths).zip(blocks) {
+        *place = u8::try_from(width).ok()?;
+        let (bytes, rest) = body.split_at_mut_checked(2 * width as usize)?;
+        pack_block(block, width, bytes);
         body = rest;
-        used += bytes;
     }
-    Some(used)
+    Some(HEAD + bytes)
+}
+
+/// The first value, and each value's difference from the one before it.
+fn codes(page: &[u8; PAGE_BYTES]) -> Option<(u32, [u32; VALUES])> {
+    let values = page.as_chunks::<4>().0;
+    let value = |place: usize| u32::from_le_bytes(values[place]);
+    let mut codes = [0; VALUES];
+    for (place, code) in codes.iter_mut().enumerate().skip(1) {
+        *code = zigzag(value(place).wrapping_sub(value(place - 1)));
+    }
+    Some((u32::from_le_bytes(*values.first()?), codes))
+}
+
+/// Bits that the widest of `codes` takes.
+fn width(codes: &[u32; BLOCK]) -> u32 {
+    let all = codes.iter().fold(0, |all, code| all | code);
+    u32::BITS - all.leading_zeros()
 }
 
 /// Unpacks what [`pack`] made; false if it is not that.
@@ -88,16 +91,17 @@ const fn unzigzag(code: u32) -> u32 {
 
 fn pack_block(values: &[u32; BLOCK], width: u32, out: &mut [u8]) {
     let (mut bits, mut count) = (0u64, 0);
-    let mut places = out.iter_mut();
+    let mut places = out.as_chunks_mut::<2>().0.iter_mut();
     for value in values {
         bits |= u64::from(*value) << count;
         count += width;
-        while count >= 8 {
+        while count >= 16 {
+            let [low, high, ..] = bits.to_le_bytes();
             if let Some(place) = places.next() {
-                *place = bits.to_le_bytes()[0];
+                *place = [low, high];
             }
-            bits >>= 8;
-            count -= 8;
+            bits >>= 16;
+            count -= 16;
         }
     }
 }
@@ -105,12 +109,13 @@ fn pack_block(values: &[u32; BLOCK], width: u32, out: &mut [u8]) {
 fn unpack_block(bytes: &[u8], width: u32) -> [u32; BLOCK] {
     let (mut bits, mut count) = (0u64, 0);
     let mask = (1u64 << width) - 1;
-    let mut places = bytes.iter();
+    let mut places = bytes.as_chunks::<2>().0.iter();
     let mut values = [0; BLOCK];
     for value in &mut values {
         while count < width {
-            bits |= u64::from(places.next().copied().unwrap_or_default()) << count;
-            count += 8;
+            let next = places.next().copied().unwrap_or_default();
+            bits |= u64::from(u16::from_le_bytes(next)) << count;
+            count += 16;
         }
         *value = u32::try_from(bits & mask).unwrap_or_default();
         bits >>= width;

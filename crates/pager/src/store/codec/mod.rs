@@ -45,11 +45,24 @@ pub fn pack(page: &[u8; PAGE_BYTES], out: &mut [u8]) -> Option<(Codec, usize)> {
         *place = word;
         return Some((Codec::Same, 8));
     }
-    if let Some(used) = integers::pack(page, out) {
+    let integers = integers::pack(page, out);
+    if let Some(used) = integers
+        && used <= GOOD
+    {
         return Some((Codec::Integers, used));
     }
-    lz4::pack(page, out).map(|used| (Codec::Lz4, used))
+    // LZ4 may do better; if not, the page is packed already.
+    let mut other = [0; PAGE_BYTES];
+    let room = integers.unwrap_or(out.len()).min(PAGE_BYTES);
+    if let Some(used) = lz4::pack(page, other.get_mut(..room)?) {
+        out.get_mut(..used)?.copy_from_slice(other.get(..used)?);
+        return Some((Codec::Lz4, used));
+    }
+    integers.map(|used| (Codec::Integers, used))
 }
+
+/// Bytes of a packed page that need not become fewer: less than a third of it.
+const GOOD: usize = 1344;
 
 /// Unpacks what [`pack`] made. False if `packed` is not that.
 #[must_use]
