@@ -3,7 +3,6 @@
 use super::Pager;
 use super::evict::{self, BATCH};
 use super::regions::{Kind, Region};
-use super::resolve::{self, Fault};
 use super::word::{State, Word};
 use crate::handler::ahead;
 use crate::page::{CHUNK_BYTES_SHIFT, PAGE_BYTES, Page};
@@ -61,19 +60,7 @@ impl Pager {
         let _quiet = Blocked::new();
         let mut address = start;
         while address < end {
-            let fault = Fault {
-                address,
-                write: true,
-                protected: false,
-                thread: 0,
-            };
-            let present = self.table.page_at(address).is_some_and(|page| {
-                let word = self.table.word(page);
-                word.is_resident() && !word.is_busy()
-            });
-            if !present {
-                resolve::resolve(self, fault);
-            }
+            self.touch(address, true);
             address += PAGE_BYTES as u64;
         }
     }

@@ -168,10 +168,10 @@ impl Pager {
         });
     }
 
-    /// Before exec. A child of `vfork` shares this memory with its parent and must not touch it.
-    pub fn release_for_exec(&self) {
-        if self.process.load(Ordering::Relaxed) == sys::process_id() {
-            self.release_all();
-        }
+    /// Whether this process, with memory of its own (a child of `vfork` has none), may share slots
+    /// with others.
+    #[must_use]
+    pub fn shares_slots(&self) -> bool {
+        FORKED.load(Ordering::Relaxed) && self.process.load(Ordering::Relaxed) == sys::process_id()
     }
 }

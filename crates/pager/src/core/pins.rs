@@ -133,7 +133,7 @@ impl Pager {
     }
 
     /// Does what an access by the program would do.
-    fn touch(&self, address: u64, write: bool) {
+    pub(super) fn touch(&self, address: u64, write: bool) {
         let Some(page) = self.table.page_at(address) else {
             return;
         };

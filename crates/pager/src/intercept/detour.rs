@@ -8,8 +8,8 @@
 use super::{memory, process};
 use crate::core::{Pager, fatal};
 use crate::page::{page_ceil, page_floor};
-use crate::sys::{self, call3};
-use core::ffi::CStr;
+use crate::sys::call3;
+use core::ffi::{CStr, c_void};
 use core::sync::atomic::Ordering;
 use pagewise_wire::shared::capability;
 
@@ -95,8 +95,38 @@ fn replace(place: *mut u8, ours: usize) -> bool {
     let mut jump = [0_u8; JUMP];
     jump[..2].copy_from_slice(&[0xff, 0x25]);
     jump[6..].copy_from_slice(&(ours as u64).to_le_bytes());
+    patch(place, &jump)
+}
+
+/// The code of libc's function `name`, as long as its symbol says.
+pub(super) fn function(name: &CStr) -> Option<&'static [u8]> {
+    /// `RTLD_DL_SYMENT` of dlfcn.h.
+    const WITH_SYMBOL: i32 = 1;
+    unsafe extern "C" {
+        fn dladdr1(
+            place: *const c_void,
+            found: *mut libc::Dl_info,
+            extra: *mut *const libc::Elf64_Sym,
+            flags: i32,
+        ) -> i32;
+    }
+    // SAFETY: a constant name is looked up behind this library; both answers live in this frame,
+    // and the symbol in libc, whose text is mapped for good.
+    unsafe {
+        let place = libc::dlsym(libc::RTLD_NEXT, name.as_ptr());
+        let mut found: libc::Dl_info = core::mem::zeroed();
+        let mut symbol = core::ptr::null();
+        let known = !place.is_null()
+            && dladdr1(place, &raw mut found, &raw mut symbol, WITH_SYMBOL) != 0
+            && !symbol.is_null();
+        known.then(|| core::slice::from_raw_parts(place as *const u8, (*symbol).st_size as usize))
+    }
+}
+
+/// Writes `code` over libc's at `place`; whether the kernel let us.
+pub(super) fn patch(place: *mut u8, code: &[u8]) -> bool {
     let start = page_floor(place as u64);
-    let end = page_ceil(place as u64 + JUMP as u64);
+    let end = page_ceil(place as u64 + code.len() as u64);
     let bytes = (end - start) as usize;
     let protect = |protection: i32| {
         // SAFETY: the pages are libc's text, and executable before, while and after.
@@ -114,8 +144,7 @@ fn replace(place: *mut u8, ours: usize) -> bool {
     }
     // SAFETY: the pages are writable now, the process has one thread of the program (this runs
     // before `main`), and the pager's helpers never call these functions.
-    unsafe { core::ptr::copy_nonoverlapping(jump.as_ptr(), place, JUMP) };
+    unsafe { core::ptr::copy_nonoverlapping(code.as_ptr(), place, code.len()) };
     let _ = protect(libc::PROT_READ | libc::PROT_EXEC);
-    let _ = sys::process_id();
     true
 }

@@ -43,8 +43,8 @@ pub extern "C" fn pagewise_pin(place: *const c_void, bytes: usize) -> c_int {
         if super::memory::too_much_to_lock(start, end) {
             return Err(libc::ENOMEM);
         }
-        PAGER.bring_in(start, end);
         PAGER.set_locked(start, end, true);
+        PAGER.bring_in(start, end);
         Ok(())
     }))
 }

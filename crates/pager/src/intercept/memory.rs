@@ -3,7 +3,7 @@
 use super::{libc_answer, set_errno};
 use crate::core::PAGER;
 use crate::page::{page_ceil, page_floor};
-use crate::sys::{Answer, Lock, call3, call6};
+use crate::sys::{self, Answer, Lock, call3, call6};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
@@ -31,7 +31,7 @@ pub unsafe extern "C" fn mmap(
     fd: c_int,
     offset: i64,
 ) -> *mut c_void {
-    let call = || {
+    let call = |flags: c_int| {
         // SAFETY: the program's own call.
         unsafe {
             call6(
@@ -46,8 +46,14 @@ pub unsafe extern "C" fn mmap(
         }
     };
     if !PAGER.is_started() {
-        return libc_answer(call()) as *mut c_void;
+        return libc_answer(call(flags)) as *mut c_void;
     }
+    // Filled at once, a mapping would pass the budget before it is known.
+    let filled = is_plain(flags, fd) && flags & (libc::MAP_POPULATE | libc::MAP_LOCKED) != 0;
+    let call = || match filled {
+        true => call(flags & !(libc::MAP_POPULATE | libc::MAP_LOCKED)),
+        false => call(flags),
+    };
     let start = address as u64;
     let end = page_ceil(start.saturating_add(length as u64));
     let replaces = flags & libc::MAP_FIXED != 0 && PAGER.regions.touches(start, end, false);
@@ -58,8 +64,29 @@ pub unsafe extern "C" fn mmap(
     if is_ok(answer) && is_plain(flags, fd) {
         let start = answer as u64;
         PAGER.adopt(start, page_ceil(start + length as u64));
+        if filled {
+            fill(answer as *mut c_void, length, protection, flags);
+        }
     }
     libc_answer(answer) as *mut c_void
+}
+
+/// What `MAP_POPULATE` and `MAP_LOCKED` ask for beyond the mapping. The first is no more than advice,
+/// which managed memory need not follow; neither makes `mmap` fail.
+fn fill(start: *mut c_void, length: usize, protection: c_int, flags: c_int) {
+    let end = page_ceil(start as u64 + length as u64);
+    // SAFETY: the mapping was made by the caller.
+    unsafe {
+        if flags & libc::MAP_LOCKED != 0 {
+            mlock(start, length);
+        } else if !PAGER.regions.touches(start as u64, end, true) {
+            let advice = match protection & libc::PROT_WRITE {
+                0 => MADV_POPULATE_READ,
+                _ => MADV_POPULATE_WRITE,
+            };
+            sys::advise(start as u64, end, advice);
+        }
+    }
 }
 
 /// The same under its other name.
@@ -138,14 +165,19 @@ pub unsafe extern "C" fn detoured_mremap(
     };
     let start = address as u64;
     let (old_end, fixed) = (
-        page_ceil(start + old as u64),
+        page_ceil(start.saturating_add(old as u64)),
         flags & libc::MREMAP_FIXED != 0,
     );
     let length = page_ceil(new as u64);
     let target = fixed.then_some(target as u64);
+    let overlaps = |to: u64| to < old_end && start < to.saturating_add(length);
+    // The kernel refuses these, and they must not lock a page twice.
+    let refused = start != page_floor(start) || old_end <= start || target.is_some_and(overlaps);
     let known = PAGER.is_started()
+        && !refused
         && (PAGER.regions.touches(start, old_end, false)
-            || target.is_some_and(|to| PAGER.regions.touches(to, to + length, false)));
+            || target
+                .is_some_and(|to| PAGER.regions.touches(to, to.saturating_add(length), false)));
     let answer = match known {
         true => PAGER.remapping(start, old_end - start, length, target, flags, call),
         false => call(flags),
@@ -165,7 +197,8 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_
     };
     let start = address as u64;
     let end = page_ceil(start.saturating_add(length as u64));
-    if !PAGER.is_started() || !PAGER.regions.touches(start, end, true) {
+    let known = PAGER.is_started() && PAGER.regions.touches(start, end, true);
+    if !known || start != page_floor(start) {
         return libc_answer(call(advice)) as c_int;
     }
     let answer = match advice {
@@ -174,6 +207,7 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_
         libc::MADV_DONTNEED | libc::MADV_FREE => {
             PAGER.emptying(start, end, || call(libc::MADV_DONTNEED))
         }
+        MADV_DONTNEED_LOCKED | MADV_GUARD_INSTALL => PAGER.emptying(start, end, || call(advice)),
         libc::MADV_PAGEOUT => {
             PAGER.page_out(start, end);
             0
@@ -197,8 +231,35 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_
 const MADV_POPULATE_READ: c_int = 22;
 /// Prefault, writable.
 const MADV_POPULATE_WRITE: c_int = 23;
+/// Drop locked pages as well (Linux 5.18).
+const MADV_DONTNEED_LOCKED: c_int = 24;
 /// Make huge pages now (Linux 6.1).
 const MADV_COLLAPSE: c_int = 25;
+/// Drop, and let every touch raise SIGSEGV (Linux 6.13).
+const MADV_GUARD_INSTALL: c_int = 102;
+
+/// One of these calls made through `syscall(2)`; none where `number` is another.
+///
+/// # Safety
+/// As for the call.
+pub(super) unsafe fn by_number(number: i64, arguments: [usize; 6]) -> Option<i64> {
+    let [a, b, c, d, e, f] = arguments;
+    let place = a as *mut c_void;
+    // SAFETY: the caller's arguments.
+    let answer = unsafe {
+        match number {
+            libc::SYS_mmap => mmap(place, b, c as c_int, d as c_int, e as c_int, f as i64) as i64,
+            libc::SYS_munmap => i64::from(munmap(place, b)),
+            libc::SYS_mremap => detoured_mremap(place, b, c, d as c_int, e as *mut c_void) as i64,
+            libc::SYS_madvise => i64::from(madvise(place, b, c as c_int)),
+            libc::SYS_mlock => i64::from(mlock(place, b)),
+            libc::SYS_mlock2 => i64::from(mlock2(place, b, c as u32)),
+            libc::SYS_munlock => i64::from(munlock(place, b)),
+            _ => return None,
+        }
+    };
+    Some(answer)
+}
 
 /// Where libc keeps the end of the heap.
 static LIBC_BREAK: AtomicPtr<*mut c_void> = AtomicPtr::new(core::ptr::null_mut());
@@ -288,8 +349,9 @@ pub unsafe extern "C" fn mlock2(address: *const c_void, length: usize, flags: u3
     }
     let managed = PAGER.is_started() && PAGER.regions.touches(start, end, true);
     if managed {
-        PAGER.bring_in(start, end);
+        // Locked first: what is brought in cannot leave again.
         PAGER.set_locked(start, end, true);
+        PAGER.bring_in(start, end);
     }
     // SAFETY: the program's own call.
     let answer = unsafe { call3(libc::SYS_mlock2, address as usize, length, flags as usize) };

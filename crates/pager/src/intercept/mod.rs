@@ -8,6 +8,7 @@
 mod allocator;
 mod detour;
 mod files;
+mod forks;
 mod hints;
 mod memory;
 mod process;
@@ -45,6 +46,7 @@ extern "C" fn construct() {
         return;
     }
     detour::install(&PAGER);
+    forks::install();
     process::prepare();
     threads::prepare();
     memory::adopt_heap();

@@ -3,60 +3,151 @@
 use super::libc_answer;
 use crate::core::PAGER;
 use crate::start;
-use crate::sys::call3;
+use crate::sys::{self, Answer, call3};
 use core::ffi::{c_char, c_int};
+use core::sync::atomic::Ordering;
 
-/// Every fork of libc's calls these, also those inside it (`daemon`, `forkpty`).
+/// Has the end of the process told.
 pub fn prepare() {
-    // SAFETY: the functions live as long as the process: the library is never unloaded.
-    unsafe {
-        libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child));
-        libc::atexit(at_exit);
-    }
-}
-
-unsafe extern "C" fn before() {
-    PAGER.before_fork();
-}
-
-unsafe extern "C" fn in_parent() {
-    PAGER.after_fork_parent(false);
-}
-
-unsafe extern "C" fn in_child() {
-    PAGER.after_fork_child();
+    // SAFETY: the function lives as long as the process: the library is never unloaded.
+    unsafe { libc::atexit(at_exit) };
 }
 
 extern "C" fn at_exit() {
     start::finish();
 }
 
+type Text = *const c_char;
+type List = *const Text;
+
 /// `execve(2)`. The pager's memory goes with the old program; only its references to slots that
-/// other processes of the run share would stay.
+/// other processes of the run share would stay, so they are given up before. What the kernel is
+/// told must not lie in pages that are given up with them: it is copied.
 ///
 /// # Safety
 /// As for the system call.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn execve(
-    path: *const c_char,
-    arguments: *const *const c_char,
-    environment: *const *const c_char,
-) -> c_int {
-    const EXECUTE: usize = 1;
-    // SAFETY: the program's own arguments. Whether the file can be executed is asked first, because
-    // after the release there is no way back to the pages in the store.
+pub unsafe extern "C" fn execve(path: Text, arguments: List, environment: List) -> c_int {
+    // SAFETY: the program's own arguments, or copies of them.
     unsafe {
-        let known = PAGER.is_started();
-        if known && call3(libc::SYS_access, path as usize, EXECUTE, 0) == 0 {
-            PAGER.release_for_exec();
+        if PAGER.is_started() && PAGER.shares_slots() && is_program(path) {
+            let copies = sys::map(measure(path, arguments, environment));
+            if let Some(place) = copies {
+                let mut room = Room { place };
+                let path = room.text(path);
+                let arguments = room.list(arguments);
+                let environment = room.list(environment);
+                PAGER.release_all();
+                return libc_answer(raw_exec(path, arguments, environment)) as c_int;
+            }
         }
-        let answer = call3(
-            libc::SYS_execve,
-            path as usize,
-            arguments as usize,
-            environment as usize,
+        libc_answer(exec_after_touch(path, arguments, environment)) as c_int
+    }
+}
+
+unsafe fn raw_exec(path: Text, arguments: List, environment: List) -> Answer {
+    let (path, arguments) = (path as usize, arguments as usize);
+    // SAFETY: the caller answers for the arguments.
+    unsafe { call3(libc::SYS_execve, path, arguments, environment as usize) }
+}
+
+/// Where faults raise SIGBUS, the kernel fails at a missing page: each string is looked at before,
+/// and again should one have left meanwhile.
+unsafe fn exec_after_touch(path: Text, arguments: List, environment: List) -> Answer {
+    const ATTEMPTS: usize = 100;
+    let raises = PAGER.is_started() && PAGER.signals_used.load(Ordering::Relaxed);
+    for _ in 0..ATTEMPTS {
+        // SAFETY: the program's own arguments.
+        let answer = unsafe {
+            if raises {
+                core::hint::black_box(measure(path, arguments, environment));
+            }
+            raw_exec(path, arguments, environment)
+        };
+        if !raises || answer != -(libc::EFAULT as isize) {
+            return answer;
+        }
+    }
+    -(libc::EFAULT as isize)
+}
+
+/// Whether the kernel will know what to do with the file: after the release there is no way back
+/// to the pages in the store.
+unsafe fn is_program(path: Text) -> bool {
+    const EXECUTE: usize = 1;
+    let mut start = [0_u8; 4];
+    // SAFETY: the program's own path, and a buffer of this function's.
+    unsafe {
+        // Brings the path in, should it be missing.
+        core::hint::black_box(libc::strlen(path));
+        if call3(libc::SYS_access, path as usize, EXECUTE, 0) != 0 {
+            return false;
+        }
+        let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+        let file = call3(libc::SYS_open, path as usize, flags as usize, 0);
+        if file < 0 {
+            // It may be executed, but not read.
+            return file == -(libc::EACCES as isize);
+        }
+        call3(
+            libc::SYS_read,
+            file as usize,
+            start.as_mut_ptr() as usize,
+            4,
         );
-        libc_answer(answer) as c_int
+        call3(libc::SYS_close, file as usize, 0, 0);
+    }
+    start == *b"\x7fELF" || start.starts_with(b"#!")
+}
+
+/// The strings of a list that ends with null, or is null.
+unsafe fn strings(list: List) -> impl Iterator<Item = Text> {
+    // SAFETY: the program's own list, read up to its end.
+    let at = move |index: usize| unsafe { list.add(index).read() };
+    (0..).map_while(move |index| (!list.is_null() && !at(index).is_null()).then(|| at(index)))
+}
+
+/// Bytes that copies take.
+unsafe fn measure(path: Text, arguments: List, environment: List) -> usize {
+    // SAFETY: the program's own strings.
+    unsafe {
+        let one = |text: Text| size_of::<Text>() + libc::strlen(text) + 1;
+        let lists = [arguments, environment].map(|list| strings(list).map(one).sum::<usize>());
+        one(path) + lists[0] + lists[1] + 4 * size_of::<Text>()
+    }
+}
+
+/// Where copies go: as large as [`measure`] said.
+struct Room {
+    place: *mut u8,
+}
+
+impl Room {
+    unsafe fn text(&mut self, text: Text) -> Text {
+        let copy = self.place;
+        // SAFETY: the room was measured with this string in it.
+        unsafe {
+            let bytes = libc::strlen(text) + 1;
+            copy.copy_from_nonoverlapping(text.cast(), bytes);
+            self.place = copy.add(bytes);
+        }
+        copy as Text
+    }
+
+    unsafe fn list(&mut self, list: List) -> List {
+        if list.is_null() {
+            return list;
+        }
+        // SAFETY: as for `text`; a word more than the strings for the end, and one for alignment.
+        unsafe {
+            let copy = self.place.add(self.place.align_offset(align_of::<Text>())) as *mut Text;
+            let count = strings(list).count();
+            self.place = copy.add(count + 1).cast();
+            for (index, text) in strings(list).take(count).enumerate() {
+                copy.add(index).write(self.text(text));
+            }
+            copy
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 //! passes untouched: there the kernel waits for them by itself. What is not listed here fails with
 //! EFAULT on a missing page, which is why SIGBUS is not the default.
 
-use super::libc_answer;
+use super::{forks, libc_answer, memory};
 use crate::core::PAGER;
 use crate::core::pins::Pin;
 use crate::sys::{Answer, call6};
@@ -514,7 +514,8 @@ pub unsafe extern "C" fn process_vm_readv(
     )
 }
 
-/// `syscall(2)`: futexes, which libc has no function for, and what reads or writes one buffer.
+/// `syscall(2)`: what this library must know of goes the way of libc's functions; futexes, which
+/// libc has no function for, and what reads or writes one buffer are kept.
 ///
 /// # Safety
 /// As for the system call.
@@ -528,6 +529,13 @@ pub unsafe extern "C" fn syscall(
     e: usize,
     f: usize,
 ) -> i64 {
+    // SAFETY: the program's own call, with its arguments.
+    if let Some(answer) = unsafe { memory::by_number(number, [a, b, c, d, e, f]) } {
+        return answer;
+    }
+    if let Some(answer) = forks::by_number(number, [a, b, c, d, e, f]) {
+        return libc_answer(answer) as i64;
+    }
     let _pin = match number {
         // The kernel looks for the page as for writing.
         libc::SYS_futex => whole(a, 4, true),
