@@ -2,6 +2,7 @@
 #include "check.h"
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <spawn.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -24,6 +25,26 @@ static char *cold(size_t count) {
 static void chill(void *at, size_t count) { madvise(at, count * PAGE, 21); }
 
 static size_t number(char *at) { return (at - base) / PAGE; }
+
+/* Starts `true` with all that the kernel is told in missing pages. */
+static void start_from(char *page) {
+    static char *words[2], *environment[1];
+    strcpy(page, "/bin/true");
+    strcpy(page + PAGE, "true");
+    words[0] = page + PAGE;
+    for (int way = 0; way < 2; way++) {
+        chill(page, 2);
+        pid_t pid = -1;
+        if (way) need(posix_spawn(&pid, page, NULL, NULL, words, environment) == 0, "posix_spawn from missing pages");
+        else if ((pid = fork()) == 0) {
+            chill(page, 2);
+            execve(page, words, environment);
+            _exit(9);
+        }
+        int status = -1;
+        need(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0, way ? "spawned" : "fork and exec from missing pages");
+    }
+}
 
 int main(int count, char **arguments) {
     size_t mib = count > 1 ? atol(arguments[1]) : 256;
@@ -123,6 +144,10 @@ int main(int count, char **arguments) {
     chill(page, 1);
     need(syscall(SYS_futex, page, FUTEX_WAIT, 78, NULL, NULL, 0) == -1 && errno == EAGAIN, "futex on a missing page");
     fill(page, number(page), 1);
+    page = cold(2);
+    start_from(page);
+    fill(page, number(page), 1);
+    fill(page + PAGE, number(page) + 1, 1);
     page = cold(3);
     char stack[3 * PAGE];
     struct iovec local = {stack, sizeof stack}, remote = {page, sizeof stack};

@@ -6,7 +6,7 @@ use super::resolve::{self, Fault};
 use crate::page::{PAGE_BYTES, page_ceil, page_floor};
 use crate::sys::signals::Blocked;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use pagewise_wire::shared::Delivery;
+use pagewise_wire::shared::{Delivery, capability};
 
 /// Ranges that can be kept at a time. A call that finds no place goes without, and is repeated by
 /// its caller where it fails.
@@ -92,11 +92,15 @@ impl Pager {
         (self.budget.limit() / 16).clamp(4, 1024) * PAGE_BYTES as u64
     }
 
-    /// Whether `[start, end)` has memory whose faults raise SIGBUS.
+    /// Whether `[start, end)` has memory that a system call must have kept: its faults raise SIGBUS,
+    /// or (without `UFFDIO_MOVE`) a page that the call writes to could not be told from others.
     #[must_use]
     pub fn raises(&self, start: u64, end: u64) -> bool {
         if !self.regions.touches(start, end, true) {
             return false;
+        }
+        if !self.can(capability::MOVE) {
+            return true;
         }
         let mut address = start;
         while address < end {

@@ -22,6 +22,17 @@ const WRITE: i64 = 2;
 
 /// Takes SIGBUS over; the program's action is kept for what is not the pager's.
 pub fn install() -> bool {
+    match take_over() {
+        Some(former) => {
+            remember(&former);
+            true
+        }
+        None => false,
+    }
+}
+
+/// Sets the handler, and tells the former one.
+pub fn take_over() -> Option<KernelAction> {
     let ours = KernelAction {
         handler: on_fault as *const () as usize,
         flags: signals::SA_RESTORER | (libc::SA_SIGINFO | libc::SA_ONSTACK) as u64,
@@ -29,13 +40,7 @@ pub fn install() -> bool {
         mask: signals::Set::MAX,
     };
     // SAFETY: the handler is made for running at any moment.
-    match unsafe { signals::set_action(libc::SIGBUS, Some(&ours)) } {
-        Some(former) => {
-            remember(&former);
-            true
-        }
-        None => false,
-    }
+    unsafe { signals::set_action(libc::SIGBUS, Some(&ours)) }
 }
 
 /// The program's action of SIGBUS becomes `action`.

@@ -2,8 +2,9 @@
 
 use super::libc_answer;
 use crate::core::PAGER;
+use crate::handler::signal;
 use crate::start;
-use crate::sys::{self, Answer, call3};
+use crate::sys::{self, Answer, call3, signals};
 use core::ffi::{c_char, c_int};
 use core::sync::atomic::Ordering;
 
@@ -51,24 +52,28 @@ unsafe fn raw_exec(path: Text, arguments: List, environment: List) -> Answer {
     unsafe { call3(libc::SYS_execve, path, arguments, environment as usize) }
 }
 
-/// Where faults raise SIGBUS, the kernel fails at a missing page: each string is looked at before,
-/// and again should one have left meanwhile.
+/// Where faults raise SIGBUS, the kernel fails at a missing page: then each string is looked at, and
+/// once more should one have left meanwhile. A child of `posix_spawn` has no handlers any more, but
+/// still this memory.
 unsafe fn exec_after_touch(path: Text, arguments: List, environment: List) -> Answer {
     const ATTEMPTS: usize = 100;
+    const FAULT: Answer = -(libc::EFAULT as isize);
+    // SAFETY: the program's own arguments.
+    let mut answer = unsafe { raw_exec(path, arguments, environment) };
     let raises = PAGER.is_started() && PAGER.signals_used.load(Ordering::Relaxed);
     for _ in 0..ATTEMPTS {
-        // SAFETY: the program's own arguments.
-        let answer = unsafe {
-            if raises {
-                core::hint::black_box(measure(path, arguments, environment));
-            }
-            raw_exec(path, arguments, environment)
-        };
-        if !raises || answer != -(libc::EFAULT as isize) {
-            return answer;
+        if !raises || answer != FAULT || signal::take_over().is_none() {
+            break;
+        }
+        // SAFETY: as above. The mask is put back, because it outlives exec.
+        unsafe {
+            let mask = signals::set_mask(libc::SIG_UNBLOCK, signals::bit(libc::SIGBUS));
+            core::hint::black_box(measure(path, arguments, environment));
+            signals::set_mask(libc::SIG_SETMASK, mask);
+            answer = raw_exec(path, arguments, environment);
         }
     }
-    -(libc::EFAULT as isize)
+    answer
 }
 
 /// Whether the kernel will know what to do with the file: after the release there is no way back

@@ -11,10 +11,12 @@ use crate::core::pins::Pin;
 use crate::sys::{Answer, call6};
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::Ordering;
+use pagewise_wire::shared::capability;
 
-/// Whether any region can raise SIGBUS: without one nothing needs to be looked at.
+/// Whether any region can need this: without one nothing needs to be looked at.
 fn is_needed() -> bool {
-    PAGER.is_started() && PAGER.signals_used.load(Ordering::Relaxed)
+    let used = PAGER.signals_used.load(Ordering::Relaxed);
+    PAGER.is_started() && (used || !PAGER.can(capability::MOVE))
 }
 
 /// Keeps a buffer; what of its length can be kept.
