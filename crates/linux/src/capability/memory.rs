@@ -15,7 +15,7 @@ use std::path::Path;
 
 pub(super) fn capabilities(machine: &Machine) -> Vec<Capability> {
     let pagemap = File::open(machine.proc.path("self/pagemap"));
-    vec![
+    let mut all = vec![
         pressure(machine),
         smaps_rollup(machine),
         pagemap_scan(&pagemap.and_then(|file| probe::pagemap_scan(&file))),
@@ -40,7 +40,60 @@ pub(super) fn capabilities(machine: &Machine) -> Vec<Capability> {
         memory_cgroup(machine),
         huge_pages(machine),
         locked_memory(machine),
-    ]
+    ];
+    all.extend(userfaultfd_features(&probe::userfaultfd_features()));
+    all
+}
+
+/// A feature of userfaultfd: the end of its name, its bit (linux/userfaultfd.h), the kernel that it
+/// came with, what follows where it is there, and where it is not.
+type Feature = (&'static str, u64, &'static str, &'static str, &'static str);
+
+const FEATURES: [Feature; 4] = [
+    (
+        "wp",
+        1 << 0,
+        "5.7",
+        "Clean pages are told from dirty ones.",
+        "User-level paging does not work.",
+    ),
+    (
+        "sigbus",
+        1 << 7,
+        "4.14",
+        "Faults can be served by the faulting thread (run --delivery sigbus).",
+        "Faults are served by handler threads alone.",
+    ),
+    (
+        "move",
+        1 << 16,
+        "6.8",
+        "Pages leave whole, and those that a device writes to are told from others.",
+        "Pages are copied out, which is slower, and those that a device writes to cannot be told: \
+         do not page programs that use io_uring.",
+    ),
+    (
+        "cont",
+        1 << 10,
+        "5.14",
+        "Nothing depends on it: only private memory is paged.",
+        "Nothing depends on it: only private memory is paged.",
+    ),
+];
+
+/// What userfaultfd can do. Nothing to tell where there is none.
+pub(super) fn userfaultfd_features(found: &io::Result<u64>) -> Vec<Capability> {
+    let Ok(found) = found else {
+        return Vec::new();
+    };
+    let entry = |&(name, bit, since, with, without): &Feature| {
+        let name = format!("userfaultfd.{name}");
+        match found & bit {
+            0 => limited(&name, format!("not offered (needs Linux {since})"), without),
+            _ => available(&name, "offered", with),
+        }
+    };
+    FEATURES.iter().map(entry).collect()
 }
 
 pub(super) fn pressure(machine: &Machine) -> Capability {

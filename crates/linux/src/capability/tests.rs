@@ -198,6 +198,11 @@ fn userfaultfd_for_user_mode_only_is_limited() {
     assert_eq!(memory::userfaultfd(&Ok(()), &Ok(())).state, Available);
     let none = memory::userfaultfd(&refusal(libc::ENOSYS), &refusal(libc::ENOSYS));
     assert_eq!(none.state, Missing);
+    let old = memory::userfaultfd_features(&Ok(1));
+    let states: Vec<_> = old.iter().map(|one| one.state).collect();
+    assert_eq!(states, [Available, Limited, Limited, Limited]);
+    assert!(old[2].finding.contains("6.8") && old[2].consequence.contains("io_uring"));
+    assert!(memory::userfaultfd_features(&refusal(libc::ENOSYS).map(|()| 0)).is_empty());
     assert_eq!(memory::pagemap_scan(&refusal(libc::ENOTTY)).state, Limited);
 }
 

@@ -37,6 +37,25 @@ pub fn userfaultfd(user_mode_only: bool) -> io::Result<()> {
     close_new(fd)
 }
 
+/// Features that the kernel's userfaultfd offers (`UFFD_FEATURE_*` of linux/userfaultfd.h).
+///
+/// # Errors
+/// The kernel's refusal (userfaultfd(2), ioctl_userfaultfd(2)).
+pub fn userfaultfd_features() -> io::Result<u64> {
+    /// `UFFDIO_API`: `_IOWR(0xAA, 0x3f, struct uffdio_api)`.
+    const API: libc::Ioctl = 0xc018_aa3f;
+    let mode = libc::O_CLOEXEC | UFFD_USER_MODE_ONLY;
+    // SAFETY: userfaultfd takes only flags and returns a new descriptor.
+    let fd = unsafe { libc::syscall(libc::SYS_userfaultfd, mode) };
+    let fault = new_descriptor(fd)?;
+    // `struct uffdio_api`: the version; none asked for, all told; calls.
+    let mut api = [0xaa_u64, 0, 0];
+    // SAFETY: the kernel reads and writes 24 bytes, which is the array, and lives through the call.
+    let status = unsafe { libc::ioctl(fault.as_raw_fd(), API, api.as_mut_ptr()) };
+    check(status.into())?;
+    Ok(api[1])
+}
+
 /// Makes an io_uring of one entry and closes it.
 ///
 /// # Errors
