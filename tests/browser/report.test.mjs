@@ -242,3 +242,17 @@ test("a large report stays small and quick", async () => {
     console.log(`large.html: ${statSync(`${directory}/large.html`).size} bytes, loaded in ${Math.round(timing)} ms, searched in ${Math.round(milliseconds)} ms`);
   });
 });
+
+test("a recording with samples of CPU time shows them on the page about its faults", async () => {
+  await reading("both", {}, async (page) => {
+    assert.equal(await overflows(page), false);
+    assert.deepEqual(await page.evaluate(lowContrast), []);
+    assert.match(await page.textContent("#profile-answer"), /asm_exc_page_fault/);
+    assert.match(await page.textContent("#profile-range"), /^Whole recording: 990 samples/);
+    assert.equal(await page.locator("canvas.flame").count(), 2);
+    await page.fill("#profile-search", "compress");
+    assert.match(await page.textContent("#profile-found"), /^67\s% of what is chosen$/);
+    assert.equal(await page.inputValue("#flame-search"), "");
+    await shot(page, "both", true);
+  });
+});

@@ -13,6 +13,12 @@
 //! without either. `deep` has a recursion of ten thousand frames, `hostile` names that would like
 //! to be markup, `crowd` a million threads.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "numbers that are made here and small"
+)]
+
 use pagewise_analyse::profile::diff::{DiffOptions, SettingRules, diff};
 use pagewise_analyse::profile::{ProfileRules, summarise};
 use pagewise_model::profile::{

@@ -1,5 +1,6 @@
 //! Prints a sample report: `cargo run -p pagewise-report --example sample_report -- KIND FORMAT`,
-//! where KIND is `churning`, `healthy`, `bare`, `hostile` or `large` and FORMAT is `text`, `json` or `html`.
+//! where KIND is `churning`, `healthy`, `bare`, `hostile`, `large` or `both` (with samples of CPU time) and
+//! FORMAT is `text`, `json` or `html`.
 
 use pagewise_report::text::Style;
 
@@ -12,12 +13,13 @@ fn main() -> Result<(), String> {
         [kind, format] => (kind.as_str(), format.as_str()),
         _ => {
             return Err(
-                "usage: sample_report churning|healthy|bare|hostile|large text|json|html".into(),
+                "usage: sample_report churning|healthy|bare|hostile|large|both text|json|html"
+                    .into(),
             );
         }
     };
     let findings = match kind {
-        "churning" => sample::churning(),
+        "churning" | "both" => sample::churning(),
         "healthy" => sample::healthy(),
         "bare" => sample::bare(),
         "hostile" => sample::hostile(),
@@ -34,10 +36,16 @@ fn main() -> Result<(), String> {
             "{}",
             pagewise_report::json::to_string(&findings).map_err(|error| error.to_string())?
         ),
-        "html" => print!(
-            "{}",
-            pagewise_report::html::render(&findings).map_err(|error| error.to_string())?
-        ),
+        "html" => {
+            let page = match kind {
+                "both" => {
+                    let (profile, seen) = sample::profile();
+                    pagewise_report::html::render_with_profile(&findings, &profile, &seen, "sample")
+                }
+                _ => pagewise_report::html::render(&findings),
+            };
+            print!("{}", page.map_err(|error| error.to_string())?);
+        }
         other => return Err(format!("no format is called {other}")),
     }
     Ok(())

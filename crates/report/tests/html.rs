@@ -1,6 +1,7 @@
 //! The HTML page as a file: its size, what is in it, what can't be.
 
-use pagewise_report::html::render;
+use pagewise_report::html::{render, render_profile, render_profile_diff, render_with_profile};
+use serde_json::Value;
 use std::io::Read;
 
 mod sample;
@@ -86,8 +87,8 @@ fn no_name_can_end_the_element_or_start_another() {
     assert!(!data.contains('<'));
     assert_eq!(
         page.matches("<script").count(),
-        2,
-        "the data and the page's own"
+        3,
+        "the data, the columns and the page's own"
     );
     assert_eq!(report(&page)["findings"]["verdict"], findings.verdict);
 }
@@ -148,4 +149,167 @@ fn the_same_findings_give_the_same_page() {
     let once = render(&sample::churning()).expect("the page is made");
     let again = render(&sample::churning()).expect("the page is made");
     assert_eq!(once, again);
+}
+
+/// The bytes beside a page's data: two characters are thirteen bits.
+fn columns(page: &str) -> Vec<u8> {
+    let (_, rest) = page
+        .split_once("id=\"pagewise-bytes\"")
+        .expect("the element");
+    let text = rest.split_once('>').expect("its start").1;
+    let text = text.split_once('<').expect("its end").0;
+    let digits: Vec<u8> = (b'!'..=b'~').filter(|c| !b"\"&<".contains(c)).collect();
+    let value = |c: u8| {
+        let place = digits.iter().position(|&digit| digit == c);
+        u32::try_from(place.expect("a digit")).expect("below 91")
+    };
+    let (mut held, mut bits, mut bytes) = (0_u32, 0, Vec::new());
+    for pair in text.as_bytes().chunks(2) {
+        held |= (value(pair[0]) * 91 + value(pair[1])) << bits;
+        bits += 13;
+        while bits >= 8 {
+            bytes.push((held & 0xff) as u8);
+            held >>= 8;
+            bits -= 8;
+        }
+    }
+    bytes
+}
+
+/// The numbers of a column.
+fn numbers(bytes: &[u8], column: &Value) -> Vec<u64> {
+    let at = |index: usize| usize::try_from(column[index].as_u64().expect("a number")).unwrap();
+    let mut unpacked = Vec::new();
+    flate2::read::DeflateDecoder::new(&bytes[at(0)..at(0) + at(1)])
+        .read_to_end(&mut unpacked)
+        .expect("the column inflates");
+    let (mut found, mut value, mut shift) = (Vec::new(), 0, 0);
+    for byte in unpacked {
+        value |= u64::from(byte & 0x7f) << shift;
+        shift += 7;
+        if byte & 0x80 == 0 {
+            found.push(value);
+            (value, shift) = (0, 0);
+        }
+    }
+    found
+}
+
+/// The stack of each node of a page's tree, innermost first.
+fn stacks_of(bytes: &[u8], pack: &Value) -> Vec<Vec<String>> {
+    let (ups, frames) = (
+        numbers(bytes, &pack["ups"]),
+        numbers(bytes, &pack["node_frames"]),
+    );
+    let mut stacks = vec![Vec::new()];
+    let mut open: Vec<String> = Vec::new();
+    for (up, frame) in ups.into_iter().zip(frames) {
+        open.truncate(open.len() - usize::try_from(up).unwrap());
+        let name = &pack["frames"][usize::try_from(frame).unwrap()][0];
+        open.push(name.as_str().expect("a name").to_owned());
+        stacks.push(open.iter().rev().cloned().collect());
+    }
+    stacks
+}
+
+#[test]
+fn a_profiles_samples_are_in_its_page_one_by_one() {
+    let (profile, findings) = sample::profile();
+    let page = render_profile(&profile, &findings, "sample").expect("a page");
+    let (data, bytes): (Value, _) = (
+        serde_json::from_str(&json(&page)).expect("JSON"),
+        columns(&page),
+    );
+    assert_eq!(data["kind"], "profile");
+    let pack = &data["pack"];
+    let stacks = stacks_of(&bytes, pack);
+    let side = &pack["sides"][0];
+    let track = &side["tracks"][0];
+    let column = |name: &str| numbers(&bytes, &track[name]);
+    let leaves = column("leaves");
+    let (times, ranks) = (column("times"), column("stacks"));
+    let (cpus, threads, weights) = (column("cpus"), column("threads"), column("weights"));
+    // Which CPU comes next, and what is running there, as the page reads it.
+    let (mut next, mut before, mut tick) = ([0_u64; 2], 0_usize, 0);
+    let (mut running, mut held) = ([0_u64; 2], [0_u64; 2]);
+    let zero = profile.start.0 / 10_000;
+    for (at, sample) in profile.samples.iter().enumerate() {
+        tick += times[at];
+        assert_eq!(tick, (profile.start.0 + sample.time) / 10_000 - zero);
+        let cpu = if cpus[at] == 0 {
+            next[before]
+        } else {
+            cpus[at] - 1
+        };
+        (next[before], before) = (cpu, usize::try_from(cpu).unwrap());
+        assert_eq!(cpu, u64::from(sample.cpu));
+        if threads[at] > 0 {
+            running[before] = threads[at] - 1;
+        }
+        assert_eq!(running[before], u64::from(sample.thread));
+        if weights[at] > 0 {
+            held[before] = weights[at] - 1;
+        }
+        assert_eq!(held[before], sample.weight);
+        let node = leaves[usize::try_from(ranks[at]).unwrap()];
+        assert_eq!(
+            stacks[usize::try_from(node).unwrap()],
+            sample::names(&profile, sample.stack)
+        );
+    }
+}
+
+#[test]
+fn a_recording_of_both_has_both_on_its_page() {
+    let (profile, findings) = sample::profile();
+    let page = render_with_profile(&sample::churning(), &profile, &findings, "sample");
+    let page = page.expect("a page");
+    let data: Value = serde_json::from_str(&json(&page)).expect("JSON");
+    assert_eq!(data["kind"], "findings");
+    assert_eq!(data["profile"]["findings"]["events"][0]["samples"], 990);
+    assert_eq!(
+        stacks_of(&columns(&page), &data["profile"]["pack"]).len(),
+        4
+    );
+    assert!(
+        page.contains("33 % of the CPU time"),
+        "for browsers without scripts too"
+    );
+}
+
+#[test]
+fn two_profiles_lie_over_one_tree() {
+    let (a, _) = sample::profile();
+    let mut b = a.clone();
+    b.frames[1].name = "compress.isra.0".into();
+    b.frames[2].name = "memcpy".into();
+    let diff = pagewise_model::profile_diff::ProfileDiff {
+        schema_version: 1,
+        a: Default::default(),
+        b: Default::default(),
+        event: "cpu-clock".to_owned(),
+        measure: pagewise_model::profile_diff::Measure::CpusInUse,
+        block: pagewise_model::units::Nanos(1),
+        blocks: (1, 1),
+        headline: "memcpy grew".to_owned(),
+        functions: Vec::new(),
+        stacks: Vec::new(),
+        detectable: 0.1,
+        tree: Vec::new(),
+        settings: Vec::new(),
+        counters: Vec::new(),
+        notes: Vec::new(),
+    };
+    let page = render_profile_diff(&diff, &a, &b).expect("a page");
+    let data: Value = serde_json::from_str(&json(&page)).expect("JSON");
+    let stacks = stacks_of(&columns(&page), &data["pack"]);
+    let told: Vec<String> = stacks.iter().map(|stack| stack.join(" < ")).collect();
+    let expected = [
+        "",
+        "main",
+        "compress < main",
+        "asm_exc_page_fault < compress < main",
+        "memcpy < compress < main",
+    ];
+    assert_eq!(told, expected);
 }

@@ -2,7 +2,7 @@
 import type { Profiles, Side, Unit } from "../data/profile";
 import { difference, single, type Amounts, type Measure } from "./amounts";
 import { heat, type Heat, type Scale } from "./heat";
-import { slice, weigh, type Range, type Slice } from "./slice";
+import { slice, weigh, type Range, type Slice, type Weights } from "./slice";
 import { below, matching, ranks } from "./tree";
 
 /** Samples of one side: all, a range of their time, or all but that range. */
@@ -22,6 +22,9 @@ export interface Tasks {
   cpu: number | null;
 }
 
+/** Choices whose weights are kept: those on screen. */
+const KEPT = 4;
+
 export class Explorer {
   readonly tasks: Tasks = { process: null, thread: null, text: "", cpu: null };
   idle = false;
@@ -30,6 +33,8 @@ export class Explorer {
   chosen: Choice;
   base: Choice | null;
   private readonly slices = new Map<string, Slice | null>();
+  /** What was weighed last: words and pictures ask for the same. */
+  private weighed = new Map<string, Weights>();
   private rank: Uint32Array | null = null;
 
   constructor(
@@ -58,6 +63,7 @@ export class Explorer {
   /** Call after `event`, `idle` or `tasks` were changed. */
   refilter(): void {
     this.slices.clear();
+    this.weighed.clear();
   }
 
   /** A side's samples of an event that the filters keep; null where it has none of that event. */
@@ -92,10 +98,16 @@ export class Explorer {
     return this.base ? difference(this.weights(this.base), chosen, this.measure) : single(chosen);
   }
 
-  weights({ side, range, rest }: Choice): ReturnType<typeof weigh> {
+  weights({ side, range, rest }: Choice): Weights {
+    const key = `${this.event} ${side} ${range} ${rest}`;
+    const known = this.weighed.get(key);
+    if (known) return known;
     const found = this.slice(side);
     const { tree } = this.profiles;
-    return found ? weigh(tree, found, range, rest) : { totals: new Float64Array(tree.count), samples: 0, span: Math.max(1, this.profiles.sides[side]!.span_ns) };
+    const made = found ? weigh(tree, found, range, rest) : { totals: new Float64Array(tree.count), samples: 0, span: Math.max(1, this.profiles.sides[side]!.span_ns) };
+    if (this.weighed.size >= KEPT) this.weighed.clear();
+    this.weighed.set(key, made);
+    return made;
   }
 
   /** Frames that the search matches; null where there is none. */

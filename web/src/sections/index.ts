@@ -1,5 +1,5 @@
 import type { Page } from "../data/page";
-import { PROFILE_PARTS, SECTIONS as profile } from "./profile";
+import { BESIDE_FAULTS, SECTIONS as profile } from "./profile";
 import { SECTIONS as profileDiff } from "./profile_diff";
 import type { Report } from "../data/types";
 import type { ProfileData } from "../data/profile";
@@ -32,7 +32,7 @@ interface Kind<R> {
 const KINDS: { [K in Page["kind"]]: Kind<Extract<Page, { kind: K }>> } = {
   findings: {
     subject: (report) => report.command_line || `process ${report.findings.pid}`,
-    sections: [answer, proof, timeline, causes, flame, map, sites, latency, churnSizes, threads, ...PROFILE_PARTS.map(ofProfile), missing, host, glossary],
+    sections: [answer, proof, timeline, causes, flame, map, sites, latency, churnSizes, threads, ...BESIDE_FAULTS.map(ofProfile), missing, host, glossary],
   },
   fault_paths: {
     subject: (report) => report.name,

@@ -60,7 +60,7 @@ fn body(page: &mut Page, findings: &ProfileFindings) {
     }
     page.gap();
     for event in &findings.events {
-        page.paragraph("Samples", Ink::Plain, &event_line(event, findings.span));
+        page.paragraph("Samples", Ink::Plain, &event_line(event, findings));
     }
     counters(page, findings);
     missing(page, findings);
@@ -72,12 +72,21 @@ fn body(page: &mut Page, findings: &ProfileFindings) {
     unknown(page, findings);
 }
 
-fn event_line(event: &EventProfile, span: Nanos) -> String {
+fn event_line(event: &EventProfile, findings: &ProfileFindings) -> String {
+    let span = findings.span;
     let mut line = format!("{} of {}", count(event.samples), visible(&event.name));
     line.push_str(&format!(": {}", weight(event.weight, event.unit)));
     if event.idle > 0 {
         let share = event.weight as f64 / (event.weight + event.idle) as f64;
         line.push_str(&format!(", CPUs {} busy", percent(share)));
+    }
+    if event.unit == WeightUnit::Nanoseconds && event.idle > 0 && span.0 > 0 {
+        let used = event.weight as f64 / span.0 as f64;
+        let of = match findings.host.cpus {
+            0 => String::new(),
+            cpus => format!(" of {cpus}"),
+        };
+        line.push_str(&format!(" ({used:.2}{of} in use)"));
     }
     if let Some(hz) = event.frequency {
         line.push_str(&format!(", {hz} a second"));

@@ -7,6 +7,7 @@
 //! absent.
 #![allow(
     dead_code,
+    unused_imports,
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -14,7 +15,10 @@
 )]
 
 mod picture;
+mod profile;
 mod runs;
+
+pub use profile::{names, profile};
 
 use pagewise_model::advice::{Advice, Risk, Setting, Settings};
 use pagewise_model::allocator::{Allocator, AllocatorKind};

@@ -55,7 +55,7 @@ export function explorer(profiles: Profiles, events: string[]): HTMLElement {
       else if (model.base?.rest) model.base = { ...made, rest: true };
     }
     wait(false);
-    map.recolor();
+    map.mark();
     redo();
   };
   const wait = (waits: boolean) => {
@@ -71,13 +71,13 @@ export function explorer(profiles: Profiles, events: string[]): HTMLElement {
   rest.addEventListener("click", () => {
     model.base = { ...model.chosen, rest: true };
     wait(false);
-    map.recolor();
+    map.mark();
     redo();
   });
   second.addEventListener("click", () => wait(!awaitsSecond));
   end.addEventListener("click", () => {
     model.base = null;
-    map.recolor();
+    map.mark();
     redo();
   });
   const query = h("input", { type: "search", id: "profile-search", placeholder: "Search function or file", "aria-label": "Search function or file: colours cells and boxes", autocomplete: "off", spellcheck: "false" });

@@ -14,8 +14,10 @@ export interface Maps {
   scales: HTMLElement;
   /** Draws anew after another filter, event, scale or search. */
   redraw: () => void;
-  /** Draws the search and the chosen ranges anew, but no time series. */
+  /** Draws the search anew. */
   recolor: () => void;
+  /** Marks the chosen ranges. */
+  mark: () => void;
 }
 
 interface Map {
@@ -59,7 +61,7 @@ export function maps(explorer: Explorer, picked: (side: number, range: [number, 
     mark();
   };
   build();
-  return { element: place, scales: scaleLists(state, longest, build), redraw: build, recolor };
+  return { element: place, scales: scaleLists(state, longest, build), redraw: build, recolor, mark };
 }
 
 function mapOf(explorer: Explorer, at: number, heat: Heat, picked: (side: number, range: [number, number] | null, second: boolean) => void): Map {

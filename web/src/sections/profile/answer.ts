@@ -17,10 +17,21 @@ export const answer: Section<ProfileData> = {
       "div",
       {},
       h("div", { class: "verdict" }, worst !== "note" && h("span", { class: `pill ${worst}` }, worst), h("h1", {}, findings.headline || samplesOf(page))),
-      h("div", { class: "tiles" }, used(findings), ...findings.events.slice(0, 3).map((event) => eventTile(event, findings)), lost(page)),
+      tiles(page),
     );
   },
 };
+
+/** The same below the answer about a recording's faults. */
+export const summary: Section<ProfileData> = {
+  id: "answer",
+  title: "Where the time went",
+  nav: "CPU time",
+  applies: () => true,
+  render: (page) => h("div", {}, h("p", { class: "lead" }, page.findings.headline || samplesOf(page)), tiles(page)),
+};
+
+const tiles = (page: ProfileData): HTMLElement => h("div", { class: "tiles" }, used(page.findings), ...page.findings.events.slice(0, 3).map((event) => eventTile(event, page.findings)), lost(page));
 
 const samplesOf = (page: ProfileData): string => `${count(page.findings.events.reduce((sum, event) => sum + event.samples, 0))} samples`;
 

@@ -2,7 +2,7 @@
 import type { ProfileData } from "../../data/profile";
 import { explorer } from "../explore";
 import type { Section } from "../section";
-import { answer } from "./answer";
+import { answer, summary } from "./answer";
 import { counters, host, missing, unknown } from "./details";
 import { findings } from "./findings";
 
@@ -18,6 +18,8 @@ const explore: Section<ProfileData> = {
   render: ({ profiles, findings }) => explorer(profiles!, findings.events.map((event) => event.name)),
 };
 
-/** Parts that also stand on the page of a recording with faults. */
-export const PROFILE_PARTS: Section<ProfileData>[] = [findings, explore, counters, unknown];
-export const SECTIONS: Section<ProfileData>[] = [answer, ...PROFILE_PARTS, missing, host];
+const PARTS: Section<ProfileData>[] = [findings, explore, counters, unknown];
+
+/** The parts on the page of a recording with faults. */
+export const BESIDE_FAULTS: Section<ProfileData>[] = [summary, ...PARTS];
+export const SECTIONS: Section<ProfileData>[] = [answer, ...PARTS, missing, host];
