@@ -1,82 +1,107 @@
-//! Accesses per second of CPU time of the engines, beside what the accesses were.
+//! Accesses per second of CPU time of the engines on each generated workload, and over all of them
+//! together (all accesses by all the time they took, so that slow workloads weigh most).
 //!
-//! `cargo bench -p pagewise-analyse --bench tlb [-- MACHINE…]`
+//! `cargo bench -p pagewise-analyse --bench tlb [-- NAME…]` (machines, workloads; all by default)
 
-use pagewise_analyse::tlb::workload::named;
-use pagewise_analyse::tlb::{Engine, Exact, Machine, PageSize, Space};
+use pagewise_analyse::tlb::workload::{NAMES, named};
+use pagewise_analyse::tlb::{Engine, Exact, Machine, PageSize, Reuse, Space};
+use rustix::time::{ClockId, clock_gettime};
 
-const ACCESSES: usize = 1 << 24;
+/// Accesses of each workload; the first quarter warms up.
+const ACCESSES: usize = 1 << 23;
+const ROUNDS: usize = 3;
 
-/// CPU seconds of this thread (proc_pid_schedstat(5)): other work on the machine does not count.
+/// CPU seconds of this thread: other work on the machine does not count.
 fn cpu_seconds() -> f64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("schedstat");
-    let nanos = text
-        .split(' ')
-        .next()
-        .and_then(|word| word.parse::<f64>().ok());
-    nanos.expect("a number") / 1e9
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// The median over rounds of the CPU seconds that `access` takes for all but the first quarter.
+fn seconds<E>(accesses: &[u64], new: impl Fn() -> E, access: impl Fn(&mut E, &[u64])) -> f64 {
+    let (warm, rest) = accesses.split_at(accesses.len() / 4);
+    let round = |_| {
+        let mut engine = new();
+        access(&mut engine, warm);
+        let start = cpu_seconds();
+        access(&mut engine, rest);
+        cpu_seconds() - start
+    };
+    let mut times: Vec<f64> = (0..ROUNDS).map(round).collect();
+    times.sort_by(f64::total_cmp);
+    times[ROUNDS / 2]
+}
+
+fn exact(machine: &Machine, space: Space, accesses: &[u64]) -> f64 {
+    let new = || {
+        let mut engine = Exact::new(machine);
+        engine.add(space);
+        engine
+    };
+    seconds(accesses, new, |engine, part| engine.access(0, part))
+}
+
+fn sampled(machine: &Machine, accesses: &[u64]) -> f64 {
+    let new = || Reuse::new(machine.small_shift(), 1 << 16, 6);
+    seconds(accesses, new, Reuse::access)
+}
+
+fn row(name: &str, times: &[f64], accesses: f64) {
+    print!("{name:12}");
+    for time in times {
+        print!("{:9.1}", accesses / time / 1e6);
+    }
+    println!();
+}
+
+fn bench(machine: &Machine, spaces: &[(&str, Space)], workloads: &[&str]) {
+    print!("{}, M accesses/s\n{:12}", machine.name, "huge pages");
+    spaces.iter().for_each(|(pages, _)| print!("{pages:>9}"));
+    println!("{:>9}", "sampled");
+    let measured = (ACCESSES - ACCESSES / 4) as f64;
+    let mut all = vec![0.0; spaces.len() + 1];
+    for name in workloads {
+        let mut workload = named(name, None, 1).expect("a workload");
+        let mut accesses = vec![0; ACCESSES];
+        workload.fill(&mut accesses);
+        let exact = spaces
+            .iter()
+            .map(|(_, space)| exact(machine, *space, &accesses));
+        let mut times: Vec<f64> = exact.collect();
+        times.push(sampled(machine, &accesses));
+        row(name, &times, measured);
+        for (all, time) in all.iter_mut().zip(&times) {
+            *all += time;
+        }
+    }
+    let suite = measured * workloads.len() as f64;
+    row("all", &all, suite);
+    let exact: f64 = all[..spaces.len()].iter().sum();
+    let rate = suite * spaces.len() as f64 / exact / 1e6;
+    println!("exact, all workloads and pages: {rate:.1}\n");
 }
 
 fn main() {
-    let arguments: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|a| a != "--bench")
-        .collect();
-    let machines = if arguments.is_empty() {
-        vec!["golden-cove".to_owned(), "3a4000".to_owned()]
-    } else {
-        arguments
-    };
-    let spaces = [
-        ("native small", Space::native(PageSize::Small)),
-        ("native huge", Space::native(PageSize::Huge)),
-        ("guest none", Space::guest(PageSize::Small, PageSize::Small)),
-        ("guest first", Space::guest(PageSize::Huge, PageSize::Small)),
-        (
-            "guest second",
-            Space::guest(PageSize::Small, PageSize::Huge),
-        ),
-        ("guest both", Space::guest(PageSize::Huge, PageSize::Huge)),
+    use PageSize::{Huge, Small};
+    let native = [("none", Space::native(Small)), ("all", Space::native(Huge))];
+    let guest = [
+        ("none", Space::guest(Small, Small)),
+        ("guest's", Space::guest(Huge, Small)),
+        ("host's", Space::guest(Small, Huge)),
+        ("both", Space::guest(Huge, Huge)),
     ];
-    let mut accesses = vec![0; ACCESSES];
-    for machine in machines {
-        let machine = Machine::named(&machine).expect("a shipped machine");
-        println!("{}", machine.name);
-        println!(
-            "{:12} {:13} {:>8} {:>9} {:>9}",
-            "workload", "pages", "M/s", "small/1k", "huge/1k"
-        );
-        for name in [
-            "mcf",
-            "mcf-sweep",
-            "mcf-heap",
-            "oltp",
-            "key-value",
-            "chase",
-            "stream",
-            "gups",
-            "btree",
-            "small",
-        ] {
-            let mut workload = named(name, None, 1).expect("a workload");
-            workload.fill(&mut accesses);
-            for (pages, space) in spaces {
-                let mut engine = Exact::new(&machine);
-                engine.add(space);
-                engine.access(0, &accesses[..ACCESSES / 4]);
-                let before = engine.counts();
-                let start = cpu_seconds();
-                engine.access(0, &accesses[ACCESSES / 4..]);
-                let seconds = cpu_seconds() - start;
-                let counts = engine.counts() - before;
-                let per_thousand = |refills: u64| refills as f64 * 1e3 / counts.accesses as f64;
-                println!(
-                    "{name:12} {pages:13} {:8.1} {:9.3} {:9.3}",
-                    counts.accesses as f64 / seconds / 1e6,
-                    per_thousand(counts.small()),
-                    per_thousand(counts.huge()),
-                );
-            }
+    let machines: [(&str, &[(&str, Space)]); 2] = [("golden-cove", &native), ("3a4000", &guest)];
+    let chosen: Vec<String> = std::env::args().skip(1).collect();
+    let is_chosen = |name: &&str| chosen.iter().any(|word| word == name);
+    let mut workloads: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
+    if workloads.iter().any(is_chosen) {
+        workloads.retain(|name| is_chosen(name));
+    }
+    let is_any = machines.iter().any(|(name, _)| is_chosen(name));
+    for (name, spaces) in machines {
+        if !is_any || is_chosen(&name) {
+            let machine = Machine::named(name).expect("a shipped machine");
+            bench(&machine, spaces, &workloads);
         }
     }
 }

@@ -9,6 +9,11 @@
 //! before the search keeps it below a share of all time: a search that has spent its allowance goes
 //! back to the best number so far until time has earned more, and a trial that is clearly worse is
 //! cut short.
+//!
+//! Which pages are huge matters beside how many, and the way to a number decides which: the number
+//! that looks best is measured again, as it is now, until the one that was measured last is the
+//! best. At rest, a search begins again only where the cost or the memory is no longer what it was
+//! then, or after a long time.
 
 use super::{Action, Controller, Entries, Gauge, Observation, Order, Reason, Victims};
 
@@ -35,6 +40,8 @@ pub struct MinCostSettings {
     pub gain: f64,
     /// Share of all time that searching may lose.
     pub regret: f64,
+    /// Share by which the cost at rest must differ from what it was for a new search.
+    pub drift: f64,
     /// Most huge pages that may be built, for instance because memory was promised to others.
     pub ceiling: u64,
     /// Which pages go first.
@@ -53,6 +60,7 @@ impl Default for MinCostSettings {
             patience: 64,
             gain: 0.01,
             regret: 0.005,
+            drift: 0.05,
             ceiling: u64::MAX,
             victims: Victims::Sparsest,
         }
@@ -63,7 +71,9 @@ impl Default for MinCostSettings {
 const MOST_TRIALS: usize = 24;
 /// A trial this much dearer than the start is cut short after a quarter of its window.
 const CLEARLY_WORSE: f64 = 1.25;
-/// A search that found nothing doubles the wait before the next, up to so many times.
+/// Times that a best number is measured again; each may bring another to the fore.
+const MOST_CONFIRMATIONS: u32 = 4;
+/// A search doubles the wait before the next, up to so many times.
 const MOST_BACKOFF: u32 = 64;
 
 /// The controller that minimises cost.
@@ -75,6 +85,8 @@ pub struct MinCost {
     counting: bool,
     imbalance: Option<f64>,
     phase: Phase,
+    /// What the last search came to rest on.
+    rest: Option<Rest>,
     /// Seconds observed.
     elapsed: f64,
     /// Seconds lost by trying, gains of trials deducted.
@@ -94,6 +106,44 @@ struct Search {
     pending: Vec<u64>,
     points: Vec<Point>,
     trial: Trial,
+    /// Times that the best was measured again.
+    confirmations: u32,
+}
+
+/// Where a search ended, and whether that still holds.
+#[derive(Clone, Copy, Debug)]
+struct Rest {
+    huge: u64,
+    possible: u64,
+    cost: f64,
+    /// Sum and number of costs of the present window.
+    sum: f64,
+    seen: u32,
+    /// Intervals for which it holds whatever else is thought.
+    left: u32,
+}
+
+impl Rest {
+    /// Takes an interval; whether pages, memory and cost are still as they were.
+    fn holds(&mut self, seen: &Observation, settings: &MinCostSettings) -> bool {
+        self.left = self.left.saturating_sub(1);
+        let possible = seen.pages.possible.min(settings.ceiling);
+        let huge = seen.pages.huge;
+        let has_moved = |was: u64, is: u64| was.abs_diff(is) > was / 8;
+        if self.left == 0 || has_moved(self.huge, huge) || has_moved(self.possible, possible) {
+            return false;
+        }
+        if let Some(cost) = seen.cost {
+            self.sum += cost;
+            self.seen += 1;
+        }
+        if self.seen < settings.window {
+            return true;
+        }
+        let mean = self.sum / f64::from(self.seen);
+        (self.sum, self.seen) = (0.0, 0);
+        (mean / self.cost - 1.0).abs() <= settings.drift
+    }
 }
 
 /// Cost of a number of huge pages.
@@ -184,6 +234,7 @@ impl MinCost {
             counting: false,
             imbalance: None,
             phase: Phase::Watching,
+            rest: None,
             elapsed: 0.0,
             lost: 0.0,
         }
@@ -198,6 +249,12 @@ impl MinCost {
     }
 
     fn watch(&mut self, seen: &Observation) -> Order {
+        if let Some(rest) = &mut self.rest {
+            if rest.holds(seen, &self.settings) {
+                return self.order(Action::Hold, Reason::Calm);
+            }
+            self.rest = None;
+        }
         let loaded = seen
             .refill_share
             .is_none_or(|share| share > self.settings.loaded_share);
@@ -214,7 +271,7 @@ impl MinCost {
         match self.trigger(seen) {
             Trigger::Wait => self.order(Action::Hold, Reason::Comparing),
             Trigger::No(reason) => {
-                self.rest();
+                self.wait();
                 self.order(Action::Hold, reason)
             }
             Trigger::Yes => self.begin(seen),
@@ -243,7 +300,7 @@ impl MinCost {
         Trigger::Yes
     }
 
-    fn rest(&mut self) {
+    fn wait(&mut self) {
         self.load = 0;
         self.counting = false;
         self.phase = Phase::Watching;
@@ -259,6 +316,7 @@ impl MinCost {
             pending: ladder(start, possible),
             points: Vec::new(),
             trial: Trial::of(start),
+            confirmations: 0,
         });
         self.order(Action::Hold, Reason::Trying(start))
     }
@@ -320,7 +378,7 @@ impl MinCost {
             });
         }
         let Some(best) = search.best() else {
-            self.rest();
+            self.wait();
             return self.order(Action::Hold, Reason::Calm);
         };
         if self.lost > self.settings.regret * self.elapsed {
@@ -338,6 +396,12 @@ impl MinCost {
                 self.phase = Phase::Searching(search);
                 self.order(Action::Reach(huge), Reason::Trying(huge))
             }
+            None if best.huge != trial.huge && search.confirmations < MOST_CONFIRMATIONS => {
+                search.confirmations += 1;
+                search.trial = Trial::of(best.huge);
+                self.phase = Phase::Searching(search);
+                self.order(Action::Reach(best.huge), Reason::Trying(best.huge))
+            }
             None => self.finish(&search, best),
         }
     }
@@ -345,14 +409,28 @@ impl MinCost {
     fn finish(&mut self, search: &Search, best: Point) -> Order {
         let base = search.start_cost().unwrap_or(best.cost);
         let saves = 1.0 - best.cost / base;
-        self.rest();
+        self.wait();
         self.backoff = (self.backoff * 2).min(MOST_BACKOFF);
-        if saves < self.settings.gain {
-            let start = search.start.min(search.possible);
-            return self.order(Action::Reach(start), Reason::NothingBetter);
-        }
-        let huge = best.huge;
-        self.order(Action::Reach(huge), Reason::Best { huge, saves })
+        let is_better = saves >= self.settings.gain;
+        let (huge, cost) = if is_better {
+            (best.huge, best.cost)
+        } else {
+            (search.start.min(search.possible), base)
+        };
+        self.rest = Some(Rest {
+            huge,
+            possible: search.possible,
+            cost,
+            sum: 0.0,
+            seen: 0,
+            left: self.settings.gate.saturating_mul(MOST_BACKOFF).max(1),
+        });
+        let reason = if is_better {
+            Reason::Best { huge, saves }
+        } else {
+            Reason::NothingBetter
+        };
+        self.order(Action::Reach(huge), reason)
     }
 }
 

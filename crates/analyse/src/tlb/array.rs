@@ -1,81 +1,174 @@
-//! Arrays of TLB entries, made for speed.
+//! Arrays of TLB entries, made for speed: nothing is searched.
 //!
-//! A tag is 32 bits ([`super::chunks`] numbers pages densely). All tags of a set are compared at
-//! once: each contributes its way where it matches, and the contributions are combined by OR, which
-//! compilers turn into a few vector instructions on any machine. Up to 16 ways the order of use is a
-//! permutation of ways in the 16 nibbles of a word; beyond that each way has a stamp.
+//! A tag is 32 bits: [`super::chunks`] numbers pages densely. For each page an array notes the way
+//! that it was last put in; the page is there if that way of its set still has its tag. So a look-up
+//! is two loads and a comparison, and an entry that is replaced needs no note.
 
+use super::chunks::SECOND;
 use super::machine::{Array as Description, Index};
-use super::replacement::{Draws, Replacement, plru_touch, plru_victim};
+use super::order::{Order, Ordered, with_order};
 
 /// No entry.
 pub const EMPTY: u32 = u32::MAX;
-/// A lane that is no way: matches nothing that is looked up.
-const PAD: u32 = u32::MAX - 1;
-const ONES: u64 = 0x1111_1111_1111_1111;
-const EIGHTS: u64 = 0x8888_8888_8888_8888;
 
 /// An array of any shape.
 #[derive(Clone, Debug)]
-pub enum Array {
-    Four(Sets<4>),
-    Eight(Sets<8>),
-    Twelve(Sets<12>),
-    Sixteen(Sets<16>),
-    Wide(Wide),
+pub struct Array {
+    /// Ways of all sets, one set after another, in powers of two.
+    tags: Vec<u32>,
+    way_bits: u32,
+    indexing: Indexing,
+    order: Order,
+    /// By stage and size (the upper bits of a tag), then page: the way it was last put in.
+    ways: [Vec<u8>; 4],
 }
 
-macro_rules! each {
-    ($self:ident, $array:ident => $body:expr) => {
-        match $self {
-            Array::Four($array) => $body,
-            Array::Eight($array) => $body,
-            Array::Twelve($array) => $body,
-            Array::Sixteen($array) => $body,
-            Array::Wide($array) => $body,
-        }
-    };
-}
+/// Bits of a tag below those of stage and size.
+const PAGE: u32 = SECOND - 1;
 
 impl Array {
     pub fn new(description: &Description) -> Self {
-        match description.ways {
-            0..=4 => Self::Four(Sets::new(description)),
-            5..=8 => Self::Eight(Sets::new(description)),
-            9..=12 => Self::Twelve(Sets::new(description)),
-            13..=16 => Self::Sixteen(Sets::new(description)),
-            _ => Self::Wide(Wide::new(description)),
+        let way_bits = description.ways.next_power_of_two().trailing_zeros();
+        Self {
+            tags: vec![EMPTY; (description.sets() as usize) << way_bits],
+            way_bits,
+            indexing: Indexing::new(description),
+            order: Order::new(description),
+            ways: std::array::from_fn(|_| Vec::new()),
         }
     }
 
+    /// Set and way of an entry that is there.
+    #[inline(always)]
+    fn find(&self, number: u64, tag: u32) -> Option<(usize, usize)> {
+        let page = (tag & PAGE) as usize;
+        let way = *self.ways[(tag >> PAGE.count_ones()) as usize].get(page)?;
+        let (set, way) = (self.indexing.set(number), usize::from(way));
+        (self.tags[set << self.way_bits | way] == tag).then_some((set, way))
+    }
+
     /// Whether the entry is there; marks it as used.
-    #[inline]
+    #[inline(always)]
     pub fn hit(&mut self, number: u64, tag: u32) -> bool {
-        each!(self, array => array.hit(number, tag))
+        let Some((set, way)) = self.find(number, tag) else {
+            return false;
+        };
+        with_order!(&mut self.order, order => order.used(set, way));
+        true
+    }
+
+    /// Takes accesses to products of one size, in order: those that find no entry here put it in
+    /// and are left in the block.
+    pub fn filter(&mut self, block: &mut Block, shifts: Shifts) {
+        let Some(most) = block.tags[..block.count].iter().max() else {
+            return;
+        };
+        let ways = &mut self.ways[(most >> PAGE.count_ones()) as usize];
+        let most = ((most & PAGE) >> shifts.tag) as usize;
+        if most >= ways.len() {
+            note_new(ways, most, 0);
+        }
+        let (tags, indexing, way_bits) = (&mut self.tags, self.indexing, self.way_bits);
+        with_order!(&mut self.order, order => {
+            filter(block, shifts, order, tags, ways, indexing, way_bits);
+        });
     }
 
     /// Puts in an entry that is not there; returns what it replaced, or [`EMPTY`].
-    #[inline]
+    #[inline(always)]
     pub fn fill(&mut self, number: u64, tag: u32) -> u32 {
-        each!(self, array => array.fill(number, tag))
+        let set = self.indexing.set(number);
+        let way = with_order!(&mut self.order, order => order.replace(set));
+        let page = (tag & PAGE) as usize;
+        let ways = &mut self.ways[(tag >> PAGE.count_ones()) as usize];
+        match ways.get_mut(page) {
+            Some(noted) => *noted = way as u8,
+            None => note_new(ways, page, way),
+        }
+        std::mem::replace(&mut self.tags[set << self.way_bits | way], tag)
+    }
+
+    /// Drops an entry if it is there.
+    #[inline]
+    pub fn drop_one(&mut self, number: u64, tag: u32) {
+        if let Some((set, way)) = self.find(number, tag) {
+            self.empty(set, way);
+        }
     }
 
     /// Drops entries whose tag matches.
     pub fn drop_where(&mut self, matches: impl Fn(u32) -> bool) {
-        let (tags, free): (&mut [u32], &mut usize) = match self {
-            Self::Four(array) => (array.tags.as_flattened_mut(), &mut array.free),
-            Self::Eight(array) => (array.tags.as_flattened_mut(), &mut array.free),
-            Self::Twelve(array) => (array.tags.as_flattened_mut(), &mut array.free),
-            Self::Sixteen(array) => (array.tags.as_flattened_mut(), &mut array.free),
-            Self::Wide(array) => (&mut array.tags, &mut array.free),
-        };
-        for tag in tags {
-            if *tag < PAD && matches(*tag) {
-                *tag = EMPTY;
-                *free += 1;
+        for at in 0..self.tags.len() {
+            if self.tags[at] != EMPTY && matches(self.tags[at]) {
+                self.empty(at >> self.way_bits, at & ((1 << self.way_bits) - 1));
             }
         }
     }
+
+    fn empty(&mut self, set: usize, way: usize) {
+        let tags = &mut self.tags[set << self.way_bits..];
+        tags[way] = EMPTY;
+        with_order!(&mut self.order, order => {
+            order.emptied(set, way, |other| tags[other] == EMPTY);
+        });
+    }
+}
+
+/// Accesses on their way through levels.
+#[derive(Debug)]
+pub struct Block {
+    pub tags: [u32; BLOCK],
+    pub addresses: [u64; BLOCK],
+    pub count: usize,
+}
+
+/// Accesses taken together.
+pub const BLOCK: usize = 256;
+
+/// The loop of [`Array::filter`], for each kind of order.
+#[inline(always)]
+fn filter(
+    block: &mut Block,
+    shifts: Shifts,
+    order: &mut impl Ordered,
+    tags: &mut [u32],
+    ways: &mut [u8],
+    indexing: Indexing,
+    way_bits: u32,
+) {
+    let mut left = 0;
+    for at in 0..block.count.min(BLOCK) {
+        let (product, address) = (block.tags[at], block.addresses[at]);
+        let set = indexing.set(address >> shifts.address);
+        let tag = product >> shifts.tag;
+        let noted = &mut ways[(tag & PAGE) as usize];
+        let way = usize::from(*noted);
+        if tags[set << way_bits | way] == tag {
+            order.used(set, way);
+            continue;
+        }
+        let way = order.replace(set);
+        *noted = way as u8;
+        tags[set << way_bits | way] = tag;
+        block.tags[left] = product;
+        block.addresses[left] = address;
+        left += 1;
+    }
+    block.count = left;
+}
+
+/// Notes the way of a page above all that were noted before.
+#[cold]
+fn note_new(ways: &mut Vec<u8>, page: usize, way: usize) {
+    ways.resize((page + 1).next_power_of_two().max(64), 0);
+    ways[page] = way as u8;
+}
+
+/// What to leave out of addresses and tags of products for an array's entries.
+#[derive(Clone, Copy, Debug)]
+pub struct Shifts {
+    pub address: u32,
+    pub tag: u32,
 }
 
 /// Finds a set from a page number.
@@ -105,310 +198,4 @@ impl Indexing {
 /// The set that `number` belongs to.
 pub fn set_of(description: &Description, number: u64) -> usize {
     Indexing::new(description).set(number)
-}
-
-/// Sets of up to `LANES` ways, at most 16.
-#[derive(Clone, Debug)]
-pub struct Sets<const LANES: usize> {
-    tags: Vec<[u32; LANES]>,
-    /// LRU and FIFO: ways from the most recent in nibbles. Tree-PLRU: its bits.
-    orders: Vec<u64>,
-    /// Entries without a tag.
-    free: usize,
-    indexing: Indexing,
-    ways: usize,
-    replacement: Replacement,
-    draws: Draws,
-}
-
-/// The way of `tag`, or `LANES` where it isn't.
-#[inline]
-fn find<const LANES: usize>(tags: &[u32; LANES], tag: u32) -> usize {
-    let mut found = 0_u32;
-    for (way, &other) in tags.iter().enumerate() {
-        found |= if other == tag { way as u32 + 1 } else { 0 };
-    }
-    // 0 becomes u32::MAX.
-    found.wrapping_sub(1) as usize
-}
-
-impl<const LANES: usize> Sets<LANES> {
-    fn new(description: &Description) -> Self {
-        let ways = description.ways as usize;
-        let sets = description.sets() as usize;
-        let tags = std::array::from_fn(|way| if way < ways { EMPTY } else { PAD });
-        let order = match description.replacement {
-            Replacement::TreePlru => 0,
-            // Nibbles that are no ways are never looked for.
-            _ => (0..16).fold(0, |order, way: u64| order | (way << (4 * way))),
-        };
-        Self {
-            tags: vec![tags; sets],
-            orders: vec![order; sets],
-            free: sets * ways,
-            indexing: Indexing::new(description),
-            ways,
-            replacement: description.replacement,
-            draws: Draws::default(),
-        }
-    }
-
-    #[inline]
-    fn hit(&mut self, number: u64, tag: u32) -> bool {
-        let set = self.indexing.set(number);
-        let way = find(&self.tags[set], tag);
-        if way >= LANES {
-            return false;
-        }
-        match self.replacement {
-            Replacement::Lru => self.orders[set] = moved_to_front(self.orders[set], way),
-            Replacement::TreePlru => self.orders[set] = self.plru(set, way),
-            Replacement::Fifo | Replacement::Random => {}
-        }
-        true
-    }
-
-    #[inline]
-    fn fill(&mut self, number: u64, tag: u32) -> u32 {
-        let set = self.indexing.set(number);
-        let way = match self.empty(set) {
-            Some(way) => way,
-            None => self.victim(set),
-        };
-        match self.replacement {
-            Replacement::Lru | Replacement::Fifo => {
-                self.orders[set] = moved_to_front(self.orders[set], way);
-            }
-            Replacement::TreePlru => self.orders[set] = self.plru(set, way),
-            Replacement::Random => {}
-        }
-        std::mem::replace(&mut self.tags[set][way], tag)
-    }
-
-    /// The lowest way without a tag, taken.
-    #[inline]
-    fn empty(&mut self, set: usize) -> Option<usize> {
-        if self.free == 0 {
-            return None;
-        }
-        let way = self.tags[set].iter().position(|&tag| tag == EMPTY)?;
-        self.free -= 1;
-        Some(way)
-    }
-
-    fn victim(&mut self, set: usize) -> usize {
-        let order = self.orders[set];
-        match self.replacement {
-            Replacement::Lru | Replacement::Fifo => {
-                ((order >> (4 * (self.ways - 1))) & 0xF) as usize
-            }
-            Replacement::TreePlru => plru_victim(u128::from(order), self.ways),
-            Replacement::Random => self.draws.way(self.ways),
-        }
-    }
-
-    fn plru(&self, set: usize, way: usize) -> u64 {
-        plru_touch(u128::from(self.orders[set]), self.ways, way) as u64
-    }
-}
-
-/// The permutation with `way` moved to its lowest nibble.
-#[inline]
-fn moved_to_front(order: u64, way: usize) -> u64 {
-    let way = way as u64;
-    if order & 0xF == way {
-        return order;
-    }
-    // The lowest nibble that becomes zero is the way's; those above may be marked too, by borrow.
-    let differs = order ^ (way * ONES);
-    let zeros = differs.wrapping_sub(ONES) & !differs & EIGHTS;
-    let at = zeros.trailing_zeros() & !3;
-    let below = (1_u64 << at) - 1;
-    let through = (0x10_u64 << at).wrapping_sub(1);
-    (order & !through) | ((order & below) << 4) | way
-}
-
-/// Sets of more than 16 ways.
-#[derive(Clone, Debug)]
-pub struct Wide {
-    /// Lanes of all sets, one set after another.
-    tags: Vec<u32>,
-    /// LRU: time of last use; FIFO: of filling. Below `i32::MAX`.
-    stamps: Vec<i32>,
-    clock: i32,
-    plru: Vec<u128>,
-    /// Where a tag was last found, by its low bits: a guess that is checked.
-    hints: Vec<u32>,
-    /// Entries without a tag.
-    free: usize,
-    indexing: Indexing,
-    ways: usize,
-    lanes: usize,
-    replacement: Replacement,
-    draws: Draws,
-}
-
-const HINTS: usize = 1024;
-const VECTOR: usize = 8;
-
-impl Wide {
-    fn new(description: &Description) -> Self {
-        let ways = description.ways as usize;
-        let lanes = ways.next_multiple_of(VECTOR);
-        let sets = description.sets() as usize;
-        let lane = |at: usize| if at % lanes < ways { EMPTY } else { PAD };
-        Self {
-            tags: (0..sets * lanes).map(lane).collect(),
-            stamps: vec![i32::MIN; sets * lanes],
-            clock: i32::MIN + 1,
-            plru: vec![0; sets],
-            hints: vec![0; HINTS],
-            free: sets * ways,
-            indexing: Indexing::new(description),
-            ways,
-            lanes,
-            replacement: description.replacement,
-            draws: Draws::default(),
-        }
-    }
-
-    /// The place of `tag` among the tags of its set.
-    #[inline]
-    fn find(&self, base: usize, tag: u32) -> Option<usize> {
-        let mut found = 0_u32;
-        let mut first = 1_u32;
-        for tags in self.tags[base..base + self.lanes].chunks_exact(VECTOR) {
-            for (lane, &other) in tags.iter().enumerate() {
-                found |= if other == tag { first + lane as u32 } else { 0 };
-            }
-            first += VECTOR as u32;
-        }
-        (found > 0).then(|| base + found as usize - 1)
-    }
-
-    #[inline]
-    fn hit(&mut self, number: u64, tag: u32) -> bool {
-        let hint = &mut self.hints[tag as usize % HINTS];
-        let guess = *hint as usize;
-        let at = if self.tags[guess] == tag {
-            guess
-        } else {
-            let base = self.indexing.set(number) * self.lanes;
-            let Some(at) = self.find(base, tag) else {
-                return false;
-            };
-            self.hints[tag as usize % HINTS] = at as u32;
-            at
-        };
-        match self.replacement {
-            Replacement::Lru => self.stamp(at),
-            Replacement::TreePlru => self.touch(at),
-            Replacement::Fifo | Replacement::Random => {}
-        }
-        true
-    }
-
-    fn fill(&mut self, number: u64, tag: u32) -> u32 {
-        let base = self.indexing.set(number) * self.lanes;
-        let at = match self.empty(base) {
-            Some(at) => at,
-            None => base + self.victim(base),
-        };
-        match self.replacement {
-            Replacement::Lru | Replacement::Fifo => self.stamp(at),
-            Replacement::TreePlru => self.touch(at),
-            Replacement::Random => {}
-        }
-        self.hints[tag as usize % HINTS] = at as u32;
-        std::mem::replace(&mut self.tags[at], tag)
-    }
-
-    fn empty(&mut self, base: usize) -> Option<usize> {
-        if self.free == 0 {
-            return None;
-        }
-        let tags = &self.tags[base..base + self.ways];
-        let place = tags.iter().position(|&tag| tag == EMPTY)?;
-        self.free -= 1;
-        Some(base + place)
-    }
-
-    fn victim(&mut self, base: usize) -> usize {
-        match self.replacement {
-            Replacement::Lru | Replacement::Fifo => {
-                let stamps = &self.stamps[base..base + self.ways];
-                let oldest = stamps.iter().fold(i32::MAX, |a, &b| a.min(b));
-                stamps.iter().position(|&s| s == oldest).unwrap_or(0)
-            }
-            Replacement::TreePlru => plru_victim(self.plru[base / self.lanes], self.ways),
-            Replacement::Random => self.draws.way(self.ways),
-        }
-    }
-
-    #[inline]
-    fn stamp(&mut self, at: usize) {
-        self.stamps[at] = self.clock;
-        self.clock += 1;
-        if self.clock == i32::MAX {
-            self.renumber();
-        }
-    }
-
-    /// Gives all stamps anew in the same order, so that the clock can run on.
-    #[cold]
-    fn renumber(&mut self) {
-        let mut order: Vec<usize> = (0..self.stamps.len()).collect();
-        order.sort_by_key(|&at| self.stamps[at]);
-        self.clock = i32::MIN + 1;
-        for at in order {
-            self.stamps[at] = self.clock;
-            self.clock += 1;
-        }
-    }
-
-    fn touch(&mut self, at: usize) {
-        let (set, way) = (at / self.lanes, at % self.lanes);
-        self.plru[set] = plru_touch(self.plru[set], self.ways, way);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_way_moves_to_the_front_of_any_permutation() {
-        let mut order = 0xFEDC_BA98_7654_3210_u64;
-        let mut ways: Vec<usize> = (0..16).collect();
-        let mut draws = Draws::default();
-        for _ in 0..10_000 {
-            let way = draws.way(16);
-            let at = ways.iter().position(|&w| w == way).unwrap();
-            ways.remove(at);
-            ways.insert(0, way);
-            order = moved_to_front(order, way);
-            let nibbles: Vec<usize> = (0..16).map(|n| (order >> (4 * n) & 15) as usize).collect();
-            assert_eq!(nibbles, ways);
-        }
-    }
-
-    #[test]
-    fn stamps_are_renewed_in_order() {
-        let description = Description {
-            holds: vec![],
-            entries: 24,
-            ways: 24,
-            replacement: Replacement::Lru,
-            pages_per_entry: 1,
-            index: Index::Linear,
-        };
-        let mut array = Wide::new(&description);
-        for tag in 0..24 {
-            array.fill(0, tag);
-        }
-        array.clock = i32::MAX - 2;
-        assert!(array.hit(0, 0) && array.hit(0, 1) && array.hit(0, 2));
-        assert!(array.clock < 0, "renumbered");
-        assert_eq!(array.fill(0, 100), 3, "the least recently used goes");
-    }
 }

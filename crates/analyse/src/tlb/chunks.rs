@@ -6,6 +6,7 @@
 //! ```
 
 use super::engine::{PageSize, Space, SpaceId, Stage};
+use rustc_hash::FxHashMap;
 
 /// Bit of tags of huge pages.
 pub const HUGE: u32 = 1 << 31;
@@ -38,40 +39,65 @@ impl Chunk {
     }
 }
 
-/// All chunks of all spaces: a hash table with linear probing.
+/// All chunks of all spaces, found through a table of two levels for each space:
+///
+/// ```text
+///  chunk number ─▶ region (upper bits) ─▶ where its leaf begins ─▶ leaf (lower bits) ─▶ tag
+///                  └ a few regions are remembered; a hash table knows all
+/// ```
 #[derive(Clone, Debug)]
 pub struct Chunks {
-    /// Space and number, plus one; 0 where free.
-    keys: Vec<u64>,
-    places: Vec<u32>,
-    shift: u32,
     chunks: Vec<Chunk>,
-    spaces: Vec<(Space, u32)>,
+    spaces: Vec<Spaced>,
+    /// Leaves of all spaces, one after another: what each chunk's product tags begin with.
+    leaves: Vec<u32>,
+    /// Bits of a small page's number inside its chunk.
+    page_bits: u32,
     most: usize,
 }
 
-const FIRST_BITS: u32 = 10;
+#[derive(Clone, Debug)]
+struct Spaced {
+    space: Space,
+    /// Chunks that have physical memory.
+    physical: u32,
+    /// Regions that were looked up last, by their lowest bits, and where their leaves begin.
+    recent: [(u64, u32); RECENT],
+    regions: FxHashMap<u64, u32>,
+}
+
+/// Chunks in a leaf, as bits. A leaf of 1 KiB covers 512 MiB on x86-64.
+const LEAF_BITS: u32 = 8;
+const RECENT: usize = 64;
+/// No chunk number has as many bits.
+const NO_REGION: u64 = u64::MAX;
+/// What a leaf holds for chunks that were not touched; no tag.
+pub const UNKNOWN: u32 = u32::MAX;
 
 impl Chunks {
     /// For chunks of `2^page_bits` small pages.
     pub fn new(page_bits: u32) -> Self {
         Self {
-            keys: vec![0; 1 << FIRST_BITS],
-            places: vec![0; 1 << FIRST_BITS],
-            shift: 64 - FIRST_BITS,
             chunks: Vec::new(),
             spaces: Vec::new(),
+            leaves: Vec::new(),
+            page_bits,
             most: 1 << (30 - page_bits),
         }
     }
 
     pub fn add(&mut self, space: Space) -> SpaceId {
-        self.spaces.push((space, 0));
+        self.spaces.push(Spaced {
+            space,
+            physical: 0,
+            recent: [(NO_REGION, 0); RECENT],
+            regions: FxHashMap::default(),
+        });
         (self.spaces.len() - 1) as SpaceId
     }
 
     pub fn space(&self, id: SpaceId) -> Space {
-        self.spaces[id as usize].0
+        self.spaces[id as usize].space
     }
 
     #[inline]
@@ -79,82 +105,92 @@ impl Chunks {
         &self.chunks[dense as usize]
     }
 
+    /// The dense number of the chunk of a tag of the first stage.
+    #[inline]
+    pub fn dense_of(&self, tag: u32) -> u32 {
+        if tag & HUGE == 0 {
+            tag >> self.page_bits
+        } else {
+            tag & !HUGE
+        }
+    }
+
     /// Chunks of a space in the order of their first access.
     pub fn of(&self, space: SpaceId) -> impl Iterator<Item = &Chunk> {
         self.chunks.iter().filter(move |chunk| chunk.space == space)
     }
 
-    /// The dense number of a chunk, new where it was not seen; `None` where tags have run out.
+    /// What tags of a chunk's products begin with: all of it for a huge page, to be completed by
+    /// the page's number in the chunk for a small one. [`UNKNOWN`] where the chunk is new.
     #[inline]
+    pub fn begins(&mut self, space: SpaceId, number: u64) -> u32 {
+        let space = &mut self.spaces[space as usize];
+        let region = number >> LEAF_BITS;
+        let recent = &mut space.recent[region as usize % RECENT];
+        if recent.0 != region {
+            let Some(&leaf) = space.regions.get(&region) else {
+                return UNKNOWN;
+            };
+            *recent = (region, leaf);
+        }
+        let at = number as usize % (1 << LEAF_BITS);
+        self.leaves[recent.1 as usize * (1 << LEAF_BITS) + at]
+    }
+
+    /// The dense number of a chunk, new where it was not seen; `None` where tags have run out.
     pub fn dense(&mut self, space: SpaceId, number: u64) -> Option<u32> {
-        let key = (number << 16 | u64::from(space)) + 1;
-        let mask = self.keys.len() - 1;
-        let mut at = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize;
-        loop {
-            let found = self.keys[at & mask];
-            if found == key {
-                return Some(self.places[at & mask]);
-            }
-            if found == 0 {
-                return self.insert(space, number, key);
-            }
-            at += 1;
+        match self.begins(space, number) {
+            UNKNOWN => self.insert(space, number),
+            tag => Some(self.dense_of(tag)),
         }
     }
 
     #[cold]
-    fn insert(&mut self, space: SpaceId, number: u64, key: u64) -> Option<u32> {
+    fn insert(&mut self, id: SpaceId, number: u64) -> Option<u32> {
         if self.chunks.len() >= self.most {
             return None;
         }
-        if self.chunks.len() * 2 >= self.keys.len() {
-            self.grow();
-        }
         let dense = self.chunks.len() as u32;
-        let (begins, next) = &mut self.spaces[space as usize];
+        let spaced = &mut self.spaces[id as usize];
+        let begins = spaced.space;
         let second = match begins.second {
             None => begins.first,
             Some(_) => begins.second_entries(),
         };
-        self.chunks.push(Chunk {
+        let chunk = Chunk {
             number,
-            physical: *next,
-            space,
+            physical: spaced.physical,
+            space: id,
             first: begins.first,
             second,
-        });
-        *next += 1;
-        self.place(key, dense);
+        };
+        spaced.physical += 1;
+        let next = (self.leaves.len() >> LEAF_BITS) as u32;
+        let leaf = *spaced.regions.entry(number >> LEAF_BITS).or_insert(next);
+        if leaf == next {
+            let longer = self.leaves.len() + (1 << LEAF_BITS);
+            self.leaves.resize(longer, UNKNOWN);
+        }
+        self.chunks.push(chunk);
+        self.note(dense);
         Some(dense)
     }
 
-    fn place(&mut self, key: u64, dense: u32) {
-        let mask = self.keys.len() - 1;
-        let mut at = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize;
-        while self.keys[at & mask] != 0 {
-            at += 1;
-        }
-        self.keys[at & mask] = key;
-        self.places[at & mask] = dense;
-    }
-
-    fn grow(&mut self) {
-        let keys = std::mem::take(&mut self.keys);
-        let places = std::mem::take(&mut self.places);
-        self.shift -= 1;
-        self.keys = vec![0; keys.len() * 2];
-        self.places = vec![0; keys.len() * 2];
-        for (key, place) in keys.into_iter().zip(places) {
-            if key != 0 {
-                self.place(key, place);
-            }
-        }
+    /// Notes what a chunk's tags begin with.
+    fn note(&mut self, dense: u32) {
+        let chunk = &self.chunks[dense as usize];
+        let leaf = self.spaces[chunk.space as usize].regions[&(chunk.number >> LEAF_BITS)];
+        let at = chunk.number as usize % (1 << LEAF_BITS);
+        self.leaves[leaf as usize * (1 << LEAF_BITS) + at] = match chunk.product() {
+            PageSize::Small => dense << self.page_bits,
+            PageSize::Huge => HUGE | dense,
+        };
     }
 
     /// Sets a page size; whether it changed. A guest's second stage that is not aligned stays small.
     pub fn resize(&mut self, dense: u32, stage: Stage, size: PageSize) -> bool {
         let chunk = &mut self.chunks[dense as usize];
-        let space = self.spaces[chunk.space as usize].0;
+        let space = self.spaces[chunk.space as usize].space;
         let before = (chunk.first, chunk.second);
         match (stage, space.second) {
             (Stage::First, None) => (chunk.first, chunk.second) = (size, size),
@@ -162,6 +198,8 @@ impl Chunks {
             (Stage::Second, Some(_)) if space.is_aligned => chunk.second = size,
             (Stage::Second, _) => {}
         }
-        before != (chunk.first, chunk.second)
+        let changed = before != (chunk.first, chunk.second);
+        self.note(dense);
+        changed
     }
 }

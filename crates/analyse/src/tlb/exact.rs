@@ -1,7 +1,12 @@
 //! The exact engine: every entry of every array.
+//!
+//! ```text
+//!  addresses ─▶ tags, repeats of a page left out ─▶ first level ─▶ beyond it
+//!               a block at a time, no branch        most end here
+//! ```
 
-use super::array::{Array, EMPTY};
-use super::chunks::{Chunk, Chunks, HUGE, SECOND};
+use super::array::{Array, BLOCK, Block, EMPTY, Shifts};
+use super::chunks::{Chunk, Chunks, HUGE, SECOND, UNKNOWN};
 use super::counts::Counts;
 use super::engine::{Engine, PageSize, Space, SpaceId, Stage};
 use super::machine::{Level as Description, Machine, Stages};
@@ -17,6 +22,10 @@ pub struct Exact {
     counts: Counts,
     /// Bits of a small page's number inside its chunk.
     page_bits: u32,
+    /// Bits of an address inside a small and a huge page.
+    shifts: [u32; 2],
+    /// Whether what one level drops another may have to drop too.
+    is_inclusive: bool,
     /// Tag of the last access's product where the first level holds it, else [`EMPTY`]: the same
     /// page again changes nothing.
     last: u32,
@@ -26,10 +35,20 @@ pub struct Exact {
 #[derive(Clone, Debug)]
 struct Level {
     arrays: Vec<Array>,
-    /// Place of the array, and binary logarithm of small pages in an entry.
-    by_size: [Option<(usize, u32)>; 2],
+    by_size: [Place; 2],
     is_inclusive: bool,
 }
+
+/// Where a level holds pages of a size.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// Which array, [`NOWHERE`] for none.
+    array: usize,
+    /// Binary logarithm of pages in an entry.
+    shift: u32,
+}
+
+const NOWHERE: usize = usize::MAX;
 
 /// A page as arrays see it.
 #[derive(Clone, Copy, Debug)]
@@ -45,12 +64,15 @@ impl Level {
     fn new(description: &Description) -> Self {
         let place = |size| {
             let arrays = &description.arrays;
-            let at = arrays.iter().position(|array| array.holds(size))?;
-            let shift = match size {
-                PageSize::Small => arrays[at].pages_per_entry.trailing_zeros(),
-                PageSize::Huge => 0,
+            let array = arrays.iter().position(|array| array.holds(size));
+            let shift = match (size, array) {
+                (PageSize::Small, Some(at)) => arrays[at].pages_per_entry.trailing_zeros(),
+                _ => 0,
             };
-            Some((at, shift))
+            Place {
+                array: array.unwrap_or(NOWHERE),
+                shift,
+            }
         };
         Self {
             arrays: description.arrays.iter().map(Array::new).collect(),
@@ -60,36 +82,66 @@ impl Level {
     }
 
     fn holds(&self, size: PageSize) -> bool {
-        self.by_size[size as usize].is_some()
+        self.by_size[size as usize].array != NOWHERE
     }
 
-    #[inline]
+    #[inline(always)]
     fn hit(&mut self, page: Page) -> bool {
-        let Some((at, shift)) = self.by_size[page.size as usize] else {
+        let Place { array, shift } = self.by_size[page.size as usize];
+        let Some(array) = self.arrays.get_mut(array) else {
             return false;
         };
-        self.arrays[at].hit(page.number >> shift, grouped(page.tag, shift))
+        array.hit(page.number >> shift, grouped(page.tag, shift))
     }
 
-    /// Fills; returns the tag that went, or [`EMPTY`], and the logarithm of the pages it stood for.
-    #[inline]
-    fn fill(&mut self, page: Page) -> (u32, u32) {
-        let Some((at, shift)) = self.by_size[page.size as usize] else {
-            return (EMPTY, 0);
+    /// Takes accesses to products of one size; leaves those that this level does not answer.
+    fn filter(&mut self, size: PageSize, shifts: [u32; 2], block: &mut Block) {
+        let Place { array, shift } = self.by_size[size as usize];
+        let Some(array) = self.arrays.get_mut(array) else {
+            return;
         };
-        let tag = self.arrays[at].fill(page.number >> shift, grouped(page.tag, shift));
-        // What went may be of the other size where both share the array.
-        let is_small = tag & HUGE == 0;
-        let went_shift = self.by_size[0]
-            .filter(|_| is_small)
-            .map_or(0, |small| small.1);
-        (tag, went_shift)
+        let shifts = Shifts {
+            address: shifts[size as usize] + shift,
+            tag: shift,
+        };
+        array.filter(block, shifts);
+    }
+
+    /// Fills; returns the tag that went, or [`EMPTY`].
+    #[inline(always)]
+    fn fill(&mut self, page: Page) -> u32 {
+        let Place { array, shift } = self.by_size[page.size as usize];
+        let Some(array) = self.arrays.get_mut(array) else {
+            return EMPTY;
+        };
+        array.fill(page.number >> shift, grouped(page.tag, shift))
+    }
+
+    /// Drops what maps any of the memory of an entry of a lower level, which gave it up. Entries of
+    /// a chunk are of the size of its product: those of others went when it was changed.
+    #[inline]
+    fn drop_overlapping(&mut self, page_bits: u32, gone: Covered, chunk: &Chunk) {
+        let Place { array, shift } = self.by_size[chunk.product() as usize];
+        let Some(array) = self.arrays.get_mut(array) else {
+            return;
+        };
+        if chunk.product() == PageSize::Huge {
+            return array.drop_one(chunk.number, HUGE | gone.dense);
+        }
+        let Some((page, pages)) = gone.pages else {
+            let of_chunk = |tag: u32| tag & HUGE == 0 && tag << shift >> page_bits == gone.dense;
+            return array.drop_where(of_chunk);
+        };
+        for page in (page..page + (1 << pages)).step_by(1 << shift) {
+            let number = (chunk.number << page_bits | u64::from(page)) >> shift;
+            array.drop_one(number, (gone.dense << page_bits | page) >> shift);
+        }
     }
 
     fn drop_where(&mut self, page_bits: u32, matches: impl Fn(Covered) -> bool) {
         for (at, array) in self.arrays.iter_mut().enumerate() {
-            let small = self.by_size[0].filter(|(place, _)| *place == at);
-            let shift = small.map_or(0, |(_, shift)| shift);
+            let small = self.by_size[0];
+            let shift = if small.array == at { small.shift } else { 0 };
             array.drop_where(|tag| matches(Covered::of(tag, shift, page_bits)));
         }
     }
@@ -132,32 +184,22 @@ impl Covered {
             pages: Some((page & ((1 << page_bits) - 1), shift)),
         }
     }
-
-    fn overlaps(self, other: Self) -> bool {
-        if self.dense != other.dense {
-            return false;
-        }
-        match (self.pages, other.pages) {
-            (Some((a, shift_a)), Some((b, shift_b))) => {
-                let shift = shift_a.max(shift_b);
-                a >> shift == b >> shift
-            }
-            _ => true,
-        }
-    }
 }
 
 impl Exact {
     /// An engine with empty TLBs.
     #[must_use]
     pub fn new(machine: &Machine) -> Self {
-        let page_bits = machine.huge_shift() - machine.small_shift();
+        let shifts = [machine.small_shift(), machine.huge_shift()];
+        let page_bits = shifts[1] - shifts[0];
         Self {
             chunks: Chunks::new(page_bits),
             levels: machine.levels.iter().map(Level::new).collect(),
             walker: Walker::new(machine),
             counts: Counts::default(),
             page_bits,
+            shifts,
+            is_inclusive: machine.levels.iter().any(|level| level.is_inclusive),
             last: EMPTY,
             machine: machine.clone(),
         }
@@ -173,32 +215,57 @@ impl Exact {
         space.second.is_some() && self.machine.stages == Stages::Separate
     }
 
-    fn product(&self, dense: u32, chunk: &Chunk, address: u64) -> Page {
-        match chunk.product() {
-            PageSize::Small => {
-                let number = address >> self.machine.small_shift();
-                Page {
-                    size: PageSize::Small,
-                    number,
-                    tag: dense << self.page_bits | self.page_in_chunk(number),
-                }
-            }
-            PageSize::Huge => Page {
-                size: PageSize::Huge,
-                number: chunk.number,
-                tag: HUGE | dense,
+    #[inline]
+    fn page_in_chunk(&self, address: u64) -> u32 {
+        (address >> self.shifts[0]) as u32 & ((1 << self.page_bits) - 1)
+    }
+
+    /// The page of an entry with this tag, of the first stage.
+    #[inline]
+    fn page(&self, tag: u32, address: u64) -> Page {
+        let is_huge = tag & HUGE != 0;
+        Page {
+            size: if is_huge {
+                PageSize::Huge
+            } else {
+                PageSize::Small
             },
+            number: address >> self.shifts[usize::from(is_huge)],
+            tag,
         }
     }
 
-    fn page_in_chunk(&self, number: u64) -> u32 {
-        number as u32 & ((1 << self.page_bits) - 1)
+    /// Looks accesses up that came after each other to different pages.
+    fn look_up(&mut self, block: &mut Block, products: usize, space: Space) {
+        let tags = &block.tags[..block.count];
+        let sizes = tags
+            .iter()
+            .fold([0, u32::MAX], |[any, all], tag| [any | tag, all & tag]);
+        let is_mixed = (sizes[0] ^ sizes[1]) & HUGE != 0;
+        if is_mixed || self.is_inclusive {
+            for (&tag, &address) in block.tags.iter().zip(&block.addresses).take(block.count) {
+                self.one(tag, address, products, space);
+            }
+            return;
+        }
+        // What a level holds depends on nothing but which accesses get to it: one after another.
+        let size = self.page(sizes[0], 0).size;
+        for (level, hits) in self.levels[..products]
+            .iter_mut()
+            .zip(&mut self.counts.hits)
+        {
+            let before = block.count;
+            level.filter(size, self.shifts, block);
+            *hits += (before - block.count) as u64;
+        }
+        for (&tag, &address) in block.tags.iter().zip(&block.addresses).take(block.count) {
+            self.refill(self.page(tag, address), address, space);
+        }
     }
 
-    /// An access whose product the first level was not just asked for.
-    fn access_page(&mut self, space: Space, dense: u32, chunk: Chunk, address: u64, page: Page) {
-        let is_apart = self.is_apart(space);
-        let products = self.levels.len() - usize::from(is_apart);
+    /// Looks one access up.
+    fn one(&mut self, tag: u32, address: u64, products: usize, space: Space) {
+        let page = self.page(tag, address);
         for level in 0..products {
             if self.levels[level].hit(page) {
                 self.counts.hits[level] += 1;
@@ -206,93 +273,99 @@ impl Exact {
                 return;
             }
         }
-        if is_apart {
-            self.both_stages(dense, chunk, address);
-        } else {
-            self.refill_product(space, chunk, address, page);
-        }
+        self.refill(page, address, space);
         self.fill_above(products, page);
     }
 
+    /// What happens where no level holds a product.
+    #[inline]
+    fn refill(&mut self, page: Page, address: u64, space: Space) {
+        let dense = self.chunks.dense_of(page.tag);
+        let chunk = *self.chunks.get(dense);
+        if self.is_apart(space) {
+            self.both_stages(dense, chunk, address);
+        } else {
+            self.refill_product(space, dense, chunk, address, page.size);
+        }
+    }
+
+    #[inline]
     fn fill_above(&mut self, level: usize, page: Page) {
         for upper in (0..level).rev() {
             self.fill(upper, page);
         }
     }
 
+    #[inline(always)]
     fn fill(&mut self, level: usize, page: Page) {
-        let (went, shift) = self.levels[level].fill(page);
-        if went == EMPTY || !self.levels[level].is_inclusive {
+        let (upper, rest) = self.levels.split_at_mut(level);
+        let went = rest[0].fill(page);
+        if went == EMPTY || !rest[0].is_inclusive {
             return;
         }
-        let gone = Covered::of(went, shift, self.page_bits);
-        for upper in &mut self.levels[..level] {
-            upper.drop_where(self.page_bits, |entry| entry.overlaps(gone));
+        let gone = Covered::of(went, rest[0].by_size[0].shift, self.page_bits);
+        let chunk = self.chunks.get(gone.dense);
+        for upper in upper {
+            upper.drop_overlapping(self.page_bits, gone, chunk);
         }
     }
 
-    fn refill_product(&mut self, space: Space, chunk: Chunk, address: u64, page: Page) {
-        self.counts.refills[0][page.size as usize] += 1;
+    #[inline]
+    fn refill_product(
+        &mut self,
+        space: Space,
+        dense: u32,
+        chunk: Chunk,
+        address: u64,
+        size: PageSize,
+    ) {
+        self.counts.refills[0][size as usize] += 1;
         if self.machine.walk.levels == 0 {
             return;
         }
+        let in_chunk = self.page_in_chunk(address);
         let machine = &self.machine;
         self.counts.references += match space.second {
-            None => self
-                .walker
-                .native(machine, chunk.space, chunk.number, chunk.first),
+            None => self.walker.native(machine, dense, &chunk),
             Some(_) => {
-                let page = self.page_in_chunk(address >> machine.small_shift());
-                let physical = u64::from(chunk.physical) << self.page_bits | u64::from(page);
                 let tables = space.second_entries();
-                self.walker.guest(
-                    machine,
-                    chunk.space,
-                    &GuestWalk {
-                        chunk: chunk.number,
-                        first: chunk.first,
-                        second: chunk.second,
-                        tables,
-                        physical,
-                    },
-                )
+                let walk = GuestWalk {
+                    dense,
+                    in_chunk,
+                    tables,
+                };
+                self.walker.guest(machine, &chunk, walk)
             }
         };
     }
 
     /// Looks both stages up in the last level and refills what it lacks.
+    #[inline]
     fn both_stages(&mut self, dense: u32, chunk: Chunk, address: u64) {
-        let number = address >> self.machine.small_shift();
-        let in_chunk = self.page_in_chunk(number);
-        let first = match chunk.first {
-            PageSize::Small => Page {
-                size: PageSize::Small,
-                number,
-                tag: dense << self.page_bits | in_chunk,
-            },
-            PageSize::Huge => Page {
-                size: PageSize::Huge,
-                number: chunk.number,
-                tag: HUGE | dense,
-            },
+        let in_chunk = self.page_in_chunk(address);
+        let tag = match chunk.first {
+            PageSize::Small => dense << self.page_bits | in_chunk,
+            PageSize::Huge => HUGE | dense,
         };
+        let first = self.page(tag, address);
         let last = self.levels.len() - 1;
         let has_first = self.levels[last].hit(first);
         if !has_first {
             self.counts.refills[0][first.size as usize] += 1;
             if self.machine.walk.tables_need_second_stage && self.machine.walk.levels > 0 {
-                self.tables_of(chunk);
+                self.tables_of(dense, chunk);
             }
             self.fill(last, first);
         }
-        let has_second = self.second_stage(dense, chunk, in_chunk);
+        let has_second = self.second_stage(dense, &chunk, in_chunk);
         if has_first && has_second {
             self.counts.hits[last] += 1;
         }
     }
 
     /// Whether the last level has the entry of the second stage; refills it where not.
-    fn second_stage(&mut self, dense: u32, chunk: Chunk, in_chunk: u32) -> bool {
+    #[inline]
+    fn second_stage(&mut self, dense: u32, chunk: &Chunk, in_chunk: u32) -> bool {
         let page = match chunk.second {
             PageSize::Small => Page {
                 size: PageSize::Small,
@@ -315,23 +388,19 @@ impl Exact {
     }
 
     /// Reads the guest's page tables through the second stage.
-    fn tables_of(&mut self, chunk: Chunk) {
+    fn tables_of(&mut self, dense: u32, chunk: Chunk) {
         let lowest = walk::lowest(chunk.first);
         let machine = &self.machine;
-        let read = self
-            .walker
-            .tables_read(machine, chunk.space, chunk.number, chunk.first);
+        let read = self.walker.tables_read(machine, dense, &chunk, chunk.first);
         for level in (lowest..lowest + read).rev() {
-            let table = self
-                .walker
-                .table(&self.machine, chunk.space, level, chunk.number);
+            let table = self.walker.table(&self.machine, level, dense, &chunk);
             let of_tables = walk::TABLE_CHUNKS + u64::from(table >> self.page_bits);
             let Some(dense) = self.chunks.dense(chunk.space, of_tables) else {
                 continue;
             };
             let tables = *self.chunks.get(dense);
             let in_chunk = table & ((1 << self.page_bits) - 1);
-            self.second_stage(dense, tables, in_chunk);
+            self.second_stage(dense, &tables, in_chunk);
         }
     }
 }
@@ -343,41 +412,46 @@ impl Engine for Exact {
 
     fn access(&mut self, id: SpaceId, addresses: &[u64]) {
         let space = self.chunks.space(id);
-        let is_apart = self.is_apart(space);
+        let products = self.levels.len() - usize::from(self.is_apart(space));
         // Where the first level holds no products, the same page again is looked up again.
-        let has_products = self.levels.len() > usize::from(is_apart);
-        let shift = self.machine.huge_shift();
-        let mut number = u64::MAX;
-        let mut dense = 0;
-        let mut chunk = None;
-        let mut last = self.last;
-        let mut repeats = 0;
-        for &address in addresses {
-            if address >> shift != number || chunk.is_none() {
-                number = address >> shift;
-                let known = self.chunks.dense(id, number);
-                dense = known.unwrap_or(0);
-                chunk = known.map(|dense| *self.chunks.get(dense));
+        let holds = |size| products > 0 && self.levels[0].holds(size);
+        let again = [!holds(PageSize::Small), !holds(PageSize::Huge)];
+        let in_chunk = (1_u32 << self.page_bits) - 1;
+        let [small, huge] = self.shifts;
+        let mut block = Block {
+            tags: [0; BLOCK],
+            addresses: [0; BLOCK],
+            count: 0,
+        };
+        let mut at = 0;
+        while at < addresses.len() {
+            let (mut count, from) = (0, at);
+            let mut last = self.last;
+            let mut is_new = false;
+            for &address in addresses[at..].iter().take(BLOCK) {
+                let begins = self.chunks.begins(id, address >> huge);
+                if begins == UNKNOWN {
+                    is_new = true;
+                    break;
+                }
+                // The sign of a huge page's tag leaves nothing of the small page's number.
+                let is_small = !(begins.cast_signed() >> 31) as u32;
+                let tag = begins | (address >> small) as u32 & in_chunk & is_small;
+                (block.tags[count], block.addresses[count]) = (tag, address);
+                count += usize::from(tag != last || again[(tag >> 31) as usize]);
+                last = tag;
+                at += 1;
             }
-            let Some(chunk) = chunk else {
+            self.last = last;
+            self.counts.hits[0] += (at - from - count) as u64;
+            block.count = count;
+            self.look_up(&mut block, products, space);
+            if is_new && self.chunks.dense(id, addresses[at] >> huge).is_none() {
                 // More memory than tags can name: no TLB would hold much of it either.
                 self.counts.refills[0][0] += 1;
-                continue;
-            };
-            let page = self.product(dense, &chunk, address);
-            if page.tag == last {
-                repeats += 1;
-                continue;
+                at += 1;
             }
-            last = if has_products && self.levels[0].holds(page.size) {
-                page.tag
-            } else {
-                EMPTY
-            };
-            self.access_page(space, dense, chunk, address, page);
         }
-        self.last = last;
-        self.counts.hits[0] += repeats;
         self.counts.accesses += addresses.len() as u64;
     }
 
@@ -389,10 +463,10 @@ impl Engine for Exact {
             return;
         }
         self.last = EMPTY;
-        self.walker.forget(id);
+        let chunks = &self.chunks;
+        self.walker.forget(id, |dense| chunks.get(dense).space);
         let is_apart = self.is_apart(self.chunks.space(id));
         let last = self.levels.len() - 1;
-        let chunks = &self.chunks;
         for (at, level) in self.levels.iter_mut().enumerate() {
             let drops = |entry: Covered| {
                 let is_of_chunk = entry.dense == dense && entry.stage == stage;

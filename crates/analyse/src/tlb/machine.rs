@@ -144,6 +144,9 @@ pub struct Change {
     pub collapse_ns: f64,
 }
 
+/// Most entries of a cache of the walker: they are fully associative.
+const MOST_WALK_ENTRIES: u32 = 256;
+
 fn one() -> u32 {
     1
 }
@@ -281,13 +284,21 @@ impl Machine {
         }
         let walk = &self.walk;
         let bad = walk.caches.iter().find(|cache| {
-            cache.remaining == 0 || cache.remaining >= walk.levels || cache.entries == 0
+            cache.remaining == 0
+                || cache.remaining >= walk.levels
+                || !(1..=MOST_WALK_ENTRIES).contains(&cache.entries)
         });
         if let Some(cache) = bad {
             return fail(format!(
                 "walk cache with {} remaining references and {} entries: it must save at least one \
-                 of {} references and have entries",
+                 of {} references and have 1 to {MOST_WALK_ENTRIES} entries",
                 cache.remaining, cache.entries, walk.levels
+            ));
+        }
+        if walk.nested_entries > MOST_WALK_ENTRIES {
+            return fail(format!(
+                "nested_entries {}: at most {MOST_WALK_ENTRIES}",
+                walk.nested_entries
             ));
         }
         if walk.levels > 5 || walk.levels == 1 {

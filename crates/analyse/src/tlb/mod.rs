@@ -32,6 +32,7 @@ mod engine;
 mod exact;
 mod machine;
 pub mod naive;
+mod order;
 pub mod paper;
 mod replacement;
 mod reuse;

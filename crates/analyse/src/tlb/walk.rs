@@ -1,31 +1,40 @@
 //! Page walks: references to page tables, what saves them, and pages of tables.
+//!
+//! What a walk needs to know of a chunk (tags of the tables that cover it, their numbers) is looked
+//! up once for each chunk and kept by the chunk's dense number.
 
 use super::array::Array;
+use super::chunks::{Chunk, HUGE, SECOND};
 use super::machine::{Array as Description, Index, Machine};
 use super::{PageSize, Replacement, SpaceId};
 use rustc_hash::FxHashMap;
 
-/// Numbers the pages that hold a guest's page tables, in the order in which walks first meet them;
-/// their guest physical addresses are taken as consecutive.
-#[derive(Clone, Debug, Default)]
-pub struct Tables {
-    pages: FxHashMap<(SpaceId, u32, u64), u32>,
-    next: FxHashMap<SpaceId, u32>,
+/// A page of a guest's page tables. Their guest physical addresses are taken as consecutive, in the
+/// order in which walks first meet them.
+#[derive(Clone, Copy, Debug)]
+struct Table {
+    space: SpaceId,
+    /// Number within its guest.
+    number: u32,
+    /// Place of the first table in the same huge page of tables.
+    first: u32,
 }
 
-impl Tables {
-    /// The number within its guest of the table of `level` (1 holds small pages' entries) that covers
-    /// `prefix`.
-    pub fn page(&mut self, space: SpaceId, level: u32, prefix: u64) -> u32 {
-        *self.pages.entry((space, level, prefix)).or_insert_with(|| {
-            let next = self.next.entry(space).or_default();
-            *next += 1;
-            *next - 1
-        })
-    }
+/// Most levels of a page table.
+const LEVELS: usize = 5;
+
+/// What is known of a chunk, by level of its tables (the first holds small pages' entries).
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    /// Tags of walk caches' entries.
+    prefixes: [u32; LEVELS],
+    /// Places of tables; [`NONE`] before a walk first meets one.
+    tables: [u32; LEVELS],
 }
 
-/// Page numbers of tables begin here, far above those of data.
+const NONE: u32 = u32::MAX;
+
+/// Page numbers of tables begin here for the plain engine, far above those of data.
 pub const TABLES: u64 = 1 << 40;
 /// Virtual chunk numbers of a guest's page tables begin here, where no program has memory.
 pub const TABLE_CHUNKS: u64 = 1 << 44;
@@ -67,16 +76,12 @@ pub fn prefix(machine: &Machine, level: u32, chunk: u64) -> u64 {
 /// A walk in a guest.
 #[derive(Clone, Copy, Debug)]
 pub struct GuestWalk {
-    /// Number of the address's huge page.
-    pub chunk: u64,
-    /// Page size of the guest's table.
-    pub first: PageSize,
-    /// Page size of the host's table for the data.
-    pub second: PageSize,
-    /// The same for the guest's page tables.
+    /// Dense number of the address's huge page.
+    pub dense: u32,
+    /// Number of its small page in the huge one.
+    pub in_chunk: u32,
+    /// Page size of the host's tables for the guest's page tables.
     pub tables: PageSize,
-    /// Guest physical number of the data's small page.
-    pub physical: u64,
 }
 
 /// The walker's caches of one machine.
@@ -85,13 +90,18 @@ pub struct Walker {
     /// Caches with the lowest table that they lead to, those that save most first.
     caches: Vec<(u32, Array)>,
     nested: Option<Array>,
-    tables: Tables,
-    /// Tags for prefixes and nested pages.
-    tags: FxHashMap<(SpaceId, u32, u64), u32>,
+    /// By dense number of the chunk.
+    known: Vec<Option<Known>>,
+    tables: Vec<Table>,
+    /// Places of tables by what they cover, and of the first in each huge page of tables.
+    places: FxHashMap<(SpaceId, u32, u64), u32>,
+    firsts: FxHashMap<(SpaceId, u32), u32>,
+    tables_of: FxHashMap<SpaceId, u32>,
+    prefixes: FxHashMap<(SpaceId, u32, u64), u32>,
+    /// Space of each prefix, by its tag.
+    prefix_spaces: Vec<SpaceId>,
+    page_bits: u32,
 }
-
-/// Marks tags of nested huge pages apart from small ones and from prefixes.
-const NESTED: [u32; 2] = [100, 101];
 
 impl Walker {
     pub fn new(machine: &Machine) -> Self {
@@ -104,54 +114,79 @@ impl Walker {
                 .map(|cache| (cache.remaining, Array::new(&description(cache.entries))))
                 .collect(),
             nested: (nested > 0).then(|| Array::new(&description(nested))),
-            tables: Tables::default(),
-            tags: FxHashMap::default(),
+            known: Vec::new(),
+            tables: Vec::new(),
+            places: FxHashMap::default(),
+            firsts: FxHashMap::default(),
+            tables_of: FxHashMap::default(),
+            prefixes: FxHashMap::default(),
+            prefix_spaces: Vec::new(),
+            page_bits: machine.huge_shift() - machine.small_shift(),
         }
     }
 
-    fn tag(&mut self, space: SpaceId, kind: u32, number: u64) -> u32 {
-        let next = self.tags.len() as u32;
-        *self.tags.entry((space, kind, number)).or_insert(next)
+    #[inline]
+    fn known(&mut self, machine: &Machine, dense: u32, chunk: &Chunk) -> &mut Known {
+        let at = dense as usize;
+        if self.known.get(at).is_none_or(Option::is_none) {
+            self.learn(machine, at, chunk);
+        }
+        self.known[at].get_or_insert(Known {
+            prefixes: [NONE; LEVELS],
+            tables: [NONE; LEVELS],
+        })
     }
 
-    /// Where a walk begins: how many tables it reads, the lowest one included. Fills the caches.
+    #[cold]
+    fn learn(&mut self, machine: &Machine, at: usize, chunk: &Chunk) {
+        let mut prefixes = [NONE; LEVELS];
+        for (level, tag) in (1..=machine.walk.levels).zip(&mut prefixes) {
+            let key = (chunk.space, level, prefix(machine, level, chunk.number));
+            let next = self.prefix_spaces.len() as u32;
+            *tag = *self.prefixes.entry(key).or_insert(next);
+            if *tag == next {
+                self.prefix_spaces.push(chunk.space);
+            }
+        }
+        if self.known.len() <= at {
+            self.known.resize(at + 1, None);
+        }
+        self.known[at] = Some(Known {
+            prefixes,
+            tables: [NONE; LEVELS],
+        });
+    }
+
+    /// How many tables a walk reads, the lowest one included. Fills the caches.
     pub fn tables_read(
         &mut self,
         machine: &Machine,
-        space: SpaceId,
-        chunk: u64,
+        dense: u32,
+        chunk: &Chunk,
         size: PageSize,
     ) -> u32 {
+        let prefixes = self.known(machine, dense, chunk).prefixes;
         let lowest = lowest(size);
+        let tag = |remaining: u32| prefixes[remaining as usize - 1];
         let mut read = levels(machine, size);
-        let mut missed = Vec::new();
-        for at in 0..self.caches.len() {
-            let (remaining, _) = self.caches[at];
-            if remaining < lowest {
-                continue;
-            }
-            let covers = prefix(machine, remaining, chunk);
-            let tag = self.tag(space, remaining, covers);
-            if self.caches[at].1.hit(0, tag) {
-                read = remaining - lowest + 1;
+        let mut through = self.caches.len();
+        for (at, (remaining, cache)) in self.caches.iter_mut().enumerate() {
+            if *remaining >= lowest && cache.hit(0, tag(*remaining)) {
+                read = *remaining - lowest + 1;
+                through = at;
                 break;
             }
-            missed.push((at, tag));
         }
-        for (at, tag) in missed {
-            self.caches[at].1.fill(0, tag);
+        for (remaining, cache) in &mut self.caches[..through] {
+            if *remaining >= lowest {
+                cache.fill(0, tag(*remaining));
+            }
         }
         read
     }
 
     /// References to read the host's tables for a guest physical page.
-    fn nested(&mut self, machine: &Machine, space: SpaceId, page: u64, size: PageSize) -> u64 {
-        let bits = machine.huge_shift() - machine.small_shift();
-        let number = match size {
-            PageSize::Small => page,
-            PageSize::Huge => page >> bits,
-        };
-        let tag = self.tag(space, NESTED[size as usize], number);
+    fn nested(&mut self, machine: &Machine, tag: u32, size: PageSize) -> u64 {
         if let Some(cache) = &mut self.nested {
             if cache.hit(0, tag) {
                 return 0;
@@ -163,41 +198,87 @@ impl Walker {
     }
 
     /// References of a walk in a native process.
-    pub fn native(&mut self, machine: &Machine, space: SpaceId, chunk: u64, size: PageSize) -> u64 {
-        u64::from(self.tables_read(machine, space, chunk, size))
+    pub fn native(&mut self, machine: &Machine, dense: u32, chunk: &Chunk) -> u64 {
+        u64::from(self.tables_read(machine, dense, chunk, chunk.first))
     }
 
     /// References of a walk in a guest: each of its tables is itself at a guest physical address.
-    pub fn guest(&mut self, machine: &Machine, space: SpaceId, walk: &GuestWalk) -> u64 {
-        let lowest = lowest(walk.first);
-        let read = self.tables_read(machine, space, walk.chunk, walk.first);
+    pub fn guest(&mut self, machine: &Machine, chunk: &Chunk, walk: GuestWalk) -> u64 {
+        let lowest = lowest(chunk.first);
+        let read = self.tables_read(machine, walk.dense, chunk, chunk.first);
         let mut references = 0;
         for level in (lowest..lowest + read).rev() {
-            let table = u64::from(self.table(machine, space, level, walk.chunk));
-            references += 1 + self.nested(machine, space, TABLES + table, walk.tables);
+            let place = self.place(machine, level, walk.dense, chunk);
+            let tag = match walk.tables {
+                PageSize::Small => SECOND | place,
+                PageSize::Huge => SECOND | HUGE | self.tables[place as usize].first,
+            };
+            references += 1 + self.nested(machine, tag, walk.tables);
         }
-        references + self.nested(machine, space, walk.physical, walk.second)
+        let data = match chunk.second {
+            PageSize::Small => walk.dense << self.page_bits | walk.in_chunk,
+            PageSize::Huge => HUGE | walk.dense,
+        };
+        references + self.nested(machine, data, chunk.second)
     }
 
-    /// The page of tables that a walk reads at `level`.
-    pub fn table(&mut self, machine: &Machine, space: SpaceId, level: u32, chunk: u64) -> u32 {
-        let covers = prefix(machine, level, chunk);
-        self.tables.page(space, level, covers)
+    /// The page of tables that a walk for a chunk reads at `level`, numbered within its guest.
+    pub fn table(&mut self, machine: &Machine, level: u32, dense: u32, chunk: &Chunk) -> u32 {
+        let place = self.place(machine, level, dense, chunk);
+        self.tables[place as usize].number
     }
 
-    /// Forgets a space: after a change of page tables the walker's caches are flushed.
-    pub fn forget(&mut self, space: SpaceId) {
-        let tags = &self.tags;
-        let gone: rustc_hash::FxHashSet<u32> = tags
-            .iter()
-            .filter(|((of, _, _), _)| *of == space)
-            .map(|(_, &tag)| tag)
-            .collect();
+    #[inline]
+    fn place(&mut self, machine: &Machine, level: u32, dense: u32, chunk: &Chunk) -> u32 {
+        let at = level as usize - 1;
+        let known = self.known(machine, dense, chunk).tables[at];
+        if known != NONE {
+            return known;
+        }
+        let place = self.meet(machine, level, chunk);
+        self.known(machine, dense, chunk).tables[at] = place;
+        place
+    }
+
+    /// The place of a table that this chunk's walks have not met.
+    #[cold]
+    fn meet(&mut self, machine: &Machine, level: u32, chunk: &Chunk) -> u32 {
+        let space = chunk.space;
+        let next = self.tables.len() as u32;
+        let covers = (space, level, prefix(machine, level, chunk.number));
+        let place = *self.places.entry(covers).or_insert(next);
+        if place == next {
+            let count = self.tables_of.entry(space).or_default();
+            let number = *count;
+            *count += 1;
+            let group = (space, number >> self.page_bits);
+            self.tables.push(Table {
+                space,
+                number,
+                first: *self.firsts.entry(group).or_insert(next),
+            });
+        }
+        place
+    }
+
+    /// Forgets a space: after a change of page tables the walker's caches are flushed. `space_of`
+    /// tells a chunk's space by its dense number.
+    pub fn forget(&mut self, space: SpaceId, space_of: impl Fn(u32) -> SpaceId) {
         for (_, cache) in &mut self.caches {
-            cache.drop_where(|tag| gone.contains(&tag));
+            cache.drop_where(|tag| self.prefix_spaces[tag as usize] == space);
         }
-        if let Some(cache) = &mut self.nested {
-            cache.drop_where(|tag| gone.contains(&tag));
-        }
+        let Some(cache) = &mut self.nested else {
+            return;
+        };
+        let (tables, page_bits) = (&self.tables, self.page_bits);
+        cache.drop_where(|tag| {
+            let rest = tag & !(SECOND | HUGE);
+            let of = match (tag & SECOND != 0, tag & HUGE != 0) {
+                (true, _) => tables[rest as usize].space,
+                (false, true) => space_of(rest),
+                (false, false) => space_of(rest >> page_bits),
+            };
+            of == space
+        });
     }
 }

@@ -25,6 +25,31 @@ pub struct Comparison {
     pub huge: [u64; 3],
 }
 
+/// What min-cost may be below the paper's controller: noise of phases in the measured part.
+const NOT_WORSE: f64 = 0.001;
+/// Share that a controller may lose.
+const MOST_LOSS: f64 = 0.01;
+
+impl Comparison {
+    /// Whether neither controller loses more than 1 %, at rest or over the whole run.
+    #[must_use]
+    pub fn loses_nothing(&self) -> bool {
+        let gains = [
+            self.paper,
+            self.paper_whole,
+            self.min_cost,
+            self.min_cost_whole,
+        ];
+        gains.iter().all(|gain| *gain >= -MOST_LOSS)
+    }
+
+    /// Whether min-cost ends no slower than the paper's controller.
+    #[must_use]
+    pub fn is_min_cost_no_worse(&self) -> bool {
+        (1.0 + self.min_cost) / (1.0 + self.paper) >= 1.0 - NOT_WORSE
+    }
+}
+
 /// Runs each generator.
 #[must_use]
 pub fn suite(machine: &Machine, scale: Scale) -> Vec<Comparison> {

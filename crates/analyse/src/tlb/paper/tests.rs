@@ -15,3 +15,12 @@ fn the_papers_numbers_and_orderings_come_out() {
     let left = results.of(Case::Controlled).pages.huge;
     assert!((8..=12).contains(&left), "{left} huge pages left");
 }
+
+#[test]
+fn no_workload_loses_and_min_cost_is_nowhere_worse_than_the_papers_controller() {
+    let machine = Machine::named("3a4000").unwrap();
+    for row in suite(&machine, Scale::SMALL) {
+        assert!(row.loses_nothing(), "{row:?}");
+        assert!(row.is_min_cost_no_worse(), "{row:?}");
+    }
+}

@@ -1,0 +1,375 @@
+//! In which order the ways of each set go: the oldest first, ways without an entry before those with
+//! one, the lowest of them first.
+
+use super::machine::Array as Description;
+use super::replacement::{Draws, Replacement, plru_touch, plru_victim};
+
+/// The order of all sets of an array.
+#[derive(Clone, Debug)]
+pub enum Order {
+    /// LRU of up to 16 ways.
+    Few(Nibbles),
+    /// LRU of more.
+    Many(Ring<true>),
+    /// FIFO.
+    Filled(Ring<false>),
+    /// Tree-PLRU.
+    Trees(Trees),
+    /// Any way.
+    Random(Random),
+}
+
+/// What each kind of order does.
+pub trait Ordered {
+    /// Notes that an entry was used.
+    fn used(&mut self, set: usize, way: usize);
+    /// The way that goes, which is taken as filled.
+    fn replace(&mut self, set: usize) -> usize;
+    /// Notes that a way lost its entry; `is_empty` tells which of its set have none.
+    fn emptied(&mut self, set: usize, way: usize, is_empty: impl Fn(usize) -> bool);
+}
+
+/// Does the same with whatever kind of order it is.
+macro_rules! with_order {
+    ($order:expr, $kind:ident => $body:expr) => {
+        match $order {
+            Order::Few($kind) => $body,
+            Order::Many($kind) => $body,
+            Order::Filled($kind) => $body,
+            Order::Trees($kind) => $body,
+            Order::Random($kind) => $body,
+        }
+    };
+}
+pub(super) use with_order;
+
+impl Order {
+    pub fn new(description: &Description) -> Self {
+        let ways = description.ways as usize;
+        let sets = description.sets() as usize;
+        match description.replacement {
+            Replacement::Lru if ways <= 16 => Self::Few(Nibbles::new(sets, ways)),
+            Replacement::Lru => Self::Many(Ring::new(sets, ways)),
+            Replacement::Fifo => Self::Filled(Ring::new(sets, ways)),
+            Replacement::TreePlru => Self::Trees(Trees {
+                bits: vec![0; sets],
+                free: Free::new(sets, ways),
+            }),
+            Replacement::Random => Self::Random(Random {
+                draws: Draws::default(),
+                free: Free::new(sets, ways),
+            }),
+        }
+    }
+}
+
+/// Ways the oldest first, after one has lost its entry.
+fn with_empty(mut ways: Vec<u8>, way: usize, is_empty: impl Fn(usize) -> bool) -> Vec<u8> {
+    ways.retain(|&other| usize::from(other) != way);
+    let before = |other: &&u8| usize::from(**other) < way && is_empty(usize::from(**other));
+    let at = ways.iter().take_while(before).count();
+    ways.insert(at, way as u8);
+    ways
+}
+
+/// A permutation of up to 16 ways in the nibbles of a word, the most recent lowest.
+#[derive(Clone, Debug)]
+pub struct Nibbles {
+    orders: Vec<u64>,
+    /// Place of the oldest way's lowest bit.
+    oldest: u32,
+}
+
+const ONES: u64 = 0x1111_1111_1111_1111;
+const EIGHTS: u64 = 0x8888_8888_8888_8888;
+
+impl Nibbles {
+    fn new(sets: usize, ways: usize) -> Self {
+        let oldest_first: Vec<u8> = (0..ways).map(|way| way as u8).collect();
+        Self {
+            orders: vec![nibbles(&oldest_first); sets],
+            oldest: 4 * (ways as u32 - 1),
+        }
+    }
+}
+
+impl Ordered for Nibbles {
+    #[inline(always)]
+    fn used(&mut self, set: usize, way: usize) {
+        let order = &mut self.orders[set];
+        if *order & 0xF != way as u64 {
+            *order = moved_to_front(*order, way as u64);
+        }
+    }
+
+    #[inline(always)]
+    fn replace(&mut self, set: usize) -> usize {
+        let order = &mut self.orders[set];
+        // All ways move up by one and the last comes first; nibbles beyond repeat what is below
+        // them, so that it is found there first.
+        let last = *order >> self.oldest & 0xF;
+        *order = *order << 4 | last;
+        last as usize
+    }
+
+    fn emptied(&mut self, set: usize, way: usize, is_empty: impl Fn(usize) -> bool) {
+        let order = self.orders[set];
+        let nibble = |at| (order >> (4 * at) & 0xF) as u8;
+        let oldest_first = (0..=self.oldest / 4).rev().map(nibble).collect();
+        self.orders[set] = nibbles(&with_empty(oldest_first, way, is_empty));
+    }
+}
+
+/// The permutation of these ways, the oldest first.
+fn nibbles(oldest_first: &[u8]) -> u64 {
+    let order = |order, way: &u8| order << 4 | u64::from(*way);
+    // A nibble that is no way must not be found as one: all that are not used hold the oldest again,
+    // which is found lower down first.
+    let oldest = u64::from(oldest_first[0]) * ONES;
+    oldest_first.iter().fold(oldest, order)
+}
+
+/// The permutation with `way` moved to its lowest nibble.
+#[inline(always)]
+fn moved_to_front(order: u64, way: u64) -> u64 {
+    // The lowest nibble that becomes zero is the way's; those above may be marked too, by borrow.
+    let differs = order ^ (way * ONES);
+    let zeros = differs.wrapping_sub(ONES) & !differs & EIGHTS;
+    let at = zeros.trailing_zeros() & !3;
+    let below = (1_u64 << at) - 1;
+    let through = (0x10_u64 << at).wrapping_sub(1);
+    (order & !through) | ((order & below) << 4) | way
+}
+
+/// Ways of each set in a ring: its head is the most recent, the one before the head the oldest.
+/// Whether a use makes a way the most recent tells LRU from FIFO.
+#[derive(Clone, Debug)]
+pub struct Ring<const IS_LRU: bool> {
+    /// The way before and the way after each.
+    links: Vec<[u8; 2]>,
+    heads: Vec<u8>,
+    ways: usize,
+}
+
+impl<const IS_LRU: bool> Ring<IS_LRU> {
+    fn new(sets: usize, ways: usize) -> Self {
+        let mut ring = Self {
+            links: vec![[0; 2]; sets * ways],
+            heads: vec![0; sets],
+            ways,
+        };
+        let list: Vec<u8> = (0..ways).map(|way| way as u8).collect();
+        for set in 0..sets {
+            ring.link(set, &list);
+        }
+        ring
+    }
+
+    fn link(&mut self, set: usize, oldest_first: &[u8]) {
+        let base = set * self.ways;
+        for (at, &way) in oldest_first.iter().enumerate() {
+            let older = oldest_first[(at + self.ways - 1) % self.ways];
+            let newer = oldest_first[(at + 1) % self.ways];
+            self.links[base + usize::from(way)] = [newer, older];
+        }
+        self.heads[set] = oldest_first[self.ways - 1];
+    }
+
+    #[inline]
+    fn make_head(&mut self, set: usize, way: usize) {
+        let head = self.heads[set];
+        if way == usize::from(head) {
+            return;
+        }
+        self.heads[set] = way as u8;
+        let links = &mut self.links[set * self.ways..][..self.ways];
+        let oldest = links[usize::from(head)][0];
+        if way == usize::from(oldest) {
+            return;
+        }
+        let [before, after] = links[way];
+        links[usize::from(before)][1] = after;
+        links[usize::from(after)][0] = before;
+        links[usize::from(oldest)][1] = way as u8;
+        links[usize::from(head)][0] = way as u8;
+        links[way] = [oldest, head];
+    }
+}
+
+impl<const IS_LRU: bool> Ordered for Ring<IS_LRU> {
+    #[inline(always)]
+    fn used(&mut self, set: usize, way: usize) {
+        if IS_LRU {
+            self.make_head(set, way);
+        }
+    }
+
+    /// Makes the oldest the most recent, which changes no link.
+    #[inline(always)]
+    fn replace(&mut self, set: usize) -> usize {
+        let head = usize::from(self.heads[set]);
+        let oldest = self.links[set * self.ways + head][0];
+        self.heads[set] = oldest;
+        usize::from(oldest)
+    }
+
+    fn emptied(&mut self, set: usize, way: usize, is_empty: impl Fn(usize) -> bool) {
+        if self.ways == 1 {
+            return;
+        }
+        let links = &mut self.links[set * self.ways..][..self.ways];
+        let [newer, older] = links[way];
+        links[usize::from(newer)][1] = older;
+        links[usize::from(older)][0] = newer;
+        let head = &mut self.heads[set];
+        if way == usize::from(*head) {
+            *head = older;
+        }
+        // It comes before the oldest that is not a lower way without an entry, or is the newest.
+        let oldest = links[usize::from(*head)][0];
+        let mut before = oldest;
+        while usize::from(before) < way && is_empty(usize::from(before)) {
+            before = links[usize::from(before)][0];
+            if before == oldest {
+                *head = way as u8;
+                break;
+            }
+        }
+        let after = links[usize::from(before)][1];
+        links[way] = [before, after];
+        links[usize::from(before)][1] = way as u8;
+        links[usize::from(after)][0] = way as u8;
+    }
+}
+
+/// Bits of trees, and which ways are without an entry.
+#[derive(Clone, Debug)]
+pub struct Trees {
+    bits: Vec<u128>,
+    free: Free,
+}
+
+impl Ordered for Trees {
+    fn used(&mut self, set: usize, way: usize) {
+        self.bits[set] = plru_touch(self.bits[set], self.free.ways, way);
+    }
+
+    fn replace(&mut self, set: usize) -> usize {
+        let way = self.free.take(set);
+        let way = way.unwrap_or_else(|| plru_victim(self.bits[set], self.free.ways));
+        self.used(set, way);
+        way
+    }
+
+    fn emptied(&mut self, set: usize, way: usize, _: impl Fn(usize) -> bool) {
+        self.free.put(set, way);
+    }
+}
+
+/// Any way but those without an entry, which come first.
+#[derive(Clone, Debug)]
+pub struct Random {
+    draws: Draws,
+    free: Free,
+}
+
+impl Ordered for Random {
+    fn used(&mut self, _: usize, _: usize) {}
+
+    fn replace(&mut self, set: usize) -> usize {
+        let way = self.free.take(set);
+        way.unwrap_or_else(|| self.draws.way(self.free.ways))
+    }
+
+    fn emptied(&mut self, set: usize, way: usize, _: impl Fn(usize) -> bool) {
+        self.free.put(set, way);
+    }
+}
+
+/// Ways without an entry, for policies that know no order.
+#[derive(Clone, Debug)]
+pub struct Free {
+    ways: usize,
+    /// A bit for each way.
+    sets: Vec<[u128; 2]>,
+}
+
+impl Free {
+    fn new(sets: usize, ways: usize) -> Self {
+        let bits = |ways: usize| match ways {
+            0 => 0,
+            _ => u128::MAX >> (128 - ways.min(128)),
+        };
+        Self {
+            ways,
+            sets: vec![[bits(ways), bits(ways.saturating_sub(128))]; sets],
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, set: usize) -> Option<usize> {
+        let half = self.sets[set].iter().position(|&bits| bits != 0)?;
+        let bits = &mut self.sets[set][half];
+        let way = bits.trailing_zeros() as usize;
+        *bits &= *bits - 1;
+        Some(half * 128 + way)
+    }
+
+    fn put(&mut self, set: usize, way: usize) {
+        self.sets[set][way / 128] |= 1 << (way % 128);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tlb::machine::Index;
+
+    fn description(ways: u32) -> Description {
+        Description {
+            holds: vec![],
+            entries: 2 * ways,
+            ways,
+            replacement: Replacement::Lru,
+            pages_per_entry: 1,
+            index: Index::Linear,
+        }
+    }
+
+    /// Uses, replaces and empties ways at random, beside a list with the oldest first.
+    #[test]
+    fn orders_are_those_of_a_plain_list() {
+        for ways in [1, 2, 3, 6, 12, 15, 16, 17, 24, 64, 256] {
+            let mut order = Order::new(&description(ways));
+            let mut list: Vec<usize> = (0..ways as usize).collect();
+            let mut empty = vec![true; ways as usize];
+            let mut draws = Draws::default();
+            for _ in 0..10_000 {
+                let way = draws.way(ways as usize);
+                match draws.way(8) {
+                    0..4 => {
+                        let way = with_order!(&mut order, order => order.replace(1));
+                        assert_eq!(way, list[0], "{ways} ways");
+                        let first = list.remove(0);
+                        list.push(first);
+                        empty[first] = false;
+                    }
+                    4..7 if !empty[way] => {
+                        with_order!(&mut order, order => order.used(1, way));
+                        list.retain(|&other| other != way);
+                        list.push(way);
+                    }
+                    7 if !empty[way] => {
+                        empty[way] = true;
+                        with_order!(&mut order, order => order.emptied(1, way, |other| empty[other]));
+                        list.retain(|&other| other != way);
+                        list.push(way);
+                        // Empty ones first, by number; the others as they were.
+                        list.sort_by_key(|&way| if empty[way] { way } else { usize::MAX });
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
