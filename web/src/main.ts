@@ -58,7 +58,7 @@ async function show(): Promise<void> {
     document.documentElement.dataset["kind"] = report.kind;
     const subject = kind.subject(report);
     document.title = `Pagewise: ${visible(subject)}`;
-    const shown = kind.sections.filter((section) => section.applies(report));
+    const shown = kind.sections(report).filter((section) => section.applies(report));
     root.replaceChildren(header(subject, shown), h("main", {}, ...shown.map((section) => part(report, section))));
     installTips();
   } catch (error) {

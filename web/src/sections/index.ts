@@ -1,5 +1,5 @@
 import type { Page } from "../data/page";
-import { BESIDE_FAULTS, SECTIONS as profile } from "./profile";
+import { BESIDE_FAULTS, PROFILE_FIRST, SECTIONS as profile } from "./profile";
 import { SECTIONS as profileDiff } from "./profile_diff";
 import type { Report } from "../data/types";
 import type { ProfileData } from "../data/profile";
@@ -25,34 +25,43 @@ import { timeline } from "./timeline";
 interface Kind<R> {
   /** The command or file that the page is about. */
   subject: (report: R) => string;
-  sections: Section<R>[];
+  sections: (report: R) => Section<R>[];
+}
+
+const FAULTS: Section[] = [proof, timeline, causes, flame, map, sites, latency, churnSizes, threads];
+const ENDING: Section[] = [missing, host, glossary];
+
+/** Whether the samples are of far more than the command whose faults were looked at, as of a whole machine. */
+function isOfMachine({ findings, profile }: Report): boolean {
+  const clock = profile?.findings.events.find((event) => event.unit === "nanoseconds" && !event.name.startsWith("off-cpu"));
+  return clock !== undefined && clock.weight > 2 * (findings.cost.user + findings.cost.system);
 }
 
 /** Every kind of page. A new plot is one module and one line here. */
 const KINDS: { [K in Page["kind"]]: Kind<Extract<Page, { kind: K }>> } = {
   findings: {
     subject: (report) => report.command_line || `process ${report.findings.pid}`,
-    sections: [answer, proof, timeline, causes, flame, map, sites, latency, churnSizes, threads, ...BESIDE_FAULTS.map(ofProfile), missing, host, glossary],
+    sections: (report) => (isOfMachine(report) ? [...PROFILE_FIRST.map(ofProfile), { ...answer, title: "Page faults of the command" }, ...FAULTS, ...ENDING] : [answer, ...FAULTS, ...BESIDE_FAULTS.map(ofProfile), ...ENDING]),
   },
   fault_paths: {
     subject: (report) => report.name,
-    sections: faultPaths,
+    sections: () => faultPaths,
   },
   profile: {
     subject: (page) => page.command_line || page.name,
-    sections: profile,
+    sections: () => profile,
   },
   profile_diff: {
     subject: ({ diff }) => `${diff.a.name} against ${diff.b.name}`,
-    sections: profileDiff,
+    sections: () => profileDiff,
   },
   fault_diff: {
     subject: ({ diff }) => `${diff.a.name} against ${diff.b.name}`,
-    sections: faultDiff,
+    sections: () => faultDiff,
   },
   huge_simulation: {
     subject: ({ simulation }) => `${simulation.workloads.join(", ")} on ${simulation.machine}`,
-    sections: hugeSimulation,
+    sections: () => hugeSimulation,
   },
 };
 

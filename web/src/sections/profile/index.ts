@@ -22,4 +22,6 @@ const PARTS: Section<ProfileData>[] = [findings, explore, counters, unknown];
 
 /** The parts on the page of a recording with faults. */
 export const BESIDE_FAULTS: Section<ProfileData>[] = [summary, ...PARTS];
+/** The same where the samples say more than the faults. */
+export const PROFILE_FIRST: Section<ProfileData>[] = [answer, ...PARTS];
 export const SECTIONS: Section<ProfileData>[] = [answer, ...PARTS, missing, host];

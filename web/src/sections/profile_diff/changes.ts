@@ -72,7 +72,18 @@ export const stacks: Section<ProfileDiffPage> = {
   render: ({ diff }) => {
     const sure = diff.stacks.filter((stack) => stack.significant);
     const line = (stack: (typeof sure)[0]) =>
-      h("tr", {}, h("td", { class: "number" }, `${signed(stack.change.value, diff.measure)}${unit(diff.measure)}`, h("div", { class: "faint" }, `${signed(stack.change.low, diff.measure)} to ${signed(stack.change.high, diff.measure)}`)), h("td", { class: "way" }, ...stack.frames.flatMap((name, at) => [at > 0 ? h("span", { class: "faint" }, " › ") : null, at === stack.frames.length - 1 ? h("strong", {}, name) : name])));
+      h("tr", {}, h("td", { class: "number" }, `${signed(stack.change.value, diff.measure)}${unit(diff.measure)}`, h("div", { class: "faint" }, `${signed(stack.change.low, diff.measure)} to ${signed(stack.change.high, diff.measure)}`)), h("td", { class: "way" }, ...folded(stack.frames).flatMap((name, at, all) => [at > 0 ? h("span", { class: "faint" }, " › ") : null, at === all.length - 1 ? h("strong", {}, name) : name])));
     return h("div", { class: "scroll" }, h("table", {}, h("caption", { class: "sr" }, "Stacks that changed beyond chance"), h("thead", {}, h("tr", {}, h("th", { class: "number" }, "Change"), h("th", {}, "Stack, outermost first"))), h("tbody", {}, ...sure.slice(0, STACKS).map(line))));
   },
 };
+
+/** Names that follow themselves, as in recursion or broken chains, once with their number. */
+function folded(names: string[]): string[] {
+  const runs: { name: string; times: number }[] = [];
+  for (const name of names) {
+    const last = runs.at(-1);
+    if (last?.name === name) last.times += 1;
+    else runs.push({ name, times: 1 });
+  }
+  return runs.map(({ name, times }) => (times > 1 ? `${name} ×${times}` : name));
+}
