@@ -12,6 +12,19 @@ pub(super) const HIDDEN: &[u8] = b"\0kernel";
 /// What a line says of its frame: the text behind the address, which is not kept.
 #[inline]
 pub(super) fn text(line: &[u8]) -> &[u8] {
+    // perf's own layout: a tab, the address in sixteen columns, a blank.
+    if let Some((b"\t", rest)) = line.split_first_chunk::<1>()
+        && let Some((address, [b' ', text @ ..])) = rest.split_first_chunk::<16>()
+        && is_padded_address(address)
+        && let (Some(b'!'..), Some(b'!'..)) = (text.first(), text.last())
+    {
+        return named_or_hidden(address, text);
+    }
+    text_anywhere(line)
+}
+
+/// The same wherever the columns are.
+fn text_anywhere(line: &[u8]) -> &[u8] {
     let line = line.trim_ascii();
     let Some(blank) = memchr(b' ', line) else {
         return if is_address(line) { b"" } else { line };
@@ -20,13 +33,35 @@ pub(super) fn text(line: &[u8]) -> &[u8] {
     if !is_address(address) {
         return line;
     }
-    let rest = rest.trim_ascii_start();
+    named_or_hidden(address, rest.trim_ascii_start())
+}
+
+#[inline]
+fn named_or_hidden<'t>(address: &[u8], text: &'t [u8]) -> &'t [u8] {
     let is_kernel = address.len() == 16 && address.starts_with(b"ffff");
-    match is_kernel && rest.starts_with(b"[unknown]") {
+    match is_kernel && text.starts_with(b"[unknown]") {
         true => HIDDEN,
-        false => rest,
+        false => text,
     }
 }
+
+/// Whether blanks and then hexadecimal digits fill all columns.
+#[inline]
+fn is_padded_address(columns: &[u8; 16]) -> bool {
+    let blanks = columns.iter().take_while(|&&b| b == b' ').count();
+    blanks < 16 && columns[blanks..].iter().all(|&b| IS_HEX[b as usize])
+}
+
+/// Which bytes are hexadecimal digits.
+const IS_HEX: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0_u8;
+    while byte < u8::MAX {
+        table[byte as usize] = byte.is_ascii_hexdigit();
+        byte += 1;
+    }
+    table
+};
 
 #[inline]
 pub(super) fn is_address(word: &[u8]) -> bool {
@@ -112,6 +147,20 @@ fn module(object: &[u8], kind: FrameKind) -> Box<str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_layout_of_perf_is_read_like_any_other() {
+        let addresses = ["ffffffff81000000", "    7f0000001234", "               0"];
+        let odd = ["7f00 00 00123456", "                ", "xfffffff81000000"];
+        let texts = ["f+0x1 (x)", " f", "f ", "", " ", "[unknown] (y)", "\tf", "\u{7f}", "\u{1}"];
+        for address in addresses.into_iter().chain(odd) {
+            for text in texts {
+                let line = format!("\t{address} {text}");
+                let line = line.as_bytes();
+                assert_eq!(super::text(line), text_anywhere(line), "{address} {text}");
+            }
+        }
+    }
 
     #[test]
     fn frames_of_every_kind() {

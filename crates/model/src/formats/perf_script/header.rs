@@ -24,7 +24,70 @@ pub(super) struct Header<'a> {
 }
 
 /// Reads a first line; `None` when it is none.
+#[inline]
 pub(super) fn parse(line: &[u8]) -> Option<Header<'_>> {
+    usual(line).or_else(|| any(line))
+}
+
+/// Reads what perf prints by default when the command's name is harmless, to the same effect as
+/// [`any`]; `None` for all else.
+#[inline]
+fn usual(line: &[u8]) -> Option<Header<'_>> {
+    // A colon further in front could be that of an event.
+    let bracket = memchr::memchr2(b']', b':', line)?;
+    let (before, cpu) = line[..bracket].split_last_chunk::<4>()?;
+    let &[b'[', cpu @ ..] = cpu else { return None };
+    let task = before.strip_suffix(b" ")?.trim_ascii();
+    let blank = memchr::memrchr(b' ', task)?;
+    if !ids(task, (blank + 1, task.len())) || memchr::memchr(b'\t', task).is_some() {
+        return None;
+    }
+    let rest = line[bracket..].strip_prefix(b"] ")?.trim_ascii_start();
+    let (seconds, rest) = number(rest)?;
+    let (fraction, after) = number(rest.strip_prefix(b".")?)?;
+    let scale = match rest.len() - after.len() {
+        7 => 1000,
+        10 => 1,
+        _ => return None,
+    };
+    let rest = after.strip_prefix(b": ")?;
+    let start = rest.iter().position(|&b| b != b' ')?;
+    let rest = &rest[start..];
+    let (period, rest) = match number(rest) {
+        Some((period, [b' ', rest @ ..])) => (Some(period), rest),
+        _ => (None, rest),
+    };
+    let end = memchr::memchr(b' ', rest).unwrap_or(rest.len());
+    let name = rest[..end].strip_suffix(b":")?;
+    if memchr::memchr(b'\t', name).is_some() || name.is_empty() {
+        return None;
+    }
+    Some(Header {
+        task,
+        cpu: Some(u16::try_from(digits(&cpu)?).ok()?),
+        time: Some(seconds.checked_mul(1_000_000_000)?.checked_add(fraction * scale)?),
+        period,
+        event: Some(name.strip_suffix(b":").unwrap_or(name)),
+        rest: rest[end..].trim_ascii(),
+    })
+}
+
+/// The digits that a text begins with, at most eighteen, and what follows.
+#[inline]
+fn number(text: &[u8]) -> Option<(u64, &[u8])> {
+    let mut value = 0_u64;
+    for (at, byte) in text.iter().enumerate() {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return (1..=18).contains(&at).then_some((value, &text[at..]));
+        }
+        value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+    }
+    None
+}
+
+/// Reads a first line in every mixture of columns.
+fn any(line: &[u8]) -> Option<Header<'_>> {
     let mut header = Header {
         task: &[],
         cpu: None,
@@ -147,6 +210,7 @@ pub(super) fn digits(text: &[u8]) -> Option<u64> {
 }
 
 /// The optional period and the event's name, which ends in a colon before a blank or the end.
+#[inline]
 fn event<'a>(line: &'a [u8], from: usize, header: &mut Header<'a>) {
     let mut words = Words { line, at: from };
     let Some(mut word) = words.next() else { return };
@@ -178,6 +242,24 @@ mod tests {
         Option<u64>,
         Option<&'a str>,
     );
+
+    /// Lines that are almost as usual.
+    const ODD: [&str; 14] = [
+        "a 1 [000] 1.000000:   5  cycles:",
+        "a 1 [000] 1.000000:   5 cycles",
+        "a 1 [000] 1.000000:   5",
+        "a 1 [000] 1.000000: 55 66 cycles:",
+        "a 1 [000] 1.000000: cycles:\tx",
+        "a 1 [000] 1.000000: \tcycles: x",
+        "a 1 [000] 1.000000:  :",
+        "a 1 [000] 1.000000: 99999999999999999999 cycles:",
+        "a\t1 [000] 1.000000: 5 cycles:",
+        "a 1\t[000] 1.000000: 5 cycles:",
+        "a 1 [000]1.000000: 5 cycles:",
+        "a 1 [000]  1.000000000: 5 cycles:u: 12 f (x)",
+        "a 12345678901 [000] 1.000000: 5 cycles:",
+        "a 1 2 [000] 99999999999999999.000000: 5 cycles:",
+    ];
 
     #[test]
     fn every_variant_of_the_columns() {
@@ -263,6 +345,13 @@ mod tests {
                 None,
             ),
         ];
+        let usual_ones = cases.iter().filter(|case| usual(case.0.as_bytes()).is_some());
+        assert_eq!(usual_ones.count(), 2, "lines of perf by default");
+        for line in ODD {
+            if let Some(header) = usual(line.as_bytes()) {
+                assert_eq!(any(line.as_bytes()), Some(header), "{line}");
+            }
+        }
         for &(line, task, cpu, time, period, event) in cases {
             let header = parse(line.as_bytes()).expect(line);
             assert_eq!(header.task, task.as_bytes(), "{line}");
@@ -272,6 +361,7 @@ mod tests {
                 "{line}"
             );
             assert_eq!(header.event, event.map(str::as_bytes), "{line}");
+            assert_eq!(any(line.as_bytes()), Some(header), "{line}");
         }
         for line in [
             "",

@@ -3,32 +3,67 @@
 //! One pass; memory is the profile. A sample is a first line ([`header`]) and the frames behind
 //! it, innermost first, up to a blank line or the next first line.
 
+mod blocks;
+mod chains;
 mod frame;
 mod header;
+mod parallel;
 
-use super::profile_text::{Numbers, Spellings, Stacks, lines, plain};
+use super::profile_text::{Known, plain};
 use crate::loss::{LossKind, Losses};
 use crate::profile::{
     FrameId, NO_CPU, NodeId, Profile, ProfileEvent, ProfileSample, ProfileThread, Samples,
     WeightUnit,
 };
 use crate::units::Nanos;
+use blocks::{BLOCK, Block, Blocks, InMemory, Source, split_at_blank, split_line};
+use chains::Chains;
 use header::Header;
+use memchr::memmem::Finder;
+use rustc_hash::FxHashMap;
 use std::io::{self, Read};
 
 /// Kinds of events that a profile tells apart.
-const MOST_EVENTS: u32 = 255;
+const MOST_EVENTS: usize = 255;
 
 /// Reads a whole text.
 ///
 /// # Errors
 /// When reading fails. Lines that make no sense are counted among the profile's losses.
 pub fn read(input: impl Read) -> io::Result<Profile> {
+    read_in_turn(Blocks::new(input, BLOCK))
+}
+
+/// Reads a whole text on so many threads, to the same effect.
+///
+/// # Errors
+/// When reading fails.
+pub fn read_on(threads: usize, input: impl Read + Send) -> io::Result<Profile> {
+    match threads {
+        0 | 1 => read(input),
+        _ => parallel::read(threads, Blocks::new(input, BLOCK)),
+    }
+}
+
+/// Reads a whole text that is in memory, such as a mapped file, to the same effect. `release` is
+/// told now and then how many bytes from the beginning will not be needed any more.
+pub fn read_mapped(threads: usize, text: &[u8], release: impl FnMut(usize) + Send) -> Profile {
+    let blocks = InMemory::new(text, BLOCK, release);
+    let profile = match threads {
+        0 | 1 => read_in_turn(blocks),
+        _ => parallel::read(threads, blocks),
+    };
+    // Memory is readable.
+    profile.unwrap_or_default()
+}
+
+fn read_in_turn(mut blocks: impl Source) -> io::Result<Profile> {
     let mut reader = Reader::default();
-    let mut losses = Losses::default();
-    lines(input, &mut losses, |line, losses| reader.line(line, losses))?;
-    reader.end_of_sample();
-    Ok(reader.finish(losses))
+    let mut buffer = Vec::new();
+    while let Some((block, text)) = blocks.next(&mut buffer)? {
+        reader.block(text, block);
+    }
+    Ok(in_time_order(reader.into_profile()))
 }
 
 /// Whether the beginning of a file looks like this text.
@@ -46,121 +81,224 @@ pub fn looks_like(head: &[u8]) -> bool {
     samples > 0 && others * 4 <= samples + frames
 }
 
-#[derive(Default)]
 struct Reader {
-    spellings: Spellings,
-    stacks: Stacks,
-    threads: Numbers<ProfileThread>,
-    events: Numbers<ProfileEvent>,
+    chains: Chains,
+    tasks: Known<u32>,
+    threads: Threads,
+    event_names: Known<u8>,
+    events: Vec<ProfileEvent>,
     samples: Samples,
+    losses: Losses,
     /// The sample whose frames are being read, and they.
     open: Option<ProfileSample>,
     chain: Vec<FrameId>,
     has_times: bool,
     /// In the lines of a sample that can't be kept.
     skipping: bool,
+    blank_line: Finder<'static>,
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        Self {
+            chains: Chains::default(),
+            tasks: Known::default(),
+            threads: Threads::default(),
+            event_names: Known::default(),
+            events: Vec::new(),
+            samples: Samples::default(),
+            losses: Losses::default(),
+            open: None,
+            chain: Vec::new(),
+            has_times: false,
+            skipping: false,
+            blank_line: Finder::new(b"\n\n"),
+        }
+    }
 }
 
 impl Reader {
+    /// Reads whole samples.
+    fn block(&mut self, text: &[u8], block: Block) {
+        if block.left_out {
+            self.losses.add(LossKind::MalformedRecord, 1);
+        }
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (line, after) = split_line(rest);
+            self.line(line);
+            rest = after;
+            if rest.first() == Some(&b'\t') && self.open.is_some() && self.chain.is_empty() {
+                rest = self.whole_chain(rest);
+            }
+        }
+        self.end_of_sample();
+        self.skipping = false;
+    }
+
+    /// Reads the chain that `text` begins with; gives what follows the blank line behind it.
     #[inline]
-    fn line(&mut self, line: &[u8], losses: &mut Losses) {
+    fn whole_chain<'t>(&mut self, text: &'t [u8]) -> &'t [u8] {
+        let (chain, after) = split_at_blank(&self.blank_line, text);
+        match (self.chains.stack(chain), self.open.take()) {
+            (Some(stack), Some(sample)) => self.samples.push(ProfileSample { stack, ..sample }),
+            (_, open) => {
+                self.open = open;
+                for line in chain.split(|&b| b == b'\n') {
+                    self.line(line);
+                }
+                self.line(b"");
+            }
+        }
+        after
+    }
+
+    #[inline]
+    fn line(&mut self, line: &[u8]) {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         match line.first() {
-            Some(b'\t') => self.frame(line, losses),
+            Some(b'\t') => self.frame(line),
             None => {
                 self.end_of_sample();
                 self.skipping = false;
             }
             Some(b'#') if self.open.is_none() => {}
-            Some(_) => self.first_line_or_frame(line, losses),
+            Some(_) => self.first_line_or_frame(line),
         }
     }
 
-    #[inline]
-    fn frame(&mut self, line: &[u8], losses: &mut Losses) {
+    fn frame(&mut self, line: &[u8]) {
         if self.open.is_some() {
-            let text = frame::text(line);
-            self.chain.push(self.spellings.frame(text, frame::read));
+            self.chain.push(self.chains.frame(line));
         } else if !self.skipping && !line.trim_ascii().is_empty() {
-            losses.add(LossKind::MalformedRecord, 1);
+            self.losses.add(LossKind::MalformedRecord, 1);
         }
     }
 
-    fn first_line_or_frame(&mut self, line: &[u8], losses: &mut Losses) {
+    fn first_line_or_frame(&mut self, line: &[u8]) {
         let text = line.trim_ascii();
         if text.is_empty() {
             return self.end_of_sample();
         }
         if let Some(header) = header::parse(line) {
             self.end_of_sample();
-            return self.begin(&header, losses);
+            return self.begin(&header);
         }
         let is_indented = line[0] == b' ';
         let word = text.split(|&b| b == b' ').next().unwrap_or_default();
         if self.open.is_some() && is_indented && frame::is_address(word) {
-            return self.frame(line, losses);
+            return self.frame(line);
         }
         if !self.skipping {
-            losses.add(LossKind::MalformedRecord, 1);
+            self.losses.add(LossKind::MalformedRecord, 1);
         }
     }
 
-    fn begin(&mut self, header: &Header<'_>, losses: &mut Losses) {
-        let name = header.event.unwrap_or(b"samples");
-        let event = self.events.of(name, |name| event(name, header.period));
-        if event >= MOST_EVENTS {
-            losses.add(LossKind::UnknownRecord, 1);
+    fn begin(&mut self, header: &Header<'_>) {
+        let Some(event) = self.event(header) else {
+            self.losses.add(LossKind::UnknownRecord, 1);
             self.skipping = true;
             return;
-        }
+        };
         self.skipping = false;
         self.has_times |= header.time.is_some();
         self.open = Some(ProfileSample {
             time: header.time.unwrap_or(0),
-            thread: self.threads.of(header.task, thread),
+            thread: self.thread(header.task),
             cpu: header.cpu.unwrap_or(NO_CPU),
-            event: u8::try_from(event).unwrap_or(u8::MAX),
+            event,
             weight: header.period.unwrap_or(1),
             stack: NodeId::ROOT,
         });
         // Without a call chain, the function stands on the first line.
         let word = header.rest.split(|&b| b == b' ').next().unwrap_or_default();
         if word.len() >= 6 && frame::is_address(word) && header.rest.ends_with(b")") {
-            let text = frame::text(header.rest);
-            self.chain.push(self.spellings.frame(text, frame::read));
+            self.chain.push(self.chains.frame(header.rest));
         }
+    }
+
+    #[inline]
+    fn event(&mut self, header: &Header<'_>) -> Option<u8> {
+        let name = header.event.unwrap_or(b"samples");
+        let key = self.event_names.key(name);
+        if let Some(event) = self.event_names.find(key) {
+            return Some(event);
+        }
+        let next = self.events.len();
+        let event = u8::try_from(next).ok().filter(|_| next < MOST_EVENTS)?;
+        self.events.push(self::event(name, header.period));
+        self.event_names.add(key, event);
+        Some(event)
+    }
+
+    #[inline]
+    fn thread(&mut self, task: &[u8]) -> u32 {
+        let key = self.tasks.key(task);
+        if let Some(thread) = self.tasks.find(key) {
+            return thread;
+        }
+        let thread = self.threads.intern(self::thread(task));
+        self.tasks.add(key, thread);
+        thread
     }
 
     #[inline]
     fn end_of_sample(&mut self) {
         if let Some(mut sample) = self.open.take() {
-            sample.stack = self.stacks.intern(self.chain.iter().rev().copied());
+            let stacks = &mut self.chains.stacks;
+            sample.stack = stacks.intern(self.chain.iter().rev().copied());
             self.samples.push(sample);
             self.chain.clear();
         }
     }
 
-    fn finish(mut self, losses: Losses) -> Profile {
-        let times = self.samples.times.iter();
-        let start = times.clone().copied().filter(|&time| time > 0).min();
-        let start = start.unwrap_or(0);
-        let end = times.copied().max().unwrap_or(0);
-        for time in &mut self.samples.times {
-            *time = time.saturating_sub(start);
-        }
-        self.samples.sort_by_time();
+    /// What was read, with times as they stand in the text.
+    fn into_profile(self) -> Profile {
+        let (frames, stacks) = self.chains.into_parts();
         Profile {
-            frames: self.spellings.table.into_frames(),
-            stacks: self.stacks.tree,
+            frames,
+            stacks,
             threads: self.threads.values,
-            events: self.events.values,
+            events: self.events,
             samples: self.samples,
-            start: Nanos(start),
-            span: Nanos(end.saturating_sub(start)),
             has_times: self.has_times,
-            losses,
+            losses: self.losses,
             ..Profile::default()
         }
+    }
+}
+
+/// Counts times from the first sample that has one, and sorts by them.
+fn in_time_order(mut profile: Profile) -> Profile {
+    let times = profile.samples.times.iter().copied();
+    let start = times.clone().filter(|&time| time > 0).min().unwrap_or(0);
+    let end = times.max().unwrap_or(0);
+    for time in &mut profile.samples.times {
+        *time = time.saturating_sub(start);
+    }
+    profile.samples.sort_by_time();
+    Profile {
+        start: Nanos(start),
+        span: Nanos(end.saturating_sub(start)),
+        ..profile
+    }
+}
+
+/// Threads, each kept once however its ids are spelled.
+#[derive(Default)]
+struct Threads {
+    values: Vec<ProfileThread>,
+    numbers: FxHashMap<ProfileThread, u32>,
+}
+
+impl Threads {
+    fn intern(&mut self, thread: ProfileThread) -> u32 {
+        let next = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
+        let number = *self.numbers.entry(thread.clone()).or_insert(next);
+        if number == next {
+            self.values.push(thread);
+        }
+        number
     }
 }
 

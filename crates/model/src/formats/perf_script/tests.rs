@@ -98,3 +98,84 @@ fn deep_stacks_and_many_threads_cost_what_they_hold() {
     assert_eq!(profile.stacks.frames(deepest).count(), 10_000);
     assert_eq!(profile.stacks.len(), 10_002);
 }
+
+/// Samples of every kind, some of which make no sense.
+fn mixed(samples: usize) -> String {
+    let mut text = String::new();
+    let mut random = 7_u64;
+    let mut below = |limit: u64| {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (random >> 33) % limit
+    };
+    for at in 0..samples {
+        let (thread, event) = (below(9), ["cycles", "faults"][usize::from(below(5) == 0)]);
+        text += &match below(12) {
+            0 => format!("a b:c {thread} [001] 1.{at:06}: 7 {event}:\n"),
+            1 => format!("x {thread} 1.{at:06}: 7 {event}:  7f0000000001 g+0x1 (/b)\n"),
+            2 => format!("  x   {thread} [000] 1.{at:06}: 7 {event}:\r\n"),
+            3 => "nonsense\n".to_owned(),
+            _ => format!("x {thread}/{thread} [000] 1.{at:06}: 7 {event}: \n"),
+        };
+        for depth in 0..below(6) {
+            let (function, offset) = (below(4) + depth, below(3));
+            text += &match below(20) {
+                0 => " 7f0000000009 spaces (/b)\n".to_owned(),
+                1 => "\t\n".to_owned(),
+                2 => "what\n".to_owned(),
+                3 => format!("\tffffffff8100000{offset} [unknown] ([unknown])\r\n"),
+                _ => format!("\t    7f000000000{offset} f{function}+0x{offset} (/b)\n"),
+            };
+        }
+        if below(10) > 0 {
+            text += "\n";
+        }
+    }
+    text
+}
+
+/// A profile as text: every column of every sample, and every stack.
+fn written(profile: &Profile) -> String {
+    format!(
+        "{:?}",
+        (
+            &profile.frames,
+            profile.stacks.nodes().collect::<Vec<_>>(),
+            (&profile.threads, &profile.events, &profile.samples),
+            (profile.start, profile.span, &profile.losses),
+        )
+    )
+}
+
+#[test]
+fn whole_chains_are_read_as_their_lines_are() {
+    let text = mixed(3000);
+    let mut by_line = Reader::default();
+    for line in text.split(|c| c == '\n') {
+        by_line.line(line.as_bytes());
+    }
+    by_line.end_of_sample();
+    let by_line = in_time_order(by_line.into_profile());
+    let whole = read(text.as_bytes()).expect("memory is readable");
+    assert!(whole.losses.of(LossKind::MalformedRecord) > 100);
+    assert_eq!(written(&whole), written(&by_line));
+}
+
+#[test]
+fn blocks_of_any_size_on_any_threads_give_the_same_profile() {
+    let text = mixed(2000);
+    let whole = written(&read(text.as_bytes()).expect("memory is readable"));
+    for size in [1, 100, 3000] {
+        let blocks = || Blocks::new(text.as_bytes(), size);
+        let in_memory = || InMemory::new(text.as_bytes(), size, |_| ());
+        for profile in [
+            read_in_turn(blocks()),
+            read_in_turn(in_memory()),
+            parallel::read(2, blocks()),
+            parallel::read(3, in_memory()),
+        ] {
+            assert!(written(&profile.expect("memory is readable")) == whole, "{size}");
+        }
+    }
+}

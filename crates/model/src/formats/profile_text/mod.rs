@@ -4,10 +4,11 @@
 use crate::loss::{LossKind, Losses};
 use crate::profile::{Frame, FrameId, FrameTable, NodeId, StackTree};
 use memchr::{memchr, memrchr};
-use rustc_hash::FxHashMap;
 use std::io::{self, Read};
 
-use super::function_graph::Names;
+mod known;
+
+pub(super) use known::{Known, TextKey};
 
 /// Bytes read at a time.
 const CHUNK: usize = 1 << 18;
@@ -65,8 +66,7 @@ pub(super) fn lines(
 /// Frames by their spelling in the text, each read once.
 #[derive(Default)]
 pub(super) struct Spellings {
-    texts: Names,
-    frames: Vec<FrameId>,
+    known: Known<FrameId>,
     pub table: FrameTable,
 }
 
@@ -74,20 +74,15 @@ impl Spellings {
     /// The frame that is spelled so; `read` makes it the first time.
     #[inline]
     pub fn frame(&mut self, text: &[u8], read: impl FnOnce(&[u8]) -> Frame) -> FrameId {
-        match self.texts.find(text) {
-            Some(id) => self.frames[id.index()],
-            None => self.add(text, read),
+        let key = self.known.key(text);
+        match self.known.find(key) {
+            Some(frame) => frame,
+            None => {
+                let frame = self.table.intern(read(text));
+                self.known.add(key, frame);
+                frame
+            }
         }
-    }
-
-    #[cold]
-    fn add(&mut self, text: &[u8], read: impl FnOnce(&[u8]) -> Frame) -> FrameId {
-        let frame = self.table.intern(read(text));
-        let id = self.texts.intern(text);
-        if id.index() == self.frames.len() {
-            self.frames.push(frame);
-        }
-        frame
     }
 }
 
@@ -113,48 +108,6 @@ impl Stacks {
             }
         }
         node
-    }
-}
-
-/// Numbers by text, such as threads and events.
-pub(super) struct Numbers<V> {
-    numbers: FxHashMap<Box<[u8]>, u32>,
-    pub values: Vec<V>,
-    last: Option<(Box<[u8]>, u32)>,
-}
-
-impl<V> Default for Numbers<V> {
-    fn default() -> Self {
-        Self {
-            numbers: FxHashMap::default(),
-            values: Vec::new(),
-            last: None,
-        }
-    }
-}
-
-impl<V> Numbers<V> {
-    /// The number of what is spelled so; `read` makes it the first time.
-    #[inline]
-    pub fn of(&mut self, text: &[u8], read: impl FnOnce(&[u8]) -> V) -> u32 {
-        match &self.last {
-            Some((last, number)) if **last == *text => *number,
-            _ => self.search(text, read),
-        }
-    }
-
-    fn search(&mut self, text: &[u8], read: impl FnOnce(&[u8]) -> V) -> u32 {
-        let number = match self.numbers.get(text) {
-            Some(&number) => number,
-            None => {
-                let number = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
-                self.values.push(read(text));
-                self.numbers.insert(text.into(), number);
-                number
-            }
-        };
-        self.last = Some((text.into(), number));
-        number
     }
 }
 

@@ -1,0 +1,167 @@
+//! Texts read on several cores, with the very profile that one core gives.
+//!
+//! Each thread takes the next block and reads it by itself; frames, stacks, threads and events get
+//! numbers of that thread. At the end the blocks are gone through in their order, and what each
+//! sample refers to is numbered anew as it comes. Memory is twice the samples, and what each
+//! thread met.
+
+use super::blocks::Source;
+use super::{MOST_EVENTS, Reader, Threads, in_time_order};
+use crate::loss::LossKind;
+use crate::profile::{FrameId, FrameTable, NodeId, Profile, ProfileEvent, ProfileSample};
+use std::io;
+use std::ops::Range;
+use std::sync::Mutex;
+
+/// Reads all blocks on so many threads.
+pub(super) fn read(threads: usize, blocks: impl Source + Send) -> io::Result<Profile> {
+    let blocks = Mutex::new(blocks);
+    let parts = std::thread::scope(|scope| {
+        let work = || Part::read(&blocks);
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let results = threads.into_iter().map(|thread| match thread.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        results.collect::<io::Result<Vec<Part>>>()
+    })?;
+    Ok(joined(parts))
+}
+
+/// What one thread read.
+struct Part {
+    profile: Profile,
+    /// Each block's number and which samples are of it.
+    blocks: Vec<(usize, Range<usize>)>,
+}
+
+impl Part {
+    fn read(blocks: &Mutex<impl Source>) -> io::Result<Self> {
+        let mut reader = Reader::default();
+        let (mut buffer, mut read, mut start) = (Vec::new(), Vec::new(), 0);
+        // A thread that panicked poisons the lock: then the others stop, too.
+        while let Ok(mut blocks) = blocks.lock() {
+            let Some((block, text)) = blocks.next(&mut buffer)? else {
+                break;
+            };
+            drop(blocks);
+            reader.block(text, block);
+            let end = reader.samples.len();
+            read.push((block.number, start..end));
+            start = end;
+        }
+        Ok(Self {
+            profile: reader.into_profile(),
+            blocks: read,
+        })
+    }
+}
+
+/// The samples of all parts in the order of the text.
+fn joined(parts: Vec<Part>) -> Profile {
+    let mut whole = Whole::default();
+    let mut order = Vec::new();
+    let mut renumbered = Vec::new();
+    for (at, part) in parts.into_iter().enumerate() {
+        order.extend(part.blocks.into_iter().map(|(number, of)| (number, at, of)));
+        renumbered.push(Renumbered::new(part.profile));
+    }
+    order.sort_unstable_by_key(|&(number, ..)| number);
+    for (_, part, samples) in order {
+        for at in samples {
+            renumbered[part].pass(at, &mut whole);
+        }
+    }
+    for part in renumbered {
+        whole.profile.losses.merge(&part.profile.losses);
+        whole.profile.has_times |= part.profile.has_times;
+    }
+    whole.profile.frames = whole.frames.into_frames();
+    whole.profile.threads = whole.threads.values;
+    in_time_order(whole.profile)
+}
+
+/// What is joined: a profile whose tables of frames and threads are still searched.
+#[derive(Default)]
+struct Whole {
+    profile: Profile,
+    frames: FrameTable,
+    threads: Threads,
+}
+
+impl Whole {
+    fn event(&mut self, event: &ProfileEvent) -> Option<u8> {
+        let events = &mut self.profile.events;
+        let known = events.iter().position(|known| known.name == event.name);
+        let at = known.unwrap_or(events.len());
+        if at == events.len() {
+            if at == MOST_EVENTS {
+                return None;
+            }
+            events.push(event.clone());
+        }
+        u8::try_from(at).ok()
+    }
+}
+
+/// A part, and which numbers of the whole its numbers have become.
+struct Renumbered {
+    profile: Profile,
+    events: Vec<Option<Option<u8>>>,
+    threads: Vec<Option<u32>>,
+    frames: Vec<Option<FrameId>>,
+    nodes: Vec<Option<NodeId>>,
+    chain: Vec<FrameId>,
+}
+
+impl Renumbered {
+    fn new(profile: Profile) -> Self {
+        Self {
+            events: vec![None; profile.events.len()],
+            threads: vec![None; profile.threads.len()],
+            frames: vec![None; profile.frames.len()],
+            nodes: vec![None; profile.stacks.len()],
+            chain: Vec::new(),
+            profile,
+        }
+    }
+
+    fn pass(&mut self, at: usize, whole: &mut Whole) {
+        let sample = self.profile.samples.get(at);
+        let event = usize::from(sample.event);
+        let event = *self.events[event].get_or_insert_with(|| whole.event(&self.profile.events[event]));
+        let Some(event) = event else {
+            return whole.profile.losses.add(LossKind::UnknownRecord, 1);
+        };
+        let thread = sample.thread as usize;
+        let thread = *self.threads[thread]
+            .get_or_insert_with(|| whole.threads.intern(self.profile.threads[thread].clone()));
+        let stack = match self.nodes[sample.stack.0 as usize] {
+            Some(node) => node,
+            None => self.stack(sample.stack, whole),
+        };
+        whole.profile.samples.push(ProfileSample {
+            event,
+            thread,
+            stack,
+            ..sample
+        });
+    }
+
+    /// Numbers a stack that is new, its frames innermost first as they come in the text.
+    fn stack(&mut self, there: NodeId, whole: &mut Whole) -> NodeId {
+        self.chain.clear();
+        for frame in self.profile.stacks.frames(there) {
+            let at = frame.0 as usize;
+            let here = *self.frames[at]
+                .get_or_insert_with(|| whole.frames.intern(self.profile.frames[at].clone()));
+            self.chain.push(here);
+        }
+        let node = whole
+            .profile
+            .stacks
+            .intern(self.chain.iter().rev().copied());
+        self.nodes[there.0 as usize] = Some(node);
+        node
+    }
+}
