@@ -3,6 +3,15 @@
 
 pub mod fault_slices;
 pub mod fault_tables;
+pub mod firefox;
 pub mod folded;
+pub mod folded_stacks;
 pub mod parquet;
 pub mod perfetto;
+pub mod perfetto_samples;
+pub mod pprof;
+mod protobuf;
+pub mod samples;
+pub mod speedscope;
+pub mod stacks;
+pub mod svg;

@@ -16,6 +16,7 @@
 //! when each call began: calls are laid out in their order, with their caller's own time in equal
 //! parts before, between and behind them.
 
+use super::protobuf::Message;
 use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
 
@@ -176,7 +177,7 @@ impl<W: Write> PerfettoWriter<W> {
     fn packet(&mut self, packet: &Message) -> io::Result<()> {
         let mut framed = Message::default();
         framed.message(1, packet);
-        self.out.write_all(&framed.0)
+        self.out.write_all(framed.bytes_so_far())
     }
 }
 
@@ -229,37 +230,4 @@ fn children<'a>(slices: &'a [Slice<'a>], at: usize) -> impl Iterator<Item = usiz
         let next = slices[child].end;
         (next < end).then_some(next)
     })
-}
-
-/// A protobuf message.
-#[derive(Default)]
-struct Message(Vec<u8>);
-
-impl Message {
-    fn number(&mut self, field: u64, value: u64) {
-        self.varint(field << 3);
-        self.varint(value);
-    }
-
-    fn text(&mut self, field: u64, text: &str) {
-        self.bytes(field, text.as_bytes());
-    }
-
-    fn message(&mut self, field: u64, message: &Self) {
-        self.bytes(field, &message.0);
-    }
-
-    fn bytes(&mut self, field: u64, bytes: &[u8]) {
-        self.varint(field << 3 | 2);
-        self.varint(bytes.len() as u64);
-        self.0.extend(bytes);
-    }
-
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(value.to_le_bytes()[0] | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value.to_le_bytes()[0]);
-    }
 }

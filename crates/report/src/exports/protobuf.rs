@@ -1,0 +1,46 @@
+//! The few parts of protobuf's encoding that the formats made of it need.
+
+/// A protobuf message.
+#[derive(Default)]
+pub struct Message(Vec<u8>);
+
+impl Message {
+    pub fn number(&mut self, field: u64, value: u64) {
+        self.varint(field << 3);
+        self.varint(value);
+    }
+
+    pub fn text(&mut self, field: u64, text: &str) {
+        self.bytes(field, text.as_bytes());
+    }
+
+    pub fn message(&mut self, field: u64, message: &Self) {
+        self.bytes(field, &message.0);
+    }
+
+    /// A field of numbers, one behind the other.
+    pub fn packed(&mut self, field: u64, values: impl Iterator<Item = u64>) {
+        let mut packed = Self::default();
+        values.for_each(|value| packed.varint(value));
+        self.message(field, &packed);
+    }
+
+    /// What was written up to now.
+    pub fn bytes_so_far(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub fn bytes(&mut self, field: u64, bytes: &[u8]) {
+        self.varint(field << 3 | 2);
+        self.varint(bytes.len() as u64);
+        self.0.extend(bytes);
+    }
+
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.0.push(value.to_le_bytes()[0] | 0x80);
+            value >>= 7;
+        }
+        self.0.push(value.to_le_bytes()[0]);
+    }
+}

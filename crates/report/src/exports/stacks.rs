@@ -1,0 +1,319 @@
+//! Stacks of one event by the names that flame graph tools print, merged and in order.
+//!
+//! Names follow `stackcollapse-perf.pl` (FlameGraph 1.0) and `inferno-collapse-perf` (0.12), so
+//! that results can be compared: the thread's name is the outermost frame, arguments are left out,
+//! code without a symbol bears its file's name. Where the two differ, inferno is followed. What is
+//! done otherwise, and why, is told in docs/EXPORTS.md.
+
+use pagewise_model::profile::{Frame, FrameId, FrameKind, Profile, ProfileThread};
+use pagewise_model::symbol::Unnamed;
+use rustc_hash::FxHashMap;
+
+/// Number of a node; 0 is the root of all stacks.
+pub type NodeNumber = usize;
+
+/// Stacks of one profile, or of two side by side.
+#[derive(Default)]
+pub struct Stacks {
+    names: Vec<Name>,
+    numbers: FxHashMap<String, u32>,
+    nodes: Vec<Node>,
+    children: FxHashMap<(NodeNumber, u32), NodeNumber>,
+}
+
+struct Name {
+    text: String,
+    kind: FrameKind,
+}
+
+struct Node {
+    parent: NodeNumber,
+    name: u32,
+    own: [u64; 2],
+}
+
+/// What a place in [`Stacks`] stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place<'a> {
+    /// The function, or the thread.
+    pub name: &'a str,
+    /// What kind of code it is.
+    pub kind: FrameKind,
+}
+
+impl Stacks {
+    /// The stacks of one event of a profile.
+    #[must_use]
+    pub fn of(profile: &Profile, event: u8) -> Self {
+        let mut stacks = Self::default();
+        stacks.add(profile, event, 0);
+        stacks
+    }
+
+    /// The same of two profiles, as the first and the second weight of each node.
+    #[must_use]
+    pub fn of_both(before: (&Profile, u8), after: (&Profile, u8)) -> Self {
+        let mut stacks = Self::default();
+        stacks.add(before.0, before.1, 0);
+        stacks.add(after.0, after.1, 1);
+        stacks
+    }
+
+    fn add(&mut self, profile: &Profile, event: u8, side: usize) {
+        if self.nodes.is_empty() {
+            self.nodes.push(Node {
+                parent: 0,
+                name: u32::MAX,
+                own: [0; 2],
+            });
+        }
+        let threads = profile.threads.iter().map(|thread| self.thread(thread));
+        let threads: Vec<Option<u32>> = threads.collect();
+        let mut names = FrameNames::default();
+        let mut chain: Vec<FrameId> = Vec::new();
+        for ((thread, stack), weight) in weights(profile, event, &threads) {
+            chain.clear();
+            chain.extend(profile.stacks.frames(stack));
+            let root = thread.map_or(0, |thread| self.child(0, thread));
+            let is_java = thread.is_some_and(|of| self.names[of as usize].text.starts_with("java"));
+            let mut node = root;
+            for &frame in chain.iter().rev() {
+                for &name in names.of(self, &profile.frames, frame, is_java) {
+                    node = self.child(node, name);
+                }
+            }
+            if node == 0 {
+                let nameless = self.name("[no stack]".to_owned(), FrameKind::User);
+                node = self.child(0, nameless);
+            }
+            let own = &mut self.nodes[node].own[side];
+            *own = own.saturating_add(weight);
+        }
+    }
+
+    /// How a thread is called: as its command with `_` for blanks; without a name, by its id.
+    fn thread(&mut self, thread: &ProfileThread) -> Option<u32> {
+        let name = match (&*thread.comm, thread.tid) {
+            ("", -1) => return None,
+            ("", tid) => format!(":{tid}"),
+            (comm, _) => comm.replace(' ', "_").replace(';', ":"),
+        };
+        Some(self.name(name, FrameKind::Task))
+    }
+
+    fn name(&mut self, text: String, kind: FrameKind) -> u32 {
+        if let Some(&known) = self.numbers.get(&text) {
+            return known;
+        }
+        let new = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
+        self.numbers.insert(text.clone(), new);
+        self.names.push(Name { text, kind });
+        new
+    }
+
+    fn child(&mut self, parent: NodeNumber, name: u32) -> NodeNumber {
+        let next = self.nodes.len();
+        let node = *self.children.entry((parent, name)).or_insert(next);
+        if node == next {
+            self.nodes.push(Node {
+                parent,
+                name,
+                own: [0; 2],
+            });
+        }
+        node
+    }
+
+    /// How many nodes there are, the root included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there is no stack.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.nodes.len() <= 1
+    }
+
+    /// What a node stands for; `None` for the root.
+    #[must_use]
+    pub fn place(&self, node: NodeNumber) -> Option<Place<'_>> {
+        let name = self.names.get(self.nodes.get(node)?.name as usize)?;
+        Some(Place {
+            name: &name.text,
+            kind: name.kind,
+        })
+    }
+
+    /// The weights of stacks that end at a node, in the first and the second profile.
+    #[must_use]
+    pub fn own(&self, node: NodeNumber) -> [u64; 2] {
+        self.nodes.get(node).map_or([0; 2], |node| node.own)
+    }
+
+    /// The weights of all stacks that lead through each node.
+    #[must_use]
+    pub fn totals(&self) -> Vec<[u64; 2]> {
+        let mut totals: Vec<[u64; 2]> = self.nodes.iter().map(|node| node.own).collect();
+        for at in (1..totals.len()).rev() {
+            let own = totals[at];
+            let parent = &mut totals[self.nodes[at].parent];
+            for (sum, own) in parent.iter_mut().zip(own) {
+                *sum = sum.saturating_add(own);
+            }
+        }
+        totals
+    }
+
+    /// Each node's children, by name.
+    #[must_use]
+    pub fn children(&self) -> Vec<Vec<NodeNumber>> {
+        let mut children = vec![Vec::new(); self.nodes.len()];
+        for (at, node) in self.nodes.iter().enumerate().skip(1) {
+            children[node.parent].push(at);
+        }
+        for of_one in &mut children {
+            of_one.sort_unstable_by_key(|&node| self.place(node).map(|place| place.name));
+        }
+        children
+    }
+}
+
+/// Sums of weights by thread name and stack.
+fn weights(
+    profile: &Profile,
+    event: u8,
+    threads: &[Option<u32>],
+) -> FxHashMap<(Option<u32>, pagewise_model::profile::NodeId), u64> {
+    let mut sums = FxHashMap::default();
+    let samples = &profile.samples;
+    for (at, &of) in samples.events.iter().enumerate() {
+        if of == event {
+            let thread = threads.get(samples.threads[at] as usize).copied().flatten();
+            let sum: &mut u64 = sums.entry((thread, samples.stacks[at])).or_default();
+            *sum = sum.saturating_add(samples.weights[at]);
+        }
+    }
+    sums
+}
+
+/// The names of frames, made once each; Java's threads have their own.
+#[derive(Default)]
+struct FrameNames {
+    plain: FxHashMap<FrameId, Box<[u32]>>,
+    java: FxHashMap<FrameId, Box<[u32]>>,
+}
+
+impl FrameNames {
+    fn of(
+        &mut self,
+        stacks: &mut Stacks,
+        frames: &[Frame],
+        id: FrameId,
+        is_java: bool,
+    ) -> &[u32] {
+        let known = if is_java {
+            &mut self.java
+        } else {
+            &mut self.plain
+        };
+        known.entry(id).or_insert_with(|| {
+            let Some(frame) = frames.get(id.0 as usize) else {
+                return Box::default();
+            };
+            let names = frame_names(frame, is_java).into_iter();
+            names.map(|name| stacks.name(name, frame.kind)).collect()
+        })
+    }
+}
+
+/// What a frame is called, outermost first: compilers at run time join what they inlined by `->`.
+fn frame_names(frame: &Frame, is_java: bool) -> Vec<String> {
+    if let Some(reason) = frame.unnamed {
+        return vec![unnamed(frame, reason)];
+    }
+    let java = |name: String| match is_java && name.contains('/') {
+        true => name.strip_prefix('L').map_or(name.clone(), str::to_owned),
+        false => name,
+    };
+    let is_jit = frame.kind == FrameKind::Jit;
+    let parts: Vec<&str> = match is_jit && frame.name.contains("->") {
+        true => frame.name.split("->").collect(),
+        false => vec![&frame.name],
+    };
+    let named = parts.iter().enumerate().map(|(at, part)| {
+        let name = java(without_arguments(&part.replace(';', ":")).to_owned());
+        match at {
+            0 => name,
+            _ => name + "_[i]",
+        }
+    });
+    named.collect()
+}
+
+fn unnamed(frame: &Frame, reason: Unnamed) -> String {
+    match (&*frame.module, reason) {
+        ("", _) | (_, Unnamed::KernelHidden) => "[unknown]".to_owned(),
+        ("[kernel]", _) => "[[kernel.kallsyms]]".to_owned(),
+        (module, _) => format!("[{}]", module.replace(';', ":")),
+    }
+}
+
+/// A function's name up to its arguments: up to the first parenthesis that is in no brackets, and
+/// begins neither a Go method's receiver (`.(*T)`) nor `(anonymous namespace)`.
+fn without_arguments(name: &str) -> &str {
+    let mut depth = 0_i32;
+    let mut after_dot = false;
+    for (at, c) in name.char_indices() {
+        match c {
+            '(' => {
+                let is_part = after_dot || name[at..].starts_with("(anonymous namespace)");
+                if depth == 0 && !is_part {
+                    return &name[..at];
+                }
+                depth += 1;
+            }
+            '<' | '{' | '[' => depth += 1,
+            '>' | '}' | ']' | ')' => depth -= 1,
+            _ => {}
+        }
+        after_dot = c == '.';
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lose_their_arguments_and_nothing_else() {
+        for (name, expected) in [
+            ("f(int, char)", "f"),
+            ("net/http.(*Client).Do", "net/http.(*Client).Do"),
+            ("(anonymous namespace)::f(int)", "(anonymous namespace)::f"),
+            ("std::function<void (int)>::call(int)", "std::function<void (int)>::call"),
+            ("{lambda(int)#1}::operator()(int) const", "{lambda(int)#1}::operator"),
+            ("<A as B(C)>::d", "<A as B(C)>::d"),
+            ("do_fault", "do_fault"),
+        ] {
+            assert_eq!(without_arguments(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn java_and_code_made_at_run_time() {
+        let frame = |name: &str| Frame {
+            name: name.into(),
+            module: "perf-1.map".into(),
+            kind: FrameKind::Jit,
+            unnamed: None,
+        };
+        let names = frame_names(&frame("Lorg/x/A;.call(Lb;)V->Lorg/x/B;::in"), true);
+        assert_eq!(names, ["org/x/A:.call", "org/x/B:::in_[i]"]);
+        let mut operator = frame("T::operator->");
+        operator.kind = FrameKind::User;
+        assert_eq!(frame_names(&operator, false), ["T::operator->"]);
+    }
+}
