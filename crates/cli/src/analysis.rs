@@ -123,6 +123,31 @@ pub fn analyse(data: &PerfData<'_>, done: impl FnMut(usize)) -> Analysis {
     }
 }
 
+/// The profile of a recording, whatever it sampled, without an analysis of its faults.
+pub fn profile(data: &PerfData<'_>, done: impl FnMut(usize)) -> Profile {
+    let own = data.sidecar().cloned();
+    let sidecar = own.unwrap_or_else(|| of_another_tool(data.origin()));
+    let mut follower = StackFollower::new(&sidecar.host.architecture);
+    let mut collector =
+        profiled(data.sources()).unwrap_or_else(|| ProfileCollector::new(data.sources(), |_| true));
+    let reading = data.read(
+        |event| {
+            let unwound = follower.take(&event);
+            collector.event_with_chain(&event, unwound.as_deref());
+        },
+        done,
+    );
+    let names = Symbolizer::new().resolve(collector.frame_keys(), follower.code_ever_mapped());
+    let mut losses = sidecar.losses;
+    losses.merge(&reading.losses);
+    Profile {
+        command: sidecar.command,
+        host: sidecar.host,
+        losses,
+        ..collector.finish(&names)
+    }
+}
+
 /// The counters on the profile's clock. What was counted before its first sample is at 0.
 fn series(counters: &[Counter], start: Nanos) -> Vec<CounterSeries> {
     let one = |counter: &Counter| CounterSeries {

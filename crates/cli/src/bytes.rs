@@ -18,6 +18,15 @@ pub fn open(path: &Path) -> Result<MappedFile> {
     MappedFile::of(&file).with_context(|| format!("cannot map {name}"))
 }
 
+/// Maps the file at `path` where it is a regular one and not compressed.
+pub fn mapped(path: &Path) -> Result<Option<MappedFile>> {
+    let Some(file) = plain_file(path)? else {
+        return Ok(None);
+    };
+    let mapped = MappedFile::of(&file).with_context(|| format!("cannot map {}", path.display()))?;
+    Ok(Some(mapped))
+}
+
 /// The file itself, where it is a regular one and not compressed.
 fn plain_file(path: &Path) -> Result<Option<File>> {
     if path == Path::new("-") {

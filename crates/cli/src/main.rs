@@ -14,6 +14,7 @@ mod huge;
 mod input;
 mod mine;
 mod observe;
+mod profile_input;
 mod prove;
 mod record;
 mod report;

@@ -33,7 +33,7 @@ pub fn folded(export: &FaultExport<'_>) -> Result<Written> {
 
 /// A Perfetto trace; of more calls than the limit, every so manieth top-level call.
 pub fn perfetto(export: &FaultExport<'_>) -> Result<Written> {
-    let path = required(export, "a Perfetto trace")?;
+    let path = required(export.output, "a Perfetto trace")?;
     let map = &export.findings.call_map;
     let calls: u64 = map.nodes.iter().map(|node| node.calls).sum();
     let every = calls.div_ceil(export.limit.max(1)).max(1);
@@ -93,7 +93,7 @@ impl<W: Write> Sink for PerfettoSink<W> {
 
 /// A folder of Parquet tables.
 pub fn parquet(export: &FaultExport<'_>) -> Result<Written> {
-    let folder = required(export, "a folder of Parquet tables")?;
+    let folder = required(export.output, "a folder of Parquet tables")?;
     std::fs::create_dir_all(folder)
         .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     let mut table = FaultTable::new(create(&inside(folder, "faults.parquet"))?)?;

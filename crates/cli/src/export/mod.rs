@@ -3,9 +3,11 @@
 //! A new format is one line of [`FORMATS`].
 
 mod faults;
+mod profiles;
 
 use anyhow::{Context, Result, bail};
 use pagewise_model::fault_paths::FaultPaths;
+use pagewise_model::profile::Profile;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -18,26 +20,75 @@ pub struct Format {
     about: &'static str,
     /// Writes the faults of a function_graph trace; `None`: the format has no place for them.
     faults: Option<fn(&FaultExport<'_>) -> Result<Written>>,
+    /// Writes a profile.
+    profile: fn(&ProfileExport<'_>) -> Result<Written>,
 }
 
 /// All formats.
-pub const FORMATS: [Format; 3] = [
+pub const FORMATS: [Format; 8] = [
     Format {
         name: "folded",
-        about: "call paths with their own time in ns, corrected, for flame graph tools",
+        about: "a line a stack for flame graph tools: weights of samples, or corrected own time of call paths in ns",
         faults: Some(faults::folded),
+        profile: profiles::folded,
+    },
+    Format {
+        name: "svg",
+        about: "a flame graph; with --before, what grew and shrank",
+        faults: None,
+        profile: profiles::svg,
+    },
+    Format {
+        name: "speedscope",
+        about: "samples by thread, for www.speedscope.app",
+        faults: None,
+        profile: profiles::speedscope,
+    },
+    Format {
+        name: "pprof",
+        about: "gzipped protobuf for go tool pprof, Pyroscope, Parca, …",
+        faults: None,
+        profile: profiles::pprof,
+    },
+    Format {
+        name: "firefox",
+        about: "samples by thread, for profiler.firefox.com",
+        faults: None,
+        profile: profiles::firefox,
     },
     Format {
         name: "perfetto",
-        about: "each call on its task's track, for ui.perfetto.dev",
+        about: "samples or calls on their threads' tracks, for ui.perfetto.dev",
         faults: Some(faults::perfetto),
+        profile: profiles::perfetto,
     },
     Format {
         name: "parquet",
-        about: "a folder of tables (faults, paths, functions, histograms) for DuckDB, Spark, …",
+        about: "a table of samples, or a folder of tables (faults, paths, functions, histograms), for DuckDB, Spark, …",
         faults: Some(faults::parquet),
+        profile: profiles::parquet,
+    },
+    Format {
+        name: "csv",
+        about: "a row a sample",
+        faults: None,
+        profile: profiles::csv,
     },
 ];
+
+/// A profile, to be exported.
+pub struct ProfileExport<'a> {
+    /// Samples and stacks.
+    pub profile: &'a Profile,
+    /// The profile to compare it with, where the format can.
+    pub before: Option<&'a Profile>,
+    /// The event that is wanted; `None` for all, or the first where a format holds one.
+    pub event: Option<&'a str>,
+    /// What the profile is called: its file.
+    pub name: &'a str,
+    /// Where the export goes; `None` is standard output.
+    pub output: Option<&'a Path>,
+}
 
 /// The faults of a trace, to be exported.
 pub struct FaultExport<'a> {
@@ -82,12 +133,28 @@ impl Format {
         eprintln!("{words}");
         Ok(())
     }
+
+    /// Writes a profile.
+    ///
+    /// # Errors
+    /// When the format can't hold it, or writing fails.
+    pub fn export_profile(&self, export: &ProfileExport<'_>) -> Result<()> {
+        if export.before.is_some() && self.name != "svg" {
+            bail!("--before goes with --export svg");
+        }
+        let Written(words) = (self.profile)(export)?;
+        eprintln!("{words}");
+        Ok(())
+    }
 }
 
 /// Opens the export's file, or standard output.
 fn output(path: Option<&Path>) -> Result<Box<dyn Write + Send>> {
     match path {
-        None => Ok(Box::new(std::io::stdout())),
+        None => Ok(Box::new(BufWriter::with_capacity(
+            1 << 16,
+            std::io::stdout(),
+        ))),
         Some(path) => Ok(Box::new(create(path)?)),
     }
 }
@@ -104,8 +171,8 @@ fn place(path: Option<&Path>) -> String {
 }
 
 /// The export's path; formats that are not text, or take more than one file, need one.
-fn required<'a>(export: &FaultExport<'a>, what: &str) -> Result<&'a Path> {
-    match export.output {
+fn required<'a>(output: Option<&'a Path>, what: &str) -> Result<&'a Path> {
+    match output {
         Some(path) => Ok(path),
         None => bail!("{what} needs -o"),
     }

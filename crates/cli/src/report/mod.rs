@@ -1,16 +1,16 @@
 //! `pagewise report`: opens recordings and says what they show.
 
 mod descent;
-mod profile_text;
 mod recording;
 
-use crate::export::FaultExport;
+use crate::export::{FaultExport, ProfileExport};
 use crate::fault_paths::{Opened, Trace};
-use crate::{bytes, export, fault_paths, input, terminal};
+use crate::{bytes, export, fault_paths, input, profile_input, terminal};
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use pagewise_analyse::fault_paths::{Step, Sums};
 use pagewise_model::fault_paths::FaultPaths;
+use pagewise_model::profile::Profile;
 use pagewise_report::html::render_fault_paths;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -25,6 +25,10 @@ Examples:
   pagewise report perf.data.zst --json         the same for programs
   perf record -e page-faults -c 1 -g -d -o - ./x | pagewise report -
   perf script | pagewise report -              perf script's text, folded stacks
+  pagewise report perf.data --export folded    folded stacks
+  pagewise report perf.data --export svg -o flame.svg
+  pagewise report new.data --export svg --before old.data -o change.svg
+  pagewise report perf.script.gz --export pprof --event cycles -o p.pb.gz
   pagewise report trace.txt.zst                paths of faults in the kernel
   pagewise report trace.txt -o report.html     the same as one HTML page
   pagewise report trace.txt --export folded    call paths, for flame graph tools
@@ -46,13 +50,22 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Also write an HTML page; with --export, where that goes (a folder for parquet)
+    /// Also write an HTML page; with --export, where that goes (for parquet of traces, a folder)
     #[arg(short, long, value_name = "FILE.html")]
     output: Option<PathBuf>,
 
     /// Write what other tools read, in place of the report
     #[arg(long, value_name = "FORMAT", value_parser = export::values())]
     export: Option<String>,
+
+    /// Only samples of this event, as the report calls it; formats that hold one event take the
+    /// first without it
+    #[arg(long, value_name = "EVENT", requires = "export")]
+    event: Option<String>,
+
+    /// With --export svg, the profile to compare with: what grew is red, what shrank is blue
+    #[arg(long, value_name = "FILE", requires = "export")]
+    before: Option<PathBuf>,
 
     /// Calls that an export of single calls (perfetto) holds at most; of more, every so manieth
     /// top-level call is taken
@@ -67,9 +80,6 @@ pub struct Args {
     #[command(flatten)]
     descent: descent::Options,
 }
-
-/// Bytes that tell the text of a profile from other files.
-const PROFILE_HEAD: u64 = 16 << 10;
 
 /// Reports on each file in turn.
 ///
@@ -102,12 +112,10 @@ fn report(file: &Path, args: &Args) -> Result<()> {
     if args.calibrate.is_some() {
         bail!("--calibrate goes with function_graph traces, which this is not");
     }
-    if let Some(format) = &args.export {
-        bail!("--export {format} goes with function_graph traces, which this is not");
-    }
-    let (head, input) = input::peek(input, PROFILE_HEAD)?;
-    if let Some(kind) = profile_text::kind(&head) {
-        return profile_text::report(kind, input, file, args);
+    let (head, input) = input::peek(input, profile_input::HEAD)?;
+    if let Some(kind) = profile_input::kind(&head) {
+        let profile = profile_input::read_text(kind, input, file)?;
+        return recording::report_profile(profile, file, args);
     }
     // What was read of a pipe to tell what it is can't be read again.
     let bytes = match file.is_file() {
@@ -115,6 +123,24 @@ fn report(file: &Path, args: &Args) -> Result<()> {
         false => bytes::spooled(input, file)?,
     };
     recording::report(&bytes, file, args)
+}
+
+/// Writes a profile in the format that was asked for.
+fn export_profile(profile: &Profile, file: &Path, args: &Args) -> Result<()> {
+    let Some(format) = args.export.as_deref().and_then(export::named) else {
+        bail!("no format was asked for");
+    };
+    let before = args.before.as_deref();
+    let before = before.map(|path| {
+        profile_input::open(path).with_context(|| format!("--before {}", path.display()))
+    });
+    format.export_profile(&ProfileExport {
+        profile,
+        before: before.transpose()?.as_ref(),
+        event: args.event.as_deref(),
+        name: &name_of(file),
+        output: args.output.as_deref(),
+    })
 }
 
 /// Reports on a function_graph trace.

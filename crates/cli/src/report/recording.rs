@@ -1,8 +1,8 @@
 //! Reports on perf.data: on its faults, on where CPU time and other events went, or on both.
 
-use super::{Args, name_of, write_page};
+use super::{Args, export_profile, name_of, write_page};
 use crate::analysis::{self, Analysis, is_about_faults};
-use crate::terminal;
+use crate::{profile_input, terminal};
 use anyhow::{Result, bail};
 use pagewise_analyse::plan::Surroundings;
 use pagewise_analyse::profile::{ProfileRules, summarise};
@@ -32,6 +32,10 @@ pub fn report(bytes: &MappedFile, file: &Path, args: &Args) -> Result<()> {
         let name = name_of(file);
         eprintln!("pagewise: {name}: what the recorder noted about the run is unreadable: {error}");
     }
+    if args.export.is_some() {
+        let profile = profile_input::of_recording(&data, |offset| bytes.release(offset))?;
+        return report_profile(profile, file, args);
+    }
     let analysis = analysis::analyse(&data, |offset| bytes.release(offset));
     if args
         .descent
@@ -45,7 +49,7 @@ pub fn report(bytes: &MappedFile, file: &Path, args: &Args) -> Result<()> {
     show(&seen(&data, &analysis)?, analysis.profile(), file, args)
 }
 
-/// Reports on a profile alone: all of it, or the stretch of time that is asked for.
+/// Reports on a profile alone, or exports it: all of it, or the stretch of time that is asked for.
 ///
 /// # Errors
 /// When it has no sample there.
@@ -59,6 +63,9 @@ pub fn report_profile(profile: Profile, file: &Path, args: &Args) -> Result<()> 
     };
     if profile.samples.is_empty() {
         bail!("there is no sample in it");
+    }
+    if args.export.is_some() {
+        return export_profile(&profile, file, args);
     }
     let seen = Seen {
         faults: None,

@@ -4,8 +4,9 @@
 //! weight. Frames are names; the kernel's and JIT compilers' have categories of their own.
 
 use fxprof_processed_profile::{
-    CategoryColor, CategoryHandle, CpuDelta, Frame, FrameFlags, FrameHandle, FrameInfo, Profile as Processed,
-    ReferenceTimestamp, SamplingInterval, StackHandle, ThreadHandle, Timestamp, WeightType,
+    CategoryColor, CategoryHandle, CpuDelta, Frame, FrameFlags, FrameHandle, FrameInfo,
+    Profile as Processed, ReferenceTimestamp, SamplingInterval, StackHandle, ThreadHandle,
+    Timestamp, WeightType,
 };
 use pagewise_model::profile::{FrameId, FrameKind, NodeId, Profile, ProfileSample, WeightUnit};
 use rustc_hash::FxHashMap;
@@ -69,13 +70,21 @@ impl<'a> Tracks<'a> {
             None => self.track(sample),
         };
         let stack = self.stack(&mut track, sample.stack);
-        let unit = self.profile.events.get(usize::from(sample.event)).map(|event| event.unit);
+        let unit = self
+            .profile
+            .events
+            .get(usize::from(sample.event))
+            .map(|event| event.unit);
         let (weight, cpu) = match unit {
             Some(WeightUnit::Nanoseconds) => (1, CpuDelta::from_nanos(sample.weight)),
-            _ => (i32::try_from(sample.weight).unwrap_or(i32::MAX), CpuDelta::ZERO),
+            _ => (
+                i32::try_from(sample.weight).unwrap_or(i32::MAX),
+                CpuDelta::ZERO,
+            ),
         };
         let time = Timestamp::from_nanos_since_reference(sample.time);
-        self.processed.add_sample(track.thread, time, stack, cpu, weight);
+        self.processed
+            .add_sample(track.thread, time, stack, cpu, weight);
         self.tracks.insert(key, track);
     }
 
@@ -138,7 +147,9 @@ impl<'a> Tracks<'a> {
         };
         let name = match &*frame.module {
             "" => self.processed.intern_string(&frame.name),
-            module => self.processed.intern_string(&format!("{} ({module})", frame.name)),
+            module => self
+                .processed
+                .intern_string(&format!("{} ({module})", frame.name)),
         };
         let info = FrameInfo {
             frame: Frame::Label(name),

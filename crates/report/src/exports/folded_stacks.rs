@@ -39,12 +39,7 @@ struct Entry {
 }
 
 /// Puts what follows a node on the stack of what is to be written, the first on top.
-fn push(
-    stacks: &Stacks,
-    callees: Option<&Vec<NodeNumber>>,
-    prefix: usize,
-    open: &mut Vec<Entry>,
-) {
+fn push(stacks: &Stacks, callees: Option<&Vec<NodeNumber>>, prefix: usize, open: &mut Vec<Entry>) {
     let from = open.len();
     for &node in callees.into_iter().flatten() {
         if stacks.own(node)[0] > 0 {

@@ -31,7 +31,11 @@ pub fn write(profile: &Profile, event: u8, out: &mut impl Write) -> io::Result<(
     packet(&names(profile), out)?;
     let mut known: HashMap<NodeId, u64> = HashMap::new();
     let mut count = 0_u64;
-    for sample in profile.samples.iter().filter(|sample| sample.event == event) {
+    for sample in profile
+        .samples
+        .iter()
+        .filter(|sample| sample.event == event)
+    {
         let mut whole = sequence(NEEDS_STATE);
         whole.number(8, profile.start.0.saturating_add(sample.time));
         let next = known.len() as u64 + 1;

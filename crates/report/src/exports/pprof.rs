@@ -64,7 +64,11 @@ fn encoded(profile: &Profile) -> Message {
     }
     samples(profile, &mut strings, &mut whole);
     functions(profile, &mut strings, &mut whole);
-    if let Some((event, hz)) = profile.events.first().zip(profile.events.first().and_then(|event| event.frequency)) {
+    if let Some((event, hz)) = profile
+        .events
+        .first()
+        .zip(profile.events.first().and_then(|event| event.frequency))
+    {
         whole.message(11, &value_type(&mut strings, &event.name, "nanoseconds"));
         whole.number(12, 1_000_000_000 / hz.max(1));
     }
@@ -99,7 +103,10 @@ fn samples(profile: &Profile, strings: &mut Strings, whole: &mut Message) {
         let locations = profile.stacks.frames(stack);
         sample.packed(1, locations.map(|frame| u64::from(frame.0) + 1));
         // Values are signed there.
-        sample.packed(2, values.into_iter().map(|value| value.min(i64::MAX as u64)));
+        sample.packed(
+            2,
+            values.into_iter().map(|value| value.min(i64::MAX as u64)),
+        );
         if let Some(thread) = profile.threads.get(thread as usize) {
             let mut label = Message::default();
             label.number(1, strings.number("thread"));

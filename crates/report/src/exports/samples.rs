@@ -113,7 +113,12 @@ fn spell(profile: &Profile, stack: NodeId, text: &mut String) {
     text.clear();
     let mut frames: Vec<&str> = Vec::new();
     for id in profile.stacks.frames(stack) {
-        frames.push(profile.frames.get(id.0 as usize).map_or("", |frame| &frame.name));
+        frames.push(
+            profile
+                .frames
+                .get(id.0 as usize)
+                .map_or("", |frame| &frame.name),
+        );
     }
     for name in frames.iter().rev() {
         if !text.is_empty() {

@@ -74,7 +74,10 @@ pub fn write(profile: &Profile, name: &str, out: &mut impl Write) -> io::Result<
 fn profiles(profile: &Profile) -> Vec<Sampled> {
     let mut samples: BTreeMap<(u8, u32), Vec<usize>> = BTreeMap::new();
     for (at, sample) in profile.samples.iter().enumerate() {
-        samples.entry((sample.event, sample.thread)).or_default().push(at);
+        samples
+            .entry((sample.event, sample.thread))
+            .or_default()
+            .push(at);
     }
     let mut threads: Vec<((u8, u32), Vec<usize>)> = samples.into_iter().collect();
     threads.sort_by_key(|((event, _), samples)| (*event, std::cmp::Reverse(samples.len())));
@@ -96,7 +99,10 @@ fn profiles(profile: &Profile) -> Vec<Sampled> {
 
 fn sampled(profile: &Profile, event: u8, thread: &str, samples: &[usize]) -> Sampled {
     let of = profile.events.get(usize::from(event));
-    let weights: Vec<u64> = samples.iter().map(|&at| profile.samples.weights[at]).collect();
+    let weights: Vec<u64> = samples
+        .iter()
+        .map(|&at| profile.samples.weights[at])
+        .collect();
     let stack = |&at: &usize| {
         let frames = profile.stacks.frames(profile.samples.stacks[at]);
         let mut frames: Vec<u32> = frames.map(|frame| frame.0).collect();
@@ -114,7 +120,9 @@ fn sampled(profile: &Profile, event: u8, thread: &str, samples: &[usize]) -> Sam
             _ => "none",
         },
         start_value: 0,
-        end_value: weights.iter().fold(0, |sum, &weight| sum.saturating_add(weight)),
+        end_value: weights
+            .iter()
+            .fold(0, |sum, &weight| sum.saturating_add(weight)),
         samples: samples.iter().map(stack).collect(),
         weights,
     }

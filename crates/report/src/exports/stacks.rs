@@ -206,13 +206,7 @@ struct FrameNames {
 }
 
 impl FrameNames {
-    fn of(
-        &mut self,
-        stacks: &mut Stacks,
-        frames: &[Frame],
-        id: FrameId,
-        is_java: bool,
-    ) -> &[u32] {
+    fn of(&mut self, stacks: &mut Stacks, frames: &[Frame], id: FrameId, is_java: bool) -> &[u32] {
         let known = if is_java {
             &mut self.java
         } else {
@@ -293,8 +287,14 @@ mod tests {
             ("f(int, char)", "f"),
             ("net/http.(*Client).Do", "net/http.(*Client).Do"),
             ("(anonymous namespace)::f(int)", "(anonymous namespace)::f"),
-            ("std::function<void (int)>::call(int)", "std::function<void (int)>::call"),
-            ("{lambda(int)#1}::operator()(int) const", "{lambda(int)#1}::operator"),
+            (
+                "std::function<void (int)>::call(int)",
+                "std::function<void (int)>::call",
+            ),
+            (
+                "{lambda(int)#1}::operator()(int) const",
+                "{lambda(int)#1}::operator",
+            ),
             ("<A as B(C)>::d", "<A as B(C)>::d"),
             ("do_fault", "do_fault"),
         ] {

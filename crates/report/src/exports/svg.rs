@@ -55,7 +55,15 @@ pub fn write(stacks: &Stacks, picture: Picture<'_>, out: &mut impl Write) -> io:
     writeln!(out, "<g id=\"boxes\">")?;
     for drawn in &boxes {
         let row = deepest - drawn.row;
-        draw(stacks, drawn, HEAD + ROW * number(row), picture, &totals, &shares, out)?;
+        draw(
+            stacks,
+            drawn,
+            HEAD + ROW * number(row),
+            picture,
+            &totals,
+            &shares,
+            out,
+        )?;
     }
     writeln!(out, "</g>")?;
     let rest = match left_out {
@@ -156,7 +164,11 @@ fn draw(
     let about = match picture.is_diff {
         true => {
             let change = format!("{:+.2} % of all", (share[1] - share[0]) * 100.0);
-            format!("{} before, {} after, {change}", percent(share[0]), percent(share[1]))
+            format!(
+                "{} before, {} after, {change}",
+                percent(share[0]),
+                percent(share[1])
+            )
         }
         false => format!("{}, {}", totals[drawn.node][0], percent(share[0])),
     };
@@ -179,7 +191,10 @@ fn draw(
 }
 
 fn name_text(stacks: &Stacks, node: NodeNumber) -> String {
-    stacks.place(node).map_or("all", |place| place.name).to_owned()
+    stacks
+        .place(node)
+        .map_or("all", |place| place.name)
+        .to_owned()
 }
 
 /// As much of a name as a box of this width holds.
@@ -228,7 +243,11 @@ fn colour(name: &str, kind: FrameKind) -> String {
 /// Red for growth, blue for shrinking, white for none; full at a doubling or a halving.
 fn change_colour(share: [f64; 2]) -> String {
     let sum = share[0] + share[1];
-    let change = if sum > 0.0 { (share[1] - share[0]) / sum * 3.0 } else { 0.0 };
+    let change = if sum > 0.0 {
+        (share[1] - share[0]) / sum * 3.0
+    } else {
+        0.0
+    };
     let pale = 100.0 - 38.0 * change.abs().min(1.0);
     let hue = if change > 0.0 { 4 } else { 215 };
     format!("hsl({hue},80%,{pale:.0}%)")
@@ -297,7 +316,10 @@ mod tests {
     #[test]
     fn boxes_are_as_wide_as_their_share_and_names_stay_inert() {
         let svg = picture("main;a 3\nmain;</title><script>alert(1)</script> 1\n", None);
-        assert!(svg.contains("<title>a (3, 75 %)</title><rect x=\"305.0\""), "{svg}");
+        assert!(
+            svg.contains("<title>a (3, 75 %)</title><rect x=\"305.0\""),
+            "{svg}"
+        );
         assert!(svg.contains("width=\"885.0\""), "{svg}");
         assert_eq!(svg.matches("<script>").count(), 1);
         assert!(svg.contains("&lt;/title&gt;&lt;script&gt;alert"));
@@ -305,7 +327,10 @@ mod tests {
 
     #[test]
     fn a_difference_keeps_what_vanished_and_tells_by_how_much_things_changed() {
-        let svg = picture("main;old 50\nmain;same 50\n", Some("main;new 10\nmain;same 10\n"));
+        let svg = picture(
+            "main;old 50\nmain;same 50\n",
+            Some("main;new 10\nmain;same 10\n"),
+        );
         for title in [
             "old (50 % before, 0 % after, -50.00 % of all)",
             "new (0 % before, 50 % after, +50.00 % of all)",

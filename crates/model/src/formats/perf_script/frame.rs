@@ -152,7 +152,17 @@ mod tests {
     fn the_layout_of_perf_is_read_like_any_other() {
         let addresses = ["ffffffff81000000", "    7f0000001234", "               0"];
         let odd = ["7f00 00 00123456", "                ", "xfffffff81000000"];
-        let texts = ["f+0x1 (x)", " f", "f ", "", " ", "[unknown] (y)", "\tf", "\u{7f}", "\u{1}"];
+        let texts = [
+            "f+0x1 (x)",
+            " f",
+            "f ",
+            "",
+            " ",
+            "[unknown] (y)",
+            "\tf",
+            "\u{7f}",
+            "\u{1}",
+        ];
         for address in addresses.into_iter().chain(odd) {
             for text in texts {
                 let line = format!("\t{address} {text}");

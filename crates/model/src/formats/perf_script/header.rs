@@ -65,7 +65,11 @@ fn usual(line: &[u8]) -> Option<Header<'_>> {
     Some(Header {
         task,
         cpu: Some(u16::try_from(digits(&cpu)?).ok()?),
-        time: Some(seconds.checked_mul(1_000_000_000)?.checked_add(fraction * scale)?),
+        time: Some(
+            seconds
+                .checked_mul(1_000_000_000)?
+                .checked_add(fraction * scale)?,
+        ),
         period,
         event: Some(name.strip_suffix(b":").unwrap_or(name)),
         rest: rest[end..].trim_ascii(),
@@ -345,7 +349,9 @@ mod tests {
                 None,
             ),
         ];
-        let usual_ones = cases.iter().filter(|case| usual(case.0.as_bytes()).is_some());
+        let usual_ones = cases
+            .iter()
+            .filter(|case| usual(case.0.as_bytes()).is_some());
         assert_eq!(usual_ones.count(), 2, "lines of perf by default");
         for line in ODD {
             if let Some(header) = usual(line.as_bytes()) {

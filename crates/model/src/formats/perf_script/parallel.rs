@@ -129,7 +129,8 @@ impl Renumbered {
     fn pass(&mut self, at: usize, whole: &mut Whole) {
         let sample = self.profile.samples.get(at);
         let event = usize::from(sample.event);
-        let event = *self.events[event].get_or_insert_with(|| whole.event(&self.profile.events[event]));
+        let event =
+            *self.events[event].get_or_insert_with(|| whole.event(&self.profile.events[event]));
         let Some(event) = event else {
             return whole.profile.losses.add(LossKind::UnknownRecord, 1);
         };

@@ -175,7 +175,10 @@ fn blocks_of_any_size_on_any_threads_give_the_same_profile() {
             parallel::read(2, blocks()),
             parallel::read(3, in_memory()),
         ] {
-            assert!(written(&profile.expect("memory is readable")) == whole, "{size}");
+            assert!(
+                written(&profile.expect("memory is readable")) == whole,
+                "{size}"
+            );
         }
     }
 }

@@ -129,7 +129,12 @@ fn hash(keys: &[u64; 4], text: &[u8]) -> (u64, u64) {
 fn add(lanes: &mut [u64; 4], keys: &[u64; 4], chunk: &[u8; 32]) {
     let [a, b, c, d] = lanes;
     let [k, l, m, n] = keys;
-    let (u, v, w, x) = (word(chunk, 0), word(chunk, 8), word(chunk, 16), word(chunk, 24));
+    let (u, v, w, x) = (
+        word(chunk, 0),
+        word(chunk, 8),
+        word(chunk, 16),
+        word(chunk, 24),
+    );
     (*a, *b) = (fold(*a ^ u, v ^ m), fold(*b ^ v, u ^ n));
     (*c, *d) = (fold(*c ^ w, x ^ k), fold(*d ^ x, w ^ l));
 }

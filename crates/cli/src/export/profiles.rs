@@ -1,0 +1,166 @@
+//! Exports of profiles: samples with stacks, whatever they were read from.
+
+use super::{ProfileExport, Written, output, place, required};
+use anyhow::{Context, Result, bail};
+use pagewise_model::profile::{Profile, Samples, WeightUnit};
+use pagewise_report::exports::stacks::Stacks;
+use pagewise_report::exports::svg::Picture;
+use pagewise_report::exports::{
+    firefox, folded_stacks, perfetto_samples, pprof, samples, speedscope, svg,
+};
+use std::io::Write;
+
+/// Folded stacks of one event.
+pub fn folded(export: &ProfileExport<'_>) -> Result<Written> {
+    let event = one_event(export.profile, export.event)?;
+    let stacks = Stacks::of(export.profile, event);
+    write(export, |out| folded_stacks::write(&stacks, out))?;
+    told(export, &about(export.profile, event))
+}
+
+/// A flame graph of one event, or the difference of two profiles as one.
+pub fn svg(export: &ProfileExport<'_>) -> Result<Written> {
+    let event = one_event(export.profile, export.event)?;
+    let stacks = match export.before {
+        None => Stacks::of(export.profile, event),
+        Some(before) => {
+            let name = &export.profile.events[usize::from(event)].name;
+            let of_before = one_event(before, Some(name)).context("in the file of --before")?;
+            Stacks::of_both((before, of_before), (export.profile, event))
+        }
+    };
+    let picture = Picture {
+        title: export.name,
+        unit: &about(export.profile, event),
+        is_diff: export.before.is_some(),
+    };
+    write(export, |out| svg::write(&stacks, picture, out))?;
+    told(export, &about(export.profile, event))
+}
+
+/// speedscope's file.
+pub fn speedscope(export: &ProfileExport<'_>) -> Result<Written> {
+    let profile = &chosen(export)?;
+    write(export, |out| speedscope::write(profile, export.name, out))?;
+    told(export, "open it at https://www.speedscope.app")
+}
+
+/// pprof's file.
+pub fn pprof(export: &ProfileExport<'_>) -> Result<Written> {
+    required(export.output, "a pprof file")?;
+    let profile = &chosen(export)?;
+    write(export, |out| pprof::write(profile, out))?;
+    told(export, "go tool pprof reads it")
+}
+
+/// The Firefox Profiler's file.
+pub fn firefox(export: &ProfileExport<'_>) -> Result<Written> {
+    let profile = &chosen(export)?;
+    write(export, |out| firefox::write(profile, export.name, out))?;
+    told(export, "load it at https://profiler.firefox.com")
+}
+
+/// A Perfetto trace of one event's samples.
+pub fn perfetto(export: &ProfileExport<'_>) -> Result<Written> {
+    required(export.output, "a Perfetto trace")?;
+    let event = one_event(export.profile, export.event)?;
+    write(export, |out| {
+        perfetto_samples::write(export.profile, event, out)
+    })?;
+    let about = about(export.profile, event);
+    told(
+        export,
+        &format!("{about}; open it at https://ui.perfetto.dev"),
+    )
+}
+
+/// A row for each sample.
+pub fn csv(export: &ProfileExport<'_>) -> Result<Written> {
+    let profile = &chosen(export)?;
+    write(export, |out| samples::write_csv(profile, out))?;
+    told(export, &format!("{} samples", profile.samples.len()))
+}
+
+/// The same as a Parquet file.
+pub fn parquet(export: &ProfileExport<'_>) -> Result<Written> {
+    required(export.output, "a Parquet file")?;
+    let profile = &chosen(export)?;
+    write(export, |out| samples::write_parquet(profile, out))?;
+    told(export, &format!("{} samples", profile.samples.len()))
+}
+
+/// The event of this name, or the first that has samples.
+fn one_event(profile: &Profile, name: Option<&str>) -> Result<u8> {
+    let found = match name {
+        Some(name) => profile.events.iter().position(|event| event.name == name),
+        None => profile
+            .samples
+            .events
+            .iter()
+            .min()
+            .map(|&event| event.into()),
+    };
+    match found.and_then(|at| u8::try_from(at).ok()) {
+        Some(event) => Ok(event),
+        None => {
+            let names: Vec<&str> = profile.events.iter().map(|event| &*event.name).collect();
+            bail!(
+                "there is no event {}; the events are: {}",
+                name.unwrap_or("with samples"),
+                names.join(", ")
+            )
+        }
+    }
+}
+
+/// The profile, or what is left of it where one event was asked for.
+fn chosen(export: &ProfileExport<'_>) -> Result<Profile> {
+    let mut profile = export.profile.clone();
+    if export.event.is_some() {
+        let event = one_event(export.profile, export.event)?;
+        let mut samples = Samples::default();
+        for sample in profile
+            .samples
+            .iter()
+            .filter(|sample| sample.event == event)
+        {
+            samples.push(pagewise_model::profile::ProfileSample { event: 0, ..sample });
+        }
+        profile.events = vec![profile.events[usize::from(event)].clone()];
+        profile.samples = samples;
+    }
+    Ok(profile)
+}
+
+/// What the weights are of, and which other events there would be.
+fn about(profile: &Profile, event: u8) -> String {
+    let of = &profile.events[usize::from(event)];
+    let unit = match of.unit {
+        WeightUnit::Nanoseconds => "nanoseconds",
+        WeightUnit::Events => "events",
+        WeightUnit::Samples => "samples",
+    };
+    let others = profile.events.iter().filter(|other| other.name != of.name);
+    let others: Vec<&str> = others.map(|other| &*other.name).collect();
+    match others.is_empty() {
+        true => format!("{}, {unit}", of.name),
+        false => format!("{}, {unit} (--event has {})", of.name, others.join(", ")),
+    }
+}
+
+fn write(
+    export: &ProfileExport<'_>,
+    write: impl FnOnce(&mut Box<dyn Write + Send>) -> std::io::Result<()>,
+) -> Result<()> {
+    let mut out = output(export.output)?;
+    let place = place(export.output);
+    write(&mut out).with_context(|| format!("cannot write {place}"))?;
+    out.flush().with_context(|| format!("cannot write {place}"))
+}
+
+fn told(export: &ProfileExport<'_>, what: &str) -> Result<Written> {
+    let losses = export.profile.losses.iter();
+    let lost = losses.map(|(kind, count)| format!("; {count} {}", kind.describe()));
+    let lost: String = lost.collect();
+    Ok(Written(format!("{}: {what}{lost}", place(export.output))))
+}

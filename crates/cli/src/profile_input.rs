@@ -1,0 +1,77 @@
+//! Profiles from files of any kind: perf.data, text of `perf script`, folded stacks.
+
+use crate::{analysis, bytes, input};
+use anyhow::{Context, Result, bail};
+use pagewise_model::formats::perf_data::PerfData;
+use pagewise_model::formats::{folded, perf_script};
+use pagewise_model::profile::Profile;
+use std::io::Read;
+use std::num::NonZero;
+use std::path::Path;
+use std::thread;
+
+/// Bytes that tell the text of a profile from other files.
+pub const HEAD: u64 = 16 << 10;
+
+/// A kind of text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Text {
+    /// `perf script`'s.
+    PerfScript,
+    /// Folded stacks.
+    Folded,
+}
+
+/// The kind of a text that begins so, if it is one of a profile.
+pub fn kind(head: &[u8]) -> Option<Text> {
+    if perf_script::looks_like(head) {
+        return Some(Text::PerfScript);
+    }
+    folded::looks_like(head).then_some(Text::Folded)
+}
+
+/// Reads a text that was begun to be read. A file is mapped, anything else is read as it comes.
+///
+/// # Errors
+/// When it can't be read or holds no sample.
+pub fn read_text(kind: Text, input: impl Read + Send, path: &Path) -> Result<Profile> {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let profile = match (kind, bytes::mapped(path)?) {
+        (Text::Folded, _) => folded::read(input)?,
+        (Text::PerfScript, None) => perf_script::read_on(threads, input)?,
+        (Text::PerfScript, Some(text)) => {
+            perf_script::read_mapped(threads, &text, |bytes| text.release(bytes))
+        }
+    };
+    if profile.samples.is_empty() {
+        bail!("there is no sample in it");
+    }
+    Ok(profile)
+}
+
+/// Opens and reads a file of any kind.
+///
+/// # Errors
+/// When it is no profile, or holds no sample.
+pub fn open(path: &Path) -> Result<Profile> {
+    let (head, input) = input::peek(input::open(path)?, HEAD)?;
+    if let Some(kind) = kind(&head) {
+        return read_text(kind, input, path);
+    }
+    let bytes = match path.is_file() {
+        true => bytes::open(path)?,
+        false => bytes::spooled(input, path)?,
+    };
+    let data = PerfData::parse(&bytes)?;
+    of_recording(&data, |offset| bytes.release(offset))
+}
+
+/// The profile of all that a recording sampled.
+///
+/// # Errors
+/// When it holds no sample.
+pub fn of_recording(data: &PerfData<'_>, done: impl FnMut(usize)) -> Result<Profile> {
+    Some(analysis::profile(data, done))
+        .filter(|profile| !profile.samples.is_empty())
+        .context("there is no sample in it that has a stack or an address")
+}
