@@ -152,7 +152,7 @@ fn written(profile: &Profile) -> String {
 fn whole_chains_are_read_as_their_lines_are() {
     let text = mixed(3000);
     let mut by_line = Reader::default();
-    for line in text.split(|c| c == '\n') {
+    for line in text.split('\n') {
         by_line.line(line.as_bytes());
     }
     by_line.end_of_sample();

@@ -1,0 +1,55 @@
+"""Holds our exports of a profile to what their own readers make of them."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import duckdb
+
+work = pathlib.Path(sys.argv[1])
+folded = [line.rpartition(" ") for line in (work / "profile.folded").read_text().splitlines()]
+total = sum(int(weight) for _, _, weight in folded)
+
+for table in ["profile.parquet", "profile.csv"]:
+    first = duckdb.execute(f"select event from '{work / table}' limit 1").fetchone()[0]
+    weight, samples, stacks = duckdb.execute(
+        f"select sum(weight), count(*), count(distinct stack) from '{work / table}' where event = '{first}'"
+    ).fetchone()
+    assert weight == total, (table, weight, total)
+    print(f"{table}: {samples} samples, {stacks} stacks, the weight of the folded stacks")
+
+speedscope = json.loads((work / "profile.speedscope.json").read_text())
+frames = len(speedscope["shared"]["frames"])
+for profile in speedscope["profiles"]:
+    assert len(profile["samples"]) == len(profile["weights"])
+    assert sum(profile["weights"]) == profile["endValue"]
+    assert all(0 <= frame < frames for stack in profile["samples"] for frame in stack)
+first = speedscope["profiles"][0]["name"].rpartition(" · ")[2]
+assert sum(p["endValue"] for p in speedscope["profiles"] if p["name"].endswith(f" · {first}")) == total
+try:
+    import jsonschema
+
+    schema = json.loads((work / "node_modules/speedscope/dist/release/file-format-schema.json").read_text())
+    jsonschema.validate(speedscope, schema)
+    print("speedscope: valid by its own schema")
+except (ImportError, FileNotFoundError) as missing:
+    print(f"SKIPPED speedscope's schema: {missing}")
+
+firefox = json.loads((work / "profile.firefox.json").read_text())
+for thread in firefox["threads"]:
+    samples = thread["samples"]
+    stacks = thread["stackTable"]["length"]
+    assert all(stack is None or 0 <= stack < stacks for stack in samples["stack"])
+print(f"firefox: {sum(t['samples']['length'] for t in firefox['threads'])} samples in order")
+
+pprof = subprocess.run(
+    ["go", "tool", "pprof", "-raw", work / "profile.pb.gz"], capture_output=True, text=True
+)
+if pprof.returncode:
+    print(f"SKIPPED pprof: {pprof.stderr.strip()[:200]}")
+else:
+    lines = pprof.stdout.split("Samples:\n")[1].split("Locations\n")[0].splitlines()
+    weights = [line.split(":")[0].split() for line in lines[1:] if ":" in line and line.split(":")[0].strip()[:1].isdigit()]
+    assert sum(int(values[0]) for values in weights) == total, pprof.stdout[:500]
+    print(f"pprof: {len(weights)} stacks with the weight of the folded ones")
