@@ -3,6 +3,9 @@
 use crate::sys;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+/// Pages that are evicted together.
+const BATCH: u64 = super::evict::BATCH as u64;
+
 /// The evictor sleeps.
 const ASLEEP: u32 = 0;
 /// It was woken.
@@ -65,10 +68,10 @@ impl Budget {
     }
 
     /// Room that the evictor keeps free, so that faults need not wait and clusters are not cut: a
-    /// 128th of the budget, at least a batch. What is kept free is missing for pages in use.
+    /// 64th of the budget, at least a batch. What is kept free is missing for pages in use.
     #[must_use]
     pub fn slack(&self) -> u64 {
-        (self.limit() / 128).clamp(128, 2048).min(self.limit() / 8)
+        (self.limit() / 64).clamp(BATCH, 2048).min(self.limit() / 8)
     }
 
     /// Takes room for `pages` pages, waiting for evictions if need be. Returns whether it waited.
@@ -182,10 +185,10 @@ impl Budget {
         self.alarm.store(AT_WORK, Ordering::SeqCst);
     }
 
-    /// Pages to evict until twice the slack is free, so that the evictor wakes rarely.
+    /// Pages to evict until a batch more than the slack is free, so that no batch is a small one.
     #[must_use]
     pub fn excess(&self) -> u64 {
-        let wanted = self.limit().saturating_sub(2 * self.slack());
+        let wanted = self.limit().saturating_sub(self.slack() + BATCH);
         self.resident().saturating_sub(wanted)
     }
 

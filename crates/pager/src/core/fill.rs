@@ -52,12 +52,12 @@ impl Work<'_> {
     }
 
     /// Maps zeros from page `place` of the cluster on. The kernel's page of zeros is quickest, but
-    /// costs each page another fault (the kernel's own) when it is written: where a run is being
-    /// written, pages of its own are quicker.
+    /// costs each page another fault (the kernel's own) when it is written: for a write, pages of
+    /// its own are quicker.
     fn clear(&self, cluster: &Cluster, place: usize) -> Progress {
         let start = self.pager.table.address_of(cluster.first + place as Page);
         let bytes = ((cluster.count - place) * PAGE_BYTES) as u64;
-        match self.fault.write && cluster.count > 1 {
+        match self.fault.write {
             true => self
                 .uffd()
                 .copy(start, self.pager.scratch.zeros(), bytes, 0),
