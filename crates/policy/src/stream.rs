@@ -19,6 +19,12 @@ const FIRST_WINDOW: u32 = 8;
 /// Most pages that the faulting thread itself reads (256 KiB).
 pub const MAX_ALONG: u32 = 64;
 
+/// Most pages that all streams together have in flight, in windows: what is read early must not push
+/// each other out before its use (the pages that pass through memory are twice as many).
+const SHARED: u32 = 4;
+/// A stream that made no step for so many faults is over.
+const LATELY: u32 = 128;
+
 /// Largest window of a wider stride: a plan names such pages one by one.
 const MOST_STRIDED: u32 = 64;
 const _: () = assert!(MOST_STRIDED as usize <= MAX_AHEAD);
@@ -137,9 +143,10 @@ impl Streams {
             FaultKind::Refault => self.max_window,
         };
         let stride = stream.stride_pages();
+        let share = (self.max_window * SHARED / self.running(get(&stream.age))).max(FIRST_WINDOW);
         let most = match stride.abs() {
-            1 => largest,
-            _ => largest.min(MOST_STRIDED),
+            1 => largest.min(share),
+            _ => largest.min(share).min(MOST_STRIDED),
         };
         let window = match get(&stream.window) {
             0 => FIRST_WINDOW,
@@ -163,6 +170,17 @@ impl Streams {
             window,
             from,
         }
+    }
+
+    /// Streams that made a step lately, at `now` on the clock of faults.
+    fn running(&self, now: u32) -> u32 {
+        let all = self.sets.iter().flat_map(|set| &set.streams);
+        let lately = all.filter(|stream| {
+            get(&stream.owner) != 0
+                && get(&stream.window) != 0
+                && now.wrapping_sub(get(&stream.age)) < LATELY
+        });
+        u32::try_from(lately.count()).unwrap_or(u32::MAX).max(1)
     }
 
     /// Forgets everything (the child of a fork has other threads).
