@@ -17,6 +17,10 @@ fn the_papers_numbers_and_orderings_come_out() {
 }
 
 #[test]
+#[cfg_attr(
+    debug_assertions,
+    ignore = "simulates a billion accesses: cargo test --release; CI runs `huge simulate --paper`"
+)]
 fn no_workload_loses_and_min_cost_is_nowhere_worse_than_the_papers_controller() {
     let machine = Machine::named("3a4000").unwrap();
     for row in suite(&machine, Scale::SMALL) {
