@@ -62,6 +62,8 @@ pub struct Observation {
     pub ending: Ending,
     /// What it used.
     pub cost: RunCost,
+    /// What observing took from what was observed, estimated.
+    pub own_cost: Nanos,
     /// Records by source.
     pub counts: Vec<EventCount>,
     /// What was lost.
@@ -363,6 +365,7 @@ fn conclude(
         size: Bytes(0),
         ending: outcome.ending,
         cost: outcome.cost,
+        own_cost: collection.own_cost,
         counts: recorded.counts.clone(),
         losses: recorded.losses.clone(),
         notes: collection.notes.clone(),

@@ -1,5 +1,7 @@
 //! `pagewise record`: faults and what explains them, into a perf.data file.
 
+mod overhead;
+
 use crate::duration;
 use crate::observe::{Observation, ObserveOptions, Subject, observe};
 use anyhow::bail;
@@ -20,6 +22,7 @@ Examples:
   pagewise record -a -F 99 -- sleep 10         the whole machine for ten seconds
   pagewise record -e cpu,off-cpu -p 4242       CPU time and waits alone
   pagewise record --full -o all.data -- ./x    each fault and each memory call
+  pagewise record --measure-overhead -- ./simulate input.dat
   perf report -i perf.data                     the same in perf's own viewer";
 
 /// Record where time goes: CPU time, page faults and what explains them
@@ -93,6 +96,15 @@ pub struct RecordArgs {
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = duration::parse)]
     interval: Duration,
 
+    /// Run CMD with and without recording in turn, and print what recording costs
+    ///
+    /// Takes that long, 60s by default, and writes no recording. The noise floor is the same
+    /// comparison of CMD alone with itself.
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true,
+          default_missing_value = "60s", value_parser = duration::parse, requires = "command",
+          conflicts_with = "pid")]
+    measure_overhead: Option<Duration>,
+
     /// Say nothing but errors
     #[arg(short, long)]
     quiet: bool,
@@ -152,6 +164,10 @@ pub fn run(args: RecordArgs) -> anyhow::Result<ExitCode> {
     let quiet = args.quiet;
     if let Some(warning) = lockstep(args.frequency).filter(|_| !quiet) {
         writeln!(io::stderr(), "pagewise: {warning}")?;
+    }
+    if let Some(budget) = args.measure_overhead {
+        write!(io::stdout(), "{}", overhead::measure(&args, budget)?)?;
+        return Ok(ExitCode::SUCCESS);
     }
     observed(&args.into_options()?, quiet)
 }
@@ -254,6 +270,12 @@ fn summarise(observation: &Observation) -> io::Result<()> {
     for (name, count) in by_name(observation) {
         writeln!(err, "  {count:>10}  {}", readable(name))?;
     }
+    writeln!(
+        err,
+        "pagewise: recording took about {} from what was observed (estimated; --measure-overhead \
+         measures it)",
+        observation.own_cost
+    )?;
     if let Ending::Killed(signal) = observation.ending {
         writeln!(
             err,

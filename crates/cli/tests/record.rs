@@ -283,21 +283,29 @@ fn threads_sampled(bytes: &[u8]) -> BTreeSet<i32> {
 fn a_thousand_threads_are_attached_to() {
     let mut child = crowd(1000);
     let pid = child.id().to_string();
-    let recorded = record(&["-p", &pid, "--duration", "3s"], &[]);
-    let alive = child.try_wait().unwrap().is_none();
+    // A thread shows only when it ran meanwhile: on a busy machine that takes longer.
+    let mut seen = (0, String::new());
+    for duration in ["3s", "15s", "60s"] {
+        let recorded = record(&["-p", &pid, "--duration", duration], &[]);
+        let alive = child.try_wait().unwrap().is_none();
+        assert!(alive, "recording must not end the process");
+        assert!(recorded.output.status.success(), "{}", recorded.messages());
+        seen = (
+            threads_sampled(&recorded.bytes()).len(),
+            recorded.messages(),
+        );
+        let told = seen.1.contains("threads are not observed");
+        if seen.0 > 900 || told || !recorded.has_events() {
+            break;
+        }
+    }
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(alive, "recording must not end the process");
-    assert!(recorded.output.status.success(), "{}", recorded.messages());
-    if !recorded.has_events() {
-        return;
-    }
-    let threads = threads_sampled(&recorded.bytes()).len();
-    let told = recorded.messages().contains("threads are not observed");
+    let (threads, messages) = seen;
+    let excused = ["threads are not observed", "Faults could not be sampled"];
     assert!(
-        threads > 900 || told,
-        "{threads} of 1000 threads\n{}",
-        recorded.messages()
+        threads > 900 || excused.iter().any(|words| messages.contains(words)),
+        "{threads} of 1000 threads\n{messages}"
     );
 }
 
@@ -316,4 +324,49 @@ fn the_end_of_the_time_keeps_what_was_gathered() {
     let bytes = std::fs::read(&file).unwrap();
     let sidecar = PerfData::parse(&bytes).unwrap().sidecar().cloned().unwrap();
     assert_eq!(sidecar.ending, Ending::Killed(15));
+}
+
+#[test]
+fn overhead_is_measured_against_the_noise() {
+    let loops = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done";
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(PAGEWISE)
+        .args([
+            "record",
+            "--measure-overhead=1s",
+            "-e",
+            "cpu",
+            "--",
+            "sh",
+            "-c",
+            loops,
+        ])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{output:?}");
+    let ratios: Vec<f64> = text
+        .split('×')
+        .skip(1)
+        .map(|rest| rest.split(' ').next().unwrap().parse().unwrap())
+        .collect();
+    let [cpu, elapsed, floor] = ratios[..] else {
+        panic!("three ratios in {text}");
+    };
+    // Recording a run of a few hundredths of a second costs a good part of it, never nothing.
+    assert!((1.01..20.0).contains(&cpu), "{text}");
+    assert!((0.1..50.0).contains(&elapsed), "{text}");
+    assert!((0.5..2.0).contains(&floor) && floor < cpu, "{text}");
+    let rounds = text.split("Method        ").nth(1).unwrap();
+    let rounds: u32 = rounds.split(' ').next().unwrap().parse().unwrap();
+    assert!(rounds >= 6, "{text}");
+    let left = std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(left, 0, "no recording is kept");
+
+    let nothing = Command::new(PAGEWISE)
+        .args(["record", "--measure-overhead", "-p", "1"])
+        .output()
+        .unwrap();
+    assert_eq!(nothing.status.code(), Some(2), "{nothing:?}");
 }

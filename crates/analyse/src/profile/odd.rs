@@ -7,6 +7,7 @@ use pagewise_model::findings::{Diagnosis, Severity};
 use pagewise_model::profile::{NO_CPU, Profile, WeightUnit};
 use pagewise_model::profile_findings::{Burst, EventProfile};
 use pagewise_model::units::Estimate;
+use std::collections::BTreeMap;
 
 /// A CPU busier than this, ...
 const HOT: f64 = 0.9;
@@ -118,7 +119,7 @@ fn hot_cpu(profile: &Profile, event: &EventProfile) -> Option<Diagnosis> {
 }
 
 /// Samples that march in step with a timer: the times of busy samples, folded by the tick of 100
-/// and 1000 Hz, pile up at one phase although sampling itself would spread them evenly.
+/// to 1000 Hz, pile up at one phase, each CPU's at its own, although sampling should spread them.
 fn lockstep(profile: &Profile, idle: &Idle, event: &EventProfile) -> Option<Diagnosis> {
     const PHASES: usize = 16;
     let frequency = event.frequency?;
@@ -128,18 +129,19 @@ fn lockstep(profile: &Profile, idle: &Idle, event: &EventProfile) -> Option<Diag
         .into_iter()
         .find(|tick| frequency.is_multiple_of(*tick))?;
     let period = 1_000_000_000 / tick;
-    let mut phases = [0_u64; PHASES];
+    let mut phases: BTreeMap<u16, [u64; PHASES]> = BTreeMap::new();
     let mut count = 0_u64;
     for sample in profile.samples.iter() {
         if usize::from(sample.event) != at || sample.cpu == NO_CPU || idle.is(sample.stack) {
             continue;
         }
         let phase = (profile.start.0 + sample.time) % period * PHASES as u64 / period;
-        phases[usize::try_from(phase).unwrap_or(0)] += 1;
+        let of_cpu = phases.entry(sample.cpu).or_default();
+        of_cpu[usize::try_from(phase).unwrap_or(0)] += 1;
         count += 1;
     }
-    let most = *phases.iter().max()?;
-    let share = most as f64 / count.max(1) as f64;
+    let most = phases.values().filter_map(|of_cpu| of_cpu.iter().max());
+    let share = most.sum::<u64>() as f64 / count.max(1) as f64;
     (count >= ENOUGH && share > 0.5).then(|| Diagnosis {
         id: "profile.lockstep".to_owned(),
         severity: Severity::Note,

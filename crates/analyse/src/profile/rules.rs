@@ -4,7 +4,7 @@ use super::summary::is_cpu;
 use super::weigh::{Idle, frame_names, passing};
 use pagewise_model::findings::{Diagnosis, Severity};
 use pagewise_model::host::HostSnapshot;
-use pagewise_model::profile::{NodeId, Profile};
+use pagewise_model::profile::{NodeId, Profile, ProfileEvent, WeightUnit};
 use pagewise_model::units::Estimate;
 use serde::Deserialize;
 
@@ -43,6 +43,9 @@ struct Rule {
     setting: Option<String>,
     #[serde(default)]
     unless: Vec<String>,
+    /// Whether stacks alone do not tell: the setting must be known.
+    #[serde(default)]
+    needs_setting: bool,
     /// Share of the samples' weight from which it is worth a word, ...
     note: f64,
     /// ... from which it is costly, ...
@@ -62,6 +65,8 @@ enum Kind {
     Cpu,
     /// Waits.
     OffCpu,
+    /// Waits of threads that could run, as a share of the time in which they wanted to.
+    Runnable,
     /// Requests to block devices.
     BlockIo,
 }
@@ -71,14 +76,23 @@ impl Kind {
         match self {
             Self::Cpu => is_cpu(event),
             Self::OffCpu => event.starts_with("off-cpu (blocked)"),
+            Self::Runnable => event.starts_with("off-cpu (waiting for a CPU)"),
             Self::BlockIo => event.starts_with("block:block_rq_issue"),
         }
+    }
+
+    /// Whether an event's weight is part of the whole that shares are of. Cycles cannot be added to
+    /// waits.
+    fn is_of_whole(self, event: &ProfileEvent) -> bool {
+        let runs = self == Self::Runnable && is_cpu(&event.name);
+        self.covers(&event.name) || (runs && event.unit == WeightUnit::Nanoseconds)
     }
 
     fn in_words(self) -> &'static str {
         match self {
             Self::Cpu => "CPU time",
             Self::OffCpu => "waiting time",
+            Self::Runnable => "time in which threads could run",
             Self::BlockIo => "block requests",
         }
     }
@@ -107,14 +121,12 @@ impl Rule {
         let (mut hit, mut all) = (0_u64, 0_u64);
         let mut by_stack = vec![0_u64; profile.stacks.len()];
         for sample in profile.samples.iter().filter(|s| !idle.is(s.stack)) {
-            if !self
-                .of
-                .covers(&profile.events[usize::from(sample.event)].name)
-            {
+            let event = &profile.events[usize::from(sample.event)];
+            if !self.of.is_of_whole(event) {
                 continue;
             }
             all += sample.weight;
-            if shows[sample.stack.0 as usize] {
+            if self.of.covers(&event.name) && shows[sample.stack.0 as usize] {
                 hit += sample.weight;
                 by_stack[sample.stack.0 as usize] += sample.weight;
             }
@@ -181,8 +193,9 @@ impl Rule {
             .filter(|(_, value)| !self.unless.contains(value))
             .map(|(name, value)| format!("{name} = {value}"))
             .collect();
-        // Where the recording tells of no such setting, the stacks alone decide.
-        (known.is_empty() || !telling.is_empty()).then_some(telling)
+        // Where the recording tells of no such setting, the stacks alone decide, if they can.
+        let stacks_decide = known.is_empty() && !self.needs_setting;
+        (stacks_decide || !telling.is_empty()).then_some(telling)
     }
 }
 

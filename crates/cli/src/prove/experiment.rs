@@ -52,6 +52,8 @@ pub struct Experiment<'a> {
 #[derive(Clone, Debug)]
 struct Contender {
     candidate: Candidate,
+    /// What the command is an argument of: a program that runs it, with its options.
+    under: Vec<OsString>,
     runs: Vec<RunCost>,
     /// Whether it takes no more part.
     rejected: bool,
@@ -110,7 +112,7 @@ impl<'a> Experiment<'a> {
     }
 
     fn warm_up(&mut self) -> Result<()> {
-        let first = self.run_once(&Settings::default())?;
+        let first = self.run_once(&self.arms[0])?;
         let Some(first) = first.filter(|_| interrupt::requested().is_none()) else {
             bail!("interrupted before the first measurement");
         };
@@ -180,10 +182,10 @@ impl<'a> Experiment<'a> {
     }
 
     fn measure(&self, at: usize) -> Result<Measured> {
-        let settings = &self.arms[at].candidate.settings;
+        let arm = &self.arms[at];
         let mut costs = Vec::new();
         for _ in 0..self.batch {
-            let finished = self.run_once(settings)?;
+            let finished = self.run_once(arm)?;
             if interrupt::requested().is_some() {
                 return Ok(Measured::Interrupted);
             }
@@ -204,10 +206,11 @@ impl<'a> Experiment<'a> {
     }
 
     /// One run; `None` when it was ended because it took too long.
-    fn run_once(&self, settings: &Settings) -> Result<Option<Finished>> {
-        let launch = Launch::of(self.command).context("no command was given")?;
+    fn run_once(&self, arm: &Contender) -> Result<Option<Finished>> {
+        let command = [&arm.under, self.command].concat();
+        let launch = Launch::of(&command).context("no command was given")?;
         let launch = Launch {
-            settings: settings.clone(),
+            settings: arm.candidate.settings.clone(),
             input: self.options.input.clone(),
             output: self.options.output.clone(),
             ..launch
@@ -319,6 +322,12 @@ impl<'a> Experiment<'a> {
         self.arms.len() - 1
     }
 
+    /// One more arm, whose runs are those of another program that runs the command.
+    pub fn add_under(&mut self, candidate: Candidate, under: Vec<OsString>) {
+        let at = self.add(candidate);
+        self.arms[at].under = under;
+    }
+
     /// A new experiment of the baseline and `at` alone, without any runs yet.
     #[must_use]
     pub fn fresh(&self, at: usize) -> Self {
@@ -397,6 +406,7 @@ impl Contender {
     fn new(candidate: Candidate) -> Self {
         Self {
             candidate,
+            under: Vec::new(),
             runs: Vec::new(),
             rejected: false,
         }

@@ -4,6 +4,7 @@
 //! What cannot be read is left out: a snapshot never fails. Names are stable and dotted, values
 //! are the kernel's own words.
 
+mod cpu_limit;
 mod hardware;
 mod memory;
 
@@ -33,6 +34,7 @@ pub fn snapshot_at(root: &Path) -> HostSnapshot {
     memory::virtual_memory(&machine, &mut settings);
     memory::huge_pages(&machine, &mut settings);
     memory::cgroup(&machine, &mut settings);
+    cpu_limit::cpu_limit(&machine, &mut settings);
     memory::swap(&machine, &mut settings);
     memory::c_library(&machine, &mut settings);
     let kernel_text = |name: &str| setting(&machine.proc.path(&format!("sys/kernel/{name}")));
