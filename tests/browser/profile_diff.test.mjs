@@ -29,7 +29,7 @@ test("ranges of either side are compared, searched and filtered", async () => {
     await page.locator("canvas.heat").nth(0).focus();
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("Shift+ArrowRight");
-    assert.match((await lines())[1], /^Base A: [\d.]+\ss to/);
+    assert.match((await lines())[1], /^Base A: \S+\s\S+ to \S+\s\S+: [\d,]+ samples/);
     assert.equal((await lines())[0], chosen);
     await page.click("#profile-whole");
     assert.deepEqual(await lines(), [chosen, base]);

@@ -64,6 +64,16 @@ fn a_profile_is_recorded_reported_and_compared() {
     assert_eq!(found["measure"], "cpus_in_use");
     assert!(!found["tree"].as_array().unwrap().is_empty());
 
+    for (words, kind) in [
+        (["report", a, "-o"].as_slice(), r#""kind":"profile""#),
+        (&["diff", a, b, "-o"], r#""kind":"profile_diff""#),
+    ] {
+        let page = folder.path().join("page.html");
+        let written = pagewise(&[words, &[page.to_str().unwrap()]].concat());
+        assert!(written.status.success(), "{}", text(&written.stderr));
+        assert!(std::fs::read_to_string(&page).unwrap().contains(kind));
+    }
+
     let told = pagewise(&["diff", a, a, "--fail-if", "+1% main"]);
     assert!(told.status.success(), "{}", text(&told.stderr));
     assert!(text(&told.stdout).contains("No significant difference"));
