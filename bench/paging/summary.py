@@ -62,7 +62,8 @@ def failures(workloads, results):
 
 
 def peaks(workloads, results):
-    """Largest charged memory of each system over its budget, as a ratio."""
+    """Largest memory of each system over its budget: resident set of the program under pagewise, all
+    that the kernel charged for the others."""
     largest = {}
     for workload in workloads:
         for system in workload.systems:
@@ -93,7 +94,7 @@ def text(workloads, results):
         lines.append(f"failed: {one['workload']}, {short(one['system'])}: {one['failed']} of {one['rounds']} rounds: "
                      f"{one['reason']}")
     for system, (over, name) in sorted(peaks(workloads, results).items()):
-        lines.append(f"peak of charged memory, {short(system)}: {over:.2f} of the budget ({name})")
+        lines.append(f"peak of memory, {short(system)}: {over:.2f} of the budget ({name})")
     return "\n".join(lines)
 
 
