@@ -1,11 +1,12 @@
 /* Touches pages of one large mapping and counts touches a second.
  *
- * usage: touch random|sequential|hotset read|write MIB THREADS SECONDS [incompressible|typical]
+ * usage: touch random|sequential|hotset read|write MIB THREADS SECONDS [incompressible|typical|packable]
  *
  * THREADS may be a list, as 1,2,4,8: each count is measured for SECONDS, one after the other, on the
  * same mapping. `hotset` has one thread that scans the last three quarters of the mapping, in order,
  * beside THREADS that touch pages of the first quarter at random: a prefetcher must not cost the hot
- * pages their place. `typical` contents shrink to a third with LZ4, the default not at all.
+ * pages their place. `typical` contents shrink to a third with LZ4, the default not at all;
+ * `packable` ones are 32-bit integers in steps below 256, as indices are.
  *
  * Every page carries its number, so that a lost or foreign page is seen: each touch checks it, and
  * at the end a sample of all pages is read back. Prints one line of JSON; exits 1 on a wrong byte.
@@ -111,13 +112,19 @@ static void *managed_map(size_t bytes) {
     return map(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
 }
 
-/* Random words; or, as "typical", two of eight random and six from one of eight fixed runs. */
-static void fill_page(size_t page, int typical, uint64_t *state) {
+enum contents { INCOMPRESSIBLE, TYPICAL, PACKABLE };
+
+/* `typical`: of each eight words two are random and six from one of eight fixed runs. */
+static void fill_page(size_t page, enum contents contents, uint64_t *state) {
     uint64_t *words = page_words(page);
     words[0] = page_number(page);
+    uint32_t index = (uint32_t)page * 1024;
     for (size_t word = 9; word < WORDS; word++) {
         uint64_t run = 0x2545f4914f6cdd1du * (words[word - word % 8] % 8 + word % 8 + 1);
-        words[word] = typical && word % 8 >= 2 ? run : next(state);
+        uint64_t low = index += next(state) & 255, high = index += next(state) & 255;
+        words[word] = contents == PACKABLE                   ? low | high << 32
+                      : contents == TYPICAL && word % 8 >= 2 ? run
+                                                             : next(state);
     }
 }
 
@@ -156,7 +163,7 @@ static void measure(int threads, double seconds, double *rate, double *scan, uin
 int main(int count, char **arguments) {
     if (count != 6 && count != 7) {
         fprintf(stderr, "usage: touch random|sequential|hotset read|write MIB THREADS SECONDS "
-                        "[incompressible|typical]\n");
+                        "[incompressible|typical|packable]\n");
         return 2;
     }
     random_order = !strcmp(arguments[1], "random");
@@ -164,7 +171,10 @@ int main(int count, char **arguments) {
     writes = !strcmp(arguments[2], "write");
     pages = strtoul(arguments[3], NULL, 10) * (1 << 20) / PAGE;
     double seconds = atof(arguments[5]);
-    int typical = count == 7 && !strcmp(arguments[6], "typical");
+    const char *kind = count == 7 ? arguments[6] : "incompressible";
+    enum contents contents = !strcmp(kind, "typical")    ? TYPICAL
+                             : !strcmp(kind, "packable") ? PACKABLE
+                                                         : INCOMPRESSIBLE;
     const char *region = getenv("TOUCH_REGION_MIB");
     size_t bytes = region ? strtoul(region, NULL, 10) << 20 : 0;
     memory = managed_map(bytes > pages * PAGE ? bytes : pages * PAGE);
@@ -175,7 +185,7 @@ int main(int count, char **arguments) {
     madvise(memory, pages * PAGE, MADV_NOHUGEPAGE);
     uint64_t state = 1, wrong = 0;
     double start = now();
-    for (size_t page = 0; page < pages; page++) fill_page(page, typical, &state);
+    for (size_t page = 0; page < pages; page++) fill_page(page, contents, &state);
     double fill = now() - start;
     /* Reads are measured on clean pages: one sweep makes all that stay resident so. */
     struct worker sweeper = {0};
