@@ -151,3 +151,38 @@ fn interrupts_at_an_exit_are_told_apart_by_their_times() {
         ]
     );
 }
+
+/// As 6.12 has it: `g` had ended when the interrupt came, but stood open still.
+#[test]
+fn an_interrupt_is_not_inside_a_call_that_is_too_short_for_it() {
+    const TRACE: &str = "\
+   10.000000 |   0)     a-7      |               |  handle_mm_fault() {
+   10.000010 |   0)     a-7      |               |    g() {
+   10.000011 |   0)     a-7      |   1.000 us    |      h();
+   10.000100 |   0)     a-7      |   3.500 us    |      irq_enter_rcu();
+   10.000110 |   0)     a-7      |               |      irq_exit_rcu() {
+   10.000120 |   0)     a-7      |   5.000 us    |        raise_softirq();
+   10.000140 |   0)     a-7      | + 30.000 us   |      } /* irq_exit_rcu */
+   10.000160 |   0)     a-7      |   2.884 us    |    } /* g */
+   10.000180 |   0)     a-7      | ! 180.000 us  |  } /* handle_mm_fault */
+";
+    let mut found = Vec::new();
+    function_graph::read_bytes(TRACE.as_bytes(), &mut |tree: &CallTree, names: &Names| {
+        found.extend(tree.nodes.iter().map(|node| {
+            let name = names.text(node.name()).to_owned();
+            (name, node.depth, node.end, node.children_ns)
+        }));
+    });
+    let node = |name: &str, depth, end, children_ns| (name.to_owned(), depth, end, children_ns);
+    assert_eq!(
+        found,
+        [
+            node("handle_mm_fault", 0, 6, 36_384),
+            node("g", 1, 3, 1_000),
+            node("h", 2, 3, 0),
+            node("irq_enter_rcu", 1, 4, 0),
+            node("irq_exit_rcu", 1, 6, 5_000),
+            node("raise_softirq", 2, 6, 0),
+        ]
+    );
+}

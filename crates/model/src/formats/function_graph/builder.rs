@@ -317,6 +317,10 @@ impl Builder {
         if top.adopted.0 > 0 || top.ended_at.is_some() {
             state.settle(top, here, line.time);
         }
+        let node = &state.tree.nodes[top.node as usize];
+        if node.children_ns > node.span.ns + u64::from(node.span.tick) {
+            state.put_behind(top.node, |name| is_interrupt(names.base(name)));
+        }
         if state.stack.is_empty() {
             return self.complete(task, line, names, sink);
         }

@@ -15,10 +15,12 @@
 //!
 //! Now and then it is the other way round, since the call's clock is read a little before or
 //! after its level changes (`ftrace_return_to_handler` lowers the level first), or one interrupt
-//! comes before that and one behind; the times of opens and of what came late tell. In a tree an interrupt stands
+//! comes before that and one behind; the times of opens and of what came late tell. And where
+//! the clock is stopped first (6.12), interrupts stand inside a call too short to have them in. In a tree an interrupt stands
 //! below the call whose duration has it in. Both places give interrupts away even when their names are not known.
 
 use super::line::Span;
+use super::names::NameId;
 use super::tree::{CallTree, Wait};
 
 #[derive(Default)]
@@ -120,6 +122,35 @@ impl Task {
         interrupts
             .iter_mut()
             .for_each(|node| node.depth = node.depth.saturating_add(1));
+    }
+
+    /// Puts the interrupts at the end of a call behind it, where its duration can't have them in:
+    /// its clock was stopped before they came, its level lowered only after (6.12).
+    #[cold]
+    pub(super) fn put_behind(&mut self, call: u32, is_interrupt: impl Fn(NameId) -> bool) {
+        let nodes = &mut self.tree.nodes;
+        let end = nodes[call as usize].end;
+        let (mut first, mut ns) = (end, 0_u64);
+        let mut at = call + 1;
+        while at < end {
+            let node = &nodes[at as usize];
+            match is_interrupt(node.name()) {
+                true if first == end => (first, ns) = (at, node.span.ns),
+                true => ns = ns.saturating_add(node.span.ns),
+                false => (first, ns) = (end, 0),
+            }
+            at = node.end;
+        }
+        for node in &mut nodes[first as usize..end as usize] {
+            node.depth = node.depth.saturating_sub(1);
+        }
+        let node = &mut nodes[call as usize];
+        node.end = first;
+        node.children_ns = node.children_ns.saturating_sub(ns);
+        if let Some(caller) = self.stack.last() {
+            let node = &mut nodes[caller.node as usize];
+            node.children_ns = node.children_ns.saturating_add(ns);
+        }
     }
 
     /// Puts interrupts back before a call whose clock was started behind them: they are its
