@@ -250,7 +250,7 @@ export function changeWords({ a, b, errors }: Change): string {
   return `${size}${doubt(errors)}`;
 }
 
-const doubt = (errors: number): string => (Math.abs(errors) < 2 ? ", may be chance" : "");
+const doubt = (errors: number): string => (Math.abs(errors) < 2 ? ", within counting error" : "");
 
 function inWords(state: State, node: number): string {
   const module = moduleOf(state.data, node);

@@ -90,7 +90,7 @@ export function explorer(profiles: Profiles, events: string[]): HTMLElement {
     map.redraw();
     redo();
   };
-  const key = h("ul", { class: "legend", id: "profile-key" }, h("li", {}, h("span", { class: "swatch grew" }), "more in what is chosen"), h("li", {}, h("span", { class: "swatch shrank" }), "less, or vanished"), h("li", { class: "faint" }, "pale: may be chance"));
+  const key = h("ul", { class: "legend", id: "profile-key" }, h("li", {}, h("span", { class: "swatch grew" }), "more in what is chosen"), h("li", {}, h("span", { class: "swatch shrank" }), "less, or vanished"), h("li", { class: "faint" }, "pale: within what counts of samples scatter by"));
   const isTimed = profiles.sides.some((side) => side.has_times);
   redo();
   return h(

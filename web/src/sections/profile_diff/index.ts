@@ -33,7 +33,7 @@ const explore: Section<ProfileDiffPage> = {
   title: "Both over time, and their differential flame graph",
   nav: "Flame graph",
   applies: () => true,
-  intro: () => "Boxes are as wide as the mean of both sides, so that what vanished stays visible: red has grown in B, blue shrunk, pale may be chance. Drag over either map to compare ranges.",
+  intro: () => "Boxes are as wide as the mean of both sides, so that what vanished stays visible: red has grown in B, blue shrunk, pale is within what counts of samples scatter by; the tables above say what is sure. Drag over either map to compare ranges.",
   render: ({ profiles, diff }) => {
     const events = profiles!.sides[0]!.tracks.map((track) => track.event).filter((event) => profiles!.sides[1]!.tracks.some((track) => track.event === event));
     return explorer(profiles!, [diff.event, ...events.filter((event) => event !== diff.event)]);
