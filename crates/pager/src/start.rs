@@ -1,6 +1,6 @@
 //! How the pager starts: settings from the environment, what the kernel offers, store and policy.
 
-use crate::core::{PAGER, Pager, evict, fatal, scan};
+use crate::core::{PAGER, Pager, discard, fatal, scan};
 use crate::handler;
 use crate::observe::recorder;
 use crate::page::{CHUNK_SHIFT, MAX_CHUNKS, PAGE_BYTES};
@@ -77,7 +77,7 @@ pub fn start(settings: &Settings) -> Result<(), Refusal> {
     attach(settings);
     count_as_process(pager);
     scan::prepare();
-    evict::prepare();
+    discard::prepare();
     pager.refresh_limit();
     record(settings);
     if !handler::signal::install() || !handler::start(pager) {
@@ -156,7 +156,7 @@ fn discards_scattered() -> bool {
     let Some(place) = sys::map(2 * PAGE_BYTES) else {
         return false;
     };
-    let pidfd = evict::prepare();
+    let pidfd = discard::prepare();
     let ranges = [
         [place as usize, PAGE_BYTES],
         [place as usize + PAGE_BYTES, PAGE_BYTES],
@@ -474,7 +474,7 @@ pub fn is_ours(fd: i32) -> bool {
         PAGER.by_signal.fd(),
         PAGER.for_tray.fd(),
         recorder::descriptor(),
-        evict::descriptor(),
+        discard::descriptor(),
     ];
     own.contains(&fd)
         || scan::descriptors().contains(&fd)

@@ -6,7 +6,7 @@
 //! it returns to the program.
 
 use super::word::{State, Word};
-use super::{Pager, evict, regions::Region, scan};
+use super::{Pager, discard, regions::Region, scan};
 use crate::handler;
 use crate::page::Page;
 use crate::sys::{self, signals};
@@ -73,7 +73,7 @@ impl Pager {
         self.pins.forked();
         handler::forked();
         scan::prepare();
-        evict::prepare();
+        discard::prepare();
         crate::start::count_as_process(self);
         let mut resident = 0;
         let mut managed = 0;

@@ -10,6 +10,7 @@ pub mod advise;
 pub mod bring;
 pub mod budget;
 mod cluster;
+pub mod discard;
 pub mod evict;
 pub mod fatal;
 mod fill;

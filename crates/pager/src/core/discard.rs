@@ -1,0 +1,85 @@
+//! Dropping pages that the store has: many ranges with one call, and so with one interrupt of the
+//! other processors.
+
+use super::Pager;
+use super::evict::BATCH;
+use super::word::Word;
+use crate::page::{PAGE_BYTES, Page};
+use crate::sys;
+use core::sync::atomic::{AtomicI32, Ordering};
+use pagewise_wire::shared::capability;
+
+/// The descriptor of this process for `process_madvise`; renewed in the child of a fork.
+static OWN_PIDFD: AtomicI32 = AtomicI32::new(-1);
+
+/// Opens (again) what `process_madvise` needs.
+pub fn prepare() -> i32 {
+    // SAFETY: plain arguments.
+    let answer = unsafe { sys::call3(libc::SYS_pidfd_open, sys::process_id() as usize, 0, 0) };
+    OWN_PIDFD.store(answer as i32, Ordering::Relaxed);
+    answer as i32
+}
+
+/// The descriptor that [`prepare`] opened.
+#[must_use]
+pub fn descriptor() -> i32 {
+    OWN_PIDFD.load(Ordering::Relaxed)
+}
+
+/// Drops the locked pages of `all`; a bit for each that the kernel refused.
+pub(super) fn discard(pager: &Pager, all: &[(Page, Word)]) -> u128 {
+    const _: () = assert!(BATCH <= 128);
+    let mut ranges = [[0_usize; 2]; BATCH];
+    let mut count = 0;
+    for &(page, _) in all {
+        let address = pager.table.address_of(page) as usize;
+        match ranges[..count].last_mut() {
+            Some([start, bytes]) if *start + *bytes == address => *bytes += PAGE_BYTES,
+            _ => {
+                ranges[count] = [address, PAGE_BYTES];
+                count += 1;
+            }
+        }
+    }
+    if discard_together(pager, &ranges[..count]) == all.len() * PAGE_BYTES {
+        return 0;
+    }
+    let mut refused = 0;
+    for (place, &(page, _)) in all.iter().enumerate() {
+        let start = pager.table.address_of(page);
+        // SAFETY: the page is locked, and the store has its contents.
+        let answer = unsafe { sys::advise(start, start + PAGE_BYTES as u64, libc::MADV_DONTNEED) };
+        if answer != 0 {
+            refused |= 1 << place;
+            pager.counters.add(|all| &all.refused, 1);
+        }
+    }
+    refused
+}
+
+/// Drops `ranges` with one call, and so with one interrupt of the other processors; how many bytes.
+fn discard_together(pager: &Pager, ranges: &[[usize; 2]]) -> usize {
+    if let &[[start, bytes]] = ranges {
+        let (start, end) = (start as u64, (start + bytes) as u64);
+        // SAFETY: the pages are locked by the caller, and the store has their contents.
+        let answer = unsafe { sys::advise(start, end, libc::MADV_DONTNEED) };
+        return if answer == 0 { bytes } else { 0 };
+    }
+    if ranges.is_empty() || !pager.can(capability::PROCESS_MADVISE) {
+        return 0;
+    }
+    // SAFETY: the ranges are pages locked by the caller, whose contents the store has; the array
+    // lives through the call.
+    let answer = unsafe {
+        sys::call6(
+            libc::SYS_process_madvise,
+            OWN_PIDFD.load(Ordering::Relaxed) as usize,
+            ranges.as_ptr() as usize,
+            ranges.len(),
+            libc::MADV_DONTNEED as usize,
+            0,
+            0,
+        )
+    };
+    usize::try_from(answer).unwrap_or(0)
+}
