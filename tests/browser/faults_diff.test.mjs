@@ -1,0 +1,26 @@
+// Uses the page of two function_graph traces as a reader would: trace-diff.html, which ./run makes
+// of tests/fixtures/traces.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { collisions, lowContrast, overflows, reading, shot } from "./browser.mjs";
+
+for (const [width, colorScheme] of [[1280, "light"], [1600, "dark"], [400, "light"]]) {
+  test(`two traces' page fits ${width} pixels in ${colorScheme}, every part drawn`, async () => {
+    await reading("trace-diff", { viewport: { width, height: 900 }, colorScheme }, async (page) => {
+      assert.equal(await page.locator("main .warn >> text=can't be shown").count(), 0);
+      assert.equal(await overflows(page), false);
+      assert.deepEqual(await collisions(page), []);
+      assert.deepEqual(await page.evaluate(lowContrast), []);
+      await shot(page, `trace-diff-${colorScheme}-${width}`, true);
+    });
+  });
+}
+
+test("both means are told, and what was tested", async () => {
+  await reading("trace-diff", {}, async (page) => {
+    assert.match(await page.textContent("h1"), /A fault takes [\d.]+\s?.s on average in redis.* and [\d.]+\s?.s in tpcc/u);
+    assert.equal(await page.locator("#answer .tiles > *").count(), 2);
+    assert.match(await page.textContent("#differences"), /\w/);
+    assert.ok((await page.locator("svg.chart").count()) > 0, "distributions are drawn");
+  });
+});
