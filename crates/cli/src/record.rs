@@ -127,7 +127,8 @@ enum Part {
     Locks,
     /// Where threads leave the CPU, and for how long (each switch: costly)
     OffCpu,
-    /// Requests to block devices
+    /// Requests to block devices; their ends in full only with -a, since a device interrupts whoever
+    /// runs
     BlockIo,
     /// Counters over time: cycles, instructions, cache and TLB misses, switches, as the machine has
     Counters,

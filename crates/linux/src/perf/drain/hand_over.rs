@@ -1,0 +1,210 @@
+//! Whose turn it is: units take turns, sample more or less densely, rest in storms, and pause when
+//! they cost too much.
+
+use super::super::Mode;
+use super::super::governor::Verdict;
+use super::super::ladder::Ladder;
+use super::super::notes::Note;
+use super::super::plan::Role;
+use super::{Drain, NO_REST};
+use crate::sys::perf_event::monotonic_now;
+
+impl Drain {
+    /// Switches to the next turn when it is due.
+    pub(super) fn hand_over(&mut self) {
+        let now = monotonic_now();
+        let window = self.account.take(Role::Paired).cost;
+        let Some(rotation) = &mut self.rotation else {
+            return;
+        };
+        if self.mode == Mode::Sampled {
+            rotation.spend(window);
+        }
+        let Some(next) = rotation.due(now) else {
+            return;
+        };
+        let sampled = self.samples_faults();
+        if let Some(ladder) = self.ladder.as_mut().filter(|_| sampled) {
+            ladder.hold(now);
+        }
+        self.switch_to(next);
+        if let Some(ladder) = &mut self.ladder {
+            ladder.resume(monotonic_now());
+        }
+        let switched = monotonic_now() - now;
+        if let (Mode::Sampled, Some(rotation)) = (self.mode, &mut self.rotation) {
+            rotation.spend(switched);
+        }
+    }
+
+    /// Samples more or less densely when the rate of faults asks for it.
+    pub(super) fn climb(&mut self) {
+        let sampled = self.samples_faults();
+        let Some(ladder) = self.ladder.as_mut().filter(|_| sampled) else {
+            return;
+        };
+        let samples = self.account.take(self.current).records;
+        if ladder.observe(samples, monotonic_now()).is_some() {
+            self.switch_to(Role::Sampled(0));
+        }
+    }
+
+    /// Ends one unit's turn and begins another's. For sampling it is the ladder that says which
+    /// unit, and whether there is a rest at all.
+    fn switch_to(&mut self, next: Role) {
+        let next = self.in_effect(next);
+        if next == self.current {
+            return;
+        }
+        self.end_latency_window();
+        if self.opened.instances.iter().any(|i| i.role == next) {
+            self.exchange(next);
+        } else {
+            self.leave(next);
+            self.open(next);
+        }
+        if self.current == Role::Startup {
+            self.end_fault_window();
+        }
+        self.current = next;
+        self.note_rest();
+        if next == Role::Paired {
+            self.latency_since = Some(monotonic_now());
+        }
+    }
+
+    fn samples_faults(&self) -> bool {
+        matches!(self.current, Role::Startup | Role::Sampled(_))
+    }
+
+    fn in_effect(&self, next: Role) -> Role {
+        let may_rest = self.turns.has(Role::Sampled(0));
+        let storm = may_rest
+            && self
+                .running_since
+                .is_some_and(|since| monotonic_now() - since > NO_REST)
+            && self.ladder.as_ref().is_some_and(Ladder::is_storm);
+        match (next, &self.ladder) {
+            (Role::Sampled(_), Some(ladder)) => Role::Sampled(ladder.rung()),
+            (Role::Rest, Some(ladder)) if !storm => Role::Sampled(ladder.rung()),
+            (Role::Rest, _) if !self.turns.has(Role::Sampled(0)) => self.current,
+            _ => next,
+        }
+    }
+
+    /// Hands over between units that are both open, thread by thread, so that hardly a fault goes
+    /// unseen between them. What was opened for its turn is closed then.
+    fn exchange(&mut self, next: Role) {
+        let of = |role: Role| self.opened.instances.iter().filter(move |i| i.role == role);
+        let mut on = of(next);
+        for old in of(self.current) {
+            // A refusal means that the thread is gone.
+            let _ = old.events[0].disable();
+            if let Some(new) = on.next() {
+                let _ = new.events[0].enable();
+            }
+        }
+        on.for_each(|new| {
+            let _ = new.events[0].enable();
+        });
+        if self.turns.has(self.current) {
+            self.close(self.current);
+        }
+    }
+
+    /// Ends the present turn. For a latency window sampling is only switched off: it goes on with
+    /// the counts that it has.
+    fn leave(&mut self, next: Role) {
+        let sampling = matches!(self.current, Role::Sampled(_));
+        self.set(self.current, false);
+        if !(sampling && next == Role::Paired) {
+            self.close(self.current);
+        }
+    }
+
+    /// Closes a unit once its records are taken in.
+    fn close(&mut self, role: Role) {
+        self.drain_rings();
+        self.opened.close(role);
+        self.account.forget(role);
+    }
+
+    fn open(&mut self, role: Role) {
+        let turn = self.turns.open(role, self.account.threads());
+        for instance in &turn.instances {
+            for (at, event) in instance.events.iter().enumerate() {
+                if let Ok(id) = event.id() {
+                    self.account.adopt(role, at, id);
+                }
+            }
+        }
+        self.opened.extend(turn.instances);
+        self.account.remove_threads(&turn.gone);
+        if let Some(error) = turn.refused {
+            let note = Note::Refused {
+                part: role.describe(),
+                reason: error.to_string(),
+            };
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+    }
+
+    /// Keeps the times at which faults were recorded.
+    fn note_rest(&mut self) {
+        let now = monotonic_now();
+        if self.current != Role::Rest {
+            self.faults_since.get_or_insert(now);
+        } else {
+            self.end_fault_window();
+        }
+    }
+
+    /// Ends a window. The start of a program is one of its own, which stands for nothing else.
+    fn end_fault_window(&mut self) {
+        if let Some(since) = self.faults_since.take() {
+            self.fault_windows.push((since, monotonic_now()));
+        }
+    }
+
+    pub(super) fn end_latency_window(&mut self) {
+        if let Some(since) = self.latency_since.take() {
+            self.latency_windows.push((since, monotonic_now()));
+        }
+    }
+
+    /// Pauses what costs too much and resumes what may go on.
+    pub(super) fn govern(&mut self) {
+        let mut governors = std::mem::take(&mut self.governors);
+        for (role, governor) in &mut governors {
+            governor.spend(self.account.take(*role).cost);
+            match governor.verdict(monotonic_now()) {
+                Some(Verdict::Pause) => {
+                    governor.paused(monotonic_now());
+                    self.set(*role, false);
+                }
+                Some(Verdict::Resume) => {
+                    self.set(*role, true);
+                    governor.resumed(monotonic_now());
+                }
+                None => {}
+            }
+        }
+        self.governors = governors;
+    }
+
+    fn set(&self, role: Role, on: bool) {
+        for instance in &self.opened.instances {
+            if instance.role == role {
+                let leader = &instance.events[0];
+                // A refusal means that the thread is gone.
+                let _ = if on {
+                    leader.enable()
+                } else {
+                    leader.disable()
+                };
+            }
+        }
+    }
+}
