@@ -94,7 +94,8 @@ def text(workloads, results):
         lines.append(f"failed: {one['workload']}, {short(one['system'])}: {one['failed']} of {one['rounds']} rounds: "
                      f"{one['reason']}")
     for system, (over, name) in sorted(peaks(workloads, results).items()):
-        lines.append(f"peak of memory, {short(system)}: {over:.2f} of the budget ({name})")
+        pool = ", without its pool of compressed pages" if system.startswith("linux+") else ""
+        lines.append(f"peak of memory, {short(system)}{pool}: {over:.2f} of the budget ({name})")
     return "\n".join(lines)
 
 
