@@ -9,6 +9,7 @@ use pagewise_analyse::faults::{Attribution, Attributor};
 use pagewise_analyse::measure;
 use pagewise_model::findings::{Cause, Findings};
 use pagewise_model::formats::perf_data::PerfData;
+use pagewise_model::loss::LossKind;
 use pagewise_model::symbol::SymbolTable;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -101,7 +102,17 @@ fn a_full_recording_recovers_each_cause_within_one_percent() {
     let Some(program) = generator(folder.path()) else {
         return;
     };
-    let Some((truth, attribution, findings)) = record(&program, folder.path(), &["--full"]) else {
+    // Where the machine is too busy to empty the rings in time, the recording says so, and the next
+    // attempt may be complete; what is wrong without a word of loss is wrong at once.
+    let mut recording = None;
+    for _ in 0..3 {
+        recording = record(&program, folder.path(), &["--full"]);
+        match &recording {
+            Some((.., findings)) if findings.losses.of(LossKind::RingOverrun) > 0 => {}
+            _ => break,
+        }
+    }
+    let Some((truth, attribution, findings)) = recording else {
         return;
     };
     assert!(attribution.sees_every_fault);
