@@ -2,8 +2,8 @@
 //! became of us.
 //!
 //! One text file for each process, mode 0600, one JSON object a line: the process first, then each
-//! change as it is begun. A line that was cut off by a crash is the last one and is left out; the
-//! change behind it may have happened, and taking back looks at the page map anyway.
+//! change as it is begun. A journal gets its name when its first line stands. A line that was cut
+//! off by a crash is the last one and is left out: its change was not begun.
 
 use super::actuator::{Change, Target};
 use crate::sys::file_lock::try_lock;
@@ -11,7 +11,7 @@ use pagewise_model::huge_pages::Slot;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -147,18 +147,17 @@ impl Journal {
             path: path.clone(),
             source,
         };
-        let mut file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
-            .open(&path)
-            .map_err(failed)?;
+        let mut file = match open(&path, OpenOptions::new()) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                make(&path, subject).map_err(failed)?
+            }
+            Err(error) => return Err(failed(error)),
+        };
         if !try_lock(file.as_fd()).map_err(failed)? {
             return Err(Error::Held(path));
         }
-        let is_new = file.metadata().map_err(failed)?.len() == 0;
-        if is_new {
+        if drop_cut_line(&mut file).map_err(failed)? == 0 {
             write_line(&mut file, &Line::Subject(subject.clone())).map_err(failed)?;
         }
         Ok(Self { file, path })
@@ -311,11 +310,55 @@ fn name(pid: i32, start_ticks: u64) -> String {
     format!("balance-{pid}-{start_ticks}.journal")
 }
 
+fn open(path: &Path, mut options: OpenOptions) -> io::Result<File> {
+    options
+        .read(true)
+        .append(true)
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+        .open(path)
+}
+
+/// Makes a journal that holds its first line from the moment it can be found at `path`.
+fn make(path: &Path, subject: &Subject) -> io::Result<File> {
+    let unborn = path.with_extension(format!("new-{}", std::process::id()));
+    let mut options = OpenOptions::new();
+    options.create(true);
+    let mut file = open(&unborn, options)?;
+    write_line(&mut file, &Line::Subject(subject.clone()))?;
+    let made = fs::hard_link(&unborn, path);
+    fs::remove_file(&unborn)?;
+    match made {
+        // Another controller was faster.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            open(path, OpenOptions::new())
+        }
+        made => made.map(|()| file),
+    }
+}
+
+/// Cuts off what a controller that died amid a line left, so that the next line stands alone.
+/// Returns the bytes that remain.
+fn drop_cut_line(file: &mut File) -> io::Result<u64> {
+    let mut text = Vec::new();
+    file.read_to_end(&mut text)?;
+    let whole = text.iter().rposition(|&byte| byte == b'\n');
+    let whole = whole.map_or(0, |newline| newline + 1) as u64;
+    if file.metadata()?.len() > whole {
+        file.set_len(whole)?;
+    }
+    Ok(whole)
+}
+
+/// Adds a line, or nothing where the disk is full.
 fn write_line(file: &mut File, line: &Line) -> io::Result<()> {
     let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');
-    // One call: a line is whole or cut off at the file's end.
-    file.write_all(&text)
+    let before = file.metadata()?.len();
+    file.write_all(&text).inspect_err(|_| {
+        // Where this fails too, the cut line is dropped by whoever opens the journal next.
+        let _ = file.set_len(before);
+    })
 }
 
 /// Makes `folder` for us alone, and refuses one of somebody else: names in `/tmp` can be guessed.
@@ -414,6 +457,22 @@ mod tests {
             (0x40_0000, true, Change::Collapse),
         ];
         assert_eq!(back, expected);
+        // The next controller's line stands alone behind the cut one.
+        let mut journal = Journal::open(&place, &subject()).unwrap();
+        journal.note(entry(0x60_0000, Change::Split, true)).unwrap();
+        assert_eq!(read(&path).unwrap().entries.len(), 4);
+        let files: Vec<_> = fs::read_dir(&place).unwrap().collect();
+        assert_eq!(files.len(), 1, "{files:?}");
+    }
+
+    #[test]
+    fn a_journal_that_was_emptied_begins_with_its_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("pagewise");
+        let path = Journal::open(&place, &subject()).unwrap().path;
+        fs::write(&path, b"").unwrap();
+        drop(Journal::open(&place, &subject()).unwrap());
+        assert_eq!(read(&path).unwrap().subject, subject());
     }
 
     #[test]
