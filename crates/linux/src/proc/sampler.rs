@@ -386,13 +386,18 @@ mod tests {
         let sampler = Sampler::start(pid, SHORTEST_INTERVAL);
         child.kill().unwrap();
         child.wait().unwrap();
+        // More of both than a sleep has: it has major faults too where its file was not cached.
         let cost = RunCost {
             minor_faults: 1_000_000,
+            major_faults: 2_000_000,
             ..RunCost::default()
         };
         let timeline = sampler.stop_after(&cost);
         let last = timeline.points.last().unwrap();
-        assert_eq!((last.minor_faults, last.major_faults), (1_000_000, 0));
+        assert_eq!(
+            (last.minor_faults, last.major_faults),
+            (1_000_000, 2_000_000)
+        );
     }
 
     #[test]
