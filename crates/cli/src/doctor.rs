@@ -35,9 +35,9 @@ const MOST_ARMS: usize = 3;
 
 /// Observe one run, explain where memory management costs time, say what to change, prove it
 ///
-/// Runs the program once under observation (which costs it at most some 3 % of its CPU time),
-/// prints the answer and writes a report that opens in any browser. With --prove the command is
-/// then run several times more, with and without the advised settings in turn.
+/// Runs the program once under observation (which costs one that mostly faults 2 to 5 % of its CPU
+/// time), prints the answer and writes a report that opens in any browser. With --prove the command
+/// is then run several times more, with and without the advised settings in turn.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

@@ -1,23 +1,13 @@
 //! `pagewise mine` as a user runs it, on the database of table 1 of Wei & Wang (2024).
 
-use std::io::Write;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
+
+mod support;
+
+use support::fed;
 
 fn mine(arguments: &[&str], input: &[u8]) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_pagewise"))
-        .arg("mine")
-        .args(arguments)
-        .arg("-")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("pagewise starts");
-    let mut stdin = child.stdin.take().expect("a pipe");
-    // A run that refuses its arguments doesn't read.
-    let _ = stdin.write_all(input);
-    drop(stdin);
-    child.wait_with_output().expect("pagewise ends")
+    fed("mine", arguments, input)
 }
 
 const TABLE_1: &[u8] = b"a b c d\nc a b c\na c b a c\n";

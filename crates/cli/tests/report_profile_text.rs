@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::report;
+use support::fed;
 
 const SCRIPT: &str = "\
 a b:c 12/13 [000] 10.000000:     250000 cpu-clock:pppH: 
@@ -16,21 +16,21 @@ a b:c 12/13 [000] 10.010000:     250000 cpu-clock:pppH:
 
 #[test]
 fn the_text_of_perf_script_is_reported_on() {
-    let output = report(&[], SCRIPT);
+    let output = fed("report", &[], SCRIPT);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{output:?}");
     assert!(
         text.contains("copy_page") && text.contains("main"),
         "{text}"
     );
-    let output = report(&["--json"], SCRIPT);
+    let output = fed("report", &["--json"], SCRIPT);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert!(json.to_string().contains("copy_page"), "{json}");
 }
 
 #[test]
 fn folded_stacks_are_reported_on() {
-    let output = report(&[], "x;main;copy_page_[k] 3\nx;main 5\n");
+    let output = fed("report", &[], "x;main;copy_page_[k] 3\nx;main 5\n");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{output:?}");
     assert!(
@@ -45,7 +45,7 @@ fn exported(format: &str, more: &[&str], input: &str) -> Vec<u8> {
     let file = folder.path().join("export");
     let path = file.to_str().expect("temporary names are UTF-8");
     let arguments = [&["--export", format, "-o", path], more].concat();
-    let output = report(&arguments, input);
+    let output = fed("report", &arguments, input);
     assert!(output.status.success(), "{format}: {output:?}");
     assert!(output.stdout.is_empty(), "{format}: {output:?}");
     std::fs::read(file).expect("what was written")
@@ -91,7 +91,11 @@ fn one_event_is_chosen_by_name_and_a_change_is_drawn() {
     let input = [SCRIPT, faults].concat();
     let folded = exported("folded", &["--event", "faults"], &input);
     assert_eq!(String::from_utf8_lossy(&folded), "x;g 2\n");
-    let output = report(&["--export", "folded", "--event", "nothing"], &input);
+    let output = fed(
+        "report",
+        &["--export", "folded", "--event", "nothing"],
+        &input,
+    );
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("cpu-clock:pppH, faults"), "{said}");
     let before = tempfile::NamedTempFile::new().expect("temporary file");

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 mod support;
 
-use support::report;
+use support::fed;
 
 #[path = "../../report/tests/checker/mod.rs"]
 mod checker;
@@ -24,7 +24,7 @@ const TRACE: &str = "\
 
 #[test]
 fn json_splits_the_time_of_a_fault() {
-    let output = report(&["--json"], TRACE);
+    let output = fed("report", &["--json"], TRACE);
     assert!(output.status.success(), "{output:?}");
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(json["kind"], "fault_paths");
@@ -45,7 +45,7 @@ fn json_splits_the_time_of_a_fault() {
 
 #[test]
 fn text_says_what_is_missing() {
-    let output = report(&[], TRACE);
+    let output = fed("report", &[], TRACE);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
         text.starts_with("1 page faults in 9.00 µs, 1 different paths."),
@@ -62,7 +62,7 @@ fn text_says_what_is_missing() {
 fn a_trace_has_a_page() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("trace.html");
-    let output = report(&["-o", path.to_str().expect("a name")], TRACE);
+    let output = fed("report", &["-o", path.to_str().expect("a name")], TRACE);
     assert!(output.status.success(), "{output:?}");
     let page = std::fs::read_to_string(&path).expect("the page is there");
     assert!(page.contains(r#"{"kind":"fault_paths","generator":"pagewise "#));
@@ -77,7 +77,7 @@ fn json_fits_its_schema() {
     let text = std::fs::read_to_string(path).expect("the schema is there");
     let schema = serde_json::from_str(&text).expect("the schema is JSON");
     for trace in [TRACE, "# tracer: function_graph\n"] {
-        let output = report(&["--json"], trace);
+        let output = fed("report", &["--json"], trace);
         let document = serde_json::from_slice(&output.stdout).expect("JSON");
         let mut checker = checker::Checker::new(&schema);
         checker.check(&document);
@@ -130,7 +130,11 @@ fn trace_dat_is_reported_and_mined() {
 
 #[test]
 fn a_cut_trace_dat_is_refused_with_the_place() {
-    let output = report(&[], "\x17\x08\x44tracing6\0\0\x08\0\x10\0\0header_pa");
+    let output = fed(
+        "report",
+        &[],
+        "\x17\x08\x44tracing6\0\0\x08\0\x10\0\0header_pa",
+    );
     assert_eq!(output.status.code(), Some(1));
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
@@ -156,7 +160,7 @@ fn what_a_capture_noted_of_the_root_alone_calibrates_its_report() {
               {second:4}.000010 |   0)     bash-1     |   9.000 us    |  }} /* handle_mm_fault */\n"
         );
     }
-    let output = report(&["--json"], &text);
+    let output = fed("report", &["--json"], &text);
     assert!(output.status.success(), "{output:?}");
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(json["faults"], 200);
@@ -174,7 +178,7 @@ fn stored_reports_are_merged() {
     let stored: Vec<PathBuf> = (0..2)
         .map(|at| {
             let path = folder.path().join(format!("{at}.json"));
-            std::fs::write(&path, report(&["--json"], TRACE).stdout).expect("a file");
+            std::fs::write(&path, fed("report", &["--json"], TRACE).stdout).expect("a file");
             path
         })
         .collect();
@@ -244,7 +248,11 @@ fn a_part_of_the_faults_is_reported_as_if_it_were_the_faults() {
     assert_eq!(nothing.status.code(), Some(1));
     let message = String::from_utf8_lossy(&nothing.stderr).into_owned();
     assert!(message.contains("nothing is left"), "{message}");
-    let pipe = report(&["--layer", "allocation"], "# tracer: function_graph\n");
+    let pipe = fed(
+        "report",
+        &["--layer", "allocation"],
+        "# tracer: function_graph\n",
+    );
     let message = String::from_utf8_lossy(&pipe.stderr).into_owned();
     assert!(message.contains("give a file"), "{message}");
 }

@@ -117,6 +117,22 @@ fn durations_are_read_at_whatever_column_they_begin() {
     }
 }
 
+/// Name, depth, end and children's nanoseconds of each node of a trace's trees.
+fn nodes(trace: &str) -> Vec<(String, u16, u32, u64)> {
+    let mut found = Vec::new();
+    function_graph::read_bytes(trace.as_bytes(), &mut |tree: &CallTree, names: &Names| {
+        found.extend(tree.nodes.iter().map(|of| {
+            let name = names.text(of.name());
+            node(name, of.depth, of.end, of.children_ns)
+        }));
+    });
+    found
+}
+
+fn node(name: &str, depth: u16, end: u32, children_ns: u64) -> (String, u16, u32, u64) {
+    (name.to_owned(), depth, end, children_ns)
+}
+
 /// Two interrupts at the exit of `f`: one came before its clock was stopped, one behind.
 #[test]
 fn interrupts_at_an_exit_are_told_apart_by_their_times() {
@@ -131,16 +147,8 @@ fn interrupts_at_an_exit_are_told_apart_by_their_times() {
    10.000270 |   0)     a-7      | ! 200.000 us  |    } /* f */
    10.000290 |   0)     a-7      | ! 290.000 us  |  } /* handle_mm_fault */
 ";
-    let mut found = Vec::new();
-    function_graph::read_bytes(TRACE.as_bytes(), &mut |tree: &CallTree, names: &Names| {
-        found.extend(tree.nodes.iter().map(|node| {
-            let name = names.text(node.name()).to_owned();
-            (name, node.depth, node.end, node.children_ns)
-        }));
-    });
-    let node = |name: &str, depth, end, children_ns| (name.to_owned(), depth, end, children_ns);
     assert_eq!(
-        found,
+        nodes(TRACE),
         [
             node("handle_mm_fault", 0, 6, 240_000),
             node("f", 1, 5, 80_000),
@@ -166,16 +174,8 @@ fn an_interrupt_is_not_inside_a_call_that_is_too_short_for_it() {
    10.000160 |   0)     a-7      |   2.884 us    |    } /* g */
    10.000180 |   0)     a-7      | ! 180.000 us  |  } /* handle_mm_fault */
 ";
-    let mut found = Vec::new();
-    function_graph::read_bytes(TRACE.as_bytes(), &mut |tree: &CallTree, names: &Names| {
-        found.extend(tree.nodes.iter().map(|node| {
-            let name = names.text(node.name()).to_owned();
-            (name, node.depth, node.end, node.children_ns)
-        }));
-    });
-    let node = |name: &str, depth, end, children_ns| (name.to_owned(), depth, end, children_ns);
     assert_eq!(
-        found,
+        nodes(TRACE),
         [
             node("handle_mm_fault", 0, 6, 36_384),
             node("g", 1, 3, 1_000),

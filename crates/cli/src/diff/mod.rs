@@ -53,7 +53,7 @@ pub struct Args {
     #[arg(value_name = "B")]
     b: PathBuf,
 
-    /// Print JSON (docs/schema/fault-diff.json)
+    /// Print JSON (docs/schema/fault-diff.json, profile-diff.json for profiles)
     #[arg(long)]
     json: bool,
 

@@ -2,12 +2,13 @@
 
 use super::{ProfileExport, Written, output, place, required};
 use anyhow::{Context, Result, bail};
-use pagewise_model::profile::{Profile, Samples, WeightUnit};
+use pagewise_model::profile::{Profile, ProfileSample, Samples, WeightUnit};
 use pagewise_report::exports::stacks::Stacks;
 use pagewise_report::exports::svg::Picture;
 use pagewise_report::exports::{
     firefox, folded_stacks, perfetto_samples, pprof, samples, speedscope, svg,
 };
+use std::borrow::Cow;
 use std::io::Write;
 
 /// Folded stacks of one event.
@@ -114,22 +115,20 @@ fn one_event(profile: &Profile, name: Option<&str>) -> Result<u8> {
 }
 
 /// The profile, or what is left of it where one event was asked for.
-fn chosen(export: &ProfileExport<'_>) -> Result<Profile> {
-    let mut profile = export.profile.clone();
-    if export.event.is_some() {
-        let event = one_event(export.profile, export.event)?;
-        let mut samples = Samples::default();
-        for sample in profile
-            .samples
-            .iter()
-            .filter(|sample| sample.event == event)
-        {
-            samples.push(pagewise_model::profile::ProfileSample { event: 0, ..sample });
-        }
-        profile.events = vec![profile.events[usize::from(event)].clone()];
-        profile.samples = samples;
+fn chosen<'a>(export: &ProfileExport<'a>) -> Result<Cow<'a, Profile>> {
+    if export.event.is_none() {
+        return Ok(Cow::Borrowed(export.profile));
     }
-    Ok(profile)
+    let event = one_event(export.profile, export.event)?;
+    let mut samples = Samples::default();
+    let all = export.profile.samples.iter();
+    for sample in all.filter(|sample| sample.event == event) {
+        samples.push(ProfileSample { event: 0, ..sample });
+    }
+    let mut profile = export.profile.clone();
+    profile.events = vec![profile.events[usize::from(event)].clone()];
+    profile.samples = samples;
+    Ok(Cow::Owned(profile))
 }
 
 /// What the weights are of, and which other events there would be.

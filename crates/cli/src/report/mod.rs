@@ -40,8 +40,9 @@ Examples:
 /// Options of `pagewise report`.
 #[derive(ClapArgs, Debug)]
 pub struct Args {
-    /// Recordings: perf.data of pagewise or perf, or a function_graph trace (text of the kernel
-    /// or of trace-cmd report, or trace.dat), also packed by gzip or zstd; - is standard input.
+    /// Recordings: perf.data of pagewise or perf, the text of perf script, folded stacks, or a
+    /// function_graph trace (text of the kernel or of trace-cmd report, or trace.dat), also packed by
+    /// gzip or zstd; - is standard input.
     /// Reports on traces that --json has stored are merged into one
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,

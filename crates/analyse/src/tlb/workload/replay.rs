@@ -1,18 +1,20 @@
 //! Accesses out of a trace, over and over.
 
 use super::Workload;
+use std::sync::Arc;
 
 /// A trace held in memory.
 pub struct Replay {
     name: String,
-    addresses: Vec<u64>,
+    addresses: Arc<[u64]>,
     at: usize,
 }
 
 impl Replay {
     /// Repeats `addresses`; `None` where there are none.
     #[must_use]
-    pub fn new(name: &str, addresses: Vec<u64>) -> Option<Self> {
+    pub fn new(name: &str, addresses: impl Into<Arc<[u64]>>) -> Option<Self> {
+        let addresses = addresses.into();
         (!addresses.is_empty()).then(|| Self {
             name: name.to_owned(),
             addresses,

@@ -7,13 +7,14 @@ use pagewise_model::formats::memory_trace;
 use pagewise_model::huge_simulation::HugeSimulation;
 use std::io::BufReader;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Something that can be run again from its start.
 pub enum Source {
     /// Generators that take turns, joined by `+`, with sizes.
     Generated(String),
-    /// Addresses of a trace.
-    Trace(String, Vec<u64>),
+    /// Addresses of a trace, which all runs share.
+    Trace(String, Arc<[u64]>),
 }
 
 /// Accesses of a generator before the next of a mix has its turn.
@@ -31,7 +32,7 @@ impl Source {
     pub fn workload(&self, seed: u64) -> Result<Box<dyn Workload>> {
         match self {
             Self::Trace(name, addresses) => {
-                let replay = Replay::new(name, addresses.clone());
+                let replay = Replay::new(name, Arc::clone(addresses));
                 Ok(Box::new(replay.context("the trace has no access")?))
             }
             Self::Generated(text) => {
@@ -134,5 +135,5 @@ fn trace(path: &Path, most: usize, result: &mut HugeSimulation) -> Result<Source
     for text in summary.notes {
         note(text);
     }
-    Ok(Source::Trace(name, addresses))
+    Ok(Source::Trace(name, addresses.into()))
 }
