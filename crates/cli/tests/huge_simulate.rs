@@ -92,6 +92,24 @@ fn text_of_lackey_is_simulated_and_what_it_lacks_is_told() {
 }
 
 #[test]
+fn a_trace_is_measured_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace.txt");
+    let mut text = String::from("==1== Lackey\n");
+    // A calm beginning that is longer than what is measured at least, then a storm.
+    for access in 0..200_000_u64 {
+        let page = if access < 100_000 { 0 } else { access % 3000 };
+        text.push_str(&format!(" L {:x},8\n", 0x1000_0000 + page * 4096));
+    }
+    std::fs::write(&trace, text).unwrap();
+    let document = json(&[trace.to_str().unwrap()]);
+    let small = document["configurations"][0]["small_per_1000"]
+        .as_f64()
+        .unwrap();
+    assert!((400.0..=600.0).contains(&small), "{small}");
+}
+
+#[test]
 fn the_report_is_one_page_with_the_data() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("huge.html");

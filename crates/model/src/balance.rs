@@ -1,5 +1,6 @@
 //! What came of balancing huge pages of a live process.
 
+use crate::huge_map::HugeMap;
 use crate::units::{Bytes, Estimate, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -105,6 +106,14 @@ pub struct BalancePoint {
     pub cost_ns: Option<f64>,
     /// Share of cycles with a page walk under way.
     pub walk_share: Option<f64>,
+    /// Page walks of huge pages a second, where they are counted by size.
+    pub huge_walks_per_s: Option<f64>,
+    /// Page walks of base pages a second, where they are counted by size.
+    pub small_walks_per_s: Option<f64>,
+    /// For how many intervals walks have been taking much time (C_L).
+    pub load: u32,
+    /// Factor by which one kind of TLB entries works harder, when last computed (y).
+    pub imbalance: Option<f64>,
     /// What the controller thought.
     pub reason: String,
 }
@@ -118,6 +127,8 @@ pub struct BalancedProcess {
     pub comm: String,
     /// Memory of the guest that it runs, where it is a virtual machine monitor.
     pub guest_memory: Vec<GuestRange>,
+    /// Which of its memory was huge, in equal steps of the time watched.
+    pub map: HugeMap,
 }
 
 /// Guest memory in a monitor.

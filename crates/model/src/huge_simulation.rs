@@ -1,5 +1,6 @@
 //! What simulated huge pages showed: as JSON (`docs/schema/huge-simulate.json`) and for the report.
 
+use crate::huge_map::HugeMap;
 use serde::Serialize;
 
 /// Version of the JSON.
@@ -97,17 +98,6 @@ pub struct Moment {
     pub imbalance: Option<f64>,
     /// Nanoseconds an access.
     pub ns_per_access: f64,
-}
-
-/// Huge pages by address and time.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct HugeMap {
-    /// First address of each row, hexadecimal, ascending.
-    pub starts: Vec<String>,
-    /// Bytes of a row.
-    pub row_bytes: u64,
-    /// A string for each row: `#` huge, `.` small, in the order of the timeline.
-    pub rows: Vec<String>,
 }
 
 /// Cost at a fixed number of huge pages.

@@ -20,6 +20,7 @@ pub mod findings;
 pub mod formats;
 pub mod histogram;
 pub mod host;
+pub mod huge_map;
 pub mod huge_pages;
 pub mod huge_simulation;
 pub mod loss;

@@ -10,6 +10,13 @@ export interface Moment {
   ns_per_access: number;
 }
 
+/** Huge pages by address and time; `layout/hugeMap.ts` tells the letters. */
+export interface HugeMap {
+  starts: string[];
+  row_bytes: number;
+  rows: string[];
+}
+
 export interface Controlled {
   workload: string;
   controller: string;
@@ -23,7 +30,7 @@ export interface Controlled {
   built: number;
   reason: string | null;
   timeline: Moment[];
-  map: { starts: string[]; row_bytes: number; rows: string[] };
+  map: HugeMap;
 }
 
 export interface Configuration {

@@ -21,6 +21,8 @@ export interface Pane {
   end: number;
   /** Moments to mark. */
   marks?: number[];
+  /** Values to mark across the whole pane. */
+  levels?: { at: number; name: string }[];
   /** A logarithmic axis of values; for lines that are far apart. */
   log?: boolean;
   /** Labels of the horizontal axis, where it is not time. */
@@ -39,15 +41,26 @@ export function timePane(pane: Pane): SVGElement {
     const least = pane.log === true ? floor(pane) : 0;
     const scale = pane.log === true ? log([least, most * 1.3], [plot.bottom, plot.top]) : linear([0, most * 1.06], [plot.bottom, plot.top]);
     const y = (value: number) => scale(pane.log === true ? Math.max(value, least) : value);
-    const ticks = pane.log === true ? logTicks(least, most * 1.3, 10, 5) : pane.unit === "bytes" ? byteTicks(0, most, 4) : linearTicks(0, most, 4);
+    const label = (tick: number) => (pane.unit === "bytes" ? axisBytes(tick) : pane.label(tick));
     svg.append(
-      ...yAxis(plot, ticks.map((tick) => ({ at: y(tick), label: pane.unit === "bytes" ? axisBytes(tick) : pane.label(tick) }))),
+      ...yAxis(plot, ticks(pane, least, most).map((tick) => ({ at: y(tick), label: label(tick) })).filter(({ label }, at, all) => label !== all[at - 1]?.label)),
       ...xAxis(plot, linearTicks(0, pane.end, Math.max(2, width / 130)).map((tick) => ({ at: x(tick), label: (pane.time ?? axisNanos)(tick) }))),
     );
+    for (const { at, name } of pane.levels ?? []) {
+      if (at < least || at > most * 1.06) continue;
+      svg.append(s("line", { x1: plot.left, x2: plot.right, y1: y(at), y2: y(at), class: "mark" }), s("text", { x: plot.right - 4, y: y(at) - 4, class: "tick", "text-anchor": "end" }, name));
+    }
     for (const at of pane.marks ?? []) svg.append(s("line", { x1: x(at), x2: x(at), y1: plot.top, y2: plot.bottom, class: "mark change" }));
     for (const line of pane.lines) svg.append(...path(line, x, y, plot));
     svg.append(...crosshair(pane, svg, plot, x));
   });
+}
+
+function ticks(pane: Pane, least: number, most: number): number[] {
+  if (pane.log !== true) return pane.unit === "bytes" ? byteTicks(0, most, 4) : linearTicks(0, most, 4);
+  const powers = logTicks(least, most * 1.3, 10, 5);
+  // Within a decade, powers of ten are too few to read anything off.
+  return powers.length > 1 ? powers : linearTicks(least, most * 1.3, 3);
 }
 
 /** The highest value of all lines; 1 where all are 0. Not by spreading: there may be 10⁵ points. */

@@ -6,6 +6,7 @@ import type { ProfileData } from "../data/profile";
 import type { Section } from "./section";
 import { SECTIONS as faultDiff } from "./fault_diff";
 import { SECTIONS as faultPaths } from "./fault_paths";
+import { SECTIONS as hugeBalance } from "./huge_balance";
 import { SECTIONS as hugeSimulation } from "./huge_simulation";
 import { answer } from "./answer";
 import { causes } from "./causes";
@@ -62,6 +63,10 @@ const KINDS: { [K in Page["kind"]]: Kind<Extract<Page, { kind: K }>> } = {
   huge_simulation: {
     subject: ({ simulation }) => `${simulation.workloads.join(", ")} on ${simulation.machine}`,
     sections: () => hugeSimulation,
+  },
+  huge_balance: {
+    subject: ({ balance }) => balance.command.join(" ") || balance.processes.map((one) => `${one.comm} (${one.pid})`).join(", "),
+    sections: () => hugeBalance,
   },
 };
 

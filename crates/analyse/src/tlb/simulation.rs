@@ -35,7 +35,8 @@ pub struct Settings {
     pub base_ns: f64,
     /// Nanoseconds between a controller's observations.
     pub tick_ns: f64,
-    /// Accesses of each program that are measured last, after all ticks.
+    /// Accesses of each program that are measured last, after all ticks; more where a round of it
+    /// ends later.
     pub measured: u64,
     /// Ticks before that.
     pub ticks: u32,
@@ -436,10 +437,16 @@ impl<'a> Simulation<'a> {
             .iter()
             .map(|state| (state.accesses, state.ns, state.counts))
             .collect();
+        let rounds = |state: &State| state.program.workload.round().unwrap_or(1).max(1);
+        let wanted: Vec<u64> = self
+            .programs
+            .iter()
+            .map(|state| self.settings.measured.next_multiple_of(rounds(state)))
+            .collect();
         loop {
             let mut is_done = true;
             for (index, begin) in begins.iter().enumerate() {
-                if self.programs[index].accesses - begin.0 < self.settings.measured {
+                if self.programs[index].accesses - begin.0 < wanted[index] {
                     is_done = false;
                     self.tick(index);
                 }

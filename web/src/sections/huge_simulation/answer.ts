@@ -35,6 +35,9 @@ export const answer: Section<HugeSimulationPage> = {
     ),
 };
 
+/** A change of speed below this share is called none, as in the text. */
+const MATTERS = 0.01;
+
 function headline(simulation: HugeSimulationPage["simulation"]): string {
   const { paper, configurations, workloads } = simulation;
   if (paper !== null) {
@@ -47,7 +50,9 @@ function headline(simulation: HugeSimulationPage["simulation"]): string {
     const native = of("native, huge pages", workload);
     const [both, none] = [of("guest, huge at both levels", workload), of("guest, small at both levels", workload)];
     if (!native || !both || !none) return workload;
-    return `${workload}: huge pages bring ${change(native.speed - 1)} natively, ${change(both.speed / none.speed - 1)} in a guest`;
+    const [alone, guest] = [native.speed - 1, both.speed / none.speed - 1];
+    if (Math.max(Math.abs(alone), Math.abs(guest)) < MATTERS) return `${workload}: page size does not matter, neither natively nor in a guest`;
+    return `${workload}: huge pages bring ${change(alone)} speed natively, ${change(guest)} in a guest`;
   });
   return `${words.join("; ")}.`;
 }

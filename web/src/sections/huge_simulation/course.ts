@@ -11,9 +11,12 @@ export const course: Section<HugeSimulationPage> = {
   nav: "Over time",
   applies: ({ simulation }) => simulation.controlled.some((run) => run.timeline.length > 1),
   intro: () =>
-    "TLB refills by page size; the number of huge pages N_h; C_L, which counts how long refills have been taking much time; and y, the factor by which one kind of TLB entry works harder. Time is simulated.",
+    "TLB refills by page size; the number of huge pages N_h; C_L, which counts how long refills have been taking much time; and y, the factor by which one kind of TLB entry works harder. Controllers begin to act when C_L reaches its gate; the paper's splits huge pages while y is above 20. Time is simulated.",
   render: ({ simulation }) => h("div", {}, ...simulation.controlled.map(panes)),
 };
+
+/** Loaded intervals before controllers act (2560 ticks, 10 s, in the paper). */
+const GATE = 2560;
 
 function panes(run: Controlled): HTMLElement {
   const end = run.timeline.at(-1)?.at_s ?? 1;
@@ -39,8 +42,8 @@ function panes(run: Controlled): HTMLElement {
       ],
     }),
     pane("Huge pages (N_h)", { lines: [{ name: "huge pages", ink: "good", points: points((moment) => moment.huge) }] }),
-    pane("Loaded intervals (C_L)", { lines: [{ name: "C_L", ink: "kernel", points: points((moment) => moment.load) }] }),
-    imbalance.length > 1 && pane("Imbalance when last computed (y), logarithmic", { log: true, label: (value) => value.toPrecision(2), lines: [{ name: "y", ink: "violet", points: imbalance }] }),
+    pane("Loaded intervals (C_L)", { levels: [{ at: GATE, name: "gate" }], lines: [{ name: "C_L", ink: "kernel", points: points((moment) => moment.load) }] }),
+    imbalance.length > 1 && pane("Imbalance when last computed (y), logarithmic", { log: true, levels: run.controller === "paper" ? [{ at: 20, name: "20: balanced enough" }] : [], label: (value) => value.toPrecision(2), lines: [{ name: "y", ink: "violet", points: imbalance }] }),
     pane("Time of an access", { label: (value) => `${value.toFixed(1)} ns`, lines: [{ name: "ns an access", ink: "rose", points: points((moment) => moment.ns_per_access) }] }),
   );
 }

@@ -41,6 +41,6 @@ function table(head: string[], rows: string[][]): HTMLElement {
   return h(
     "div",
     { class: "scroll" },
-    h("table", { class: "bars" }, h("thead", {}, h("tr", {}, ...head.map((name) => h("th", {}, name)))), h("tbody", {}, ...rows.map((row) => h("tr", {}, ...row.map((text, at) => h("td", { class: at === 0 ? "" : "number" }, text)))))),
+    h("table", { class: "bars" }, h("thead", {}, h("tr", {}, ...head.map((name, at) => h("th", { class: at === 0 ? "" : "number" }, name)))), h("tbody", {}, ...rows.map((row) => h("tr", {}, ...row.map((text, at) => h("td", { class: at === 0 ? "" : "number" }, text)))))),
   );
 }

@@ -2,7 +2,7 @@
 import type { HugeSimulationPage, ReuseCurve } from "../../data/hugeSimulation";
 import { h, s } from "../../dom";
 import { chart, xAxis, yAxis, type Plot } from "../../draw/chart";
-import { bytes, percent } from "../../format";
+import { axisBytes, bytes, percent } from "../../format";
 import { linear, linearTicks, log } from "../../layout/axis";
 import type { Section } from "../section";
 
@@ -12,11 +12,13 @@ export const reuse: Section<HugeSimulationPage> = {
   nav: "Reuse",
   applies: ({ simulation }) => simulation.reuse.length > 0,
   intro: () =>
-    "Share of accesses that a fully associative LRU TLB of each size would miss, from one pass over a sample of pages. Dashed lines mark how many entries real processors have for that page size; sets, first levels and sharing between page sizes are left out here.",
+    "Share of accesses that a fully associative LRU TLB of each size would miss, from one pass over a sample of pages. Dashed lines mark the entries of real processors' last levels for that page size, and how much memory they reach; sets, first levels and sharing between page sizes are left out here.",
   render: ({ simulation }) => h("div", {}, ...simulation.reuse.map((curve) => figure(curve, simulation.reaches))),
 };
 
-const HEIGHT = 210;
+const HEIGHT = 180;
+/** Height of a line of names above the plot. */
+const LINE = 15;
 
 function figure(curve: ReuseCurve, reaches: HugeSimulationPage["simulation"]["reaches"]): HTMLElement {
   const first = curve.points[0]?.[0] ?? 1;
@@ -26,8 +28,9 @@ function figure(curve: ReuseCurve, reaches: HugeSimulationPage["simulation"]["re
     if (reach.page_bytes !== curve.page_bytes || reach.entries > last) continue;
     marks.set(reach.entries, [...(marks.get(reach.entries) ?? []), reach.machine.replace(/ \(.*\)$/, "")]);
   }
-  const svg = chart(HEIGHT, `Misses of ${curve.workload} by TLB entries, pages of ${bytes(curve.page_bytes)}`, (svg, width) => {
-    const plot: Plot = { left: 66, right: width - 8, top: 10, bottom: HEIGHT - 24 };
+  const head = marks.size * LINE;
+  const svg = chart(HEIGHT + head, `Misses of ${curve.workload} by TLB entries, pages of ${bytes(curve.page_bytes)}`, (svg, width) => {
+    const plot: Plot = { left: 66, right: width - 8, top: 10 + head, bottom: HEIGHT + head - 24 };
     const most = Math.max(...curve.points.map(([, misses]) => misses), 1e-6);
     const x = log([Math.max(1, first), Math.max(2, last)], [plot.left, plot.right]);
     const y = linear([0, most * 1.06], [plot.bottom, plot.top]);
@@ -38,15 +41,15 @@ function figure(curve: ReuseCurve, reaches: HugeSimulationPage["simulation"]["re
     );
     const d = curve.points.map(([size, misses], at) => `${at === 0 ? "M" : "L"}${x(size).toFixed(1)} ${y(misses).toFixed(1)}`).join("");
     svg.append(s("path", { d, class: "line kline needed" }));
-    let row = 0;
-    for (const [entries, machines] of [...marks].sort(([a], [b]) => a - b)) {
-      const isRight = x(entries) > (plot.left + plot.right) / 2;
+    [...marks].sort(([a], [b]) => a - b).forEach(([entries, machines], row) => {
+      const at = x(entries);
+      const isRight = at > (plot.left + plot.right) / 2;
+      const line = LINE * (row + 1) - 4;
       svg.append(
-        s("line", { x1: x(entries), x2: x(entries), y1: plot.top, y2: plot.bottom, class: "mark" }),
-        s("text", { x: x(entries) + (isRight ? -5 : 5), y: plot.top + 12 + row * 15, class: "tick", "text-anchor": isRight ? "end" : "start" }, machines.join(", ")),
+        s("line", { x1: at, x2: at, y1: line - 8, y2: plot.bottom, class: "mark" }),
+        s("text", { x: at + (isRight ? -5 : 5), y: line, class: "tick", "text-anchor": isRight ? "end" : "start" }, `${machines.join(", ")}: ${entries} entries, ${axisBytes(entries * curve.page_bytes)}`),
       );
-      row = (row + 1) % 5;
-    }
+    });
   });
   const sample = curve.sampled < 1 ? `one page in ${Math.round(1 / curve.sampled)} followed, ± ${percent(curve.error)}` : "every page followed";
   return h("figure", {}, h("figcaption", {}, `${curve.workload}, pages of ${bytes(curve.page_bytes)}; entries on a logarithmic axis (${sample})`), h("div", {}, svg));

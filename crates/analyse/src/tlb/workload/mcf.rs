@@ -148,6 +148,11 @@ impl Workload for Mcf {
         }
     }
 
+    fn round(&self) -> Option<u64> {
+        let [sweeps, heap] = self.phases;
+        (sweeps > 0 && heap > 0).then_some(sweeps + heap)
+    }
+
     fn memory(&self) -> Vec<(u64, u64)> {
         vec![(BASE, NODES), (ARC_BASE, ARCS * ARC)]
     }

@@ -30,6 +30,11 @@ pub trait Workload {
     fn memory(&self) -> Vec<(u64, u64)>;
     /// Overwrites `out` with the next addresses.
     fn fill(&mut self, out: &mut [u64]);
+    /// Accesses after which it begins anew, or its phases do. What is measured of it should be whole
+    /// rounds: parts of different phases can't be compared.
+    fn round(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// A generator's name and what it is.
@@ -106,6 +111,10 @@ impl Mix {
 impl Workload for Mix {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn round(&self) -> Option<u64> {
+        (self.parts.len() > 1).then(|| self.parts.iter().map(|(_, length)| length).sum())
     }
 
     fn memory(&self) -> Vec<(u64, u64)> {

@@ -40,6 +40,10 @@ impl Workload for Replay {
         &self.name
     }
 
+    fn round(&self) -> Option<u64> {
+        Some(self.addresses.len() as u64)
+    }
+
     fn memory(&self) -> Vec<(u64, u64)> {
         let mut footprint = Footprint::default();
         footprint.add(&self.addresses);

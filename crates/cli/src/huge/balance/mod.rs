@@ -3,6 +3,7 @@
 
 mod budget;
 mod flips;
+mod history;
 mod outcome;
 mod population;
 mod session;
@@ -118,6 +119,10 @@ pub struct Args {
     /// Start the program so that the kernel gives huge pages only where somebody asks (Linux 6.18)
     #[arg(long, requires = "command")]
     only_ours: bool,
+
+    /// Also write the report as one HTML file
+    #[arg(short, long, value_name = "FILE", conflicts_with = "undo")]
+    output: Option<PathBuf>,
 
     /// Print JSON (docs/schema/huge-balance.json); the program's output goes to stderr
     #[arg(long)]
@@ -315,6 +320,14 @@ fn nobody(population: &Population) -> String {
 }
 
 fn deliver(args: &Args, found: &pagewise_model::balance::Balance) -> Result<()> {
+    if let Some(path) = &args.output {
+        let page = pagewise_report::html::render_huge_balance(found, &text::plain(found))?;
+        let cannot = || format!("cannot write {}", path.display());
+        std::fs::write(path, page).with_context(cannot)?;
+        if !args.quiet {
+            eprintln!("pagewise: the report is in {}", path.display());
+        }
+    }
     let mut out = io::stdout().lock();
     if args.json {
         serde_json::to_writer_pretty(&mut out, found)?;

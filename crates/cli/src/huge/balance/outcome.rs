@@ -119,6 +119,7 @@ impl Session {
             found.push(BalancedProcess {
                 pid: member.target.pid(),
                 comm: member.comm.clone(),
+                map: member.history.map(member.map.huge_page),
                 guest_memory: memory
                     .into_iter()
                     .map(|memory| GuestRange {

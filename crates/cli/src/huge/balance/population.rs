@@ -1,5 +1,6 @@
 //! The processes whose page sizes are balanced, and every change that is made to them.
 
+use super::history::History;
 use anyhow::{Context, Result, bail};
 use pagewise_analyse::balance::Victims;
 use pagewise_analyse::compare::Random;
@@ -29,6 +30,8 @@ pub struct Member {
     pub target: Target,
     pub map: HugeMap,
     pub comm: String,
+    /// Its page sizes so far.
+    pub history: History,
     journal: Option<Journal>,
     /// Slots that we changed: what they held before our first change, and how we left them.
     touched: BTreeMap<u64, Touched>,
@@ -127,6 +130,13 @@ impl Population {
         }
     }
 
+    /// Keeps the page sizes of this moment, for the picture of them over time.
+    pub fn remember(&mut self, at: Duration) {
+        for member in &mut self.members {
+            member.history.add(at, &member.map);
+        }
+    }
+
     fn wanted(&self) -> Result<Vec<i32>> {
         match &self.selection {
             Selection::Processes(pids) => Ok(pids.clone()),
@@ -153,6 +163,7 @@ impl Population {
                     comm: comm.map_or_else(String::new, |stat| stat.comm),
                     target,
                     map,
+                    history: History::default(),
                     journal: None,
                     touched: BTreeMap::new(),
                     refused: BTreeMap::new(),

@@ -408,6 +408,8 @@ impl Session {
     fn push_point(&mut self, sample: &Sample, seen: &Observation, reason: String) {
         let rss = self.population.rss();
         self.peak_rss = self.peak_rss.max(rss);
+        let gauge = self.controller.gauge();
+        let walks = Signal::walks_by_size(sample);
         self.points.push(BalancePoint {
             time: self.started.elapsed().into(),
             huge: seen.pages.huge,
@@ -417,8 +419,13 @@ impl Session {
             cpu: sample.cpu,
             cost_ns: seen.cost.map(|cost| cost * 1e9),
             walk_share: seen.refill_share,
+            huge_walks_per_s: walks.map(|(huge, _)| huge),
+            small_walks_per_s: walks.map(|(_, small)| small),
+            load: gauge.load,
+            imbalance: gauge.imbalance,
             reason,
         });
+        self.population.remember(self.started.elapsed());
         if self.points.len() >= MOST_POINTS {
             let mut at = 0;
             self.points.retain(|_| {

@@ -210,6 +210,13 @@ impl Signal {
         (busy && sample.work >= least).then(|| sample.cpu.as_secs_f64() / sample.work)
     }
 
+    /// Page walks of huge and of base pages a second, where they are counted by size.
+    pub fn walks_by_size(sample: &Sample) -> Option<(f64, f64)> {
+        let (all, huge) = (sample.count.all?, sample.count.huge?);
+        let seconds = sample.elapsed.as_secs_f64().max(1e-9);
+        Some((huge / seconds, (all - huge).max(0.0) / seconds))
+    }
+
     /// Page walks, where they are counted.
     pub fn refills(sample: &Sample) -> Option<Refills> {
         Some(Refills {

@@ -63,6 +63,15 @@ pub fn render(found: &Balance, width: usize, style: Style) -> String {
     page.out
 }
 
+/// The same for a page without scripts.
+pub fn plain(found: &Balance) -> String {
+    let style = Style {
+        color: false,
+        unicode: true,
+    };
+    render(found, 100, style)
+}
+
 struct Page {
     out: String,
     width: usize,

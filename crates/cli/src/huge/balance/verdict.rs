@@ -219,6 +219,10 @@ mod tests {
             cpu: Nanos(0),
             cost_ns,
             walk_share,
+            huge_walks_per_s: None,
+            small_walks_per_s: None,
+            load: 0,
+            imbalance: None,
             reason: String::new(),
         }
     }

@@ -6,8 +6,9 @@ use anyhow::{Result, bail};
 use pagewise_analyse::balance::{Controller, Fixed, Victims};
 use pagewise_analyse::tlb::paper::{Scale, TICK_NS, controller, in_parallel, settings};
 use pagewise_analyse::tlb::{Machine, PageSize, Program, Run, Simulation, Space};
+use pagewise_model::huge_map::HugeMap;
 use pagewise_model::huge_simulation::{
-    Configuration, Controlled, HugeMap, HugeSimulation, Moment, SweepPoint,
+    Configuration, Controlled, HugeSimulation, Moment, SweepPoint,
 };
 
 use PageSize::{Huge, Small};
@@ -221,27 +222,37 @@ fn controlled(
         } else {
             None
         };
+        let against_alone = lonely.map(|lonely| run.speed() / lonely.speed());
         found.push(Controlled {
-            workload: run.name.clone(),
-            controller: name.to_owned(),
-            gain: run.speed() / before.speed() - 1.0,
-            gain_whole: run.whole_speed() / before.whole_speed() - 1.0,
-            against_alone: lonely.map(|lonely| run.speed() / lonely.speed()),
-            ns_per_access: 1.0 / run.speed(),
-            huge: run.pages.huge,
-            possible: run.pages.possible,
-            split: run.changes.0,
-            built: run.changes.1,
-            reason: run.reason.map(|reason| reason.to_string()),
-            timeline: timeline(&run),
-            map: map(machine, &run),
+            against_alone,
+            ..outcome(machine, name, &run, &before)
         });
     }
     Ok(found)
 }
 
+/// What a controller made of a program: at rest, and over the whole run with its waiting and trying,
+/// each against the same of a run without one.
+pub fn outcome(machine: &Machine, controller: &str, run: &Run, before: &Run) -> Controlled {
+    Controlled {
+        workload: run.name.clone(),
+        controller: controller.to_owned(),
+        gain: run.speed() / before.speed() - 1.0,
+        gain_whole: run.whole_speed() / before.whole_speed() - 1.0,
+        against_alone: None,
+        ns_per_access: 1.0 / run.speed(),
+        huge: run.pages.huge,
+        possible: run.pages.possible,
+        split: run.changes.0,
+        built: run.changes.1,
+        reason: run.reason.map(|reason| reason.to_string()),
+        timeline: timeline(run),
+        map: map(machine, run),
+    }
+}
+
 /// A run's timeline for plots.
-pub fn timeline(run: &Run) -> Vec<Moment> {
+fn timeline(run: &Run) -> Vec<Moment> {
     let moment = |point: &pagewise_analyse::tlb::Point| Moment {
         at_s: point.at_s,
         huge_per_s: point.huge_per_s,
@@ -254,21 +265,13 @@ pub fn timeline(run: &Run) -> Vec<Moment> {
     run.timeline.iter().map(moment).collect()
 }
 
-/// Most rows of a map.
-const ROWS: usize = 128;
-
-/// Which memory was huge; where there are too many chunks, only every so many is shown.
-pub fn map(machine: &Machine, run: &Run) -> HugeMap {
-    let every = run.map.len().div_ceil(ROWS).max(1);
-    let shown = || run.map.iter().step_by(every);
-    let cell = |is_huge: &bool| if *is_huge { '#' } else { '.' };
-    HugeMap {
-        starts: shown()
-            .map(|(chunk, _)| format!("0x{:x}", chunk << machine.huge_shift()))
-            .collect(),
-        row_bytes: machine.huge_page * every as u64,
-        rows: shown()
-            .map(|(_, row)| row.iter().map(cell).collect())
-            .collect(),
-    }
+/// Which memory was huge, over time.
+fn map(machine: &Machine, run: &Run) -> HugeMap {
+    let address = |chunk: &u64| chunk << machine.huge_shift();
+    let addresses: Vec<u64> = run.map.iter().map(|(chunk, _)| address(chunk)).collect();
+    let moments = (0..run.timeline.len()).map(|at| {
+        let rows = run.map.iter();
+        rows.map(move |(chunk, row)| (address(chunk), row[at]))
+    });
+    HugeMap::new(machine.huge_page, &addresses, moments)
 }

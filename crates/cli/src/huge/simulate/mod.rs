@@ -55,7 +55,7 @@ pub struct Args {
     /// Nanoseconds of an access whose translation is free
     #[arg(long, value_name = "NS", default_value_t = 5.0, value_parser = positive)]
     access_ns: f64,
-    /// Accesses measured of each configuration
+    /// Accesses measured of each configuration, and on to the end of a trace or of a round of phases
     #[arg(long, value_name = "N", default_value_t = 4_000_000, conflicts_with = "paper",
         value_parser = clap::value_parser!(u64).range(1..))]
     accesses: u64,

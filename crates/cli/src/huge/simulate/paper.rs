@@ -101,22 +101,10 @@ fn row(results: &Results, case: Case) -> PaperCase {
 }
 
 fn shown(machine: &Machine, results: &Results, case: Case, controller: &str) -> Controlled {
-    let run = results.of(case);
-    let before = results.of(Case::GuestBoth);
+    let (run, before) = (results.of(case), results.of(Case::GuestBoth));
     Controlled {
         workload: "mcf".to_owned(),
-        controller: controller.to_owned(),
-        gain: run.speed() / before.speed() - 1.0,
-        gain_whole: run.whole_speed() / before.speed() - 1.0,
-        against_alone: None,
-        ns_per_access: 1.0 / run.speed(),
-        huge: run.pages.huge,
-        possible: run.pages.possible,
-        split: run.changes.0,
-        built: run.changes.1,
-        reason: run.reason.map(|reason| reason.to_string()),
-        timeline: controlled::timeline(run),
-        map: controlled::map(machine, run),
+        ..controlled::outcome(machine, controller, run, before)
     }
 }
 

@@ -29,8 +29,10 @@ pub fn curves(
     ];
     let mut workload = source.workload(1)?;
     let mut buffer = vec![0; 1 << 14];
-    // Four times as many as are measured elsewhere: cold misses should not count.
-    for _ in 0..accesses.saturating_mul(4).div_ceil(buffer.len() as u64) {
+    // Four times as many as are measured elsewhere, and two rounds: cold misses should not count.
+    let rounds = workload.round().unwrap_or(0).saturating_mul(2);
+    let all = accesses.saturating_mul(4).max(rounds);
+    for _ in 0..all.div_ceil(buffer.len() as u64) {
         workload.fill(&mut buffer);
         for (_, engine) in &mut engines {
             engine.access(&buffer);

@@ -1,0 +1,61 @@
+/** The page about huge pages of running programs, as `crates/model/src/balance.rs` writes it. Times are nanoseconds. */
+import type { HugeMap } from "./hugeSimulation";
+import type { Estimate } from "./types";
+
+export interface BalancePoint {
+  time: number;
+  huge: number;
+  possible: number;
+  changes: number;
+  rss: number;
+  cpu: number;
+  cost_ns: number | null;
+  walk_share: number | null;
+  huge_walks_per_s: number | null;
+  small_walks_per_s: number | null;
+  load: number;
+  imbalance: number | null;
+  reason: string;
+}
+
+export interface PageState {
+  huge: number;
+  small: number;
+  blocked: number;
+  growth: number;
+  rss: number;
+}
+
+export interface Changes {
+  count: number;
+  median: number | null;
+  p95: number | null;
+}
+
+export interface HugeBalancePage {
+  kind: "huge_balance";
+  generator: string;
+  balance: {
+    command: string[];
+    processes: { pid: number; comm: string; guest_memory: { start: string; length: number; misaligned_by: number }[]; map: HugeMap }[];
+    applied: boolean;
+    elapsed: number;
+    huge_page: number;
+    signal: string;
+    walk_events: string | null;
+    no_counters: string | null;
+    controller: string;
+    max_rss: number | null;
+    before: PageState;
+    after: PageState;
+    peak_rss: number;
+    built: Changes;
+    split: Changes;
+    refused: { reason: string; count: number }[];
+    fights: number;
+    controller_cpu: number;
+    verdict: { effect: "help" | "hurt" | "no_measurable_effect" | "unknown"; basis: "interleaved" | "measured" | "walks" | "probe" | "none"; cpu_change: Estimate | null; rss_growth: number; sentence: string };
+    notes: string[];
+    points: BalancePoint[];
+  };
+}

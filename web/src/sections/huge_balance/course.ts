@@ -1,0 +1,37 @@
+/** What the controller saw and did, over time. */
+import type { BalancePoint, HugeBalancePage } from "../../data/hugeBalance";
+import { h } from "../../dom";
+import { legend, timePane, type Line, type Pane } from "../../draw/series";
+import { axisNanos, count, nanos, percent } from "../../format";
+import type { Section } from "../section";
+import { rate } from "../huge_simulation/words";
+
+export const course: Section<HugeBalancePage> = {
+  id: "course",
+  title: "Over time",
+  nav: "Over time",
+  applies: ({ balance }) => balance.points.length > 1,
+  intro: ({ balance }) => `What a unit of work cost (${balance.signal}), how many huge pages there were (N_h), and, where hardware counts page walks, walks by page size, C_L (for how many intervals walks have been taking much time) and y (the factor by which one kind of TLB entry works harder).`,
+  render: ({ balance }) => {
+    const { points } = balance;
+    const end = points.at(-1)!.time;
+    const line = (name: string, ink: string, of: (point: BalancePoint) => number | null): Line => ({ name, ink, points: points.flatMap((point) => (of(point) === null ? [] : [{ x: point.time, y: of(point)! }])) });
+    const pane = (title: string, label: Pane["label"], lines: Line[], rest: Partial<Pane> = {}): HTMLElement | null => {
+      const shown = lines.filter(({ points }) => points.length > 1);
+      if (shown.length === 0) return null;
+      const whole: Pane = { title, unit: "number", label, lines: shown, end, time: axisNanos, ...rest };
+      return h("figure", {}, h("figcaption", {}, title), legend(whole), h("div", {}, timePane(whole)));
+    };
+    return h(
+      "div",
+      {},
+      pane("CPU time of a unit of work", nanos, [line("CPU time of a unit", "rose", (point) => point.cost_ns)]),
+      pane("Huge pages (N_h)", count, [line("huge pages", "good", (point) => point.huge)]),
+      pane("Page walks a second", rate, [line("huge pages", "churn", (point) => point.huge_walks_per_s), line("small pages", "needed", (point) => point.small_walks_per_s)]),
+      pane("Share of cycles in page walks", percent, [line("in page walks", "violet", (point) => point.walk_share)]),
+      points.some((point) => point.load > 0) && pane("Loaded intervals (C_L)", count, [line("C_L", "kernel", (point) => point.load)]),
+      pane("Imbalance when last computed (y), logarithmic", (value) => value.toPrecision(2), [line("y", "violet", (point) => point.imbalance)], { log: true }),
+      pane("Resident memory", count, [line("resident", "kernel", (point) => point.rss)], { unit: "bytes" }),
+    );
+  },
+};

@@ -1,0 +1,61 @@
+/** The parts of a page about huge pages of running programs, top to bottom. */
+import type { Changes, HugeBalancePage } from "../../data/hugeBalance";
+import { h } from "../../dom";
+import { hugeMap, mapLegend } from "../../draw/hugeMap";
+import { byteChange, bytes, count, nanos, percent } from "../../format";
+import type { Section } from "../section";
+import { course } from "./course";
+
+const BASES = {
+  interleaved: "measured in this process, base and huge pages in turn",
+  measured: "measured in this process at different times; --prove compares in turn",
+  walks: "page walks, counted by hardware: a bound",
+  probe: "a chase on this machine, not this program: a bound",
+  none: "nothing here could tell",
+};
+const WORDS = { help: "help", hurt: "hurt", no_measurable_effect: "do not matter", unknown: "not known" };
+
+const answer: Section<HugeBalancePage> = {
+  id: "answer",
+  title: "",
+  nav: "",
+  applies: () => true,
+  render: ({ balance }) => {
+    const { verdict, before, after, max_rss, peak_rss } = balance;
+    const pill = { help: "healthy", hurt: "costly", no_measurable_effect: "note", unknown: "note" }[verdict.effect];
+    const share = ({ huge, small }: typeof before) => `${count(huge)} of ${count(huge + small)}`;
+    const tile = (name: string, figure: string, ...small: string[]) => h("div", { class: "tile" }, h("div", { class: "tile-name" }, name), h("div", { class: "figure" }, figure), ...small.filter((text) => text !== "").map((text) => h("div", { class: "faint" }, text)));
+    const kept = max_rss === null ? "" : `${bytes(max_rss)} promised: ${peak_rss <= max_rss ? "kept" : "exceeded by the program itself"}`;
+    return h(
+      "div",
+      {},
+      h("div", { class: "verdict" }, h("span", { class: `pill ${pill}` }, WORDS[verdict.effect]), h("h1", {}, verdict.sentence), h("p", { class: "faint" }, `Basis: ${BASES[verdict.basis]}. Signal: ${balance.signal}.`)),
+      h(
+        "div",
+        { class: "tiles" },
+        tile("Huge pages", share(after), `${share(before)} before, ${bytes(balance.huge_page)} each`, after.blocked > 0 ? `${count(after.blocked)} more left alone` : ""),
+        tile("Resident memory", bytes(after.rss), `${byteChange(after.rss - before.rss)} against before, ${bytes(peak_rss)} at most`, kept),
+        balance.applied && tile("Changes", count(balance.built.count + balance.split.count), made("built", balance.built), made("split", balance.split)),
+        tile("Controller", percent(balance.controller_cpu / Math.max(1, balance.elapsed)), `of a CPU: ${nanos(balance.controller_cpu)} in ${nanos(balance.elapsed)}`, balance.applied ? balance.controller : "dry run: nothing was changed"),
+      ),
+      ...balance.refused.map(({ reason, count: times }) => h("p", { class: "warn" }, `${count(times)} tries changed nothing: ${reason}.`)),
+      ...balance.processes.flatMap((process) =>
+        process.guest_memory.map((guest) => h("p", { class: guest.misaligned_by === 0 ? "faint" : "warn" }, `Guest memory of ${process.comm} (${process.pid}), ${bytes(guest.length)} at ${guest.start}: ${guest.misaligned_by === 0 ? "aligned to huge pages" : `${bytes(guest.misaligned_by)} off, so the guest's huge pages cannot be the host's`}.`)),
+      ),
+      ...balance.notes.map((note) => h("p", { class: "warn" }, note)),
+    );
+  },
+};
+
+const made = (word: string, { count: times, median, p95 }: Changes): string => (median === null || p95 === null ? `none ${word}` : `${count(times)} ${word}, ${nanos(median)} each (95 % below ${nanos(p95)})`);
+
+const map: Section<HugeBalancePage> = {
+  id: "huge-map",
+  title: "Map of huge pages",
+  nav: "Huge-page map",
+  applies: ({ balance }) => balance.processes.some((process) => process.map.rows.length > 0),
+  intro: () => "Memory whose page size can be changed, as PAGEMAP_SCAN showed it; addresses grow upwards, gaps between mappings are left out.",
+  render: ({ balance }) => h("div", {}, mapLegend(), ...balance.processes.filter((process) => process.map.rows.length > 0).map((process) => hugeMap(`${process.comm} (${process.pid})`, process.map, balance.points.at(-1)?.time ?? balance.elapsed))),
+};
+
+export const SECTIONS: Section<HugeBalancePage>[] = [answer, course, map];
