@@ -108,9 +108,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     };
     let was_asked = args.duration.is_some() || interrupt::requested().is_some();
     let mut findings = explain(&observation.path)?;
-    findings
-        .diagnoses
-        .extend(huge_pages::note(&findings, args.pid));
+    findings.diagnoses.extend(huge_pages::note(
+        &findings,
+        args.pid,
+        observation.pages.as_ref(),
+    ));
     if args.prove
         && let Some(proof) = proof(args, &findings, input.as_ref())
     {
@@ -141,6 +143,7 @@ impl Args {
                 ..Options::default()
             },
             counters: false,
+            pages: true,
             output: recording.to_path_buf(),
             interval: self.interval,
             duration: self.duration,

@@ -1,5 +1,6 @@
 //! One observation, from launch to a finished perf.data file: what `record` and `doctor` share.
 
+use crate::huge::join::{PagesOf, pages_of};
 use anyhow::Context;
 use pagewise_linux::perf::{
     self, Counters, EventCount, Note, Options, Recorder, Recording, Target,
@@ -43,6 +44,8 @@ pub struct ObserveOptions {
     pub recorder: Options,
     /// Whether counters are read beside it.
     pub counters: bool,
+    /// Whether page sizes of a program that is started are looked at while it runs.
+    pub pages: bool,
     /// The perf.data file; replaced where it exists.
     pub output: PathBuf,
     /// Time between two points of the timeline.
@@ -70,6 +73,8 @@ pub struct Observation {
     pub losses: Losses,
     /// What was asked for but not to be had, each with its remedy.
     pub notes: Vec<String>,
+    /// Its page sizes when it held most memory that huge pages could map.
+    pub pages: Option<PagesOf>,
 }
 
 /// How a program ended while it was observed, and what was learnt only while it lived.
@@ -80,6 +85,7 @@ struct Outcome {
     allocators: Vec<Allocator>,
     counters: Vec<Counter>,
     notes: Vec<String>,
+    pages: Option<PagesOf>,
 }
 
 /// Moment at which an observation began.
@@ -99,6 +105,10 @@ const LOOKS_FOR_ALLOCATORS: [Duration; 6] = [
     Duration::from_secs(2),
     Duration::from_secs(15),
 ];
+/// Page sizes are looked at this early first, then each time that the program has run by this share
+/// longer. A look takes half a millisecond for each GiB.
+const FIRST_LOOK_AT_PAGES: Duration = Duration::from_millis(50);
+const PAGES_STEP: f64 = 0.15;
 /// A program that was asked to end gets this long to do so.
 const GRACE: Duration = Duration::from_secs(3);
 /// How often a running process is looked at to see whether it still lives.
@@ -143,14 +153,15 @@ fn observe_command(
     let beginning = Beginning::now();
     let running = release(gated, &mut recording, &options.output)?;
     let sampler = Sampler::start(pid, options.interval);
-    let (finished, allocators) = accompany(running, options.duration, &beginning)?;
+    let (finished, seen) = accompany(running, options, &beginning)?;
     let mut outcome = Outcome {
         ending: finished.ending,
         cost: finished.cost,
         timeline: sampler.stop_after(&finished.cost),
-        allocators,
+        allocators: seen.allocators,
         counters: counters.map_or_else(Vec::new, Counters::stop),
         notes: Vec::new(),
+        pages: seen.pages,
     };
     outcome.notes.extend(identity);
     let command = std::iter::once(&launch.program).chain(&launch.args);
@@ -183,29 +194,54 @@ fn release(gated: Gated, recording: &mut Recording, output: &Path) -> anyhow::Re
     }
 }
 
-/// Waits for the program's end, looking for its allocators meanwhile.
+/// What is seen only while the program lives.
+#[derive(Default)]
+struct Seen {
+    allocators: Vec<Allocator>,
+    pages: Option<PagesOf>,
+}
+
+impl Seen {
+    /// Keeps page sizes of the moment with most memory.
+    fn look_at_pages(&mut self, pid: i32) {
+        let memory = |pages: &Option<PagesOf>| pages.as_ref().map(|pages| pages.memory);
+        let now = pages_of(pid);
+        if memory(&now) > memory(&self.pages) {
+            self.pages = now;
+        }
+    }
+}
+
+/// Waits for the program's end, looking at it meanwhile.
 fn accompany(
     mut running: Running,
-    duration: Option<Duration>,
+    options: &ObserveOptions,
     beginning: &Beginning,
-) -> Result<(Finished, Vec<Allocator>), process::Error> {
-    let mut found = Vec::new();
+) -> Result<(Finished, Seen), process::Error> {
+    let mut seen = Seen::default();
     let mut looks = LOOKS_FOR_ALLOCATORS.into_iter().peekable();
+    let mut at_pages = options.pages.then_some(FIRST_LOOK_AT_PAGES);
     loop {
         let elapsed = beginning.instant.elapsed();
-        if interrupt::requested().is_some() || duration.is_some_and(|most| elapsed >= most) {
-            return Ok((end(running)?, found));
+        let over = options.duration.is_some_and(|most| elapsed >= most);
+        if interrupt::requested().is_some() || over {
+            return Ok((end(running)?, seen));
         }
         while looks.next_if(|&look| look <= elapsed).is_some() {
             let now = allocators(running.pid());
             if !now.is_empty() {
-                found = now;
+                seen.allocators = now;
             }
         }
-        let next = looks.peek().copied().into_iter().chain(duration).min();
+        if at_pages.is_some_and(|look| look <= elapsed) {
+            seen.look_at_pages(running.pid());
+            at_pages = Some(beginning.instant.elapsed().mul_f64(1.0 + PAGES_STEP));
+        }
+        let next = looks.peek().copied().into_iter().chain(options.duration);
+        let next = next.chain(at_pages).min();
         let wait = next.map_or(Duration::from_secs(60), |next| next.saturating_sub(elapsed));
         if let Some(finished) = running.wait_for(wait)? {
-            return Ok((finished, found));
+            return Ok((finished, seen));
         }
     }
 }
@@ -259,6 +295,7 @@ fn observe_running(
         allocators: found,
         counters: counters.map_or_else(Vec::new, Counters::stop),
         notes: ended_note(pid, alive),
+        pages: None,
     };
     let command = proc.cmdline(pid).ok().flatten().unwrap_or_default();
     let command = command
@@ -369,6 +406,7 @@ fn conclude(
         counts: recorded.counts.clone(),
         losses: recorded.losses.clone(),
         notes: collection.notes.clone(),
+        pages: outcome.pages,
     };
     let sidecar = Sidecar {
         schema_version: SIDECAR_VERSION,

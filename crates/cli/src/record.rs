@@ -224,6 +224,7 @@ impl RecordArgs {
         Ok(ObserveOptions {
             subject,
             counters: wants(Part::Counters),
+            pages: false,
             recorder,
             output: self.output,
             interval: self.interval,

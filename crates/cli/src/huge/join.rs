@@ -1,72 +1,275 @@
 //! What `doctor` says of huge pages: an observed process's page sizes, and the verdict of a proof.
 
-use super::balance::percent;
+use super::balance::{look, percent};
 use crate::prove::Candidate;
+use pagewise_analyse::compare::centre;
+use pagewise_analyse::gain::predicted_speedup;
 use pagewise_linux::hugepages::actuator::Target;
 use pagewise_linux::hugepages::map::PageSizes;
-use pagewise_linux::hugepages::transparent;
+use pagewise_linux::hugepages::{Size, Transparent, first_touch, transparent};
 use pagewise_linux::proc::ProcRoot;
 use pagewise_model::advice::{Setting, Settings};
-use pagewise_model::findings::{Diagnosis, Findings, Severity};
+use pagewise_model::allocator::AllocatorKind;
+use pagewise_model::findings::{Cause, Diagnosis, Findings, RegionKind, Severity};
 use pagewise_model::proof::{Comparison, Proof, Verdict};
-use pagewise_model::units::Bytes;
+use pagewise_model::units::{Bytes, Estimate};
 use std::path::Path;
+use std::time::Duration;
 
 /// Programs that never hold more than this are within reach of any TLB's second level, or nearly
 /// (1536 entries of 4 KiB are 6 MiB; walks of some tens of MiB stay in the caches).
 const SMALL: Bytes = Bytes(64 << 20);
 
-/// A note on huge pages for a program that holds enough memory; `None` for a small one. A process
-/// that still runs is looked at.
-pub fn note(findings: &Findings, pid: Option<i32>) -> Option<Diagnosis> {
-    if findings.cost.max_rss < SMALL && pid.is_none() {
-        return None;
-    }
+/// A note on huge pages for a program that holds enough memory, or whose faults they would save;
+/// `None` for others. `seen` are its page sizes while it ran; a process that still runs is looked at.
+pub fn note(findings: &Findings, pid: Option<i32>, seen: Option<&PagesOf>) -> Option<Diagnosis> {
+    let machine = transparent(Path::new("/sys"))?;
     let looked = pid.and_then(pages_of);
-    let small = looked.as_ref().is_some_and(|pages| pages.memory < SMALL);
-    if small {
+    let pages = looked.as_ref().or(seen);
+    let saved = FewerFaults::of(findings, pages);
+    let is_small = match (pid, pages) {
+        (Some(_), Some(pages)) => pages.memory < SMALL,
+        _ => findings.cost.max_rss < SMALL,
+    };
+    let saves = saved.as_ref().filter(|saved| saved.share.high >= LEAST);
+    if is_small && saves.is_none() {
         return None;
     }
-    let mode = transparent(Path::new("/sys"))?.enabled;
+    let mut evidence = vec![format!(
+        "transparent_hugepage/enabled is '{}'{}",
+        machine.enabled,
+        between(&machine)
+    )];
+    if let Some(pages) = pages {
+        evidence.push(format!(
+            "huge pages mapped {} of the {} that they could; all of it would add {}",
+            Bytes(pages.huge),
+            pages.memory,
+            pages.growth
+        ));
+    }
+    evidence.extend(saved.as_ref().map(FewerFaults::evidence));
+    if let Some(pid) = pid
+        && let Ok(verdict) = look(pid, LOOK)
+    {
+        evidence.push(verdict.sentence);
+    }
     let whom = pid.map_or_else(|| "-- CMD".to_owned(), |pid| format!("-p {pid}"));
-    let mut evidence = vec![format!("transparent_hugepage/enabled is '{mode}'")];
-    let headline = match &looked {
-        Some(pages) => {
-            evidence.push(format!(
-                "all of it in huge pages would add {}",
-                pages.growth
-            ));
+    let growth = pages.map_or_else(
+        || "memory not seen".to_owned(),
+        |pages| match pages.growth {
+            Bytes(0) => "no more memory".to_owned(),
+            growth => format!("+{growth}"),
+        },
+    );
+    let (id, headline) = match (saves, pages) {
+        (Some(saved), _) if saved.share.low >= LEAST => (
+            "huge_pages.help",
             format!(
-                "Huge pages map {} of the {} that they could",
-                Bytes(pages.huge),
+                "Huge pages would help this process: {} … {} CPU by fewer page faults, {growth}",
+                percent(-saved.share.low),
+                percent(-saved.share.high),
+            ),
+        ),
+        (Some(saved), _) => (
+            "huge_pages.unmeasured",
+            format!(
+                "Huge pages might help: up to {} CPU by fewer page faults, {growth}",
+                percent(-saved.share.high),
+            ),
+        ),
+        (None, Some(pages)) => (
+            "huge_pages.unmeasured",
+            format!(
+                "Huge pages would save no faults worth naming; what they do for its {} by address \
+                 translation is not measured here",
                 pages.memory
-            )
-        }
-        None => format!(
-            "It held up to {}: page size may matter",
-            findings.cost.max_rss
+            ),
+        ),
+        (None, None) => (
+            "huge_pages.unmeasured",
+            format!(
+                "It held up to {}: page size may matter",
+                findings.cost.max_rss
+            ),
         ),
     };
     Some(Diagnosis {
-        id: "huge_pages.unmeasured".to_owned(),
+        id: id.to_owned(),
         severity: Severity::Note,
         headline,
         explanation: format!(
-            "Faults do not tell what TLB misses cost. 'pagewise huge balance {whom}' measures it in \
-             the running program; --prove compares runs."
+            "Faults do not tell what TLB misses cost: 'pagewise huge balance {whom}' measures that \
+             in the running program; --prove compares runs with both page sizes in turn."
         ),
         evidence,
-        share_of_cpu: None,
+        share_of_cpu: saves.map(|saved| saved.share),
     })
 }
 
-struct PagesOf {
+/// A saving of CPU time below this share is none: runs differ by as much.
+const LEAST: f64 = 0.01;
+/// How long a running process is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Sizes between a base page and the largest, and who gets them.
+fn between(machine: &Transparent) -> String {
+    let largest = machine.pmd_size.unwrap_or(Bytes(u64::MAX));
+    let smaller = machine.sizes.iter().filter(|size| size.size < largest);
+    let (given, kept): (Vec<_>, Vec<_>) = smaller.partition(|size| size.enabled != "never");
+    let named = |sizes: &[&Size]| {
+        let named = sizes
+            .iter()
+            .map(|one| format!("{}: {}", one.size, one.enabled));
+        named.collect::<Vec<_>>().join(", ")
+    };
+    match (given.is_empty(), kept.is_empty()) {
+        (true, true) => String::new(),
+        (false, _) => format!("; sizes between: {}", named(&given)),
+        (true, false) => format!(
+            "; no faults give the {} sizes between ('huge balance --system 64K=always' tries one)",
+            kept.len()
+        ),
+    }
+}
+
+/// What huge pages would save a run by fewer page faults.
+struct FewerFaults {
+    /// Faults on memory that huge pages can map.
+    faults: Estimate,
+    /// Share of the CPU time.
+    share: Estimate,
+    /// What the first touch of a base page costs on this machine, by size of page.
+    base_ns: f64,
+    huge_ns: f64,
+}
+
+/// Share of a process's memory that lies in whole huge pages where nobody looked.
+const UNSEEN: Estimate = Estimate {
+    value: 0.8,
+    low: 0.4,
+    high: 1.0,
+};
+
+impl FewerFaults {
+    /// `None` where faults cost next to nothing, or no huge pages can be had.
+    fn of(findings: &Findings, pages: Option<&PagesOf>) -> Option<Self> {
+        let cpu = findings.cost.cpu().0 as f64;
+        let all = findings.cost.faults() as f64;
+        let faults = avoidable(findings);
+        let kernel = findings.time.total_ns?;
+        // Not even all of them together would be worth naming.
+        if all == 0.0 || kernel.high * faults.high / all < LEAST * cpu {
+            return None;
+        }
+        let sizes = PageSizes::of(Path::new("/sys")).ok()?;
+        let touched = first_touch::measure(sizes).ok()?;
+        let pairs = touched.huge.iter().zip(&touched.base);
+        let ratio = centre(&pairs.map(|(huge, base)| huge / base).collect::<Vec<_>>())?;
+        let covered = pages.map_or(UNSEEN, |pages| pages.covered(findings.cost.max_rss));
+        // A huge page is zeroed as a whole, used or not.
+        let density = pages.map_or(1.0, PagesOf::density);
+        let saves = |ratio: f64| 1.0 - (ratio / density).clamp(0.0, 1.0);
+        let saved = Estimate {
+            value: covered.value * saves(ratio.median),
+            low: covered.low * saves(ratio.high),
+            high: covered.high * saves(ratio.low),
+        };
+        let avoided = Estimate {
+            value: faults.value * saved.value,
+            low: faults.low * saved.low,
+            high: faults.high * saved.high,
+        };
+        let each = Estimate {
+            value: kernel.value / all,
+            low: kernel.low / all,
+            high: kernel.high / all,
+        };
+        let faster = predicted_speedup(&findings.cost, avoided, Some(each));
+        let share = |speedup: f64| 1.0 - 1.0 / speedup;
+        Some(Self {
+            faults,
+            share: Estimate {
+                value: share(faster.value),
+                low: share(faster.low),
+                high: share(faster.high),
+            },
+            base_ns: centre(&touched.base)?.median,
+            huge_ns: centre(&touched.huge)?.median,
+        })
+    }
+
+    fn evidence(&self) -> String {
+        format!(
+            "{:.0} faults on memory that huge pages can map; here a first touch costs {:.0} ns of \
+             CPU for each 4 KiB with base pages, {:.0} ns with huge ones",
+            self.faults.value, self.base_ns, self.huge_ns
+        )
+    }
+}
+
+/// Faults that gave a fresh base page of anonymous memory.
+fn avoidable(findings: &Findings) -> Estimate {
+    let fresh = |cause: Cause| cause == Cause::FirstTouch || cause.is_churn();
+    let anonymous = |region: RegionKind| {
+        matches!(
+            region,
+            RegionKind::Heap
+                | RegionKind::MmappedChunk
+                | RegionKind::ThreadArena
+                | RegionKind::Anonymous
+        )
+    };
+    let by_cause = findings.by_cause.iter().filter(|share| fresh(share.key));
+    let by_region = findings.by_region.iter().filter(|one| anonymous(one.key));
+    let sum = |found: &mut dyn Iterator<Item = Estimate>| {
+        found.fold(Estimate::exact(0.0), |sum, one| Estimate {
+            value: sum.value + one.value,
+            low: sum.low + one.low,
+            high: sum.high + one.high,
+        })
+    };
+    let causes = sum(&mut by_cause.map(|share| share.faults));
+    let regions = sum(&mut by_region.map(|share| share.faults));
+    match causes.value < regions.value {
+        true => causes,
+        false => regions,
+    }
+}
+
+/// Page sizes of a process at one moment.
+#[derive(Clone, Debug)]
+pub struct PagesOf {
+    /// Bytes in huge pages.
     huge: u64,
-    memory: Bytes,
+    /// Memory in whole slots of huge pages.
+    pub memory: Bytes,
+    /// What making all of them huge would add.
     growth: Bytes,
 }
 
-fn pages_of(pid: i32) -> Option<PagesOf> {
+impl PagesOf {
+    /// Share of `resident` memory that huge pages could map.
+    #[allow(clippy::cast_precision_loss, reason = "bytes of memory, below 2^53")]
+    fn covered(&self, resident: Bytes) -> Estimate {
+        let share = (self.memory.0 as f64 / resident.0.max(1) as f64).min(1.0);
+        Estimate {
+            value: share,
+            low: share * 0.8,
+            high: (share * 1.2).min(1.0),
+        }
+    }
+
+    /// Share of those slots that is in use.
+    #[allow(clippy::cast_precision_loss, reason = "bytes of memory, below 2^53")]
+    fn density(&self) -> f64 {
+        let all = self.memory + self.growth;
+        (self.memory.0 as f64 / all.0.max(1) as f64).max(0.01)
+    }
+}
+
+/// Page sizes of a process now; `None` where they can't be seen.
+pub fn pages_of(pid: i32) -> Option<PagesOf> {
     let sizes = PageSizes::of(Path::new("/sys")).ok()?;
     let target = Target::open(&ProcRoot::default(), pid, sizes).ok()?;
     let sum = target.map().ok()?.summary();
@@ -95,14 +298,7 @@ pub fn candidate(findings: &Findings) -> Option<Candidate> {
                 mode: "never".into(),
             },
         ),
-        // glibc asks by madvise(2) for what malloc hands out (2.35).
-        "madvise" => (
-            WITH,
-            Setting::GlibcTunable {
-                name: "glibc.malloc.hugetlb".into(),
-                value: "1".into(),
-            },
-        ),
+        "madvise" => (WITH, asking(findings)),
         _ => return None,
     };
     Some(Candidate {
@@ -110,6 +306,27 @@ pub fn candidate(findings: &Findings) -> Option<Candidate> {
         settings: Settings(vec![setting]),
         fewer_faults: false,
     })
+}
+
+/// The allocator's setting by which it asks for huge pages.
+fn asking(findings: &Findings) -> Setting {
+    let mut allocators = findings.allocators.iter();
+    match allocators.find(|one| one.kind == AllocatorKind::Jemalloc) {
+        Some(jemalloc) => {
+            let name = "MALLOC_CONF";
+            let before = jemalloc.settings.get(name);
+            let value = before.map_or_else(String::new, |set| format!("{set},"));
+            Setting::Env {
+                name: name.to_owned(),
+                value: value + "thp:always",
+            }
+        }
+        // glibc asks by madvise(2) for what malloc hands out (2.35).
+        None => Setting::GlibcTunable {
+            name: "glibc.malloc.hugetlb".into(),
+            value: "1".into(),
+        },
+    }
 }
 
 /// "Huge pages would help: −31 % … −28 % CPU, +12 MiB", where a proof compared page sizes.
@@ -165,7 +382,6 @@ fn memory(found: &Comparison, is_with: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagewise_model::units::Estimate;
 
     fn proof(arm: &str, low: f64, high: f64, verdict: Verdict) -> Proof {
         let speedup = Estimate {

@@ -50,6 +50,7 @@ pub fn record(reason: &str, args: &TraceArgs) -> anyhow::Result<ExitCode> {
         interval: Duration::from_millis(100),
         duration: args.duration,
         counters: false,
+        pages: false,
     };
     crate::record::observed(&options, args.quiet)
 }

@@ -9,10 +9,12 @@
 
 pub mod actuator;
 pub mod chase;
+pub mod first_touch;
 pub mod journal;
 pub mod map;
 pub mod progress;
 pub mod settings;
+pub mod system;
 pub mod trial;
 pub mod vmm;
 pub mod walks;

@@ -8,6 +8,7 @@ mod outcome;
 mod population;
 mod session;
 mod signal;
+mod system;
 mod text;
 mod undo;
 mod verdict;
@@ -23,10 +24,12 @@ use pagewise_analyse::tune::parse_size;
 use pagewise_linux::hugepages::actuator::Change;
 use pagewise_linux::hugepages::map::PageSizes;
 use pagewise_linux::hugepages::progress::Progress;
+use pagewise_linux::hugepages::system::Wish;
 use pagewise_linux::hugepages::trial::{self, Found, Trial};
 use pagewise_linux::proc::ProcRoot;
 use pagewise_linux::process::{Launch, Output, Running, interrupt};
 use pagewise_model::advice::Setting;
+use pagewise_model::balance::HugeVerdict;
 use pagewise_model::run::Ending;
 use pagewise_model::units::Bytes;
 use population::{Population, Selection};
@@ -36,6 +39,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
+use system::Written;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -120,6 +124,11 @@ pub struct Args {
     #[arg(long, requires = "command")]
     only_ours: bool,
 
+    /// Also set which page sizes faults give, for every program on the machine, while this works:
+    /// 64K=always (always, madvise, inherit, never; Linux 6.8). Given back at the end
+    #[arg(long, value_name = "SIZE=WHO", conflicts_with_all = ["undo", "dry_run"])]
+    system: Vec<Wish>,
+
     /// Also write the report as one HTML file
     #[arg(short, long, value_name = "FILE", conflicts_with = "undo")]
     output: Option<PathBuf>,
@@ -156,6 +165,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let acts = args.acts();
     let trial = acts.then(|| works_here(args, sizes)).transpose()?;
     interrupt::install()?;
+    if !acts && !args.system.is_empty() {
+        bail!("--system changes the machine's settings: a dry run does not; give --apply");
+    }
+    let written = Written::write(&args.system)?;
     let child = args.start()?;
     let selection = args.selection(child.as_ref())?;
     let mut population = Population::new(selection, sizes, args.max_rss);
@@ -183,6 +196,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut child = child;
     let ended = session.watch(child.as_mut())?;
     let mut found = session.conclude()?;
+    found.notes.extend(written.give_back()?);
     found.command = args
         .command
         .iter()
@@ -190,6 +204,37 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         .collect();
     deliver(args, &found)?;
     finish(child, ended)
+}
+
+/// What the best signal here tells of a running process, in a few seconds and without a change.
+///
+/// # Errors
+/// When it is gone, or belongs to somebody else.
+pub fn look(pid: i32, duration: Duration) -> Result<HugeVerdict> {
+    let sizes = PageSizes::of(Path::new("/sys"))?;
+    let mut population = Population::new(Selection::Processes(vec![pid]), sizes, None);
+    population.refresh()?;
+    if population.members.is_empty() {
+        bail!("{}", nobody(&population));
+    }
+    let plan = Plan {
+        acts: false,
+        trial: None,
+        progress: None,
+        limits: Limits {
+            actions_per_second: 1.0,
+            cpu_share: 0.01,
+        },
+        interval: Duration::from_millis(100),
+        duration: Some(duration),
+        max_rss: None,
+        prove: false,
+        restore: false,
+        quiet: true,
+    };
+    let mut session = Session::new(plan, population, Box::new(Fixed::never()));
+    session.watch(None)?;
+    Ok(session.conclude()?.verdict)
 }
 
 /// How long a dry run looks where nothing else is said.

@@ -5,6 +5,7 @@ use anyhow::{Result, bail};
 use pagewise_linux::hugepages::actuator::{Outcome, Target};
 use pagewise_linux::hugepages::journal::{self, Record};
 use pagewise_linux::hugepages::map::PageSizes;
+use pagewise_linux::hugepages::system;
 use pagewise_linux::proc::ProcRoot;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -27,6 +28,10 @@ struct Undone {
     gone: u64,
     /// Slots that could not be changed back.
     refused: u64,
+    /// Settings of the machine that are as they were.
+    settings: u64,
+    /// Settings that somebody else has written since: left to them.
+    settings_left: u64,
 }
 
 #[derive(Serialize)]
@@ -79,7 +84,13 @@ fn take_back(proc: &ProcRoot, record: &Record, boot: &str) -> Result<Undone> {
         restored: 0,
         gone: 0,
         refused: 0,
+        settings: 0,
+        settings_left: 0,
     };
+    if record.subject.boot_id == boot {
+        let (restored, left) = system::restore(&record.knobs)?;
+        (undone.settings, undone.settings_left) = (restored, left.len() as u64);
+    }
     let sizes = PageSizes::of(Path::new("/sys"))?;
     let target = Target::open(proc, record.subject.pid, sizes).ok();
     let target = target.filter(|target| record.is_about(target, boot));
@@ -124,6 +135,14 @@ fn show(undone: &[Undone], json: bool) -> Result<()> {
     }
     for one in undone {
         let Undone { pid, comm, .. } = one;
+        if one.settings + one.settings_left > 0 {
+            writeln!(
+                out,
+                "Settings of the machine by {comm} ({pid}): {} are as they were; {} were written \
+                 by somebody else since and left",
+                one.settings, one.settings_left
+            )?;
+        }
         match one.running {
             false => writeln!(out, "{comm} ({pid}) has ended: its page sizes went with it")?,
             true => writeln!(
