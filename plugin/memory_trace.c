@@ -59,6 +59,7 @@ EXPORTED int qemu_plugin_version = API_VERSION;
 enum {
     MOST_THREADS = 4096,
     BLOCK = 1 << 16,           /* accesses in a block */
+    STRETCH = 16,              /* blocks that follow each other where not all are written */
     LONGEST = 10,              /* bytes of a varint */
     HEAD = 1 + 4 * LONGEST,    /* kind, length, thread, instructions, count */
 };
@@ -69,6 +70,8 @@ struct thread {
     uint64_t count;
     uint64_t instructions;
     uint64_t dropped;
+    uint64_t blocks;           /* of this stretch */
+    uint64_t passed_over;      /* accesses until the next stretch */
     uint8_t bytes[HEAD + BLOCK * LONGEST];
 };
 
@@ -77,6 +80,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int out = 1;
 static pid_t owner;
 static uint64_t limit = UINT64_MAX;
+static uint64_t every = 1;       /* one stretch in so many is written */
 static _Atomic uint64_t taken;   /* accesses in blocks that were begun */
 static uint64_t written, dropped;
 static int broken;               /* the reader went away */
@@ -157,8 +161,13 @@ static inline void take(unsigned number, uint64_t address, uint64_t is_write) {
     struct thread *thread = of(number);
     if (__builtin_expect(!thread, 0)) return;
     if (__builtin_expect(thread->count == 0, 0)) {
-        /* The limit is looked at once a block. */
-        if (taken >= limit || broken) {
+        /* Stretches and the limit are looked at once a block. */
+        if (every > 1 && thread->passed_over == 0 && thread->blocks++ == STRETCH) {
+            thread->blocks = 0;
+            thread->passed_over = (every - 1) * STRETCH * BLOCK;
+        }
+        if (thread->passed_over > 0 || taken >= limit || broken) {
+            thread->passed_over -= thread->passed_over > 0;
             thread->dropped++;
             return;
         }
@@ -229,6 +238,8 @@ EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, i
             out = atoi(value);
         } else if (!strcmp(argv[i], "limit")) {
             limit = strtoull(value, NULL, 10);
+        } else if (!strcmp(argv[i], "every")) {
+            every = strtoull(value, NULL, 10);
         } else if (!strcmp(argv[i], "note")) {
             note = value;
         } else {

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use plugin::Emulator;
 use rustix::io::{FdFlags, fcntl_setfd};
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -20,6 +21,7 @@ const EXAMPLES: &str = "\
 Examples:
   pagewise huge trace -o t.pwm -- ./program      all accesses of a program
   pagewise huge trace -o t.pwm --limit 100M -- python3 x.py
+  pagewise huge trace -o t.pwm --every 20 -- ./long_run
   pagewise huge trace -o - -- ./program | zstd > t.pwm.zst
   pagewise huge simulate t.pwm                   what huge pages would do";
 
@@ -38,6 +40,10 @@ pub struct Args {
     /// Write this many accesses at most, such as 100M; later ones are counted as dropped
     #[arg(long, value_name = "N", value_parser = count)]
     limit: Option<u64>,
+
+    /// Write one stretch of a million accesses in so many, of the whole run; the rest is counted
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    every: u64,
 
     /// Print no progress
     #[arg(short, long)]
@@ -65,7 +71,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             .with_context(|| format!("cannot write {name}"))?
             .into(),
     };
-    let mut child = emulate(&args.command, sink, args.limit, to_stdout)?;
+    let extent = Extent {
+        limit: args.limit,
+        every: args.every,
+    };
+    let mut child = emulate(&args.command, sink, extent, to_stdout)?;
     let status = child.wait()?;
     if !to_stdout && status.success() && !is_whole(&args.output)? {
         // Said even with --quiet: half a trace should not pass for a whole one.
@@ -105,10 +115,10 @@ const LONGEST_END: u64 = 22;
 
 /// Starts `command` under the emulator; its trace goes to `sink`, which the caller closes so that
 /// a reader of a pipe sees the end. Its output goes to standard error where `stdout_is_taken`.
-pub(super) fn emulate(
+fn emulate(
     command: &[OsString],
     sink: OwnedFd,
-    limit: Option<u64>,
+    extent: Extent,
     stdout_is_taken: bool,
 ) -> Result<Child> {
     let emulator = Emulator::ready()?;
@@ -118,7 +128,7 @@ pub(super) fn emulate(
     let mut launch = Command::new(&emulator.program);
     launch
         .arg("-plugin")
-        .arg(options(&emulator, command, sink.as_raw_fd(), limit))
+        .arg(options(&emulator, command, sink.as_raw_fd(), extent))
         .arg("-0")
         .arg(&program.name)
         .arg(&program.path)
@@ -130,13 +140,30 @@ pub(super) fn emulate(
     child.with_context(|| format!("cannot run {}", emulator.program.display()))
 }
 
-fn options(emulator: &Emulator, command: &[OsString], sink: i32, limit: Option<u64>) -> OsString {
+/// How much of a run is written.
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    /// Accesses at most.
+    limit: Option<u64>,
+    /// One stretch in so many.
+    every: u64,
+}
+
+fn options(emulator: &Emulator, command: &[OsString], sink: i32, extent: Extent) -> OsString {
     let shown: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    let note = format!("{} under {}", shown.join(" "), emulator.version);
+    let mut note = format!("{} under {}", shown.join(" "), emulator.version);
+    if extent.every > 1 {
+        let _ = write!(
+            note,
+            "; one stretch of a million accesses in {}",
+            extent.every
+        );
+    }
     let mut options = OsString::from(&emulator.plugin);
     // Commas separate a plugin's options.
     options.push(format!(",fd={sink},note={}", note.replace(',', ";")));
-    if let Some(limit) = limit {
+    options.push(format!(",every={}", extent.every));
+    if let Some(limit) = extent.limit {
         options.push(format!(",limit={limit}"));
     }
     options
