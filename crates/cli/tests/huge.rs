@@ -38,11 +38,18 @@ fn fits(document: &Value, name: &str) {
     assert_eq!(checker.errors, [""; 0]);
 }
 
-/// The example server with 64 MiB, built by the machine's compiler; `None` without one.
+/// The server whose steps go by the TLB's reach.
 fn server(folder: &Path) -> Option<PathBuf> {
-    let source =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/huge_pages/chase_server.c");
-    let program = folder.join("chase_server");
+    example(folder, "chase_server")
+}
+
+/// An example, built by the machine's compiler; `None` without one.
+fn example(folder: &Path, name: &str) -> Option<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../examples/huge_pages")
+        .join(name)
+        .with_extension("c");
+    let program = folder.join(name);
     let built = Command::new("cc")
         .args(["-O1", "-o"])
         .arg(&program)
@@ -321,6 +328,186 @@ fn a_killed_controller_leaves_a_correct_program_and_a_journal() {
 }
 
 #[test]
+fn a_controller_killed_at_any_moment_can_be_undone() {
+    let runtime = tempfile::tempdir().expect("a folder");
+    let Some(program) = server(runtime.path()) else {
+        return eprintln!("skipped: no C compiler");
+    };
+    if !allowed(runtime.path()) {
+        return;
+    }
+    let mut child = Command::new(&program);
+    let child = child.args(["64", "60"]).stdout(Stdio::piped()).spawn();
+    let mut server = Server(child.expect("the server runs"));
+    let mut line = String::new();
+    let output = server.0.stdout.as_mut().expect("it is piped");
+    BufReader::new(output)
+        .read_line(&mut line)
+        .expect("it prints");
+    let before = server.huge_bytes();
+    let (controller, pid) = match before {
+        0 => ("always", server.pid()),
+        _ => ("never", server.pid()),
+    };
+    let folder = runtime.path().join("pagewise");
+    // With the first line only the process is noted; then come changes, each before it is made.
+    for lines in [1, 2, 3, 8, 20, 30] {
+        let mut killed = Command::new(env!("CARGO_BIN_EXE_pagewise"))
+            .args(["huge", "balance", "--apply", "--controller", controller])
+            .args(["--max-cpu", "100%", "-p", &pid])
+            .env("XDG_RUNTIME_DIR", runtime.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("pagewise runs");
+        while journal_lines(&folder) < lines {
+            let ended = killed.try_wait().expect("it is ours");
+            assert_eq!(ended, None, "it ended by itself before line {lines}");
+            std::thread::yield_now();
+        }
+        killed.kill().expect("it runs");
+        killed.wait().expect("it ends");
+        let undone = pagewise(&["huge", "balance", "--undo", "-p", &pid], runtime.path());
+        assert!(undone.status.success(), "{}", text(&undone.stderr));
+        assert_eq!(server.huge_bytes(), before, "killed at line {lines}");
+        assert_eq!(journal_lines(&folder), 0);
+    }
+}
+
+/// A sparse server driven to as many huge pages as `--max-rss` allows: the report, and the
+/// server's own last words about its resident set in KiB, now and at most.
+fn sparse(program: &Path, runtime: &Path, promise: &str, grows: &str) -> (Value, u64, u64) {
+    let output = Command::new(env!("CARGO_BIN_EXE_pagewise"))
+        .args(["huge", "balance", "--json", "--controller", "always"])
+        .args(["--max-rss", promise, "--max-cpu", "100%"])
+        .args(["--progress", "symbol:steps", "--"])
+        .arg(program)
+        .args(["256", "4", "8", grows])
+        .env("XDG_RUNTIME_DIR", runtime)
+        .output()
+        .expect("pagewise runs");
+    let found = json(&output);
+    let said = text(&output.stderr);
+    let words = said
+        .lines()
+        .find_map(|line| line.strip_prefix("memory intact resident "));
+    let numbers: Vec<u64> = words
+        .unwrap_or_else(|| panic!("{said}"))
+        .split(' ')
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    (found, numbers[0], numbers[1])
+}
+
+#[test]
+fn a_promise_about_memory_is_kept_where_huge_pages_would_multiply_it() {
+    let runtime = tempfile::tempdir().expect("a folder");
+    let Some(program) = example(runtime.path(), "sparse_server") else {
+        return eprintln!("skipped: no C compiler");
+    };
+    if !allowed(runtime.path()) {
+        return;
+    }
+    const PROMISE_KIB: u64 = 64 << 10;
+    // 32 MiB of 256 are touched; every huge page adds 1.75 MiB.
+    let (found, _, most) = sparse(&program, runtime.path(), "64M", "0");
+    let built = found["built"]["count"].as_u64().expect("a count");
+    if found["before"]["small"].as_u64() < Some(100) {
+        return eprintln!(
+            "skipped: faults give huge pages here already: {}",
+            found["before"]
+        );
+    }
+    assert!((4..=18).contains(&built), "{built} built");
+    // The kernel's own account of the whole run.
+    assert!(most <= PROMISE_KIB, "{most} KiB");
+    assert!(found["peak_rss"].as_u64() <= Some(PROMISE_KIB << 10));
+    // The program itself takes 24 MiB more: what we had filled up is given back.
+    let (found, now, _) = sparse(&program, runtime.path(), "64M", "24");
+    assert!(found["split"]["count"].as_u64() > Some(0), "{found}");
+    assert!(now <= PROMISE_KIB, "{now} KiB at the end");
+}
+
+/// The setting of 64 KiB pages, where this machine has one that we may write.
+fn middle_setting() -> Option<PathBuf> {
+    let path = "/sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled";
+    let text = std::fs::read_to_string(path).ok()?;
+    let writable = std::fs::OpenOptions::new().write(true).open(path).is_ok();
+    (writable && text.contains("[never]")).then(|| path.into())
+}
+
+#[test]
+fn a_setting_of_the_machine_holds_while_the_program_runs_and_undo_gives_it_back_after_a_kill() {
+    let runtime = tempfile::tempdir().expect("a folder");
+    let Some(setting) = middle_setting() else {
+        return eprintln!("skipped: no setting of 64 KiB pages that is never and may be written");
+    };
+    let chosen = || {
+        let text = std::fs::read_to_string(&setting).expect("it is there");
+        let (_, rest) = text.split_once('[').expect("a choice");
+        rest.split(']').next().unwrap_or_default().to_owned()
+    };
+    if !allowed(runtime.path()) {
+        return;
+    }
+    let show = format!("cat {}; sleep 0.3", setting.display());
+    let arguments = [
+        "huge",
+        "balance",
+        "--system",
+        "64K=madvise",
+        "--",
+        "sh",
+        "-c",
+        &show,
+    ];
+    let output = pagewise(&arguments, runtime.path());
+    let said = text(&output.stdout);
+    assert!(said.contains("[madvise]"), "{said}{}", text(&output.stderr));
+    assert!(said.contains("given back"), "{said}");
+    assert_eq!(chosen(), "never");
+    let mut killed = Command::new(env!("CARGO_BIN_EXE_pagewise"))
+        .args([
+            "huge",
+            "balance",
+            "--system",
+            "64K=madvise",
+            "--",
+            "sleep",
+            "5",
+        ])
+        .env("XDG_RUNTIME_DIR", runtime.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("pagewise runs");
+    while chosen() != "madvise" {
+        assert_eq!(killed.try_wait().expect("it is ours"), None, "it ended");
+        std::thread::yield_now();
+    }
+    killed.kill().expect("it runs");
+    killed.wait().expect("it ends");
+    assert_eq!(chosen(), "madvise");
+    let undone = json(&pagewise(
+        &["huge", "balance", "--undo", "--json"],
+        runtime.path(),
+    ));
+    fits(&undone, "huge-undo.json");
+    assert_eq!(undone["processes"][0]["settings"], 1, "{undone}");
+    assert_eq!(chosen(), "never");
+    // One that the machine lacks is named, and nothing is started.
+    let lacks = pagewise(
+        &["huge", "balance", "--system", "24K=always", "--", "true"],
+        runtime.path(),
+    );
+    assert!(
+        text(&lacks.stderr).contains("no transparent huge pages of 24"),
+        "{}",
+        text(&lacks.stderr)
+    );
+}
+
+#[test]
 fn the_probe_fits_its_schema_within_a_minute() {
     let runtime = tempfile::tempdir().expect("a folder");
     let output = pagewise(
@@ -360,4 +547,108 @@ fn a_trace_holds_a_programs_accesses() {
     let end = bytes.iter().rposition(|&byte| byte == 127).expect("an end");
     assert_eq!(usize::from(bytes[end + 1]), bytes.len() - end - 2);
     assert!(!said.contains("no end"), "{said}");
+}
+
+/// Accesses written and left out, as the end of a trace tells: kind 127, a length, two varints.
+fn counts(trace: &Path) -> (u64, u64) {
+    let bytes = std::fs::read(trace).expect("the trace is there");
+    let is_end =
+        |&at: &usize| bytes[at] == 127 && usize::from(bytes[at + 1]) == bytes.len() - at - 2;
+    let end = (bytes.len().saturating_sub(22)..bytes.len() - 2).find(is_end);
+    let mut rest = bytes[end.expect("an end") + 2..].iter();
+    let mut number = || {
+        let mut value = 0;
+        for (at, byte) in rest.by_ref().enumerate() {
+            value |= u64::from(byte & 127) << (7 * at);
+            if byte & 128 == 0 {
+                break;
+            }
+        }
+        value
+    };
+    (number(), number())
+}
+
+#[test]
+fn stretches_of_a_long_run_are_written_and_the_rest_is_counted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = folder.path().join("t.pwm");
+    let traced = |every: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_pagewise"))
+            .args(["huge", "trace", "--every", every, "-o"])
+            .arg(&trace)
+            .args(["--", "awk", "BEGIN { for (i = 0; i < 300000; i++) n += i }"])
+            .env("XDG_CACHE_HOME", folder.path())
+            .output()
+            .expect("pagewise runs");
+        let said = text(&output.stderr);
+        let missing = said.contains("not installed") || said.contains("no C compiler");
+        (!missing).then(|| {
+            assert!(output.status.success(), "{said}");
+            counts(&trace)
+        })
+    };
+    let (Some(whole), Some(part)) = (traced("1"), traced("4")) else {
+        return eprintln!("skipped: no emulator or no compiler");
+    };
+    assert_eq!(whole.1, 0);
+    let stretch = 16 * 65_536;
+    assert!(
+        whole.0 > 5 * stretch,
+        "{whole:?} is too short to show anything"
+    );
+    // Addresses and the environment's size change a few accesses between runs.
+    assert!(
+        (part.0 + part.1).abs_diff(whole.0) < whole.0 / 100,
+        "{whole:?} {part:?}"
+    );
+    let stretches = (whole.0 - 1) / (4 * stretch) + 1;
+    assert!(
+        part.0 <= stretches * stretch && part.0 > (stretches - 1) * stretch,
+        "{whole:?} {part:?}"
+    );
+}
+
+#[test]
+fn doctor_says_what_huge_pages_would_save_by_fewer_faults() {
+    let runtime = tempfile::tempdir().expect("a folder");
+    let Some(program) = example(runtime.path(), "sparse_server") else {
+        return eprintln!("skipped: no C compiler");
+    };
+    if !allowed(runtime.path()) {
+        return;
+    }
+    // 512 MiB touched once, then a moment of work: most of it is page faults.
+    let output = Command::new(env!("CARGO_BIN_EXE_pagewise"))
+        .args(["doctor", "--json", "--no-report", "-q", "--"])
+        .arg(&program)
+        .args(["512", "0.1", "1"])
+        .output()
+        .expect("pagewise runs");
+    let found = json(&output);
+    let diagnoses = found["diagnoses"].as_array().expect("diagnoses");
+    let is_ours = |one: &&Value| {
+        let id = one["id"].as_str();
+        id.is_some_and(|id| id.starts_with("huge_pages."))
+    };
+    let Some(note) = diagnoses.iter().find(is_ours) else {
+        panic!("{diagnoses:?}");
+    };
+    let evidence = note["evidence"].to_string();
+    if found["cost"]["minor_faults"].as_u64() < Some(100_000) || !evidence.contains("faults on") {
+        return eprintln!(
+            "skipped: huge pages at fault here already, or faults not measured: {note}"
+        );
+    }
+    let share = &note["share_of_cpu"];
+    let (low, high) = (share["low"].as_f64(), share["high"].as_f64());
+    assert!(
+        low > Some(0.0) && high <= Some(0.95) && low <= high,
+        "{note}"
+    );
+    let headline = note["headline"].as_str().expect("a headline");
+    assert!(
+        headline.contains("help") && headline.contains(" CPU by fewer page faults, "),
+        "{headline}"
+    );
 }

@@ -20,11 +20,7 @@ const MOST_ROWS: usize = 128;
 impl HugeMap {
     /// The picture of pieces of `piece_bytes` at `addresses` (ascending). Each of the `moments`
     /// says which of them were there, by address, and whether they were huge.
-    pub fn new<M>(
-        piece_bytes: u64,
-        addresses: &[u64],
-        moments: impl IntoIterator<Item = M>,
-    ) -> Self
+    pub fn new<M>(piece_bytes: u64, addresses: &[u64], moments: impl IntoIterator<Item = M>) -> Self
     where
         M: IntoIterator<Item = (u64, bool)>,
     {

@@ -26,7 +26,7 @@ export const configurations: Section<HugeSimulationPage> = {
             const bar = h("div", { class: "bar needed" });
             bar.style.width = `${(row.speed / most) * 100}%`;
             const numbers = [row.ns_per_access.toFixed(2), row.small_per_1000.toFixed(3), row.huge_per_1000.toFixed(3), percent(row.refill_share)];
-            return h("tr", {}, h("td", {}, row.workload), h("td", {}, row.name), h("td", { class: "number" }, `${row.speed.toFixed(2)}×`), h("td", { class: "bar-cell" }, h("div", { class: "track" }, bar)), ...numbers.map((text) => h("td", { class: "number" }, text)));
+            return h("tr", {}, h("td", { class: "unbroken" }, row.workload), h("td", { class: "unbroken" }, row.name), h("td", { class: "number" }, `${row.speed.toFixed(2)}×`), h("td", { class: "bar-cell" }, h("div", { class: "track" }, bar)), ...numbers.map((text) => h("td", { class: "number" }, text)));
           }),
         ),
       ),

@@ -47,7 +47,7 @@ function figure(curve: ReuseCurve, reaches: HugeSimulationPage["simulation"]["re
       const line = LINE * (row + 1) - 4;
       svg.append(
         s("line", { x1: at, x2: at, y1: line - 8, y2: plot.bottom, class: "mark" }),
-        s("text", { x: at + (isRight ? -5 : 5), y: line, class: "tick", "text-anchor": isRight ? "end" : "start" }, `${machines.join(", ")}: ${entries} entries, ${axisBytes(entries * curve.page_bytes)}`),
+        s("text", { x: at + (isRight ? -5 : 5), y: line, class: "tick over", "text-anchor": isRight ? "end" : "start" }, `${machines.join(", ")}: ${entries} entries, ${axisBytes(entries * curve.page_bytes)}`),
       );
     });
   });

@@ -1,0 +1,74 @@
+// Uses pages about huge pages, which ./run makes: huge-simulation.html (mcf on the paper's machine with
+// its controller), huge-sweep.html, and huge-balance.html (a live process; only where that is possible).
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { test } from "node:test";
+import { collisions, directory, lowContrast, overflows, reading, settle, shot } from "./browser.mjs";
+
+/** Labels of a chart that its accessible name begins with. */
+const labels = (page, name) => page.$$eval(`svg.chart[aria-label^="${name}"] text`, (texts) => texts.map((text) => text.textContent));
+
+test("a simulation shows refills by size, N_h, C_L, y, the map and curves with every machine's reach", async () => {
+  await reading("huge-simulation", {}, async (page) => {
+    assert.equal(await overflows(page), false);
+    assert.deepEqual(await page.evaluate(lowContrast), []);
+    assert.deepEqual(await collisions(page), []);
+    const captions = await page.$$eval("#course figcaption", (captions) => captions.map((caption) => caption.textContent));
+    for (const wanted of [/refills a second/, /N_h/, /C_L/, /\(y\)/, /Time of an access/]) assert.ok(captions.some((caption) => wanted.test(caption)), captions.join("\n"));
+    assert.equal(await page.locator('#course svg[aria-label^="TLB refills"] path.line').count(), 2);
+    // The controller splits: the map has both colours, and rows that were huge first.
+    assert.ok((await page.locator("#huge-map .map-huge").count()) > 10);
+    assert.ok((await page.locator("#huge-map .map-small").count()) > (await page.locator("#huge-map .map-huge").count()));
+    const addresses = await labels(page, "Huge pages by address");
+    assert.ok(addresses.filter((label) => /^0x[0-9a-f]{6,}$/.test(label)).length >= 3, addresses.join(" "));
+    const reaches = (await labels(page, "Misses of mcf")).filter((label) => label.includes("entries"));
+    assert.ok(reaches.some((label) => /Loongson 3A4000: 2048 entries, 32\sMiB/.test(label)), reaches.join("\n"));
+    assert.match(await page.textContent("#page-sizes"), /guest, huge at both levels/);
+    await page.locator("#huge-map .map-huge").first().hover({ force: true });
+    assert.match(await page.textContent(".tooltip"), /huge/);
+    await shot(page, "huge-simulation", true);
+  });
+});
+
+test("axes of lines that are all zero or all alike have labels that differ", async () => {
+  await reading("huge-sweep", { colorScheme: "dark" }, async (page) => {
+    assert.deepEqual(await page.evaluate(lowContrast), []);
+    assert.deepEqual(await collisions(page), []);
+    const repeated = await page.$$eval("svg.chart", (charts) =>
+      charts.flatMap((chart) => {
+        const texts = [...chart.querySelectorAll('text[text-anchor="end"]:not(.over)')].map((text) => text.textContent);
+        return texts.length === new Set(texts).size ? [] : [`${chart.getAttribute("aria-label")}: ${texts.join(", ")}`];
+      }),
+    );
+    assert.deepEqual(repeated, []);
+    assert.match(await page.textContent("#sweep"), /Least with \d+ of \d+/);
+    const reaches = (await labels(page, "Misses of gups")).filter((label) => label.includes("entries"));
+    for (const machine of ["Skylake", "Golden Cove", "Zen 4", "Neoverse V2"]) assert.ok(reaches.some((label) => label.includes(machine)), reaches.join("\n"));
+    await shot(page, "huge-sweep-dark", true);
+  });
+});
+
+test("a narrow window leaves all of it readable", async () => {
+  await reading("huge-simulation", { viewport: { width: 390, height: 800 } }, async (page) => {
+    assert.equal(await overflows(page), false);
+    assert.deepEqual(await collisions(page), []);
+    await shot(page, "huge-simulation-narrow", true);
+  });
+});
+
+test("a live process shows its verdict, huge pages over time, cost of work and the map of its memory", async (context) => {
+  if (!existsSync(`${directory}/huge-balance.html`)) return context.skip("this machine lets nobody change page sizes of processes");
+  await reading("huge-balance", {}, async (page) => {
+    assert.equal(await overflows(page), false);
+    assert.deepEqual(await page.evaluate(lowContrast), []);
+    assert.deepEqual(await collisions(page), []);
+    assert.match(await page.textContent("h1"), /^Huge pages/);
+    const captions = await page.$$eval("#course figcaption", (captions) => captions.map((caption) => caption.textContent));
+    for (const wanted of [/CPU time of a unit of work/, /N_h/, /Resident memory/]) assert.ok(captions.some((caption) => wanted.test(caption)), captions.join("\n"));
+    assert.ok((await page.locator("#huge-map .map-huge").count()) > 0);
+    await page.locator('#course svg[aria-label^="Huge pages"]').hover();
+    await settle(page);
+    assert.match(await page.textContent(".tooltip"), /huge pages: \d+/);
+    await shot(page, "huge-balance", true);
+  });
+});
