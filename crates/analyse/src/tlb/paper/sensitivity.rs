@@ -42,10 +42,7 @@ pub fn sensitivity(machine: &Machine, scale: Scale) -> Vec<Variant> {
     let mut through = machine.clone();
     through.walk.levels = 3;
     through.walk.tables_need_second_stage = true;
-    variants.push((
-        "guest page tables need entries (2-D walk)".to_owned(),
-        through,
-    ));
+    variants.push(("2-D walk: guest tables need entries".to_owned(), through));
     let mut larger = machine.clone();
     for level in &mut larger.levels {
         for array in &mut level.arrays {

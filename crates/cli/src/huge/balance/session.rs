@@ -134,7 +134,11 @@ impl Session {
             small: sum.small,
             blocked: sum.blocked,
             growth: sum.growth,
-            rss: self.population.rss(),
+            // One that has just ended has none: what it held last is more telling.
+            rss: match self.population.rss() {
+                Bytes(0) => self.last.rss,
+                resident => resident,
+            },
         }
     }
 

@@ -48,10 +48,19 @@ pub fn verdict(evidence: &Evidence<'_>) -> HugeVerdict {
     }
     match evidence.chase {
         Some(chase) => bounded_by_chase(evidence, chase),
-        None => unknown(
-            evidence,
-            "Nothing here tells: let it act (--apply), or name a counter of work (--progress).",
-        ),
+        None => unknown(evidence, what_is_missing(evidence.points)),
+    }
+}
+
+fn what_is_missing(points: &[BalancePoint]) -> &'static str {
+    match points.iter().any(|point| point.cost_ns.is_some()) {
+        true => {
+            "Not known whether huge pages help: work was not seen with base pages and with huge \
+             ones for long enough. --prove compares both in turn."
+        }
+        false => {
+            "Nothing here tells: let it act (--apply), or name a counter of work (--progress)."
+        }
     }
 }
 

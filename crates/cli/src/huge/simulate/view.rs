@@ -35,13 +35,13 @@ fn configurations(text: &mut String, result: &HugeSimulation) {
             workload = &row.workload;
             let _ = writeln!(
                 text,
-                "\n{:<32} {:>7} {:>10} {:>8} {:>14} {:>14}",
+                "\n{:<31} {:>6} {:>9} {:>7} {:>10} {:>10}",
                 workload, "speed", "ns/access", "refills", "small/1000", "huge/1000"
             );
         }
         let _ = writeln!(
             text,
-            "  {:<30} {:>6.2}× {:>10.2} {:>7.1}% {:>14.3} {:>14.3}",
+            "  {:<29} {:>5.2}× {:>9.2} {:>6.1}% {:>10.3} {:>10.3}",
             row.name,
             row.speed,
             row.ns_per_access,
@@ -64,7 +64,7 @@ fn configurations(text: &mut String, result: &HugeSimulation) {
         if let (Some(native), (Some(both), Some(none))) = (native, pair) {
             let _ = writeln!(
                 text,
-                "\n{workload}: huge pages {} natively, {} in a guest (simulated)",
+                "\n{workload}, simulated: huge pages {} natively,\n  {} in a guest",
                 verdict(native - 1.0),
                 verdict(both / none - 1.0)
             );
@@ -101,7 +101,7 @@ fn sweep(text: &mut String, result: &HugeSimulation) {
 fn reuse(text: &mut String, curve: &ReuseCurve) {
     let wanted = [16, 64, 256, 1024, 2048, 4096];
     let mut line = format!(
-        "\nmisses of a fully associative LRU TLB, {} pages (1 of {:.0} pages sampled, ± {:.2} %):\n ",
+        "\nmisses of a fully associative LRU TLB, {} pages (1 in {:.0}, ± {:.1} %):\n ",
         Bytes(curve.page_bytes),
         1.0 / curve.sampled,
         curve.error * 100.0
@@ -109,7 +109,7 @@ fn reuse(text: &mut String, curve: &ReuseCurve) {
     for entries in wanted {
         let point = curve.points.iter().rev().find(|(n, _)| *n <= entries);
         if let Some((_, misses)) = point {
-            let _ = write!(line, " {entries}: {:.2} % ", misses * 100.0);
+            let _ = write!(line, " {entries}: {:.1} % ", misses * 100.0);
         }
     }
     let _ = writeln!(text, "{}", line.trim_end());
@@ -118,13 +118,13 @@ fn reuse(text: &mut String, curve: &ReuseCurve) {
 fn controlled(text: &mut String, rows: &[Controlled]) {
     let _ = writeln!(
         text,
-        "\n{:<14} {:<9} {:>9} {:>11} {:>12} {:>7} {:>7}",
+        "\n{:<18} {:<9} {:>8} {:>9} {:>12} {:>6} {:>6}",
         "program", "by", "at rest", "whole run", "huge pages", "split", "built"
     );
     for row in rows {
         let _ = writeln!(
             text,
-            "{:<14} {:<9} {:>+8.1}% {:>+10.1}% {:>5} of {:<4} {:>7} {:>7}",
+            "{:<18} {:<9} {:>+7.1}% {:>+8.1}% {:>4} of {:<4} {:>6} {:>6}",
             row.workload,
             row.controller,
             row.gain * 100.0,
@@ -135,7 +135,7 @@ fn controlled(text: &mut String, rows: &[Controlled]) {
             row.built
         );
         if let Some(reason) = &row.reason {
-            let _ = writeln!(text, "               last: {reason}");
+            let _ = writeln!(text, "  last: {reason}");
         }
     }
     let shares: Vec<f64> = rows.iter().filter_map(|row| row.against_alone).collect();
@@ -156,24 +156,24 @@ fn controlled(text: &mut String, rows: &[Controlled]) {
 fn paper_text(text: &mut String, paper: &Paper) {
     let _ = writeln!(
         text,
-        "\n{:<38} {:>6} {:>10} {:>12} {:>12} {:>5}",
-        "mcf", "score", "ns/access", "huge ref./s", "small ref./s", "N_h"
+        "\n{:<36} {:>6} {:>9} {:>9} {:>9} {:>5}",
+        "mcf; refills in k/s", "score", "ns/access", "huge", "small", "N_h"
     );
     for case in &paper.cases {
         let _ = writeln!(
             text,
-            "  {:<36} {:>6.3} {:>10.2} {:>12.0} {:>12.0} {:>5}",
+            "  {:<34} {:>6.3} {:>9.2} {:>9.1} {:>9.1} {:>5}",
             case.label,
             case.score,
             case.ns_per_access,
-            case.huge_per_s,
-            case.small_per_s,
+            case.huge_per_s / 1e3,
+            case.small_per_s / 1e3,
             case.huge
         );
     }
     let _ = writeln!(
         text,
-        "\n{:<46} {:>9} {:>10} {:>8}",
+        "\n{:<43} {:>9} {:>10} {:>8}",
         "", "paper", "simulated", "within"
     );
     for target in &paper.targets {
@@ -186,16 +186,16 @@ fn paper_text(text: &mut String, paper: &Paper) {
     }
     let _ = writeln!(
         text,
-        "\n{:<11} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}  huge pages left",
+        "\n{:<9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}  huge left:",
         "", "THP on", "both", "paper", "whole", "min-cost", "whole"
     );
     let _ = writeln!(
         text,
-        "{:<11} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}  paper/min-cost/all",
+        "{:<9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}  paper, min, all",
         "suite", "the host", "in guest", "at rest", "run", "at rest", "run"
     );
     for row in &paper.suite {
-        let _ = write!(text, "{:<11}", row.name);
+        let _ = write!(text, "{:<9}", row.name);
         let changes = [
             row.host,
             row.both,
@@ -205,10 +205,10 @@ fn paper_text(text: &mut String, paper: &Paper) {
             row.min_cost_whole,
         ];
         for change in changes {
-            let _ = write!(text, " {:>+8.1}%", change * 100.0);
+            let _ = write!(text, " {:>+7.1}%", change * 100.0);
         }
         let [paper, min_cost, all] = row.huge;
-        let _ = writeln!(text, "  {paper}/{min_cost}/{all}");
+        let _ = writeln!(text, "  {paper}, {min_cost}, {all}");
     }
     sensitivity(text, paper);
     if let Some(fit) = &paper.fit {
@@ -216,9 +216,9 @@ fn paper_text(text: &mut String, paper: &Paper) {
     }
     let _ = writeln!(
         text,
-        "\nCalibrated: both refill costs, the time of an access, the share of sweeps: four numbers on \
-         five\nof the paper's. Predicted: all orderings, where controllers rest, the suite. A \
-         calibration, no\nvalidation. {}",
+        "\nCalibrated: both refill costs, the time of an access, the share of sweeps: four\n\
+         numbers on five of the paper's. Predicted: all orderings, where controllers rest,\n\
+         the suite. A calibration, no validation. {}",
         if paper.holds {
             "Everything holds."
         } else {
@@ -248,7 +248,7 @@ fn target_line(text: &mut String, target: &PaperTarget) {
     let mark = if target.holds { "" } else { "  FAILS" };
     let _ = writeln!(
         text,
-        "{:<46} {paper:>9} {found:>10} {tolerance:>8}{mark}",
+        "{:<43} {paper:>9} {found:>10} {tolerance:>8}{mark}",
         target.name
     );
 }
@@ -259,17 +259,11 @@ fn sensitivity(text: &mut String, paper: &Paper) {
     }
     let _ = writeln!(
         text,
-        "\n{:<42} {:>8} {:>8} {:>8} {:>8} {:>8} {:>5}",
-        "other assumptions (* outside its tolerance)",
-        "host",
-        "both",
-        "control",
-        "huge/s",
-        "off/s",
-        "N_h"
+        "\n{:<35} {:>7} {:>7} {:>7} {:>7} {:>7} {:>4}",
+        "other assumptions (* is too far off)", "host", "both", "control", "huge/s", "off/s", "N_h"
     );
     for variant in &paper.sensitivity {
-        let _ = write!(text, "{:<43}", variant.name);
+        let _ = write!(text, "{:<36}", variant.name);
         for (target, (found, holds)) in paper.targets.iter().zip(&variant.targets) {
             let shown = if target.unit == "change" {
                 format!("{:+.1}%", found * 100.0)
@@ -277,9 +271,9 @@ fn sensitivity(text: &mut String, paper: &Paper) {
                 format!("{:.2}M", found / 1e6)
             };
             let mark = if *holds { "" } else { "*" };
-            let _ = write!(text, " {:>8}", shown + mark);
+            let _ = write!(text, "{:>7} ", shown + mark);
         }
-        let _ = writeln!(text, " {:>5}", variant.left);
+        let _ = writeln!(text, "{:>4}", variant.left);
         for failing in &variant.failing {
             let _ = writeln!(text, "    fails: {failing}");
         }
@@ -289,19 +283,19 @@ fn sensitivity(text: &mut String, paper: &Paper) {
 fn fit_text(text: &mut String, fit: &PaperFit) {
     let _ = writeln!(
         text,
-        "\n{:<44} {:>9} {:>9} {:>10} {:>8}",
+        "\n{:<40} {:>8} {:>8} {:>10} {:>7}",
         "fit", "before", "after", "own share", "slack"
     );
     for parameter in &fit.parameters {
         let note = match (parameter.is_fitted, parameter.is_identified) {
             (true, true) => "",
-            (true, false) => "  not identified",
-            (false, true) => "  held; could be told apart",
-            (false, false) => "  held; not identified",
+            (true, false) => "\n      not identified",
+            (false, true) => "\n      held; could be told apart",
+            (false, false) => "\n      held; not identified",
         };
         let _ = writeln!(
             text,
-            "  {:<42} {:>9.3} {:>9.3} {:>9.0}% {:>7.0}%{note}",
+            "  {:<38} {:>8.3} {:>8.3} {:>9.0}% {:>6.0}%{note}",
             parameter.name,
             parameter.before,
             parameter.after,
@@ -312,7 +306,7 @@ fn fit_text(text: &mut String, fit: &PaperFit) {
     let held = fit.parameters.iter().filter(|p| !p.is_fitted).count();
     let _ = writeln!(
         text,
-        "  Fitting the {held} held ones too would leave nothing identified: more parameters than targets."
+        "  Fitting the {held} held ones too would leave nothing identified: more parameters\n  than targets."
     );
     for target in &fit.targets {
         target_line(text, target);
