@@ -59,7 +59,7 @@ pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibratio
             violations: collector.checks.violations,
             without_durations: collector.checks.untimed,
         },
-        missing: all_missing(collector, summary),
+        missing: all_missing(collector, summary, calibration),
         classes: view.classes(),
         layers: view.layers(&shapes),
         paths: view.paths(&shapes),
@@ -98,9 +98,18 @@ fn wanted_trees(collector: &Collector) -> TreeQuery {
 }
 
 /// What reading left out, and what collecting could not keep apart cheaply.
-fn all_missing(collector: &Collector, summary: &Summary) -> Vec<Missing> {
+fn all_missing(collector: &Collector, summary: &Summary, calibration: Calibration) -> Vec<Missing> {
     let beyond = collector.shapes.beyond_limit;
     let mut all = missing(summary);
+    let alone = collector.root_only().count();
+    if alone > 0 && calibration.source != Source::RootOnly {
+        all.push(Missing {
+            count: alone,
+            what: "faults with the root alone: too few, or too different from the others, to \
+                   measure the tracer's cost by"
+                .to_owned(),
+        });
+    }
     if beyond > 0 {
         all.push(Missing {
             count: beyond,

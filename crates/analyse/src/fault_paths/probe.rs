@@ -48,7 +48,8 @@ pub fn estimate(full: &Collector) -> Calibration {
 /// Faults of both are ranked by latency (the traced ones by what would remain after a first
 /// correction) and compared in groups of equal rank; the slope of what tracing added over the
 /// number of calls, through zero, is the cost. `None` when one of them has no faults or the first
-/// has no calls inside.
+/// has no calls inside, and when the slope is no larger than its error: then the faults of the two
+/// were of other kinds, and their difference is not what tracing added.
 #[must_use]
 pub fn calibrate(full: &Collector, root_only: &Collector) -> Option<Calibration> {
     against(full, traced_faults(root_only))
@@ -83,7 +84,7 @@ fn against(full: &Collector, mut plain: Vec<Fault>) -> Option<Calibration> {
         (cost, error) = slope(&traced, &plain)?;
     }
     let inside = estimate(full).inside_ns;
-    Some(Calibration {
+    (cost > error).then(|| Calibration {
         per_call_ns: cost,
         inside_ns: inside.min(cost),
         error_ns: error,
@@ -165,4 +166,53 @@ fn mean(faults: &[Fault], (from, to): (f64, f64)) -> Option<Fault> {
         calls: sum.calls / sum.weight,
         weight: sum.weight,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagewise_model::formats::function_graph::read_bytes;
+    use std::fmt::Write;
+
+    /// Faults with one to ten calls inside; each takes 5 µs, and 1 µs more for every call.
+    fn traced() -> Collector {
+        let mut text = String::new();
+        for fault in 0..1000 {
+            let calls = fault % 10 + 1;
+            text += " 0)  a-1   |               |  handle_mm_fault() {\n";
+            for _ in 0..calls {
+                text += " 0)  a-1   |   0.500 us    |    _raw_spin_lock();\n";
+            }
+            writeln!(text, " 0)  a-1   | {:3}.000 us    |  }}", 5 + calls).expect("a string");
+        }
+        let mut collector = Collector::default();
+        read_bytes(text.as_bytes(), &mut collector);
+        collector
+    }
+
+    fn of(latencies: impl IntoIterator<Item = u64>) -> Histogram {
+        let mut histogram = Histogram::default();
+        for latency in latencies {
+            histogram.record(latency);
+        }
+        histogram
+    }
+
+    #[test]
+    fn the_same_faults_with_the_root_alone_tell_the_cost() {
+        let plain = of((0..200).map(|_| 5_000));
+        let found = calibrate_by_histogram(&traced(), &plain).expect("comparable");
+        assert_eq!(found.source, Source::RootOnly);
+        assert!((found.per_call_ns - 1000.0).abs() < 50.0, "{found:?}");
+        assert!(found.error_ns < 100.0, "{found:?}");
+    }
+
+    /// As when a program faults on memory first, and reads files while only the root is traced.
+    #[test]
+    fn slower_faults_of_another_kind_tell_nothing() {
+        let plain = of((0..200).map(|at| 100_000 + at * 1000));
+        assert_eq!(calibrate_by_histogram(&traced(), &plain), None);
+        let estimated = estimate(&traced());
+        assert!(estimated.per_call_ns > 0.0, "{estimated:?}");
+    }
 }

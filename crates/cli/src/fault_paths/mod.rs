@@ -65,8 +65,8 @@ fn measured(faults: &Collector, root_only: &Path) -> Result<Calibration> {
     let (plain, _) = collect(trace).with_context(|| format!("cannot read {name}"))?;
     calibrate(faults, &plain).with_context(|| {
         format!(
-            "{name}: nothing to calibrate by: both traces need complete faults of one workload, \
-             the first with calls inside them"
+            "{name}: nothing to calibrate by: both traces need complete faults of one workload, of \
+             the same kinds, the first with calls inside them"
         )
     })
 }

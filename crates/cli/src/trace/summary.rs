@@ -136,6 +136,11 @@ impl Report {
                 "measured against {} with the roots alone",
                 plural(cost.root_only_faults, "fault")
             ),
+            Source::OwnTrace if cost.root_only_faults > 0 => format!(
+                "estimated from the shortest calls: {} with the roots alone are too few or too \
+                 different to measure it",
+                plural(cost.root_only_faults, "fault")
+            ),
             Source::OwnTrace => "estimated from the shortest calls".to_owned(),
             Source::Nothing => {
                 return vec![format!(
