@@ -214,18 +214,20 @@ fn charges(text: &mut String, findings: &FaultPaths) {
     line!(&mut part, "Charges to the memory cgroup");
     for charge in &findings.charges {
         let way = match charge.way {
-            ChargeWay::Untold => "neither stock nor counters seen",
+            ChargeWay::Untold => "neither: the root cgroup, or inlined",
             ChargeWay::StockHit => "from the CPU's stock",
-            ChargeWay::Refill => "from the counters, stock refilled",
+            ChargeWay::Refill => "from the cgroup's counters",
             ChargeWay::Reclaim => "after reclaim at the limit",
         };
         line!(
             &mut part,
-            "  {way:<36} {:>9} faults {:>7}  median {} corrected, {} as traced",
+            "  {way:<36} {:>9} faults {:>7}  median {}, 99th percentile {} ({} and {} as traced)",
             count(charge.faults),
             percent(charge.share),
             Nanos(charge.latency.corrected.p50_ns),
-            Nanos(charge.latency.raw.p50_ns)
+            Nanos(charge.latency.corrected.p99_ns),
+            Nanos(charge.latency.raw.p50_ns),
+            Nanos(charge.latency.raw.p99_ns)
         );
     }
     if findings
@@ -279,6 +281,13 @@ fn locks(text: &mut String, findings: &FaultPaths) {
             Nanos(known),
             Nanos(all)
         );
+        if known < all {
+            line!(
+                &mut part,
+                "    for the rest no task of this trace had it: the waiter was woken late or \
+                 preempted, or a task that is not traced held it"
+            );
+        }
     }
     for holder in waits.holders.iter().take(LINES) {
         self::holder(&mut part, holder);

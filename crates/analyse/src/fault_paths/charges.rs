@@ -2,9 +2,9 @@
 //!
 //! A charge is taken from the CPU's stock of 64 pages (`consume_stock`) or from the counters of
 //! the cgroup and all above it (`page_counter_try_charge`), which fills the stock again
-//! (`refill_stock`); at the limit, memory is reclaimed first. Source: `try_charge` in
-//! `mm/memcontrol.c`; compilers inline `consume_stock`, so its absence alone means nothing. The
-//! root cgroup is charged without either.
+//! (`refill_stock`) unless the limit is near; at the limit, memory is reclaimed first. Source:
+//! `try_charge` in `mm/memcontrol.c`. Compilers inline `consume_stock`: a `try_charge_memcg` that
+//! asks no counter found the stock filled. The root cgroup is charged without any of them.
 
 use super::analyse::figures;
 use super::collector::Collector;

@@ -60,7 +60,7 @@ function holders(report: FaultPathsPage, holders: Holder[]): HTMLElement | null 
     if (locks.length === 0) return null;
     return absent("nothing shows who held the locks", "The events mmap_lock_acquire_returned and mmap_lock_released tell; pagewise trace records them.");
   }
-  const words = `The trace shows who was waited for in ${count(attributed[0])} of ${count(attributed[1])} waits for the mmap lock of 0.1 ms and more: ${nanos(attributed_ns[0])} of ${nanos(attributed_ns[1])}. In the rest no one in the trace had it: mostly, whoever waited had been woken up and was not running yet.`;
+  const words = `The trace shows who was waited for in ${count(attributed[0])} of ${count(attributed[1])} waits for the mmap lock of 0.1 ms and more: ${nanos(attributed_ns[0])} of ${nanos(attributed_ns[1])}. In the rest no one in the trace had it: whoever waited was woken late or preempted, or a task that is not traced held it.`;
   const row = (holder: Holder) =>
     h("tr", {}, h("th", { scope: "row" }, `${holder.task} (${holder.pid})`), h("td", {}, HOLDS[holder.how]), h("td", {}, holder.doing ?? "–"), ...[count(holder.waits), nanos(holder.wait_ns), nanos(holder.longest_hold_ns)].map((figure) => h("td", { class: "number" }, figure)));
   return h(
@@ -72,10 +72,10 @@ function holders(report: FaultPathsPage, holders: Holder[]): HTMLElement | null 
 }
 
 const WAYS: Record<ChargePath["way"], string> = {
-  stock_hit: "from the CPU's stock (consume_stock)",
-  refill: "from the counters, stock filled again (page_counter_try_charge, refill_stock)",
+  stock_hit: "from the CPU's stock (consume_stock, or try_charge_memcg that asks no counter)",
+  refill: "from the cgroup's counters (page_counter_try_charge, refill_stock)",
   reclaim: "limit met, memory reclaimed first",
-  untold: "the way is not told: consume_stock and refill_stock are inlined on this kernel, or not traced",
+  untold: "neither: the root cgroup, or inlined on this kernel",
 };
 
 function chargeTable(charges: ChargePath[]): HTMLElement {
