@@ -11,6 +11,9 @@ export function count(value: number): string {
   return isNumber(value) ? Math.round(value).toLocaleString("en-US") : NONE;
 }
 
+/** A count and what is counted: 1 fault, 2 faults. */
+export const counted = (value: number, one: string): string => `${count(value)} ${one}${value === 1 ? "" : "s"}`;
+
 /** A count in few digits, for axes: 1.5M, 330k. */
 export function compact(value: number): string {
   const scales: [number, string][] = [

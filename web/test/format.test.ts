@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { visible } from "../src/data/visible";
-import { axisBytes, axisNanos, byteChange, bytes, compact, count, factor, factorRange, nanos, percent, percentRange } from "../src/format";
+import { axisBytes, axisNanos, byteChange, bytes, compact, count, counted, factor, factorRange, nanos, percent, percentRange } from "../src/format";
 
 const plain = (text: string) => text.replaceAll("\u00a0", " ");
 
@@ -14,6 +14,10 @@ it("rounds shares to no false whole", () => {
 it("shows what JSON could not carry as a dash", () => {
   const none = null as unknown as number;
   expect([count(none), percent(none), factor(none), nanos(none), bytes(none), byteChange(none)].map(plain)).toEqual(["–", "– %", "×–", "–", "–", "–"]);
+});
+
+it("counts one and many", () => {
+  expect([0, 1, 1_234].map((n) => counted(n, "fault"))).toEqual(["0 faults", "1 fault", "1,234 faults"]);
 });
 
 it("chooses units", () => {

@@ -3,7 +3,7 @@
 
 use crate::fault_paths::wrapped;
 use crate::lines::line;
-use crate::quantity::{count, percent};
+use crate::quantity::{count, counted, percent, signed_percent};
 use crate::visible::visible;
 use pagewise_model::fault_paths::{
     ChangePoint, Changed, ChargeWay, Contrast, DescentStep, FaultPaths, Hold, Holder, Lock,
@@ -109,10 +109,10 @@ fn contrast(text: &mut String, found: &Contrast) {
     line!(&mut part);
     line!(
         &mut part,
-        "The slowest {} (beyond {}): {} faults of {} on average, others {}, waits included",
+        "The slowest {} (beyond {}): {} of {} on average, others {}, waits included",
         percent(1.0 - found.quantile),
         Nanos(found.threshold_ns),
-        count(found.tail),
+        counted(found.tail, "fault"),
         nanos(found.tail_mean_ns),
         nanos(found.body_mean_ns)
     );
@@ -173,7 +173,7 @@ fn changes(text: &mut String, changes: &[ChangePoint]) {
     for change in changes.iter().take(CHANGES) {
         let at = match change.at_ns {
             Some(ns) => format!("after {}", Nanos(ns)),
-            None => format!("after {} faults", count(change.faults_before)),
+            None => format!("after {}", counted(change.faults_before, "fault")),
         };
         let (what, from, to) = match (change.what, change.class) {
             (Changed::Rate, _) => (
@@ -348,18 +348,18 @@ fn tree(text: &mut String, tree: &TreePattern, width: usize) {
     };
     let (least, most) = tree.calls;
     let calls = match least == most {
-        true => count(least),
-        false => format!("{}–{}", count(least), count(most)),
+        true => counted(least, "call"),
+        false => format!("{}–{} calls", count(least), count(most)),
     };
     line!(
         text,
-        "  {} of time, {} faults, {whole}",
+        "  {} of time, {}, {whole}",
         percent(tree.corrected_time_share),
-        count(tree.faults)
+        counted(tree.faults, "fault")
     );
     line!(
         text,
-        "      {calls} calls; mean {}, 99th percentile {}, itself {} ({} of time as traced)",
+        "      {calls}; mean {}, 99th percentile {}, itself {} ({} of time as traced)",
         nanos(tree.mean_ns),
         Nanos(tree.p99_ns),
         percent(part(tree.corrected_self_ns, tree.corrected_total_ns)),
@@ -386,14 +386,6 @@ fn nanos(ns: f64) -> String {
         format!("−{size}")
     } else {
         size.to_string()
-    }
-}
-
-fn signed_percent(share: f64) -> String {
-    if share < 0.0 {
-        format!("−{}", percent(-share))
-    } else {
-        percent(share)
     }
 }
 

@@ -4,7 +4,7 @@
 //! it measures.
 
 use crate::lines::line;
-use crate::quantity::{count, percent};
+use crate::quantity::{count, counted, percent, signed_percent};
 use crate::visible::visible;
 use pagewise_model::fault_paths::{
     ClassFindings, Contributor, FaultPaths, Latencies, LayerFindings, Mode, Path, Source,
@@ -250,14 +250,6 @@ fn contributors(text: &mut String, contributors: &[Contributor]) {
     }
 }
 
-fn signed_percent(share: f64) -> String {
-    if share < 0.0 {
-        format!("-{}", percent(-share))
-    } else {
-        percent(share)
-    }
-}
-
 fn lock_waits(text: &mut String, classes: &[ClassFindings]) {
     let waits = classes
         .iter()
@@ -292,8 +284,8 @@ fn paths(text: &mut String, findings: &FaultPaths, width: usize) {
         } = path;
         line!(
             text,
-            "  {} faults ({}), {}: {mean_calls:.0} calls, {} corrected, {} as traced",
-            count(*faults),
+            "  {} ({}), {}: {mean_calls:.0} calls, {} corrected, {} as traced",
+            counted(*faults, "fault"),
             percent(*share),
             path.class.describe(),
             Nanos(latency.corrected.p50_ns),
@@ -347,29 +339,36 @@ fn others(text: &mut String, findings: &FaultPaths) {
 fn missing(text: &mut String, findings: &FaultPaths) {
     let checked = &findings.conservation;
     line!(text);
-    if checked.violations == 0 {
+    if checked.faults == 0 {
+        line!(text, "No complete fault: there are no times to add up.");
+    } else if checked.violations == 0 {
         line!(
             text,
-            "Times add up in every call of {} faults.",
-            count(checked.faults)
+            "Times add up in every call of {}.",
+            counted(checked.faults, "fault")
         );
     } else {
         line!(
             text,
-            "In {} calls of {} faults the parts exceed the whole by more than the printed \
-             precision.",
-            count(checked.violations),
-            count(checked.faults)
+            "In {} of {} the parts exceed the whole by more than the printed precision.",
+            counted(checked.violations, "call"),
+            counted(checked.faults, "fault")
         );
     }
     if checked.without_durations > 0 {
         line!(
             text,
-            "{} faults have no duration for every call: times come from the time column.",
-            count(checked.without_durations)
+            "{} without a duration for every call: times come from the time column.",
+            counted(checked.without_durations, "fault")
         );
     }
     for missing in &findings.missing {
-        line!(text, "Left out: {} {}.", count(missing.count), missing.what);
+        // What is missing is named in the plural: "calls that never ended".
+        let (first, rest) = missing.what.split_once(' ').unwrap_or((&missing.what, ""));
+        let first = match missing.count {
+            1 => first.strip_suffix('s').unwrap_or(first),
+            _ => first,
+        };
+        line!(text, "Left out: {} {first} {rest}.", count(missing.count));
     }
 }

@@ -31,10 +31,27 @@ pub fn rounded(value: f64) -> String {
     }
 }
 
+/// A count and what is counted: `1 fault`, `1,234 faults`.
+#[must_use]
+pub fn counted(value: u64, one: &str) -> String {
+    let plural = if value == 1 { "" } else { "s" };
+    format!("{} {one}{plural}", count(value))
+}
+
 /// A share as per cent: `67 %`, `2.3 %`, `99.5 %`, `<0.1 %`.
 #[must_use]
 pub fn percent(share: f64) -> String {
     format!("{} %", percent_digits(share))
+}
+
+/// The same with a sign where it is negative and not rounded away: `−2.3 %`.
+#[must_use]
+pub fn signed_percent(share: f64) -> String {
+    if share <= -0.001 {
+        format!("−{}", percent(-share))
+    } else {
+        percent(share.abs())
+    }
 }
 
 fn percent_digits(share: f64) -> String {
@@ -108,6 +125,18 @@ pub fn byte_change(bytes: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_no_plural_and_tiny_shares_have_no_sign() {
+        assert_eq!(
+            [0, 1, 2].map(|n| counted(n, "call")),
+            ["0 calls", "1 call", "2 calls"]
+        );
+        assert_eq!(
+            [-0.02, -0.0004, 0.0, 0.02].map(signed_percent),
+            ["−2.0 %", "<0.1 %", "0 %", "2.0 %"]
+        );
+    }
 
     #[test]
     fn counts_are_grouped() {

@@ -1,7 +1,7 @@
 /** What differs, in sentences, the largest first. */
 import type { FaultDiffPage, Finding, Side } from "../../data/faultDiff";
 import { h } from "../../dom";
-import { count, nanos } from "../../format";
+import { count, counted, nanos } from "../../format";
 import type { Section } from "../section";
 import { sideNames } from "./figures";
 
@@ -39,7 +39,7 @@ function side(report: FaultDiffPage, letter: string, side: Side, ink: string): H
     h("div", { class: "tile-name" }, h("span", { class: `swatch kbar ${ink}` }), `${letter}  ${side.name}`),
     h("div", { class: "figure" }, `${nanos(shift.now.p50_ns)} `, h("small", {}, `median, ${nanos(shift.now.p99_ns)} 99th percentile`)),
     h("div", { class: "faint" }, `${nanos(shift.raw.p50_ns)} and ${nanos(shift.raw.p99_ns)} as traced; tracing costs ${nanos(side.calibration.per_call_ns)} a call`),
-    h("div", { class: "faint" }, `${count(side.faults)} faults${side.duration_ns === null ? "" : ` in ${nanos(side.duration_ns)}`}, ${count(side.distinct_paths)} different paths`),
+    h("div", { class: "faint" }, `${counted(side.faults, "fault")}${side.duration_ns === null ? "" : ` in ${nanos(side.duration_ns)}`}, ${count(side.distinct_paths)} different paths`),
     ...side.missing.map(({ count: n, what }) => h("div", { class: "faint" }, `left out: ${count(n)} ${what}`)),
   );
 }

@@ -23,6 +23,8 @@ export const explain: Section<FaultDiffPage> = {
 function column(report: FaultDiffPage, title: string, found: Explanation): HTMLElement {
   const { corrected, raw } = found.figures;
   const most = Math.max(...found.parts.map((part) => Math.abs(part.ns)), 1e-9);
+  // Where parts all but cancel out, shares of what is left say nothing.
+  const inShares = most < 3 * Math.abs(found.change_ns);
   const shown = found.parts.slice(0, SHOWN);
   const rest = found.parts.length - shown.length;
   return h(
@@ -30,18 +32,18 @@ function column(report: FaultDiffPage, title: string, found: Explanation): HTMLE
     {},
     h("h3", {}, title),
     h("p", {}, `${nanos(corrected.a)} → ${nanos(corrected.b)}, ${signedNanos(found.change_ns)} a fault (as traced ${nanos(raw.a)} → ${nanos(raw.b)}).`),
-    found.sentences.length > 0 && h("ul", { class: "evidence" }, ...found.sentences.map((sentence) => h("li", {}, sentence))),
-    found.parts.length > 0 && h("table", { class: "bars" }, h("caption", { class: "sr" }, `Parts of the difference: ${title}`), h("thead", {}, h("tr", {}, h("th", {}, "Part"), h("th", { class: "bar-cell" }, h("span", { class: "sr" }, "bar")), ...["A fault", "Share"].map((head) => h("th", { class: "number" }, head)))), h("tbody", {}, ...shown.map((part) => row(report, part, most, found.change_ns)))),
+    found.sentences.length > 1 && h("ul", { class: "evidence" }, ...found.sentences.slice(1).map((sentence) => h("li", {}, sentence))),
+    found.parts.length > 0 && h("table", { class: "bars" }, h("caption", { class: "sr" }, `Parts of the difference: ${title}`), h("thead", {}, h("tr", {}, h("th", {}, "Part"), h("th", { class: "bar-cell" }, h("span", { class: "sr" }, "bar")), ...["A fault", ...(inShares ? ["Share"] : [])].map((head) => h("th", { class: "number" }, head)))), h("tbody", {}, ...shown.map((part) => row(report, part, most, inShares ? found.change_ns : null)))),
     rest > 0 && h("p", { class: "faint" }, `${count(rest)} smaller parts make up ${signedNanos(found.parts.slice(SHOWN).reduce((sum, part) => sum + part.ns, 0))}.`),
   );
 }
 
 /** Bars grow from the middle: to the right where B takes longer. */
-function row(report: FaultDiffPage, part: Part, most: number, whole: number): HTMLElement {
+function row(report: FaultDiffPage, part: Part, most: number, whole: number | null): HTMLElement {
   const fill = h("div", { class: `bar kbar ${part.ns >= 0 ? "k1" : "k0"}` });
   const width = (Math.abs(part.ns) / most) * 50;
   fill.style.width = `${Math.max(0.4, width)}%`;
   fill.style.marginLeft = `${part.ns >= 0 ? 50 : 50 - width}%`;
   const name = part.cause === "function" ? h("code", {}, part.function ?? "") : CAUSES[part.cause];
-  return h("tr", {}, h("th", { scope: "row" }, name, part.class !== null && h("div", { class: "faint" }, kindName(report, part.class))), h("td", { class: "bar-cell" }, fill), h("td", { class: "number" }, signedNanos(part.ns)), h("td", { class: "number" }, whole === 0 ? "–" : part.ns / whole < 0 ? `−${percent(-part.ns / whole)}` : percent(part.ns / whole)));
+  return h("tr", {}, h("th", { scope: "row" }, name, part.class !== null && h("div", { class: "faint" }, kindName(report, part.class))), h("td", { class: "bar-cell" }, fill), h("td", { class: "number" }, signedNanos(part.ns)), whole !== null && h("td", { class: "number" }, part.ns / whole < 0 ? `−${percent(-part.ns / whole)}` : percent(part.ns / whole)));
 }

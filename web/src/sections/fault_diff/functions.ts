@@ -2,7 +2,7 @@
 import type { ExtraFunction, FaultDiffPage, FunctionChange, PathChange } from "../../data/faultDiff";
 import { h } from "../../dom";
 import { signedNanos } from "../../draw/shift";
-import { count, nanos, percent } from "../../format";
+import { count, counted, nanos, percent } from "../../format";
 import { indented } from "../../layout/outline";
 import type { Section } from "../section";
 import { pair } from "./classes";
@@ -27,13 +27,16 @@ function table(report: FaultDiffPage, found: FunctionChange[]): HTMLElement {
       {},
       h("th", { scope: "row" }, h("code", {}, change.function), h("div", { class: "faint" }, kindName(report, change.class)), slow(change)),
       pair(change.own_ns.corrected.a, change.own_ns.corrected.b, most, nanos),
-      h("td", { class: "number" }, signedNanos(change.change.value), h("div", { class: "faint" }, `${signedNanos(change.change.low)} to ${signedNanos(change.change.high)}`)),
+      h("td", { class: "number" }, signedNanos(change.change.value), h("div", { class: "faint" }, range(change.change))),
       h("td", {}, verdict(change.time_test)),
       h("td", { class: "number" }, change.calls.a.toFixed(2), h("div", {}, change.calls.b.toFixed(2))),
       h("td", { class: "number faint" }, nanos(change.own_ns.raw.a), h("div", {}, nanos(change.own_ns.raw.b))),
     );
   return h("div", { class: "scroll" }, h("table", { class: "bars side-by-side" }, h("caption", { class: "sr" }, "Functions in both traces"), h("thead", {}, h("tr", {}, h("th", {}, "Function"), h("th", { class: "bar-cell" }, "Own time a fault"), h("th", { class: "number" }, "B − A"), h("th", {}), h("th", { class: "number" }, "Calls"), h("th", { class: "number" }, "as traced"))), h("tbody", {}, ...found.map(row))));
 }
+
+/** An interval without width was drawn from one block of faults: it tells nothing. */
+const range = ({ low, high }: { low: number; high: number }): string => (low === high ? "too few faults" : `${signedNanos(low)} to ${signedNanos(high)}`);
 
 function slow(change: FunctionChange): HTMLElement | null {
   if (!change.slow || !change.slow.test.significant) return null;
@@ -44,7 +47,7 @@ function slow(change: FunctionChange): HTMLElement | null {
 function extras(found: ExtraFunction[]): HTMLElement[] {
   const list = (inB: boolean) => {
     const own = found.filter((extra) => extra.in_b === inB).slice(0, 24);
-    const items = own.map((extra) => h("li", {}, h("code", {}, extra.function), ` in ${count(extra.faults)} faults (${percent(extra.share)}), ${percent(extra.time_share)} of the time`));
+    const items = own.map((extra) => h("li", {}, h("code", {}, extra.function), ` in ${counted(extra.faults, "fault")} (${percent(extra.share)}), ${percent(extra.time_share)} of the time`));
     return h("div", {}, h("h3", {}, `Only in ${inB ? "B" : "A"}`), items.length > 0 ? h("ul", { class: "evidence" }, ...items) : h("p", { class: "faint" }, "None."));
   };
   return found.length === 0 ? [] : [h("div", { class: "columns" }, list(false), list(true))];
@@ -67,5 +70,5 @@ function pathRow(report: FaultDiffPage, path: PathChange): HTMLElement {
     return line;
   });
   const words = kindName(report, path.class);
-  return h("tr", {}, h("th", { scope: "row" }, h("details", { class: "path" }, h("summary", {}, words), h("div", { class: "outline" }, ...lines))), h("td", { class: "number" }, count(path.faults[0])), h("td", { class: "number" }, count(path.faults[1])), pair(path.share.a, path.share.b, 1), h("td", {}, verdict(path.test)), pair(path.mean_ns.corrected.a, path.mean_ns.corrected.b, most, nanos));
+  return h("tr", {}, h("th", { scope: "row" }, h("details", { class: "path" }, h("summary", {}, words), h("div", { class: "outline" }, ...lines))), h("td", { class: "number" }, count(path.faults[0])), h("td", { class: "number" }, count(path.faults[1])), pair(path.share.a, path.share.b, 1), h("td", {}, verdict(path.test)), pair(path.mean_ns.corrected.a, path.mean_ns.corrected.b, most, (ns) => (ns === 0 ? "–" : nanos(ns))));
 }

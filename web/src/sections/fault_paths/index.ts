@@ -7,10 +7,11 @@ import { contributors } from "./contributors";
 import { flame } from "./flame";
 import { layers } from "./layers";
 import { locks } from "./locks";
+import { outside } from "./outside";
 import { paths } from "./paths";
 import { patterns } from "./patterns";
 import { quality } from "./quality";
 import { tail } from "./tail";
 import { timeline } from "./timeline";
 
-export const SECTIONS: Section<FaultPathsPage>[] = [answer, classes, patterns, layers, contributors, tail, timeline, flame, locks, paths, quality];
+export const SECTIONS: Section<FaultPathsPage>[] = [answer, classes, patterns, layers, contributors, tail, timeline, flame, locks, paths, outside, quality];

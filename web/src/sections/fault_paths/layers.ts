@@ -3,7 +3,7 @@ import type { FaultPathsPage, Latency, LayerFindings } from "../../data/faultPat
 import { h } from "../../dom";
 import { choice } from "../../draw/choice";
 import { latencyChart, type Series } from "../../draw/latency";
-import { count, nanos, percent } from "../../format";
+import { count, counted, nanos, percent } from "../../format";
 import { linearAxis, logAxis, type Axis } from "../../layout/latency";
 import type { Section } from "../section";
 import { absent } from "./absent";
@@ -74,7 +74,7 @@ function row(report: FaultPathsPage, layer: LayerFindings, state: State): HTMLEl
       "div",
       { class: "layer-name" },
       h("strong", {}, name),
-      h("div", { class: "faint" }, `${count(raw.count)} faults`, state.kind === null && share < 0.9995 && ` (${percent(share)})`),
+      h("div", { class: "faint" }, counted(raw.count, "fault"), state.kind === null && share < 0.9995 && ` (${percent(share)})`),
       layer.stood_for_by.length > 0 && h("div", { class: "faint" }, "here ", ...layer.stood_for_by.slice(0, 4).flatMap((f, i) => [i > 0 ? ", " : "", h("code", {}, f)])),
       h("table", { class: "mini" }, h("thead", {}, h("tr", {}, h("th", {}), h("th", {}, "traced"), h("th", {}, "corrected"))), h("tbody", {}, ...figures(raw, corrected))),
     ),

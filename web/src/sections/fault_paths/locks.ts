@@ -58,7 +58,7 @@ function holders(report: FaultPathsPage, holders: Holder[]): HTMLElement | null 
   const { attributed, attributed_ns, locks } = report.findings.lock_waits;
   if (attributed[1] === 0) {
     if (locks.length === 0) return null;
-    return absent("nothing shows who held the locks", "The events mmap_lock_acquire_returned and mmap_lock_released tell; pagewise trace records them.");
+    return h("p", { class: "absent" }, "No wait for the mmap lock of 0.1 ms or more, as its events tell it (mmap_lock_start_locking and those after it, which pagewise trace records): so no one is named who held it.");
   }
   const words = `The trace shows who was waited for in ${count(attributed[0])} of ${count(attributed[1])} waits for the mmap lock of 0.1 ms and more: ${nanos(attributed_ns[0])} of ${nanos(attributed_ns[1])}. In the rest no one in the trace had it: whoever waited was woken late or preempted, or a task that is not traced held it.`;
   const row = (holder: Holder) =>

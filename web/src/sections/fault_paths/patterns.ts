@@ -111,7 +111,7 @@ function partRow(part: Part, call: Call, most: number): HTMLElement {
 }
 
 /** A share that may be negative. */
-export const signed = (share: number): string => (share < 0 ? `−${percent(-share)}` : percent(share));
+export const signed = (share: number): string => (share <= -0.001 ? `−${percent(-share)}` : percent(Math.abs(share)));
 
 function times(report: FaultPathsPage, tree: CallTree, call: Call): HTMLElement {
   const [raw, corrected] = [call.times, call.correctedTimes];

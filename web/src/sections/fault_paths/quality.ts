@@ -1,12 +1,13 @@
 /** What the figures rest on: losses, the correction and its error, whether times add up. */
 import type { FaultPathsPage } from "../../data/faultPaths";
 import { h } from "../../dom";
-import { count, nanos, percent } from "../../format";
+import { count, counted, nanos, percent } from "../../format";
 import type { Section } from "../section";
 
 /** What is missing from all figures, in words. */
 export function qualityLines(report: FaultPathsPage): string[] {
-  return report.findings.missing.map(({ count: n, what }) => `${count(n)} ${what}`);
+  // What is missing is named in the plural: "calls that never ended".
+  return report.findings.missing.map(({ count: n, what }) => `${count(n)} ${n === 1 ? what.replace(/^(\w+)s\b/, "$1") : what}`);
 }
 
 export const quality: Section<FaultPathsPage> = {
@@ -47,9 +48,10 @@ function correction(report: FaultPathsPage): HTMLElement[] {
 
 function conservation(report: FaultPathsPage): string {
   const { faults, violations, without_durations } = report.findings.conservation;
-  const untimed = without_durations > 0 ? ` ${count(without_durations)} faults have no duration for every call; their times come from the time column.` : "";
-  if (violations === 0) return `Yes: in every call of ${count(faults)} faults, own time, calls, interrupts and time off the CPU make up the whole, within the printed precision.${untimed}`;
-  return `In ${count(violations)} calls of ${count(faults)} faults the parts exceed the whole by more than the printed precision.${untimed}`;
+  const untimed = without_durations > 0 ? ` ${counted(without_durations, "fault")} have no duration for every call; their times come from the time column.` : "";
+  if (faults === 0) return "There is nothing to add up: no complete fault is in this trace.";
+  if (violations === 0) return `Yes: in every call of ${counted(faults, "fault")}, own time, calls, interrupts and time off the CPU make up the whole, within the printed precision.${untimed}`;
+  return `In ${counted(violations, "call")} of ${counted(faults, "fault")} the parts exceed the whole by more than the printed precision.${untimed}`;
 }
 
 function assumptions(report: FaultPathsPage): string[] {
@@ -58,7 +60,7 @@ function assumptions(report: FaultPathsPage): string[] {
     sleep_time === "assumed" ? "Durations include time asleep (the kernel's default; no wait in the trace tells)" : "",
     sleep_time === "excluded" ? "Durations do not include time asleep: waits in the trace are longer than the calls around them" : "",
     depth_limit !== null ? `The trace looks cut below level ${count(depth_limit)} (max_graph_depth): what deeper calls cost can't be corrected` : "",
-    interrupts_by_place > 0 ? `${count(interrupts_by_place)} calls are an interrupt's because they stand one level too deep, not by name` : "",
-    trees_beyond_limit > 0 ? `${count(trees_beyond_limit)} call trees are beyond those that are looked up fast` : "",
+    interrupts_by_place > 0 ? `${counted(interrupts_by_place, "call")} inside interrupts, told by standing one level too deep, not by name` : "",
+    trees_beyond_limit > 0 ? `${counted(trees_beyond_limit, "call tree")} are beyond those that are looked up fast` : "",
   ].filter((line) => line !== "");
 }

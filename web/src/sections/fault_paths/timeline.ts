@@ -2,7 +2,7 @@
 import type { ChangePoint, FaultPathsPage, TimeBlock } from "../../data/faultPaths";
 import { h } from "../../dom";
 import { timePane, type Pane } from "../../draw/series";
-import { axisNanos, compact, count, nanos, percent } from "../../format";
+import { axisNanos, compact, count, counted, nanos, percent } from "../../format";
 import type { Section } from "../section";
 import { absent } from "./absent";
 import { kindsOf } from "./kinds";
@@ -85,7 +85,7 @@ function list(report: FaultPathsPage, changes: ChangePoint[]): HTMLElement {
   const figure = (change: ChangePoint, value: number) => (change.what === "mix" ? percent(value) : change.what === "rate" ? compact(value) : nanos(value));
   const words = (change: ChangePoint) => {
     const what = change.what === "mix" && change.class !== null ? `share of ${kindsOf(report).name(change.class)}` : WHAT[change.what];
-    const when = change.at_ns === null ? `after ${count(change.faults_before)} faults` : `at ${nanos(change.at_ns)} (after ${count(change.faults_before)} faults)`;
+    const when = change.at_ns === null ? `after ${counted(change.faults_before, "fault")}` : `at ${nanos(change.at_ns)} (after ${counted(change.faults_before, "fault")})`;
     return `${when}: ${what} from ${figure(change, change.before)} to ${figure(change, change.after)}`;
   };
   const lines = changes.map((change) => h("li", {}, words(change)));
