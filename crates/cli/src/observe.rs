@@ -93,6 +93,8 @@ struct Beginning {
     clock: Nanos,
     unix_ms: u64,
     instant: Instant,
+    /// What all processes had used by then.
+    machine: Option<RunCost>,
 }
 
 /// Allocators are looked for at these times after the start: early for programs that end soon,
@@ -132,6 +134,12 @@ pub fn observe(options: &ObserveOptions) -> anyhow::Result<Observation> {
             observe_running(options, Target::Pids(pids.clone()), first, host)
         }
         Subject::System => observe_running(options, Target::System, 1, host),
+    }
+}
+
+impl Subject {
+    fn is_whole_machine(&self) -> bool {
+        matches!(self, Self::System | Self::SystemDuring(_))
     }
 }
 
@@ -394,14 +402,20 @@ fn conclude(
     pid: i32,
     command: Vec<String>,
 ) -> anyhow::Result<Observation> {
+    let whole_machine = options.subject.is_whole_machine();
+    let cost = match whole_machine {
+        true => beginning.cost_of_machine().unwrap_or(outcome.cost),
+        false => outcome.cost,
+    };
     let recorded = recording.stop()?;
     let mut collection = recorded.collection.clone();
+    collection.whole_machine = whole_machine;
     add_notes(&mut collection.notes, outcome.notes);
     let mut observation = Observation {
         path: options.output.clone(),
         size: Bytes(0),
         ending: outcome.ending,
-        cost: outcome.cost,
+        cost,
         own_cost: collection.own_cost,
         counts: recorded.counts.clone(),
         losses: recorded.losses.clone(),
@@ -414,7 +428,7 @@ fn conclude(
         pid,
         started_unix_ms: beginning.unix_ms,
         started_clock: beginning.clock,
-        cost: outcome.cost,
+        cost,
         ending: outcome.ending,
         timeline: outcome.timeline,
         allocators: outcome.allocators,
@@ -487,7 +501,15 @@ impl Beginning {
             clock: monotonic_now(),
             unix_ms: u64::try_from(unix).unwrap_or(u64::MAX),
             instant: Instant::now(),
+            machine: ProcRoot::default().machine_cost().ok().flatten(),
         }
+    }
+
+    /// What all processes used since; `None` where the kernel does not tell.
+    fn cost_of_machine(&self) -> Option<RunCost> {
+        let now = ProcRoot::default().machine_cost().ok().flatten()?;
+        let wall = Nanos::from(self.instant.elapsed());
+        Some(now.since(&self.machine?, wall))
     }
 }
 

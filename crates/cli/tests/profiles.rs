@@ -1,6 +1,7 @@
 //! Profiles from the command line: recorded, reported, compared.
 
 use serde_json::Value;
+use std::fmt::Write;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -80,6 +81,77 @@ fn a_profile_is_recorded_reported_and_compared() {
     let wrong = pagewise(&["diff", a, a, "--range-a", "rest"]);
     assert_eq!(wrong.status.code(), Some(1));
     assert!(text(&wrong.stderr).contains("rest of the other side's range"));
+}
+
+/// Samples of `perf script`: each second one hundred, of which `copies` are in `copy_page`.
+fn script(seconds: u64, copies: u64) -> String {
+    let mut text = String::new();
+    for at in 0..seconds * 100 {
+        let (second, part) = (10 + at / 100, at % 100 * 10_000);
+        // Spread over the second, so that blocks of time are alike.
+        let function = match at * 37 % 100 < copies {
+            true => "copy_page",
+            false => "parse",
+        };
+        writeln!(
+            text,
+            "x 12/13 [000] {second}.{part:06}: 10000000 cpu-clock: \n\
+             \t    7f0000000001 {function}+0x1 (/usr/bin/x)\n\
+             \t    7f0000000002 main+0x9 (/usr/bin/x)\n"
+        )
+        .unwrap();
+    }
+    text
+}
+
+#[test]
+fn profiles_that_come_as_text_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (a, b) = (
+        file("a.txt", &script(12, 20)),
+        file("b.txt", &script(12, 50)),
+    );
+    let diff = pagewise(&["diff", &a, &b, "--json", "--fail-if", "+10% copy_page"]);
+    assert_eq!(diff.status.code(), Some(1), "{}", text(&diff.stderr));
+    assert!(text(&diff.stderr).contains("copy_page changed by +150.0 %"));
+    let found: Value = serde_json::from_slice(&diff.stdout).unwrap();
+    assert_eq!(found["measure"], "cpus_in_use");
+    let first = &found["functions"][0];
+    assert_eq!(first["significant"], true, "{first}");
+    assert!(
+        (first["change"]["value"].as_f64().unwrap().abs() - 0.3).abs() < 0.01,
+        "{first}"
+    );
+    let notes = found["notes"].to_string();
+    assert!(
+        notes.contains("Both inputs lack a snapshot of the host"),
+        "{notes}"
+    );
+
+    let folded = file("a.folded", "x;main;parse 800\nx;main;copy_page 200\n");
+    let diff = pagewise(&["diff", &folded, &b, "--shares", "--labels", "old,new"]);
+    assert_eq!(diff.status.code(), Some(1));
+    assert!(
+        text(&diff.stderr).contains("folded stacks alone"),
+        "{}",
+        text(&diff.stderr)
+    );
+    let later = file("b.folded", "x;main;parse 500\nx;main;copy_page 500\n");
+    let diff = pagewise(&["diff", &folded, &later, "--labels", "old,new"]);
+    assert!(diff.status.success(), "{}", text(&diff.stderr));
+    let told = text(&diff.stdout);
+    assert!(
+        told.contains("copy_page") && told.contains("Both inputs lack times"),
+        "{told}"
+    );
+    let fault = file("trace.txt", "# tracer: function_graph\n#\n");
+    let mixed = pagewise(&["diff", &folded, &fault]);
+    assert_eq!(mixed.status.code(), Some(1));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! settings of the two hosts may be behind it.
 
 use crate::profile::{FrameKind, WeightUnit};
+use crate::symbol::Unnamed;
 use crate::units::{Estimate, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +31,8 @@ pub struct ProfileDiff {
     pub blocks: (u32, u32),
     /// The most important thing in one sentence.
     pub headline: String,
-    /// Functions by how much they changed in total, significant ones first.
+    /// Functions by how much they changed in total: significant ones first, of these the ones that
+    /// have a name.
     pub functions: Vec<Change>,
     /// Whole stacks by how much they changed.
     pub stacks: Vec<StackChange>,
@@ -40,6 +42,9 @@ pub struct ProfileDiff {
     /// Both trees laid over each other, for a differential flame graph. Parents come first; node 0
     /// is the whole.
     pub tree: Vec<DiffNode>,
+    /// Frames without a name on either side, by cause, largest share first. Where the two differ
+    /// much, so do the stacks that end in such frames, whatever the programs did.
+    pub unknown: Vec<UnknownChange>,
     /// Settings in which the hosts differ; those that touch what grew come first.
     pub settings: Vec<SettingChange>,
     /// Counters side by side, as rates.
@@ -88,6 +93,8 @@ pub struct Change {
     pub module: String,
     /// What kind of code it is.
     pub kind: FrameKind,
+    /// Why it has no name, where it has none.
+    pub unnamed: Option<Unnamed>,
     /// Amount in A, callees included.
     pub a: f64,
     /// Amount in B, callees included.
@@ -133,6 +140,21 @@ pub struct DiffNode {
     pub a: f64,
     /// Amount in B.
     pub b: f64,
+}
+
+/// Frames that have no name for one reason, in both.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UnknownChange {
+    /// Why.
+    pub reason: Unnamed,
+    /// The file, where one is known.
+    pub module: String,
+    /// Share of A's samples whose stack has such a frame (0 to 1).
+    pub a: f64,
+    /// The same of B's.
+    pub b: f64,
+    /// What it means and what to do.
+    pub remedy: String,
 }
 
 /// A setting that differs.

@@ -58,6 +58,10 @@ pub struct Counter {
 pub struct Collection {
     /// Name of the mode: `sampled` or `full`.
     pub mode: String,
+    /// Whether every process of the machine was observed; the cost is the machine's then, and the
+    /// command only tells how long.
+    #[serde(default)]
+    pub whole_machine: bool,
     /// Windows during which each fault was recorded with begin and end, on the events' clock.
     pub latency_windows: Vec<(Nanos, Nanos)>,
     /// Windows during which faults were recorded, on the events' clock; between them they were

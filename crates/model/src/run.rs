@@ -25,6 +25,25 @@ pub struct RunCost {
 }
 
 impl RunCost {
+    /// What was used since an earlier reading of the same counts, in `wall` of elapsed time.
+    #[must_use]
+    pub fn since(&self, before: &Self, wall: Nanos) -> Self {
+        Self {
+            wall,
+            user: self.user - before.user,
+            system: self.system - before.system,
+            minor_faults: self.minor_faults.saturating_sub(before.minor_faults),
+            major_faults: self.major_faults.saturating_sub(before.major_faults),
+            max_rss: self.max_rss,
+            voluntary_switches: self
+                .voluntary_switches
+                .saturating_sub(before.voluntary_switches),
+            involuntary_switches: self
+                .involuntary_switches
+                .saturating_sub(before.involuntary_switches),
+        }
+    }
+
     /// User and system CPU time together.
     #[must_use]
     pub fn cpu(&self) -> Nanos {

@@ -296,6 +296,7 @@ fn two_profiles_lie_over_one_tree() {
         stacks: Vec::new(),
         detectable: 0.1,
         tree: Vec::new(),
+        unknown: vec![],
         settings: Vec::new(),
         counters: Vec::new(),
         notes: Vec::new(),

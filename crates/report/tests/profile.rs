@@ -147,6 +147,7 @@ fn difference() -> ProfileDiff {
             name: "kyber_limit_depth".into(),
             module: "[kernel]".into(),
             kind: FrameKind::Kernel,
+            unnamed: None,
             a: 0.02,
             b: 0.14,
             own: (0.01, 0.1),
@@ -170,6 +171,7 @@ fn difference() -> ProfileDiff {
             a: 1.0,
             b: 1.2,
         }],
+        unknown: Vec::new(),
         settings: vec![
             SettingChange {
                 name: "block.vda.scheduler".into(),

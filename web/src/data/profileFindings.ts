@@ -1,17 +1,6 @@
 /** `pagewise_model::profile_findings` and `profile_diff` as JSON (docs/schema/profile.json, profile-diff.json). */
 import type { FrameKind, Unit } from "./profile";
-import type { Diagnosis, Estimate } from "./types";
-
-export interface Host {
-  hostname: string;
-  kernel: string;
-  architecture: string;
-  cpu: string;
-  cpus: number;
-  memory_bytes: number;
-  page_size: number;
-  settings: Record<string, string>;
-}
+import type { Diagnosis, Estimate, Host } from "./types";
 
 export interface ProfileFindings {
   command: string[];
@@ -48,6 +37,7 @@ export interface ProfileDiff {
   functions: Change[];
   stacks: StackChange[];
   detectable: number;
+  unknown: { reason: string; module: string; a: number; b: number; remedy: string }[];
   settings: { name: string; a: string | null; b: string | null; touches: string[]; reason: string }[];
   counters: { name: string; a: number; b: number }[];
   notes: string[];

@@ -151,16 +151,7 @@ export interface Findings {
   command: string[];
   pid: number;
   started_unix_ms: number;
-  host: {
-    hostname: string;
-    kernel: string;
-    architecture: string;
-    cpu: string;
-    cpus: number;
-    memory_bytes: number;
-    page_size: number;
-    settings: Record<string, string>;
-  };
+  host: Host;
   cost: RunCost;
   ending: Ending;
   verdict: string;
@@ -200,6 +191,7 @@ export interface Findings {
   timeline: { interval: number; points: TimelinePoint[]; pressure: PressurePoint[]; gaps: number; notes?: string[] };
   collection: {
     mode: string;
+    whole_machine: boolean;
     latency_windows: [number, number][];
     fault_windows: [number, number][];
     own_cost: number;
@@ -225,4 +217,16 @@ export interface Report {
   frames_left_out: number;
   /** CPU samples and other events of the same recording. */
   profile: ProfileData | null;
+}
+
+/** The machine that recorded; empty strings and zeros where nothing is known of it. */
+export interface Host {
+  hostname: string;
+  kernel: string;
+  architecture: string;
+  cpu: string;
+  cpus: number;
+  memory_bytes: number;
+  page_size: number;
+  settings: Record<string, string>;
 }

@@ -116,6 +116,7 @@ function gainTile(report: Report): HTMLElement {
     );
   }
   const [best] = advice;
+  if (!best && cost.max_rss === 0) return tile(["Elapsed"], nanos(cost.wall), []);
   if (!best) return tile(["Peak memory"], bytes(cost.max_rss), [`${nanos(cost.wall)} elapsed`]);
   return tile(
     [term("Speed with the fix, predicted", "How much more work the same CPU time would do, estimated from this one run. pagewise doctor --prove measures it.")],

@@ -1,5 +1,5 @@
 /** The run, the machine, how it was recorded. */
-import type { Allocator, Report } from "../data/types";
+import type { Allocator, Host, Report } from "../data/types";
 import { h } from "../dom";
 import { bytes, count, nanos } from "../format";
 import type { Section } from "./section";
@@ -14,9 +14,9 @@ export const host: Section = {
       "div",
       { class: "columns" },
       facts("Run", run(report)),
-      facts("Machine", machine(report)),
+      machine(report.findings.host),
       allocators(report),
-      settings("Settings of the machine", report.findings.host.settings),
+      settings(report.findings.host),
     ),
 };
 
@@ -25,7 +25,7 @@ type Fact = [string, string];
 export function facts(title: string, rows: Fact[]): HTMLElement | null {
   const filled = rows.filter(([, value]) => value !== "");
   if (filled.length === 0) return null;
-  return h("div", {}, h("h3", {}, title), h("dl", { class: "facts" }, ...filled.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])));
+  return h("div", {}, title !== "" && h("h3", {}, title), h("dl", { class: "facts" }, ...filled.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])));
 }
 
 function run(report: Report): Fact[] {
@@ -37,7 +37,7 @@ function run(report: Report): Fact[] {
     ["Elapsed", nanos(cost.wall)],
     ["CPU, program", nanos(cost.user)],
     ["CPU, kernel", nanos(cost.system)],
-    ["Peak resident memory", bytes(cost.max_rss)],
+    ["Peak resident memory", cost.max_rss > 0 ? bytes(cost.max_rss) : ""],
     ["Waits / preemptions", `${count(cost.voluntary_switches)} / ${count(cost.involuntary_switches)}`],
     ["Recorded", collection.mode],
     ["Samples", count(samples)],
@@ -46,9 +46,9 @@ function run(report: Report): Fact[] {
   ];
 }
 
-function machine(report: Report): Fact[] {
-  const { host } = report.findings;
-  return [
+/** What is known of a machine. */
+export const machine = (host: Host): HTMLElement | null =>
+  facts("Machine", [
     ["Name", host.hostname],
     ["Kernel", host.kernel],
     ["Architecture", host.architecture],
@@ -56,8 +56,7 @@ function machine(report: Report): Fact[] {
     ["CPUs", host.cpus > 0 ? count(host.cpus) : ""],
     ["Memory", host.memory_bytes > 0 ? bytes(host.memory_bytes) : ""],
     ["Page size", host.page_size > 0 ? bytes(host.page_size) : ""],
-  ];
-}
+  ]);
 
 const NAMES: Record<string, string> = {
   glibc: "GNU C library",
@@ -80,7 +79,8 @@ function words(allocator: Allocator): string {
   return [...parts, ...settings].filter((part) => part !== "").join("; ");
 }
 
-function settings(title: string, values: Record<string, string>): HTMLElement | null {
-  const body = facts(title, Object.entries(values));
-  return body && h("details", {}, h("summary", {}, `${title} (${count(Object.keys(values).length)})`), body);
+/** Its settings, folded up. */
+export function settings({ settings: values }: Host): HTMLElement | null {
+  const body = facts("", Object.entries(values));
+  return body && h("details", {}, h("summary", {}, `Settings of the machine (${count(Object.keys(values).length)})`), body);
 }

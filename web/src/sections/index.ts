@@ -32,17 +32,14 @@ interface Kind<R> {
 const FAULTS: Section[] = [proof, timeline, causes, flame, map, sites, latency, churnSizes, threads];
 const ENDING: Section[] = [missing, host, glossary];
 
-/** Whether the samples are of far more than the command whose faults were looked at, as of a whole machine. */
-function isOfMachine({ findings, profile }: Report): boolean {
-  const clock = profile?.findings.events.find((event) => event.unit === "nanoseconds" && !event.name.startsWith("off-cpu"));
-  return clock !== undefined && clock.weight > 2 * (findings.cost.user + findings.cost.system);
-}
+/** A page about a whole machine begins with its samples, one about a program with its faults; so does one of a file of another tool, which tells no CPU times. */
+const isOfMachine = ({ findings, profile }: Report): boolean => (findings.collection.whole_machine || findings.cost.user + findings.cost.system === 0) && profile !== null;
 
 /** Every kind of page. A new plot is one module and one line here. */
 const KINDS: { [K in Page["kind"]]: Kind<Extract<Page, { kind: K }>> } = {
   findings: {
-    subject: (report) => report.command_line || `process ${report.findings.pid}`,
-    sections: (report) => (isOfMachine(report) ? [...PROFILE_FIRST.map(ofProfile), { ...answer, title: "Page faults of the command" }, ...FAULTS, ...ENDING] : [answer, ...FAULTS, ...BESIDE_FAULTS.map(ofProfile), ...ENDING]),
+    subject: (report) => (report.findings.collection.whole_machine ? `all processes${report.command_line && `, during ${report.command_line}`}` : report.command_line || `process ${report.findings.pid}`),
+    sections: (report) => (isOfMachine(report) ? [...PROFILE_FIRST.map(ofProfile), { ...answer, title: "Page faults" }, ...FAULTS, ...ENDING] : [answer, ...FAULTS, ...BESIDE_FAULTS.map(ofProfile), ...ENDING]),
   },
   fault_paths: {
     subject: (report) => report.name,

@@ -5,6 +5,7 @@ mod label;
 mod profiles;
 
 use crate::fault_paths::{Opened, Trace, open};
+use crate::profile_input;
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use pagewise_model::fault_paths::FaultPaths;
@@ -22,15 +23,17 @@ Examples:
   pagewise diff --labels old,new before.txt after.txt    with names for both
   pagewise diff a.json b.json                            two finished results
   pagewise diff slow.data fast.data -o diff.html         two hosts' samples
+  pagewise diff before.folded after.folded               folded stacks, perf script text
   pagewise diff x.data x.data --range-a 4s..5s --range-b rest
   pagewise diff a.data b.data --fail-if \"+10% memcpy\"  for CI: exit code 1";
 
 const LONG_ABOUT: &str = "\
 Say what differs between two recordings
 
-A and B are recordings of samples (perf.data of pagewise or perf), whose functions and stacks are
-compared as CPU time by elapsed time, whatever their length, rate and number of CPUs, with the
-settings of the two hosts.
+A and B are recordings of samples (perf.data of pagewise or perf, the text of perf script), whose
+functions and stacks are compared as CPU time by elapsed time, whatever their length, rate and
+number of CPUs, with the settings of the two hosts, which only recordings of pagewise hold. Folded
+stacks hold no times: with one, shares of the samples are compared.
 
 Or they are function_graph traces (text of the kernel or of trace-cmd report, or trace.dat), or
 results of pagewise report --json on such traces. All may be packed by gzip or zstd. Differences of the
@@ -174,7 +177,9 @@ fn only_for_profiles(args: &Args) -> Result<()> {
         ("--fail-if", !args.fail_if.is_empty()),
     ];
     match given.iter().find(|(_, given)| *given) {
-        Some((name, _)) => bail!("{name} goes with recordings of samples (perf.data)"),
+        Some((name, _)) => bail!(
+            "{name} goes with recordings of samples (perf.data, perf script text, folded stacks)"
+        ),
         None => Ok(()),
     }
 }
@@ -189,9 +194,13 @@ fn read(path: &Path) -> Result<Recording> {
     }
 }
 
-/// A perf.data file, or else a finished result.
+/// Samples of any kind, or else a finished result.
 fn other(input: Box<dyn Read + Send>, path: &Path) -> Result<Recording> {
-    let (head, input) = crate::input::peek(input, 64)?;
+    let (head, input) = crate::input::peek(input, profile_input::HEAD)?;
+    if let Some(kind) = profile_input::kind(&head) {
+        let profile = profile_input::read_text(kind, input, path)?;
+        return Ok(Recording::Profile(Box::new(profile)));
+    }
     match sniff(&head) {
         Some(Format::PerfDataFile | Format::PerfDataPipe) => {
             let profile = profiles::read(input, path)?;
@@ -207,7 +216,8 @@ fn result(input: Box<dyn Read + Send>) -> Result<Recording> {
     let (head, mut input) = crate::input::peek(input, 64)?;
     if !head.trim_ascii_start().starts_with(b"{") {
         bail!(
-            "it is neither perf.data, nor a function_graph trace, nor a result of pagewise report --json on one"
+            "it is neither perf.data, nor text of perf script, nor folded stacks, nor a \
+             function_graph trace, nor a result of pagewise report --json on one"
         );
     }
     let mut text = String::new();

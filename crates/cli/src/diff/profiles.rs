@@ -3,10 +3,10 @@
 use super::Args;
 use crate::{analysis, bytes, terminal};
 use anyhow::{Context, Result, bail};
-use pagewise_analyse::profile::diff::{DiffOptions, SettingRules, diff};
+use pagewise_analyse::profile::diff::{DiffError, DiffOptions, SettingRules, diff};
 use pagewise_linux::sys::mapped_file::MappedFile;
 use pagewise_model::formats::perf_data::PerfData;
-use pagewise_model::profile::Profile;
+use pagewise_model::profile::{Profile, WeightUnit};
 use pagewise_model::profile_diff::ProfileDiff;
 use pagewise_model::units::Nanos;
 use pagewise_report::html::render_profile_diff;
@@ -111,7 +111,16 @@ pub fn run(a: &Profile, b: &Profile, args: &Args, labels: &(String, String)) -> 
         shares: args.shares,
         seed: args.seed,
     };
-    let found = diff(&a, &b, &options, &SettingRules::shipped()?)?;
+    let found = diff(&a, &b, &options, &SettingRules::shipped()?);
+    let found = found.map_err(|error| match error {
+        DiffError::NoCommonEvent { .. } if is_folded(&a) != is_folded(&b) => {
+            anyhow::Error::new(error).context(
+                "folded stacks can be compared with folded stacks alone: make some of the other \
+                 too (pagewise report FILE --export folded)",
+            )
+        }
+        error => error.into(),
+    })?;
     let text = match args.json {
         true => pagewise_report::json::profile_diff(&found)?,
         false => {
@@ -131,6 +140,15 @@ pub fn run(a: &Profile, b: &Profile, args: &Args, labels: &(String, String)) -> 
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     })
+}
+
+/// Whether it was read from folded stacks.
+fn is_folded(profile: &Profile) -> bool {
+    profile
+        .events
+        .iter()
+        .all(|event| event.unit == WeightUnit::Samples)
+        && !profile.has_times
 }
 
 /// Cuts both to what is to be compared.

@@ -13,6 +13,7 @@ use pagewise_model::formats::perf_data::{PerfData, ReadError};
 use pagewise_model::profile::Profile;
 use pagewise_model::profile_findings::ProfileFindings;
 use pagewise_report::html::{render_profile, render_with_profile};
+use pagewise_report::text;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -131,29 +132,12 @@ fn render(seen: &Seen, json: bool) -> Result<String> {
         });
     }
     let (width, style) = (terminal::width(), terminal::style());
-    let mut text = String::new();
-    if let Some(findings) = &seen.faults {
-        text.push_str(&pagewise_report::text::render(findings, width, style));
-    }
-    if let Some(profile) = &seen.profile {
-        if seen.faults.is_some() {
-            text.push('\n');
-            // What goes for the recording as a whole was said above.
-            let rest = ProfileFindings {
-                command: Vec::new(),
-                losses: Default::default(),
-                notes: Vec::new(),
-                own_cost: None,
-                ..profile.clone()
-            };
-            text.push_str(&pagewise_report::text::profile::render(&rest, width, style));
-        } else {
-            text.push_str(&pagewise_report::text::profile::render(
-                profile, width, style,
-            ));
-        }
-    }
-    Ok(text)
+    Ok(match (&seen.faults, &seen.profile) {
+        (Some(faults), Some(profile)) => text::render_with_profile(faults, profile, width, style),
+        (Some(faults), None) => text::render(faults, width, style),
+        (None, Some(profile)) => text::profile::render(profile, width, style),
+        (None, None) => String::new(),
+    })
 }
 
 /// The reader's words, and what to do where the bytes are of another kind.

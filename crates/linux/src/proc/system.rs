@@ -1,9 +1,10 @@
-//! Files about the whole machine: `vmstat`, `meminfo`, `swaps`.
+//! Files about the whole machine: `vmstat`, `meminfo`, `stat`, `swaps`.
 
 use super::ProcRoot;
 use super::status::kilobytes;
 use crate::pseudo_file::{self, Result, malformed};
-use pagewise_model::units::Bytes;
+use pagewise_model::run::RunCost;
+use pagewise_model::units::{Bytes, Nanos};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -65,6 +66,29 @@ pub struct SwapDevice {
 }
 
 impl ProcRoot {
+    /// What all processes used since boot: CPU time of `/proc/stat`, faults of `/proc/vmstat`.
+    ///
+    /// # Errors
+    /// [`Error`](super::Error) when a file is unreadable or malformed.
+    pub fn machine_cost(&self) -> Result<Option<RunCost>> {
+        let ticks = self.of_machine("stat", |text, path| {
+            let line = text.lines().next().unwrap_or_default();
+            cpu_ticks(line).ok_or_else(|| malformed(path, 1, "cpu and seven numbers", line))
+        })?;
+        let (Some((user, system)), Some(vmstat)) = (ticks, self.vmstat()?) else {
+            return Ok(None);
+        };
+        let time = |ticks: u64| Nanos(ticks * (1_000_000_000 / self.ticks_per_second.max(1)));
+        let major = vmstat.of("pgmajfault");
+        Ok(Some(RunCost {
+            user: time(user),
+            system: time(system),
+            minor_faults: vmstat.of("pgfault").saturating_sub(major),
+            major_faults: major,
+            ..RunCost::default()
+        }))
+    }
+
     /// `/proc/vmstat`: events of the virtual memory since boot, in pages or times.
     ///
     /// # Errors
@@ -112,6 +136,20 @@ impl ProcRoot {
         let text = pseudo_file::text(&path)?;
         text.map(|text| parse(&text, &path)).transpose()
     }
+}
+
+/// Ticks in programs and in the kernel, interrupts included, of the first line of `/proc/stat`
+/// (proc_stat(5): user, nice, system, idle, iowait, irq, softirq, …; guests count as user).
+fn cpu_ticks(line: &str) -> Option<(u64, u64)> {
+    let mut words = line.split_whitespace();
+    if words.next() != Some("cpu") {
+        return None;
+    }
+    let numbers: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
+    let [user, nice, system, _idle, _iowait, irq, softirq, ..] = numbers[..] else {
+        return None;
+    };
+    Some((user + nice, system + irq + softirq))
 }
 
 fn meminfo_line(line: &str) -> Option<(String, u64)> {
@@ -174,6 +212,18 @@ mod tests {
         let device = &root.swaps().unwrap()[0];
         assert_eq!((device.size, device.used), (Bytes::MIB, Bytes(8192)));
         assert_eq!((device.path.as_str(), device.priority), ("/dev/zram0", -2));
+    }
+
+    #[test]
+    fn the_machine_s_use_is_of_all_processes_and_interrupts() {
+        let (folder, root) = root("stat", "cpu  10 1 5 900 7 2 3 0 4 0\ncpu0 1 1 1\n");
+        std::fs::write(folder.path().join("vmstat"), "pgfault 50\npgmajfault 8\n").unwrap();
+        let cost = root.machine_cost().unwrap().unwrap();
+        let tick = 1_000_000_000 / root.ticks_per_second;
+        assert_eq!((cost.user.0, cost.system.0), (11 * tick, 10 * tick));
+        assert_eq!((cost.minor_faults, cost.major_faults), (42, 8));
+        std::fs::write(folder.path().join("stat"), "cpu  10 1\n").unwrap();
+        assert!(root.machine_cost().is_err());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::bytes::Columns;
 use super::profile::ProfileData;
 use super::{DATA_LIMIT, Encoded, Error, TEXT_STYLE, TEXT_WIDTH, encode, generator, page_with};
-use crate::text::{profile as profile_text, render as render_text};
+use crate::text::{self, render as render_text};
 use crate::visible::command_line;
 use pagewise_model::advice::Settings;
 use pagewise_model::findings::{Cause, Findings, FlameNode, RegionKind};
@@ -68,13 +68,7 @@ pub fn render_with_profile(
     let mut columns = Columns::default();
     let part = ProfileData::of(profile, profile_findings, name, &mut columns)?;
     let data = fitting_data(findings, Some(&part))?;
-    let mut text = render_text(findings, TEXT_WIDTH, TEXT_STYLE);
-    text.push('\n');
-    text.push_str(&profile_text::render(
-        profile_findings,
-        TEXT_WIDTH,
-        TEXT_STYLE,
-    ));
+    let text = text::render_with_profile(findings, profile_findings, TEXT_WIDTH, TEXT_STYLE);
     Ok(page_with(&data, &columns, &text))
 }
 

@@ -13,10 +13,17 @@ use pagewise_model::run::{Ending, signal_name};
 const FACTS: usize = 4;
 
 pub fn verdict(page: &mut Page, findings: &Findings) {
-    let program = if findings.command.is_empty() {
-        format!("process {}", findings.pid)
-    } else {
-        command_line(&findings.command)
+    let program = match (
+        findings.collection.whole_machine,
+        findings.command.is_empty(),
+    ) {
+        (false, true) => format!("process {}", findings.pid),
+        (false, false) => command_line(&findings.command),
+        (true, true) => "page faults of all processes".to_owned(),
+        (true, false) => format!(
+            "page faults of all processes, during {}",
+            command_line(&findings.command)
+        ),
     };
     let program = shorten(&program, page.width.saturating_sub(11));
     let line = page.paint(Ink::Faint, &program);
@@ -47,12 +54,15 @@ pub fn cost(page: &mut Page, findings: &Findings) {
         "{} elapsed · {} user · {} system",
         cost.wall, cost.user, cost.system
     );
-    let faults = format!(
-        "{} minor faults · {} major · {} peak memory",
+    let mut faults = format!(
+        "{} minor faults · {} major",
         count(cost.minor_faults),
-        count(cost.major_faults),
-        cost.max_rss
+        count(cost.major_faults)
     );
+    // Not known of a whole machine.
+    if cost.max_rss.0 > 0 {
+        faults.push_str(&format!(" · {} peak memory", cost.max_rss));
+    }
     page.paragraph("Cost", Ink::Plain, &times);
     page.paragraph("", Ink::Plain, &faults);
     if let Some(share) = &findings.time.share_of_cpu {

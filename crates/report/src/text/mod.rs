@@ -9,6 +9,8 @@ mod tables;
 
 use page::Page;
 use pagewise_model::findings::Findings;
+use pagewise_model::loss::Losses;
+use pagewise_model::profile_findings::ProfileFindings;
 
 /// What the terminal can show. The caller decides (`NO_COLOR`, a pipe, the locale).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,4 +42,32 @@ pub fn render(findings: &Findings, width: usize, style: Style) -> String {
     tables::threads(&mut page, findings);
     tables::sites(&mut page, findings);
     page.finish()
+}
+
+/// The summary of a recording that shows faults and, by samples, where time went. What the
+/// recording is mostly about comes first; what goes for it as a whole is said once.
+#[must_use]
+pub fn render_with_profile(
+    findings: &Findings,
+    samples: &ProfileFindings,
+    width: usize,
+    style: Style,
+) -> String {
+    // Files of other tools tell no CPU times, so their faults alone say little.
+    if findings.collection.whole_machine || findings.cost.cpu().0 == 0 {
+        let mut rest = findings.clone();
+        rest.losses = Losses::default();
+        rest.collection.notes.clear();
+        let first = profile::render(samples, width, style);
+        return format!("{first}\n{}", render(&rest, width, style));
+    }
+    let rest = ProfileFindings {
+        command: Vec::new(),
+        losses: Losses::default(),
+        notes: Vec::new(),
+        own_cost: None,
+        ..samples.clone()
+    };
+    let first = render(findings, width, style);
+    format!("{first}\n{}", profile::render(&rest, width, style))
 }

@@ -2,7 +2,7 @@
 
 use super::Style;
 use super::page::{Ink, Page, chain, clip};
-use crate::quantity::count;
+use crate::quantity::{count, percent};
 use crate::visible::visible;
 use pagewise_model::profile_diff::{
     Change, Measure, ProfileDiff, SettingChange, Side, StackChange,
@@ -11,6 +11,8 @@ use pagewise_model::units::Estimate;
 
 /// Lines of the table of functions.
 const FUNCTIONS: usize = 20;
+/// Causes of missing names shown.
+const UNKNOWN: usize = 4;
 /// Stacks shown.
 const STACKS: usize = 6;
 /// Settings shown that are not known to touch what changed.
@@ -33,6 +35,7 @@ pub fn render(diff: &ProfileDiff, width: usize, style: Style) -> String {
     }
     settings(&mut page, diff);
     functions(&mut page, diff);
+    unknown(&mut page, diff);
     stacks(&mut page, diff);
     counters(&mut page, diff);
     page.finish()
@@ -100,6 +103,18 @@ fn function_line(page: &Page, change: &Change, measure: Measure) -> String {
     };
     let interval = page.paint(ink, &format!("{mark} {interval:<26}"));
     format!("  {a:>9} {b:>9}  {interval} {name}{module}")
+}
+
+fn unknown(page: &mut Page, diff: &ProfileDiff) {
+    if diff.unknown.is_empty() {
+        return;
+    }
+    page.heading("Frames without a name");
+    for cause in diff.unknown.iter().take(UNKNOWN) {
+        let shares = format!("{} of A, {} of B: ", percent(cause.a), percent(cause.b));
+        page.bullet("", &(shares + &visible(&cause.remedy)));
+    }
+    page.more(diff.unknown.len(), UNKNOWN);
 }
 
 fn stacks(page: &mut Page, diff: &ProfileDiff) {

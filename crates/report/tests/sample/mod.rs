@@ -95,6 +95,7 @@ pub fn churning() -> Findings {
         fault_map: picture::fault_map(),
         timeline: picture::timeline(),
         collection: Collection {
+            whole_machine: false,
             fault_windows: Vec::new(),
             mode: "sampled".into(),
             latency_windows: vec![

@@ -2,8 +2,8 @@
 import type { ProfileData } from "../../data/profile";
 import type { ProfileFindings } from "../../data/profileFindings";
 import { h } from "../../dom";
-import { bytes, compact, count, nanos, percent } from "../../format";
-import { facts } from "../host";
+import { compact, count, nanos, percent } from "../../format";
+import { facts, machine, settings } from "../host";
 import type { Section } from "../section";
 import { remedy } from "./findings";
 
@@ -53,7 +53,6 @@ export const host: Section<ProfileData> = {
   applies: ({ findings: { host } }) => host.hostname + host.kernel + host.cpu !== "" || Object.keys(host.settings).length > 0,
   render: ({ findings, profiles }) => {
     const { host } = findings;
-    const settings = Object.entries(host.settings);
     return h(
       "div",
       { class: "columns" },
@@ -64,15 +63,8 @@ export const host: Section<ProfileData> = {
         ["Functions", count(profiles!.frames.length)],
         ["Different stacks", count(profiles!.sides[0]!.tracks.reduce((sum, track) => sum + track.leaves.length, 0))],
       ]),
-      facts("Machine", [
-        ["Name", host.hostname],
-        ["Kernel", host.kernel],
-        ["Architecture", host.architecture],
-        ["Processor", host.cpu],
-        ["CPUs", host.cpus > 0 ? count(host.cpus) : ""],
-        ["Memory", host.memory_bytes > 0 ? bytes(host.memory_bytes) : ""],
-      ]),
-      settings.length > 0 && h("details", {}, h("summary", {}, `Settings of the machine (${count(settings.length)})`), facts("", settings)),
+      machine(host),
+      settings(host),
     );
   },
 };

@@ -7,7 +7,7 @@ import { explorer } from "../explore";
 import { cpus } from "../explore/words";
 import { tile } from "../profile/answer";
 import type { Section } from "../section";
-import { functions, stacks } from "./changes";
+import { functions, stacks, unknown } from "./changes";
 import { counters, settings } from "./hosts";
 
 const answer: Section<ProfileDiffPage> = {
@@ -55,4 +55,4 @@ const method: Section<ProfileDiffPage> = {
     ),
 };
 
-export const SECTIONS: Section<ProfileDiffPage>[] = [answer, functions, stacks, settings, counters, explore, method];
+export const SECTIONS: Section<ProfileDiffPage>[] = [answer, functions, stacks, settings, counters, explore, unknown, method];

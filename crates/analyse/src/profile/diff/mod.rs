@@ -15,6 +15,7 @@ use exchange::{Series, Tested};
 use pagewise_model::profile::{Profile, ProfileSample, WeightUnit};
 use pagewise_model::profile_diff::{
     Change, CounterChange, DiffNode, Measure, PROFILE_DIFF_VERSION, ProfileDiff, Side, StackChange,
+    UnknownChange,
 };
 use pagewise_model::profile_findings::CounterRate;
 use pagewise_model::units::Nanos;
@@ -142,6 +143,7 @@ pub fn diff(
         functions,
         stacks,
         tree: tree(&union, &cuts),
+        unknown: unknown(a, b),
         settings: rules.changes(&a.host, &b.host, &touched),
         counters: counters(a, b),
         notes: words::notes(&sides, names),
@@ -390,6 +392,7 @@ fn functions(union: &Union, cuts: &Cuts, chosen: &Chosen, tested: &[Tested]) -> 
                 name: frame.name.to_string(),
                 module: frame.module.to_string(),
                 kind: frame.kind,
+                unnamed: frame.unnamed,
                 a: a[at].1,
                 b: b[at].1,
                 own: (a[at].0, b[at].0),
@@ -401,37 +404,73 @@ fn functions(union: &Union, cuts: &Cuts, chosen: &Chosen, tested: &[Tested]) -> 
         .collect();
     changes.sort_by(|x, y| {
         let size = |change: &Change| change.change.value.abs();
-        (y.significant.cmp(&x.significant)).then(size(y).total_cmp(&size(x)))
+        // Frames without a name are many functions in one: what has a name says more.
+        (y.significant.cmp(&x.significant))
+            .then(x.unnamed.is_some().cmp(&y.unnamed.is_some()))
+            .then(size(y).total_cmp(&size(x)))
     });
     changes.truncate(MOST_ROWS);
     changes
 }
 
 fn stacks(union: &Union, cuts: &Cuts, chosen: &Chosen, tested: &[Tested]) -> Vec<StackChange> {
-    let mut changes: Vec<StackChange> = chosen
+    let mut changes: Vec<(bool, StackChange)> = chosen
         .nodes
         .iter()
         .zip(tested)
         .map(|(&at, tested)| {
             let (a, b) = (cuts.totals[0][at], cuts.totals[1][at]);
-            StackChange {
+            let change = StackChange {
                 frames: union.names(at),
                 a,
                 b,
                 change: centred(tested, b - a),
                 p_adjusted: tested.p_adjusted,
                 significant: tested.p_adjusted < LEVEL,
-            }
+            };
+            (union.ends_unnamed(at), change)
         })
         .collect();
-    changes.sort_by(|x, y| {
+    changes.sort_by(|(x_unnamed, x), (y_unnamed, y)| {
         let size = |change: &StackChange| change.change.value.abs();
         let deep = |change: &StackChange| change.frames.len();
         (y.significant.cmp(&x.significant))
+            .then(x_unnamed.cmp(y_unnamed))
             .then(size(y).total_cmp(&size(x)))
             .then(deep(y).cmp(&deep(x)))
     });
     changes.truncate(MOST_ROWS);
+    changes.into_iter().map(|(_, change)| change).collect()
+}
+
+/// Shares of samples that frames without a name touch on either side, from one in a hundred on.
+fn unknown(a: &Profile, b: &Profile) -> Vec<UnknownChange> {
+    const LEAST: f64 = 0.01;
+    let mut changes: Vec<UnknownChange> = Vec::new();
+    for (is_b, profile) in [(false, a), (true, b)] {
+        for cause in super::unknown::causes(profile, &Idle::of(profile)) {
+            let known = changes
+                .iter()
+                .position(|known| known.reason == cause.reason && known.module == cause.module);
+            let at = known.unwrap_or_else(|| {
+                changes.push(UnknownChange {
+                    reason: cause.reason,
+                    module: cause.module,
+                    a: 0.0,
+                    b: 0.0,
+                    remedy: cause.remedy,
+                });
+                changes.len() - 1
+            });
+            *(if is_b {
+                &mut changes[at].b
+            } else {
+                &mut changes[at].a
+            }) = cause.touched;
+        }
+    }
+    changes.retain(|change| change.a.max(change.b) >= LEAST);
+    changes.sort_by(|x, y| y.a.max(y.b).total_cmp(&x.a.max(x.b)));
     changes
 }
 

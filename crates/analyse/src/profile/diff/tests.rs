@@ -140,7 +140,7 @@ fn without_times_shares_are_compared_and_that_is_said() {
     b.has_times = false;
     let found = compared(&a, &b, 1);
     assert_eq!(found.measure, Measure::ShareOfBusy);
-    assert!(found.notes[0].contains("no times"));
+    assert!(found.notes[0].contains("lack times"));
     assert!(
         found
             .functions
@@ -161,5 +161,51 @@ fn nothing_in_common_is_an_error_with_both_lists() {
     assert_eq!(
         error.to_string(),
         "the two have no event in common: cpu-clock against page-faults"
+    );
+}
+
+/// Twenty seconds in which one of five samples ends in a frame without a name, and `more` of a
+/// hundred in `copy`.
+fn partly_named(unnamed: u64, more: u64) -> Profile {
+    let mut maker = Maker::default();
+    for at in 0..2_000_u64 {
+        let stack = match at * 37 % 100 {
+            draw if draw < unnamed => "main;?libc.so.6",
+            draw if draw < unnamed + more => "main;copy_k",
+            _ => "main;parse",
+        };
+        maker.sample_at(at * 10_000_000, stack, 10_000_000);
+    }
+    maker.finish()
+}
+
+#[test]
+fn what_has_a_name_comes_before_what_has_none() {
+    let found = compared(&partly_named(10, 10), &partly_named(40, 30), 1);
+    let named: Vec<bool> = found
+        .functions
+        .iter()
+        .filter(|change| change.significant)
+        .map(|change| change.unnamed.is_none())
+        .collect();
+    // Without a name grew most (0.3), of the named ones parse shrank by 0.5, copy grew by 0.2.
+    assert_eq!(named, [true, true, false]);
+    assert!(
+        found.headline.starts_with("copy grew in after"),
+        "{}",
+        found.headline
+    );
+    let causes: Vec<(f64, f64)> = found
+        .unknown
+        .iter()
+        .map(|cause| (cause.a, cause.b))
+        .collect();
+    assert_eq!(causes, [(0.1, 0.4)]);
+    assert!(found.unknown[0].remedy.contains("libc.so.6 is stripped"));
+    let alone = compared(&partly_named(10, 0), &partly_named(40, 0), 1);
+    assert!(
+        alone.headline.starts_with("parse shrank"),
+        "{}",
+        alone.headline
     );
 }

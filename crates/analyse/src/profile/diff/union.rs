@@ -51,6 +51,13 @@ impl Union {
         self.places[side][sample.stack.0 as usize].0 as usize
     }
 
+    /// Whether a node's innermost function has no name.
+    pub(super) fn ends_unnamed(&self, node: usize) -> bool {
+        let node = NodeId(u32::try_from(node).unwrap_or(u32::MAX));
+        let frame = self.tree.frame(node);
+        frame.is_some_and(|frame| self.frames[frame.0 as usize].unnamed.is_some())
+    }
+
     /// A node's functions, outermost first.
     pub(super) fn names(&self, node: usize) -> Vec<String> {
         let node = NodeId(u32::try_from(node).unwrap_or(u32::MAX));

@@ -16,12 +16,23 @@ pub(super) fn notes(sides: &[Samples<'_>; 2], names: [&String; 2]) -> Vec<String
         .zip(names)
         .filter_map(|((side, option), name)| note_of_burst(side, option, name))
         .collect();
-    if !(a.has_times && b.has_times) {
-        notes.push(
-            "One of the two tells no times, so shares of the samples are compared, and how much \
-             each varies over time is not known: differences look surer than they are."
-                .to_owned(),
-        );
+    let who = |lacks: fn(&Profile) -> bool| match (lacks(a), lacks(b)) {
+        (true, true) => Some("Both inputs lack".to_owned()),
+        (true, false) => Some(format!("{} lacks", names[0])),
+        (false, true) => Some(format!("{} lacks", names[1])),
+        (false, false) => None,
+    };
+    if let Some(who) = who(|profile| !profile.has_times) {
+        notes.push(format!(
+            "{who} times, as folded stacks do: shares of the samples are compared, and how much \
+             each varies over time is not known, so differences look surer than they are."
+        ));
+    }
+    if let Some(who) = who(|profile| profile.host.settings.is_empty()) {
+        notes.push(format!(
+            "{who} a snapshot of the host, which only recordings of pagewise record have: \
+             settings and counters of the two hosts are not compared."
+        ));
     }
     let lost = |profile: &Profile| profile.losses.iter().map(|(_, count)| count).sum::<u64>();
     if lost(a) + lost(b) > 0 {
@@ -49,15 +60,19 @@ fn note_of_burst(side: &Samples<'_>, option: &str, name: &str) -> Option<String>
 
 /// The difference that says most, and the setting that may be behind it.
 pub(super) fn headline(diff: &ProfileDiff) -> String {
-    let significant: Vec<&Change> = diff.functions.iter().filter(|c| c.significant).collect();
+    let mut significant: Vec<&Change> = diff.functions.iter().filter(|c| c.significant).collect();
     let name = &diff.b.name;
-    let Some(_) = significant.first() else {
+    if significant.is_empty() {
         return format!(
             "No significant difference between {} and {name} ({} functions compared).",
             diff.a.name,
             diff.functions.len()
         );
-    };
+    }
+    // What has no name is told only where nothing else changed.
+    if significant.iter().any(|change| change.unnamed.is_none()) {
+        significant.retain(|change| change.unnamed.is_none());
+    }
     // What grew is what a reader looks for; what shrank for it comes second. Of a chain of callers
     // and callees, the one says most whose own amount makes at least half of the change.
     let most = significant
