@@ -90,7 +90,8 @@ pub fn analyse(data: &PerfData<'_>, done: impl FnMut(usize)) -> Analysis {
     );
     let attribution = attributor.finish();
     let of_profile = collector.iter().flat_map(ProfileCollector::frame_keys);
-    let names = Symbolizer::new().resolve(
+    let mut symbolizer = Symbolizer::new();
+    let names = symbolizer.resolve(
         attribution.frame_keys().into_iter().chain(of_profile),
         follower.code_ever_mapped(),
     );
@@ -98,6 +99,7 @@ pub fn analyse(data: &PerfData<'_>, done: impl FnMut(usize)) -> Analysis {
         complete(&mut sidecar, &attribution);
     }
     sidecar.losses.merge(&reading.losses);
+    sidecar.collection.notes.extend(symbolizer.note());
     let counters = std::mem::take(&mut sidecar.counters);
     let profile = collector.map(|collector| {
         let profile = collector.finish(&names);
@@ -106,10 +108,9 @@ pub fn analyse(data: &PerfData<'_>, done: impl FnMut(usize)) -> Analysis {
             command: sidecar.command.clone(),
             host: sidecar.host.clone(),
             losses: sidecar.losses.clone(),
-            notes: if is_own {
-                sidecar.collection.notes.clone()
-            } else {
-                Vec::new()
+            notes: match is_own {
+                true => sidecar.collection.notes.clone(),
+                false => symbolizer.note().into_iter().collect(),
             },
             ..profile
         }
@@ -137,13 +138,15 @@ pub fn profile(data: &PerfData<'_>, done: impl FnMut(usize)) -> Profile {
         },
         done,
     );
-    let names = Symbolizer::new().resolve(collector.frame_keys(), follower.code_ever_mapped());
+    let mut symbolizer = Symbolizer::new();
+    let names = symbolizer.resolve(collector.frame_keys(), follower.code_ever_mapped());
     let mut losses = sidecar.losses;
     losses.merge(&reading.losses);
     Profile {
         command: sidecar.command,
         host: sidecar.host,
         losses,
+        notes: symbolizer.note().into_iter().collect(),
         ..collector.finish(&names)
     }
 }

@@ -81,11 +81,14 @@ fn remedy(reason: Unnamed, module: &str) -> String {
              build with -fno-omit-frame-pointer."
             .to_owned(),
         Unnamed::NoSymbol if module == "[vdso]" => {
-            "Code of the kernel's vdso, such as clock_gettime: its symbols are not read.".to_owned()
+            "Code of the kernel's vdso, such as clock_gettime. It has names under the kernel that \
+             was recorded, where root reads its symbols: report on that machine, as root."
+                .to_owned()
         }
         Unnamed::NoSymbol => format!(
             "{module} is stripped. Install its debug symbols (Debian: find-dbgsym-packages, \
-             package NAME-dbgsym; Fedora: dnf debuginfo-install), or build without -s."
+             package NAME-dbgsym; Fedora: dnf debuginfo-install), name a server that has them \
+             (export DEBUGINFOD_URLS=https://debuginfod.debian.net), or build without -s."
         ),
         Unnamed::NoFile if module == "[kernel]" => "Recorded under another kernel than the one \
              that runs now. Report on the machine that recorded."
@@ -93,7 +96,7 @@ fn remedy(reason: Unnamed, module: &str) -> String {
         Unnamed::NoFile => format!(
             "{module} as it was recorded is not here: it was removed, replaced by another build \
              (the build ids differ), or lies in another container. Report on the machine that \
-             recorded, before updating."
+             recorded, before updating, or name a server that has it (DEBUGINFOD_URLS)."
         ),
         Unnamed::KernelHidden => "The kernel hides its addresses. As root, or after sudo sysctl \
              kernel.kptr_restrict=0, they have names."

@@ -5,20 +5,26 @@
 //! do something about most of them (install debug symbols, raise a privilege, write a JIT map).
 //! Nothing here fails: a file that is gone makes its addresses [`Unnamed::NoFile`].
 
+mod debuginfod;
 mod elf;
 mod kallsyms;
 mod perf_map;
 pub mod unwind;
+mod vdso;
 
 use elf::ElfFiles;
 use kallsyms::Kallsyms;
 use perf_map::PerfMap;
+use vdso::Vdso;
+
+pub use debuginfod::Debuginfod;
 
 use pagewise_model::address_space::{AddressSpace, Mapping};
 use pagewise_model::event::CpuMode;
 use pagewise_model::stack::FrameKey;
 use pagewise_model::symbol::{Name, SymbolTable, Unnamed};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::LazyCell;
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::path::{Path, PathBuf};
@@ -50,7 +56,7 @@ impl Symbolizer {
     /// A symbolizer of this machine's kernel, processes and files.
     #[must_use]
     pub fn new() -> Self {
-        Self::with_root(Path::new("/"))
+        Self::with_root(Path::new("/")).with_debuginfod(Debuginfod::from_environment())
     }
 
     /// A symbolizer of the machine whose root directory is mounted at `root`.
@@ -58,8 +64,23 @@ impl Symbolizer {
     pub fn with_root(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
-            files: ElfFiles::new(),
+            files: ElfFiles::new(Debuginfod::default()),
         }
+    }
+
+    /// The same, with programs and debug information from there where they are not here.
+    #[must_use]
+    pub fn with_debuginfod(self, debuginfod: Debuginfod) -> Self {
+        Self {
+            files: ElfFiles::new(debuginfod),
+            ..self
+        }
+    }
+
+    /// What kept names from being found that the user can mend.
+    #[must_use]
+    pub fn note(&self) -> Option<String> {
+        self.files.note()
     }
 
     /// The name of each key, or why it has none. Equal keys are looked up once.
@@ -78,6 +99,7 @@ impl Symbolizer {
         let mut namespaces: FxHashMap<i32, i32> = FxHashMap::default();
         let mut generated: FxHashMap<i32, Vec<FrameKey>> = FxHashMap::default();
         let mut kernel = Vec::new();
+        let mut vdso = Vec::new();
         for key in unique {
             match place(key, spaces) {
                 Place::Kernel => kernel.push(key),
@@ -90,38 +112,46 @@ impl Symbolizer {
                     batch.offsets.push((key, offset));
                 }
                 Place::Generated => generated.entry(key.pid).or_default().push(key),
-                Place::Vdso => {
-                    table.insert(key, unknown(Unnamed::NoSymbol, "[vdso]"));
-                }
+                Place::Vdso(mapping) => vdso.push((key, key.address - mapping.start)),
                 Place::Nowhere => {
                     table.insert(key, unknown(Unnamed::NoMapping, ""));
                 }
             }
         }
-        self.name_kernel(kernel, spaces.get(&-1), &mut table);
+        let kernel_text = spaces.get(&-1).and_then(recorded_kernel_text);
+        let symbols = LazyCell::new(|| Kallsyms::read(&self.root.join("proc/kallsyms")));
+        name_kernel(kernel, kernel_text, &symbols, &mut table);
+        self.name_vdso(vdso, kernel_text, &symbols, &mut table);
         self.name_generated(generated, &mut table);
         self.name_files(batches, &mut table);
         table
     }
 
-    fn name_kernel(
+    /// Names code of the vdso, where the kernel that was recorded is the one that runs: another one
+    /// has another image. Where the recording does not tell, it may be another.
+    fn name_vdso(
         &self,
-        keys: Vec<FrameKey>,
-        space: Option<&AddressSpace>,
+        keys: Vec<(FrameKey, u64)>,
+        recorded_text: Option<u64>,
+        symbols: &KernelSymbols<impl FnOnce() -> Result<Kallsyms, Unnamed>>,
         table: &mut SymbolTable,
     ) {
         if keys.is_empty() {
             return;
         }
-        let symbols = Kallsyms::read(&self.root.join("proc/kallsyms"));
-        let recorded_text = space.and_then(recorded_kernel_text);
-        for key in keys {
-            let name = match &symbols {
-                Err(reason) => unknown(*reason, "[kernel]"),
-                Ok(symbols) if !symbols.is_of_kernel_at(recorded_text) => {
-                    unknown(Unnamed::NoFile, "[kernel]")
-                }
-                Ok(symbols) => symbols.name(key.address),
+        let is_same = recorded_text.is_some()
+            && LazyCell::force(symbols)
+                .as_ref()
+                .is_ok_and(|symbols| symbols.is_of_kernel_at(recorded_text));
+        let vdso = is_same.then(|| Vdso::read(&self.root)).flatten();
+        for (key, offset) in keys {
+            let name = vdso.as_ref().and_then(|vdso| vdso.name(offset));
+            let name = match name {
+                Some(name) => Name::Known {
+                    functions: vec![name.to_owned()],
+                    module: "[vdso]".to_owned(),
+                },
+                None => unknown(Unnamed::NoSymbol, "[vdso]"),
             };
             table.insert(key, name);
         }
@@ -165,12 +195,33 @@ impl Symbolizer {
     }
 }
 
+/// The kernel's table, read when it is first needed: it has some hundred thousand lines.
+type KernelSymbols<F> = LazyCell<Result<Kallsyms, Unnamed>, F>;
+
+fn name_kernel(
+    keys: Vec<FrameKey>,
+    recorded_text: Option<u64>,
+    symbols: &KernelSymbols<impl FnOnce() -> Result<Kallsyms, Unnamed>>,
+    table: &mut SymbolTable,
+) {
+    for key in keys {
+        let name = match &**symbols {
+            Err(reason) => unknown(*reason, "[kernel]"),
+            Ok(symbols) if !symbols.is_of_kernel_at(recorded_text) => {
+                unknown(Unnamed::NoFile, "[kernel]")
+            }
+            Ok(symbols) => symbols.name(key.address),
+        };
+        table.insert(key, name);
+    }
+}
+
 /// What kind of code an address is.
 enum Place<'a> {
     Kernel,
     File(&'a Mapping),
     Generated,
-    Vdso,
+    Vdso(&'a Mapping),
     Nowhere,
 }
 
@@ -187,7 +238,7 @@ fn place<S: BuildHasher>(key: FrameKey, spaces: &HashMap<i32, AddressSpace, S>) 
         return Place::Nowhere;
     };
     match &*mapping.path {
-        "[vdso]" => Place::Vdso,
+        "[vdso]" => Place::Vdso(mapping),
         path if path.starts_with('/') && !is_nameless(path) => Place::File(mapping),
         _ => Place::Generated,
     }

@@ -143,3 +143,89 @@ fn a_file_of_another_build_gives_no_names() {
         "{names:?}"
     );
 }
+
+/// A program of one function that only debug information names, its build id and that function's
+/// place in the file; the debug information lies in `cache` as the client of debuginfod puts it.
+fn stripped_program(folder: &Path, cache: &Path) -> Option<(PathBuf, Vec<u8>, u64)> {
+    use object::{Object, ObjectSection, ObjectSymbol};
+    let source = "static __attribute__((noinline)) int hidden(int x) { return x * 3; }\n\
+                  int main(int c, char **v) { return hidden(c); }\n";
+    let path = |name: &str| folder.join(name).to_str().expect("plain path").to_owned();
+    std::fs::write(path("program.c"), source).expect("temporary file");
+    let (program, debug) = (path("program"), path("program.debug"));
+    for command in [
+        [
+            "cc",
+            "-g",
+            "-O1",
+            "-Wl,--build-id",
+            "-o",
+            &program,
+            &path("program.c"),
+        ]
+        .as_slice(),
+        &["objcopy", "--only-keep-debug", &program, &debug],
+    ] {
+        let done = std::process::Command::new(command[0])
+            .args(&command[1..])
+            .status();
+        if !done.is_ok_and(|status| status.success()) {
+            eprintln!("skipped: {} is not to be had", command[0]);
+            return None;
+        }
+    }
+    let bytes = std::fs::read(&program).expect("it was made");
+    let elf = object::File::parse(&*bytes).expect("an ELF file");
+    let symbol = elf.symbol_by_name("hidden").expect("not stripped yet");
+    let text = elf.section_by_name(".text").expect("it has code");
+    let (offset, _) = text.file_range().expect("in the file");
+    let place = symbol.address() - text.address() + offset;
+    let id = elf
+        .build_id()
+        .expect("readable")
+        .expect("asked for")
+        .to_owned();
+    let strip = std::process::Command::new("strip").arg(&program).status();
+    assert!(strip.is_ok_and(|status| status.success()));
+    let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+    std::fs::create_dir_all(cache.join(&hex)).expect("temporary directory");
+    std::fs::rename(debug, cache.join(&hex).join("debuginfo")).expect("temporary file");
+    Some((program.into(), id, place))
+}
+
+#[test]
+fn debug_information_of_a_stripped_program_comes_from_debuginfod() {
+    let folder = tempfile::tempdir().expect("temporary directory");
+    let cache = folder.path().join("cache");
+    let Some((program, id, place)) = stripped_program(folder.path(), &cache) else {
+        return;
+    };
+    let mut space = AddressSpace::default();
+    space.map(Mapping {
+        start: 0x40_0000,
+        end: 0x50_0000,
+        file_offset: 0,
+        protection: 5,
+        flags: 2,
+        path: program.to_str().expect("plain path").into(),
+        build_id: Some(id.clone().into()),
+    });
+    let spaces = HashMap::from([(1, space)]);
+    let key = user(1, 0x40_0000 + place);
+    let named = |source: Debuginfod| {
+        let mut symbolizer = Symbolizer::with_root(Path::new("/")).with_debuginfod(source);
+        match symbolizer.resolve([key], &spaces)[&key].clone() {
+            Name::Known { functions, .. } => Ok(functions.join(" ")),
+            Name::Unknown { reason, .. } => Err(reason),
+        }
+    };
+    assert_eq!(named(Debuginfod::default()), Err(Unnamed::NoSymbol));
+    let cached = || Debuginfod::of(Some(cache.clone()), None);
+    assert_eq!(named(cached()), Ok("hidden".to_owned()));
+
+    // The program itself may be gone, or lie on another host.
+    let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+    std::fs::rename(&program, cache.join(hex).join("executable")).expect("temporary file");
+    assert_eq!(named(Debuginfod::default()), Err(Unnamed::NoFile));
+    assert_eq!(named(cached()), Ok("hidden".to_owned()));
+}

@@ -1,0 +1,236 @@
+//! Programs and debug information by build id, from the cache of the debuginfod client
+//! (debuginfod_find_debuginfo(3)) and, where `DEBUGINFOD_URLS` names servers, from these.
+//!
+//! Fetching is left to the client itself, `debuginfod-find`, with its timeouts, proxies and checks.
+//! Without `DEBUGINFOD_URLS` nothing is asked for over the network.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// Seconds that a server gets to begin to answer, where `DEBUGINFOD_TIMEOUT` does not say: its own
+/// default of 90 is too long for a report on a hundred files.
+const TIMEOUT: &str = "15";
+/// So many files in a row that could not be asked for end the asking.
+const MOST_FAILURES: u32 = 3;
+
+/// What a build id can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Artefact {
+    Executable,
+    DebugInformation,
+}
+
+impl Artefact {
+    /// Its name in the cache and for the client.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Executable => "executable",
+            Self::DebugInformation => "debuginfo",
+        }
+    }
+}
+
+/// The client's cache, and the client.
+#[derive(Debug, Default)]
+pub struct Debuginfod {
+    cache: Option<PathBuf>,
+    /// `debuginfod-find`, where servers may be asked.
+    client: Option<OsString>,
+    known: RefCell<BTreeMap<(Artefact, String), Option<PathBuf>>>,
+    failures: Cell<u32>,
+    note: RefCell<Option<String>>,
+}
+
+impl Debuginfod {
+    /// As the environment says: the client's own variables.
+    #[must_use]
+    pub fn from_environment() -> Self {
+        let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let cache = folder("DEBUGINFOD_CACHE_PATH").map(PathBuf::from);
+        let cache = cache
+            .or_else(|| Some(PathBuf::from(folder("XDG_CACHE_HOME")?).join("debuginfod_client")))
+            .or_else(|| Some(PathBuf::from(folder("HOME")?).join(".cache/debuginfod_client")));
+        let client = folder("DEBUGINFOD_URLS").map(|_| "debuginfod-find".into());
+        Self::of(cache, client)
+    }
+
+    /// With this cache and this client.
+    #[must_use]
+    pub fn of(cache: Option<PathBuf>, client: Option<OsString>) -> Self {
+        Self {
+            cache,
+            client,
+            ..Self::default()
+        }
+    }
+
+    /// What kept servers from being asked, and what to do.
+    #[must_use]
+    pub fn note(&self) -> Option<String> {
+        self.note.borrow().clone()
+    }
+
+    /// The file that was built under this id.
+    pub(super) fn find(&self, artefact: Artefact, build_id: &[u8]) -> Option<PathBuf> {
+        if build_id.is_empty() {
+            return None;
+        }
+        let id: String = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let key = (artefact, id);
+        if let Some(known) = self.known.borrow().get(&key) {
+            return known.clone();
+        }
+        let found = self
+            .cached(artefact, &key.1)
+            .or_else(|| self.fetched(artefact, &key.1));
+        self.known.borrow_mut().insert(key, found.clone());
+        found
+    }
+
+    fn cached(&self, artefact: Artefact, id: &str) -> Option<PathBuf> {
+        let file = self.cache.as_ref()?.join(id).join(artefact.name());
+        // The client notes what no server had as an empty file.
+        let holds = file.metadata().is_ok_and(|file| file.len() > 0);
+        holds.then_some(file)
+    }
+
+    fn fetched(&self, artefact: Artefact, id: &str) -> Option<PathBuf> {
+        let client = self.client.as_ref()?;
+        if self.failures.get() >= MOST_FAILURES {
+            return None;
+        }
+        let mut command = Command::new(client);
+        command.args([artefact.name(), id]).stdin(Stdio::null());
+        if std::env::var_os("DEBUGINFOD_TIMEOUT").is_none() {
+            command.env("DEBUGINFOD_TIMEOUT", TIMEOUT);
+        }
+        let output = match command.output() {
+            Ok(output) => output,
+            Err(error) => {
+                self.failures.set(MOST_FAILURES);
+                let remedy = match error.kind() {
+                    ErrorKind::NotFound => "install it (Debian, Fedora: package debuginfod)",
+                    _ => "see that it can be run",
+                };
+                return self.tell(format!(
+                    "DEBUGINFOD_URLS is set, but {} could not be started ({error}), so no debug \
+                     information was fetched. Remedy: {remedy}.",
+                    client.to_string_lossy()
+                ));
+            }
+        };
+        let text = String::from_utf8_lossy(&output.stdout);
+        let path = PathBuf::from(text.trim_end());
+        if output.status.success() && path.is_file() {
+            self.failures.set(0);
+            return Some(path);
+        }
+        let message = String::from_utf8_lossy(&output.stderr);
+        let message = message.trim();
+        // ENOENT: the servers answered, and have no such file.
+        if message.contains("No such file") {
+            self.failures.set(0);
+            return None;
+        }
+        self.failures.set(self.failures.get() + 1);
+        if self.failures.get() < MOST_FAILURES {
+            return None;
+        }
+        self.tell(format!(
+            "The servers of DEBUGINFOD_URLS could not be asked ({message}), so names may be \
+             missing. Remedy: see that they can be reached."
+        ))
+    }
+
+    fn tell(&self, note: String) -> Option<PathBuf> {
+        self.note.borrow_mut().get_or_insert(note);
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    const ID: [u8; 3] = [0xab, 0x01, 0xff];
+
+    /// A client that counts its calls, and answers so.
+    fn client(folder: &std::path::Path, answer: &str) -> OsString {
+        let path = folder.join("client");
+        let script = format!(
+            "#!/bin/sh\necho \"$@\" >>{}/calls\n{answer}\n",
+            folder.display()
+        );
+        std::fs::write(&path, script).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path.into()
+    }
+
+    fn calls(folder: &std::path::Path) -> usize {
+        let calls = std::fs::read_to_string(folder.join("calls")).unwrap_or_default();
+        calls.lines().count()
+    }
+
+    #[test]
+    fn what_the_cache_holds_is_not_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let cached = folder.path().join("ab01ff");
+        std::fs::create_dir(&cached).unwrap();
+        std::fs::write(cached.join("debuginfo"), "ELF").unwrap();
+        std::fs::write(cached.join("executable"), "").unwrap();
+        let other = folder.path().join("fetched");
+        std::fs::write(&other, "ELF").unwrap();
+        let client = client(folder.path(), &format!("echo {}", other.display()));
+        let source = Debuginfod::of(Some(folder.path().into()), Some(client));
+        let debug = source.find(Artefact::DebugInformation, &ID);
+        assert_eq!(debug, Some(cached.join("debuginfo")));
+        assert_eq!(calls(folder.path()), 0);
+        assert_eq!(source.find(Artefact::Executable, &ID), Some(other.clone()));
+        assert_eq!(source.find(Artefact::Executable, &ID), Some(other));
+        assert_eq!(calls(folder.path()), 1);
+        let text = std::fs::read_to_string(folder.path().join("calls")).unwrap();
+        assert_eq!(text, "executable ab01ff\n");
+    }
+
+    #[test]
+    fn without_servers_nobody_is_asked() {
+        let source = Debuginfod::of(None, None);
+        assert_eq!(source.find(Artefact::Executable, &ID), None);
+        assert_eq!(source.note(), None);
+    }
+
+    #[test]
+    fn what_keeps_servers_from_being_asked_is_told() {
+        let gone = Debuginfod::of(None, Some("/nowhere/debuginfod-find".into()));
+        assert_eq!(gone.find(Artefact::Executable, &ID), None);
+        assert!(gone.note().unwrap().contains("package debuginfod"));
+
+        let folder = tempfile::tempdir().unwrap();
+        let refused = client(folder.path(), "echo 'Connection refused' >&2; exit 1");
+        let source = Debuginfod::of(None, Some(refused));
+        for id in 0..9 {
+            assert_eq!(source.find(Artefact::Executable, &[id]), None);
+        }
+        assert_eq!(calls(folder.path()), 3);
+        assert!(source.note().unwrap().contains("Connection refused"));
+    }
+
+    #[test]
+    fn that_servers_lack_a_file_is_no_failure() {
+        let folder = tempfile::tempdir().unwrap();
+        let lacks = client(
+            folder.path(),
+            "echo 'No such file or directory' >&2; exit 1",
+        );
+        let source = Debuginfod::of(None, Some(lacks));
+        for id in 0..9 {
+            assert_eq!(source.find(Artefact::Executable, &[id]), None);
+        }
+        assert_eq!((calls(folder.path()), source.note()), (9, None));
+    }
+}
