@@ -33,7 +33,7 @@ test("columns say what differs from what was to be expected", async () => {
     sides: [
       {
         name: "p", start_ns: 15_000, span_ns: 1e9, tick_ns: 10_000, has_times: true, cpus: 2, comms: ["a", "b"], threads: 2,
-        pids: column(14, 1), tids: column(14, 6), thread_comms: column(0, 1), counters: [],
+        pids: column(14, 1), tids: column(14, 6), thread_comms: column(0, 1), cgroups: ["/", "/a"], thread_cgroups: column(1, 0), counters: [],
         tracks: [{ event: "e", unit: "events", frequency: null, samples: 4, weight: null, cpu_numbers: [0, 1], leaves: column(2, 1), leaf_count: 2, times: column(0, 1, 2, 3), cpus: column(1, 2, 1, 0), threads: column(1, 2, 0, 0), stacks: column(0, 1, 0, 0), weights: column(6, 8, 0, 2) }],
       },
     ],
@@ -42,6 +42,7 @@ test("columns say what differs from what was to be expected", async () => {
   expect([...tree.parents]).toEqual([0, 0, 1]);
   const [side] = sides;
   expect([side!.start_ns, [...side!.threads.pids], [...side!.threads.tids]]).toEqual([10_000, [7, 6], [7, 10]]);
+  expect([...side!.threads.cgroup]).toEqual([1, 0]);
   const [track] = side!.tracks;
   expect([...track!.times]).toEqual([0, 1, 3, 6]);
   expect([...track!.cpus]).toEqual([0, 1, 0, 1]);

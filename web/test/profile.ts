@@ -32,7 +32,7 @@ function side(count: number, weight: number | ((at: number) => number)): Side {
     has_times: true,
     cpus: 2,
     counters: [],
-    threads: { count: 3, pids: Int32Array.from([7, 7, 8]), tids: Int32Array.from([7, 9, 8]), comms: ["main", "Worker"], comm: Uint32Array.from([0, 1, 1]) },
+    threads: { count: 3, pids: Int32Array.from([7, 7, 8]), tids: Int32Array.from([7, 9, 8]), comms: ["main", "Worker"], comm: Uint32Array.from([0, 1, 1]), cgroups: ["/system.slice/a", "/system.slicer"], cgroup: Uint32Array.from([0, 0, 1]) },
     tracks: [track],
   };
 }

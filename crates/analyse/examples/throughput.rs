@@ -58,6 +58,7 @@ impl Player {
             tid: 1,
             time: Nanos(self.clock),
             cpu: Some(0),
+            cgroup: 0,
             ip: 0x40_1000,
             address,
             period: 1,

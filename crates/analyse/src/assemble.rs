@@ -380,6 +380,7 @@ mod tests {
                 tid: 1,
                 time: Nanos(fault + 1),
                 cpu: None,
+                cgroup: 0,
                 ip: 0x1000,
                 address: BLOCK + fault * 4096,
                 period: 1,

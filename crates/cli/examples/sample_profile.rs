@@ -219,6 +219,7 @@ fn empty() -> Profile {
         pid,
         tid,
         comm: comm.into(),
+        cgroup: Box::default(),
     };
     profile.threads.push(thread(0, 0, "swapper"));
     for (pid, comm) in [(100, "server"), (200, "redis-server"), (300, "nginx")] {
@@ -357,6 +358,7 @@ fn crowd() -> Profile {
             pid: tid / 10,
             tid,
             comm: format!("worker-{}", tid % 5_000).into(),
+            cgroup: Box::default(),
         })
         .collect();
     for at in 0..1_200_000_u32 {

@@ -152,6 +152,8 @@ pub struct Sample<'a> {
     pub time: Nanos,
     /// The CPU that it ran on, where recorded.
     pub cpu: Option<u32>,
+    /// Id of the control group that it ran in, as [`Event::Cgroup`] names it; 0 where not recorded.
+    pub cgroup: u64,
     /// Instruction pointer.
     pub ip: u64,
     /// Data address, for page faults the faulting address; 0 where not recorded.
@@ -266,6 +268,15 @@ pub enum Event<'a> {
         /// Switched out while still runnable.
         preempted: bool,
     },
+    /// A control group, when it was made or before recording began (`PERF_RECORD_CGROUP`).
+    Cgroup {
+        /// When; 0 for before everything.
+        time: Nanos,
+        /// Its number.
+        id: u64,
+        /// Its path from the root of its hierarchy.
+        path: &'a [u8],
+    },
 }
 
 impl Event<'_> {
@@ -280,7 +291,8 @@ impl Event<'_> {
             | Event::Exit { time, .. }
             | Event::Lost { time, .. }
             | Event::Throttle { time, .. }
-            | Event::Switch { time, .. } => time,
+            | Event::Switch { time, .. }
+            | Event::Cgroup { time, .. } => time,
         }
     }
 }

@@ -234,6 +234,9 @@ pub struct ProfileThread {
     pub tid: i32,
     /// Its name when it was sampled: a thread that changes its name appears once for each.
     pub comm: Box<str>,
+    /// Path of the control group that it ran in; empty where not recorded. A thread that moves
+    /// appears once for each.
+    pub cgroup: Box<str>,
 }
 
 /// The CPU of a sample where the input tells none.
@@ -450,6 +453,24 @@ impl Profile {
         let last = self.samples.times.last().map_or(0, |time| time + 1);
         let end = self.span.0.max(last);
         Nanos(to.0.min(end).saturating_sub(from.0))
+    }
+
+    /// The same profile with the samples of one control group alone, and of those below it.
+    #[must_use]
+    pub fn of_cgroup(&self, path: &str) -> Self {
+        let below = format!("{}/", path.trim_end_matches('/'));
+        let is_in = |cgroup: &str| cgroup == path || cgroup.starts_with(&below);
+        let threads: Vec<bool> = self.threads.iter().map(|at| is_in(&at.cgroup)).collect();
+        let mut samples = Samples::default();
+        for sample in self.samples.iter() {
+            if threads[sample.thread as usize] {
+                samples.push(sample);
+            }
+        }
+        Self {
+            samples,
+            ..self.clone()
+        }
     }
 
     /// Sum of the weights of one event's samples.

@@ -61,6 +61,8 @@ pub struct EventProfile {
     pub stacks: Vec<StackShare>,
     /// Processes, heaviest first.
     pub processes: Vec<ProcessShare>,
+    /// Control groups, heaviest first; empty where none was recorded.
+    pub cgroups: Vec<CgroupShare>,
     /// CPUs by number; empty where the input tells none.
     pub cpus: Vec<CpuShare>,
     /// The stretch of time that stands out most.
@@ -100,6 +102,15 @@ pub struct ProcessShare {
     pub comm: String,
     /// Threads that were sampled.
     pub threads: u64,
+    /// Its weight.
+    pub weight: u64,
+}
+
+/// One control group's part, without those below it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CgroupShare {
+    /// Path from the root of its hierarchy.
+    pub path: String,
     /// Its weight.
     pub weight: u64,
 }

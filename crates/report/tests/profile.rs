@@ -78,6 +78,7 @@ fn findings() -> ProfileFindings {
                     weight: 1_000_000_000,
                 },
             ],
+            cgroups: vec![],
             cpus: vec![CpuShare {
                 cpu: 0,
                 weight: 8_000_000_000,

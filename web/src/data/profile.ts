@@ -28,6 +28,8 @@ interface PackedSide {
   pids: Column;
   tids: Column;
   thread_comms: Column;
+  cgroups: string[];
+  thread_cgroups: Column;
   tracks: PackedTrack[];
   counters: Counter[];
 }
@@ -101,6 +103,10 @@ export interface Threads {
   comms: string[];
   /** Index in `comms` of each thread. */
   comm: Uint32Array;
+  /** Paths of control groups; none where they were not recorded. */
+  cgroups: string[];
+  /** Index in `cgroups` of each thread. */
+  cgroup: Uint32Array;
 }
 
 /** The samples of one event, in time order. */
@@ -133,14 +139,15 @@ export async function unpack(pack: Pack, read: Reader): Promise<Profiles> {
 
 async function unpackSide(side: PackedSide, read: Reader): Promise<Side> {
   const count = side.threads;
-  const [pids, tids, comm, tracks] = await Promise.all([
+  const [pids, tids, comm, cgroup, tracks] = await Promise.all([
     read(side.pids, new Float64Array(count)).then(steps),
     read(side.tids, new Float64Array(count)).then(steps),
     read(side.thread_comms, new Uint32Array(count)),
+    read(side.thread_cgroups, new Uint32Array(count)),
     Promise.all(side.tracks.map((track) => unpackTrack(track, read))),
   ]);
   const start = Math.floor(side.start_ns / side.tick_ns) * side.tick_ns;
-  return { ...side, start_ns: start, threads: { count, pids, tids, comms: side.comms, comm }, tracks };
+  return { ...side, start_ns: start, threads: { count, pids, tids, comms: side.comms, comm, cgroups: side.cgroups, cgroup }, tracks };
 }
 
 /** Differences of either sign, as `zigzag` folds them, summed up. */

@@ -17,6 +17,8 @@ export interface Tasks {
   process: string | null;
   /** Number of a thread of the one profile. */
   thread: number | null;
+  /** Path of a control group; those below it count too. */
+  cgroup: string | null;
   /** Part of a name, or a process or thread id. */
   text: string;
   cpu: number | null;
@@ -26,7 +28,7 @@ export interface Tasks {
 const KEPT = 4;
 
 export class Explorer {
-  readonly tasks: Tasks = { process: null, thread: null, text: "", cpu: null };
+  readonly tasks: Tasks = { process: null, thread: null, cgroup: null, text: "", cpu: null };
   idle = false;
   query = "";
   measure: Measure = "rate";
@@ -79,13 +81,15 @@ export class Explorer {
   }
 
   private threads(side: Side): Uint8Array | null {
-    const { process, thread, text } = this.tasks;
+    const { process, thread, cgroup, text } = this.tasks;
     const needle = text.trim().toLowerCase();
-    if (process === null && thread === null && needle === "") return null;
+    if (process === null && thread === null && cgroup === null && needle === "") return null;
     const { count, pids, tids, comm, comms } = side.threads;
+    const grouped = cgroup === null ? null : side.threads.cgroups.map((path) => isWithin(path, cgroup));
     const named = comms.map((name) => name.toLowerCase().includes(needle));
     const keeps = Uint8Array.from(pids, (pid, at) => {
       if (thread !== null && at !== thread) return 0;
+      if (grouped && !grouped[side.threads.cgroup[at]!]) return 0;
       if (process !== null && (this.isPair ? comms[comm[at]!] : String(pid)) !== process) return 0;
       return needle === "" || named[comm[at]!] || String(pid) === needle || String(tids[at]) === needle ? 1 : 0;
     });
@@ -123,6 +127,9 @@ export class Explorer {
     return heat(found, scale, marked && Uint8Array.from(found.track.leaves, (node) => marked[node]!));
   }
 }
+
+/** Whether a control group is another one or lies below it. */
+export const isWithin = (path: string, group: string): boolean => path === group || path.startsWith(`${group.replace(/\/$/, "")}/`);
 
 /** Processes of one profile by what they weigh; or names of two profiles. */
 export function processes(profiles: Profiles, weights: Float64Array[]): { key: string; name: string; weight: number }[] {

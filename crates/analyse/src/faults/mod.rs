@@ -152,7 +152,7 @@ impl Attributor {
             Event::Throttle { paused, .. } => {
                 self.losses.add(LossKind::Throttled, u64::from(paused));
             }
-            Event::Switch { .. } => {}
+            Event::Switch { .. } | Event::Cgroup { .. } => {}
         }
     }
 

@@ -21,10 +21,14 @@ pub struct ProfileCollector {
     stacks: StackTable,
     samples: Samples,
     threads: Vec<ProfileThread>,
-    thread_numbers: FxHashMap<(i32, i32, Box<str>), u32>,
+    thread_numbers: FxHashMap<(i32, i32, Box<str>, u64), u32>,
     comms: FxHashMap<i32, Box<str>>,
-    /// Threads by id as they are called now: the fast way to `thread_numbers`.
-    current: FxHashMap<i32, u32>,
+    /// Control groups by id, and that of each of `threads`; 0 where not known.
+    cgroups: FxHashMap<u64, Box<str>>,
+    thread_cgroups: Vec<u64>,
+    /// Threads by id as they are called now, with the control group in which they run: the fast
+    /// way to `thread_numbers`.
+    current: FxHashMap<i32, (u64, u32)>,
     /// Threads off the CPU: since when, where, how.
     away: FxHashMap<i32, Away>,
     first: Option<Nanos>,
@@ -47,6 +51,7 @@ struct Away {
     stack: StackId,
     cpu: u16,
     events: (u8, u8),
+    cgroup: u64,
     preempted: bool,
 }
 
@@ -71,6 +76,8 @@ impl ProfileCollector {
             threads: Vec::new(),
             thread_numbers: FxHashMap::default(),
             comms: FxHashMap::default(),
+            cgroups: FxHashMap::default(),
+            thread_cgroups: Vec::new(),
             current: FxHashMap::default(),
             away: FxHashMap::default(),
             first: None,
@@ -148,6 +155,10 @@ impl ProfileCollector {
             Event::Exit { tid, .. } => {
                 self.away.remove(tid);
             }
+            Event::Cgroup { id, path, .. } => {
+                self.cgroups
+                    .insert(*id, String::from_utf8_lossy(path).into());
+            }
             &Event::Switch {
                 pid,
                 tid,
@@ -186,12 +197,13 @@ impl ProfileCollector {
                     stack,
                     cpu,
                     events: (blocked, preempted),
+                    cgroup: sample.cgroup,
                     preempted: false,
                 };
                 self.away.insert(sample.tid, away);
             }
             Target::Event(event) => {
-                let thread = self.thread(sample.pid, sample.tid);
+                let thread = self.thread(sample.pid, sample.tid, sample.cgroup);
                 self.samples.push(ProfileSample {
                     time: (sample.time - start).0,
                     thread,
@@ -211,7 +223,7 @@ impl ProfileCollector {
         };
         let start = *self.first.get_or_insert(away.since);
         self.last = self.last.max(time);
-        let thread = self.thread(pid, tid);
+        let thread = self.thread(pid, tid, away.cgroup);
         self.samples.push(ProfileSample {
             time: (away.since - start).0,
             thread,
@@ -254,9 +266,12 @@ impl ProfileCollector {
         self.stacks.intern(sample.pid, sample.callchain)
     }
 
-    fn thread(&mut self, pid: i32, tid: i32) -> u32 {
-        if let Some(&known) = self.current.get(&tid) {
-            return known;
+    fn thread(&mut self, pid: i32, tid: i32, cgroup: u64) -> u32 {
+        if let Some(&(known_cgroup, known)) = self.current.get(&tid) {
+            // An event that does not tell the group changes none.
+            if cgroup == 0 || cgroup == known_cgroup {
+                return known;
+            }
         }
         let comm = match (self.comms.get(&tid), tid) {
             (Some(name), _) => name.clone(),
@@ -266,12 +281,18 @@ impl ProfileCollector {
         let next = u32::try_from(self.threads.len()).unwrap_or(u32::MAX);
         let number = *self
             .thread_numbers
-            .entry((pid, tid, comm.clone()))
+            .entry((pid, tid, comm.clone(), cgroup))
             .or_insert(next);
         if number == next {
-            self.threads.push(ProfileThread { pid, tid, comm });
+            self.threads.push(ProfileThread {
+                pid,
+                tid,
+                comm,
+                cgroup: Box::default(),
+            });
+            self.thread_cgroups.push(cgroup);
         }
-        self.current.insert(tid, number);
+        self.current.insert(tid, (cgroup, number));
         number
     }
 
@@ -307,10 +328,14 @@ impl ProfileCollector {
             *stack = nodes.get(stack.0 as usize).copied().unwrap_or(NodeId::ROOT);
         }
         samples.sort_by_time();
+        let mut threads = self.threads;
+        for (thread, id) in threads.iter_mut().zip(&self.thread_cgroups) {
+            thread.cgroup = self.cgroups.get(id).cloned().unwrap_or_default();
+        }
         Profile {
             frames: builder.frames.into_frames(),
             stacks: builder.tree,
-            threads: self.threads,
+            threads,
             events: self.events,
             samples,
             start: self.first.unwrap_or_default(),
@@ -426,6 +451,7 @@ mod tests {
             tid,
             time: Nanos(time),
             cpu: Some(1),
+            cgroup: 0,
             ip: 5,
             address: 0,
             period: 10,
@@ -481,6 +507,40 @@ mod tests {
         assert_eq!(&*profile.threads[0].comm, "worker");
         assert_eq!(profile.events[0].unit, WeightUnit::Nanoseconds);
         assert_eq!(profile.events[0].frequency, Some(100));
+    }
+
+    #[test]
+    fn a_thread_that_moves_to_another_control_group_is_there_once_for_each() {
+        let kind = EventKind::Other("cpu-clock".to_owned());
+        let sources = [source("cpu-clock", kind, Sampling::Every(1))];
+        let mut collector = ProfileCollector::new(&sources, |_| true);
+        let chain = words(&[1]);
+        let group = |id, path: &'static [u8]| Event::Cgroup {
+            time: Nanos(0),
+            id,
+            path,
+        };
+        collector.event_with_chain(&group(1, b"/"), None);
+        collector.event_with_chain(&group(40, b"/a/b"), None);
+        for (time, cgroup) in [(10, 1), (20, 40), (30, 0), (40, 40), (50, 99)] {
+            let Event::Sample(at) = sample(0, 8, time, &chain) else {
+                panic!("it is a sample");
+            };
+            collector.event_with_chain(&Event::Sample(Sample { cgroup, ..at }), None);
+        }
+        let profile = collector.finish(&SymbolTable::default());
+        let groups: Vec<&str> = profile
+            .samples
+            .threads
+            .iter()
+            .map(|&thread| &*profile.threads[thread as usize].cgroup)
+            .collect();
+        // What tells no group changes none; a number that was never named has no path.
+        assert_eq!(groups, ["/", "/a/b", "/a/b", "/a/b", ""]);
+        assert_eq!(profile.of_cgroup("/a").samples.len(), 3);
+        assert_eq!(profile.of_cgroup("/a/b").samples.len(), 3);
+        assert_eq!(profile.of_cgroup("/").samples.len(), 4);
+        assert!(profile.of_cgroup("/a/bc").samples.is_empty());
     }
 
     #[test]

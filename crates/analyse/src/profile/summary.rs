@@ -5,8 +5,8 @@ use super::{burst, counters, rules, unknown};
 use pagewise_model::findings::{Diagnosis, Severity};
 use pagewise_model::profile::{NO_CPU, NodeId, Profile, ProfileSample, WeightUnit};
 use pagewise_model::profile_findings::{
-    CpuShare, EventProfile, FunctionShare, PROFILE_VERSION, ProcessShare, ProfileFindings,
-    StackShare,
+    CgroupShare, CpuShare, EventProfile, FunctionShare, PROFILE_VERSION, ProcessShare,
+    ProfileFindings, StackShare,
 };
 use pagewise_model::units::Nanos;
 use rustc_hash::FxHashMap;
@@ -82,6 +82,7 @@ fn summarise_event(profile: &Profile, event: u8, idle: &Idle) -> EventProfile {
         functions: functions(profile, &own),
         stacks: stacks(profile, &own),
         processes: processes(profile, busy()),
+        cgroups: cgroups(profile, busy()),
         cpus: cpus(of_event(), idle),
         burst: burst::find(profile, event, idle),
     }
@@ -142,6 +143,24 @@ fn processes(profile: &Profile, samples: impl Iterator<Item = ProfileSample>) ->
             weight,
         })
         .collect();
+    shares.sort_by_key(|share| u64::MAX - share.weight);
+    shares.truncate(MOST);
+    shares
+}
+
+fn cgroups(profile: &Profile, samples: impl Iterator<Item = ProfileSample>) -> Vec<CgroupShare> {
+    let mut by_path: BTreeMap<&str, u64> = BTreeMap::new();
+    for sample in samples {
+        let path = &*profile.threads[sample.thread as usize].cgroup;
+        if !path.is_empty() {
+            *by_path.entry(path).or_default() += sample.weight;
+        }
+    }
+    let share = |(path, weight): (&str, u64)| CgroupShare {
+        path: path.to_owned(),
+        weight,
+    };
+    let mut shares: Vec<CgroupShare> = by_path.into_iter().map(share).collect();
     shares.sort_by_key(|share| u64::MAX - share.weight);
     shares.truncate(MOST);
     shares

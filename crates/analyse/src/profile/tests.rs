@@ -62,6 +62,7 @@ impl Maker {
             pid: 1,
             tid: 1,
             comm: "program".into(),
+            cgroup: Box::default(),
         });
         if self.events.is_empty() {
             self.events.push("cpu-clock");

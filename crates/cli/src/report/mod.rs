@@ -78,6 +78,13 @@ pub struct Args {
     #[arg(long, value_name = "TRACE")]
     calibrate: Option<PathBuf>,
 
+    /// Only samples of this control group and those below it, such as /system.slice/ssh.service
+    ///
+    /// For recordings that tell control groups: of pagewise record, or of perf record
+    /// --all-cgroups.
+    #[arg(long, value_name = "PATH")]
+    cgroup: Option<String>,
+
     #[command(flatten)]
     descent: descent::Options,
 }
@@ -146,6 +153,9 @@ fn export_profile(profile: &Profile, file: &Path, args: &Args) -> Result<()> {
 
 /// Reports on a function_graph trace.
 fn report_trace(trace: Trace, file: &Path, args: &Args) -> Result<()> {
+    if args.cgroup.is_some() {
+        bail!("--cgroup goes with samples, which a function_graph trace has not");
+    }
     let steps = args.descent.steps().map_err(anyhow::Error::msg)?;
     if !steps.is_empty() {
         return report_part(trace, file, args, steps);

@@ -14,6 +14,7 @@ use pagewise_model::profile::Profile;
 use pagewise_model::profile_findings::ProfileFindings;
 use pagewise_report::html::{render_profile, render_with_profile};
 use pagewise_report::text;
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -43,6 +44,7 @@ pub fn report(bytes: &MappedFile, file: &Path, args: &Args) -> Result<()> {
         .stretch()
         .map_err(anyhow::Error::msg)?
         .is_some()
+        || args.cgroup.is_some()
     {
         let profile = analysis.into_profile().unwrap_or_default();
         return report_profile(profile, file, args);
@@ -62,6 +64,10 @@ pub fn report_profile(profile: Profile, file: &Path, args: &Args) -> Result<()> 
         Some((from, to)) => profile.within(from, to),
         None => profile,
     };
+    let profile = match &args.cgroup {
+        Some(path) => in_cgroup(&profile, path)?,
+        None => profile,
+    };
     if profile.samples.is_empty() {
         bail!("there is no sample in it");
     }
@@ -73,6 +79,28 @@ pub fn report_profile(profile: Profile, file: &Path, args: &Args) -> Result<()> 
         profile: Some(summarise(&profile, &ProfileRules::shipped()?)),
     };
     show(&seen, Some(&profile), file, args)
+}
+
+/// The samples of one control group.
+fn in_cgroup(profile: &Profile, path: &str) -> Result<Profile> {
+    let known: BTreeSet<&str> = profile
+        .threads
+        .iter()
+        .map(|thread| &*thread.cgroup)
+        .filter(|path| !path.is_empty())
+        .collect();
+    if known.is_empty() {
+        bail!(
+            "--cgroup needs samples that tell their control group: record with pagewise record \
+             (Linux 5.7 or newer) or perf record --all-cgroups"
+        );
+    }
+    let found = profile.of_cgroup(path);
+    if found.samples.is_empty() {
+        let some: Vec<&str> = known.iter().copied().take(10).collect();
+        bail!("no sample ran in {path}; there are {}", some.join(", "));
+    }
+    Ok(found)
 }
 
 fn seen(data: &PerfData<'_>, analysis: &Analysis) -> Result<Seen> {

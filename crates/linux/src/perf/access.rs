@@ -11,6 +11,7 @@ pub(super) fn probe(notes: &mut Vec<Note>) -> Option<Access> {
         kernel: true,
         counts_losses: true,
         build_ids: true,
+        cgroups: true,
     };
     let mut outcome = try_on_ourselves(access);
     if is(&outcome, &[libc::EACCES, libc::EPERM]) {
@@ -18,7 +19,8 @@ pub(super) fn probe(notes: &mut Vec<Note>) -> Option<Access> {
         outcome = try_on_ourselves(access);
     }
     for give_up in [
-        (|a: &mut Access| a.build_ids = false) as fn(&mut Access),
+        (|a: &mut Access| a.cgroups = false) as fn(&mut Access),
+        |a| a.build_ids = false,
         |a| a.counts_losses = false,
     ] {
         if is(&outcome, &[libc::EINVAL, libc::E2BIG]) {

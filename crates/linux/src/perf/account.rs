@@ -304,6 +304,7 @@ mod tests {
             kernel: true,
             counts_losses: true,
             build_ids: true,
+            cgroups: true,
         };
         let unit = |role, source| Unit {
             role,

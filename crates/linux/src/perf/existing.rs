@@ -4,7 +4,9 @@ use super::notes::Note;
 use crate::proc::{MapsEntry, ProcRoot};
 use crate::pseudo_file;
 use pagewise_model::formats::perf_data::synthesise::{self, MapsLine, SampleId};
-use std::path::Path;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 /// Records of processes `pids` with all their threads, as if they came first. Processes that end
 /// meanwhile are passed over.
@@ -49,6 +51,54 @@ pub(super) fn kernel(sample_type: u64, proc: &Path) -> Vec<u8> {
         .unwrap_or_default()
 }
 
+/// All control groups of the hierarchy whose groups samples tell: that of `perf_event` where it has
+/// one of its own (version 1), else that of version 2. A group's number is its directory's inode
+/// (kernel/cgroup/cgroup.c, `cgroup_id`).
+pub(super) fn cgroups(sample_type: u64, proc: &Path) -> Vec<u8> {
+    let of = SampleId {
+        sample_type,
+        ..SampleId::default()
+    };
+    let mounts = fs::read_to_string(proc.join("self/mountinfo")).unwrap_or_default();
+    let mut records = Vec::new();
+    if let Some(root) = cgroup_root(&mounts) {
+        groups_below(&root, "/", &of, &mut records);
+    }
+    records
+}
+
+/// Where that hierarchy is mounted (proc_pid_mountinfo(5): the fifth field is the place; behind a
+/// lone dash the kind, the source, and options of the whole file system).
+fn cgroup_root(mounts: &str) -> Option<PathBuf> {
+    let kinds = mounts.lines().filter_map(|line| {
+        let (front, back) = line.split_once(" - ")?;
+        let place = front.split(' ').nth(4)?;
+        let mut back = back.split(' ');
+        let (kind, options) = (back.next()?, back.nth(1)?);
+        Some((place, kind, options))
+    });
+    let own = |&(_, kind, options): &(&str, &str, &str)| {
+        kind == "cgroup" && options.split(',').any(|option| option == "perf_event")
+    };
+    let unified = |&(_, kind, _): &(&str, &str, &str)| kind == "cgroup2";
+    let found = (kinds.clone().find(own)).or_else(|| kinds.clone().find(unified));
+    found.map(|(place, _, _)| PathBuf::from(place))
+}
+
+fn groups_below(folder: &Path, path: &str, of: &SampleId, records: &mut Vec<u8>) {
+    let Ok(metadata) = folder.metadata() else {
+        return;
+    };
+    records.extend(synthesise::cgroup(metadata.ino(), path.as_bytes(), of));
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            let name = entry.file_name();
+            let below = format!("{}/{}", path.trim_end_matches('/'), name.to_string_lossy());
+            groups_below(&entry.path(), &below, of, records);
+        }
+    }
+}
+
 fn threads(process: &SampleId, proc: &ProcRoot, records: &mut Vec<u8>) {
     for tid in proc.tasks(process.pid) {
         let of = SampleId { tid, ..*process };
@@ -80,7 +130,6 @@ fn mapping(entry: &MapsEntry, of: &SampleId) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
 
     #[test]
     fn a_process_is_told_with_threads_and_mappings() {
@@ -98,6 +147,30 @@ mod tests {
         // COMM of the first thread, FORK and COMM of the second, two MMAP2.
         assert_eq!(kinds(&records), [3, 7, 3, 10, 10]);
         assert!(notes.is_empty());
+    }
+
+    #[test]
+    fn groups_are_told_with_their_inodes_and_paths_from_the_root() {
+        let root = tempfile::tempdir().unwrap();
+        let place = root.path().join("unified");
+        fs::create_dir_all(place.join("system.slice/ssh.service")).unwrap();
+        fs::create_dir_all(root.path().join("self")).unwrap();
+        let mounts = format!(
+            "30 24 0:26 / /sys/fs/cgroup/cpu rw shared:9 - cgroup cgroup rw,cpu\n\
+             31 24 0:27 / {} rw,nosuid - cgroup2 cgroup rw\n",
+            place.display()
+        );
+        fs::write(root.path().join("self/mountinfo"), mounts).unwrap();
+        let records = cgroups(0, root.path());
+        assert_eq!(kinds(&records), [19, 19, 19]);
+        let id = u64::from_le_bytes(records[8..16].try_into().unwrap());
+        assert_eq!(id, place.metadata().unwrap().ino());
+        let text = String::from_utf8_lossy(&records);
+        assert!(text.contains("/system.slice/ssh.service\0"), "{text}");
+        assert_eq!(cgroup_root("x"), None);
+        let own =
+            "30 24 0:26 / /a rw - cgroup2 x rw\n31 24 0:27 / /b rw - cgroup x rw,perf_event\n";
+        assert_eq!(cgroup_root(own), Some("/b".into()));
     }
 
     fn kinds(mut records: &[u8]) -> Vec<u32> {

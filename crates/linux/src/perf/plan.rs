@@ -431,6 +431,7 @@ mod tests {
         kernel: true,
         counts_losses: true,
         build_ids: true,
+        cgroups: true,
     };
 
     fn no_tracefs() -> Result<Tracefs, crate::tracefs::Error> {

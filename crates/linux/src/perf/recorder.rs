@@ -224,6 +224,7 @@ impl Recorder {
             return Vec::new();
         }
         let mut records = existing::kernel(SIDE_BAND, Path::new("/proc"));
+        records.extend(existing::cgroups(SIDE_BAND, Path::new("/proc")));
         let pids = match &self.target {
             Target::Gated(_) => Vec::new(),
             Target::Pids(pids) => pids.clone(),

@@ -30,6 +30,8 @@ pub(super) struct Access {
     pub counts_losses: bool,
     /// Build ids in mapping records (Linux 5.12).
     pub build_ids: bool,
+    /// Samples tell the control group (Linux 5.7, `CONFIG_CGROUP_PERF`).
+    pub cgroups: bool,
 }
 
 /// Nanoseconds that one record costs the program that caused it, by kind, its way into the file
@@ -54,6 +56,16 @@ mod unit_cost {
 
 /// Bytes of user stack copied for unwinding without frame pointers. perf's default.
 const STACK_COPY: u32 = 8192;
+
+impl Access {
+    /// The field of samples that tells the control group, where the kernel has it.
+    fn cgroup(self) -> u64 {
+        match self.cgroups {
+            true => sample_type::CGROUP,
+            false => 0,
+        }
+    }
+}
 
 /// Software events of include/uapi/linux/perf_event.h that tell of page faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +102,7 @@ impl Source {
     pub fn fault_with_chain(fault: Fault, period: u64, access: Access) -> Self {
         let mut attr = base(bindings::PERF_TYPE_SOFTWARE, fault.config(), access);
         attr.sample_type |= sample_type::IP | sample_type::ADDR | sample_type::CALLCHAIN;
+        attr.sample_type |= access.cgroup();
         set_period(&mut attr, period);
         Self::new(fault.name(), attr, unit_cost::CHAIN)
     }
@@ -135,6 +148,7 @@ impl Source {
         let config = u64::from(bindings::PERF_COUNT_HW_CPU_CYCLES);
         let mut attr = base(bindings::PERF_TYPE_HARDWARE, config, access);
         attr.sample_type |= sample_type::IP | sample_type::CALLCHAIN | sample_type::PERIOD;
+        attr.sample_type |= access.cgroup();
         attr.set_freq(1);
         attr.__bindgen_anon_1.sample_freq = frequency;
         Self::new("cycles", attr, unit_cost::CPU)
@@ -146,6 +160,7 @@ impl Source {
         let config = u64::from(bindings::PERF_COUNT_SW_CPU_CLOCK);
         let mut attr = base(bindings::PERF_TYPE_SOFTWARE, config, access);
         attr.sample_type |= sample_type::IP | sample_type::CALLCHAIN;
+        attr.sample_type |= access.cgroup();
         set_period(&mut attr, 1_000_000_000 / frequency.max(1));
         Self::new("cpu-clock", attr, unit_cost::CPU)
     }
@@ -156,6 +171,7 @@ impl Source {
         let config = u64::from(bindings::PERF_COUNT_SW_CONTEXT_SWITCHES);
         let mut attr = base(bindings::PERF_TYPE_SOFTWARE, config, access);
         attr.sample_type |= sample_type::IP | sample_type::CALLCHAIN;
+        attr.sample_type |= access.cgroup();
         attr.set_context_switch(1);
         set_period(&mut attr, 1);
         Self::new("context-switches", attr, unit_cost::CHAIN)
@@ -168,6 +184,7 @@ impl Source {
         source.attr.set_comm(1);
         source.attr.set_comm_exec(1);
         source.attr.set_task(1);
+        source.attr.set_cgroup(u64::from(access.cgroups));
         source
     }
 
@@ -281,6 +298,7 @@ mod tests {
         kernel: false,
         counts_losses: true,
         build_ids: true,
+        cgroups: true,
     };
 
     #[test]

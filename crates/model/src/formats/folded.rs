@@ -47,6 +47,7 @@ pub fn read(input: impl Read) -> io::Result<Profile> {
             pid: -1,
             tid: -1,
             comm: "".into(),
+            cgroup: Box::default(),
         }],
         events: vec![ProfileEvent {
             name: "samples".to_owned(),

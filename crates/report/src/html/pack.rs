@@ -51,6 +51,9 @@ struct SidePack<'a> {
     pids: Column,
     tids: Column,
     thread_comms: Column,
+    /// Paths of control groups; empty where none was recorded.
+    cgroups: Vec<Box<str>>,
+    thread_cgroups: Column,
     tracks: Vec<Track<'a>>,
     counters: Vec<Counter<'a>>,
 }
@@ -237,6 +240,12 @@ fn side<'a>(
     let mut comms = Numbers::default();
     let thread_comms: Vec<u32> = known().map(|thread| comms.of(&thread.comm)).collect();
     let thread_comms = thread_comms.into_iter().map(u64::from);
+    let mut cgroups = Numbers::default();
+    let thread_cgroups: Vec<u32> = known().map(|thread| cgroups.of(&thread.cgroup)).collect();
+    let thread_cgroups = thread_cgroups.into_iter().map(u64::from);
+    if cgroups.names.iter().all(|path| path.is_empty()) {
+        cgroups.names.clear();
+    }
     let of_events = rows_of_events(profile);
     let places = inverse(&threads, profile.threads.len());
     let tracks = profile.events.iter().zip(&of_events);
@@ -265,6 +274,8 @@ fn side<'a>(
         tids: columns.add(steps(known().map(|thread| thread.tid)))?,
         thread_comms: columns.add(thread_comms)?,
         comms: comms.names,
+        thread_cgroups: columns.add(thread_cgroups)?,
+        cgroups: cgroups.names,
         counters: profile.counters.iter().map(Counter::of).collect(),
     })
 }

@@ -68,6 +68,7 @@ fn body(page: &mut Page, findings: &ProfileFindings) {
         functions(page, event);
         stacks(page, event);
         processes(page, event);
+        cgroups(page, event);
     }
     unknown(page, findings);
 }
@@ -200,6 +201,22 @@ fn stacks(page: &mut Page, event: &EventProfile) {
         page.line(&format!("  {share:>7}  {}", chain(&stack.frames, room)));
     }
     page.more(event.stacks.len(), STACKS);
+}
+
+fn cgroups(page: &mut Page, event: &EventProfile) {
+    if event.cgroups.len() < 2 {
+        return;
+    }
+    page.heading(&format!("Control groups by {}", visible(&event.name)));
+    for cgroup in event.cgroups.iter().take(LINES) {
+        let share = percent(cgroup.weight as f64 / event.weight.max(1) as f64);
+        let room = page.width.saturating_sub(11);
+        page.line(&format!(
+            "  {share:>7}  {}",
+            clip(&visible(&cgroup.path), room)
+        ));
+    }
+    page.more(event.cgroups.len(), LINES);
 }
 
 fn processes(page: &mut Page, event: &EventProfile) {

@@ -21,6 +21,7 @@ pub fn profile() -> (Profile, ProfileFindings) {
         pid: 4711,
         tid,
         comm: "python3".into(),
+        cgroup: Box::default(),
     };
     let mut profile = Profile {
         frames: vec![
@@ -66,6 +67,7 @@ pub fn profile() -> (Profile, ProfileFindings) {
             functions: Vec::new(),
             stacks: Vec::new(),
             processes: Vec::new(),
+            cgroups: vec![],
             cpus: Vec::new(),
             burst: None,
         }],

@@ -43,6 +43,11 @@ export function filters(explorer: Explorer, events: string[], changed: () => voi
     fill(thread, options);
   };
   fillThreads();
+  const groups = [...new Set(profiles.sides.flatMap((side) => side.threads.cgroups))].filter((path) => path !== "").sort();
+  const cgroup = select("profile-cgroup", "Control group", [["", "all control groups"], ...groups.slice(0, MOST).map((path): Option => [path, path])], (value) => {
+    tasks.cgroup = value === "" ? null : value;
+    apply();
+  });
   const text = h("input", { type: "search", id: "profile-task", placeholder: "name, pid or tid", "aria-label": "Only threads with this name, process id or thread id", autocomplete: "off", spellcheck: "false", class: "short" });
   text.addEventListener("change", () => {
     tasks.text = text.value;
@@ -60,7 +65,7 @@ export function filters(explorer: Explorer, events: string[], changed: () => voi
     apply();
   });
   const most = Math.max(...profiles.sides.map((side) => side.threads.count));
-  return h("div", { class: "tools" }, events.length > 1 && event, all.length > 1 && process, !explorer.isPair && most > 1 && thread, most > 20 && text, numbers.length > 1 && cpu, idle);
+  return h("div", { class: "tools" }, events.length > 1 && event, all.length > 1 && process, !explorer.isPair && most > 1 && thread, most > 20 && text, groups.length > 1 && cgroup, numbers.length > 1 && cpu, idle);
 }
 
 /** Weights of each thread over all events, each event's whole as one. */

@@ -114,6 +114,7 @@ impl Stream {
             tid: pid,
             time: self.tick(),
             cpu: None,
+            cgroup: 0,
             ip: 0x1000,
             address,
             period: 1,

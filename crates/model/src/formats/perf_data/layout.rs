@@ -57,6 +57,7 @@ pub(super) mod kernel_record {
     pub const LOST_SAMPLES: u32 = 13;
     pub const SWITCH: u32 = 14;
     pub const SWITCH_CPU_WIDE: u32 = 15;
+    pub const CGROUP: u32 = 19;
     /// `PERF_RECORD_CALLCHAIN_DEFERRED` (Linux 6.19), the last one that is published.
     pub const LAST_KNOWN: u32 = 22;
 }

@@ -48,6 +48,7 @@ pub(super) fn decode<'a>(
             paused: false,
         }),
         kind::SWITCH | kind::SWITCH_CPU_WIDE => Some(other.switch()),
+        kind::CGROUP => other.cgroup(),
         _ => return Ok(None),
     };
     event.map(Some).ok_or(Malformed)
@@ -168,6 +169,14 @@ impl<'a> Other<'_, 'a> {
             count: self.body.u64()?,
             time: self.time,
             source: id.and_then(|id| self.sources.by_id(id)).map(SourceIndex),
+        })
+    }
+
+    fn cgroup(mut self) -> Option<Event<'a>> {
+        Some(Event::Cgroup {
+            time: self.time,
+            id: self.body.u64()?,
+            path: until_zero(self.body.0),
         })
     }
 

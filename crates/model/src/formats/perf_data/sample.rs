@@ -35,6 +35,7 @@ pub(super) fn decode<'a>(
         tid: -1,
         time: Nanos(0),
         cpu: None,
+        cgroup: 0,
         ip: 0,
         address: 0,
         period: attr.fixed_period(),
@@ -60,7 +61,7 @@ pub(super) fn decode<'a>(
     if attr.has(bit::REGS_USER | bit::STACK_USER) {
         sample.user_stack = decode_user_stack(attr, &mut at)?;
     }
-    check_rest(attr, &mut at)?;
+    sample.cgroup = decode_rest(attr, &mut at)?;
     Some(sample)
 }
 
@@ -154,10 +155,11 @@ fn decode_user_stack<'a>(attr: &Attr, at: &mut Cursor<'a>) -> Option<Option<User
     )
 }
 
-/// Fields that the model has no place for: only their lengths are checked.
-fn check_rest(attr: &Attr, at: &mut Cursor<'_>) -> Option<()> {
+/// The control group, behind and before fields that the model has no place for, of which only the
+/// lengths are checked.
+fn decode_rest(attr: &Attr, at: &mut Cursor<'_>) -> Option<u64> {
     if attr.sample_type >> 14 == 0 {
-        return Some(());
+        return Some(0);
     }
     for field in [
         bit::WEIGHT | bit::WEIGHT_STRUCT,
@@ -171,12 +173,14 @@ fn check_rest(attr: &Attr, at: &mut Cursor<'_>) -> Option<()> {
     if attr.has(bit::REGS_INTR) && at.u64()? != 0 {
         at.take_array(u64::from(attr.sample_regs_intr.count_ones()), 8)?;
     }
-    for field in [
-        bit::PHYS_ADDR,
-        bit::CGROUP,
-        bit::DATA_PAGE_SIZE,
-        bit::CODE_PAGE_SIZE,
-    ] {
+    if attr.has(bit::PHYS_ADDR) {
+        at.u64()?;
+    }
+    let cgroup = match attr.has(bit::CGROUP) {
+        true => at.u64()?,
+        false => 0,
+    };
+    for field in [bit::DATA_PAGE_SIZE, bit::CODE_PAGE_SIZE] {
         if attr.has(field) {
             at.u64()?;
         }
@@ -185,5 +189,5 @@ fn check_rest(attr: &Attr, at: &mut Cursor<'_>) -> Option<()> {
         let size = at.u64()?;
         at.take_u64(size)?;
     }
-    Some(())
+    Some(cgroup)
 }

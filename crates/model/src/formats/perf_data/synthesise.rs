@@ -125,6 +125,14 @@ pub fn comm(name: &[u8], exec: bool, of: &SampleId) -> Vec<u8> {
     record(kernel_record::COMM, misc, &body, of).unwrap_or_default()
 }
 
+/// `PERF_RECORD_CGROUP`: a control group that was there before.
+#[must_use]
+pub fn cgroup(id: u64, path: &[u8], of: &SampleId) -> Vec<u8> {
+    let mut body = id.to_le_bytes().to_vec();
+    push_padded_string(&mut body, path);
+    record(kernel_record::CGROUP, 0, &body, of).unwrap_or_default()
+}
+
 /// `PERF_RECORD_FORK`: a process (`parent_pid` differs from `of.pid`) or a thread began.
 #[must_use]
 pub fn fork(parent_pid: i32, parent_tid: i32, of: &SampleId) -> Vec<u8> {

@@ -329,6 +329,7 @@ fn thread(task: &[u8]) -> ProfileThread {
         pid: pid.unwrap_or(-1),
         tid: tid.unwrap_or(-1),
         comm: plain(comm.trim_ascii()),
+        cgroup: Box::default(),
     }
 }
 
