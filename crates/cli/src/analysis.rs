@@ -151,16 +151,29 @@ pub fn profile(data: &PerfData<'_>, done: impl FnMut(usize)) -> Profile {
     }
 }
 
-/// The counters on the profile's clock. What was counted before its first sample is at 0.
+/// The counters on the profile's clock. What was counted before its first sample is left out: of a
+/// reading that tells of time on both sides of it, the part that lies before.
 fn series(counters: &[Counter], start: Nanos) -> Vec<CounterSeries> {
-    let one = |counter: &Counter| CounterSeries {
-        name: counter.name.clone(),
-        counted: counter.counted,
-        points: counter
-            .points
-            .iter()
-            .map(|&(time, count)| (time.0.saturating_sub(start.0), count))
-            .collect(),
+    let one = |counter: &Counter| {
+        let points = &counter.points;
+        // Readings come at equal distances, so the first one tells of as much time as the second.
+        let first_step = points.windows(2).next().map(|two| two[1].0 - two[0].0);
+        let first_begin = points.first().zip(first_step).map(|(p, step)| p.0 - step);
+        let mut begin = first_begin.unwrap_or(start);
+        let mut kept = Vec::with_capacity(points.len());
+        for &(time, count) in points {
+            let whole = (time - begin).0.max(1);
+            let within = (time - begin.max(start)).0;
+            if within > 0 {
+                kept.push(((time - start).0, count * (within as f64 / whole as f64)));
+            }
+            begin = time;
+        }
+        CounterSeries {
+            name: counter.name.clone(),
+            counted: counter.counted,
+            points: kept,
+        }
     };
     counters.iter().map(one).collect()
 }
@@ -280,4 +293,36 @@ fn complete(sidecar: &mut Sidecar, attribution: &Attribution) {
     let major = attribution.tally.major.sum.min(all);
     sidecar.cost.minor_faults = (all - major).round() as u64;
     sidecar.cost.major_faults = major.round() as u64;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_begin_with_the_first_sample() {
+        let counter = Counter {
+            name: "task-clock".to_owned(),
+            counted: 1.0,
+            points: vec![
+                (Nanos(1_000), 50.0),
+                (Nanos(1_100), 60.0),
+                (Nanos(1_200), 80.0),
+                (Nanos(1_300), 90.0),
+            ],
+        };
+        let at = |start| {
+            series(std::slice::from_ref(&counter), Nanos(start))[0]
+                .points
+                .clone()
+        };
+        assert_eq!(at(1_175), [(25, 20.0), (125, 90.0)]);
+        assert_eq!(at(950), [(50, 25.0), (150, 60.0), (250, 80.0), (350, 90.0)]);
+        assert_eq!(at(2_000), []);
+        let single = Counter {
+            points: vec![(Nanos(500), 7.0)],
+            ..counter
+        };
+        assert_eq!(series(&[single], Nanos(400))[0].points, [(100, 7.0)]);
+    }
 }

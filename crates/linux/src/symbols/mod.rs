@@ -176,22 +176,30 @@ impl Symbolizer {
 
     /// 0 for processes that see the same files as we do, their own id for the others.
     fn namespace(&self, pid: i32) -> i32 {
-        let of = |who: &str| std::fs::read_link(self.root.join("proc").join(who).join("ns/mnt"));
-        match (of("self"), of(&pid.to_string())) {
-            (Ok(ours), Ok(theirs)) if ours != theirs => pid,
-            _ => 0,
-        }
+        let of = |who: &str, what: &str| {
+            std::fs::read_link(self.root.join("proc").join(who).join(what)).ok()
+        };
+        let is_own = ["ns/mnt", "root"].into_iter().all(|what| {
+            let both = of("self", what).zip(of(&pid.to_string(), what));
+            both.is_none_or(|(ours, theirs)| ours == theirs)
+        });
+        if is_own { 0 } else { pid }
     }
 
     /// Where to open a file of a process: by our own path, or through the process's root.
     fn path_for(&self, namespace: i32, path: &str) -> PathBuf {
         let relative = path.trim_start_matches('/');
         if namespace == 0 {
-            self.root.join(relative)
-        } else {
-            let process = self.root.join("proc").join(namespace.to_string());
-            process.join("root").join(relative)
+            return self.root.join(relative);
         }
+        let process = self.root.join("proc").join(namespace.to_string());
+        let root = process.join("root");
+        // `/proc/PID/maps` tells paths as its reader sees them, with where the process's root lies.
+        let within = std::fs::read_link(&root)
+            .ok()
+            .and_then(|link| Path::new(path).strip_prefix(link).ok().map(Path::to_owned));
+        let inside = within.filter(|inside| root.join(inside).exists());
+        root.join(inside.unwrap_or_else(|| relative.into()))
     }
 }
 
