@@ -43,8 +43,8 @@ export function timePane(pane: Pane): SVGElement {
     const y = (value: number) => scale(pane.log === true ? Math.max(value, least) : value);
     const label = (tick: number) => (pane.unit === "bytes" ? axisBytes(tick) : pane.label(tick));
     svg.append(
-      ...yAxis(plot, ticks(pane, least, most).map((tick) => ({ at: y(tick), label: label(tick) })).filter(({ label }, at, all) => label !== all[at - 1]?.label)),
-      ...xAxis(plot, linearTicks(0, pane.end, Math.max(2, width / 130)).map((tick) => ({ at: x(tick), label: (pane.time ?? axisNanos)(tick) }))),
+      ...yAxis(plot, ticks(pane, least, most).map((tick) => ({ at: y(tick), label: label(tick) })).filter(isNew)),
+      ...xAxis(plot, linearTicks(0, pane.end, Math.max(2, width / 130)).map((tick) => ({ at: x(tick), label: (pane.time ?? axisNanos)(tick) })).filter(isNew)),
     );
     for (const { at, name } of pane.levels ?? []) {
       if (at < least || at > most * 1.06) continue;
@@ -55,6 +55,9 @@ export function timePane(pane: Pane): SVGElement {
     svg.append(...crosshair(pane, svg, plot, x));
   });
 }
+
+/** Whether a label differs from the one before: of short axes of whole numbers some would repeat. */
+const isNew = ({ label }: { label: string }, at: number, all: { label: string }[]): boolean => label !== all[at - 1]?.label;
 
 function ticks(pane: Pane, least: number, most: number): number[] {
   if (pane.log !== true) return pane.unit === "bytes" ? byteTicks(0, most, 4) : linearTicks(0, most, 4);

@@ -2,7 +2,7 @@
 import type { BalancePoint, HugeBalancePage } from "../../data/hugeBalance";
 import { h } from "../../dom";
 import { legend, timePane, type Line, type Pane } from "../../draw/series";
-import { axisNanos, count, nanos, percent } from "../../format";
+import { axisNanos, compact, count, nanos, percent } from "../../format";
 import type { Section } from "../section";
 import { rate } from "../huge_simulation/words";
 
@@ -30,7 +30,7 @@ export const course: Section<HugeBalancePage> = {
       pane("Page walks a second", rate, [line("huge pages", "churn", (point) => point.huge_walks_per_s), line("small pages", "needed", (point) => point.small_walks_per_s)]),
       pane("Share of cycles in page walks", percent, [line("in page walks", "violet", (point) => point.walk_share)]),
       points.some((point) => point.load > 0) && pane("Loaded intervals (C_L)", count, [line("C_L", "kernel", (point) => point.load)]),
-      pane("Imbalance when last computed (y), logarithmic", (value) => value.toPrecision(2), [line("y", "violet", (point) => point.imbalance)], { log: true }),
+      pane("Imbalance when last computed (y), logarithmic", compact, [line("y", "violet", (point) => point.imbalance)], { log: true }),
       pane("Resident memory", count, [line("resident", "kernel", (point) => point.rss)], { unit: "bytes" }),
     );
   },

@@ -2,6 +2,7 @@
 import type { Controlled, HugeSimulationPage, Moment } from "../../data/hugeSimulation";
 import { h } from "../../dom";
 import { legend, timePane, type Pane } from "../../draw/series";
+import { compact } from "../../format";
 import type { Section } from "../section";
 import { rate, seconds } from "./words";
 
@@ -43,7 +44,7 @@ function panes(run: Controlled): HTMLElement {
     }),
     pane("Huge pages (N_h)", { lines: [{ name: "huge pages", ink: "good", points: points((moment) => moment.huge) }] }),
     pane("Loaded intervals (C_L)", { levels: [{ at: GATE, name: "gate" }], lines: [{ name: "C_L", ink: "kernel", points: points((moment) => moment.load) }] }),
-    imbalance.length > 1 && pane("Imbalance when last computed (y), logarithmic", { log: true, levels: run.controller === "paper" ? [{ at: 20, name: "20: balanced enough" }] : [], label: (value) => value.toPrecision(2), lines: [{ name: "y", ink: "violet", points: imbalance }] }),
+    imbalance.length > 1 && pane("Imbalance when last computed (y), logarithmic", { log: true, levels: run.controller === "paper" ? [{ at: 20, name: "20: balanced enough" }] : [], label: compact, lines: [{ name: "y", ink: "violet", points: imbalance }] }),
     pane("Time of an access", { label: (value) => `${value.toFixed(1)} ns`, lines: [{ name: "ns an access", ink: "rose", points: points((moment) => moment.ns_per_access) }] }),
   );
 }
