@@ -2,10 +2,15 @@
 //! together (all accesses by all the time they took, so that slow workloads weigh most).
 //!
 //! `cargo bench -p pagewise-analyse --bench tlb [-- NAME…]` (machines, workloads; all by default)
+//!
+//! `PEER` names a program that simulates Golden Cove's TLBs for small pages on a file of addresses and
+//! prints CPU seconds (`bench/tlb/peer` builds one): it takes turns with our engine.
 
 use pagewise_analyse::tlb::workload::{NAMES, named};
 use pagewise_analyse::tlb::{Engine, Exact, Machine, PageSize, Reuse, Space};
 use rustix::time::{ClockId, clock_gettime};
+use std::ffi::OsStr;
+use std::process::Command;
 
 /// Accesses of each workload; the first quarter warms up.
 const ACCESSES: usize = 1 << 23;
@@ -46,6 +51,24 @@ fn sampled(machine: &Machine, accesses: &[u64]) -> f64 {
     seconds(accesses, new, Reuse::access)
 }
 
+/// CPU seconds of the peer for all but the first quarter, median of rounds.
+fn peer(program: &OsStr, accesses: &[u64]) -> f64 {
+    let path = std::env::temp_dir().join(format!("pagewise-tlb-{}", std::process::id()));
+    let bytes: Vec<u8> = accesses.iter().flat_map(|a| a.to_ne_bytes()).collect();
+    std::fs::write(&path, bytes).expect("a temporary file");
+    let round = |_| {
+        let output = Command::new(program).arg(&path).output();
+        let output = output.expect("PEER names a program");
+        let text = String::from_utf8_lossy(&output.stdout);
+        let seconds = text.split_whitespace().next().map(str::parse);
+        seconds.expect("it prints").expect("seconds")
+    };
+    let mut times: Vec<f64> = (0..ROUNDS).map(round).collect();
+    times.sort_by(f64::total_cmp);
+    std::fs::remove_file(&path).expect("it is there");
+    times[ROUNDS / 2]
+}
+
 fn row(name: &str, times: &[f64], accesses: f64) {
     print!("{name:12}");
     for time in times {
@@ -57,9 +80,11 @@ fn row(name: &str, times: &[f64], accesses: f64) {
 fn bench(machine: &Machine, spaces: &[(&str, Space)], workloads: &[&str]) {
     print!("{}, M accesses/s\n{:12}", machine.name, "huge pages");
     spaces.iter().for_each(|(pages, _)| print!("{pages:>9}"));
-    println!("{:>9}", "sampled");
+    let peer_of = std::env::var_os("PEER").filter(|_| machine.name.contains("Golden Cove"));
+    print!("{:>9}", "sampled");
+    println!("{}", if peer_of.is_some() { "     peer" } else { "" });
     let measured = (ACCESSES - ACCESSES / 4) as f64;
-    let mut all = vec![0.0; spaces.len() + 1];
+    let mut all = vec![0.0; spaces.len() + 1 + usize::from(peer_of.is_some())];
     for name in workloads {
         let mut workload = named(name, None, 1).expect("a workload");
         let mut accesses = vec![0; ACCESSES];
@@ -69,6 +94,7 @@ fn bench(machine: &Machine, spaces: &[(&str, Space)], workloads: &[&str]) {
             .map(|(_, space)| exact(machine, *space, &accesses));
         let mut times: Vec<f64> = exact.collect();
         times.push(sampled(machine, &accesses));
+        times.extend(peer_of.as_ref().map(|program| peer(program, &accesses)));
         row(name, &times, measured);
         for (all, time) in all.iter_mut().zip(&times) {
             *all += time;
