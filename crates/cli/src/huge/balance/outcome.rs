@@ -77,7 +77,8 @@ impl Session {
             true => self.population.growth_by_us() + sum.growth,
             false => sum.growth,
         };
-        let seen = self.points.last().map_or(0, |point| point.possible);
+        // A program that ended has taken its map along.
+        let seen = self.points.iter().map(|point| point.possible).max();
         let blind = self
             .points
             .iter()
@@ -91,8 +92,8 @@ impl Session {
             flips: self.flips.as_ref(),
             points: &self.points,
             growth,
-            slots: (sum.huge + sum.small).max(seen),
-            huge: sum.huge,
+            slots: (sum.huge + sum.small).max(seen.unwrap_or(0)),
+            huge: sum.huge.max(self.last.huge),
             chase,
         })
     }

@@ -200,6 +200,10 @@ impl Session {
     }
 
     fn step(&mut self) -> Result<()> {
+        // A program that is just ending shows empty maps, which say nothing of it.
+        if self.population.rss() == Bytes(0) {
+            return Ok(());
+        }
         let sample = self.sample()?;
         self.signal.check()?;
         let seen = self.observation(&sample);
@@ -212,7 +216,9 @@ impl Session {
         self.keep_promise()?;
         self.push_point(&sample, &seen, reason);
         self.changes_before = std::mem::take(&mut self.changes);
-        self.last = self.state();
+        if self.population.rss() > Bytes(0) {
+            self.last = self.state();
+        }
         if !self.has_begun {
             self.before = self.last;
         }
