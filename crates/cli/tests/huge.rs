@@ -420,6 +420,11 @@ fn a_promise_about_memory_is_kept_where_huge_pages_would_multiply_it() {
     // The kernel's own account of the whole run.
     assert!(most <= PROMISE_KIB, "{most} KiB");
     assert!(found["peak_rss"].as_u64() <= Some(PROMISE_KIB << 10));
+    // The program has ended by then: what is told of it is its last state, not an empty map.
+    assert!(found["after"]["rss"].as_u64() > Some(32 << 20), "{found}");
+    assert!(found["after"]["huge"].as_u64() > Some(0), "{found}");
+    let verdict = found["verdict"]["sentence"].to_string();
+    assert!(!verdict.contains("holds no memory"), "{verdict}");
     // The program itself takes 24 MiB more: what we had filled up is given back.
     let (found, now, _) = sparse(&program, runtime.path(), "64M", "24");
     assert!(found["split"]["count"].as_u64() > Some(0), "{found}");

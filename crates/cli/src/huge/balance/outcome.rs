@@ -93,7 +93,10 @@ impl Session {
             points: &self.points,
             growth,
             slots: (sum.huge + sum.small).max(seen.unwrap_or(0)),
-            huge: sum.huge.max(self.last.huge),
+            huge: match sum.huge + sum.small {
+                0 => self.last.huge,
+                _ => sum.huge,
+            },
             chase,
         })
     }
