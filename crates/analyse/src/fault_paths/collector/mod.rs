@@ -8,8 +8,15 @@
 //!       + off CPU                       (from sched_switch; else the switch lines; else schedule())
 //! ```
 
+mod dense;
+mod descend;
+mod scratch;
+
+pub(super) use dense::Dense;
+use scratch::{Cut, Kind, Scratch, add_split, waits_of};
+
 use super::call_times::CallTimes;
-use super::cells::{Cells, FaultLog, Waits};
+use super::cells::{Cells, FaultLog};
 use super::contexts::Contexts;
 use super::descent::{Descent, Step};
 use super::layer::Layer;
@@ -96,91 +103,12 @@ pub(super) struct ProbeSigns {
     pub own_per_child: Dense,
 }
 
-/// A histogram for values met at every node.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Dense {
-    counts: Vec<u64>,
-    total: u64,
-}
-
 impl Checks {
     pub(super) fn add(&mut self, other: Self) {
         self.faults += other.faults;
         self.violations += other.violations;
         self.untimed += other.untimed;
     }
-}
-
-impl Dense {
-    /// Whether all buckets are in range.
-    pub(super) fn is_sound(&self) -> bool {
-        self.counts.len() <= pagewise_model::histogram::bucket_of(u64::MAX) as usize + 1
-    }
-
-    pub(super) fn add(&mut self, other: &Self) {
-        let len = self.counts.len().max(other.counts.len());
-        self.counts.resize(len, 0);
-        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
-            *count += more;
-        }
-        self.total += other.total;
-    }
-
-    #[inline]
-    fn record(&mut self, value: u64) {
-        let bucket = pagewise_model::histogram::bucket_of(value) as usize;
-        if bucket >= self.counts.len() {
-            self.counts.resize(bucket + 1, 0);
-        }
-        self.counts[bucket] += 1;
-        self.total += 1;
-    }
-
-    /// The distribution; its sum is rounded to buckets.
-    pub(super) fn histogram(&self) -> Histogram {
-        let mut histogram = Histogram::default();
-        for (bucket, &count) in (0..).zip(&self.counts) {
-            histogram.record_many(pagewise_model::histogram::bucket_range(bucket).0, count);
-        }
-        histogram
-    }
-}
-
-/// Memory reused from fault to fault.
-#[derive(Clone, Debug, Default)]
-struct Scratch {
-    tokens: Vec<Token>,
-    kept: Vec<Timed>,
-    cuts: Vec<Cut>,
-    /// The calls around the one at hand: where each ends and its place among the kept.
-    open: Vec<(u32, usize)>,
-}
-
-/// A node that stays, with its on-CPU times.
-#[derive(Clone, Copy, Debug)]
-struct Timed {
-    node: u32,
-    direct_calls: u32,
-    on: u64,
-    own: u64,
-    /// Time off the CPU inside the call.
-    waited: u64,
-}
-
-/// Time taken out of a fault.
-#[derive(Clone, Copy, Debug)]
-struct Cut {
-    node: u32,
-    ns: u64,
-    kind: Kind,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Interrupt,
-    Off(Wait),
-    /// `schedule()` in a trace without any sign of the switch itself.
-    Schedule,
 }
 
 impl Sink for Collector {
@@ -264,83 +192,6 @@ impl Collector {
     fn is_slow_path(&self, name: u32) -> bool {
         let role = self.roles.of(name);
         role.signs.has(Signs::SCHEDULE) || role.lock == Some(Lock::Rwsem)
-    }
-
-    /// Takes the first step of the descent into a fault.
-    fn descend_from(&mut self, tree: &CallTree, root: usize, names: &Names) {
-        let Some(mut descent) = self.descent.take() else {
-            return;
-        };
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let (checks, by_place) = (self.checks, self.by_place);
-        self.walk(tree, root, &mut scratch);
-        (self.checks, self.by_place) = (checks, by_place);
-        let (class, _, _) = describe(&scratch.tokens, &self.roles);
-        self.scratch = scratch;
-        self.descend(&mut descent, tree, (root, root), 0, class, names);
-        self.descent = Some(descent);
-    }
-
-    /// Finds the outermost calls that are a step's goal among a call and all inside it.
-    fn descend(
-        &mut self,
-        descent: &mut Descent,
-        tree: &CallTree,
-        (root, inside): (usize, usize),
-        step: usize,
-        class: Class,
-        names: &Names,
-    ) {
-        let end = tree.nodes[inside].end as usize;
-        let mut at = inside;
-        while at < end {
-            let node = &tree.nodes[at];
-            let next = node.end as usize;
-            if self.roles.of(node.name).interrupt {
-                at = next;
-            } else if descent.steps[step].is_goal(names.base(node.name()), at == root) {
-                let ns = self.corrected_time(tree, at, descent.cost);
-                descent.met[step].0 += 1;
-                if descent.steps[step].takes(class, ns) {
-                    descent.met[step].1 += 1;
-                    descent.met[step].2 += ns;
-                    match step + 1 < descent.steps.len() {
-                        true => self.descend(descent, tree, (root, at), step + 1, class, names),
-                        false => self.fault(tree, at, Some(class)),
-                    }
-                }
-                at = next;
-            } else {
-                at += 1;
-            }
-        }
-    }
-
-    /// A call's time on the CPU without interrupts and without the tracer's cost.
-    #[allow(clippy::cast_precision_loss, reason = "nanoseconds of one call")]
-    fn corrected_time(&self, tree: &CallTree, root: usize, cost: f64) -> f64 {
-        let end = tree.nodes[root].end as usize;
-        let (mut taken, mut calls) = (0, 0_u32);
-        let mut at = root;
-        while at < end {
-            let node = &tree.nodes[at];
-            let role = self.roles.of(node.name);
-            calls += u32::from(!role.interrupt);
-            let asleep = role.signs.has(Signs::SCHEDULE) && !is_switch_seen(tree, at);
-            if role.interrupt || asleep {
-                taken += node.span.ns;
-                at = node.end as usize;
-            } else {
-                at += 1;
-            }
-        }
-        let off = tree
-            .off_cpu
-            .iter()
-            .filter(|off| (root..end).contains(&(off.node as usize)));
-        taken += off.map(|off| off.ns).sum::<u64>();
-        let on = tree.nodes[root].span.ns.saturating_sub(taken);
-        on as f64 - cost * f64::from(calls.saturating_sub(1))
     }
 
     /// Complete faults so far.
@@ -673,22 +524,6 @@ impl Collector {
 /// Time by layer, for layers that a fault has.
 type LayerTimes = [Option<u64>; Layer::ALL.len()];
 
-fn waits_of(cuts: &[Cut], lock: u64) -> Waits {
-    let mut waits = Waits {
-        lock,
-        ..Waits::default()
-    };
-    for cut in cuts {
-        match cut.kind {
-            Kind::Interrupt => {}
-            Kind::Off(Wait::Runnable) => waits.runnable += cut.ns,
-            Kind::Off(Wait::Blocked) => waits.blocked += cut.ns,
-            Kind::Off(Wait::Estimated) | Kind::Schedule => waits.unknown += cut.ns,
-        }
-    }
-    waits
-}
-
 /// One more call in the hash of a shape.
 #[inline]
 fn mix(hash: u64, token: Token) -> u64 {
@@ -723,49 +558,4 @@ fn add_latencies(shape: &mut Shape, scratch: &Scratch) -> LayerTimes {
         }
     }
     by_layer
-}
-
-fn add_split(split: &mut Split, total: u64, own: u64, scratch: &Scratch) {
-    let mut taken = 0;
-    for cut in &scratch.cuts {
-        let ns = u128::from(cut.ns);
-        taken += ns;
-        match cut.kind {
-            Kind::Interrupt => split.interrupts += ns,
-            Kind::Off(Wait::Runnable) => split.runnable += ns,
-            Kind::Off(Wait::Blocked) => split.blocked += ns,
-            Kind::Off(Wait::Estimated) | Kind::Schedule => split.estimated += ns,
-        }
-    }
-    split.own += u128::from(own);
-    split.children += u128::from(total).saturating_sub(taken + u128::from(own));
-}
-
-impl Scratch {
-    #[inline]
-    fn keep(&mut self, at: usize, node: &Node, own: u64) {
-        let at = u32::try_from(at).unwrap_or(u32::MAX);
-        while self.open.pop_if(|(end, _)| *end <= at).is_some() {}
-        if let Some(&(_, caller)) = self.open.last() {
-            self.kept[caller].direct_calls += 1;
-        }
-        if node.end > at + 1 {
-            self.open.push((node.end, self.kept.len()));
-        }
-        self.kept.push(Timed {
-            node: at,
-            direct_calls: 0,
-            on: node.span.ns,
-            own,
-            waited: 0,
-        });
-    }
-
-    fn cut(&mut self, at: usize, node: &Node, kind: Kind) {
-        self.cuts.push(Cut {
-            node: u32::try_from(at).unwrap_or(u32::MAX),
-            ns: node.span.ns,
-            kind,
-        });
-    }
 }

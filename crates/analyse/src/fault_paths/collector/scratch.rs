@@ -1,0 +1,103 @@
+//! What is known of the fault at hand, in memory reused from fault to fault.
+
+use super::super::cells::Waits;
+use super::super::shapes::{Split, Token};
+use pagewise_model::formats::function_graph::{Node, Wait};
+
+/// Memory reused from fault to fault.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scratch {
+    pub(super) tokens: Vec<Token>,
+    pub(super) kept: Vec<Timed>,
+    pub(super) cuts: Vec<Cut>,
+    /// The calls around the one at hand: where each ends and its place among the kept.
+    pub(super) open: Vec<(u32, usize)>,
+}
+
+/// A node that stays, with its on-CPU times.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timed {
+    pub(super) node: u32,
+    pub(super) direct_calls: u32,
+    pub(super) on: u64,
+    pub(super) own: u64,
+    /// Time off the CPU inside the call.
+    pub(super) waited: u64,
+}
+
+/// Time taken out of a fault.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cut {
+    pub(super) node: u32,
+    pub(super) ns: u64,
+    pub(super) kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Interrupt,
+    Off(Wait),
+    /// `schedule()` in a trace without any sign of the switch itself.
+    Schedule,
+}
+
+impl Scratch {
+    #[inline]
+    pub(super) fn keep(&mut self, at: usize, node: &Node, own: u64) {
+        let at = u32::try_from(at).unwrap_or(u32::MAX);
+        while self.open.pop_if(|(end, _)| *end <= at).is_some() {}
+        if let Some(&(_, caller)) = self.open.last() {
+            self.kept[caller].direct_calls += 1;
+        }
+        if node.end > at + 1 {
+            self.open.push((node.end, self.kept.len()));
+        }
+        self.kept.push(Timed {
+            node: at,
+            direct_calls: 0,
+            on: node.span.ns,
+            own,
+            waited: 0,
+        });
+    }
+
+    pub(super) fn cut(&mut self, at: usize, node: &Node, kind: Kind) {
+        self.cuts.push(Cut {
+            node: u32::try_from(at).unwrap_or(u32::MAX),
+            ns: node.span.ns,
+            kind,
+        });
+    }
+}
+
+pub(super) fn waits_of(cuts: &[Cut], lock: u64) -> Waits {
+    let mut waits = Waits {
+        lock,
+        ..Waits::default()
+    };
+    for cut in cuts {
+        match cut.kind {
+            Kind::Interrupt => {}
+            Kind::Off(Wait::Runnable) => waits.runnable += cut.ns,
+            Kind::Off(Wait::Blocked) => waits.blocked += cut.ns,
+            Kind::Off(Wait::Estimated) | Kind::Schedule => waits.unknown += cut.ns,
+        }
+    }
+    waits
+}
+
+pub(super) fn add_split(split: &mut Split, total: u64, own: u64, scratch: &Scratch) {
+    let mut taken = 0;
+    for cut in &scratch.cuts {
+        let ns = u128::from(cut.ns);
+        taken += ns;
+        match cut.kind {
+            Kind::Interrupt => split.interrupts += ns,
+            Kind::Off(Wait::Runnable) => split.runnable += ns,
+            Kind::Off(Wait::Blocked) => split.blocked += ns,
+            Kind::Off(Wait::Estimated) | Kind::Schedule => split.estimated += ns,
+        }
+    }
+    split.own += u128::from(own);
+    split.children += u128::from(total).saturating_sub(taken + u128::from(own));
+}
