@@ -8,10 +8,14 @@ use pagewise_model::formats::sniff::{Format, sniff};
 use pagewise_model::formats::trace_dat::TraceDat;
 use std::io::Read;
 use std::num::NonZero;
+use std::ops::Range;
 use std::path::Path;
 
 /// Bytes of a file that tell a trace from other text.
 const HEAD: u64 = 16 << 10;
+
+/// Bytes of a mapped file behind those that come next that stay mapped: threads still read them.
+const KEPT: usize = 16 << 20;
 
 /// Threads that read a trace. What is done with its calls is done by one at a time, so that more
 /// would wait for one another.
@@ -34,6 +38,8 @@ pub enum Opened {
 pub enum Trace {
     /// The kernel's text, or trace-cmd report's.
     Text(Box<dyn Read + Send>),
+    /// The same in a file that is not packed.
+    Mapped(MappedFile),
     /// trace.dat.
     Dat(MappedFile),
 }
@@ -52,10 +58,17 @@ pub fn open(path: &Path) -> Result<Opened> {
         };
         return Ok(Opened::Trace(Trace::Dat(bytes)));
     }
-    Ok(match function_graph::looks_like(&head) {
-        true => Opened::Trace(Trace::Text(input)),
-        false => Opened::Other(input),
-    })
+    if !function_graph::looks_like(&head) {
+        return Ok(Opened::Other(input));
+    }
+    // Files of tracefs say that they are empty, and can't be mapped.
+    let mapped = bytes::mapped(path).ok().flatten();
+    Ok(Opened::Trace(
+        match mapped.filter(|file| !file.is_empty()) {
+            Some(file) => Trace::Mapped(file),
+            None => Trace::Text(input),
+        },
+    ))
 }
 
 impl Trace {
@@ -66,6 +79,18 @@ impl Trace {
     pub fn read(self, sink: &mut (impl Sink + Send)) -> Result<Summary> {
         match self {
             Self::Text(input) => Ok(function_graph::read_on(cores(), input, sink)?),
+            Self::Mapped(text) => {
+                let window = |next: Range<usize>| {
+                    text.release(next.start.saturating_sub(KEPT));
+                    text.expect(next);
+                };
+                Ok(function_graph::read_memory_on(
+                    cores(),
+                    &text,
+                    window,
+                    sink,
+                )?)
+            }
             Self::Dat(bytes) => Ok(TraceDat::parse(&bytes)?.read(sink)),
         }
     }

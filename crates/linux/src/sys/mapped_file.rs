@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 /// A file mapped for reading.
 ///
@@ -25,6 +25,15 @@ impl MappedFile {
         // odd numbers at worst. Shortening is described above.
         let map = unsafe { memmap2::Mmap::map(file)? };
         Ok(Self { map })
+    }
+
+    /// Tells the kernel that these bytes will be read next, so that they are mapped at once and not
+    /// by a fault for every few pages. Kernels before 5.14 can't; they are read all the same.
+    pub fn expect(&self, bytes: Range<usize>) {
+        let end = bytes.end.min(self.map.len());
+        let start = bytes.start.min(end);
+        let advice = memmap2::Advice::PopulateRead;
+        drop(self.map.advise_range(advice, start, end - start));
     }
 
     /// Tells the kernel that the first `bytes` are not needed in memory any more. They can still

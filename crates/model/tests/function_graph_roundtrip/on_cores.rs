@@ -1,7 +1,7 @@
 //! Reading on several cores tells a sink what reading on one does, in the same order.
 
 use pagewise_model::formats::function_graph::{
-    CallTree, Cores, Line, Names, Sink, Span, Tail, read_on,
+    CallTree, Cores, Line, Names, Sink, Span, Tail, read_memory_on, read_on,
 };
 use pagewise_model::histogram::Histogram;
 use pagewise_model::trace_note::TraceNote;
@@ -29,12 +29,22 @@ impl Sink for Told {
     }
 }
 
-/// What a sink is told of a text that so many threads read in pieces of so many bytes, then
-/// names and counts.
-fn told(text: &[u8], threads: usize, piece: usize) -> Vec<String> {
+/// What a sink is told of a text that so many threads read in pieces of so many bytes, as a
+/// stream or from memory, then names and counts.
+fn told(text: &[u8], threads: usize, piece: usize, in_memory: bool) -> Vec<String> {
     let mut sink = Told::default();
     let cores = Cores { threads, piece };
-    let summary = read_on(cores, text, &mut sink).expect("memory is readable");
+    let mut announced = 0;
+    let window = |next: std::ops::Range<usize>| {
+        assert!(next.start == announced && next.end > announced);
+        announced = next.end;
+    };
+    let summary = match in_memory {
+        true => read_memory_on(cores, text, window, &mut sink),
+        false => read_on(cores, text, &mut sink),
+    }
+    .expect("memory is readable");
+    assert!(!in_memory || announced == text.len());
     let names: Vec<_> = summary
         .names
         .iter()
@@ -51,7 +61,9 @@ pub fn difference(text: &[u8], threads: usize, piece: usize) -> Option<String> {
     let latency = Histogram::default();
     let note = TraceNote::RootOnly { latency }.to_line() + "\n";
     let text = &[note.as_bytes(), text, b"\n", note.as_bytes()].concat();
-    let (one, many) = (told(text, 1, piece), told(text, threads, piece));
+    let one = told(text, 1, piece, false);
+    assert_eq!(one, told(text, 1, piece, true), "a stream and memory");
+    let many = told(text, threads, piece, piece.is_multiple_of(2));
     assert!(one.iter().filter(|told| told.contains("RootOnly")).count() == 2);
     let place = one.iter().zip(&many).position(|(a, b)| a != b);
     let place = place.or((one.len() != many.len()).then_some(one.len().min(many.len())))?;

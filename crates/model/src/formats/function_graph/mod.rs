@@ -28,7 +28,7 @@ pub use incomplete::{Incomplete, IncompleteCounts};
 pub use interrupts::is_interrupt;
 pub use line::{Call, Content, Line, Span, Tail};
 pub use names::{NameId, Names, base_name};
-pub use parallel::{Cores, read_on};
+pub use parallel::{Cores, read_memory_on, read_on};
 pub use parser::{Counts, Parser};
 pub use tree::{CallTree, Detail, Node, OffCpu, Wait};
 
@@ -50,7 +50,7 @@ pub struct Summary {
 /// # Errors
 /// When reading fails. Bad text is no error: it is counted.
 pub fn read(input: impl Read, sink: &mut impl Sink) -> io::Result<Summary> {
-    parallel::read_on_one(parallel::PIECE, input, sink)
+    parallel::read_stream(input, sink)
 }
 
 /// Reads a whole trace from memory, without copying it; see [`read`].

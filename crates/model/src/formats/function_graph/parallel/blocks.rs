@@ -1,10 +1,96 @@
-//! Blocks of whole lines from a stream.
+//! Blocks of whole lines from a stream, or from memory.
 
 use super::super::parser::LONGEST_LINE;
 use memchr::{memchr, memrchr};
 use std::io::{self, Read};
+use std::ops::Range;
 
-/// The input, cut behind newlines.
+/// A text cut behind newlines.
+pub(super) trait Source {
+    /// The next lines, in `space` where they have to be copied; `None` behind the last.
+    fn next<'s>(&mut self, space: &'s mut Vec<u8>) -> io::Result<Option<(Block, &'s [u8])>>
+    where
+        Self: 's;
+}
+
+/// A text in memory. `window` is told now and then which bytes come next; those before them are
+/// done with, but for the last [`WINDOW`].
+pub(super) struct Memory<'t, W> {
+    text: &'t [u8],
+    size: usize,
+    /// Where the next block begins.
+    at: usize,
+    /// What a stream would have been read up to.
+    read: usize,
+    window: W,
+    announced: usize,
+    number: u64,
+    at_end: bool,
+}
+
+/// Bytes that are announced at once.
+pub(super) const WINDOW: usize = 4 << 20;
+
+impl<'t, W: FnMut(Range<usize>)> Memory<'t, W> {
+    pub fn new(text: &'t [u8], size: usize, window: W) -> Self {
+        Self {
+            text,
+            size: size.max(1),
+            at: 0,
+            read: 0,
+            window,
+            announced: 0,
+            number: 0,
+            at_end: false,
+        }
+    }
+
+    /// Where the next block ends: where one of a stream does. `None` at the end.
+    fn end(&mut self) -> Option<usize> {
+        self.read += self.size;
+        if let Some(end) = memrchr(b'\n', self.text.get(self.at..self.read)?) {
+            return Some(self.at + end + 1);
+        }
+        loop {
+            let begun = self.read;
+            self.read += self.size;
+            if let Some(end) = memchr(b'\n', self.text.get(begun..self.read)?) {
+                return Some(begun + end + 1);
+            }
+        }
+    }
+}
+
+impl<W: FnMut(Range<usize>)> Source for Memory<'_, W> {
+    fn next<'s>(&mut self, _: &'s mut Vec<u8>) -> io::Result<Option<(Block, &'s [u8])>>
+    where
+        Self: 's,
+    {
+        if self.at_end {
+            return Ok(None);
+        }
+        let len = self.text.len();
+        if self.read + self.size > self.announced && self.announced < len {
+            let to = len.min(self.announced + WINDOW.max(self.size));
+            (self.window)(self.announced..to);
+            self.announced = to;
+        }
+        let end = self.end();
+        let text = &self.text[self.at..end.unwrap_or(len)];
+        self.at_end = end.is_none();
+        self.at += text.len();
+        let number = self.number;
+        self.number += 1;
+        let block = Block {
+            number,
+            is_last: self.at_end,
+            left_out: 0,
+        };
+        Ok(Some((block, text)))
+    }
+}
+
+/// A stream.
 pub(super) struct Blocks<R> {
     input: R,
     size: usize,
@@ -33,8 +119,7 @@ impl<R: Read> Blocks<R> {
         }
     }
 
-    /// Fills `text` with the next lines; `None` behind the last.
-    pub fn next(&mut self, text: &mut Vec<u8>) -> io::Result<Option<Block>> {
+    fn fill_block(&mut self, text: &mut Vec<u8>) -> io::Result<Option<Block>> {
         if self.at_end {
             return Ok(None);
         }
@@ -80,5 +165,15 @@ impl<R: Read> Blocks<R> {
         let got = self.input.by_ref().take(wanted).read_to_end(text)?;
         self.at_end = (got as u64) < wanted;
         Ok(())
+    }
+}
+
+impl<R: Read> Source for Blocks<R> {
+    fn next<'s>(&mut self, space: &'s mut Vec<u8>) -> io::Result<Option<(Block, &'s [u8])>>
+    where
+        Self: 's,
+    {
+        let block = self.fill_block(space)?;
+        Ok(block.map(|block| (block, &space[..])))
     }
 }

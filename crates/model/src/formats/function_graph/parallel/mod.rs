@@ -23,9 +23,10 @@ use super::columns::Header;
 use super::names::{Absorbed, Names};
 use super::parser::{Counts, Parser};
 use super::{Summary, summary};
-use blocks::Blocks;
+use blocks::{Blocks, Memory, Source};
 use piece::Piece;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
 /// Bytes of a piece: some thousand lines, so that the borders cost little, and few enough that
@@ -62,10 +63,30 @@ pub fn read_on(
     input: impl Read + Send,
     sink: &mut (impl Sink + Send),
 ) -> io::Result<Summary> {
+    read_source(cores, Blocks::new(input, cores.piece), sink)
+}
+
+/// The same for a text in memory, such as a mapped file, which is not copied. `window` is told now
+/// and then which bytes will be read next; those that come four MiB and more before them won't be
+/// any more, unless some thread is late.
+pub fn read_memory_on(
+    cores: Cores,
+    text: &[u8],
+    window: impl FnMut(Range<usize>) + Send,
+    sink: &mut (impl Sink + Send),
+) -> io::Result<Summary> {
+    read_source(cores, Memory::new(text, cores.piece, window), sink)
+}
+
+fn read_source(
+    cores: Cores,
+    source: impl Source + Send,
+    sink: &mut (impl Sink + Send),
+) -> io::Result<Summary> {
     if cores.threads <= 1 {
-        return read_on_one(cores.piece, input, sink);
+        return read_on_one(source, sink);
     }
-    let input = Mutex::new(Blocks::new(input, cores.piece));
+    let input = Mutex::new(source);
     let turn = Turn {
         state: Mutex::new(State {
             next: 0,
@@ -96,19 +117,18 @@ pub fn read_on(
     })
 }
 
-/// Reads a whole trace piece by piece.
-pub(super) fn read_on_one(
-    piece: usize,
-    input: impl Read,
-    sink: &mut impl Sink,
-) -> io::Result<Summary> {
-    let mut blocks = Blocks::new(input, piece);
+/// Reads a whole stream on one core.
+pub(super) fn read_stream(input: impl Read, sink: &mut impl Sink) -> io::Result<Summary> {
+    read_on_one(Blocks::new(input, PIECE), sink)
+}
+
+fn read_on_one(mut source: impl Source, sink: &mut impl Sink) -> io::Result<Summary> {
     let (mut parser, mut builder) = (Parser::new(), Builder::new());
-    let mut text = Vec::new();
-    while let Some(block) = blocks.next(&mut text)? {
+    let mut space = Vec::new();
+    while let Some((block, text)) = source.next(&mut space)? {
         parser.forget_columns();
         parser.count_bytes(block.left_out);
-        parser.feed(&text, |line, names| builder.line(line, names, sink));
+        parser.feed(text, |line, names| builder.line(line, names, sink));
     }
     parser.finish(|line, names| builder.line(line, names, sink));
     Ok(summary(parser, builder))
@@ -147,34 +167,30 @@ impl<'s, S> Turn<'s, S> {
 
 #[derive(Default)]
 struct Worker {
-    text: Vec<u8>,
     parser: Parser,
     piece: Piece,
     absorbed: Absorbed,
 }
 
 impl Worker {
-    fn run<S: Sink>(
-        mut self,
-        input: &Mutex<Blocks<impl Read>>,
-        turn: &Turn<'_, S>,
-    ) -> io::Result<()> {
+    fn run<S: Sink>(mut self, input: &Mutex<impl Source>, turn: &Turn<'_, S>) -> io::Result<()> {
         let mut header = Header::default();
+        let mut space = Vec::new();
         loop {
-            let Ok(mut blocks) = input.lock() else {
+            let Ok(mut source) = input.lock() else {
                 return Ok(());
             };
-            let Some(block) = blocks.next(&mut self.text)? else {
+            let Some((block, text)) = source.next(&mut space)? else {
                 return Ok(());
             };
-            drop(blocks);
-            self.parse(header.clone(), block.is_last);
+            drop(source);
+            self.parse(text, header.clone(), block.is_last);
             let Some(mut state) = turn.of(block.number) else {
                 return Ok(());
             };
             if !header.reads_like(&state.header) {
                 // The header said more in a piece before, when this one was already under way.
-                self.parse(state.header.clone(), block.is_last);
+                self.parse(text, state.header.clone(), block.is_last);
             }
             state.counts.bytes += block.left_out;
             self.join(&mut state);
@@ -184,12 +200,12 @@ impl Worker {
         }
     }
 
-    fn parse(&mut self, header: Header, is_last: bool) {
+    fn parse(&mut self, text: &[u8], header: Header, is_last: bool) {
         self.parser.restart(header);
         self.piece.restart();
         let piece = &mut self.piece;
         self.parser
-            .feed(&self.text, |line, names| piece.line(line, names));
+            .feed(text, |line, names| piece.line(line, names));
         if is_last {
             self.parser.finish(|line, names| piece.line(line, names));
         }
