@@ -65,8 +65,6 @@ signs! {
     STACK = 20;
     /// The fault can't be served.
     ERROR = 21;
-    /// The fault gave up the mmap lock to wait.
-    RETRY = 22;
     /// Below the fault's outer frames: the tree is deep enough to tell anything.
     INSIDE = 23;
     /// One of the outer frames, which say nothing of the kind.
@@ -250,10 +248,23 @@ pub fn classify(signs: Signs) -> Class {
     match signs {
         _ if any(Signs::MAP_AROUND) => Class::MapAround,
         _ if any(Signs::NEW_ANON) => Class::Anonymous,
-        _ if any(Signs::RETRY) => Class::Retry,
         _ if any(Signs::SET_ACCESS) => Class::Spurious,
         _ if any(Signs::INSIDE) => Class::ZeroPage,
         _ => Class::Unclassified,
+    }
+}
+
+/// `VM_FAULT_ERROR` of `include/linux/mm_types.h`: no memory, SIGBUS, SIGSEGV, poisoned pages.
+const RETURNED_ERROR: i64 = 0x1 | 0x2 | 0x10 | 0x20 | 0x40;
+/// `VM_FAULT_RETRY`: the lock was given up to wait, and the fault comes again.
+const RETURNED_RETRY: i64 = 0x400;
+
+/// The kind of a fault whose handler returned this, where that alone tells it.
+pub(super) fn class_returned(value: i64) -> Option<Class> {
+    match value {
+        _ if value & RETURNED_ERROR != 0 => Some(Class::Error),
+        _ if value & RETURNED_RETRY != 0 => Some(Class::Retry),
+        _ => None,
     }
 }
 
@@ -281,6 +292,34 @@ fn file(signs: Signs) -> Class {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Values as 6.5 and 6.13 print them; 0x100 and 0x200 are no page and a locked one.
+    #[test]
+    fn a_returned_value_tells_errors_and_retries() {
+        let fault = |value: &str| {
+            let text = format!(
+                " 0)  a-1   |               |  handle_mm_fault() {{\n \
+                  0)  a-1   |   1.000 us    |    __handle_mm_fault(); /* = 0x1 */\n \
+                  0)  a-1   |   2.000 us    |  }} /* handle_mm_fault {value} */\n"
+            );
+            let mut collector = crate::fault_paths::Collector::default();
+            pagewise_model::formats::function_graph::read_bytes(text.as_bytes(), &mut collector);
+            let [shape] = &collector.shapes.all[..] else {
+                panic!("one fault in {text}");
+            };
+            shape.class
+        };
+        for (value, class) in [
+            ("= 0x400", Class::Retry),
+            ("ret=0x404", Class::Retry),
+            ("ret=0x2", Class::Error),
+            ("= 0x40", Class::Error),
+            ("= 0x0", Class::Unclassified),
+            ("ret=0x300", Class::Unclassified),
+        ] {
+            assert_eq!(fault(value), class, "{value}");
+        }
+    }
 
     #[test]
     fn the_table_is_sorted() {

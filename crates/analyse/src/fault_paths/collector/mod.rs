@@ -23,7 +23,7 @@ use super::layer::Layer;
 use super::locks::Locks;
 use super::roles::Roles;
 use super::shapes::{MOST_SHAPES, Shape, Shapes, Split, Token, describe};
-use super::signature::{Class, Signs};
+use super::signature::{Class, Signs, class_returned};
 use super::stretches::Stretches;
 use super::tally::Tally;
 use pagewise_model::fault_paths::Lock;
@@ -126,7 +126,10 @@ impl Sink for Collector {
             if self.roles.of(node.name).signs.has(Signs::ENTRY) {
                 match self.descent.is_some() {
                     true => self.descend_from(tree, at, names),
-                    false => self.fault(tree, at, None),
+                    false => {
+                        let class = self.returned_class(tree, at);
+                        self.fault(tree, at, class);
+                    }
                 }
                 found = true;
                 at = node.end as usize;
@@ -187,6 +190,21 @@ impl Collector {
             descent: Some(Descent::new(steps, calibration.per_call_ns)),
             ..Self::default()
         }
+    }
+
+    /// What the returned value of `handle_mm_fault` says of the fault's kind, where the trace has
+    /// it (`funcgraph-retval`) and no function would tell.
+    fn returned_class(&self, tree: &CallTree, root: usize) -> Option<Class> {
+        let end = tree.nodes[root].end as usize;
+        let is_handler = |node: usize| {
+            let role = self.roles.of(tree.nodes[node].name);
+            (root..end).contains(&node) && role.layer == Some(Layer::MmFault)
+        };
+        let mut returned = tree
+            .details
+            .iter()
+            .filter(|detail| is_handler(detail.node as usize));
+        class_returned(returned.find_map(|detail| detail.returned)?)
     }
 
     fn is_slow_path(&self, name: u32) -> bool {
