@@ -7,7 +7,7 @@ use crate::quantity::{count, counted, percent, signed_percent};
 use crate::visible::visible;
 use pagewise_model::fault_paths::{
     ChangePoint, Changed, ChargeWay, Contrast, DescentStep, FaultPaths, Hold, Holder, Lock,
-    Overrepresented, SleepTime, TreePattern,
+    LockWait, Overrepresented, SleepTime, TreePattern,
 };
 use pagewise_model::units::Nanos;
 
@@ -273,6 +273,15 @@ fn locks(text: &mut String, findings: &FaultPaths) {
             percent(wait.share)
         );
     }
+    if let Some((tries, beyond)) = area_locks(&waits.locks) {
+        line!(
+            &mut part,
+            "  The lock of the area alone was enough in at least {} of {} faults that tried it ({})",
+            count(tries - beyond),
+            count(tries),
+            percent(self::part(tries - beyond, tries))
+        );
+    }
     let (known, all) = waits.attributed_ns;
     if all > 0 {
         line!(
@@ -293,6 +302,18 @@ fn locks(text: &mut String, findings: &FaultPaths) {
         self::holder(&mut part, holder);
     }
     text.push_str(&part);
+}
+
+/// Faults that tried to get the lock of their area alone (since 6.4), and how many at most went on
+/// to the mmap lock: others take that one at once.
+fn area_locks(locks: &[LockWait]) -> Option<(u64, u64)> {
+    let gets = |wanted: Lock| -> u64 {
+        let before = locks.iter().filter(|wait| !wait.inside_fault);
+        let of_it = before.filter(|wait| wait.lock == wanted);
+        of_it.map(|wait| wait.latency.count).sum()
+    };
+    let tries = gets(Lock::Vma);
+    (tries > 0).then(|| (tries, gets(Lock::Mmap).min(tries)))
 }
 
 fn holder(text: &mut String, holder: &Holder) {
@@ -391,4 +412,34 @@ fn nanos(ns: f64) -> String {
 
 fn rounded(value: f64) -> String {
     crate::quantity::rounded(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagewise_model::fault_paths::Latency;
+
+    fn got(lock: Lock, inside_fault: bool, count: u64) -> LockWait {
+        LockWait {
+            lock,
+            function: String::new(),
+            inside_fault,
+            slow: 0,
+            latency: Latency {
+                count,
+                ..Latency::default()
+            },
+            share: 0.0,
+        }
+    }
+
+    #[test]
+    fn faults_that_went_on_to_the_mmap_lock_are_at_most_those_that_got_it() {
+        let areas = got(Lock::Vma, false, 530);
+        let before = got(Lock::Mmap, false, 7);
+        let inside = got(Lock::Mmap, true, 100);
+        let locks = [areas, before.clone(), inside];
+        assert_eq!(area_locks(&locks), Some((530, 7)));
+        assert_eq!(area_locks(&[before]), None, "kernels before 6.4");
+    }
 }

@@ -2,7 +2,7 @@
 import type { ChargePath, FaultPathsPage, Holder, LockWait } from "../../data/faultPaths";
 import { h } from "../../dom";
 import { latencyChart } from "../../draw/latency";
-import { count, nanos, percent } from "../../format";
+import { count, counted, nanos, percent } from "../../format";
 import { logAxis } from "../../layout/latency";
 import type { Section } from "../section";
 import { absent } from "./absent";
@@ -17,7 +17,7 @@ export const locks: Section<FaultPathsPage> = {
   intro: () => "Time to get the mmap lock and others around and inside faults, as traced, with who held it where the trace tells; and charging pages to the memory cgroup, from the CPU's stock or from the counters.",
   render: (report) => {
     const { lock_waits, charges } = report.findings;
-    return h("div", {}, h("h3", {}, "Locks"), lockTable(lock_waits.locks), holders(report, lock_waits.holders), h("h3", {}, "Charges"), chargeTable(charges));
+    return h("div", {}, h("h3", {}, "Locks"), lockTable(lock_waits.locks), areaLocks(lock_waits.locks), holders(report, lock_waits.holders), h("h3", {}, "Charges"), chargeTable(charges));
   },
 };
 
@@ -39,6 +39,15 @@ function lockTable(locks: LockWait[]): HTMLElement {
       h("tbody", {}, ...locks.map(lockRow)),
     ),
   );
+}
+
+/** Faults that tried the lock of their area alone (since 6.4); those that went on to the mmap lock are at most as many as got it. */
+function areaLocks(locks: LockWait[]): HTMLElement | null {
+  const gets = (lock: string) => locks.filter((wait) => wait.lock === lock && !wait.inside_fault).reduce((sum, wait) => sum + wait.latency.count, 0);
+  const tries = gets("vma");
+  if (tries === 0) return null;
+  const enough = tries - Math.min(tries, gets("mmap"));
+  return h("p", {}, `The lock of the area alone was enough in at least ${count(enough)} of ${counted(tries, "fault")} that tried it (${percent(enough / tries)}).`);
 }
 
 function lockRow(wait: LockWait): HTMLElement {
