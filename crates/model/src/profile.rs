@@ -81,6 +81,13 @@ impl Frame {
         self.kind == FrameKind::Kernel && IDLE.contains(&&*self.name)
     }
 
+    /// Whether it is an address that a broken chain of frame pointers made up. How many of them
+    /// follow each other means nothing.
+    #[must_use]
+    pub fn is_of_broken_chain(&self) -> bool {
+        self.unnamed == Some(Unnamed::NoMapping)
+    }
+
     /// The frame as two hosts would both have it: the compiler's numbered copies are the function,
     /// and whether a call was inlined is the build's affair.
     #[must_use]
@@ -135,6 +142,15 @@ impl StackTree {
             self.frames.push(frame);
         }
         node
+    }
+
+    /// As [`child`](Self::child), but a frame that repeats its caller's in a broken chain adds
+    /// nothing.
+    pub fn child_in_chain(&mut self, parent: NodeId, id: FrameId, frame: &Frame) -> NodeId {
+        match frame.is_of_broken_chain() && self.frame(parent) == Some(id) {
+            true => parent,
+            false => self.child(parent, id),
+        }
     }
 
     /// The stack of these frames, outermost first.

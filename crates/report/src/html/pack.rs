@@ -146,8 +146,10 @@ impl Shared {
                 let known: Vec<FrameId> = known.collect();
                 let mut places = vec![NodeId::ROOT; profile.stacks.len()];
                 for (node, parent, frame) in profile.stacks.nodes() {
-                    places[node.0 as usize] =
-                        tree.child(places[parent.0 as usize], known[frame.0 as usize]);
+                    let above = places[parent.0 as usize];
+                    let (number, frame) =
+                        (known[frame.0 as usize], &profile.frames[frame.0 as usize]);
+                    places[node.0 as usize] = tree.child_in_chain(above, number, frame);
                 }
                 places
             })

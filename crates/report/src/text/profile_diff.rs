@@ -189,14 +189,16 @@ fn counters(page: &mut Page, diff: &ProfileDiff) {
         let name = visible(&counter.name);
         page.line(&format!(
             "  {:>16} {:>16} {change:>10}  {name}",
-            figure(counter.a),
-            figure(counter.b)
+            figure(counter.a, &counter.name),
+            figure(counter.b, &counter.name)
         ));
     }
 }
 
-fn figure(value: f64) -> String {
+fn figure(value: f64, name: &str) -> String {
     match value {
+        // Clocks count nanoseconds: a second of them each second is a CPU.
+        value if name.ends_with("-clock") => format!("{:.2} CPUs", value / 1e9),
         value if value >= 100.0 => crate::quantity::rounded(value),
         value => format!("{value:.3}"),
     }

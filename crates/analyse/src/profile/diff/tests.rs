@@ -209,3 +209,21 @@ fn what_has_a_name_comes_before_what_has_none() {
         alone.headline
     );
 }
+
+#[test]
+fn how_long_a_broken_chain_is_means_nothing() {
+    let chains = |broken: &str| {
+        let mut maker = Maker::default();
+        for at in 0..2_000_u64 {
+            let stack = match at % 2 {
+                0 => format!("{broken};work"),
+                _ => "main;parse".to_owned(),
+            };
+            maker.sample_at(at * 10_000_000, &stack, 10_000_000);
+        }
+        maker.finish()
+    };
+    let found = compared(&chains("?;?;?"), &chains("?"), 1);
+    assert!(is_quiet(&found), "{:?}", found.stacks);
+    assert_eq!(found.tree.len(), 5, "all, [unknown], work, main, parse");
+}

@@ -27,7 +27,9 @@ impl Union {
             let mut places = vec![NodeId::ROOT; profile.stacks.len()];
             for (node, parent, frame) in profile.stacks.nodes() {
                 let above = places[parent.0 as usize];
-                places[node.0 as usize] = tree.child(above, numbers[frame.0 as usize]);
+                let (number, frame) =
+                    (numbers[frame.0 as usize], &profile.frames[frame.0 as usize]);
+                places[node.0 as usize] = tree.child_in_chain(above, number, frame);
             }
             places
         });
