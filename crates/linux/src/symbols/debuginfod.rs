@@ -137,9 +137,6 @@ impl Debuginfod {
             return None;
         }
         self.failures.set(self.failures.get() + 1);
-        if self.failures.get() < MOST_FAILURES {
-            return None;
-        }
         self.tell(format!(
             "The servers of DEBUGINFOD_URLS could not be asked ({message}), so names may be \
              missing. Remedy: see that they can be reached."
