@@ -110,7 +110,7 @@ impl Account {
         }
     }
 
-    /// Forgets the instances of a turn. Their records must have been taken in.
+    /// Forgets the instances of an earlier turn. Their records must have been taken in.
     pub fn forget(&mut self, role: Role) {
         let (tallies, by_id) = (&self.tallies, &mut self.by_id);
         self.replaced.retain(|id, _| {

@@ -122,14 +122,16 @@ impl Drain {
         }
     }
 
-    /// Closes a unit once its records are taken in.
+    /// Closes a unit once its records are taken in. Its ids stay known until its next turn: a fault
+    /// whose record was being written when its CPU was interrupted to switch the event off finishes
+    /// that record later.
     fn close(&mut self, role: Role) {
         self.drain_rings();
         self.opened.close(role);
-        self.account.forget(role);
     }
 
     fn open(&mut self, role: Role) {
+        self.account.forget(role);
         let turn = self.turns.open(role, self.account.threads());
         for instance in &turn.instances {
             for (at, event) in instance.events.iter().enumerate() {
