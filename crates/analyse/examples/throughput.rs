@@ -146,7 +146,7 @@ fn main() {
     let seconds = begun.elapsed().as_secs_f64();
     println!("faults attributed: {}", attribution.tally.samples);
     println!("seconds: {seconds:.2}");
-    println!("unique stacks: {}", attribution.stacks().len());
+    println!("unique stacks: {}", attribution.stacks().stacks().len() - 1);
     match peak_rss_kib() {
         Some(kib) => println!("peak resident: {} MiB", kib / 1024),
         None => println!("peak resident: unknown"),

@@ -89,20 +89,20 @@ pub fn analyse(data: &PerfData<'_>, done: impl FnMut(usize)) -> Analysis {
         done,
     );
     let attribution = attributor.finish();
-    let of_profile = collector.iter().flat_map(ProfileCollector::frame_keys);
     let mut symbolizer = Symbolizer::new();
-    let names = symbolizer.resolve(
-        attribution.frame_keys().into_iter().chain(of_profile),
-        follower.code_ever_mapped(),
-    );
+    let spaces = follower.code_ever_mapped();
+    let names = symbolizer.resolve(attribution.frame_keys(), spaces);
+    let of_profile = collector
+        .as_ref()
+        .map(|collector| symbolizer.names(collector.frame_keys(), spaces));
     if !is_own {
         complete(&mut sidecar, &attribution);
     }
     sidecar.losses.merge(&reading.losses);
     sidecar.collection.notes.extend(symbolizer.note());
     let counters = std::mem::take(&mut sidecar.counters);
-    let profile = collector.map(|collector| {
-        let profile = collector.finish(&names);
+    let profile = collector.zip(of_profile).map(|(collector, named)| {
+        let profile = collector.finish(&named);
         Profile {
             counters: series(&counters, profile.start),
             command: sidecar.command.clone(),
@@ -139,7 +139,7 @@ pub fn profile(data: &PerfData<'_>, done: impl FnMut(usize)) -> Profile {
         done,
     );
     let mut symbolizer = Symbolizer::new();
-    let names = symbolizer.resolve(collector.frame_keys(), follower.code_ever_mapped());
+    let named = symbolizer.names(collector.frame_keys(), follower.code_ever_mapped());
     let mut losses = sidecar.losses;
     losses.merge(&reading.losses);
     Profile {
@@ -147,7 +147,7 @@ pub fn profile(data: &PerfData<'_>, done: impl FnMut(usize)) -> Profile {
         host: sidecar.host,
         losses,
         notes: symbolizer.note().into_iter().collect(),
-        ..collector.finish(&names)
+        ..collector.finish(&named)
     }
 }
 

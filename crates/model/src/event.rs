@@ -97,22 +97,35 @@ impl<'a> Callchain<'a> {
 
     /// The addresses, innermost first, each with the mode that the marker before it named.
     pub fn frames(self) -> impl Iterator<Item = (CpuMode, u64)> + 'a {
-        let mut mode = CpuMode::User;
-        self.words().filter_map(move |word| match word {
-            PERF_CONTEXT_KERNEL => {
-                mode = CpuMode::Kernel;
+        self.frames_from(CpuMode::User)
+    }
+
+    /// The same of a chain that goes on in `mode`.
+    pub(crate) fn frames_from(
+        self,
+        mut mode: CpuMode,
+    ) -> impl Iterator<Item = (CpuMode, u64)> + 'a {
+        self.words().filter_map(move |word| match mode_named(word) {
+            Some(named) => {
+                mode = named;
                 None
             }
-            PERF_CONTEXT_USER => {
-                mode = CpuMode::User;
-                None
-            }
-            marker if marker >= PERF_CONTEXT_MAX => {
-                mode = CpuMode::Other;
-                None
-            }
-            address => Some((mode, address)),
+            None => Some((mode, word)),
         })
+    }
+
+    /// The innermost address with its mode, and the chain behind it, which goes on in that mode.
+    pub(crate) fn split_innermost(self) -> Option<(CpuMode, u64, Self)> {
+        let (mut mode, mut rest) = (CpuMode::User, self.bytes);
+        while let Some((word, behind)) = rest.split_first_chunk() {
+            let word = u64::from_le_bytes(*word);
+            rest = behind;
+            match mode_named(word) {
+                Some(named) => mode = named,
+                None => return Some((mode, word, Self { bytes: rest })),
+            }
+        }
+        None
     }
 
     /// Whether the chain has no words at all.
@@ -125,6 +138,17 @@ impl<'a> Callchain<'a> {
     #[must_use]
     pub fn as_bytes(self) -> &'a [u8] {
         self.bytes
+    }
+}
+
+/// The mode that a marker between addresses names; `None` for an address.
+#[inline]
+fn mode_named(word: u64) -> Option<CpuMode> {
+    match word {
+        PERF_CONTEXT_KERNEL => Some(CpuMode::Kernel),
+        PERF_CONTEXT_USER => Some(CpuMode::User),
+        marker if marker >= PERF_CONTEXT_MAX => Some(CpuMode::Other),
+        _ => None,
     }
 }
 

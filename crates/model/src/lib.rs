@@ -23,6 +23,7 @@ pub mod host;
 pub mod huge_map;
 pub mod huge_pages;
 pub mod huge_simulation;
+mod known;
 pub mod loss;
 pub mod probe;
 pub mod profile;

@@ -1,10 +1,9 @@
 //! Call stacks, interned: a stack is stored once, samples refer to it by number.
 
 use crate::event::{Callchain, CpuMode};
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use crate::known::Known;
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use smallvec::SmallVec;
-use std::hash::BuildHasher;
 
 /// Number of an interned stack in its [`StackTable`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -22,79 +21,220 @@ pub struct FrameKey {
     pub address: u64,
 }
 
-/// Interned stacks of raw addresses, innermost frame first. Interning a known stack allocates
-/// nothing, so it may be done per event.
-#[derive(Clone, Debug, Default)]
+impl FrameKey {
+    fn new(pid: i32, mode: CpuMode, address: u64) -> Self {
+        Self {
+            pid: if mode == CpuMode::Kernel { -1 } else { pid },
+            mode,
+            address,
+        }
+    }
+}
+
+/// Interned stacks of raw addresses.
+///
+/// Callers' addresses repeat from sample to sample, that of the innermost function mostly does
+/// not. So what stands behind the innermost address is looked up as a whole, by a hash of its
+/// bytes (see [`Known`]), and only callers that are new are gone through one by one.
+#[derive(Clone, Debug)]
 pub struct StackTable {
-    by_hash: FxHashMap<u64, SmallVec<[StackId; 1]>>,
-    stacks: Vec<(i32, Box<[u8]>)>,
+    /// Addresses, each once; everything below refers to their places here.
+    keys: Vec<FrameKey>,
+    /// Places by process and mode, then by address: what a process uses stays in the cache.
+    places: FxHashMap<(i32, CpuMode), FxHashMap<u64, u32>>,
+    /// Chains of callers one after another, each innermost first, and where each ends.
+    callers: Vec<u32>,
+    ends: Vec<usize>,
+    known: Known<u32>,
+    stacks: Vec<Stack>,
+    numbers: FxHashMap<Stack, StackId>,
+}
+
+/// One stack of a [`StackTable`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stack {
+    innermost: u32,
+    callers: u32,
+}
+
+impl Stack {
+    /// No frames at all.
+    const EMPTY: Self = Self {
+        innermost: u32::MAX,
+        callers: 0,
+    };
+
+    /// The place of its innermost address in [`StackTable::keys`]; of an empty stack, none.
+    #[must_use]
+    pub fn innermost(self) -> Option<usize> {
+        (self != Self::EMPTY).then_some(self.innermost as usize)
+    }
+
+    /// Which of [`StackTable::callers`] its callers are.
+    #[must_use]
+    pub fn callers(self) -> usize {
+        self.callers as usize
+    }
+}
+
+impl Default for StackTable {
+    fn default() -> Self {
+        Self {
+            keys: Vec::new(),
+            places: FxHashMap::default(),
+            callers: Vec::new(),
+            // The first chain is the one without callers.
+            ends: vec![0],
+            known: Known::default(),
+            stacks: vec![Stack::EMPTY],
+            numbers: FxHashMap::default(),
+        }
+    }
 }
 
 impl StackTable {
     /// The number of this chain of this process; equal chains get equal numbers.
     pub fn intern(&mut self, pid: i32, chain: Callchain<'_>) -> StackId {
-        let bytes = chain.as_bytes();
-        let same_hash = self.by_hash.entry(hash_of(pid, bytes)).or_default();
-        for &id in same_hash.iter() {
-            let (known_pid, known) = &self.stacks[id.0 as usize];
-            if *known_pid == pid && **known == *bytes {
-                return id;
-            }
+        let Some((mode, address, behind)) = chain.split_innermost() else {
+            return StackId(0);
+        };
+        let stack = Stack {
+            callers: self.chain(pid, mode, behind),
+            innermost: self.place(FrameKey::new(pid, mode, address)),
+        };
+        let next = StackId(number(self.stacks.len()));
+        let id = *self.numbers.entry(stack).or_insert(next);
+        if id == next {
+            self.stacks.push(stack);
         }
-        let id = StackId(u32::try_from(self.stacks.len()).unwrap_or(u32::MAX));
-        same_hash.push(id);
-        self.stacks.push((pid, Box::from(bytes)));
         id
     }
 
-    /// How many unique stacks there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.stacks.len()
+    fn chain(&mut self, pid: i32, mode: CpuMode, callers: Callchain<'_>) -> u32 {
+        if callers.is_empty() {
+            return 0;
+        }
+        let context = u64::from(pid.cast_unsigned()) << 8 | mode as u64;
+        let key = self.known.key_within(context, callers.as_bytes());
+        if let Some(chain) = self.known.find(key) {
+            return chain;
+        }
+        for (mode, address) in callers.frames_from(mode) {
+            let place = self.place(FrameKey::new(pid, mode, address));
+            self.callers.push(place);
+        }
+        let chain = number(self.ends.len());
+        self.ends.push(self.callers.len());
+        self.known.add(key, chain);
+        chain
     }
 
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.stacks.is_empty()
+    fn place(&mut self, key: FrameKey) -> u32 {
+        let of_process = self.places.entry((key.pid, key.mode)).or_default();
+        let next = number(self.keys.len());
+        let place = *of_process.entry(key.address).or_insert(next);
+        if place == next {
+            self.keys.push(key);
+        }
+        place
     }
 
     /// Frames of a stack, innermost first.
     pub fn frames(&self, id: StackId) -> impl Iterator<Item = FrameKey> + '_ {
-        let stack = self.stacks.get(id.0 as usize);
-        let pid = stack.map_or(-1, |stack| stack.0);
-        let chain = Callchain::from_le_bytes(stack.map_or(&[][..], |stack| &stack.1));
-        chain.frames().map(move |(mode, address)| FrameKey {
-            pid: if mode == CpuMode::Kernel { -1 } else { pid },
-            mode,
-            address,
-        })
+        let stack = self.stacks.get(id.0 as usize).copied();
+        let stack = stack.unwrap_or(Stack::EMPTY);
+        let callers = self.callers_at(stack.callers()).iter();
+        let places = stack.innermost().into_iter();
+        let places = places.chain(callers.map(|&place| place as usize));
+        places.filter_map(|place| self.keys.get(place).copied())
     }
 
-    /// All stacks with their process.
-    pub fn iter(&self) -> impl Iterator<Item = (StackId, i32)> + '_ {
-        (0_u32..)
-            .zip(&self.stacks)
-            .map(|(id, (pid, _))| (StackId(id), *pid))
+    fn callers_at(&self, chain: usize) -> &[u32] {
+        let start = chain.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.callers[start..self.ends[chain]]
+    }
+
+    /// Every address of every stack, once each.
+    #[must_use]
+    pub fn keys(&self) -> &[FrameKey] {
+        &self.keys
+    }
+
+    /// Every chain of callers as places in [`Self::keys`], innermost first. The first is empty.
+    pub fn callers(&self) -> impl Iterator<Item = &[u32]> + '_ {
+        (0..self.ends.len()).map(|chain| self.callers_at(chain))
+    }
+
+    /// The stacks in the order of their numbers.
+    #[must_use]
+    pub fn stacks(&self) -> &[Stack] {
+        &self.stacks
     }
 }
 
-fn hash_of(pid: i32, chain: &[u8]) -> u64 {
-    FxBuildHasher.hash_one((pid, chain))
+fn number(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::{PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER};
+
+    fn bytes(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
 
     #[test]
     fn equal_chains_of_one_process_share_a_number_and_others_do_not() {
-        let (a, b) = ([1_u8; 16], [2_u8; 16]);
+        let (a, b) = (bytes(&[1, 2]), bytes(&[2, 2]));
         let mut table = StackTable::default();
         let first = table.intern(7, Callchain::from_le_bytes(&a));
         assert_eq!(table.intern(7, Callchain::from_le_bytes(&a)), first);
         assert_ne!(table.intern(8, Callchain::from_le_bytes(&a)), first);
         assert_ne!(table.intern(7, Callchain::from_le_bytes(&b)), first);
-        assert_eq!(table.len(), 3);
+        assert_eq!(table.keys().len(), 4);
+    }
+
+    /// What the chain's frames are, decoded one by one.
+    fn naive(pid: i32, chain: Callchain<'_>) -> Vec<FrameKey> {
+        let frames = chain.frames();
+        frames
+            .map(|(mode, address)| FrameKey::new(pid, mode, address))
+            .collect()
+    }
+
+    #[test]
+    fn every_stack_has_the_frames_of_its_chain() {
+        let mut random = 7_u64;
+        let mut below = |limit: u64| {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (random >> 33) % limit
+        };
+        let mut table = StackTable::default();
+        let mut met = FxHashMap::default();
+        for _ in 0..20_000 {
+            let mut words = Vec::new();
+            for _ in 0..below(9) {
+                words.push(match below(8) {
+                    0 => PERF_CONTEXT_KERNEL,
+                    1 => PERF_CONTEXT_USER,
+                    2 => PERF_CONTEXT_USER - 1,
+                    _ => below(4),
+                });
+            }
+            let (pid, words) = (if below(2) == 0 { 3 } else { 4 }, bytes(&words));
+            let chain = Callchain::from_le_bytes(&words);
+            let id = table.intern(pid, chain);
+            assert_eq!(table.frames(id).collect::<Vec<_>>(), naive(pid, chain));
+            assert_eq!(*met.entry((pid, words.clone())).or_insert(id), id);
+        }
+        assert!(met.len() > 1000, "{}", met.len());
+        let mut keys = table.keys().to_vec();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), table.keys().len());
     }
 }

@@ -21,7 +21,7 @@ pub enum Unnamed {
 }
 
 /// What is known of one address.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Name {
     /// Function names, innermost inlined function first, and the module (file name, `[kernel]`).
     Known {
@@ -39,5 +39,97 @@ pub enum Name {
     },
 }
 
+/// Number of a name in its [`SymbolTable`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NameId(u32);
+
+impl NameId {
+    /// As an index of what is kept for each name.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Names, each once: thousands of addresses lie in one function.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    names: Vec<Name>,
+    numbers: FxHashMap<Name, NameId>,
+}
+
+impl Names {
+    /// The number of a name; equal names get equal numbers.
+    pub fn intern(&mut self, name: Name) -> NameId {
+        if let Some(&known) = self.numbers.get(&name) {
+            return known;
+        }
+        let new = NameId(u32::try_from(self.names.len()).unwrap_or(u32::MAX));
+        self.names.push(name.clone());
+        self.numbers.insert(name, new);
+        new
+    }
+
+    /// All of them, in the order of their numbers.
+    #[must_use]
+    pub fn all(&self) -> &[Name] {
+        &self.names
+    }
+}
+
+/// Names of a list of addresses.
+#[derive(Clone, Debug, Default)]
+pub struct NamedList {
+    /// The names.
+    pub names: Names,
+    /// Which of them each address of the list has.
+    pub of: Vec<NameId>,
+}
+
 /// Names by address.
-pub type SymbolTable = FxHashMap<FrameKey, Name>;
+#[derive(Clone, Debug, Default)]
+pub struct SymbolTable {
+    names: Names,
+    by_address: FxHashMap<FrameKey, NameId>,
+}
+
+impl SymbolTable {
+    /// The names of these addresses.
+    #[must_use]
+    pub fn new(keys: &[FrameKey], named: NamedList) -> Self {
+        Self {
+            names: named.names,
+            by_address: keys.iter().copied().zip(named.of).collect(),
+        }
+    }
+
+    /// What is known of an address.
+    #[must_use]
+    pub fn get(&self, key: &FrameKey) -> Option<&Name> {
+        let name = self.by_address.get(key)?;
+        self.names.all().get(name.index())
+    }
+
+    /// How many addresses have a name, or a reason for having none.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_address.len()
+    }
+
+    /// Whether no address was looked up.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_address.is_empty()
+    }
+}
+
+impl FromIterator<(FrameKey, Name)> for SymbolTable {
+    fn from_iter<I: IntoIterator<Item = (FrameKey, Name)>>(pairs: I) -> Self {
+        let mut table = Self::default();
+        for (key, name) in pairs {
+            let name = table.names.intern(name);
+            table.by_address.insert(key, name);
+        }
+        table
+    }
+}

@@ -80,11 +80,7 @@ impl Attribution {
     /// Each address of code that needs a name, once.
     #[must_use]
     pub fn frame_keys(&self) -> Vec<FrameKey> {
-        let mut unique = FxHashSet::default();
-        for (id, _) in self.stacks.iter() {
-            unique.extend(self.stacks.frames(id));
-        }
-        let mut keys: Vec<FrameKey> = unique.into_iter().collect();
+        let mut keys = self.stacks.keys().to_vec();
         keys.sort_unstable();
         keys
     }

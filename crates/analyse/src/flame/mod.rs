@@ -187,7 +187,7 @@ mod tests {
 
     /// Stacks written innermost first, one letter a function; lower-case letters are libc's.
     fn table(stacks: &[&str]) -> (StackTable, SymbolTable, Vec<StackId>) {
-        let (mut table, mut symbols) = (StackTable::default(), SymbolTable::default());
+        let (mut table, mut symbols) = (StackTable::default(), Vec::new());
         let ids = stacks
             .iter()
             .map(|stack| {
@@ -210,9 +210,9 @@ mod tests {
                 functions: vec![char::from(letter).to_string()],
                 module: module.to_owned(),
             };
-            symbols.insert(key, name);
+            symbols.push((key, name));
         }
-        (table, symbols, ids)
+        (table, symbols.into_iter().collect(), ids)
     }
 
     #[test]

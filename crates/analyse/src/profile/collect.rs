@@ -9,7 +9,7 @@ use pagewise_model::profile::{
     ProfileThread, Samples, StackTree, WeightUnit,
 };
 use pagewise_model::stack::{FrameKey, StackId, StackTable};
-use pagewise_model::symbol::{Name, SymbolTable, Unnamed};
+use pagewise_model::symbol::{Name, NameId, NamedList, Unnamed};
 use pagewise_model::units::Nanos;
 use rustc_hash::FxHashMap;
 
@@ -308,21 +308,17 @@ impl ProfileCollector {
         self.samples.is_empty()
     }
 
-    /// Every address that wants a name.
-    pub fn frame_keys(&self) -> impl Iterator<Item = FrameKey> + '_ {
-        let stacks = self.stacks.iter();
-        stacks.flat_map(|(stack, _)| self.stacks.frames(stack))
+    /// Every address that wants a name, once each.
+    #[must_use]
+    pub fn frame_keys(&self) -> &[FrameKey] {
+        self.stacks.keys()
     }
 
-    /// The profile, with these names.
+    /// The profile, with the names of [`Self::frame_keys`].
     #[must_use]
-    pub fn finish(self, names: &SymbolTable) -> Profile {
-        let mut builder = StackBuilder::new(names);
-        let nodes: Vec<NodeId> = self
-            .stacks
-            .iter()
-            .map(|(stack, _)| builder.stack(&self.stacks, stack))
-            .collect();
+    pub fn finish(self, named: &NamedList) -> Profile {
+        let mut builder = StackBuilder::new(named);
+        let nodes = builder.stacks(&self.stacks);
         let mut samples = self.samples;
         for stack in &mut samples.stacks {
             *stack = nodes.get(stack.0 as usize).copied().unwrap_or(NodeId::ROOT);
@@ -348,45 +344,70 @@ impl ProfileCollector {
 
 /// Turns stacks of addresses into stacks of functions.
 struct StackBuilder<'a> {
-    names: &'a SymbolTable,
+    named: &'a NamedList,
     frames: FrameTable,
     tree: StackTree,
-    /// Frames of an address, outermost first.
-    known: FxHashMap<FrameKey, Box<[FrameId]>>,
+    /// Frames of names in a mode, outermost first, and which of them each name has in each mode.
+    lists: Vec<Vec<FrameId>>,
+    list_of: Vec<[Option<u32>; 3]>,
 }
 
 impl<'a> StackBuilder<'a> {
-    fn new(names: &'a SymbolTable) -> Self {
+    fn new(named: &'a NamedList) -> Self {
         Self {
-            names,
+            named,
             frames: FrameTable::default(),
             tree: StackTree::default(),
-            known: FxHashMap::default(),
+            lists: Vec::new(),
+            list_of: vec![[None; 3]; named.names.all().len() + 1],
         }
     }
 
-    fn stack(&mut self, stacks: &StackTable, stack: StackId) -> NodeId {
-        let mut keys: Vec<FrameKey> = stacks.frames(stack).collect();
-        keys.reverse();
-        let mut node = NodeId::ROOT;
-        for key in keys {
-            if !self.known.contains_key(&key) {
-                let frames = self.frames_of(key);
-                self.known.insert(key, frames);
-            }
-            for &frame in &*self.known[&key] {
-                node = self.tree.child(node, frame);
-            }
-        }
-        node
+    /// The stack of functions of each stack of addresses, by number.
+    fn stacks(&mut self, stacks: &StackTable) -> Vec<NodeId> {
+        let keys = stacks.keys().iter().enumerate();
+        let lists: Vec<u32> = keys.map(|(at, key)| self.list(at, key.mode)).collect();
+        let callers = stacks.callers().map(|chain| {
+            let lists = chain.iter().rev().map(|&at| lists[at as usize]);
+            lists.fold(NodeId::ROOT, |node, list| self.called(node, list))
+        });
+        let callers: Vec<NodeId> = callers.collect();
+        let nodes = stacks.stacks().iter().map(|stack| {
+            let node = callers[stack.callers()];
+            let list = stack.innermost().map(|at| lists[at]);
+            list.map_or(node, |list| self.called(node, list))
+        });
+        nodes.collect()
     }
 
-    fn frames_of(&mut self, key: FrameKey) -> Box<[FrameId]> {
-        let kind = match key.mode {
+    /// A stack with the functions of one address called by its innermost.
+    fn called(&mut self, callers: NodeId, list: u32) -> NodeId {
+        let frames = self.lists[list as usize].iter();
+        frames.fold(callers, |node, &frame| self.tree.child(node, frame))
+    }
+
+    /// Which list of frames the address at this place has.
+    fn list(&mut self, at: usize, mode: CpuMode) -> u32 {
+        let name = self.named.of.get(at).copied();
+        // Without a name at all, the last place.
+        let place = name.map_or(self.list_of.len() - 1, NameId::index);
+        if let Some(known) = self.list_of[place][mode as usize] {
+            return known;
+        }
+        let new = u32::try_from(self.lists.len()).unwrap_or(u32::MAX);
+        let frames = self.frames_of(name, mode);
+        self.lists.push(frames);
+        self.list_of[place][mode as usize] = Some(new);
+        new
+    }
+
+    /// The frames of a name, outermost first: inlined calls have frames of their own.
+    fn frames_of(&mut self, name: Option<NameId>, mode: CpuMode) -> Vec<FrameId> {
+        let kind = match mode {
             CpuMode::Kernel => FrameKind::Kernel,
             CpuMode::User | CpuMode::Other => FrameKind::User,
         };
-        match self.names.get(&key) {
+        match name.and_then(|name| self.named.names.all().get(name.index())) {
             Some(Name::Known { functions, module }) => {
                 let outermost = functions.len().saturating_sub(1);
                 let frame = |(at, function): (usize, &String)| Frame {
@@ -416,7 +437,7 @@ impl<'a> StackBuilder<'a> {
                     kind,
                     unnamed: Some(reason),
                 };
-                Box::new([self.frames.intern(frame)])
+                vec![self.frames.intern(frame)]
             }
         }
     }
@@ -474,6 +495,22 @@ mod tests {
         (key, name)
     }
 
+    fn with_names(collector: ProfileCollector, table: &[(FrameKey, Name)]) -> Profile {
+        let mut named = NamedList::default();
+        for key in collector.frame_keys() {
+            let name = table.iter().find(|(of, _)| of == key);
+            let name = name.map_or(
+                Name::Unknown {
+                    reason: Unnamed::NoMapping,
+                    module: String::new(),
+                },
+                |(_, name)| name.clone(),
+            );
+            named.of.push(named.names.intern(name));
+        }
+        collector.finish(&named)
+    }
+
     #[test]
     fn stacks_get_names_and_inlined_calls_frames_of_their_own() {
         let sources = [source(
@@ -494,7 +531,7 @@ mod tests {
         collector.event_with_chain(&sample(0, 7, 100, &chain), None);
         collector.event_with_chain(&sample(0, 7, 150, &chain), Some(&[2]));
         let table = [named(1, &["tiny", "leaf"]), named(2, &["main"])];
-        let profile = collector.finish(&table.into_iter().collect());
+        let profile = with_names(collector, &table);
         let names = |node| -> Vec<&str> {
             let frames = profile.stacks.frames(node);
             frames
@@ -528,7 +565,7 @@ mod tests {
             };
             collector.event_with_chain(&Event::Sample(Sample { cgroup, ..at }), None);
         }
-        let profile = collector.finish(&SymbolTable::default());
+        let profile = with_names(collector, &[]);
         let groups: Vec<&str> = profile
             .samples
             .threads
@@ -567,7 +604,7 @@ mod tests {
         ] {
             collector.event_with_chain(&event, None);
         }
-        let profile = collector.finish(&SymbolTable::default());
+        let profile = with_names(collector, &[]);
         assert_eq!(profile.samples.weights, [4_000, 100]);
         let events: Vec<&str> = profile
             .samples

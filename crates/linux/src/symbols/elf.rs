@@ -4,10 +4,10 @@
 use super::debuginfod::{Artefact, Debuginfod};
 use super::{Batch, short_name, unknown};
 use blazesym::symbolize::source::{Elf, Source};
-use blazesym::symbolize::{Input, Sym, Symbolized, Symbolizer};
+use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use object::{Object, ObjectSegment};
-use pagewise_model::stack::FrameKey;
-use pagewise_model::symbol::{Name, SymbolTable, Unnamed};
+use pagewise_model::symbol::{Name, NameId, NamedList, Names, Unnamed};
+use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::path::Path;
 
@@ -25,6 +25,7 @@ impl ElfFiles {
                 .enable_auto_reload(false)
                 .enable_code_info(true)
                 .enable_inlined_fns(true)
+                .enable_demangling(false)
                 .build(),
         }
     }
@@ -34,9 +35,9 @@ impl ElfFiles {
         self.debuginfod.note()
     }
 
-    /// Names addresses of the file that is now at `file` and was mapped as `path`.
-    pub fn name(&self, file: &Path, path: &str, batch: &Batch<'_>, table: &mut SymbolTable) {
-        let keys = &batch.offsets;
+    /// Names addresses of the file that is now at `file` and was mapped as `path`. Each offset is
+    /// looked up once, however many processes mapped the file.
+    pub fn name(&self, file: &Path, path: &str, batch: Batch<'_>, named: &mut NamedList) {
         let module = short_name(path);
         let is_here = File::open(file).is_ok() && has_build_id(file, batch.build_id);
         let fetched = match (is_here, batch.build_id) {
@@ -44,25 +45,25 @@ impl ElfFiles {
             _ => None,
         };
         if !is_here && fetched.is_none() {
-            return fail(Unnamed::NoFile, &module, keys, table);
+            return fail(Unnamed::NoFile, &module, &batch.offsets, named);
         }
         let file = fetched.as_deref().unwrap_or(file);
-        let offsets: Vec<u64> = keys.iter().map(|&(_, offset)| offset).collect();
+        let mut keys = batch.offsets;
+        keys.sort_unstable_by_key(|&(_, offset)| offset);
+        let mut offsets: Vec<u64> = keys.iter().map(|&(_, offset)| offset).collect();
+        offsets.dedup();
         let source = Source::Elf(Elf::new(file));
-        match self
-            .symbolizer
-            .symbolize(&source, Input::FileOffset(&offsets))
-        {
-            Err(_) => fail(Unnamed::NoSymbol, &module, keys, table),
-            Ok(found) => {
-                let found = self.completed(found, file, batch.build_id, &offsets);
-                table.extend(keys.iter().zip(found).map(|(&(key, _), symbol)| {
-                    let name = match symbol {
-                        Symbolized::Sym(symbol) => known(&symbol, &module),
-                        Symbolized::Unknown(_) => unknown(Unnamed::NoSymbol, &module),
-                    };
-                    (key, name)
-                }));
+        let input = Input::FileOffset(&*offsets);
+        let Ok(found) = self.symbolizer.symbolize(&source, input) else {
+            return fail(Unnamed::NoSymbol, &module, &keys, named);
+        };
+        let found = self.completed(found, file, batch.build_id, &offsets);
+        let mut spellings = Spellings::new(module);
+        let same_offset = keys.chunk_by(|(_, a), (_, b)| a == b);
+        for (same, symbol) in same_offset.zip(found) {
+            let name = spellings.name(&symbol, &mut named.names);
+            for &(at, _) in same {
+                named.of[at] = name;
             }
         }
     }
@@ -103,15 +104,58 @@ impl ElfFiles {
     }
 }
 
-/// Innermost first; blazesym lists inlined functions from the outermost one.
-fn known(symbol: &Sym<'_>, module: &str) -> Name {
-    let inlined = symbol.inlined.iter().rev();
-    let mut functions: Vec<String> = inlined.map(|call| call.name.to_string()).collect();
-    functions.push(symbol.name.to_string());
-    Name::Known {
-        functions,
-        module: module.to_owned(),
+/// The functions of one file that were met, by their names in its tables: most addresses lie in
+/// functions that were demangled before.
+struct Spellings {
+    module: String,
+    known: FxHashMap<Vec<u8>, NameId>,
+    unknown: Option<NameId>,
+    spelling: Vec<u8>,
+}
+
+impl Spellings {
+    fn new(module: String) -> Self {
+        Self {
+            module,
+            known: FxHashMap::default(),
+            unknown: None,
+            spelling: Vec::new(),
+        }
     }
+
+    fn name(&mut self, symbol: &Symbolized<'_>, names: &mut Names) -> NameId {
+        let Symbolized::Sym(symbol) = symbol else {
+            let unnamed = || names.intern(unknown(Unnamed::NoSymbol, &self.module));
+            return *self.unknown.get_or_insert_with(unnamed);
+        };
+        // Innermost first; blazesym lists inlined functions from the outermost one.
+        let inlined = symbol.inlined.iter().rev().map(|call| &call.name);
+        let functions = || inlined.clone().chain([&symbol.name]);
+        self.spelling.clear();
+        for function in functions() {
+            self.spelling.extend_from_slice(function.as_bytes());
+            self.spelling.push(0);
+        }
+        if let Some(&known) = self.known.get(&self.spelling) {
+            return known;
+        }
+        let name = names.intern(Name::Known {
+            functions: functions().map(|function| demangled(function)).collect(),
+            module: self.module.clone(),
+        });
+        self.known.insert(self.spelling.clone(), name);
+        name
+    }
+}
+
+/// A function's name as its source spells it, in Rust or C++; any other stays as it is.
+fn demangled(symbol: &str) -> String {
+    if let Ok(name) = rustc_demangle::try_demangle(symbol) {
+        return format!("{name:#}");
+    }
+    let name = cpp_demangle::Symbol::new(symbol);
+    let name = name.ok().and_then(|name| name.demangle().ok());
+    name.unwrap_or_else(|| symbol.to_owned())
 }
 
 /// Whether the file is the one that was recorded. A file of another build under the same name
@@ -152,6 +196,30 @@ fn virtual_addresses(file: &Path, offsets: impl Iterator<Item = u64>) -> Option<
     )
 }
 
-fn fail(reason: Unnamed, module: &str, keys: &[(FrameKey, u64)], table: &mut SymbolTable) {
-    table.extend(keys.iter().map(|&(key, _)| (key, unknown(reason, module))));
+fn fail(reason: Unnamed, module: &str, keys: &[(usize, u64)], named: &mut NamedList) {
+    let name = named.names.intern(unknown(reason, module));
+    for &(at, _) in keys {
+        named.of[at] = name;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_demangled_by_their_language() {
+        for (symbol, expected) in [
+            ("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write"),
+            ("_RNvCs1234_7mycrate3foo", "mycrate::foo"),
+            (
+                "_ZNSt6vectorIiSaIiEE9push_backERKi",
+                "std::vector<int, std::allocator<int> >::push_back(int const&)",
+            ),
+            ("malloc", "malloc"),
+            ("_Zbroken", "_Zbroken"),
+        ] {
+            assert_eq!(demangled(symbol), expected);
+        }
+    }
 }

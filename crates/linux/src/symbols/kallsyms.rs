@@ -57,12 +57,21 @@ impl Kallsyms {
         self.starts.is_empty() || recorded.is_none_or(|text| self.starts.contains(&text))
     }
 
+    /// Whether both addresses are held by one function.
+    pub fn same(&self, a: u64, b: u64) -> bool {
+        self.after(a) == self.after(b)
+    }
+
+    /// The place of the first function behind `address`.
+    fn after(&self, address: u64) -> usize {
+        self.functions
+            .partition_point(|&(start, _)| start <= address)
+    }
+
     /// The function that holds `address`.
     pub fn name(&self, address: u64) -> Name {
-        let after = self
-            .functions
-            .partition_point(|&(start, _)| start <= address);
-        let line = after
+        let line = self
+            .after(address)
             .checked_sub(1)
             .and_then(|last| self.text.get(self.functions[last].1 as usize..));
         let mut words = line

@@ -22,8 +22,8 @@ pub use debuginfod::Debuginfod;
 use pagewise_model::address_space::{AddressSpace, Mapping};
 use pagewise_model::event::CpuMode;
 use pagewise_model::stack::FrameKey;
-use pagewise_model::symbol::{Name, SymbolTable, Unnamed};
-use rustc_hash::{FxHashMap, FxHashSet};
+use pagewise_model::symbol::{Name, NamedList, Names, SymbolTable, Unnamed};
+use rustc_hash::FxHashMap;
 use std::cell::LazyCell;
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -39,8 +39,8 @@ pub struct Symbolizer {
 #[derive(Default)]
 struct Batch<'a> {
     build_id: Option<&'a [u8]>,
-    /// Which key, at which offset in the file.
-    offsets: Vec<(FrameKey, u64)>,
+    /// Which key of the list, at which offset in the file.
+    offsets: Vec<(usize, u64)>,
 }
 
 /// Batches by mount namespace (see [`Symbolizer::namespace`]) and path.
@@ -83,60 +83,74 @@ impl Symbolizer {
         self.files.note()
     }
 
-    /// The name of each key, or why it has none. Equal keys are looked up once.
-    ///
-    /// `spaces` has the mappings of each process, as recorded; those of the kernel, if any, under
-    /// -1, from which is told whether the recording was made under the kernel that runs now.
+    /// The name of each key, or why it has none. Equal keys are looked up once. See [`Self::names`].
     #[must_use]
     pub fn resolve<S: BuildHasher>(
         &mut self,
         keys: impl IntoIterator<Item = FrameKey>,
         spaces: &HashMap<i32, AddressSpace, S>,
     ) -> SymbolTable {
-        let unique: FxHashSet<FrameKey> = keys.into_iter().collect();
-        let mut table = SymbolTable::default();
+        let mut keys: Vec<FrameKey> = keys.into_iter().collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let named = self.names(&keys, spaces);
+        SymbolTable::new(&keys, named)
+    }
+
+    /// The name of each of these keys, or why it has none.
+    ///
+    /// `spaces` has the mappings of each process, as recorded; those of the kernel, if any, under
+    /// -1, from which is told whether the recording was made under the kernel that runs now.
+    #[must_use]
+    pub fn names<S: BuildHasher>(
+        &mut self,
+        keys: &[FrameKey],
+        spaces: &HashMap<i32, AddressSpace, S>,
+    ) -> NamedList {
+        let mut names = Names::default();
+        let nowhere = names.intern(unknown(Unnamed::NoMapping, ""));
+        let of = vec![nowhere; keys.len()];
+        let mut named = NamedList { names, of };
         let mut batches = Batches::default();
         let mut namespaces: FxHashMap<i32, i32> = FxHashMap::default();
-        let mut generated: FxHashMap<i32, Vec<FrameKey>> = FxHashMap::default();
+        let mut generated: FxHashMap<i32, Vec<usize>> = FxHashMap::default();
         let mut kernel = Vec::new();
         let mut vdso = Vec::new();
-        for key in unique {
-            match place(key, spaces) {
-                Place::Kernel => kernel.push(key),
+        for (at, key) in keys.iter().enumerate() {
+            match place(*key, spaces) {
+                Place::Kernel => kernel.push(at),
                 Place::File(mapping) => {
                     let offset = key.address - mapping.start + mapping.file_offset;
                     let pid = namespaces.entry(key.pid);
                     let namespace = *pid.or_insert_with(|| self.namespace(key.pid));
                     let batch = batches.entry((namespace, &mapping.path)).or_default();
                     batch.build_id = batch.build_id.or(mapping.build_id.as_deref());
-                    batch.offsets.push((key, offset));
+                    batch.offsets.push((at, offset));
                 }
-                Place::Generated => generated.entry(key.pid).or_default().push(key),
-                Place::Vdso(mapping) => vdso.push((key, key.address - mapping.start)),
-                Place::Nowhere => {
-                    table.insert(key, unknown(Unnamed::NoMapping, ""));
-                }
+                Place::Generated => generated.entry(key.pid).or_default().push(at),
+                Place::Vdso(mapping) => vdso.push((at, key.address - mapping.start)),
+                Place::Nowhere => {}
             }
         }
         let kernel_text = spaces.get(&-1).and_then(recorded_kernel_text);
         let symbols = LazyCell::new(|| Kallsyms::read(&self.root.join("proc/kallsyms")));
-        name_kernel(kernel, kernel_text, &symbols, &mut table);
-        self.name_vdso(vdso, kernel_text, &symbols, &mut table);
-        self.name_generated(generated, &mut table);
-        self.name_files(batches, &mut table);
-        table
+        name_kernel(keys, kernel, kernel_text, &symbols, &mut named);
+        self.name_vdso(vdso, kernel_text, &symbols, &mut named);
+        self.name_generated(keys, generated, &mut named);
+        self.name_files(batches, &mut named);
+        named
     }
 
     /// Names code of the vdso, where the kernel that was recorded is the one that runs: another one
     /// has another image. Where the recording does not tell, it may be another.
     fn name_vdso(
         &self,
-        keys: Vec<(FrameKey, u64)>,
+        wanted: Vec<(usize, u64)>,
         recorded_text: Option<u64>,
         symbols: &KernelSymbols<impl FnOnce() -> Result<Kallsyms, Unnamed>>,
-        table: &mut SymbolTable,
+        named: &mut NamedList,
     ) {
-        if keys.is_empty() {
+        if wanted.is_empty() {
             return;
         }
         let is_same = recorded_text.is_some()
@@ -144,7 +158,7 @@ impl Symbolizer {
                 .as_ref()
                 .is_ok_and(|symbols| symbols.is_of_kernel_at(recorded_text));
         let vdso = is_same.then(|| Vdso::read(&self.root)).flatten();
-        for (key, offset) in keys {
+        for (at, offset) in wanted {
             let name = vdso.as_ref().and_then(|vdso| vdso.name(offset));
             let name = match name {
                 Some(name) => Name::Known {
@@ -153,24 +167,30 @@ impl Symbolizer {
                 },
                 None => unknown(Unnamed::NoSymbol, "[vdso]"),
             };
-            table.insert(key, name);
+            named.of[at] = named.names.intern(name);
         }
     }
 
-    fn name_generated(&self, by_pid: FxHashMap<i32, Vec<FrameKey>>, table: &mut SymbolTable) {
-        for (pid, keys) in by_pid {
+    fn name_generated(
+        &self,
+        keys: &[FrameKey],
+        by_pid: FxHashMap<i32, Vec<usize>>,
+        named: &mut NamedList,
+    ) {
+        for (pid, wanted) in by_pid {
             let map = PerfMap::of_process(&self.root, pid);
-            for key in keys {
-                let name = map.as_ref().and_then(|map| map.name(key.address));
-                table.insert(key, name.unwrap_or_else(|| unknown(Unnamed::Jit, "[jit]")));
+            for at in wanted {
+                let name = map.as_ref().and_then(|map| map.name(keys[at].address));
+                let name = name.unwrap_or_else(|| unknown(Unnamed::Jit, "[jit]"));
+                named.of[at] = named.names.intern(name);
             }
         }
     }
 
-    fn name_files(&self, batches: Batches<'_>, table: &mut SymbolTable) {
+    fn name_files(&self, batches: Batches<'_>, named: &mut NamedList) {
         for ((namespace, path), batch) in batches {
             let file = self.path_for(namespace, path);
-            self.files.name(&file, path, &batch, table);
+            self.files.name(&file, path, batch, named);
         }
     }
 
@@ -207,20 +227,32 @@ impl Symbolizer {
 type KernelSymbols<F> = LazyCell<Result<Kallsyms, Unnamed>, F>;
 
 fn name_kernel(
-    keys: Vec<FrameKey>,
+    keys: &[FrameKey],
+    mut wanted: Vec<usize>,
     recorded_text: Option<u64>,
     symbols: &KernelSymbols<impl FnOnce() -> Result<Kallsyms, Unnamed>>,
-    table: &mut SymbolTable,
+    named: &mut NamedList,
 ) {
-    for key in keys {
-        let name = match &**symbols {
-            Err(reason) => unknown(*reason, "[kernel]"),
-            Ok(symbols) if !symbols.is_of_kernel_at(recorded_text) => {
-                unknown(Unnamed::NoFile, "[kernel]")
-            }
-            Ok(symbols) => symbols.name(key.address),
-        };
-        table.insert(key, name);
+    if wanted.is_empty() {
+        return;
+    }
+    let symbols = match &**symbols {
+        Err(reason) => return set_all(&wanted, unknown(*reason, "[kernel]"), named),
+        Ok(symbols) if !symbols.is_of_kernel_at(recorded_text) => {
+            return set_all(&wanted, unknown(Unnamed::NoFile, "[kernel]"), named);
+        }
+        Ok(symbols) => symbols,
+    };
+    wanted.sort_unstable_by_key(|&at| keys[at].address);
+    for same in wanted.chunk_by(|&a, &b| symbols.same(keys[a].address, keys[b].address)) {
+        set_all(same, symbols.name(keys[same[0]].address), named);
+    }
+}
+
+fn set_all(places: &[usize], name: Name, named: &mut NamedList) {
+    let name = named.names.intern(name);
+    for &at in places {
+        named.of[at] = name;
     }
 }
 

@@ -42,7 +42,7 @@ fn functions_of_this_program_and_of_libc_are_named() {
     let pid = i32::try_from(std::process::id()).expect("a pid");
     let spaces = HashMap::from([(pid, own_space())]);
     let names = Symbolizer::new().resolve([user(pid, own), user(pid, malloc)], &spaces);
-    let functions = |address| match &names[&user(pid, address)] {
+    let functions = |address| match names.get(&user(pid, address)).expect("it was asked for") {
         Name::Known { functions, module } => (functions.join(" "), module.clone()),
         unknown @ Name::Unknown { .. } => panic!("{unknown:?}"),
     };
@@ -99,7 +99,7 @@ fn each_kind_of_nameless_address_has_its_reason() {
     let spaces = HashMap::from([(5, space)]);
     let names =
         Symbolizer::with_root(root.path()).resolve(keys.into_iter().chain([kernel]), &spaces);
-    let reason = |key| match &names[&key] {
+    let reason = |key| match names.get(&key).expect("it was asked for") {
         Name::Unknown { reason, .. } => Some(*reason),
         Name::Known { .. } => None,
     };
@@ -134,11 +134,11 @@ fn a_file_of_another_build_gives_no_names() {
     let names = Symbolizer::new().resolve([user(1, 0x2000)], &HashMap::from([(1, space)]));
     assert!(
         matches!(
-            &names[&user(1, 0x2000)],
-            Name::Unknown {
+            names.get(&user(1, 0x2000)),
+            Some(Name::Unknown {
                 reason: Unnamed::NoFile,
                 ..
-            }
+            })
         ),
         "{names:?}"
     );
@@ -214,7 +214,8 @@ fn debug_information_of_a_stripped_program_comes_from_debuginfod() {
     let key = user(1, 0x40_0000 + place);
     let named = |source: Debuginfod| {
         let mut symbolizer = Symbolizer::with_root(Path::new("/")).with_debuginfod(source);
-        match symbolizer.resolve([key], &spaces)[&key].clone() {
+        let names = symbolizer.resolve([key], &spaces);
+        match names.get(&key).expect("it was asked for").clone() {
             Name::Known { functions, .. } => Ok(functions.join(" ")),
             Name::Unknown { reason, .. } => Err(reason),
         }

@@ -6,9 +6,7 @@ use crate::profile::{Frame, FrameId, FrameTable, NodeId, StackTree};
 use memchr::{memchr, memrchr};
 use std::io::{self, Read};
 
-mod known;
-
-pub(super) use known::{Known, TextKey};
+pub(super) use crate::known::{Known, TextKey};
 
 /// Bytes read at a time.
 const CHUNK: usize = 1 << 18;

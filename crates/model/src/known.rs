@@ -7,7 +7,8 @@
 use std::hash::{BuildHasher, RandomState};
 
 /// Values by text.
-pub(in crate::formats) struct Known<V> {
+#[derive(Clone, Debug)]
+pub(crate) struct Known<V> {
     keys: [u64; 4],
     /// Open addressing, at most half full.
     slots: Vec<Slot<V>>,
@@ -15,7 +16,7 @@ pub(in crate::formats) struct Known<V> {
 }
 
 /// Sixteen bytes, so that four share a cache line.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Slot<V> {
     key: TextKey,
     value: V,
@@ -24,7 +25,7 @@ struct Slot<V> {
 /// A text's hash: the key of its value. All zero is no text's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(C)]
-pub(in crate::formats) struct TextKey(u32, u32, u32);
+pub(crate) struct TextKey(u32, u32, u32);
 
 const FREE: TextKey = TextKey(0, 0, 0);
 
@@ -52,7 +53,22 @@ impl<V: Copy + Default> Known<V> {
     )]
     #[inline]
     pub fn key(&self, text: &[u8]) -> TextKey {
-        let (high, low) = hash(&self.keys, text);
+        let (high, low) = hash(&self.keys, self.keys, text);
+        TextKey((high >> 32) as u32, high as u32, low as u32 | 1)
+    }
+
+    /// The key of a text that means something else with each `context`.
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "96 of 128 bits of a hash are taken"
+    )]
+    #[inline]
+    pub fn key_within(&self, context: u64, text: &[u8]) -> TextKey {
+        let mut lanes = self.keys;
+        let mut chunk = [0; 32];
+        chunk[..8].copy_from_slice(&context.to_le_bytes());
+        add(&mut lanes, &self.keys, &chunk);
+        let (high, low) = hash(&self.keys, lanes, text);
         TextKey((high >> 32) as u32, high as u32, low as u32 | 1)
     }
 
@@ -107,10 +123,10 @@ fn fold(a: u64, b: u64) -> u64 {
 /// Four lanes of folded products, each with keys of its own; every 32 bytes go through all of them
 /// but for a half each. The last 32 bytes overlap those before.
 #[inline]
-fn hash(keys: &[u64; 4], text: &[u8]) -> (u64, u64) {
+fn hash(keys: &[u64; 4], start: [u64; 4], text: &[u8]) -> (u64, u64) {
     // Multiplied, so that no other byte makes up for another length.
     let len = (text.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mut lanes = [keys[0] ^ len, keys[1] ^ len, keys[2] ^ len, keys[3] ^ len];
+    let mut lanes = start.map(|lane| lane ^ len);
     if let Some(last) = text.last_chunk::<32>() {
         for chunk in text.as_chunks::<32>().0 {
             add(&mut lanes, keys, chunk);
@@ -184,6 +200,15 @@ mod tests {
     }
 
     #[test]
+    fn a_text_has_another_key_in_each_context() {
+        let known = Known::<u32>::default();
+        let mut keys: HashSet<TextKey> =
+            (0..1000).map(|at| known.key_within(at, b"text")).collect();
+        assert!(keys.insert(known.key(b"text")));
+        assert_eq!(keys.len(), 1001);
+    }
+
+    #[test]
     fn texts_that_differ_anywhere_differ_in_both_halves_of_the_hash() {
         let known = Known::<u32>::default();
         let (mut high, mut low) = (HashSet::new(), HashSet::new());
@@ -197,7 +222,7 @@ mod tests {
             }
         }
         for text in &texts {
-            let hash = hash(&known.keys, text);
+            let hash = hash(&known.keys, known.keys, text);
             assert!(high.insert(hash.0), "{text:?}");
             assert!(low.insert(hash.1), "{text:?}");
         }
