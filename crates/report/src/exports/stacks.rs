@@ -258,21 +258,22 @@ fn unnamed(frame: &Frame, reason: Unnamed) -> String {
 /// begins neither a Go method's receiver (`.(*T)`) nor `(anonymous namespace)`.
 fn without_arguments(name: &str) -> &str {
     let mut depth = 0_i32;
-    let mut after_dot = false;
+    let mut before = ' ';
     for (at, c) in name.char_indices() {
         match c {
             '(' => {
-                let is_part = after_dot || name[at..].starts_with("(anonymous namespace)");
+                let is_part = before == '.' || name[at..].starts_with("(anonymous namespace)");
                 if depth == 0 && !is_part {
                     return &name[..at];
                 }
                 depth += 1;
             }
             '<' | '{' | '[' => depth += 1,
+            '>' if before == '-' => {}
             '>' | '}' | ']' | ')' => depth -= 1,
             _ => {}
         }
-        after_dot = c == '.';
+        before = c;
     }
     name
 }
@@ -297,6 +298,7 @@ mod tests {
             ),
             ("<A as B(C)>::d", "<A as B(C)>::d"),
             ("do_fault", "do_fault"),
+            ("T::operator->() const", "T::operator->"),
         ] {
             assert_eq!(without_arguments(name), expected, "{name}");
         }
