@@ -66,3 +66,9 @@ row("end of comparison, ms", (await click("profile-alone")).toFixed(0));
 row("search, ms", (await page.evaluate(() => change("profile-search", "input", (box) => (box.value = "copy")))).toFixed(0));
 row("filter by a process, ms", (await page.evaluate(() => change("profile-process", "change", (list) => (list.selectedIndex = 2)))).toFixed(0));
 await browser.close();
+const perSample = (bytes - Number(SHELL_BYTES)) / Number(SAMPLES);
+const slowest = Math.max(...times.map((all) => median([...all])));
+if (perSample > 5 || Number(SHELL_BYTES) > 250_000 || slowest >= 100) {
+  console.error("an aim is missed: 5 bytes a sample, a shell of 250,000 bytes, 100 ms a range");
+  process.exitCode = 1;
+}
