@@ -47,29 +47,35 @@ impl<V: Copy + Default> Default for Known<V> {
 
 impl<V: Copy + Default> Known<V> {
     /// The key of a text in this table.
-    #[allow(
-        clippy::cast_possible_truncation,
-        reason = "96 of 128 bits of a hash are taken"
-    )]
     #[inline]
     pub fn key(&self, text: &[u8]) -> TextKey {
-        let (high, low) = hash(&self.keys, self.keys, text);
-        TextKey((high >> 32) as u32, high as u32, low as u32 | 1)
+        key(hash(&self.keys, self.keys, text))
     }
 
     /// The key of a text that means something else with each `context`.
-    #[allow(
-        clippy::cast_possible_truncation,
-        reason = "96 of 128 bits of a hash are taken"
-    )]
     #[inline]
     pub fn key_within(&self, context: u64, text: &[u8]) -> TextKey {
         let mut lanes = self.keys;
         let mut chunk = [0; 32];
         chunk[..8].copy_from_slice(&context.to_le_bytes());
         add(&mut lanes, &self.keys, &chunk);
-        let (high, low) = hash(&self.keys, lanes, text);
-        TextKey((high >> 32) as u32, high as u32, low as u32 | 1)
+        key(hash(&self.keys, lanes, text))
+    }
+
+    /// The key of two texts; texts parted elsewhere have another. Without a second, that of the
+    /// first.
+    #[inline]
+    pub fn key_of_parts(&self, first: &[u8], second: &[u8]) -> TextKey {
+        if second.is_empty() {
+            return self.key(first);
+        }
+        let (high, low) = hash(&self.keys, self.keys, first);
+        let [a, b, c, d] = self.keys;
+        key(hash(
+            &self.keys,
+            [a ^ high, b ^ low, c ^ low, d ^ high],
+            second,
+        ))
     }
 
     /// What was noted for a text.
@@ -108,6 +114,15 @@ impl<V: Copy + Default> Known<V> {
             self.slots[at] = slot;
         }
     }
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "96 of 128 bits of a hash are taken"
+)]
+#[inline]
+fn key((high, low): (u64, u64)) -> TextKey {
+    TextKey((high >> 32) as u32, high as u32, low as u32 | 1)
 }
 
 #[allow(
@@ -200,12 +215,15 @@ mod tests {
     }
 
     #[test]
-    fn a_text_has_another_key_in_each_context() {
+    fn a_text_has_another_key_in_each_context_and_parting() {
         let known = Known::<u32>::default();
         let mut keys: HashSet<TextKey> =
             (0..1000).map(|at| known.key_within(at, b"text")).collect();
         assert!(keys.insert(known.key(b"text")));
-        assert_eq!(keys.len(), 1001);
+        for parts in [("te", "xt"), ("tex", "t"), ("xt", "te"), ("", "text")] {
+            assert!(keys.insert(known.key_of_parts(parts.0.as_bytes(), parts.1.as_bytes())));
+        }
+        assert_eq!(known.key_of_parts(b"text", b""), known.key(b"text"));
     }
 
     #[test]

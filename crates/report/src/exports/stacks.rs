@@ -5,12 +5,14 @@
 //! code without a symbol bears its file's name. Where the two differ, inferno is followed. What is
 //! done otherwise, and why, is told in docs/EXPORTS.md.
 
-use pagewise_model::profile::{Frame, FrameId, FrameKind, Profile, ProfileThread};
+use pagewise_model::profile::{Frame, FrameId, FrameKind, NodeId, Profile, ProfileThread};
 use pagewise_model::symbol::Unnamed;
 use rustc_hash::FxHashMap;
 
 /// Number of a node; 0 is the root of all stacks.
 pub type NodeNumber = usize;
+/// The number of no node.
+const NOWHERE: NodeNumber = usize::MAX;
 
 /// Stacks of one profile, or of two side by side.
 #[derive(Default)]
@@ -70,17 +72,29 @@ impl Stacks {
         let threads = profile.threads.iter().map(|thread| self.thread(thread));
         let threads: Vec<Option<u32>> = threads.collect();
         let mut names = FrameNames::default();
-        let mut chain: Vec<FrameId> = Vec::new();
+        let mut way: Vec<NodeId> = Vec::new();
+        // Which node each stack has become below the root at hand, and whose that was.
+        let mut places: Vec<(NodeNumber, NodeNumber)> = vec![(NOWHERE, 0); profile.stacks.len()];
         for ((thread, stack), weight) in weights(profile, event, &threads) {
-            chain.clear();
-            chain.extend(profile.stacks.frames(stack));
             let root = thread.map_or(0, |thread| self.child(0, thread));
             let is_java = thread.is_some_and(|of| self.names[of as usize].text.starts_with("java"));
-            let mut node = root;
-            for &frame in chain.iter().rev() {
-                for &name in names.of(self, &profile.frames, frame, is_java) {
+            let mut at = stack;
+            while at != NodeId::ROOT && places[at.0 as usize].0 != root {
+                way.push(at);
+                at = profile.stacks.parent(at);
+            }
+            let mut node = match at {
+                NodeId::ROOT => root,
+                met => places[met.0 as usize].1,
+            };
+            for at in way.drain(..).rev() {
+                let frame = profile.stacks.frame(at);
+                for &name in
+                    frame.map_or(&[][..], |of| names.of(self, &profile.frames, of, is_java))
+                {
                     node = self.child(node, name);
                 }
+                places[at.0 as usize] = (root, node);
             }
             if node == 0 {
                 let nameless = self.name("[no stack]".to_owned(), FrameKind::User);
@@ -180,12 +194,12 @@ impl Stacks {
     }
 }
 
-/// Sums of weights by thread name and stack.
+/// Sums of weights by thread name and stack, those of one name after another.
 fn weights(
     profile: &Profile,
     event: u8,
     threads: &[Option<u32>],
-) -> FxHashMap<(Option<u32>, pagewise_model::profile::NodeId), u64> {
+) -> Vec<((Option<u32>, NodeId), u64)> {
     let mut sums = FxHashMap::default();
     let samples = &profile.samples;
     for (at, &of) in samples.events.iter().enumerate() {
@@ -195,6 +209,8 @@ fn weights(
             *sum = sum.saturating_add(samples.weights[at]);
         }
     }
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_unstable_by_key(|&(of, _)| of);
     sums
 }
 

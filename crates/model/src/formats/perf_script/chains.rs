@@ -87,7 +87,10 @@ impl Chains {
     /// The frame of a line.
     #[inline]
     pub fn frame(&mut self, line: &[u8]) -> FrameId {
-        self.spellings.frame(frame::text(line), frame::read)
+        let text = frame::text(line);
+        let (function, object) = frame::around_offset(text);
+        self.spellings
+            .frame_of_parts(function, object, || frame::read(text))
     }
 
     /// The frames and stacks that were met.

@@ -23,6 +23,28 @@ pub(super) fn text(line: &[u8]) -> &[u8] {
     text_anywhere(line)
 }
 
+/// The text of a frame, parted around the offset in its function where there is one: frames that
+/// differ in nothing but that are one.
+#[inline]
+pub(super) fn around_offset(text: &[u8]) -> (&[u8], &[u8]) {
+    // Two parentheses end a deleted file, whose name stands where the offset is looked for.
+    let open = match text {
+        [.., b')', b')'] => None,
+        [.., b')'] => memchr::memrchr(b'(', text),
+        _ => None,
+    };
+    let function = open.and_then(|open| text[..open].strip_suffix(b" "));
+    let Some(function) = function else {
+        return (text, b"");
+    };
+    let digits = function.iter().rev().take(16);
+    let digits = digits.take_while(|&&b| IS_HEX[b as usize]).count();
+    match function[..function.len() - digits].strip_suffix(b"+0x") {
+        Some(name) if digits > 0 => (name, &text[function.len()..]),
+        _ => (text, b""),
+    }
+}
+
 /// The same wherever the columns are.
 fn text_anywhere(line: &[u8]) -> &[u8] {
     let line = line.trim_ascii();
@@ -169,6 +191,33 @@ mod tests {
                 let line = line.as_bytes();
                 assert_eq!(super::text(line), text_anywhere(line), "{address} {text}");
             }
+        }
+    }
+
+    #[test]
+    fn frames_that_differ_in_their_offset_alone_are_one() {
+        for (text, function, object) in [
+            ("f+0x1f ([k])", "f", " ([k])"),
+            ("f(int)+0xffffffffffffffff (/b)", "f(int)", " (/b)"),
+            ("f+0x (/b)", "f+0x (/b)", ""),
+            (
+                "f+0x10000000000000000 (/b)",
+                "f+0x10000000000000000 (/b)",
+                "",
+            ),
+            ("f (/b)", "f (/b)", ""),
+            ("f+0x1", "f+0x1", ""),
+            ("f+0x1 (/b+0x2 (deleted))", "f+0x1 (/b+0x2 (deleted))", ""),
+            ("+0x1 (/b)", "", " (/b)"),
+            ("(/b)", "(/b)", ""),
+        ] {
+            let parts = around_offset(text.as_bytes());
+            assert_eq!(parts, (function.as_bytes(), object.as_bytes()), "{text}");
+            assert_eq!(
+                read(text.as_bytes()),
+                read(&[parts.0, parts.1].concat()),
+                "{text}"
+            );
         }
     }
 

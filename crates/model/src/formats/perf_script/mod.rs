@@ -20,7 +20,6 @@ use blocks::{BLOCK, Block, Blocks, InMemory, Source, split_at_blank, split_line}
 use chains::Chains;
 use header::Header;
 use memchr::memmem::Finder;
-use rustc_hash::FxHashMap;
 use std::io::{self, Read};
 
 /// Kinds of events that a profile tells apart.
@@ -288,17 +287,22 @@ fn in_time_order(mut profile: Profile) -> Profile {
 #[derive(Default)]
 struct Threads {
     values: Vec<ProfileThread>,
-    numbers: FxHashMap<ProfileThread, u32>,
+    numbers: Known<u32>,
 }
 
 impl Threads {
     fn intern(&mut self, thread: ProfileThread) -> u32 {
-        let next = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
-        let number = *self.numbers.entry(thread.clone()).or_insert(next);
-        if number == next {
-            self.values.push(thread);
+        let ids = [thread.pid, thread.tid].map(|id| u64::from(id.cast_unsigned()));
+        let key = self
+            .numbers
+            .key_within(ids[0] << 32 | ids[1], thread.comm.as_bytes());
+        if let Some(known) = self.numbers.find(key) {
+            return known;
         }
-        number
+        let new = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
+        self.values.push(thread);
+        self.numbers.add(key, new);
+        new
     }
 }
 

@@ -72,11 +72,22 @@ impl Spellings {
     /// The frame that is spelled so; `read` makes it the first time.
     #[inline]
     pub fn frame(&mut self, text: &[u8], read: impl FnOnce(&[u8]) -> Frame) -> FrameId {
-        let key = self.known.key(text);
+        self.frame_of_parts(text, b"", || read(text))
+    }
+
+    /// The frame that is spelled by these two parts.
+    #[inline]
+    pub fn frame_of_parts(
+        &mut self,
+        first: &[u8],
+        second: &[u8],
+        read: impl FnOnce() -> Frame,
+    ) -> FrameId {
+        let key = self.known.key_of_parts(first, second);
         match self.known.find(key) {
             Some(frame) => frame,
             None => {
-                let frame = self.table.intern(read(text));
+                let frame = self.table.intern(read());
                 self.known.add(key, frame);
                 frame
             }
