@@ -2,26 +2,67 @@
 
 use anyhow::{Context, Result, bail};
 use std::fs::{self, DirBuilder, File};
+use std::hash::{DefaultHasher, Hasher};
 use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 /// The library, built by `build.rs`.
 static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libpagewise_pager.so"));
 
-/// A file with the library, in a folder of the user's own that nobody else can write to. Kept for
-/// the next run; written anew where it is not the same to the byte.
+/// How long a library that no run has asked for stays.
+const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// A file with the library, in a folder of the user's own that nobody else can write to. Its name
+/// says its contents, so that builds side by side keep out of each other's runs: a program that
+/// executes another loads the library by this name once more. Kept for the next run.
+///
+/// `PAGEWISE_PAGER_LIBRARY` names another build of it, for work on the library alone.
 pub fn installed() -> Result<PathBuf> {
+    if let Some(other) = std::env::var_os("PAGEWISE_PAGER_LIBRARY") {
+        return fs::canonicalize(&other)
+            .with_context(|| format!("PAGEWISE_PAGER_LIBRARY: {}", other.display()));
+    }
     if LIBRARY.is_empty() {
         bail!("user-level paging runs on x86-64 Linux alone; this build is for another machine");
     }
     let folder = folder()?;
-    let path = folder.join("libpagewise_pager.so");
-    if !holds_library(&path) {
+    let path = folder.join(name());
+    if holds_library(&path) {
+        // Says that it is in use, for the sweep of other builds. Nothing depends on it.
+        let _ = File::options()
+            .append(true)
+            .open(&path)
+            .and_then(|file| file.set_modified(SystemTime::now()));
+    } else {
         write(&folder, &path)
             .with_context(|| format!("cannot write the pager's library to {}", path.display()))?;
+        sweep(&folder);
     }
     Ok(path)
+}
+
+/// `libpagewise_pager-`, a hash of the contents, `.so`.
+fn name() -> String {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(LIBRARY);
+    format!("{PREFIX}-{:016x}.so", hasher.finish())
+}
+
+const PREFIX: &str = "libpagewise_pager";
+
+/// Removes libraries of other builds that no run has asked for in a long time.
+fn sweep(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        let modified = entry.metadata().and_then(|data| data.modified()).ok();
+        let age = modified.and_then(|time| time.elapsed().ok());
+        if ours && age.is_some_and(|age| age > KEPT) {
+            // Another run may have been quicker.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// `$XDG_CACHE_HOME/pagewise`, or where there is no home, one below the temporary folder.
