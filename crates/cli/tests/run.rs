@@ -1,7 +1,8 @@
 //! `pagewise run`, as a user runs it.
 #![cfg(target_arch = "x86_64")]
 
-use std::process::{Command, Output};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Output, Stdio};
 
 fn pagewise(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_pagewise"))
@@ -99,4 +100,40 @@ fn the_programs_status_is_ours_and_what_cannot_be_is_refused() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("too small"));
     let output = pagewise(&["run", "--memory", "32M", "--policy", "nosuch", "--", "true"]);
     assert!(String::from_utf8_lossy(&output.stderr).contains("nosuch"));
+}
+
+/// A program that is deaf to SIGTERM, and its child, which is as well.
+#[test]
+fn a_program_that_does_not_end_is_killed_with_its_children() {
+    let deaf = "import os, signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n\
+        b = bytearray(80 << 20)\nos.fork()\nprint(os.getpid(), flush=True)\ntime.sleep(600)";
+    let mut run = Command::new(env!("CARGO_BIN_EXE_pagewise"))
+        .args(["run", "--memory", "32M", "--", "python3", "-c", deaf])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("pagewise starts");
+    let mut lines = BufReader::new(run.stdout.take().expect("a pipe")).lines();
+    let mut next = || lines.next().expect("a line").expect("text");
+    let processes = [next(), next()];
+    let terminate = || {
+        let status = Command::new("kill").arg(run.id().to_string()).status();
+        assert!(status.expect("kill runs").success());
+    };
+    terminate();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    terminate();
+    let output = run.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("memory is not managed") {
+        eprintln!("SKIPPED: {}", said.trim());
+        return;
+    }
+    assert_eq!(output.status.code(), Some(128 + 9), "{said}");
+    assert!(said.contains("killing it"), "{said}");
+    for process in processes {
+        let state = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        let gone = state.is_empty() || state.contains(") Z");
+        assert!(gone, "{process} lives on: {state}");
+    }
 }

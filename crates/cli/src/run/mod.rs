@@ -1,6 +1,7 @@
 //! `pagewise run`: any program, inside a memory budget, paged in user space.
 
 mod library;
+mod requests;
 mod simulate;
 mod statistics;
 mod view;
@@ -14,6 +15,7 @@ use pagewise_model::advice::{Setting, Settings as LaunchSettings};
 use pagewise_model::run::Ending;
 use pagewise_pager::settings::{Choice, Settings, VARIABLE};
 use pagewise_wire::snapshot;
+use requests::Requests;
 use statistics::Document;
 use std::ffi::{CString, OsString};
 use std::fs::File;
@@ -244,14 +246,14 @@ fn refusal(path: &Path, obstacle: Obstacle) -> String {
 /// Waits for the end; with `--stats` on a terminal a line of figures each second.
 fn watch(mut running: Running, args: &Args, shared: &File) -> Result<Finished> {
     let live = args.stats && std::io::stderr().is_terminal();
-    let mut passed_on = false;
+    let mut requests = Requests::default();
     loop {
         let pause = if live {
             Duration::from_secs(1)
         } else {
             Duration::from_secs(3600)
         };
-        if let Some(finished) = running.wait_for(pause)? {
+        if let Some(finished) = running.wait_for(requests.patience(pause))? {
             if live {
                 eprint!("\r\x1b[K");
             }
@@ -261,14 +263,7 @@ fn watch(mut running: Running, args: &Args, shared: &File) -> Result<Finished> {
             let processes = statistics::processes(&bytes(shared)?);
             eprint!("\r\x1b[K{}", view::line(&processes, terminal_width()));
         }
-        // The terminal's Ctrl-C reaches the program by itself; a signal sent to us alone does not.
-        if let Some(signal) = interrupt::requested()
-            && signal != 2
-            && !passed_on
-        {
-            passed_on = true;
-            running.signal(signal)?;
-        }
+        requests.see_to(&running, shared)?;
     }
 }
 

@@ -52,6 +52,15 @@ pub enum Input {
     File(PathBuf),
 }
 
+/// Sends a signal to any process.
+///
+/// # Errors
+/// `ESRCH` when it is gone, `EPERM` when it is not ours.
+pub fn signal(pid: u32, signal: i32) -> io::Result<()> {
+    let pid = i32::try_from(pid).map_err(|_| io::ErrorKind::InvalidInput)?;
+    sys::kill(pid, signal)
+}
+
 /// What to run and how.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Launch {

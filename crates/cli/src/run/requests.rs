@@ -1,0 +1,77 @@
+//! What our own signals mean for the program that runs.
+//!
+//! The terminal's Ctrl-C reaches the program by itself, and many programs (shells, Python, gdb) live
+//! on after it; so do we. Who presses it three times within a second has a program that is stuck.
+//! SIGTERM and SIGHUP are passed on, and what is left after ten seconds is killed: with all
+//! processes of the run, because one that is stuck may be the child of a shell.
+
+use super::statistics;
+use anyhow::Result;
+use pagewise_linux::process::{Running, interrupt};
+use std::fs::File;
+use std::time::{Duration, Instant};
+
+const SIGINT: i32 = 2;
+const SIGKILL: i32 = 9;
+/// From the request to the kill.
+const GRACE: Duration = Duration::from_secs(10);
+/// In which three of the terminal's requests mean that the program is stuck.
+const HURRY: Duration = Duration::from_secs(1);
+
+/// Requests so far.
+#[derive(Debug, Default)]
+pub struct Requests {
+    pressed: Vec<Instant>,
+    deadline: Option<Instant>,
+}
+
+impl Requests {
+    /// Sees to a request that came, and to one that was not answered in time.
+    pub fn see_to(&mut self, running: &Running, shared: &File) -> Result<()> {
+        let now = Instant::now();
+        if let Some(signal) = interrupt::requested() {
+            interrupt::clear();
+            if signal == SIGINT {
+                self.pressed.push(now);
+                self.pressed.retain(|then| now - *then < HURRY);
+            } else if self.deadline.is_none() {
+                self.deadline = Some(now + GRACE);
+                running.signal(signal)?;
+            } else {
+                self.deadline = Some(now);
+            }
+        }
+        let late = self.deadline.is_some_and(|deadline| deadline <= now);
+        if late || self.pressed.len() >= 3 {
+            (self.deadline, self.pressed) = (None, Vec::new());
+            eprintln!("pagewise: the program does not end by itself; killing it");
+            kill(running, shared)?;
+        }
+        Ok(())
+    }
+
+    /// How long nothing needs to be seen to.
+    pub fn patience(&self, most: Duration) -> Duration {
+        let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
+        self.deadline
+            .map_or(most, |deadline| most.min(left(deadline)))
+    }
+}
+
+/// Kills the program, and whatever process of the run still has its settings.
+fn kill(running: &Running, shared: &File) -> Result<()> {
+    let own = format!("shared={}\n", super::path_of(shared));
+    for process in statistics::processes(&super::bytes(shared)?) {
+        // Numbers are given again: only a process with this run's settings is meant.
+        let environment = std::fs::read(format!("/proc/{}/environ", process.pid));
+        let belongs =
+            environment.is_ok_and(|text| memchr::memmem::find(&text, own.as_bytes()).is_some());
+        if belongs && i32::try_from(process.pid).is_ok_and(|pid| pid != running.pid()) {
+            // It may have ended since.
+            let _ = pagewise_linux::process::signal(process.pid, SIGKILL);
+        }
+    }
+    // Gone already, if it ended while the others were looked for.
+    let _ = running.signal(SIGKILL);
+    Ok(())
+}
