@@ -5,9 +5,9 @@ use crate::handler;
 use crate::observe::recorder;
 use crate::page::{CHUNK_SHIFT, MAX_CHUNKS, PAGE_BYTES};
 use crate::settings::{Choice, Settings};
-use crate::store::{self, Place};
+use crate::store::{self, Place, ring};
 use crate::sys::uffd::{self, feature};
-use crate::sys::{self, call6};
+use crate::sys::{self, call6, high, seccomp};
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use pagewise_policy as policy;
 use pagewise_wire::shared::{self, Delivery, Process, Run, Why, capability};
@@ -75,6 +75,7 @@ pub fn start(settings: &Settings) -> Result<(), Refusal> {
     pager.smallest.store(settings.smallest, Ordering::Relaxed);
     pager.total_bytes.store(settings.memory, Ordering::Relaxed);
     attach(settings);
+    guard_asynchronous(pager);
     count_as_process(pager);
     scan::prepare();
     discard::prepare();
@@ -137,6 +138,7 @@ fn probe(pager: &Pager) {
         }
     }
     NO_KERNEL_FAULTS.store(is_denied("kernel_faults"), Ordering::Relaxed);
+    ring::DENIED.store(is_denied("io_uring"), Ordering::Relaxed);
     pager.capabilities.store(found, Ordering::Relaxed);
 }
 
@@ -231,31 +233,48 @@ pub fn open_uffds(pager: &Pager) -> bool {
     pager.tray.address(0) == 0 || pager.tray.register(pager)
 }
 
-/// Moves a descriptor out of the way of the program, which may expect low numbers.
-fn high(fd: i32) -> i32 {
-    if fd < 0 {
-        return fd;
-    }
-    // SAFETY: plain arguments; the old descriptor is known to nobody else.
-    unsafe {
-        let mut limit = libc::rlimit {
-            rlim_cur: 1024,
-            rlim_max: 1024,
+/// io_uring and kernel AIO keep hold of memory between two calls. Where faults raise SIGBUS they fail
+/// on missing pages, and without `UFFDIO_MOVE` what a device writes meanwhile could be lost: there
+/// the program gets none.
+fn guard_asynchronous(pager: &Pager) {
+    let first = pager.delivery.load(Ordering::Relaxed) & 0xff;
+    let safe = first == Delivery::Handler as u32 && pager.can(capability::MOVE);
+    if safe {
+        pager
+            .capabilities
+            .fetch_or(capability::ASYNCHRONOUS_IO, Ordering::Relaxed);
+    } else if seccomp::refuse_asynchronous() {
+        let libraries = [c"io_uring_queue_init", c"io_queue_init"];
+        // SAFETY: dlsym looks constant names up.
+        let used = |name: &std::ffi::CStr| unsafe {
+            !libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()).is_null()
         };
-        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
-        let from = limit.rlim_cur.clamp(64, 1 << 16) - 32;
-        let moved = sys::call3(
-            libc::SYS_fcntl,
-            fd as usize,
-            libc::F_DUPFD_CLOEXEC as usize,
-            from as usize,
-        );
-        if moved < 0 {
-            return fd;
+        if libraries.into_iter().any(used) {
+            say_refused(pager);
         }
-        sys::call3(libc::SYS_close, fd as usize, 0, 0);
-        moved as i32
+    } else {
+        fatal::say(format_args!(
+            "the kernel takes no filter of system calls: should this program use io_uring or kernel \
+             AIO, its memory must not be paged here"
+        ));
     }
+}
+
+/// Tells once why io_uring and kernel AIO answer ENOSYS.
+pub fn say_refused(pager: &Pager) {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if pager.can(capability::ASYNCHRONOUS_IO) || SAID.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let why = match pager.can(capability::MOVE) {
+        true => {
+            "with --delivery sigbus they fail on pages that are away; --delivery fd serves them"
+        }
+        false => "before Linux 6.8 (UFFDIO_MOVE) what they write could be lost",
+    };
+    fatal::say(format_args!(
+        "io_uring and kernel AIO are refused (ENOSYS) here: {why}"
+    ));
 }
 
 fn equip(pager: &Pager, settings: &Settings) -> Result<(), Refusal> {
@@ -274,6 +293,12 @@ fn equip(pager: &Pager, settings: &Settings) -> Result<(), Refusal> {
         shared,
     };
     let store = open_named_store(settings, place)?;
+    // The store's file is the first descriptor, its rings follow.
+    if store.descriptors()[1] >= 0 {
+        pager
+            .capabilities
+            .fetch_or(capability::IO_URING, Ordering::Relaxed);
+    }
     let config = policy::Config {
         pages: MAX_CHUNKS << CHUNK_SHIFT,
         budget: u32::try_from(settings.memory / PAGE_BYTES as u64).unwrap_or(u32::MAX),

@@ -148,6 +148,9 @@ pub enum Why {
     Hint = 2,
     /// The kernel does not let an unprivileged process handle faults taken inside the kernel.
     Unprivileged = 3,
+    /// Memory that an allocator cuts into pieces: buffers of libc itself and locks lie in it, which
+    /// it passes to the kernel where no shim sees them.
+    Allocator = 4,
 }
 
 /// What the kernel offers.
@@ -172,6 +175,10 @@ pub mod capability {
     pub const LIBC_DETOUR: u64 = 1 << 8;
     /// Shared memory can be filled through a second mapping (CONTINUE).
     pub const CONTINUE: u64 = 1 << 9;
+    /// The pager has io_uring for its store.
+    pub const IO_URING: u64 = 1 << 10;
+    /// The program may use io_uring and kernel AIO: nothing that they do can be lost.
+    pub const ASYNCHRONOUS_IO: u64 = 1 << 11;
 }
 
 const _: () = assert!(size_of::<Region>() == 64);

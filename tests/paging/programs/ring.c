@@ -1,5 +1,6 @@
 /* io_uring on missing pages: buffers given with each request, and registered ones that the kernel
- * keeps while memory is short. By system calls alone. Arguments: MiB, folder. */
+ * keeps while memory is short. By system calls alone. Where the pager refuses io_uring ("refused" as
+ * third argument), every way to a ring and to kernel AIO must be shut. Arguments: MiB, folder. */
 #include "check.h"
 #include <fcntl.h>
 #include <linux/io_uring.h>
@@ -13,10 +14,20 @@ static struct {
     struct io_uring_cqe *answers;
 } ring;
 
+/* As liburing does: past libc, so that no library can be in between. */
+static long direct(long number, long a, void *b) {
+    long answer;
+    __asm__ volatile("syscall" : "=a"(answer) : "a"(number), "D"(a), "S"(b), "d"(0L) : "rcx", "r11", "memory");
+    return answer;
+}
+
 static int open_ring(void) {
     struct io_uring_params about = {0};
-    ring.fd = syscall(SYS_io_uring_setup, 64, &about);
-    if (ring.fd < 0) return 0;
+    ring.fd = direct(SYS_io_uring_setup, 64, &about);
+    if (ring.fd < 0) {
+        errno = -ring.fd;
+        return 0;
+    }
     char *submit = mmap(NULL, about.sq_off.array + about.sq_entries * 4, PROT_READ | PROT_WRITE, MAP_SHARED, ring.fd, IORING_OFF_SQ_RING);
     char *done = mmap(NULL, about.cq_off.cqes + about.cq_entries * sizeof(struct io_uring_cqe), PROT_READ | PROT_WRITE, MAP_SHARED, ring.fd, IORING_OFF_CQ_RING);
     ring.requests = mmap(NULL, about.sq_entries * sizeof *ring.requests, PROT_READ | PROT_WRITE, MAP_SHARED, ring.fd, IORING_OFF_SQES);
@@ -73,6 +84,18 @@ int main(int count, char **arguments) {
     pages = mib * 256;
     base = map(pages * PAGE);
     for (size_t i = 0; i < pages; i++) fill(base + i * PAGE, i, 1);
+    if (count > 3 && !strcmp(arguments[3], "refused")) {
+        void *context = NULL;
+        need(!open_ring() && errno == ENOSYS, "io_uring is refused");
+        need(syscall(SYS_io_uring_setup, 64, &ring) == -1 && errno == ENOSYS, "io_uring by syscall(2) is refused");
+        need(direct(SYS_io_setup, 8, &context) == -ENOSYS, "kernel AIO is refused");
+        pid_t child = fork();
+        if (child == 0) _exit(open_ring());
+        int status;
+        need(waitpid(child, &status, 0) == child && status == 0, "a child is refused as well");
+        for (size_t i = 0; i < pages; i++) holds(base + i * PAGE, i, 1);
+        return verdict("ring refused");
+    }
     if (!open_ring()) {
         printf("ring: SKIP io_uring: %s\n", strerror(errno));
         return 0;

@@ -195,6 +195,8 @@ fn capabilities(bits: u64) -> Vec<&'static str> {
         (capability::LIBC_DETOUR, "libc_detour"),
         (capability::CONTINUE, "continue"),
         (capability::WRITE_PROTECT_ASYNC, "write_protect_async"),
+        (capability::IO_URING, "io_uring"),
+        (capability::ASYNCHRONOUS_IO, "programs_io_uring"),
     ];
     let has = |(bit, name): (u64, &'static str)| (bits & bit != 0).then_some(name);
     names.into_iter().filter_map(has).collect()
@@ -214,6 +216,7 @@ fn region(from: &RegionBytes<'_>) -> Region {
             0 => "default: system calls on missing pages work",
             1 => "asked for by --delivery",
             2 => "hinted by the program",
+            4 => "an allocator's: libc passes parts of it to the kernel by itself",
             _ => "faults in the kernel need privilege (vm.unprivileged_userfaultfd)",
         },
         role,

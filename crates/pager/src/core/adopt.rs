@@ -9,8 +9,31 @@ use core::sync::atomic::Ordering;
 use pagewise_policy::Arrival;
 use pagewise_wire::shared::{Delivery, Why};
 
+/// What new memory is for, as far as the call that makes it tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// One large piece, readable and writable at once: an array.
+    Array,
+    /// Anything else: heaps, arenas and chunks, which allocators cut into pieces.
+    Allocator,
+}
+
 impl Pager {
-    /// How a new region is treated.
+    /// How a new region of this purpose is treated. SIGBUS is for arrays, wherever there is a choice.
+    #[must_use]
+    pub fn kind_for(&self, purpose: Purpose) -> Kind {
+        let kind = self.new_kind();
+        match (purpose, kind.delivery) {
+            (Purpose::Allocator, Delivery::Signal) if self.by_handler.is_open() => Kind {
+                delivery: Delivery::Handler,
+                why: Why::Allocator,
+                ..kind
+            },
+            _ => kind,
+        }
+    }
+
+    /// How a new region is treated by default.
     #[must_use]
     pub fn new_kind(&self) -> Kind {
         let choice = self.delivery.load(Ordering::Relaxed);
@@ -35,10 +58,10 @@ impl Pager {
 
     /// The program has new anonymous private memory at `[start, end)`. It is managed at once if,
     /// with what it adjoins, it is large enough.
-    pub fn adopt(&self, start: u64, end: u64) {
+    pub fn adopt(&self, start: u64, end: u64, purpose: Purpose) {
         let _quiet = Blocked::new();
         let _regions = self.regions.lock.hold();
-        self.adopt_locked(start, end, self.new_kind());
+        self.adopt_locked(start, end, self.kind_for(purpose));
     }
 
     /// [`Pager::adopt`] for who holds the regions' lock.

@@ -1,15 +1,15 @@
 //! What the program says about ranges that are managed: locked, not for children, its role.
 
-use super::Pager;
 use super::evict::{self, BATCH};
 use super::regions::{Kind, Region};
 use super::word::{State, Word};
+use super::{Pager, rings};
 use crate::handler::ahead;
 use crate::page::{CHUNK_BYTES_SHIFT, PAGE_BYTES, Page};
-use crate::sys::{Answer, signals::Blocked};
+use crate::sys::{Answer, seccomp, signals::Blocked};
 use core::sync::atomic::Ordering;
 use pagewise_policy::{Role, Span};
-use pagewise_wire::shared::{Delivery, Why};
+use pagewise_wire::shared::{Delivery, Why, capability};
 
 impl Pager {
     /// Changes the kind of the managed parts of `[start, end)`.
@@ -110,6 +110,14 @@ impl Pager {
         };
         if !declared || !untouched || !self.by_signal.is_open() {
             return;
+        }
+        // Both fail where faults raise SIGBUS; a ring that the program has already stays.
+        if self.can(capability::ASYNCHRONOUS_IO) {
+            if rings::any() || !seccomp::refuse_asynchronous() {
+                return;
+            }
+            self.capabilities
+                .fetch_and(!capability::ASYNCHRONOUS_IO, Ordering::Relaxed);
         }
         let mut changes = [(0, 0); 16];
         let mut count = 0;

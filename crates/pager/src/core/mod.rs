@@ -21,6 +21,7 @@ pub mod range;
 pub mod regions;
 pub mod remap;
 pub mod resolve;
+mod rings;
 pub mod scan;
 pub mod scratch;
 pub mod table;

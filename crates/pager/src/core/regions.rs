@@ -69,6 +69,7 @@ impl Kind {
                 1 => Why::CommandLine,
                 2 => Why::Hint,
                 3 => Why::Unprivileged,
+                4 => Why::Allocator,
                 _ => Why::Transparent,
             },
             role: (bits >> 24) as u8,

@@ -11,12 +11,39 @@ use crate::page::{page_ceil, page_floor};
 use crate::sys::call3;
 use core::ffi::{CStr, c_void};
 use core::sync::atomic::Ordering;
-use pagewise_wire::shared::capability;
+use pagewise_wire::shared::{Delivery, capability};
 
 /// Bytes of `jmp [rip]` and its target.
 const JUMP: usize = 14;
 /// Bytes in which the system call must be found.
 const WINDOW: usize = 64;
+
+/// Functions to replace where faults raise SIGBUS, because stdio calls them inside libc.
+fn inner_table() -> [(&'static CStr, i64, usize); 4] {
+    use super::shim;
+    [
+        (
+            c"read",
+            libc::SYS_read,
+            shim::inner_read as *const () as usize,
+        ),
+        (
+            c"write",
+            libc::SYS_write,
+            shim::inner_write as *const () as usize,
+        ),
+        (
+            c"pread64",
+            libc::SYS_pread64,
+            shim::inner_pread as *const () as usize,
+        ),
+        (
+            c"pwrite64",
+            libc::SYS_pwrite64,
+            shim::inner_pwrite as *const () as usize,
+        ),
+    ]
+}
 
 /// Functions to replace: libc's name, the system call, ours.
 fn table() -> [(&'static CStr, i64, usize); 6] {
@@ -55,6 +82,19 @@ pub fn install(pager: &Pager) {
         let replaced = !place.is_null() && is_wrapper(place, number) && replace(place, ours);
         all &= replaced || name == c"execve";
     }
+    if pager.delivery.load(Ordering::Relaxed) & 0xff == Delivery::Signal as u32 {
+        for (name, number, ours) in inner_table() {
+            // SAFETY: as above.
+            let place = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as *mut u8;
+            let replaced = !place.is_null() && is_wrapper(place, number) && replace(place, ours);
+            if !replaced {
+                fatal::say(format_args!(
+                    "this libc's {name:?} is not as expected: stdio on large arrays can fail with \
+                     EFAULT by SIGBUS; --delivery fd serves it"
+                ));
+            }
+        }
+    }
     if all {
         pager
             .capabilities
@@ -81,7 +121,14 @@ fn is_wrapper(place: *const u8, number: i64) -> bool {
     };
     let mut load = [0xb8, 0, 0, 0, 0];
     load[1..].copy_from_slice(&(number as u32).to_le_bytes());
-    let Some(at) = code.windows(5).position(|window| window == load) else {
+    // Compilers make a zero by `xor eax, eax`.
+    let load = if number == 0 {
+        &[0x31, 0xc0][..]
+    } else {
+        &load
+    };
+    let found = code.windows(load.len()).position(|window| window == load);
+    let Some(at) = found else {
         return false;
     };
     let call = code[at..]

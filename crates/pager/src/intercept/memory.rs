@@ -2,6 +2,7 @@
 
 use super::{libc_answer, set_errno};
 use crate::core::PAGER;
+use crate::core::adopt::Purpose;
 use crate::page::{page_ceil, page_floor};
 use crate::sys::{self, Answer, Lock, call3, call6};
 use core::ffi::{c_int, c_void};
@@ -63,12 +64,25 @@ pub unsafe extern "C" fn mmap(
     };
     if is_ok(answer) && is_plain(flags, fd) {
         let start = answer as u64;
-        PAGER.adopt(start, page_ceil(start + length as u64));
+        let end = page_ceil(start + length as u64);
+        PAGER.adopt(start, end, purpose(length, protection, flags));
         if filled {
             fill(answer as *mut c_void, length, protection, flags);
         }
     }
     libc_answer(answer) as *mut c_void
+}
+
+/// malloc asks for its arenas without access, other allocators without a claim on swap; and nobody
+/// keeps many small things in one piece of the size that is managed.
+fn purpose(length: usize, protection: c_int, flags: c_int) -> Purpose {
+    let writable = libc::PROT_READ | libc::PROT_WRITE;
+    let large = length as u64 >= PAGER.smallest.load(Ordering::Relaxed);
+    let usable = protection & writable == writable && flags & libc::MAP_NORESERVE == 0;
+    match large && usable {
+        true => Purpose::Array,
+        false => Purpose::Allocator,
+    }
 }
 
 /// What `MAP_POPULATE` and `MAP_LOCKED` ask for beyond the mapping. The first is no more than advice,
@@ -311,7 +325,7 @@ pub unsafe extern "C" fn brk(address: *mut c_void) -> c_int {
     let grown = page_ceil(end);
     if PAGER.is_started() && known != 0 {
         if grown > known {
-            PAGER.adopt(known, grown);
+            PAGER.adopt(known, grown, Purpose::Allocator);
         }
         HEAP_END.store(grown, Ordering::Release);
     }

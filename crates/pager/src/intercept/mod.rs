@@ -40,6 +40,7 @@ extern "C" fn construct() {
         }
     };
     memory::prepare();
+    shim::prepare();
     if let Err(refusal) = start::start(&settings) {
         let why = refusal.words();
         fatal::say(format_args!("memory is not managed: {why}"));

@@ -8,9 +8,10 @@
 use super::{forks, libc_answer, memory};
 use crate::core::PAGER;
 use crate::core::pins::Pin;
+use crate::start;
 use crate::sys::{Answer, call6};
 use core::ffi::{c_char, c_int, c_void};
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicPtr, Ordering};
 use pagewise_wire::shared::capability;
 
 /// Whether any region can need this: without one nothing needs to be looked at.
@@ -157,6 +158,78 @@ pub unsafe extern "C" fn write(fd: c_int, from: *const c_void, count: usize) -> 
         (0, answer) => libc_answer(answer),
         (done, answer) => done as isize + answer.max(0),
     }
+}
+
+/// Where libc says whether there is only one thread (glibc 2.32).
+static SINGLE_THREADED: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Finds what the functions below need.
+pub fn prepare() {
+    // SAFETY: dlsym looks a constant name up.
+    let place = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__libc_single_threaded".as_ptr()) };
+    SINGLE_THREADED.store(place.cast(), Ordering::Relaxed);
+}
+
+/// Makes the call as libc makes its cancellation points: the thread may be cancelled while it waits.
+fn cancellable(number: i64, arguments: [usize; 6]) -> Answer {
+    unsafe extern "C" {
+        fn pthread_setcanceltype(new: c_int, old: *mut c_int) -> c_int;
+    }
+    const ASYNCHRONOUS: c_int = 1;
+    let single = SINGLE_THREADED.load(Ordering::Relaxed);
+    // SAFETY: libc's own variable.
+    if !single.is_null() && unsafe { single.read_volatile() } != 0 {
+        return raw(number, arguments);
+    }
+    let mut former = 0;
+    // SAFETY: the former type lives through both calls.
+    unsafe {
+        pthread_setcanceltype(ASYNCHRONOUS, &raw mut former);
+        let answer = raw(number, arguments);
+        pthread_setcanceltype(former, &raw mut former);
+        answer
+    }
+}
+
+/// What libc's `read` jumps to where faults raise SIGBUS: stdio calls it inside libc.
+pub unsafe extern "C" fn inner_read(fd: c_int, to: *mut c_void, count: usize) -> isize {
+    let (bytes, _pin) = buffer(to as usize, count, true);
+    libc_answer(cancellable(
+        libc::SYS_read,
+        [fd as usize, to as usize, bytes, 0, 0, 0],
+    ))
+}
+
+/// What libc's `write` jumps to there. Its callers go on after a part.
+pub unsafe extern "C" fn inner_write(fd: c_int, from: *const c_void, count: usize) -> isize {
+    let (bytes, _pin) = buffer(from as usize, count, false);
+    libc_answer(cancellable(
+        libc::SYS_write,
+        [fd as usize, from as usize, bytes, 0, 0, 0],
+    ))
+}
+
+/// What libc's `pread` jumps to there.
+pub unsafe extern "C" fn inner_pread(fd: c_int, to: *mut c_void, count: usize, at: i64) -> isize {
+    let (bytes, _pin) = buffer(to as usize, count, true);
+    libc_answer(cancellable(
+        libc::SYS_pread64,
+        [fd as usize, to as usize, bytes, at as usize, 0, 0],
+    ))
+}
+
+/// What libc's `pwrite` jumps to there.
+pub unsafe extern "C" fn inner_pwrite(
+    fd: c_int,
+    from: *const c_void,
+    count: usize,
+    at: i64,
+) -> isize {
+    let (bytes, _pin) = buffer(from as usize, count, false);
+    libc_answer(cancellable(
+        libc::SYS_pwrite64,
+        [fd as usize, from as usize, bytes, at as usize, 0, 0],
+    ))
 }
 
 macro_rules! at_offset {
@@ -537,6 +610,9 @@ pub unsafe extern "C" fn syscall(
     }
     if let Some(answer) = forks::by_number(number, [a, b, c, d, e, f]) {
         return libc_answer(answer) as i64;
+    }
+    if matches!(number, libc::SYS_io_uring_setup | libc::SYS_io_setup) && PAGER.is_started() {
+        start::say_refused(&PAGER);
     }
     let _pin = match number {
         // The kernel looks for the page as for writing.

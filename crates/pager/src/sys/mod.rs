@@ -1,6 +1,7 @@
 //! The kernel without libc: raw system calls that touch neither `errno` nor thread-local storage,
 //! so that they may run in signal handlers and on threads that libc does not know.
 
+pub mod seccomp;
 pub mod signals;
 pub mod thread;
 pub mod uffd;
@@ -165,6 +166,34 @@ pub fn futex_wake(word: &AtomicU32, count: i32) {
             operation as usize,
             count as usize,
         );
+    }
+}
+
+/// Moves a descriptor out of the way of the program, which may expect low numbers.
+#[must_use]
+pub fn high(fd: i32) -> i32 {
+    if fd < 0 {
+        return fd;
+    }
+    // SAFETY: plain arguments; the old descriptor is known to nobody else.
+    unsafe {
+        let mut limit = libc::rlimit {
+            rlim_cur: 1024,
+            rlim_max: 1024,
+        };
+        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
+        let from = limit.rlim_cur.clamp(64, 1 << 16) - 32;
+        let moved = call3(
+            libc::SYS_fcntl,
+            fd as usize,
+            libc::F_DUPFD_CLOEXEC as usize,
+            from as usize,
+        );
+        if moved < 0 {
+            return fd;
+        }
+        call3(libc::SYS_close, fd as usize, 0, 0);
+        moved as i32
     }
 }
 

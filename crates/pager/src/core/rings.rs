@@ -1,0 +1,29 @@
+//! Whether the program has an io_uring.
+
+use crate::sys;
+use core::fmt::Write;
+
+/// Descriptors that are looked at; who has more than that is taken to have none.
+const MOST: u32 = 4096;
+
+/// Whether a descriptor of this process is an io_uring that is not the pager's.
+pub fn any() -> bool {
+    (0..MOST).any(|number| is_ring(number) && !crate::start::is_ours(number.cast_signed()))
+}
+
+fn is_ring(number: u32) -> bool {
+    let mut path = super::fatal::Line::new();
+    let mut target = [0_u8; 32];
+    let written = write!(path, "/proc/self/fd/{number}\0");
+    // SAFETY: the path ends with zero, and the buffer lives through the call.
+    let length = unsafe {
+        sys::call3(
+            libc::SYS_readlink,
+            path.text().as_ptr() as usize,
+            target.as_mut_ptr() as usize,
+            target.len(),
+        )
+    };
+    let length = usize::try_from(length).unwrap_or(0);
+    written.is_ok() && target[..length].starts_with(b"anon_inode:[io_uring]")
+}
