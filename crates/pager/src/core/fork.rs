@@ -26,6 +26,7 @@ impl Pager {
         MASK.store(mask, Ordering::Relaxed);
         FORKED.store(true, Ordering::Relaxed);
         self.frozen.store(1, Ordering::SeqCst);
+        self.store().expect_child();
         self.each_page(0, u64::MAX, |page, _| self.settle_for_fork(page));
         self.store().before_fork();
     }
@@ -49,9 +50,10 @@ impl Pager {
         if failed {
             self.each_page(0, u64::MAX, |_, word| {
                 if word.owns_slot() {
-                    self.store().release(word.slot());
+                    self.store().release_of_child(word.slot());
                 }
             });
+            self.store().forget_child();
         }
         self.thaw();
     }

@@ -31,6 +31,8 @@ extern "C" fn run(pager: usize) -> ! {
         if now - published > PUBLISH_NS {
             published = now;
             survey::publish(pager);
+            let _evictions = pager.evictions.hold();
+            pager.store().reclaim();
         }
         fruitless = !evict::make_room(pager);
     }

@@ -8,6 +8,7 @@ use crate::store::cipher::Cipher;
 use crate::store::device::{Device, MAX_TRANSFERS, Transfer};
 use crate::store::injected::Operation;
 use crate::store::lock::Lock;
+use crate::store::owners::Owners;
 use crate::store::slots::Slots;
 use crate::store::{IN_MEMORY, ReadError, Slot, Store, StoreError, Usage, pages_in};
 
@@ -32,14 +33,15 @@ unsafe impl Sync for Bounce {}
 pub struct Disk {
     device: Device,
     slots: Slots,
+    owners: Owners,
     cipher: Option<Cipher>,
     bounce: Box<Bounce>,
 }
 
 impl Disk {
-    /// A store over `device` with the table `slots`.
+    /// A store over `device` with the tables `slots` and `owners`.
     #[must_use]
-    pub fn new(device: Device, slots: Slots, cipher: Option<Cipher>) -> Self {
+    pub fn new(device: Device, slots: Slots, owners: Owners, cipher: Option<Cipher>) -> Self {
         let bounce = Box::new(Bounce {
             pages: UnsafeCell::new([[0; PAGE_BYTES]; BOUNCE_PAGES]),
             lock: Lock::default(),
@@ -47,6 +49,7 @@ impl Disk {
         Disk {
             device,
             slots,
+            owners,
             cipher,
             bounce,
         }
@@ -59,13 +62,23 @@ impl Disk {
         pages: impl Iterator<Item = &'a [u8; PAGE_BYTES]>,
         slots: &mut [Slot],
     ) -> Result<(), StoreError> {
-        self.slots.take(slots)?;
+        self.take(slots)?;
         let written = self.write_through_bounce(pages, slots);
         if written.is_err() {
-            slots.iter().for_each(|slot| self.slots.release(*slot));
+            slots.iter().for_each(|slot| self.release(*slot));
             slots.fill(0);
         }
         written
+    }
+
+    fn take(&self, slots: &mut [Slot]) -> Result<(), StoreError> {
+        match self.slots.take(slots) {
+            // What killed processes left behind makes room before anything fails.
+            Err(StoreError::Full) if self.reclaim() > 0 => self.slots.take(slots)?,
+            answer => answer?,
+        }
+        slots.iter().for_each(|slot| self.owners.note(*slot));
+        Ok(())
     }
 
     fn write_through_bounce<'a>(
@@ -200,10 +213,10 @@ impl Store for Disk {
 
     fn write(&self, bytes: &[u8], slots: &mut [Slot]) -> Result<(), StoreError> {
         let slots = slots.get_mut(..pages_in(bytes)).ok_or(StoreError::Full)?;
-        self.slots.take(slots)?;
+        self.take(slots)?;
         let written = self.write_taken(bytes, slots);
         if written.is_err() {
-            slots.iter().for_each(|slot| self.slots.release(*slot));
+            slots.iter().for_each(|slot| self.release(*slot));
             slots.fill(0);
         }
         written
@@ -236,11 +249,31 @@ impl Store for Disk {
     }
 
     fn retain(&self, slot: Slot) -> Result<(), StoreError> {
-        self.slots.retain(slot)
+        self.slots.retain(slot)?;
+        self.owners.note_for_child(slot);
+        Ok(())
     }
 
     fn release(&self, slot: Slot) {
+        self.owners.forget(slot);
         self.slots.release(slot);
+    }
+
+    fn expect_child(&self) {
+        self.reclaim();
+        self.owners.expect_child();
+    }
+
+    fn release_of_child(&self, slot: Slot) {
+        self.slots.release(slot);
+    }
+
+    fn forget_child(&self) {
+        self.owners.forget_child();
+    }
+
+    fn reclaim(&self) -> u64 {
+        self.owners.reclaim(|slot| self.slots.release(slot))
     }
 
     fn keep_copy(&self, _slot: Slot) -> bool {
@@ -260,7 +293,9 @@ impl Store for Disk {
     }
 
     fn descriptors(&self) -> [i32; 8] {
-        self.device.descriptors()
+        let mut all = self.device.descriptors();
+        all[7] = self.owners.descriptor();
+        all
     }
 
     fn before_fork(&self) {
@@ -274,5 +309,6 @@ impl Store for Disk {
     fn after_fork_child(&self) {
         self.bounce.lock.give();
         self.device.forked();
+        self.owners.forked();
     }
 }

@@ -215,6 +215,24 @@ impl Store for Compressed {
         self.pool.free(slot & !IN_MEMORY);
     }
 
+    fn expect_child(&self) {
+        self.below.iter().for_each(Store::expect_child);
+    }
+
+    fn release_of_child(&self, slot: Slot) {
+        if let Some(below) = self.below.as_ref().filter(|_| !in_memory(slot)) {
+            below.release_of_child(slot);
+        }
+    }
+
+    fn forget_child(&self) {
+        self.below.iter().for_each(Store::forget_child);
+    }
+
+    fn reclaim(&self) -> u64 {
+        self.below.as_ref().map_or(0, Store::reclaim)
+    }
+
     fn keep_copy(&self, slot: Slot) -> bool {
         !in_memory(slot)
     }

@@ -13,6 +13,7 @@ pub mod disk;
 pub mod injected;
 pub mod lock;
 pub mod memory;
+pub mod owners;
 pub mod patience;
 pub mod pool;
 pub mod ring;
@@ -27,6 +28,7 @@ use device::Device;
 use disk::Disk;
 use injected::Injected;
 use memory::Compressed;
+use owners::Owners;
 use pool::Pool;
 use slots::Slots;
 
@@ -118,6 +120,22 @@ pub trait Store: Send + Sync {
         [-1; 8]
     }
 
+    /// A fork comes: what is retained from now on is a child's.
+    fn expect_child(&self) {}
+
+    /// The fork failed: a reference that was taken for the child goes.
+    fn release_of_child(&self, slot: Slot) {
+        self.release(slot);
+    }
+
+    /// The fork failed, and all such references have gone.
+    fn forget_child(&self) {}
+
+    /// Frees what processes had that were killed; how many references.
+    fn reclaim(&self) -> u64 {
+        0
+    }
+
     /// A fork comes: wait until no thread is inside a critical section, and keep them out.
     fn before_fork(&self) {}
 
@@ -160,10 +178,15 @@ pub const fn pages_in(bytes: &[u8]) -> usize {
 }
 
 /// Bytes of shared memory that a store of `pages` pages on disk needs for its tables: a reference
-/// count and a checksum for each, and a page for the rest.
+/// count and a checksum for each, a bit for each process that has it, and a page for the rest.
 #[must_use]
 pub const fn shared_bytes(pages: u64) -> u64 {
-    PAGE_BYTES as u64 + pages.next_multiple_of(8) * 5
+    owners_at(pages) + owners::shared_bytes(pages.next_multiple_of(8))
+}
+
+/// Where the table of owners is in the shared memory.
+const fn owners_at(pages: u64) -> u64 {
+    PAGE_BYTES as u64 + (pages.next_multiple_of(8) * 5).next_multiple_of(8)
 }
 
 /// A store cannot be made.
@@ -209,10 +232,18 @@ pub unsafe fn open(
         };
         let pages = (place.file_bytes / PAGE_BYTES as u64).min(u64::from(IN_MEMORY) - 8);
         let pages = u32::try_from(pages).unwrap_or(IN_MEMORY - 8) / 8 * 8;
-        // SAFETY: the caller vouches for the shared memory.
-        let slots = unsafe { Slots::new(place.shared, pages) };
+        // SAFETY: the caller vouches for the shared memory, which has room for both tables.
+        let (slots, owners) = unsafe {
+            let behind = usize::try_from(owners_at(u64::from(pages))).unwrap_or(usize::MAX);
+            let owners = place.shared.add(behind);
+            (
+                Slots::new(place.shared, pages),
+                Owners::new(owners, pages, place.file),
+            )
+        };
         let cipher = options.key.as_ref().map(Cipher::new);
-        Ok(Disk::new(Device::new(place.file, injected), slots, cipher))
+        let device = Device::new(place.file, injected);
+        Ok(Disk::new(device, slots, owners, cipher))
     };
     let pool = || Pool::new(options.memory_bytes).ok_or(OpenError::Memory);
     Ok(match name {

@@ -1,0 +1,303 @@
+//! Which process has which slots, so that those of one that was killed come back.
+//!
+//! Only processes that forked, or were forked, are told apart: with any other the store goes as a
+//! whole. Each has a place in the shared memory with a bit for each slot, and holds a lock of the
+//! file at the place's number (an open file description of its own, which the kernel closes with the
+//! process, whatever ends it). A place whose lock is free belongs to nobody any more.
+//!
+//! ```text
+//!   take, fork:  count first, then the bit       a kill in between leaves one slot taken,
+//!   release:     bit first, then the count       and never gives one away that is in use
+//! ```
+
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+
+use crate::store::Slot;
+use crate::sys;
+
+/// Processes of a run that are told apart at a time. Slots of others come back with the run's end.
+const PLACES: usize = 64;
+const _: () = assert!(PLACES * size_of::<u32>() <= HEAD_BYTES);
+/// Bytes before the bits.
+const HEAD_BYTES: usize = 256;
+
+const FREE: u32 = 0;
+/// Made for a child that has not come to lock it yet.
+const PREPARED: u32 = 1;
+const LIVE: u32 = 2;
+/// No place.
+const NONE: u32 = u32::MAX;
+
+/// The table.
+#[derive(Debug)]
+pub struct Owners {
+    states: &'static [AtomicU32],
+    bits: &'static [AtomicU64],
+    words: usize,
+    store: i32,
+    /// The description of the store's file that carries this process's lock; -1 before it is needed.
+    file: AtomicI32,
+    own: AtomicU32,
+    child: AtomicU32,
+}
+
+/// Bytes of shared memory for `slots` slots.
+#[must_use]
+pub const fn shared_bytes(slots: u64) -> u64 {
+    HEAD_BYTES as u64 + slots.div_ceil(64) * 8 * PLACES as u64
+}
+
+impl Owners {
+    /// The table for `slots` slots in `shared`; `store` is the store's file.
+    ///
+    /// # Safety
+    /// `shared` must be aligned to 8 bytes, [`shared_bytes`] long, live as long as the process, and
+    /// hold zeros or such a table.
+    pub unsafe fn new(shared: *mut u8, slots: u32, store: i32) -> Self {
+        let words = slots.div_ceil(64) as usize;
+        // SAFETY: the caller vouches for place, size, alignment and life; all are atomics.
+        unsafe {
+            let bits = shared.add(HEAD_BYTES).cast();
+            Owners {
+                states: core::slice::from_raw_parts(shared.cast(), PLACES),
+                bits: core::slice::from_raw_parts(bits, words * PLACES),
+                words,
+                store,
+                file: AtomicI32::new(-1),
+                own: AtomicU32::new(NONE),
+                child: AtomicU32::new(NONE),
+            }
+        }
+    }
+
+    /// The descriptor in use, -1 for none.
+    pub fn descriptor(&self) -> i32 {
+        self.file.load(Ordering::Relaxed)
+    }
+
+    fn bits_of(&self, place: u32) -> &[AtomicU64] {
+        let start = place as usize * self.words;
+        self.bits.get(start..start + self.words).unwrap_or(&[])
+    }
+
+    fn bit(&self, place: u32, slot: Slot) -> Option<(&AtomicU64, u64)> {
+        let word = self.bits_of(place).get(slot as usize / 64)?;
+        Some((word, 1 << (slot % 64)))
+    }
+
+    /// This process has taken `slot`.
+    pub fn note(&self, slot: Slot) {
+        self.set(self.own.load(Ordering::Relaxed), slot);
+    }
+
+    fn set(&self, place: u32, slot: Slot) {
+        if place != NONE
+            && let Some((word, bit)) = self.bit(place, slot)
+        {
+            word.fetch_or(bit, Ordering::AcqRel);
+        }
+    }
+
+    /// This process is about to release `slot`.
+    pub fn forget(&self, slot: Slot) {
+        let own = self.own.load(Ordering::Relaxed);
+        if own != NONE
+            && let Some((word, bit)) = self.bit(own, slot)
+        {
+            word.fetch_and(!bit, Ordering::AcqRel);
+        }
+    }
+
+    /// A fork comes. This process gets a place, if it has none, and the child one.
+    pub fn expect_child(&self) {
+        if self.own.load(Ordering::Relaxed) == NONE && self.open() {
+            let own = self.claim(LIVE);
+            if own != NONE && self.lock(own) {
+                self.own.store(own, Ordering::Relaxed);
+            }
+        }
+        self.child.store(self.claim(PREPARED), Ordering::Relaxed);
+    }
+
+    /// The child that is expected has `slot` as well as this process.
+    pub fn note_for_child(&self, slot: Slot) {
+        self.note(slot);
+        self.set(self.child.load(Ordering::Relaxed), slot);
+    }
+
+    /// The fork failed: no child has what was noted for it.
+    pub fn forget_child(&self) {
+        let child = self.child.swap(NONE, Ordering::Relaxed);
+        if child != NONE {
+            self.clear(child, |_| {});
+        }
+    }
+
+    /// This is the child.
+    pub fn forked(&self) {
+        let place = self.child.swap(NONE, Ordering::Relaxed);
+        self.own.store(NONE, Ordering::Relaxed);
+        // The parent's lock must not live on in this process.
+        let former = self.file.swap(-1, Ordering::Relaxed);
+        if former >= 0 {
+            // SAFETY: a descriptor of this table's own.
+            unsafe { sys::call3(libc::SYS_close, former as usize, 0, 0) };
+        }
+        if place != NONE && self.open() && self.lock(place) {
+            self.states[place as usize].store(LIVE, Ordering::Release);
+            self.own.store(place, Ordering::Relaxed);
+        }
+    }
+
+    /// Calls `release` for each slot of a process that has gone; how many. One thread at a time.
+    pub fn reclaim(&self, mut release: impl FnMut(Slot)) -> u64 {
+        let own = self.own.load(Ordering::Relaxed);
+        let mut count = 0;
+        if own == NONE {
+            return 0;
+        }
+        for (state, place) in self.states.iter().zip(0..) {
+            let gone = place != own && state.load(Ordering::Acquire) == LIVE && self.lock(place);
+            if !gone {
+                continue;
+            }
+            self.clear(place, |slot| {
+                release(slot);
+                count += 1;
+            });
+            self.unlock(place);
+        }
+        count
+    }
+
+    /// Frees a place, and calls `body` for each slot that it had.
+    fn clear(&self, place: u32, mut body: impl FnMut(Slot)) {
+        for (word, first) in self.bits_of(place).iter().zip((0_u32..).step_by(64)) {
+            if word.load(Ordering::Relaxed) == 0 {
+                continue;
+            }
+            let mut bits = word.swap(0, Ordering::AcqRel);
+            while bits != 0 {
+                body(first + bits.trailing_zeros());
+                bits &= bits - 1;
+            }
+        }
+        self.states[place as usize].store(FREE, Ordering::Release);
+    }
+
+    fn claim(&self, state: u32) -> u32 {
+        let free = |place: &AtomicU32| {
+            place
+                .compare_exchange(FREE, state, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+        };
+        self.states
+            .iter()
+            .position(free)
+            .and_then(|place| u32::try_from(place).ok())
+            .unwrap_or(NONE)
+    }
+
+    fn open(&self) -> bool {
+        use core::fmt::Write;
+        if self.descriptor() >= 0 {
+            return true;
+        }
+        let mut path = crate::core::fatal::Line::new();
+        let _ = write!(path, "/proc/self/fd/{}\0", self.store);
+        // SAFETY: the path ends with zero.
+        let file = unsafe {
+            let flags = (libc::O_RDWR | libc::O_CLOEXEC) as usize;
+            let path = path.text().as_ptr() as usize;
+            sys::call6(
+                libc::SYS_openat,
+                libc::AT_FDCWD as usize,
+                path,
+                flags,
+                0,
+                0,
+                0,
+            )
+        };
+        let file = sys::high(i32::try_from(file).unwrap_or(-1));
+        self.file.store(file.max(-1), Ordering::Relaxed);
+        file >= 0
+    }
+
+    fn lock(&self, place: u32) -> bool {
+        self.set_lock(place, libc::F_WRLCK)
+    }
+
+    fn unlock(&self, place: u32) {
+        self.set_lock(place, libc::F_UNLCK);
+    }
+
+    fn set_lock(&self, place: u32, kind: i32) -> bool {
+        let file = self.descriptor();
+        // SAFETY: zeros are valid for the structure, which lives through the call.
+        unsafe {
+            let mut range: libc::flock = core::mem::zeroed();
+            range.l_type = i16::try_from(kind).unwrap_or(0);
+            range.l_whence = i16::try_from(libc::SEEK_SET).unwrap_or(0);
+            (range.l_start, range.l_len) = (i64::from(place), 1);
+            let range = &raw mut range as usize;
+            sys::call3(
+                libc::SYS_fcntl,
+                file as usize,
+                libc::F_OFD_SETLK as usize,
+                range,
+            ) == 0
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsRawFd;
+
+    fn table(memory: &'static [AtomicU64], file: &std::fs::File) -> Owners {
+        let place = memory.as_ptr().cast_mut().cast();
+        // SAFETY: leaked memory of atomics, zero at first, and long enough for 512 slots.
+        unsafe { Owners::new(place, 512, file.as_raw_fd()) }
+    }
+
+    /// Two descriptions of one file, as two processes have them.
+    #[test]
+    fn slots_come_back_from_who_has_gone_and_from_nobody_else() {
+        let words = usize::try_from(shared_bytes(512) / 8).expect("small");
+        let memory: Vec<AtomicU64> = (0..words).map(|_| AtomicU64::new(0)).collect();
+        let memory: &'static [AtomicU64] = Box::leak(memory.into_boxed_slice());
+        let file = tempfile::tempfile().expect("a file");
+        let parent = table(memory, &file);
+        parent.note(7); // before the first fork nothing is noted
+        parent.expect_child();
+        for slot in [7, 64, 500] {
+            parent.note_for_child(slot);
+        }
+        let child = table(memory, &file);
+        child.child.store(
+            parent.child.swap(NONE, Ordering::Relaxed),
+            Ordering::Relaxed,
+        );
+        assert_eq!(
+            parent.reclaim(|_| {}),
+            0,
+            "it has not come to lock its place yet"
+        );
+        child.forked();
+        child.forget(64);
+        child.note(65);
+        assert_eq!(parent.reclaim(|_| {}), 0, "it lives");
+        // SAFETY: what the kernel does at the end of a process.
+        unsafe { libc::close(child.descriptor()) };
+        let mut found = Vec::new();
+        assert_eq!(parent.reclaim(|slot| found.push(slot)), 3);
+        assert_eq!(found, [7, 65, 500]);
+        assert_eq!(parent.reclaim(|_| {}), 0, "once");
+        parent.expect_child();
+        parent.note_for_child(9);
+        parent.forget_child();
+        assert_eq!(parent.child.load(Ordering::Relaxed), NONE);
+    }
+}
