@@ -65,7 +65,7 @@ pub unsafe extern "C" fn mmap(
     if is_ok(answer) && is_plain(flags, fd) {
         let start = answer as u64;
         let end = page_ceil(start + length as u64);
-        PAGER.adopt(start, end, purpose(length, protection, flags));
+        PAGER.adopt(start, end, purpose(length, protection));
         if filled {
             fill(answer as *mut c_void, length, protection, flags);
         }
@@ -73,13 +73,11 @@ pub unsafe extern "C" fn mmap(
     libc_answer(answer) as *mut c_void
 }
 
-/// malloc asks for its arenas without access, other allocators without a claim on swap; and nobody
-/// keeps many small things in one piece of the size that is managed.
-fn purpose(length: usize, protection: c_int, flags: c_int) -> Purpose {
+/// Allocators ask for the address space of their arenas without access, or for smaller pieces.
+fn purpose(length: usize, protection: c_int) -> Purpose {
     let writable = libc::PROT_READ | libc::PROT_WRITE;
     let large = length as u64 >= PAGER.smallest.load(Ordering::Relaxed);
-    let usable = protection & writable == writable && flags & libc::MAP_NORESERVE == 0;
-    match large && usable {
+    match large && protection & writable == writable {
         true => Purpose::Array,
         false => Purpose::Allocator,
     }
