@@ -1,10 +1,11 @@
-//! Records page events to a file (`pagewise run --record`): a shared buffer of the run's process,
-//! filled by atomic places and written out when half of it is full.
+//! Records page events to a file (`pagewise run --record-faults`): a buffer of one process of the
+//! run, filled by atomic places and written out in parts. It is the first one that has a fault of
+//! managed memory, not a shell or a wrapper on the way to it.
 
 use crate::core::Pager;
 use crate::page::Page;
 use crate::sys;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use pagewise_wire::trace::{Event, Header, Record};
 
 /// Records in the buffer: 1 MiB.
@@ -13,25 +14,67 @@ const PLACES: u64 = 1 << 16;
 const PART: u64 = PLACES / 4;
 
 static FILE: AtomicI32 = AtomicI32::new(-1);
-static ON: AtomicBool = AtomicBool::new(false);
+/// Nothing is recorded.
+const OFF: u32 = 0;
+/// The first fault begins a recording.
+const PENDING: u32 = 1;
+const ON: u32 = 2;
+static STATE: AtomicU32 = AtomicU32::new(OFF);
+/// Pages of the budget, for the header.
+static BUDGET: AtomicU64 = AtomicU64::new(0);
 static BUFFER: AtomicPtr<[AtomicU64; 2]> = AtomicPtr::new(core::ptr::null_mut());
 static NEXT: AtomicU64 = AtomicU64::new(0);
 static DONE: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
 
-/// Records into `file` from now on.
-pub fn start(file: i32, header: &Header) -> bool {
+/// Records into `file` from the first fault on.
+pub fn prepare(file: i32, budget_pages: u64) {
+    FILE.store(file, Ordering::Relaxed);
+    BUDGET.store(budget_pages, Ordering::Relaxed);
+    STATE.store(PENDING, Ordering::Release);
+}
+
+/// Whether events are recorded.
+#[inline]
+fn is_on() -> bool {
+    STATE.load(Ordering::Relaxed) == ON
+}
+
+/// Begins, where a file waits for that and no other process of the run has begun. One thread does;
+/// events of others are not recorded meanwhile.
+fn begin() {
+    let pending = STATE.compare_exchange(PENDING, OFF, Ordering::AcqRel, Ordering::Relaxed);
+    if pending.is_err() || !is_empty() {
+        return;
+    }
+    let header = Header {
+        magic: pagewise_wire::trace::MAGIC,
+        version: pagewise_wire::VERSION,
+        page_bytes: crate::page::PAGE_BYTES as u32,
+        budget_pages: BUDGET.load(Ordering::Relaxed),
+        pid: sys::process_id(),
+        reserved: 0,
+    };
+    let Some(place) = sys::map(PLACES as usize * size_of::<Record>()) else {
+        return;
+    };
     // SAFETY: the header lives through the call; it has no padding (its size is asserted).
     unsafe {
-        let from = core::ptr::from_ref(header) as usize;
-        sys::call3(libc::SYS_write, file as usize, from, size_of::<Header>());
+        let from = &raw const header as usize;
+        let file = descriptor() as usize;
+        sys::call3(libc::SYS_write, file, from, size_of::<Header>());
     }
-    let Some(place) = sys::map(PLACES as usize * size_of::<Record>()) else {
-        return false;
-    };
     BUFFER.store(place.cast(), Ordering::Release);
-    FILE.store(file, Ordering::Relaxed);
-    ON.store(true, Ordering::Release);
-    true
+    STATE.store(ON, Ordering::Release);
+}
+
+/// Whether nothing was recorded to the file yet.
+fn is_empty() -> bool {
+    // SAFETY: plain arguments.
+    let end = unsafe {
+        let file = descriptor() as usize;
+        sys::call3(libc::SYS_lseek, file, 0, libc::SEEK_END as usize)
+    };
+    end == 0
 }
 
 /// The file's descriptor, or -1.
@@ -43,7 +86,7 @@ pub fn descriptor() -> i32 {
 /// Records one event.
 #[inline]
 pub fn record(_pager: &Pager, page: Page, event: Event) {
-    if ON.load(Ordering::Relaxed) {
+    if is_on() {
         put(Record::new(sys::now_ns(), u64::from(page), event));
     }
 }
@@ -55,7 +98,10 @@ static DESCRIBED: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 /// first fault, so that another run can find the page again.
 #[inline]
 pub fn fault(fault: &pagewise_policy::Fault) {
-    if !ON.load(Ordering::Relaxed) {
+    if STATE.load(Ordering::Relaxed) == PENDING {
+        begin();
+    }
+    if !is_on() {
         return;
     }
     let region = fault.region_id & 0xfff;
@@ -121,7 +167,7 @@ fn write_out(first: u64, count: u64) {
 
 /// Writes out what is left, when the process ends.
 pub fn finish() {
-    if !ON.swap(false, Ordering::AcqRel) {
+    if STATE.swap(OFF, Ordering::AcqRel) != ON {
         return;
     }
     let next = NEXT.load(Ordering::Acquire);
@@ -129,8 +175,7 @@ pub fn finish() {
     write_out(start % PLACES, next - start);
 }
 
-/// The child of a fork does not record: its pages are not its parent's. Without effect in the
-/// process that has not begun to record.
+/// The child of a fork does not record what its parent began: its pages are not its parent's.
 pub fn adjust_after_fork() {
-    ON.store(false, Ordering::Relaxed);
+    let _ = STATE.compare_exchange(ON, OFF, Ordering::Relaxed, Ordering::Relaxed);
 }
