@@ -5,10 +5,9 @@
 //!
 //! Best for one loop over more than memory: its first part stays, the rest passes. A stack of pages
 //! and a mark for each; marks of pages given back are cleared, and passed over later.
-use core::ffi::{CStr, c_void};
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering::*};
 
-type Me = *mut c_void;
+type Me = *mut core::ffi::c_void;
 #[repr(C)]
 pub struct Span { first: u32, count: u32 }
 #[repr(C)]
@@ -29,8 +28,8 @@ impl State {
         // SAFETY: create was given a State, then 4 + 1 bytes for each page; `busy` guards them.
         let result = unsafe {
             let stack = core::ptr::from_ref(self).add(1).cast::<u32>().cast_mut();
-            let marks = stack.add(self.pages as usize).cast::<AtomicU8>();
-            work(stack, core::slice::from_raw_parts(marks, self.pages as usize))
+            let (marks, pages) = (stack.add(self.pages as usize), self.pages as usize);
+            work(stack, core::slice::from_raw_parts(marks.cast::<AtomicU8>(), pages))
         };
         self.busy.store(0, Release);
         result
@@ -67,11 +66,9 @@ extern "C" fn victims(me: &State, out: *mut u32, room: u32) -> u32 {
     })
 }
 extern "C" fn kept(me: &State, page: u32) { mapped(me, page, 0); }
-const NAME: &CStr = c"last-in";
-#[unsafe(no_mangle)]
-#[allow(non_upper_case_globals)]
+#[unsafe(no_mangle)] #[allow(non_upper_case_globals)]
 pub static pagewise_policy: Policy = Policy {
-    abi: 1, size: size_of::<Policy>() as u32, name: NAME.as_ptr().cast(), bytes_per_page: 5,
+    abi: 1, size: size_of::<Policy>() as u32, name: c"last-in".as_ptr().cast(), bytes_per_page: 5,
     bytes_fixed: size_of::<State>() as u32, create, faulted: 0, mapped, used: 0, removed, victims,
     kept, soon: 0, watch: 0, hint: 0, forked: 0,
 };

@@ -21,9 +21,7 @@ struct state {
 static void hold(struct state *state) {
     while (atomic_flag_test_and_set_explicit(&state->busy, memory_order_acquire)) {}
 }
-static void let_go(struct state *state) {
-    atomic_flag_clear_explicit(&state->busy, memory_order_release);
-}
+static void let_go(struct state *state) { atomic_flag_clear_explicit(&state->busy, memory_order_release); }
 static void take_out(struct state *state, uint32_t page) {
     if (!state->place[page]) return;
     uint32_t last = state->pages[--state->resident];
@@ -31,17 +29,15 @@ static void take_out(struct state *state, uint32_t page) {
     state->place[last] = state->place[page];
     state->place[page] = 0;
 }
-static void *create(void *memory, uint32_t pages, uint32_t budget) {
-    (void)budget;
+static void *create(void *memory, uint32_t pages, uint32_t budget __attribute__((unused))) {
     struct state *state = memory;
     state->random = 88172645463325252u;
     state->pages = (uint32_t *)(state + 1);
     state->place = state->pages + pages;
     return state;
 }
-static void mapped(void *self, uint32_t page, uint32_t arrival) {
+static void mapped(void *self, uint32_t page, uint32_t arrival __attribute__((unused))) {
     struct state *state = self;
-    (void)arrival;
     hold(state);
     if (!state->place[page]) {
         state->pages[state->resident++] = page;

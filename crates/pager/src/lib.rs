@@ -26,6 +26,8 @@
 pub mod core;
 #[cfg(target_arch = "x86_64")]
 pub mod handler;
+#[cfg(feature = "hints")]
+pub mod hints;
 #[cfg(all(target_arch = "x86_64", feature = "preload"))]
 mod intercept;
 #[cfg(target_arch = "x86_64")]
