@@ -1,5 +1,6 @@
 //! How the pager starts: settings from the environment, what the kernel offers, store and policy.
 
+use crate::core::lot::Lot;
 use crate::core::{PAGER, Pager, discard, fatal, scan};
 use crate::handler;
 use crate::observe::recorder;
@@ -11,7 +12,6 @@ use crate::sys::{self, call6, high, seccomp};
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use pagewise_policy as policy;
 use pagewise_wire::shared::{self, Delivery, Process, Run, Why, capability};
-use pagewise_wire::trace;
 
 /// Why the pager does not work in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,10 +64,12 @@ pub fn start(settings: &Settings) -> Result<(), Refusal> {
     check_host()?;
     probe(pager);
     choose_delivery(pager, settings)?;
+    let lot = Lot::places_for(settings.memory / PAGE_BYTES as u64);
     let tables = pager.table.prepare()
         && pager.regions.prepare()
         && pager.scratch.prepare()
-        && pager.tray.prepare();
+        && pager.tray.prepare(lot)
+        && pager.lot.prepare(lot);
     if !tables {
         return Err(Refusal::NoMemory);
     }
@@ -371,8 +373,7 @@ fn open_store(path: &std::ffi::CStr) -> Option<i32> {
         .or_else(|| open(libc::O_EXCL))
 }
 
-/// Begins to record where that is asked for. Only the first process of a run does: the file is
-/// empty for it alone.
+/// Opens what is to be recorded to, where that is asked for.
 fn record(settings: &Settings) {
     use std::os::fd::IntoRawFd;
     if settings.record.is_empty() {
@@ -381,20 +382,9 @@ fn record(settings: &Settings) {
     let file = std::fs::OpenOptions::new()
         .append(true)
         .open(&settings.record);
-    let Ok(file) = file else {
-        return;
-    };
-    let empty = file.metadata().is_ok_and(|metadata| metadata.len() == 0);
-    if empty {
-        let header = trace::Header {
-            magic: trace::MAGIC,
-            version: pagewise_wire::VERSION,
-            page_bytes: PAGE_BYTES as u32,
-            budget_pages: settings.memory / PAGE_BYTES as u64,
-            pid: sys::process_id(),
-            reserved: 0,
-        };
-        recorder::start(high(file.into_raw_fd()), &header);
+    if let Ok(file) = file {
+        let pages = settings.memory / PAGE_BYTES as u64;
+        recorder::prepare(high(file.into_raw_fd()), pages);
     }
 }
 

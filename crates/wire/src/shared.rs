@@ -102,6 +102,10 @@ pub struct Process {
     pub region_total: AtomicU32,
     /// The regions.
     pub regions: [Region; REGIONS],
+    /// Pages whose next use was to be seen.
+    pub pages_watched: AtomicU64,
+    /// Uses of them that were.
+    pub pages_sampled: AtomicU64,
 }
 
 /// Figures of one region. Written by the pager now and then, and when it ends.

@@ -57,6 +57,19 @@ pub(super) fn discard(pager: &Pager, all: &[(Page, Word)]) -> u128 {
     refused
 }
 
+/// Drops `ranges` of the pager's own memory, of which nothing is needed any more.
+pub(super) fn discard_own(pager: &Pager, ranges: &[[usize; 2]]) {
+    let bytes: usize = ranges.iter().map(|[_, bytes]| bytes).sum();
+    if discard_together(pager, ranges) == bytes {
+        return;
+    }
+    for &[start, bytes] in ranges {
+        let (start, end) = (start as u64, (start + bytes) as u64);
+        // SAFETY: the caller gives these pages up.
+        unsafe { sys::advise(start, end, libc::MADV_DONTNEED) };
+    }
+}
+
 /// Drops `ranges` with one call, and so with one interrupt of the other processors; how many bytes.
 fn discard_together(pager: &Pager, ranges: &[[usize; 2]]) -> usize {
     if let &[[start, bytes]] = ranges {

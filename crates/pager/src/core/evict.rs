@@ -14,7 +14,7 @@ use super::regions::Region;
 use super::table::Attempt;
 use super::tray::TRAY_PAGES;
 use super::word::{State, Word};
-use super::{Pager, fatal, scan};
+use super::{Pager, fatal, lot, scan};
 use crate::observe::recorder;
 use crate::page::{PAGE_BYTES, Page};
 use crate::store::{Slot, StoreError};
@@ -73,12 +73,17 @@ pub fn evict_these(pager: &Pager, victims: &mut [Page]) -> Batch {
     let count = victims.len();
     let mut clean = List::new();
     let mut dirty = List::new();
+    let mut written = List::new();
     for &page in victims.iter() {
-        classify(pager, page, &mut clean, &mut dirty);
+        classify(pager, page, [&mut clean, &mut dirty, &mut written]);
+    }
+    lot::drop_written(pager, written.all());
+    for &(page, _) in written.all() {
+        recorder::record(pager, page, Event::Evicted);
     }
     let mut batch = Batch {
         chosen: count,
-        evicted: drop_clean(pager, &clean),
+        evicted: drop_clean(pager, &clean) + written.all().len(),
         error: None,
     };
     let movable = pager.can(capability::MOVE);
@@ -103,7 +108,7 @@ pub fn evict_these(pager: &Pager, victims: &mut [Page]) -> Batch {
     batch
 }
 
-fn classify(pager: &Pager, page: Page, clean: &mut List, dirty: &mut List) {
+fn classify(pager: &Pager, page: Page, [clean, dirty, written]: [&mut List; 3]) {
     if !pager.table.is_page(page) {
         return;
     }
@@ -124,6 +129,7 @@ fn classify(pager: &Pager, page: Page, clean: &mut List, dirty: &mut List) {
     }
     match word.state() {
         State::Clean => clean.push(page, word),
+        State::Parked if lot::slot_of(pager, word) != 0 => written.push(page, word),
         _ => dirty.push(page, word),
     }
 }
@@ -166,14 +172,22 @@ fn park(pager: &Pager, dirty: &List, held: &mut List) -> usize {
     let all = dirty.all();
     let mut place = 0;
     while place < all.len() {
-        let first = all[place].0;
+        let first = source(pager, all[place]);
         let run = (place..all.len())
-            .zip(first..)
-            .take_while(|&(at, page)| all[at].0 == page && page >> 18 == first >> 18)
+            .zip((first..).step_by(PAGE_BYTES))
+            .take_while(|&(at, address)| source(pager, all[at]) == address)
             .count();
         place += park_run(pager, all, place, run, held);
     }
     all.len()
+}
+
+/// Where the bytes of a page are: at its address, or in the lot.
+fn source(pager: &Pager, (page, word): (Page, Word)) -> u64 {
+    match lot::holds(word) {
+        true => pager.tray.address(word.slot() as usize),
+        false => pager.table.address_of(page),
+    }
 }
 
 /// Moves `run` pages from `place` on; how many it dealt with (at least one).
@@ -185,11 +199,14 @@ fn park_run(
     held: &mut List,
 ) -> usize {
     let (first, word) = all[place];
-    let from = pager.table.address_of(first);
+    let from = source(pager, all[place]);
     let to = pager.tray.address(place);
     let moved = pager.for_tray.relocate(to, from, (run * PAGE_BYTES) as u64);
     let pages = moved.bytes as usize / PAGE_BYTES;
-    for (at, &(page, _)) in all.iter().enumerate().skip(place).take(pages) {
+    for (at, &(page, word)) in all.iter().enumerate().skip(place).take(pages) {
+        if lot::holds(word) {
+            pager.lot.leave(word.slot() as usize);
+        }
         pager
             .table
             .unlock(page, Word::new(State::Parked, at as u32));
@@ -201,6 +218,10 @@ fn park_run(
         libc::EAGAIN | 0 if pages > 0 => pages,
         libc::EAGAIN => 0,
         _ if pages > 0 => pages,
+        _ if lot::holds(word) => {
+            keep(pager, first, word);
+            1
+        }
         _ => {
             held.push(first, word);
             1
@@ -279,7 +300,8 @@ fn look(pager: &Pager, page: Page, place: usize) -> Fate {
     }
 }
 
-fn is_zero(bytes: &[u8]) -> bool {
+/// Whether all bytes (a multiple of 64) are zero.
+pub(super) fn is_zero(bytes: &[u8]) -> bool {
     bytes
         .chunks_exact(64)
         .all(|line| line.iter().fold(0, |sum, byte| sum | byte) == 0)
@@ -464,6 +486,9 @@ pub fn make_room(pager: &Pager) -> bool {
     while pager.budget.excess() > 0 && fruitless < 3 {
         pager.evictions.acquire();
         let batch = evict(pager);
+        if batch.evicted > 0 && !pager.budget.is_short() {
+            lot::look_ahead(pager);
+        }
         pager.evictions.release();
         pager.follow_store();
         if batch.evicted > 0 {

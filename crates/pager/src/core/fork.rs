@@ -26,6 +26,7 @@ impl Pager {
         MASK.store(mask, Ordering::Relaxed);
         FORKED.store(true, Ordering::Relaxed);
         self.frozen.store(1, Ordering::SeqCst);
+        self.empty_lot();
         self.store().expect_child();
         self.each_page(0, u64::MAX, |page, _| self.settle_for_fork(page));
         self.store().before_fork();

@@ -16,6 +16,7 @@ pub mod fatal;
 mod fill;
 pub mod fork;
 pub mod limit;
+pub mod lot;
 pub mod pins;
 pub mod range;
 pub mod regions;
@@ -34,6 +35,7 @@ use crate::sys::Lock;
 use crate::sys::uffd::Uffd;
 use ::core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use budget::Budget;
+use lot::Lot;
 use pagewise_policy::Policy;
 use pagewise_wire::shared::Delivery;
 use pins::Pins;
@@ -57,6 +59,8 @@ pub struct Pager {
     pub budget: Budget,
     /// Where pages rest while they are being written.
     pub tray: Tray,
+    /// Where pages stand whose next use shall be seen.
+    pub lot: Lot,
     /// Buffers for reading.
     pub scratch: Scratch,
     /// Memory that system calls use just now.
@@ -104,6 +108,7 @@ impl Pager {
             regions: Regions::new(),
             budget: Budget::new(),
             tray: Tray::new(),
+            lot: Lot::new(),
             scratch: Scratch::new(),
             pins: Pins::new(),
             by_handler: Uffd::none(),

@@ -1,7 +1,7 @@
 //! Memory that the program gives back, or takes for something else: whole ranges at a time.
 
-use super::Pager;
 use super::word::Word;
+use super::{Pager, lot};
 use crate::page::{PAGE_BYTES, Page};
 use crate::sys::{Answer, Held, signals::Blocked};
 use pagewise_policy::Span;
@@ -112,7 +112,10 @@ impl Pager {
     /// Locks all pages that have contents, in ascending order.
     pub fn lock_pages(&self, start: u64, end: u64) {
         self.each_page(start, end, |page, _| {
-            self.table.lock(page);
+            let word = self.table.lock(page);
+            if lot::holds(word) {
+                self.table.set(page, self.unpark(page, word).busy());
+            }
         });
     }
 
@@ -136,6 +139,11 @@ impl Pager {
             let word = word.idle();
             if word.owns_slot() {
                 self.store().release(word.slot());
+            }
+            if lot::holds(word) {
+                let place = word.slot() as usize;
+                self.tray.clear(place, place + 1);
+                self.give_up_place(place);
             }
             resident += u64::from(word.is_resident());
             count += 1;

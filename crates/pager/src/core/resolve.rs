@@ -1,9 +1,9 @@
 //! What happens at a fault.
 
-use super::Pager;
 use super::regions::Region;
 use super::table::Attempt;
 use super::word::{State, Word};
+use super::{Pager, lot};
 use crate::handler::ahead;
 use crate::observe::{histogram, recorder};
 use crate::page::{CHUNK_PAGES, PAGE_BYTES, Page};
@@ -220,6 +220,9 @@ impl Work<'_> {
 
     /// A page in the tray: back where it was.
     fn fetch_back(&self, word: Word) {
+        if lot::holds(word) {
+            return self.fetch_watched(word);
+        }
         let address = self.address();
         let place = word.slot() as usize;
         let from = self.pager.tray.address(place);
@@ -250,6 +253,18 @@ impl Work<'_> {
             .table
             .unlock(self.page, Word::new(State::Dirty, 0));
         recorder::record(self.pager, self.page, Event::Sampled);
+        self.wake();
+    }
+
+    /// A page whose use was to be seen.
+    fn fetch_watched(&self, word: Word) {
+        let found = self.fetch_from_lot(word.slot() as usize);
+        if found.is_some() {
+            self.pager.policy().used(self.page, Use::Touch);
+            self.pager.counters.add(|all| &all.pages_sampled, 1);
+            recorder::record(self.pager, self.page, Event::Sampled);
+        }
+        self.pager.table.unlock(self.page, found.unwrap_or(word));
         self.wake();
     }
 

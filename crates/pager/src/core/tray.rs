@@ -16,6 +16,8 @@ pub const TRAY_PAGES: usize = 256;
 #[derive(Debug)]
 pub struct Tray {
     start: AtomicU64,
+    /// Places, with those of the lot behind it.
+    places: AtomicU64,
 }
 
 impl Tray {
@@ -24,13 +26,16 @@ impl Tray {
     pub const fn new() -> Self {
         Self {
             start: AtomicU64::new(0),
+            places: AtomicU64::new(0),
         }
     }
 
-    /// Maps it. It is registered with [`Tray::register`].
-    pub fn prepare(&self) -> bool {
-        match sys::map(TRAY_PAGES * PAGE_BYTES) {
+    /// Maps it, with `lot` places behind it. It is registered with [`Tray::register`].
+    pub fn prepare(&self, lot: usize) -> bool {
+        match sys::map((TRAY_PAGES + lot) * PAGE_BYTES) {
             Some(place) => {
+                let places = (TRAY_PAGES + lot) as u64;
+                self.places.store(places, Ordering::Relaxed);
                 self.start.store(place as u64, Ordering::Release);
                 true
             }
@@ -47,10 +52,8 @@ impl Tray {
     /// Lets the kernel move pages here. Only write protection is registered: a hole that is read
     /// (a page fetched back at that moment) gives zeros, and does not wait for anyone.
     pub fn register(&self, pager: &Pager) -> bool {
-        pager
-            .for_tray
-            .register_for_moves(self.address(0), self.address(TRAY_PAGES))
-            == 0
+        let end = self.address(self.places.load(Ordering::Relaxed) as usize);
+        pager.for_tray.register_for_moves(self.address(0), end) == 0
     }
 
     /// The bytes of places `[from, to)`. A page that its owner fetches back meanwhile reads as

@@ -20,6 +20,8 @@ struct Core<'a> {
     pages: Vec<u8>,
     resident: u32,
     outcome: Outcome,
+    /// Uses of watched pages in whose place others are watched since.
+    replaced: u64,
 }
 
 /// Runs `policy`, made for this many pages, on `trace`.
@@ -33,6 +35,7 @@ pub fn run(trace: &Trace, policy: &dyn Policy, memory: Memory) -> Outcome {
         pages,
         resident: 0,
         outcome: Outcome::default(),
+        replaced: 0,
     };
     for reference in &trace.references {
         match reference.kind {
@@ -137,10 +140,22 @@ impl Core<'_> {
         for page in &batch[..count] {
             self.drop_page(*page);
         }
-        let watched = self.policy.watch(&mut batch[..wanted]);
-        for page in &batch[..watched] {
-            *self.state(*page) |= WATCHED;
+        // As the pager does: as many as are evicted, and as were found in use since.
+        let seen = self.outcome.soft_faults - self.replaced;
+        let mut left = wanted + usize::try_from(seen).unwrap_or(usize::MAX);
+        let most = left;
+        while left > 0 {
+            let watched = self.policy.watch(&mut batch[..wanted.min(left)]);
+            for page in &batch[..watched] {
+                *self.state(*page) |= WATCHED;
+            }
+            let all = watched == wanted.min(left);
+            left -= watched;
+            if !all {
+                break;
+            }
         }
+        self.replaced += (most - left).saturating_sub(wanted) as u64;
     }
 
     fn drop_page(&mut self, page: Page) {

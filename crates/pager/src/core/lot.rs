@@ -1,0 +1,401 @@
+//! The lot: where resident pages stand out of the program's reach, so that their next use is seen and
+//! their bytes can be written before they have to leave.
+//!
+//! User space has no accessed bits. A page that is moved here (`UFFDIO_MOVE`, 46 ns a page in batches)
+//! and touched costs a fault without I/O, and tells the policy that it is in use; one that nobody
+//! touched leaves without another move, and at once where its bytes were written meanwhile. The lot
+//! lies behind the tray ([`super::tray`]), and a page in it is `Parked` at a place from
+//! [`TRAY_PAGES`] on.
+//!
+//! Only the holder of the eviction lock puts pages in. Whoever holds a page's lock takes it out.
+
+use super::discard;
+use super::evict::{BATCH, is_zero};
+use super::table::Attempt;
+use super::tray::TRAY_PAGES;
+use super::word::{State, Word};
+use super::{Pager, resolve::Work};
+use crate::page::{CHUNK_SHIFT, PAGE_BYTES, Page};
+use crate::store::Slot;
+use crate::sys::{self, uffd};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use pagewise_policy::Use;
+use pagewise_wire::shared::capability;
+
+/// A place.
+#[derive(Debug)]
+struct Place {
+    /// The page plus one; 0 for none.
+    owner: AtomicU32,
+    /// The slot that has the same bytes; 0 for none.
+    slot: AtomicU32,
+}
+
+/// All places.
+#[derive(Debug)]
+pub struct Lot {
+    places: AtomicPtr<Place>,
+    count: AtomicU32,
+    /// Where the next search for free places begins.
+    next: AtomicU32,
+    /// Pages that were wanted back, and in whose place no others are watched yet.
+    used: AtomicU32,
+}
+
+impl Lot {
+    /// None yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            places: AtomicPtr::new(core::ptr::null_mut()),
+            count: AtomicU32::new(0),
+            next: AtomicU32::new(0),
+            used: AtomicU32::new(0),
+        }
+    }
+
+    /// Places for a budget of so many pages: the eighth that policies watch, and a batch to be written.
+    #[must_use]
+    pub fn places_for(budget: u64) -> usize {
+        (budget / 8) as usize + 2 * BATCH
+    }
+
+    /// Reserves its table.
+    pub fn prepare(&self, places: usize) -> bool {
+        let Some(place) = sys::map(places * size_of::<Place>()) else {
+            return false;
+        };
+        self.places.store(place.cast(), Ordering::Release);
+        self.count.store(places as u32, Ordering::Release);
+        true
+    }
+
+    fn at(&self, index: usize) -> &Place {
+        // SAFETY: `prepare` reserved `count` places of atomics, for which zero is valid; indices are
+        // below it, because they come from `free_run` or from a page's word, which `park` set.
+        unsafe { &*self.places.load(Ordering::Relaxed).add(index) }
+    }
+
+    /// The slot that has the bytes of the page at `parked`, a place from [`TRAY_PAGES`] on.
+    fn slot(&self, parked: usize) -> Slot {
+        self.at(parked - TRAY_PAGES).slot.load(Ordering::Acquire)
+    }
+
+    /// The place is free again; the slot that it had.
+    pub fn leave(&self, parked: usize) -> Slot {
+        let place = self.at(parked - TRAY_PAGES);
+        let slot = place.slot.swap(0, Ordering::AcqRel);
+        place.owner.store(0, Ordering::Release);
+        slot
+    }
+
+    /// A run of at most `wanted` free places.
+    fn free_run(&self, wanted: usize) -> Option<(usize, usize)> {
+        let count = self.count.load(Ordering::Relaxed) as usize;
+        let is_free = |index: usize| self.at(index).owner.load(Ordering::Acquire) == 0;
+        let next = (self.next.load(Ordering::Relaxed) as usize).min(count);
+        let first = (next..count).chain(0..next).find(|&index| is_free(index))?;
+        let end = count.min(first + wanted);
+        let run = (first..end).take_while(|&index| is_free(index)).count();
+        self.next.store((first + run) as u32, Ordering::Relaxed);
+        Some((first, run))
+    }
+}
+
+impl Default for Lot {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Whether a page in the state `word` stands in the lot, and not in the tray.
+#[must_use]
+pub fn holds(word: Word) -> bool {
+    word.state() == State::Parked && word.slot() as usize >= TRAY_PAGES
+}
+
+/// The slot that has the bytes of a page in the lot; 0 for none.
+#[must_use]
+pub fn slot_of(pager: &Pager, word: Word) -> Slot {
+    pager.lot.slot(word.slot() as usize)
+}
+
+/// After a batch of evictions: watches the pages that the policy names, and writes some of those that
+/// will leave next. The caller holds the eviction lock and keeps signals out.
+pub fn look_ahead(pager: &Pager) {
+    if !pager.can(capability::MOVE) {
+        return;
+    }
+    let mut pages = [0; BATCH];
+    // As many as were evicted, and as were found in use since: or of those that it watched the policy
+    // soon knows none to be cold, and chooses blindly.
+    let used = pager.lot.used.load(Ordering::Relaxed) as usize;
+    let mut left = BATCH + used;
+    while left > 0 {
+        let wanted = left.min(BATCH);
+        let count = pager.policy().watch(&mut pages[..wanted]);
+        park(pager, &mut pages[..count]);
+        pager.counters.add(|all| &all.pages_watched, count as u64);
+        left -= count;
+        if count < wanted {
+            break;
+        }
+    }
+    let replaced = used.saturating_sub(left) as u32;
+    pager.lot.used.fetch_sub(replaced, Ordering::Relaxed);
+    // A copy of what is packed in memory would take as much memory as it saves.
+    if pager.budget.excess() == 0 && pager.store().name() == "disk" {
+        let count = pager.policy().soon(&mut pages);
+        park(pager, &mut pages[..count]);
+        clean(pager, &pages[..count]);
+    }
+}
+
+/// Moves resident `pages` to the lot. What cannot be moved is taken for used.
+fn park(pager: &Pager, pages: &mut [Page]) {
+    pages.sort_unstable();
+    let mut list = [(0, Word::EMPTY); BATCH];
+    let mut count = 0;
+    for &page in pages.iter() {
+        if let Some(word) = lock(pager, page) {
+            list[count] = (page, word);
+            count += 1;
+        }
+    }
+    let mut rest = &list[..count];
+    while let Some(&(first, word)) = rest.first() {
+        let done = match pager.lot.free_run(rest.len()) {
+            Some((place, room)) => park_run(pager, rest, place, room),
+            None => None,
+        };
+        let done = done.unwrap_or_else(|| {
+            pager.policy().used(first, Use::Touch);
+            pager.table.unlock(first, word);
+            1
+        });
+        rest = &rest[done..];
+    }
+}
+
+/// Locks `page` if it can go to the lot.
+fn lock(pager: &Pager, page: Page) -> Option<Word> {
+    if !pager.table.is_page(page) {
+        return None;
+    }
+    let word = pager.table.word(page);
+    let fit = matches!(word.state(), State::Clean | State::Dirty) && !word.is_busy();
+    if !fit || pager.table.attempt(page, word) != Attempt::Locked(word) {
+        return None;
+    }
+    let address = pager.table.address_of(page);
+    let region = pager.regions.find(address);
+    let stays = region.is_none_or(|region| region.kind.locked) || pager.pins.holds(address);
+    if stays {
+        pager.policy().used(page, Use::Touch);
+        pager.table.unlock(page, word);
+        return None;
+    }
+    Some(word)
+}
+
+/// Moves the run of neighbours at the head of `list` to `place` and behind; how many of them went, none
+/// when the first cannot.
+fn park_run(pager: &Pager, list: &[(Page, Word)], place: usize, room: usize) -> Option<usize> {
+    let first = list[0].0;
+    let neighbours = (first..).zip(list).take(room);
+    let run = neighbours
+        .take_while(|(page, entry)| {
+            entry.0 == *page && *page >> CHUNK_SHIFT == first >> CHUNK_SHIFT
+        })
+        .count();
+    let from = pager.table.address_of(first);
+    let to = pager.tray.address(TRAY_PAGES + place);
+    let moved = loop {
+        let moved = pager.for_tray.relocate(to, from, (run * PAGE_BYTES) as u64);
+        if moved.bytes > 0 || moved.errno != libc::EAGAIN {
+            break moved;
+        }
+    };
+    let count = moved.bytes as usize / PAGE_BYTES;
+    for (offset, &(page, word)) in list[..count].iter().enumerate() {
+        let entry = pager.lot.at(place + offset);
+        let slot = if word.owns_slot() { word.slot() } else { 0 };
+        entry.slot.store(slot, Ordering::Release);
+        entry.owner.store(page + 1, Ordering::Release);
+        let parked = TRAY_PAGES + place + offset;
+        pager
+            .table
+            .unlock(page, Word::new(State::Parked, parked as u32));
+    }
+    (count > 0).then_some(count)
+}
+
+/// Writes those of `pages` that stand in the lot and are not in the store. They stay.
+fn clean(pager: &Pager, pages: &[Page]) {
+    let mut list = [(0_usize, 0); BATCH];
+    let mut count = 0;
+    for &page in pages {
+        let word = pager.table.word(page);
+        if !word.is_busy() && holds(word) && slot_of(pager, word) == 0 {
+            list[count] = (word.slot() as usize, page);
+            count += 1;
+        }
+    }
+    list[..count].sort_unstable();
+    let mut rest = &list[..count];
+    while let Some(&(first, _)) = rest.first() {
+        let run = (first..).zip(rest).take_while(|(at, entry)| entry.0 == *at);
+        let run = run.count();
+        if !clean_run(pager, &rest[..run]) {
+            return;
+        }
+        rest = &rest[run..];
+    }
+}
+
+/// Writes pages at neighbouring places; whether the store took them.
+fn clean_run(pager: &Pager, run: &[(usize, Page)]) -> bool {
+    let (first, end) = (run[0].0, run[0].0 + run.len());
+    let bytes = pager.tray.bytes(first, end);
+    // Zeros need no slot: they are dropped when they leave.
+    if is_zero(bytes) {
+        return true;
+    }
+    let mut slots: [Slot; BATCH] = [0; BATCH];
+    if pager.store().write(bytes, &mut slots[..run.len()]).is_err() {
+        pager.counters.add(|all| &all.store_errors, 1);
+        return false;
+    }
+    for (&(place, page), &slot) in run.iter().zip(&slots) {
+        let parked = Word::new(State::Parked, place as u32);
+        // Fetched back meanwhile, it may have changed, and what was read here may be zeros.
+        if pager.table.attempt(page, parked) != Attempt::Locked(parked) {
+            pager.store().release(slot);
+            continue;
+        }
+        let entry = pager.lot.at(place - TRAY_PAGES);
+        entry.slot.store(slot, Ordering::Release);
+        pager.table.unlock(page, parked);
+    }
+    let count = run.len() as u64;
+    pager.counters.add(|all| &all.pages_cleaned, count);
+    pager.counters.add(|all| &all.pages_written, count);
+    true
+}
+
+/// Frees the places of locked pages that the store has, and tells of each that it has left.
+pub(super) fn drop_written(pager: &Pager, pages: &[(Page, Word)]) {
+    let mut ranges = [[0_usize; 2]; BATCH];
+    let mut count = 0;
+    for &(page, word) in pages {
+        let place = word.slot() as usize;
+        let slot = pager.lot.leave(place);
+        pager.table.unlock(page, Word::new(State::Evicted, slot));
+        let start = pager.tray.address(place) as usize;
+        match ranges[..count].last_mut() {
+            Some([from, bytes]) if *from + *bytes == start => *bytes += PAGE_BYTES,
+            _ => {
+                ranges[count] = [start, PAGE_BYTES];
+                count += 1;
+            }
+        }
+    }
+    discard::discard_own(pager, &ranges[..count]);
+}
+
+impl Pager {
+    /// Brings a locked page back from the lot, because its range changes; what it is then. As it was,
+    /// if the kernel takes it nowhere any more.
+    pub(super) fn unpark(&self, page: Page, word: Word) -> Word {
+        let address = self.table.address_of(page);
+        let Some(region) = self.regions.find(address) else {
+            return word;
+        };
+        let place = word.slot() as usize;
+        let (from, bytes) = (self.tray.address(place), PAGE_BYTES as u64);
+        let uffd = self.uffd(&region);
+        loop {
+            if uffd.relocate(address, from, bytes).errno == 0 {
+                break;
+            }
+            // Not this process's alone (EBUSY): a copy is.
+            match uffd.copy(address, from, bytes, 0).errno {
+                0 => break self.tray.clear(place, place + 1),
+                libc::EAGAIN => {}
+                _ => return word,
+            }
+        }
+        self.give_up_place(place);
+        uffd.wake(address, address + bytes);
+        Word::new(State::Dirty, 0)
+    }
+
+    /// The place of a page that has no contents any more, or has them elsewhere.
+    pub(super) fn give_up_place(&self, place: usize) {
+        let slot = self.lot.leave(place);
+        if slot != 0 {
+            self.store().release(slot);
+        }
+    }
+
+    /// Before a fork: all pages back to where they belong, so that the child finds them.
+    pub(super) fn empty_lot(&self) {
+        let count = self.lot.count.load(Ordering::Relaxed) as usize;
+        for index in 0..count {
+            let owner = self.lot.at(index).owner.load(Ordering::Acquire);
+            let Some(page) = owner.checked_sub(1) else {
+                continue;
+            };
+            let parked = Word::new(State::Parked, (TRAY_PAGES + index) as u32);
+            let word = self.table.lock(page);
+            let next = if word == parked {
+                self.unpark(page, word)
+            } else {
+                word
+            };
+            self.table.unlock(page, next);
+        }
+    }
+}
+
+impl Work<'_> {
+    /// The page at `place` of the lot is wanted. What the store has stays clean where it is only read:
+    /// a copy can arrive write-protected, a moved page cannot. What the page is now; none when the
+    /// kernel does not take it.
+    pub(super) fn fetch_from_lot(&self, place: usize) -> Option<Word> {
+        self.pager.lot.used.fetch_add(1, Ordering::Relaxed);
+        let address = self.address();
+        let from = self.pager.tray.address(place);
+        let bytes = PAGE_BYTES as u64;
+        let stays_clean = self.pager.lot.slot(place) != 0 && !self.fault.write;
+        loop {
+            if stays_clean {
+                match self
+                    .uffd()
+                    .copy(address, from, bytes, uffd::COPY_MODE_WP)
+                    .errno
+                {
+                    0 => {
+                        self.pager.tray.clear(place, place + 1);
+                        return Some(Word::new(State::Clean, self.pager.lot.leave(place)));
+                    }
+                    libc::EAGAIN => continue,
+                    _ => return None,
+                }
+            }
+            match self.uffd().relocate(address, from, bytes).errno {
+                0 => break,
+                libc::EAGAIN => continue,
+                _ => {}
+            }
+            // The disk reads it at this moment (EBUSY), so it cannot be moved; but copied it can be.
+            match self.uffd().copy(address, from, bytes, 0).errno {
+                0 => break self.pager.tray.clear(place, place + 1),
+                libc::EAGAIN => {}
+                _ => return None,
+            }
+        }
+        self.pager.give_up_place(place);
+        Some(Word::new(State::Dirty, 0))
+    }
+}
