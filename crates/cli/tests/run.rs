@@ -137,3 +137,118 @@ fn a_program_that_does_not_end_is_killed_with_its_children() {
         assert!(gone, "{process} lives on: {state}");
     }
 }
+
+/// A run is recorded, and policies are tried on what it used.
+#[test]
+fn a_recorded_run_can_be_simulated_and_the_answer_holds_to_its_schema() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = folder.path().join("faults");
+    let trace = trace.to_str().expect("text");
+    let output = pagewise(&[
+        "run",
+        "--memory",
+        "48M",
+        "--record-faults",
+        trace,
+        "--",
+        "python3",
+        "-c",
+        PROGRAM,
+    ]);
+    if !is_possible(&output) {
+        return;
+    }
+    let policies = "2q,fifo,clock,s3fifo,prefetch,csr";
+    let output = pagewise(&[
+        "run",
+        "--memory",
+        "48M",
+        "--simulate",
+        trace,
+        "--policy",
+        policies,
+        "--json",
+    ]);
+    assert!(output.status.success(), "{output:?}");
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let schema = include_str!("../../../docs/schema/run-simulate.json");
+    hold(
+        &serde_json::from_str(schema).expect("a schema"),
+        &answer,
+        "answer",
+    );
+    let rows = answer["policies"].as_array().expect("rows");
+    let names: Vec<_> = rows
+        .iter()
+        .filter_map(|row| row["policy"].as_str())
+        .collect();
+    assert_eq!(names.join(","), policies);
+    assert!(answer["trace"]["uses"].as_u64() > Some(96 << 8), "{answer}");
+    let bound = answer["bound"]["pages_read"].as_u64().expect("a number");
+    for row in rows {
+        let needed = row["pages_read"].as_u64().expect("a number")
+            - row["read_in_vain"].as_u64().expect("a number");
+        assert!(
+            bound > 0 && needed >= bound,
+            "{row} reads less than MIN, {bound}"
+        );
+    }
+    let output = pagewise(&["run", "--memory", "48M", "--simulate", "/dev/null"]);
+    assert_eq!(output.status.code(), Some(1), "an empty file is no trace");
+}
+
+#[test]
+fn the_course_of_a_run_is_written_and_drawn() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("text").to_owned();
+    let (course, page) = (path("course.json"), path("course.html"));
+    let output = pagewise(&[
+        "run",
+        "--memory",
+        "48M",
+        "--timeline",
+        &course,
+        "--",
+        "python3",
+        "-c",
+        PROGRAM,
+    ]);
+    if !is_possible(&output) {
+        return;
+    }
+    let text = std::fs::read_to_string(&course).expect("a timeline");
+    let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let schema = include_str!("../../../docs/schema/run-timeline.json");
+    hold(
+        &serde_json::from_str(schema).expect("a schema"),
+        &document,
+        "timeline",
+    );
+    let points = document["points"].as_array().expect("points");
+    let last = points.last().expect("a point");
+    assert!(last["pages_evicted"].as_u64() >= Some(48 << 8), "{last}");
+    let most = points
+        .iter()
+        .filter_map(|point| point["resident_bytes"].as_u64())
+        .max();
+    assert!(most <= Some(48 << 20), "{most:?}");
+    let output = pagewise(&["report", &course, "-o", &page]);
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        text.contains("waits for the store") && text.contains("exited 0"),
+        "{text}"
+    );
+    let html = std::fs::read_to_string(page).expect("a page");
+    assert!(html.contains(r#""kind":"paging""#) && html.contains("pages evicted a second"));
+    std::fs::write(
+        &course,
+        r#"{"pagewise": "paging timeline", "schema_version": 1"#,
+    )
+    .expect("written");
+    assert_eq!(
+        pagewise(&["report", &course]).status.code(),
+        Some(1),
+        "a cut timeline is refused"
+    );
+}

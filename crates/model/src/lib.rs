@@ -25,6 +25,7 @@ pub mod huge_pages;
 pub mod huge_simulation;
 mod known;
 pub mod loss;
+pub mod paging;
 pub mod probe;
 pub mod profile;
 pub mod profile_diff;

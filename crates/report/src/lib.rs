@@ -14,6 +14,7 @@ pub mod fault_paths;
 pub mod html;
 pub mod json;
 mod lines;
+pub mod paging;
 pub mod quantity;
 pub mod settings_export;
 pub mod text;

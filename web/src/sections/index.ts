@@ -8,6 +8,7 @@ import { SECTIONS as faultDiff } from "./fault_diff";
 import { SECTIONS as faultPaths } from "./fault_paths";
 import { SECTIONS as hugeBalance } from "./huge_balance";
 import { SECTIONS as hugeSimulation } from "./huge_simulation";
+import { SECTIONS as paging } from "./paging";
 import { answer } from "./answer";
 import { causes } from "./causes";
 import { churnSizes } from "./churn";
@@ -64,6 +65,10 @@ const KINDS: { [K in Page["kind"]]: Kind<Extract<Page, { kind: K }>> } = {
   huge_balance: {
     subject: ({ balance }) => balance.command.join(" ") || balance.processes.map((one) => `${one.comm} (${one.pid})`).join(", "),
     sections: () => hugeBalance,
+  },
+  paging: {
+    subject: ({ timeline }) => timeline.command.join(" "),
+    sections: () => paging,
   },
 };
 

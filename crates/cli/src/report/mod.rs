@@ -1,6 +1,7 @@
 //! `pagewise report`: opens recordings and says what they show.
 
 mod descent;
+mod paging;
 mod recording;
 
 use crate::export::{FaultExport, ProfileExport};
@@ -35,6 +36,7 @@ Examples:
   pagewise report trace.txt --export perfetto -o trace.pftrace
   pagewise report trace.dat                    the same, of trace-cmd record
   pagewise report trace.txt --class cow --layer wp_page_copy --range 10us..
+  pagewise report run.json -o run.html         how a run was paged, from run --timeline
   pagewise report a.json b.json                traces of many hosts, from --json";
 
 /// Options of `pagewise report`.
@@ -43,7 +45,8 @@ pub struct Args {
     /// Recordings: perf.data of pagewise or perf, the text of perf script, folded stacks, or a
     /// function_graph trace (text of the kernel or of trace-cmd report, or trace.dat), also packed by
     /// gzip or zstd; - is standard input.
-    /// Reports on traces that --json has stored are merged into one
+    /// Reports on traces that --json has stored are merged into one.
+    /// What `pagewise run --timeline` wrote is drawn
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -94,7 +97,7 @@ pub struct Args {
 /// # Errors
 /// When a file cannot be read, is no recording, or holds nothing about faults.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    if fault_paths::is_stored(&args.files[0])? {
+    if !paging::is_timeline(&args.files[0])? && fault_paths::is_stored(&args.files[0])? {
         return report_stored(args);
     }
     if (args.output.is_some() || args.export.is_some()) && args.files.len() > 1 {
@@ -110,6 +113,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 /// Reports on one file of any kind.
 fn report(file: &Path, args: &Args) -> Result<()> {
+    if paging::is_timeline(file)? {
+        return paging::report(file, args);
+    }
     if file.is_dir() {
         return recording::report(&bytes::open(file)?, file, args);
     }

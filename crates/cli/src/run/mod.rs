@@ -4,6 +4,7 @@ mod library;
 mod requests;
 mod simulate;
 mod statistics;
+mod timeline;
 mod view;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -19,19 +20,21 @@ use requests::Requests;
 use statistics::Document;
 use std::ffi::{CString, OsString};
 use std::fs::File;
-use std::io::{IsTerminal, Write};
+use std::io::{BufWriter, IsTerminal, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
+use timeline::Timeline;
 
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
 Examples:
   pagewise run --memory 1G -- ./simulate            a gigabyte, the rest on disk
   pagewise run --memory 512M --stats -- sort big    and what paging did
+  pagewise run --memory 512M --timeline sort.json -- sort big && pagewise report sort.json -o sort.html
   pagewise run --memory 2G --policy prefetch -- ./scan
   pagewise run --memory 1G --delivery sigbus -- ./compute
   pagewise run --memory 1G --json -o run.json -- redis-server
@@ -90,6 +93,12 @@ pub struct Args {
     /// Record page events for the replay policy and for simulation
     #[arg(long = "record-faults", value_name = "FILE")]
     record: Option<PathBuf>,
+    /// Write the run's course there, for `pagewise report` (docs/schema/run-timeline.json)
+    ///
+    /// Resident memory, the store, faults and transfers, a reading each 50 ms, less often in long
+    /// runs. Taking them costs the program nothing.
+    #[arg(long, value_name = "FILE", conflicts_with = "simulate")]
+    timeline: Option<PathBuf>,
     /// Run policies (--policy 2q,s3fifo,csr) on a recorded trace instead of a program
     ///
     /// Prints what each would have waited for, read and written with --memory, beside Belady's MIN,
@@ -135,8 +144,15 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         bail!("{}", refusal(gated.path(), obstacle));
     }
     let running = gated.release()?;
-    let finished = watch(running, args, &shared)?;
-    tell(args, &shared, &finished)?;
+    // Made before the program runs, so that a wrong path costs no run.
+    let output = args.timeline.as_deref().map(recording).transpose()?;
+    let mut timeline = output.is_some().then(Timeline::new);
+    let finished = watch(running, args, &shared, timeline.as_mut())?;
+    let document = tell(args, &shared, &finished)?;
+    if let (Some(file), Some(timeline)) = (output, timeline) {
+        let timeline = timeline.finish(&document, args.memory);
+        serde_json::to_writer_pretty(BufWriter::new(file), &timeline).context("--timeline")?;
+    }
     Ok(ending(finished.ending))
 }
 
@@ -244,7 +260,12 @@ fn refusal(path: &Path, obstacle: Obstacle) -> String {
 }
 
 /// Waits for the end; with `--stats` on a terminal a line of figures each second.
-fn watch(mut running: Running, args: &Args, shared: &File) -> Result<Finished> {
+fn watch(
+    mut running: Running,
+    args: &Args,
+    shared: &File,
+    mut timeline: Option<&mut Timeline>,
+) -> Result<Finished> {
     let live = args.stats && std::io::stderr().is_terminal();
     let mut requests = Requests::default();
     loop {
@@ -253,11 +274,16 @@ fn watch(mut running: Running, args: &Args, shared: &File) -> Result<Finished> {
         } else {
             Duration::from_secs(3600)
         };
-        if let Some(finished) = running.wait_for(requests.patience(pause))? {
+        let until_point = timeline.as_ref().map_or(pause, |course| course.pause());
+        let pause = requests.patience(pause.min(until_point));
+        if let Some(finished) = running.wait_for(pause)? {
             if live {
                 eprint!("\r\x1b[K");
             }
             return Ok(finished);
+        }
+        if let Some(course) = timeline.as_deref_mut().filter(|course| course.is_due()) {
+            course.take(&statistics::processes(&bytes(shared)?));
         }
         if live {
             let processes = statistics::processes(&bytes(shared)?);
@@ -279,7 +305,7 @@ fn bytes(shared: &File) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn tell(args: &Args, shared: &File, finished: &Finished) -> Result<()> {
+fn tell(args: &Args, shared: &File, finished: &Finished) -> Result<Document> {
     let bytes = bytes(shared)?;
     let document = Document {
         schema_version: statistics::RUN_VERSION,
@@ -311,7 +337,7 @@ fn tell(args: &Args, shared: &File, finished: &Finished) -> Result<()> {
             None => writeln!(std::io::stdout(), "{text}")?,
         }
     }
-    Ok(())
+    Ok(document)
 }
 
 /// The program's own status, or 128 and the signal.

@@ -108,13 +108,15 @@ fn describe(one: &Process) -> String {
     row(
         "pages",
         format!(
-            "{} read ({} ahead), {} evicted: {} written, {} dropped clean, in {} batches",
+            "{} read ({} ahead), {} evicted in {} batches, {} written ({} early); {} watched, {} seen used",
             pages.read,
             pages.prefetched,
             pages.evicted,
+            pages.eviction_batches,
             pages.written,
-            pages.dropped_clean,
-            pages.eviction_batches
+            pages.written_early,
+            pages.watched,
+            pages.seen_used
         ),
     );
     if faults.throttled > 0 {

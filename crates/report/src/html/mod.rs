@@ -13,6 +13,7 @@ mod findings;
 mod huge_balance;
 mod huge_simulation;
 mod pack;
+mod paging;
 mod profile;
 mod profile_diff;
 mod track;
@@ -22,6 +23,7 @@ pub use fault_paths::render_fault_paths;
 pub use findings::{render, render_with_profile};
 pub use huge_balance::render_huge_balance;
 pub use huge_simulation::render_huge_simulation;
+pub use paging::render_paging;
 pub use profile::render_profile;
 pub use profile_diff::render_profile_diff;
 

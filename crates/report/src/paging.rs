@@ -1,0 +1,211 @@
+//! The course of a run under user-level paging, for a terminal.
+
+use pagewise_model::paging::{PagingPoint, PagingTimeline};
+use pagewise_model::units::Bytes;
+use std::fmt::Write;
+
+const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// Columns for the names and the highest value beside a course.
+const BESIDE: usize = 44;
+
+/// What a line shows: its name, its value at a point (after the one before), and how that is written.
+type Row = (
+    &'static str,
+    fn(&PagingPoint, &PagingPoint) -> f64,
+    fn(f64) -> String,
+);
+
+const ROWS: [Row; 8] = [
+    ("resident", |_, now| float(now.resident_bytes), bytes),
+    ("not managed", |_, now| float(now.unmanaged_bytes), bytes),
+    ("in the store", |_, now| float(now.store_bytes), bytes),
+    (
+        "first touches a second",
+        |was, now| rate(was, now, |p| p.first_touches),
+        count,
+    ),
+    (
+        "waits for the store a second",
+        |was, now| rate(was, now, |p| p.refaults),
+        count,
+    ),
+    (
+        "pages read a second",
+        |was, now| rate(was, now, |p| p.pages_read),
+        count,
+    ),
+    (
+        "pages written a second",
+        |was, now| rate(was, now, |p| p.pages_written),
+        count,
+    ),
+    (
+        "pages evicted a second",
+        |was, now| rate(was, now, |p| p.pages_evicted),
+        count,
+    ),
+];
+
+/// The report in lines of at most `width` columns.
+#[must_use]
+pub fn render(timeline: &PagingTimeline, width: usize) -> String {
+    let mut text = format!(
+        "{}: {} under {} with policy {}, store {}\n",
+        crate::visible::visible(&timeline.command.join(" ")),
+        timeline.ending,
+        bytes(float(timeline.memory_bytes)),
+        timeline.policy,
+        timeline.store
+    );
+    let Some(last) = timeline.points.last() else {
+        text += "The timeline holds no point.\n";
+        return text;
+    };
+    let _ = writeln!(
+        text,
+        "{:.1} s, {} waits for the store, {} pages read ({} of them ahead), {} written, {} evicted\n",
+        last.time_s,
+        last.refaults,
+        last.pages_read,
+        last.pages_read_ahead,
+        last.pages_written,
+        last.pages_evicted
+    );
+    let columns = width.saturating_sub(BESIDE).clamp(8, 200);
+    for (name, value, written) in ROWS {
+        let course = course(&timeline.points, columns, value);
+        let most = course.iter().copied().fold(0.0, f64::max);
+        let bars: String = course.iter().map(|value| bar(*value, most)).collect();
+        let _ = writeln!(text, "{name:<29}{bars:<columns$} {:>12}", written(most));
+    }
+    let _ = writeln!(
+        text,
+        "{:29}0{:>rest$} s{:>11}",
+        "",
+        format!("{:.1}", last.time_s),
+        "highest",
+        rest = columns.saturating_sub(3)
+    );
+    text
+}
+
+/// The highest value in each of `columns` parts of the time.
+fn course(
+    points: &[PagingPoint],
+    columns: usize,
+    value: fn(&PagingPoint, &PagingPoint) -> f64,
+) -> Vec<f64> {
+    let end = points.last().map_or(0.0, |point| point.time_s).max(1e-9);
+    let mut most = vec![0.0_f64; columns];
+    let mut was = PagingPoint::default();
+    let mut filled = 0;
+    for point in points {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "a share of some hundred columns"
+        )]
+        let until = ((point.time_s / end * columns as f64) as usize).clamp(filled, columns - 1);
+        let now = value(&was, point);
+        // A point stands for the time since the one before.
+        for place in &mut most[filled..=until] {
+            *place = place.max(now);
+        }
+        (was, filled) = (*point, until);
+    }
+    most
+}
+
+fn rate(was: &PagingPoint, now: &PagingPoint, of: fn(&PagingPoint) -> u64) -> f64 {
+    let seconds = now.time_s - was.time_s;
+    match seconds > 0.0 {
+        true => float(of(now).saturating_sub(of(was))) / seconds,
+        false => 0.0,
+    }
+}
+
+fn bar(value: f64, most: f64) -> char {
+    if most <= 0.0 || value <= 0.0 {
+        return BARS[0];
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between 1 and 8"
+    )]
+    let step = (value / most * 8.0).ceil() as usize;
+    BARS[step.clamp(1, 8)]
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for eyes")]
+fn float(value: u64) -> f64 {
+    value as f64
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "comes from a count"
+)]
+fn bytes(value: f64) -> String {
+    Bytes(value as u64).to_string()
+}
+
+fn count(value: f64) -> String {
+    format!("{value:.0}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timeline(points: Vec<PagingPoint>) -> PagingTimeline {
+        PagingTimeline {
+            pagewise: pagewise_model::paging::KIND.to_owned(),
+            schema_version: pagewise_model::paging::VERSION,
+            command: vec!["sort".to_owned(), "\u{1b}[31mbig".to_owned()],
+            ending: "exited 0".to_owned(),
+            memory_bytes: 64 << 20,
+            policy: "2q".to_owned(),
+            store: "disk".to_owned(),
+            interval_s: 1.0,
+            points,
+        }
+    }
+
+    #[test]
+    fn a_course_rises_where_the_run_did_and_names_its_highest_value() {
+        let point = |time_s, resident_bytes, refaults| PagingPoint {
+            time_s,
+            resident_bytes,
+            refaults,
+            ..PagingPoint::default()
+        };
+        let points = vec![
+            point(1.0, 1 << 20, 0),
+            point(2.0, 8 << 20, 500),
+            point(4.0, 8 << 20, 500),
+        ];
+        let text = render(&timeline(points), 52);
+        let row = |name: &str| {
+            let line = text.lines().find(|line| line.starts_with(name));
+            line.map(str::to_owned).unwrap_or_default()
+        };
+        assert!(
+            row("resident").contains("▁▁▁") || row("resident").contains("▁▁█"),
+            "{text}"
+        );
+        assert!(row("resident").ends_with("8.00 MiB"), "{text}");
+        assert!(
+            row("waits").contains("  ██") && row("waits").ends_with(" 500"),
+            "{text}"
+        );
+        assert!(!text.contains('\u{1b}'), "names are made visible");
+    }
+
+    #[test]
+    fn a_timeline_without_points_says_so() {
+        assert!(render(&timeline(Vec::new()), 80).contains("no point"));
+    }
+}

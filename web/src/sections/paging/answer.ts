@@ -1,0 +1,44 @@
+/** What paging cost a run, in figures. */
+import type { PagingPage, PagingPoint } from "../../data/paging";
+import { h } from "../../dom";
+import { bytes, count, percent } from "../../format";
+import type { Section } from "../section";
+
+export const answer: Section<PagingPage> = {
+  id: "answer",
+  title: "",
+  nav: "",
+  applies: () => true,
+  render: ({ timeline }) => {
+    const last = timeline.points.at(-1);
+    const peak = timeline.points.reduce((most, point) => Math.max(most, point.resident_bytes), 0);
+    const stored = timeline.points.reduce((most, point) => Math.max(most, point.store_bytes), 0);
+    return h(
+      "div",
+      {},
+      h("div", { class: "verdict" }, h("h1", {}, headline(last))),
+      last !== undefined &&
+        h(
+          "div",
+          { class: "tiles" },
+          tile("Resident at most", bytes(peak), `managed memory, of a budget of ${bytes(timeline.memory_bytes)} for each process`),
+          tile("In the store at most", bytes(stored), `store ${timeline.store}`),
+          tile("Read", `${count(last.pages_read)} pages`, `${percent(share(last.pages_read_ahead, last.pages_read))} of them before anyone asked`),
+          tile("Written", `${count(last.pages_written)} pages`, `of ${count(last.pages_evicted)} evicted`),
+          tile("Waited for room", `${(last.throttled_ns / 1e9).toFixed(2)} s`, "all faults together"),
+        ),
+      h("p", { class: "faint" }, `Policy ${timeline.policy}; ${timeline.ending}; a reading each ${timeline.interval_s} s.`),
+    );
+  },
+};
+
+const share = (part: number, whole: number): number => (whole > 0 ? part / whole : 0);
+
+function headline(last: PagingPoint | undefined): string {
+  if (last === undefined) return "The timeline holds no point";
+  return `${count(last.refaults)} waits for the store in ${last.time_s.toFixed(1)} s`;
+}
+
+function tile(name: string, figure: string, words: string): HTMLElement {
+  return h("div", { class: "tile" }, h("div", { class: "tile-name" }, name), h("div", { class: "figure" }, figure), h("div", { class: "faint" }, words));
+}

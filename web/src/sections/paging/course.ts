@@ -1,0 +1,54 @@
+/** Memory, faults and transfers over time. */
+import type { PagingPage, PagingPoint } from "../../data/paging";
+import { h } from "../../dom";
+import { legend, timePane, type Pane } from "../../draw/series";
+import { bytes, compact } from "../../format";
+import { rates, type Point } from "../../layout/series";
+import type { Section } from "../section";
+
+export const course: Section<PagingPage> = {
+  id: "course",
+  title: "The run over time",
+  nav: "Over time",
+  applies: ({ timeline }) => timeline.points.length > 1,
+  intro: () => "Summed over all processes that live. A wait for the store is a fault on a page that had been evicted; pages read ahead are those that nobody waited for.",
+  render: ({ timeline: { points } }) => {
+    const end = points.at(-1)!.time_s * 1e9;
+    const times = points.map((point) => point.time_s * 1e9);
+    const level = (of: (point: PagingPoint) => number): Point[] => points.map((point, at) => ({ x: times[at]!, y: of(point) }));
+    const rate = (of: (point: PagingPoint) => number): Point[] => rates(times, points.map(of));
+    const pane = (title: string, rest: Pick<Pane, "lines"> & Partial<Pane>): HTMLElement => {
+      const whole: Pane = { title, unit: "number", label: compact, end, ...rest };
+      return h("figure", {}, h("figcaption", {}, title), legend(whole), h("div", {}, timePane(whole)));
+    };
+    return h(
+      "div",
+      {},
+      pane("Memory", {
+        unit: "bytes",
+        label: bytes,
+        lines: [
+          { name: "resident", ink: "good", points: level((p) => p.resident_bytes) },
+          { name: "may be resident", ink: "kernel", points: level((p) => p.limit_bytes) },
+          { name: "not managed", ink: "needed", points: level((p) => p.unmanaged_bytes) },
+        ],
+      }),
+      pane("In the store", { unit: "bytes", label: bytes, lines: [{ name: "in the store", ink: "violet", points: level((p) => p.store_bytes) }] }),
+      pane("Faults a second", {
+        lines: [
+          { name: "waits for the store", ink: "churn", points: rate((p) => p.refaults) },
+          { name: "first touches", ink: "needed", points: rate((p) => p.first_touches) },
+          { name: "uses of watched pages", ink: "good", points: rate((p) => p.seen_used) },
+        ],
+      }),
+      pane("Pages a second", {
+        lines: [
+          { name: "read", ink: "churn", points: rate((p) => p.pages_read) },
+          { name: "of them ahead", ink: "needed", points: rate((p) => p.pages_read_ahead) },
+          { name: "written", ink: "violet", points: rate((p) => p.pages_written) },
+          { name: "evicted", ink: "kernel", points: rate((p) => p.pages_evicted) },
+        ],
+      }),
+    );
+  },
+};
