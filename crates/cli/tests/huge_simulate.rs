@@ -133,7 +133,7 @@ fn the_report_is_one_page_with_the_data() {
     let html = std::fs::read_to_string(&page).unwrap();
     assert!(html.contains("\"kind\":\"huge_simulation\""));
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("small: huge pages"), "{text}");
+    assert!(text.contains("small, simulated: huge pages help"), "{text}");
 }
 
 #[test]
