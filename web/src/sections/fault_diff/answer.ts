@@ -47,7 +47,7 @@ function side(report: FaultDiffPage, letter: string, side: Side, ink: string): H
 function findings(report: FaultDiffPage): HTMLElement {
   const { findings, method } = report.diff;
   if (findings.length === 0) return h("div", {}, h("p", {}, method.not_tested ?? `Nothing beyond chance, in ${count(method.tests)} tests.`), suspicions(report));
-  const item = (finding: Finding) => h("li", {}, finding.sentence, finding.correction_exceeds_signal && h("span", { class: "faint" }, " The correction for the tracer is larger than this difference: it may be the tracer's."));
+  const item = (finding: Finding) => h("li", {}, finding.sentence);
   const first = h("ol", { class: "evidence findings" }, ...findings.slice(0, SHOWN).map(item));
   const how = `${count(method.tests)} figures were tested together by exchanging blocks of faults between the traces ${count(method.permutations)} times: the chance that any of these is false is below ${Number((method.level * 100).toPrecision(2))} %.`;
   const more = findings.length > SHOWN && h("details", {}, h("summary", {}, `${count(findings.length - SHOWN)} more`), h("ol", { class: "evidence findings", start: SHOWN + 1 }, ...findings.slice(SHOWN).map(item)));

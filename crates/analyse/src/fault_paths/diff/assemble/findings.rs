@@ -126,7 +126,10 @@ impl Assembly<'_> {
                     finding.unit = Unit::PerFault;
                 } else {
                     finding.subject = Subject::FunctionTime;
-                    finding.figures.raw = self.own_raw(class, function);
+                    finding.figures = Pairs {
+                        raw: at_least_nothing(self.own_raw(class, function)),
+                        corrected: at_least_nothing(corrected),
+                    };
                     finding.mean_ns = change.value * share(class);
                 }
             }
@@ -254,6 +257,14 @@ impl Assembly<'_> {
         let doubt = doubts.fold(0.0, f64::max) * taken.abs();
         finding.change.low -= doubt;
         finding.change.high += doubt;
+    }
+}
+
+/// Weighing kinds alike leaves a little less than no time where a trace lacks the function.
+fn at_least_nothing(own: Pair) -> Pair {
+    Pair {
+        a: own.a.max(0.0),
+        b: own.b.max(0.0),
     }
 }
 
