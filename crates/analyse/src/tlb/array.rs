@@ -21,8 +21,6 @@ pub struct Array {
     order: Order,
     /// By stage and size (the upper bits of a tag), then page: the way it was last put in.
     ways: [Vec<u8>; 4],
-    /// Whether a quarter of the last block and more found no entry: its pages are far apart.
-    is_crowded: bool,
 }
 
 /// Bits of a tag below those of stage and size.
@@ -37,7 +35,6 @@ impl Array {
             indexing: Indexing::new(description),
             order: Order::new(description),
             ways: std::array::from_fn(|_| Vec::new()),
-            is_crowded: false,
         }
     }
 
@@ -71,15 +68,10 @@ impl Array {
         if most >= ways.len() {
             note_new(ways, most, 0);
         }
-        if self.is_crowded {
-            fetch(ways, &block.tags[..block.count], shifts.tag);
-        }
-        let before = block.count;
         let (tags, indexing, way_bits) = (&mut self.tags, self.indexing, self.way_bits);
         with_order!(&mut self.order, order => {
             filter(block, shifts, order, tags, ways, indexing, way_bits);
         });
-        self.is_crowded = block.count * 4 > before;
     }
 
     /// Puts in an entry that is not there; returns what it replaced, or [`EMPTY`].
@@ -163,18 +155,6 @@ fn filter(
         left += 1;
     }
     block.count = left;
-}
-
-/// Brings the notes of a block's pages into the processor's caches. They don't depend on each other
-/// here, so that it waits for many at a time; where each must be looked at before the next, it waits
-/// for one after another.
-#[inline(never)]
-fn fetch(ways: &[u8], tags: &[u32], shift: u32) {
-    let page = |tag: &u32| ((tag >> shift) & PAGE) as usize;
-    let sum = tags.iter().fold(0_u8, |sum, tag| {
-        sum ^ ways.get(page(tag)).copied().unwrap_or(0)
-    });
-    std::hint::black_box(sum);
 }
 
 /// Notes the way of a page above all that were noted before.
