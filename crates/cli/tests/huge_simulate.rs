@@ -92,6 +92,15 @@ fn text_of_lackey_is_simulated_and_what_it_lacks_is_told() {
 }
 
 #[test]
+fn native_processes_alone_are_simulated_where_asked() {
+    let document = json(&["--workload", "small", "--native"]);
+    assert_eq!(misfits(&document), [""; 0]);
+    let rows = document["configurations"].as_array().unwrap();
+    let names: Vec<&str> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
+    assert_eq!(names, ["native, small pages", "native, huge pages"]);
+}
+
+#[test]
 fn a_trace_is_measured_to_its_end() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace.txt");

@@ -49,8 +49,10 @@ function headline(simulation: HugeSimulationPage["simulation"]): string {
   const words = workloads.map((workload) => {
     const native = of("native, huge pages", workload);
     const [both, none] = [of("guest, huge at both levels", workload), of("guest, small at both levels", workload)];
-    if (!native || !both || !none) return workload;
-    const [alone, guest] = [native.speed - 1, both.speed / none.speed - 1];
+    if (!native) return workload;
+    const alone = native.speed - 1;
+    if (!both || !none) return Math.abs(alone) < MATTERS ? `${workload}: page size does not matter` : `${workload}: huge pages bring ${change(alone)} speed`;
+    const guest = both.speed / none.speed - 1;
     if (Math.max(Math.abs(alone), Math.abs(guest)) < MATTERS) return `${workload}: page size does not matter, neither natively nor in a guest`;
     return `${workload}: huge pages bring ${change(alone)} speed natively, ${change(guest)} in a guest`;
   });

@@ -53,7 +53,11 @@ pub fn run(
 }
 
 fn configurations(machine: &Machine, args: &Args, source: &Source) -> Result<Vec<Configuration>> {
-    let runs = in_parallel(&SPACES, |&(name, first, second)| {
+    let wanted = SPACES
+        .iter()
+        .filter(|(_, _, second)| !args.native || second.is_none());
+    let wanted: Vec<_> = wanted.copied().collect();
+    let runs = in_parallel(&wanted, |&(name, first, second)| {
         let space = space(first, second);
         let run = alone(machine, args, source, space, None, 0)?;
         anyhow::Ok((name, run))

@@ -49,7 +49,7 @@ pub struct Args {
     /// With --paper: fit what the paper leaves open, and say what the fit can't tell
     #[arg(long, requires = "paper")]
     calibrate: bool,
-    /// Run as a native process, not as a guest
+    /// Simulate native processes only, no guests: a third of the work
     #[arg(long, conflicts_with = "paper")]
     native: bool,
     /// Nanoseconds of an access whose translation is free

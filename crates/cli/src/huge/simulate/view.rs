@@ -61,14 +61,20 @@ fn configurations(text: &mut String, result: &HugeSimulation) {
             of("guest, huge at both levels", workload),
             of("guest, small at both levels", workload),
         );
-        if let (Some(native), (Some(both), Some(none))) = (native, pair) {
-            let _ = writeln!(
+        let Some(native) = native else { continue };
+        let _ = match pair {
+            (Some(both), Some(none)) => writeln!(
                 text,
                 "\n{workload}, simulated: huge pages {} natively,\n  {} in a guest",
                 verdict(native - 1.0),
                 verdict(both / none - 1.0)
-            );
-        }
+            ),
+            _ => writeln!(
+                text,
+                "\n{workload}, simulated: huge pages {} natively",
+                verdict(native - 1.0)
+            ),
+        };
     }
 }
 
