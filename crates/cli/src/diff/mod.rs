@@ -143,6 +143,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         }
     };
     let words = pagewise_report::fault_diff::render(&diff, crate::terminal::width());
+    let words = crate::terminal::fitted(words);
     let text = match args.json {
         true => &pagewise_report::fault_diff::to_json(&diff)?,
         false => &words,

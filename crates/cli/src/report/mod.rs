@@ -195,7 +195,10 @@ fn report_part(trace: Trace, file: &Path, args: &Args, steps: Vec<Step>) -> Resu
     }
     let text = match args.json {
         true => pagewise_report::fault_paths::to_json(&found)?,
-        false => pagewise_report::fault_paths::render(&found, terminal::width()),
+        false => terminal::fitted(pagewise_report::fault_paths::render(
+            &found,
+            terminal::width(),
+        )),
     };
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
@@ -226,7 +229,10 @@ fn report_stored(args: &Args) -> Result<ExitCode> {
 fn show_trace((findings, sums): &(FaultPaths, Sums), name: &str, args: &Args) -> Result<()> {
     let text = match args.json {
         true => fault_paths::with_sums(findings, sums)?,
-        false => pagewise_report::fault_paths::render(findings, terminal::width()),
+        false => terminal::fitted(pagewise_report::fault_paths::render(
+            findings,
+            terminal::width(),
+        )),
     };
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
