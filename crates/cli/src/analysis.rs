@@ -77,7 +77,7 @@ pub fn analyse(data: &PerfData<'_>, done: impl FnMut(usize)) -> Analysis {
     let mut sidecar = own.unwrap_or_else(|| of_another_tool(data.origin()));
     let mut attributor = Attributor::new(data.sources(), &sidecar);
     let mut follower = StackFollower::new(&sidecar.host.architecture);
-    let mut collector = profiled(data.sources());
+    let mut collector = profiled(data.sources(), is_own);
     let reading = data.read(
         |event| {
             let unwound = follower.take(&event);
@@ -127,10 +127,11 @@ pub fn analyse(data: &PerfData<'_>, done: impl FnMut(usize)) -> Analysis {
 /// The profile of a recording, whatever it sampled, without an analysis of its faults.
 pub fn profile(data: &PerfData<'_>, done: impl FnMut(usize)) -> Profile {
     let own = data.sidecar().cloned();
+    let is_own = own.is_some();
     let sidecar = own.unwrap_or_else(|| of_another_tool(data.origin()));
     let mut follower = StackFollower::new(&sidecar.host.architecture);
-    let mut collector =
-        profiled(data.sources()).unwrap_or_else(|| ProfileCollector::new(data.sources(), |_| true));
+    let mut collector = profiled(data.sources(), is_own)
+        .unwrap_or_else(|| ProfileCollector::new(data.sources(), |_| true));
     let reading = data.read(
         |event| {
             let unwound = follower.take(&event);
@@ -181,9 +182,11 @@ fn series(counters: &[Counter], start: Nanos) -> Vec<CounterSeries> {
 /// A collector for what is to be seen as a profile: of everything, where no faults were recorded;
 /// beside faults, where CPU time or waits were. Memory calls and locks of our own recordings are
 /// evidence for faults, and sampled too unevenly for a profile.
-fn profiled(sources: &[EventSource]) -> Option<ProfileCollector> {
+fn profiled(sources: &[EventSource], is_own: bool) -> Option<ProfileCollector> {
     let is_evidence = |source: &EventSource| match &source.kind {
-        EventKind::Tracepoint(name) => name.starts_with("syscalls:") || name.starts_with("lock:"),
+        EventKind::Tracepoint(name) if is_own => {
+            name.starts_with("syscalls:") || name.starts_with("lock:")
+        }
         _ => false,
     };
     let is_profile = |source: &EventSource| {

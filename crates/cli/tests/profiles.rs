@@ -155,6 +155,39 @@ fn profiles_that_come_as_text_are_compared() {
 }
 
 #[test]
+fn tracepoints_that_perf_recorded_are_a_profile_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("perf.data");
+    let data = data.to_str().unwrap();
+    // Of our own recordings such events are evidence about faults; here somebody asked for them.
+    let write = "i=0; while [ $i -lt 3000 ]; do echo $i >/dev/null; i=$((i+1)); done";
+    let perf = Command::new("perf")
+        .args([
+            "record",
+            "-q",
+            "-g",
+            "-e",
+            "syscalls:sys_enter_write",
+            "-e",
+            "cpu-clock",
+        ])
+        .args(["-o", data, "--", "sh", "-c", write])
+        .output();
+    if !perf.as_ref().is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: perf records no tracepoints here: {perf:?}");
+        return;
+    }
+    let report = pagewise(&["report", data, "--json"]);
+    let found: Value = serde_json::from_slice(&report.stdout).unwrap();
+    let events = found["events"].as_array().unwrap();
+    let writes = events
+        .iter()
+        .find(|event| event["name"] == "syscalls:sys_enter_write")
+        .unwrap_or_else(|| panic!("{}", text(&report.stderr)));
+    assert_eq!(writes["samples"], 3000, "{writes}");
+}
+
+#[test]
 fn what_cannot_be_meant_is_a_usage_error() {
     for args in [
         ["diff", "a", "b", "--range-a", "5..4"],

@@ -195,13 +195,15 @@ fn headline(profile: &Profile, events: &[EventProfile], diagnoses: &[Diagnosis])
         "" => String::new(),
         module => format!(" ({module})"),
     };
-    let what = match is_cpu(&event.name) {
-        true => "CPU time",
-        false => &event.name,
+    let what = match (is_cpu(&event.name), event.unit) {
+        (true, _) => "CPU time is spent".to_owned(),
+        (false, WeightUnit::Nanoseconds) => format!("{} time is spent", event.name),
+        (false, WeightUnit::Events) => format!("{} events are", event.name),
+        (false, WeightUnit::Samples) => "samples are".to_owned(),
     };
     let busy = busy_share(profile, event);
     format!(
-        "{share:.0} % of the {what} is spent in {}{place} itself{busy}.",
+        "{share:.0} % of the {what} in {}{place} itself{busy}.",
         top.name
     )
 }
