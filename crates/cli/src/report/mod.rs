@@ -36,7 +36,7 @@ Examples:
   pagewise report trace.txt --export perfetto -o trace.pftrace
   pagewise report trace.dat                    the same, of trace-cmd record
   pagewise report trace.txt --class cow --layer wp_page_copy --range 10us..
-  pagewise report run.json -o run.html         how a run was paged, from run --timeline
+  pagewise report run.json -o run.html         a paged run, from run --timeline
   pagewise report a.json b.json                traces of many hosts, from --json";
 
 /// Options of `pagewise report`.
