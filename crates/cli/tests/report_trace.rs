@@ -48,12 +48,12 @@ fn text_says_what_is_missing() {
     let output = fed("report", &[], TRACE);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
-        text.starts_with("1 page faults in 9.00 µs, 1 different paths."),
+        text.starts_with("1 page fault in 9.00 µs, 1 different path."),
         "{text}"
     );
     assert!(text.contains("anonymous, first touch"), "{text}");
     assert!(
-        text.contains("Left out: 1 calls still open at the end of the trace."),
+        text.contains("Left out: 1 call still open at the end of the trace."),
         "{text}"
     );
 }
@@ -68,7 +68,7 @@ fn a_trace_has_a_page() {
     assert!(page.contains(r#"{"kind":"fault_paths","generator":"pagewise "#));
     assert!(page.contains(r#""functions":["handle_mm_fault"#), "{page}");
     let without_scripts = page.split("<noscript>").nth(1).expect("text too");
-    assert!(without_scripts.contains("1 page faults in 9.00"));
+    assert!(without_scripts.contains("1 page fault in 9.00"));
 }
 
 #[test]

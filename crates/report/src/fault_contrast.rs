@@ -90,8 +90,9 @@ pub fn reading(findings: &FaultPaths) -> String {
     if let Some(depth) = reading.depth_limit {
         line!(
             &mut text,
-            "CAUTION: the trace looks cut {depth} levels below the fault (max_graph_depth): calls \
-             further down cost time too, which is not corrected for, and kinds may be missed."
+            "CAUTION: the trace looks cut {} below the fault (max_graph_depth): calls further down \
+             cost time too, which is not corrected for, and kinds may be missed.",
+            counted(depth.into(), "level")
         );
     }
     if reading.interrupts_by_place > 0 {

@@ -3,7 +3,7 @@
 //! What differs comes first, in sentences; tables with both traces side by side follow.
 
 use crate::lines::line;
-use crate::quantity::{count, percent};
+use crate::quantity::{count, counted, percent};
 use crate::visible::visible;
 use pagewise_model::fault_diff::{
     ClassChange, Explanation, FaultDiff, Finding, FunctionChange, LayerChange, Pair, QuantileShift,
@@ -87,9 +87,9 @@ fn headline_of(text: &mut String, letter: char, side: &Side) {
     };
     line!(
         text,
-        "  {letter}: {} page faults{over}, {} different paths; {cost}. {}",
-        count(side.faults),
-        count(side.distinct_paths),
+        "  {letter}: {}{over}, {}; {cost}. {}",
+        counted(side.faults, "page fault"),
+        counted(side.distinct_paths, "different path"),
         visible(&side.name)
     );
     for missing in &side.missing {

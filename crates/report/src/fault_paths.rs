@@ -74,9 +74,9 @@ fn headline(text: &mut String, findings: &FaultPaths) {
         .map_or(String::new(), |ns| format!(" in {}", Nanos(ns)));
     line!(
         text,
-        "{} page faults{over}, {} different paths.",
-        count(findings.faults),
-        count(findings.distinct_paths)
+        "{}{over}, {}.",
+        counted(findings.faults, "page fault"),
+        counted(findings.distinct_paths, "different path")
     );
     let Latencies { raw, corrected } = &findings.latency;
     line!(

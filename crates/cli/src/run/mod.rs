@@ -34,7 +34,7 @@ pub const EXAMPLES: &str = "\
 Examples:
   pagewise run --memory 1G -- ./simulate            a gigabyte, the rest on disk
   pagewise run --memory 512M --stats -- sort big    and what paging did
-  pagewise run --memory 512M --timeline sort.json -- sort big && pagewise report sort.json -o sort.html
+  pagewise run --memory 512M --timeline sort.json -- sort big
   pagewise run --memory 2G --policy prefetch -- ./scan
   pagewise run --memory 1G --delivery sigbus -- ./compute
   pagewise run --memory 1G --json -o run.json -- redis-server
