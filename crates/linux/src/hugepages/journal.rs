@@ -11,7 +11,7 @@ use pagewise_model::huge_pages::Slot;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -341,6 +341,7 @@ fn make(path: &Path, subject: &Subject) -> io::Result<File> {
 /// Returns the bytes that remain.
 fn drop_cut_line(file: &mut File) -> io::Result<u64> {
     let mut text = Vec::new();
+    file.rewind()?;
     file.read_to_end(&mut text)?;
     let whole = text.iter().rposition(|&byte| byte == b'\n');
     let whole = whole.map_or(0, |newline| newline + 1) as u64;
@@ -463,6 +464,15 @@ mod tests {
         assert_eq!(read(&path).unwrap().entries.len(), 4);
         let files: Vec<_> = fs::read_dir(&place).unwrap().collect();
         assert_eq!(files.len(), 1, "{files:?}");
+    }
+
+    #[test]
+    fn a_whole_journal_is_not_cut_wherever_its_file_stands() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"one\ntwo\nthr").unwrap();
+        assert_eq!(drop_cut_line(&mut file).unwrap(), 8);
+        assert_eq!(drop_cut_line(&mut file).unwrap(), 8);
+        assert_eq!(file.metadata().unwrap().len(), 8);
     }
 
     #[test]
