@@ -91,10 +91,11 @@ fn allowed(runtime: &Path) -> bool {
 struct Server(Child);
 
 impl Server {
-    /// A server that has begun to serve.
-    fn start(program: &Path) -> Self {
+    /// A server that has begun to serve; `more` follows its size in MiB and its seconds.
+    fn start(program: &Path, more: &[&str]) -> Self {
         let mut child = Command::new(program)
-            .args(["64", "60", "never"])
+            .args(["64", "60"])
+            .args(more)
             .stdout(Stdio::piped())
             .spawn()
             .expect("the server runs");
@@ -177,7 +178,7 @@ fn pages_are_built_split_and_given_back() {
         return;
     }
     // `never` is MADV_NOHUGEPAGE, which the program asked for: that is left alone.
-    let server = Server::start(&program);
+    let server = Server::start(&program, &["never"]);
     let refused = json(&pagewise(
         &[
             "huge",
@@ -204,14 +205,7 @@ fn pages_are_built_split_and_given_back() {
 
 /// One that asks for nothing, whatever the machine's settings are.
 fn both_ways(program: &Path, runtime: &Path) {
-    let mut child = Command::new(program);
-    let child = child.args(["64", "60"]).stdout(Stdio::piped()).spawn();
-    let mut server = Server(child.expect("the server runs"));
-    let mut line = String::new();
-    let output = server.0.stdout.as_mut().expect("it is piped");
-    BufReader::new(output)
-        .read_line(&mut line)
-        .expect("it prints");
+    let server = Server::start(program, &[]);
     let before = server.huge_bytes();
     let (first, second) = match before {
         0 => ("always", "never"),
@@ -343,19 +337,10 @@ fn a_controller_killed_at_any_moment_can_be_undone() {
     if !allowed(runtime.path()) {
         return;
     }
-    let mut child = Command::new(&program);
-    let child = child.args(["64", "60"]).stdout(Stdio::piped()).spawn();
-    let mut server = Server(child.expect("the server runs"));
-    let mut line = String::new();
-    let output = server.0.stdout.as_mut().expect("it is piped");
-    BufReader::new(output)
-        .read_line(&mut line)
-        .expect("it prints");
+    let server = Server::start(&program, &[]);
     let before = server.huge_bytes();
-    let (controller, pid) = match before {
-        0 => ("always", server.pid()),
-        _ => ("never", server.pid()),
-    };
+    let controller = if before == 0 { "always" } else { "never" };
+    let pid = server.pid();
     let folder = runtime.path().join("pagewise");
     // With the first line only the process is noted; then come changes, each before it is made.
     for lines in [1, 2, 3, 8, 20, 30] {

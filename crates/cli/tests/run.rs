@@ -138,23 +138,19 @@ fn a_program_that_does_not_end_is_killed_with_its_children() {
     }
 }
 
+/// The program inside 48 MiB, with `options` of `run`.
+fn paged(options: &[&str]) -> Output {
+    let command = ["--", "python3", "-c", PROGRAM];
+    pagewise(&[&["run", "--memory", "48M"], options, &command].concat())
+}
+
 /// A run is recorded, and policies are tried on what it used.
 #[test]
 fn a_recorded_run_can_be_simulated_and_the_answer_holds_to_its_schema() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = folder.path().join("faults");
     let trace = trace.to_str().expect("text");
-    let output = pagewise(&[
-        "run",
-        "--memory",
-        "48M",
-        "--record-faults",
-        trace,
-        "--",
-        "python3",
-        "-c",
-        PROGRAM,
-    ]);
+    let output = paged(&["--record-faults", trace]);
     if !is_possible(&output) {
         return;
     }
@@ -202,17 +198,7 @@ fn the_course_of_a_run_is_written_and_drawn() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).to_str().expect("text").to_owned();
     let (course, page) = (path("course.json"), path("course.html"));
-    let output = pagewise(&[
-        "run",
-        "--memory",
-        "48M",
-        "--timeline",
-        &course,
-        "--",
-        "python3",
-        "-c",
-        PROGRAM,
-    ]);
+    let output = paged(&["--timeline", &course]);
     if !is_possible(&output) {
         return;
     }
