@@ -460,6 +460,8 @@ fn describe(pager: &Pager, place: &Process) {
         pager.capabilities.load(Ordering::Relaxed),
         Ordering::Relaxed,
     );
+    // The last place is shared once all are taken, also with those that have ended.
+    place.ended.store(0, Ordering::Relaxed);
     place.pid.store(sys::process_id(), Ordering::Release);
 }
 
