@@ -15,6 +15,7 @@ use crate::page::PAGE_BYTES;
 use crate::store::StoreError;
 use crate::store::injected::{Injected, Kind, Operation};
 use crate::store::patience::Patience;
+use crate::store::reserve::Reserve;
 use crate::store::ring::Rings;
 use crate::sys;
 
@@ -53,17 +54,19 @@ pub struct Device {
     rings: Rings,
     patience: Patience,
     injected: Option<Injected>,
+    reserve: Reserve,
 }
 
 impl Device {
-    /// The open file `file`.
+    /// The open file `file`, of which `pages` pages may be used.
     #[must_use]
-    pub fn new(file: i32, injected: Option<Injected>) -> Self {
+    pub fn new(file: i32, pages: u32, injected: Option<Injected>) -> Self {
         Device {
             file,
             patience: Patience::new(),
             rings: Rings::new(),
             injected,
+            reserve: Reserve::new(file, pages),
         }
     }
 
@@ -92,6 +95,9 @@ impl Device {
         operation: Operation,
         transfers: &[Transfer],
     ) -> Result<(), (usize, StoreError)> {
+        if operation == Operation::Write {
+            self.reserve.cover(self.file, transfers);
+        }
         // Counted until the end of this function, asleep or not.
         let waiting = match (operation, transfers) {
             (Operation::Read, [one]) if one.pages <= Patience::PAGES => Some(self.patience.begin()),

@@ -16,6 +16,7 @@ pub mod memory;
 pub mod owners;
 pub mod patience;
 pub mod pool;
+pub mod reserve;
 pub mod ring;
 pub mod slots;
 
@@ -242,7 +243,7 @@ pub unsafe fn open(
             )
         };
         let cipher = options.key.as_ref().map(Cipher::new);
-        let device = Device::new(place.file, injected);
+        let device = Device::new(place.file, pages, injected);
         Ok(Disk::new(device, slots, owners, cipher))
     };
     let pool = || Pool::new(options.memory_bytes).ok_or(OpenError::Memory);

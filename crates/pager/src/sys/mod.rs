@@ -197,6 +197,26 @@ pub fn high(fd: i32) -> i32 {
     }
 }
 
+/// Asks the file system for the blocks of `bytes` bytes of `file` from `start` on; whether it gave them.
+pub fn allocate(file: i32, start: u64, bytes: u64) -> bool {
+    let (start, bytes) = (start as usize, bytes as usize);
+    // SAFETY: plain arguments.
+    let answer = unsafe { call6(libc::SYS_fallocate, file as usize, 0, start, bytes, 0, 0) };
+    answer == 0
+}
+
+/// Whether `file` lies in a file system that keeps it in memory.
+#[must_use]
+pub fn is_in_memory(file: i32) -> bool {
+    // SAFETY: zeros are a valid `statfs`, which lives through the call.
+    unsafe {
+        let mut status: libc::statfs = core::mem::zeroed();
+        let place = (&raw mut status) as usize;
+        let answer = call3(libc::SYS_fstatfs, file as usize, place, 0);
+        answer == 0 && status.f_type == libc::TMPFS_MAGIC
+    }
+}
+
 /// Monotonic time in nanoseconds. A system call where the vDSO cannot be used without libc.
 #[must_use]
 pub fn now_ns() -> u64 {

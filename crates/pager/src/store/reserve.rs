@@ -1,0 +1,114 @@
+//! Blocks of the file, asked for ahead of what is written to it.
+//!
+//! The first write to a place that has no blocks yet takes the whole file for itself until they are
+//! found and noted, and everyone who reads it waits meanwhile: a write by direct I/O holds the inode
+//! alone unless it goes over blocks that are there (`ext4_dio_write_checks`, `fs/ext4/file.c`, Linux
+//! 6.18). Over blocks that were asked for in one piece before, reads and writes go side by side.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use crate::page::PAGE_BYTES;
+use crate::store::device::Transfer;
+use crate::sys;
+
+/// Pages whose blocks are asked for at once: 64 MiB.
+const PIECE: u32 = 16 << 10;
+
+/// How far that has come.
+#[derive(Debug)]
+pub struct Reserve {
+    /// Pages that may be used.
+    most: u32,
+    /// Pages from the start of the file whose blocks were asked for.
+    end: AtomicU32,
+}
+
+impl Reserve {
+    /// None yet, of `pages` pages that `file` may take. A file system in memory would take the memory
+    /// at once, and has no blocks to look for: nothing is asked of it.
+    #[must_use]
+    pub fn new(file: i32, pages: u32) -> Self {
+        let end = if sys::is_in_memory(file) { pages } else { 0 };
+        Self {
+            most: pages,
+            end: AtomicU32::new(end),
+        }
+    }
+
+    /// Asks for the blocks of what is about to be written to `file`, and for some behind it. Where
+    /// they cannot be had so (too little room, no such call on this file), the write itself gets
+    /// what it needs, or says what is wrong.
+    pub fn cover(&self, file: i32, transfers: &[Transfer]) {
+        let ends = transfers.iter().map(|one| one.at + one.pages);
+        let wanted = ends.max().unwrap_or(0);
+        let begin = self.end.load(Ordering::Relaxed);
+        if wanted <= begin {
+            return;
+        }
+        let end = wanted.next_multiple_of(PIECE).min(self.most.max(wanted));
+        let mine = self
+            .end
+            .compare_exchange(begin, end, Ordering::Relaxed, Ordering::Relaxed);
+        if mine.is_ok() {
+            let bytes = |pages: u32| u64::from(pages) * PAGE_BYTES as u64;
+            sys::allocate(file, bytes(begin), bytes(end - begin));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::{AsRawFd, FromRawFd};
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    fn transfer(at: u32, pages: u32) -> Transfer {
+        let memory = core::ptr::null_mut();
+        Transfer { at, memory, pages }
+    }
+
+    fn kept(file: &File) -> (u64, u64) {
+        let status = file.metadata().expect("an open file");
+        (status.len(), status.blocks() * 512)
+    }
+
+    #[test]
+    fn blocks_come_ahead_of_writes_and_no_further_than_the_store() {
+        let file = tempfile::tempfile().expect("a temporary file");
+        let pages = PIECE + 100;
+        let reserve = Reserve::new(file.as_raw_fd(), pages);
+        if sys::is_in_memory(file.as_raw_fd()) || !sys::allocate(file.as_raw_fd(), 0, 4096) {
+            // Nothing of the kind on this file system: writes must do without.
+            reserve.cover(file.as_raw_fd(), &[transfer(0, 8)]);
+            assert!(kept(&file).0 <= 4096);
+            return;
+        }
+        let bytes = |pages: u32| u64::from(pages) * PAGE_BYTES as u64;
+        reserve.cover(file.as_raw_fd(), &[transfer(3, 2)]);
+        let (length, blocks) = kept(&file);
+        assert_eq!(length, bytes(PIECE));
+        assert!(blocks >= bytes(PIECE), "{blocks}");
+        reserve.cover(file.as_raw_fd(), &[transfer(7, 1), transfer(PIECE - 1, 2)]);
+        let (length, blocks) = kept(&file);
+        assert_eq!(length, bytes(pages));
+        assert!(blocks >= bytes(pages), "{blocks}");
+    }
+
+    #[test]
+    fn nothing_is_asked_of_memory_or_insisted_on() {
+        // SAFETY: a new descriptor, which the file closes.
+        let memory = unsafe {
+            let fd = libc::memfd_create(c"store".as_ptr(), 0);
+            assert!(fd >= 0);
+            File::from_raw_fd(fd)
+        };
+        Reserve::new(memory.as_raw_fd(), 64).cover(memory.as_raw_fd(), &[transfer(0, 8)]);
+        assert_eq!(kept(&memory), (0, 0));
+        // A call that fails is not repeated at each write.
+        let reserve = Reserve::new(-1, 64);
+        reserve.cover(-1, &[transfer(0, 8)]);
+        assert_eq!(reserve.end.load(Ordering::Relaxed), 64);
+    }
+}
