@@ -1,0 +1,103 @@
+//! What the shim has in common: buffers brought in and kept, and the calls made with them.
+
+use crate::core::PAGER;
+use crate::core::pins::Pin;
+use crate::sys::{Answer, call6};
+use core::ffi::c_char;
+use core::sync::atomic::Ordering;
+use pagewise_wire::shared::capability;
+
+/// Whether any region can need this: without one nothing needs to be looked at.
+pub fn is_needed() -> bool {
+    let used = PAGER.signals_used.load(Ordering::Relaxed);
+    PAGER.is_started() && (used || !PAGER.can(capability::MOVE))
+}
+
+/// Keeps a buffer; what of its length can be kept.
+pub fn buffer(start: usize, bytes: usize, write: bool) -> (usize, Option<Pin<'static>>) {
+    if !is_needed() || !PAGER.raises(start as u64, (start as u64).saturating_add(bytes as u64)) {
+        return (bytes, None);
+    }
+    let bytes = bytes.min(PAGER.most_pinned() as usize);
+    (bytes, PAGER.pin(start as u64, bytes as u64, write))
+}
+
+/// Keeps all of a structure or a whole message.
+pub fn whole(start: usize, bytes: usize, write: bool) -> Option<Pin<'static>> {
+    match is_needed() && start != 0 {
+        true => PAGER.pin(start as u64, bytes as u64, write),
+        false => None,
+    }
+}
+
+/// Keeps a string: up to its end, at most a path's length.
+pub fn text(start: *const c_char) -> Option<Pin<'static>> {
+    if !is_needed() || start.is_null() {
+        return None;
+    }
+    // SAFETY: the program's own string, which the system call would read as well; faults on the way
+    // are served as any other.
+    let length = unsafe { libc::strnlen(start, libc::PATH_MAX as usize) };
+    PAGER.pin(start as u64, length as u64 + 1, false)
+}
+
+/// Parts of a scattered buffer, with pins.
+pub struct Parts {
+    pins: [Option<Pin<'static>>; 16],
+    pub list: [libc::iovec; 16],
+    pub count: usize,
+}
+
+/// Keeps the parts of a scattered buffer; more than 16, or more than can be kept, are left out of a
+/// call that may be partial.
+pub fn parts(list: *const libc::iovec, count: usize, write: bool) -> Option<Parts> {
+    if !is_needed() || count == 0 || list.is_null() {
+        return None;
+    }
+    // SAFETY: the program's own list, which the system call would read as well.
+    let list = unsafe { core::slice::from_raw_parts(list, count) };
+    let raises = list.iter().any(|part| {
+        let start = part.iov_base as u64;
+        PAGER.raises(start, start.saturating_add(part.iov_len as u64))
+    });
+    if !raises {
+        return None;
+    }
+    let mut kept = Parts {
+        pins: [const { None }; 16],
+        list: [libc::iovec {
+            iov_base: core::ptr::null_mut(),
+            iov_len: 0,
+        }; 16],
+        count: 0,
+    };
+    for part in list.iter().take(16) {
+        let (bytes, pin) = buffer(part.iov_base as usize, part.iov_len, write);
+        kept.pins[kept.count] = pin;
+        kept.list[kept.count] = libc::iovec {
+            iov_base: part.iov_base,
+            iov_len: bytes,
+        };
+        kept.count += 1;
+        if bytes < part.iov_len {
+            break;
+        }
+    }
+    Some(kept)
+}
+
+/// libc's own function, or where a buffer has to be kept, the system call itself. Cancellation
+/// points of libc stay such for all programs that do not use SIGBUS.
+macro_rules! forward {
+    ($name:literal, ($($argument:expr),*), fn($($type:ty),*) -> $answer:ty) => {
+        crate::intercept::signals::next!($name, fn($($type),*) -> $answer, $($argument),*)
+    };
+}
+
+pub fn raw(number: i64, arguments: [usize; 6]) -> Answer {
+    let [a, b, c, d, e, f] = arguments;
+    // SAFETY: the program's own call, on buffers that are kept.
+    unsafe { call6(number, a, b, c, d, e, f) }
+}
+
+pub(super) use forward;

@@ -1,0 +1,93 @@
+//! System calls on buffers whose faults raise SIGBUS: brought in first and kept through the call.
+//!
+//! Calls that may move less than was asked for (read, write and their kin) are cut to what can be
+//! kept; their callers have to cope with that anyway. Memory whose faults go to handler threads
+//! passes untouched: there the kernel waits for them by itself. What is not listed here fails with
+//! EFAULT on a missing page, which is why SIGBUS is not the default.
+
+mod kept;
+mod paths;
+mod sockets;
+mod transfers;
+
+use super::{forks, libc_answer, memory};
+use crate::core::PAGER;
+use crate::start;
+use core::ffi::{c_int, c_void};
+use kept::{forward, parts, raw, whole};
+use transfers::List;
+
+pub use transfers::{inner_pread, inner_pwrite, inner_read, inner_write, prepare};
+
+/// `getrandom(2)`.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn getrandom(to: *mut c_void, count: usize, flags: u32) -> isize {
+    let _pin = whole(to as usize, count, true);
+    forward!(
+        c"getrandom",
+        (to, count, flags),
+        fn(*mut c_void, usize, u32) -> isize
+    )
+}
+
+/// `process_vm_readv(2)`, as far as this process is concerned.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn process_vm_readv(
+    process: c_int,
+    local: List,
+    local_count: usize,
+    remote: List,
+    remote_count: usize,
+    flags: usize,
+) -> isize {
+    let own = process as u32 == crate::sys::process_id();
+    let _local = parts(local, local_count, true);
+    let _remote = own.then(|| parts(remote, remote_count, false));
+    forward!(
+        c"process_vm_readv",
+        (process, local, local_count, remote, remote_count, flags),
+        fn(c_int, List, usize, List, usize, usize) -> isize
+    )
+}
+
+/// `syscall(2)`: what this library must know of goes the way of libc's functions; futexes, which
+/// libc has no function for, and what reads or writes one buffer are kept.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syscall(
+    number: i64,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+) -> i64 {
+    // SAFETY: the program's own call, with its arguments.
+    if let Some(answer) = unsafe { memory::by_number(number, [a, b, c, d, e, f]) } {
+        return answer;
+    }
+    if let Some(answer) = forks::by_number(number, [a, b, c, d, e, f]) {
+        return libc_answer(answer) as i64;
+    }
+    if matches!(number, libc::SYS_io_uring_setup | libc::SYS_io_setup) && PAGER.is_started() {
+        start::say_refused(&PAGER);
+    }
+    let _pin = match number {
+        // The kernel looks for the page as for writing.
+        libc::SYS_futex => whole(a, 4, true),
+        libc::SYS_read | libc::SYS_pread64 | libc::SYS_recvfrom => whole(b, c, true),
+        libc::SYS_write | libc::SYS_pwrite64 | libc::SYS_sendto => whole(b, c, false),
+        libc::SYS_getrandom => whole(a, b, true),
+        _ => None,
+    };
+    libc_answer(raw(number, [a, b, c, d, e, f])) as i64
+}

@@ -1,0 +1,144 @@
+//! Messages: one that is taken from its queue and can't be stored is lost, so that all of its
+//! buffers are kept before the call.
+
+use super::kept::{forward, is_needed, whole};
+use crate::core::pins::Pin;
+use core::ffi::{c_int, c_void};
+
+/// `recv(2)`: a datagram is taken from the queue once, so the buffer is whole or not kept at all.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn recv(fd: c_int, to: *mut c_void, count: usize, flags: c_int) -> isize {
+    let _pin = whole(to as usize, count, true);
+    forward!(
+        c"recv",
+        (fd, to, count, flags),
+        fn(c_int, *mut c_void, usize, c_int) -> isize
+    )
+}
+
+/// `recvfrom(2)`.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn recvfrom(
+    fd: c_int,
+    to: *mut c_void,
+    count: usize,
+    flags: c_int,
+    address: *mut libc::sockaddr,
+    length: *mut libc::socklen_t,
+) -> isize {
+    let _pin = whole(to as usize, count, true);
+    let _address = whole(address as usize, size_of::<libc::sockaddr_storage>(), true);
+    forward!(
+        c"recvfrom",
+        (fd, to, count, flags, address, length),
+        fn(c_int, *mut c_void, usize, c_int, *mut libc::sockaddr, *mut libc::socklen_t) -> isize
+    )
+}
+
+/// `send(2)`.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn send(fd: c_int, from: *const c_void, count: usize, flags: c_int) -> isize {
+    let _pin = whole(from as usize, count, false);
+    forward!(
+        c"send",
+        (fd, from, count, flags),
+        fn(c_int, *const c_void, usize, c_int) -> isize
+    )
+}
+
+/// `sendto(2)`.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sendto(
+    fd: c_int,
+    from: *const c_void,
+    count: usize,
+    flags: c_int,
+    address: *const libc::sockaddr,
+    length: libc::socklen_t,
+) -> isize {
+    let _pin = whole(from as usize, count, false);
+    let _address = whole(address as usize, length as usize, false);
+    forward!(
+        c"sendto",
+        (fd, from, count, flags, address, length),
+        fn(c_int, *const c_void, usize, c_int, *const libc::sockaddr, libc::socklen_t) -> isize
+    )
+}
+
+/// Keeps everything that a message points to.
+fn message(message: *const libc::msghdr, write: bool) -> [Option<Pin<'static>>; 20] {
+    let mut pins = [const { None }; 20];
+    if !is_needed() || message.is_null() {
+        return pins;
+    }
+    // SAFETY: the program's own message, which the system call would read as well.
+    let (message, list) = unsafe {
+        let message = &*message;
+        let count = match message.msg_iov.is_null() {
+            true => 0,
+            false => message.msg_iovlen,
+        };
+        let empty = core::ptr::NonNull::dangling().as_ptr();
+        let list = if count == 0 { empty } else { message.msg_iov };
+        (
+            message,
+            core::slice::from_raw_parts(list.cast_const(), count),
+        )
+    };
+    pins[0] = whole(
+        core::ptr::from_ref(message) as usize,
+        size_of::<libc::msghdr>(),
+        true,
+    );
+    pins[1] = whole(
+        message.msg_name as usize,
+        message.msg_namelen as usize,
+        write,
+    );
+    pins[2] = whole(message.msg_control as usize, message.msg_controllen, write);
+    pins[3] = whole(message.msg_iov as usize, size_of_val(list), false);
+    for (pin, part) in pins[4..].iter_mut().zip(list) {
+        *pin = whole(part.iov_base as usize, part.iov_len, write);
+    }
+    pins
+}
+
+/// `recvmsg(2)`.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn recvmsg(fd: c_int, to: *mut libc::msghdr, flags: c_int) -> isize {
+    let _pins = message(to, true);
+    forward!(
+        c"recvmsg",
+        (fd, to, flags),
+        fn(c_int, *mut libc::msghdr, c_int) -> isize
+    )
+}
+
+/// `sendmsg(2)`.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sendmsg(fd: c_int, from: *const libc::msghdr, flags: c_int) -> isize {
+    let _pins = message(from, false);
+    forward!(
+        c"sendmsg",
+        (fd, from, flags),
+        fn(c_int, *const libc::msghdr, c_int) -> isize
+    )
+}
