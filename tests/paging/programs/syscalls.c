@@ -68,13 +68,19 @@ int main(int count, char **arguments) {
     page = cold(8);
     char *other = cold(8);
     struct iovec parts[2] = {{page, 4 * PAGE}, {other, 4 * PAGE}};
-    need(pwritev(file, parts, 2, 0) == 8 * PAGE, "pwritev");
-    into = cold(8);
-    struct iovec back[2] = {{into, 3 * PAGE}, {into + 3 * PAGE, 5 * PAGE}};
-    need(preadv(file, back, 2, 0) == 8 * PAGE, "preadv");
-    for (int i = 0; i < 8; i++) {
-        holds(into + i * PAGE, i < 4 ? number(page) + i : number(other) + i - 4, 1);
-        fill(into + i * PAGE, number(into) + i, 1);
+    for (int flags = 0; flags < 2; flags++) {
+        chill(page, 8);
+        chill(other, 8);
+        if (flags) need(pwritev2(file, parts, 2, 0, 0) == 8 * PAGE, "pwritev2");
+        else need(pwritev(file, parts, 2, 0) == 8 * PAGE, "pwritev");
+        into = cold(8);
+        struct iovec back[2] = {{into, 3 * PAGE}, {into + 3 * PAGE, 5 * PAGE}};
+        if (flags) need(preadv2(file, back, 2, 0, 0) == 8 * PAGE, "preadv2");
+        else need(preadv(file, back, 2, 0) == 8 * PAGE, "preadv");
+        for (int i = 0; i < 8; i++) {
+            holds(into + i * PAGE, i < 4 ? number(page) + i : number(other) + i - 4, 1);
+            fill(into + i * PAGE, number(into) + i, 1);
+        }
     }
 
     snprintf(path, sizeof path, "%s/pagewise-direct.%d", folder, getpid());
@@ -121,6 +127,26 @@ int main(int count, char **arguments) {
         need(recvmsg(pair[1], &message, 0) == PAGE, "recvmsg");
         holds(part.iov_base, sent, 1);
         fill(part.iov_base, number(part.iov_base), 1);
+
+        struct mmsghdr several[12] = {0};
+        struct iovec pieces[12];
+        for (int j = 0; j < 12; j++) {
+            several[j].msg_hdr.msg_iov = &pieces[j];
+            several[j].msg_hdr.msg_iovlen = 1;
+        }
+        size_t numbers[12];
+        for (int j = 0; j < 3; j++) {
+            pieces[j] = (struct iovec){cold(1), PAGE};
+            numbers[j] = number(pieces[j].iov_base);
+        }
+        need(sendmmsg(pair[0], several, 3, 0) == 3, "sendmmsg");
+        for (int j = 0; j < 12; j++) pieces[j] = (struct iovec){cold(1), PAGE};
+        need(recvmmsg(pair[1], several, 12, MSG_DONTWAIT, NULL) == 3, "recvmmsg: each datagram is there once");
+        for (int j = 0; j < 3; j++) {
+            need(several[j].msg_len == PAGE, "a length of recvmmsg");
+            holds(pieces[j].iov_base, numbers[j], 1);
+            fill(pieces[j].iov_base, number(pieces[j].iov_base), 1);
+        }
     }
 
     page = cold(1);
@@ -153,6 +179,11 @@ int main(int count, char **arguments) {
     struct iovec local = {stack, sizeof stack}, remote = {page, sizeof stack};
     need(process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == sizeof stack, "process_vm_readv");
     for (int i = 0; i < 3; i++) holds(stack + i * PAGE, number(page) + i, 1);
+    page = cold(3);
+    remote.iov_base = page;
+    for (int i = 0; i < 3; i++) fill(stack + i * PAGE, number(page) + i, 1);
+    need(process_vm_writev(getpid(), &local, 1, &remote, 1, 0) == sizeof stack, "process_vm_writev");
+    for (int i = 0; i < 3; i++) holds(page + i * PAGE, number(page) + i, 1);
     page = cold(16);
     need(madvise(page, 16 * PAGE, 22) == 0 || errno == EINVAL, "MADV_POPULATE_READ");
     for (int i = 0; i < 16; i++) holds(page + i * PAGE, number(page) + i, 1);

@@ -33,28 +33,41 @@ pub unsafe extern "C" fn getrandom(to: *mut c_void, count: usize, flags: u32) ->
     )
 }
 
-/// `process_vm_readv(2)`, as far as this process is concerned.
-///
-/// # Safety
-/// As for the system call.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn process_vm_readv(
-    process: c_int,
-    local: List,
-    local_count: usize,
-    remote: List,
-    remote_count: usize,
-    flags: usize,
-) -> isize {
-    let own = process as u32 == crate::sys::process_id();
-    let _local = parts(local, local_count, true);
-    let _remote = own.then(|| parts(remote, remote_count, false));
-    forward!(
-        c"process_vm_readv",
-        (process, local, local_count, remote, remote_count, flags),
-        fn(c_int, List, usize, List, usize, usize) -> isize
-    )
+macro_rules! between_processes {
+    ($(#[$doc:meta])* $name:ident, $text:literal, $arrives:literal) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// As for the system call.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            process: c_int,
+            local: List,
+            local_count: usize,
+            remote: List,
+            remote_count: usize,
+            flags: usize,
+        ) -> isize {
+            let own = process as u32 == crate::sys::process_id();
+            let _local = parts(local, local_count, $arrives);
+            let _remote = own.then(|| parts(remote, remote_count, !$arrives));
+            forward!(
+                $text,
+                (process, local, local_count, remote, remote_count, flags),
+                fn(c_int, List, usize, List, usize, usize) -> isize
+            )
+        }
+    };
 }
+
+between_processes!(
+    /// `process_vm_readv(2)`, as far as this process is concerned.
+    process_vm_readv, c"process_vm_readv", true
+);
+between_processes!(
+    /// `process_vm_writev(2)`, as far as this process is concerned.
+    process_vm_writev, c"process_vm_writev", false
+);
 
 /// `syscall(2)`: what this library must know of goes the way of libc's functions; futexes, which
 /// libc has no function for, and what reads or writes one buffer are kept.

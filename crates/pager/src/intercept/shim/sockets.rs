@@ -77,8 +77,11 @@ pub unsafe extern "C" fn sendto(
     )
 }
 
+/// What keeps a message's parts in place.
+type Pins = [Option<Pin<'static>>; 20];
+
 /// Keeps everything that a message points to.
-fn message(message: *const libc::msghdr, write: bool) -> [Option<Pin<'static>>; 20] {
+fn message(message: *const libc::msghdr, write: bool) -> Pins {
     let mut pins = [const { None }; 20];
     if !is_needed() || message.is_null() {
         return pins;
@@ -109,7 +112,7 @@ fn message(message: *const libc::msghdr, write: bool) -> [Option<Pin<'static>>; 
     );
     pins[2] = whole(message.msg_control as usize, message.msg_controllen, write);
     pins[3] = whole(message.msg_iov as usize, size_of_val(list), false);
-    for (pin, part) in pins[4..].iter_mut().zip(list) {
+    for (pin, part) in pins[4..19].iter_mut().zip(list) {
         *pin = whole(part.iov_base as usize, part.iov_len, write);
     }
     pins
@@ -140,5 +143,65 @@ pub unsafe extern "C" fn sendmsg(fd: c_int, from: *const libc::msghdr, flags: c_
         c"sendmsg",
         (fd, from, flags),
         fn(c_int, *const libc::msghdr, c_int) -> isize
+    )
+}
+
+/// Most messages of one call whose buffers are kept; the call may end with fewer than it was given.
+const MESSAGES: usize = 8;
+
+/// Keeps what several messages point to; how many of them the call may take.
+fn messages(list: *mut libc::mmsghdr, count: u32, write: bool) -> (u32, [Pins; MESSAGES]) {
+    let mut pins = [const { [const { None }; 20] }; MESSAGES];
+    if !is_needed() || list.is_null() {
+        return (count, pins);
+    }
+    let kept = MESSAGES.min(count as usize);
+    for (place, pins) in pins.iter_mut().take(kept).enumerate() {
+        // SAFETY: one of the program's `count` messages, which the system call would read as well.
+        *pins = message(unsafe { &raw const (*list.add(place)).msg_hdr }, write);
+        // SAFETY: the same message, where the call stores the count of its bytes.
+        let length = unsafe { &raw const (*list.add(place)).msg_len };
+        pins[19] = whole(length as usize, size_of::<u32>(), true);
+    }
+    (kept as u32, pins)
+}
+
+/// `recvmmsg(2)`.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn recvmmsg(
+    fd: c_int,
+    list: *mut libc::mmsghdr,
+    count: u32,
+    flags: c_int,
+    timeout: *mut libc::timespec,
+) -> c_int {
+    let (count, _pins) = messages(list, count, true);
+    let _timeout = whole(timeout as usize, size_of::<libc::timespec>(), true);
+    forward!(
+        c"recvmmsg",
+        (fd, list, count, flags, timeout),
+        fn(c_int, *mut libc::mmsghdr, u32, c_int, *mut libc::timespec) -> c_int
+    )
+}
+
+/// `sendmmsg(2)`.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sendmmsg(
+    fd: c_int,
+    list: *mut libc::mmsghdr,
+    count: u32,
+    flags: c_int,
+) -> c_int {
+    let (count, _pins) = messages(list, count, false);
+    forward!(
+        c"sendmmsg",
+        (fd, list, count, flags),
+        fn(c_int, *mut libc::mmsghdr, u32, c_int) -> c_int
     )
 }

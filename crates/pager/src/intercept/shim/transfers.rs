@@ -234,3 +234,46 @@ scattered_at_offset!(
     /// `pwritev(2)`.
     pwritev, pwritev64, c"pwritev", libc::SYS_pwritev, false
 );
+
+macro_rules! scattered_with_flags {
+    ($(#[$doc:meta])* $name:ident, $alias:ident, $text:literal, $call:expr, $write:literal) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// As for the system call.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(fd: c_int, list: List, count: c_int, offset: i64, flags: c_int) -> isize {
+            match parts(list, usize::try_from(count).unwrap_or(0), $write) {
+                None => forward!(
+                    $text,
+                    (fd, list, count, offset, flags),
+                    fn(c_int, List, c_int, i64, c_int) -> isize
+                ),
+                // The kernel takes the offset in two registers, of which 64 bits need the first.
+                Some(kept) => libc_answer(raw(
+                    $call,
+                    [fd as usize, kept.list.as_ptr() as usize, kept.count, offset as usize, 0, flags as usize],
+                )),
+            }
+        }
+
+        /// The same under its other name.
+        ///
+        /// # Safety
+        /// As for the system call.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $alias(fd: c_int, list: List, count: c_int, offset: i64, flags: c_int) -> isize {
+            // SAFETY: the caller's arguments.
+            unsafe { $name(fd, list, count, offset, flags) }
+        }
+    };
+}
+
+scattered_with_flags!(
+    /// `preadv2(2)`.
+    preadv2, preadv64v2, c"preadv2", libc::SYS_preadv2, true
+);
+scattered_with_flags!(
+    /// `pwritev2(2)`.
+    pwritev2, pwritev64v2, c"pwritev2", libc::SYS_pwritev2, false
+);
