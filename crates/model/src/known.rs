@@ -78,6 +78,17 @@ impl<V: Copy + Default> Known<V> {
         ))
     }
 
+    /// The key of any number of texts one after another; texts parted elsewhere have another.
+    #[inline]
+    pub fn key_of_all<'t>(&self, texts: impl Iterator<Item = &'t [u8]>) -> TextKey {
+        let [a, b, c, d] = self.keys;
+        let both = texts.fold((0, 0), |(high, low), text| {
+            let lanes = [a ^ high, b ^ low, c ^ low, d ^ high];
+            hash(&self.keys, lanes, text)
+        });
+        key(both)
+    }
+
     /// What was noted for a text.
     #[inline]
     pub fn find(&self, key: TextKey) -> Option<V> {
@@ -130,7 +141,7 @@ fn key((high, low): (u64, u64)) -> TextKey {
     reason = "both halves of the product are taken"
 )]
 #[inline]
-fn fold(a: u64, b: u64) -> u64 {
+pub(crate) fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
 }

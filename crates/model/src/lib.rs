@@ -34,6 +34,7 @@ pub mod proof;
 pub mod recording;
 pub mod run;
 pub mod stack;
+mod stack_tree;
 pub mod symbol;
 pub mod timeline;
 pub mod trace_note;

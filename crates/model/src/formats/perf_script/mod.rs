@@ -17,7 +17,7 @@ use crate::profile::{
 };
 use crate::units::Nanos;
 use blocks::{BLOCK, Block, Blocks, InMemory, Source, split_at_blank, split_line};
-use chains::Chains;
+use chains::{Chain, Chains};
 use header::Header;
 use memchr::memmem::Finder;
 use std::io::{self, Read};
@@ -80,6 +80,24 @@ pub fn looks_like(head: &[u8]) -> bool {
     samples > 0 && others * 4 <= samples + frames
 }
 
+/// How many samples are looked up together: their texts still are in the processor's cache.
+const BATCH: usize = 64;
+
+/// Samples that were found in the text, in its order.
+#[derive(Default)]
+struct Batch<'t> {
+    headers: Vec<Header<'t>>,
+    chains: Vec<Chain<'t>>,
+}
+
+/// The columns of a first line behind which frames follow.
+#[inline]
+fn header_before_chain<'t>(line: &'t [u8], after: &[u8]) -> Option<Header<'t>> {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let is_first = after.first() == Some(&b'\t') && !matches!(line.first(), Some(b'\t' | b'#'));
+    is_first.then(|| header::parse(line)).flatten()
+}
+
 struct Reader {
     chains: Chains,
     tasks: Known<u32>,
@@ -122,34 +140,57 @@ impl Reader {
         if block.left_out {
             self.losses.add(LossKind::MalformedRecord, 1);
         }
+        let mut batch = Batch::default();
         let mut rest = text;
         while !rest.is_empty() {
             let (line, after) = split_line(rest);
-            self.line(line);
-            rest = after;
-            if rest.first() == Some(&b'\t') && self.open.is_some() && self.chain.is_empty() {
-                rest = self.whole_chain(rest);
+            match header_before_chain(line, after) {
+                Some(header) => {
+                    let (chain, behind) = split_at_blank(&self.blank_line, after);
+                    batch.headers.push(header);
+                    batch.chains.push(self.chains.chain(chain));
+                    rest = behind;
+                    if batch.headers.len() == BATCH {
+                        self.batch(&mut batch);
+                    }
+                }
+                None => {
+                    self.batch(&mut batch);
+                    self.line(line);
+                    rest = after;
+                }
             }
         }
+        self.batch(&mut batch);
         self.end_of_sample();
         self.skipping = false;
     }
 
-    /// Reads the chain that `text` begins with; gives what follows the blank line behind it.
-    #[inline]
-    fn whole_chain<'t>(&mut self, text: &'t [u8]) -> &'t [u8] {
-        let (chain, after) = split_at_blank(&self.blank_line, text);
-        match (self.chains.stack(chain), self.open.take()) {
-            (Some(stack), Some(sample)) => self.samples.push(ProfileSample { stack, ..sample }),
-            (_, open) => {
-                self.open = open;
-                for line in chain.split(|&b| b == b'\n') {
-                    self.line(line);
-                }
-                self.line(b"");
-            }
+    /// Takes samples of a first line and a chain each, and empties the batch.
+    fn batch(&mut self, batch: &mut Batch<'_>) {
+        self.chains.look_up(&mut batch.chains);
+        for (header, chain) in batch.headers.drain(..).zip(&batch.chains) {
+            self.end_of_sample();
+            self.begin(&header);
+            self.whole_chain(chain);
         }
-        after
+        batch.chains.clear();
+    }
+
+    /// Takes the chain of the sample that was begun.
+    #[inline]
+    fn whole_chain(&mut self, chain: &Chain<'_>) {
+        if self.chain.is_empty()
+            && let Some(sample) = self.open
+            && let Some(stack) = self.chains.stack(chain)
+        {
+            self.open = None;
+            return self.samples.push(ProfileSample { stack, ..sample });
+        }
+        for line in chain.text.split(|&b| b == b'\n') {
+            self.line(line);
+        }
+        self.line(b"");
     }
 
     #[inline]

@@ -72,18 +72,25 @@ impl Spellings {
     /// The frame that is spelled so; `read` makes it the first time.
     #[inline]
     pub fn frame(&mut self, text: &[u8], read: impl FnOnce(&[u8]) -> Frame) -> FrameId {
-        self.frame_of_parts(text, b"", || read(text))
+        let key = self.known.key(text);
+        self.frame_of_key(key, || read(text))
     }
 
-    /// The frame that is spelled by these two parts.
+    /// The key of a spelling in two parts.
     #[inline]
-    pub fn frame_of_parts(
-        &mut self,
-        first: &[u8],
-        second: &[u8],
-        read: impl FnOnce() -> Frame,
-    ) -> FrameId {
-        let key = self.known.key_of_parts(first, second);
+    pub fn key_of_parts(&self, first: &[u8], second: &[u8]) -> TextKey {
+        self.known.key_of_parts(first, second)
+    }
+
+    /// The frame of this key, where it was met.
+    #[inline]
+    pub fn find(&self, key: TextKey) -> Option<FrameId> {
+        self.known.find(key)
+    }
+
+    /// The frame of this key; `read` makes it the first time.
+    #[inline]
+    pub fn frame_of_key(&mut self, key: TextKey, read: impl FnOnce() -> Frame) -> FrameId {
         match self.known.find(key) {
             Some(frame) => frame,
             None => {

@@ -1,0 +1,250 @@
+//! Stacks as a tree, so that a stack ten thousand deep costs what its new frames cost.
+
+use crate::known::fold;
+use crate::profile::{Frame, FrameId, NodeId};
+use std::hash::{BuildHasher, RandomState};
+
+/// Stacks as a tree: each node adds one frame to its parent's stack. Node 0 is the empty stack;
+/// a parent's number is always below its child's, so one pass backwards sums a tree up.
+#[derive(Clone, Debug)]
+pub struct StackTree {
+    parents: Vec<NodeId>,
+    frames: Vec<FrameId>,
+    children: Children,
+}
+
+impl Default for StackTree {
+    fn default() -> Self {
+        Self {
+            parents: vec![NodeId::ROOT],
+            frames: vec![FrameId(u32::MAX)],
+            children: Children::default(),
+        }
+    }
+}
+
+impl StackTree {
+    /// The stack `parent` with `frame` called by its innermost function.
+    pub fn child(&mut self, parent: NodeId, frame: FrameId) -> NodeId {
+        let next = NodeId(u32::try_from(self.parents.len()).unwrap_or(u32::MAX));
+        let node = self.children.find_or_add(parent, frame, next);
+        if node == next {
+            self.parents.push(parent);
+            self.frames.push(frame);
+        }
+        node
+    }
+
+    /// The same where that stack is known already.
+    #[inline]
+    pub(crate) fn known_child(&self, parent: NodeId, frame: FrameId) -> Option<NodeId> {
+        self.children.find(parent, frame)
+    }
+
+    /// As [`child`](Self::child), but a frame that repeats its caller's in a broken chain adds
+    /// nothing.
+    pub fn child_in_chain(&mut self, parent: NodeId, id: FrameId, frame: &Frame) -> NodeId {
+        match frame.is_of_broken_chain() && self.frame(parent) == Some(id) {
+            true => parent,
+            false => self.child(parent, id),
+        }
+    }
+
+    /// The stack of these frames, outermost first.
+    pub fn intern(&mut self, outermost_first: impl IntoIterator<Item = FrameId>) -> NodeId {
+        let mut node = NodeId::ROOT;
+        for frame in outermost_first {
+            node = self.child(node, frame);
+        }
+        node
+    }
+
+    /// How many nodes there are, the root included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.parents.len()
+    }
+
+    /// Whether there is no stack but the empty one.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.parents.len() == 1
+    }
+
+    /// The stack that `node` extends; the root's is the root.
+    #[must_use]
+    pub fn parent(&self, node: NodeId) -> NodeId {
+        self.parents[node.0 as usize]
+    }
+
+    /// The frame that `node` adds; `None` for the root.
+    #[must_use]
+    pub fn frame(&self, node: NodeId) -> Option<FrameId> {
+        (node != NodeId::ROOT).then(|| self.frames[node.0 as usize])
+    }
+
+    /// The frames of a stack, innermost first.
+    pub fn frames(&self, node: NodeId) -> impl Iterator<Item = FrameId> + '_ {
+        let mut at = node;
+        std::iter::from_fn(move || {
+            let frame = self.frame(at)?;
+            at = self.parent(at);
+            Some(frame)
+        })
+    }
+
+    /// Each node but the root: its number, its parent, its frame; parents come first.
+    pub fn nodes(&self) -> impl DoubleEndedIterator<Item = (NodeId, NodeId, FrameId)> + '_ {
+        let pairs = self.parents.iter().zip(&self.frames).enumerate().skip(1);
+        // A number that does not fit was never given out, see `child`.
+        pairs.map(|(at, (&parent, &frame))| {
+            (NodeId(u32::try_from(at).unwrap_or(u32::MAX)), parent, frame)
+        })
+    }
+
+    /// Turns each node's own weight into the weight of all stacks that begin with it.
+    ///
+    /// # Panics
+    /// When `weights` has not one value for each node.
+    pub fn accumulate<W: Copy + std::ops::AddAssign>(&self, weights: &mut [W]) {
+        assert_eq!(weights.len(), self.len(), "one weight for each node");
+        for at in (1..weights.len()).rev() {
+            let own = weights[at];
+            weights[self.parents[at].0 as usize] += own;
+        }
+    }
+}
+
+/// Nodes by parent and frame, in a table of open addressing that is at most half full: with a
+/// million stacks a look at it is a look at memory, and here it is one. The keys are random, so
+/// that no file can be made whose stacks all collide.
+#[derive(Clone, Debug)]
+struct Children {
+    keys: [u64; 2],
+    slots: Vec<Child>,
+    len: usize,
+}
+
+/// A free one has the root as its node, which is nobody's child.
+#[derive(Clone, Copy, Debug, Default)]
+struct Child {
+    parent: NodeId,
+    frame: FrameId,
+    node: NodeId,
+}
+
+impl Default for Children {
+    fn default() -> Self {
+        let random = RandomState::new();
+        Self {
+            keys: [random.hash_one(0), random.hash_one(1)],
+            slots: vec![Child::default(); 64],
+            len: 0,
+        }
+    }
+}
+
+impl Children {
+    #[inline]
+    fn find(&self, parent: NodeId, frame: FrameId) -> Option<NodeId> {
+        let found = self.slots[self.slot_of(parent, frame)].node;
+        (found != NodeId::ROOT).then_some(found)
+    }
+
+    #[inline]
+    fn find_or_add(&mut self, parent: NodeId, frame: FrameId, next: NodeId) -> NodeId {
+        let at = self.slot_of(parent, frame);
+        match self.slots[at].node {
+            NodeId::ROOT => {
+                self.add(Child {
+                    parent,
+                    frame,
+                    node: next,
+                });
+                next
+            }
+            known => known,
+        }
+    }
+
+    /// Where the child of that parent is, or would be.
+    #[inline]
+    fn slot_of(&self, parent: NodeId, frame: FrameId) -> usize {
+        let mask = self.slots.len() - 1;
+        let key = u64::from(parent.0) << 32 | u64::from(frame.0);
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "the low bits of a hash are taken"
+        )]
+        let mut at = fold(key ^ self.keys[0], self.keys[1]) as usize & mask;
+        loop {
+            let slot = &self.slots[at];
+            if slot.node == NodeId::ROOT || (slot.parent, slot.frame) == (parent, frame) {
+                return at;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    fn add(&mut self, child: Child) {
+        if self.len * 2 >= self.slots.len() {
+            self.grow();
+        }
+        let at = self.slot_of(child.parent, child.frame);
+        self.slots[at] = child;
+        self.len += 1;
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let slots = vec![Child::default(); self.slots.len() * 2];
+        let old = std::mem::replace(&mut self.slots, slots);
+        for child in old.into_iter().filter(|child| child.node != NodeId::ROOT) {
+            let at = self.slot_of(child.parent, child.frame);
+            self.slots[at] = child;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    #[test]
+    fn stacks_share_what_they_have_in_common_and_sum_up_to_the_root() {
+        let mut tree = StackTree::default();
+        let deep = tree.intern((0..10_000).map(FrameId));
+        let branch = tree.intern([FrameId(0), FrameId(7)]);
+        assert_eq!(tree.len(), 10_002);
+        assert_eq!(tree.intern([FrameId(0), FrameId(7)]), branch);
+        let mut weights = vec![0_u64; tree.len()];
+        weights[deep.0 as usize] = 5;
+        weights[branch.0 as usize] = 3;
+        tree.accumulate(&mut weights);
+        assert_eq!((weights[0], weights[1], weights[2]), (8, 8, 5));
+        let frames: Vec<u32> = tree.frames(branch).map(|frame| frame.0).collect();
+        assert_eq!(frames, [7, 0]);
+    }
+
+    #[test]
+    fn every_child_is_found_and_no_other() {
+        let mut tree = StackTree::default();
+        let mut naive: HashMap<(NodeId, FrameId), NodeId> = HashMap::new();
+        let mut random = 7_u32;
+        let mut below = |limit: u32| {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (random >> 8) % limit
+        };
+        for _ in 0..50_000 {
+            let parent = NodeId(below(u32::try_from(tree.len()).expect("few")));
+            let frame = FrameId(below(40));
+            let known = naive.get(&(parent, frame)).copied();
+            assert_eq!(tree.known_child(parent, frame), known);
+            let node = tree.child(parent, frame);
+            assert_eq!(*naive.entry((parent, frame)).or_insert(node), node);
+            assert_eq!((tree.parent(node), tree.frame(node)), (parent, Some(frame)));
+        }
+        assert_eq!(tree.len(), naive.len() + 1);
+    }
+}
