@@ -3,13 +3,13 @@
 use crate::core::lot::Lot;
 use crate::core::{PAGER, Pager, discard, fatal, scan};
 use crate::handler;
-use crate::observe::recorder;
+use crate::observe::{places, recorder};
 use crate::page::{CHUNK_SHIFT, MAX_CHUNKS, PAGE_BYTES};
 use crate::settings::{Choice, Settings};
 use crate::store::{self, Place, ring};
 use crate::sys::uffd::{self, feature};
 use crate::sys::{self, call6, high, seccomp};
-use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 use pagewise_policy as policy;
 use pagewise_wire::shared::{self, Delivery, Process, Run, Why, capability};
 
@@ -388,8 +388,6 @@ fn record(settings: &Settings) {
     }
 }
 
-static SHARED: AtomicPtr<Run> = AtomicPtr::new(core::ptr::null_mut());
-
 /// Maps the run's shared memory, if it is there and of this version.
 fn attach(settings: &Settings) {
     let bytes = size_of::<Run>();
@@ -416,7 +414,8 @@ fn attach(settings: &Settings) {
                 && (*run).magic.load(Ordering::Acquire) == shared::MAGIC
                 && (*run).version.load(Ordering::Acquire) == pagewise_wire::VERSION;
             if valid {
-                SHARED.store(run, Ordering::Release);
+                places::use_run(&*run, high(fd));
+                return;
             }
         }
         if fd >= 0 {
@@ -425,18 +424,23 @@ fn attach(settings: &Settings) {
     }
 }
 
-/// Takes a place for this process's figures.
-pub fn count_as_process(pager: &'static Pager) {
+/// This is the child of a fork: it counts for itself.
+pub fn count_as_child(pager: &'static Pager) {
     recorder::adjust_after_fork();
+    places::forked();
+    count_as_process(pager);
+}
+
+/// Takes a place for this process's figures.
+fn count_as_process(pager: &'static Pager) {
     pager.process.store(sys::process_id(), Ordering::Relaxed);
-    // SAFETY: `attach` stored a mapping that stays for ever, or nothing.
-    let Some(run) = (unsafe { SHARED.load(Ordering::Acquire).as_ref() }) else {
+    let Some((place, own)) = places::take() else {
         return;
     };
-    let index = run.taken.fetch_add(1, Ordering::AcqRel) as usize;
-    let place = &run.processes[index.min(shared::PROCESSES - 1)];
     pager.counters.use_place(place);
-    describe(pager, place);
+    if own {
+        describe(pager, place);
+    }
 }
 
 fn describe(pager: &Pager, place: &Process) {
@@ -460,9 +464,6 @@ fn describe(pager: &Pager, place: &Process) {
         pager.capabilities.load(Ordering::Relaxed),
         Ordering::Relaxed,
     );
-    // The last place is shared once all are taken, also with those that have ended.
-    place.ended.store(0, Ordering::Relaxed);
-    place.pid.store(sys::process_id(), Ordering::Release);
 }
 
 /// The process is about to end in order: last figures.
@@ -491,6 +492,7 @@ pub fn is_ours(fd: i32) -> bool {
         PAGER.by_signal.fd(),
         PAGER.for_tray.fd(),
         recorder::descriptor(),
+        places::descriptor(),
         discard::descriptor(),
     ];
     own.contains(&fd)

@@ -1,10 +1,10 @@
 //! The shared memory of a run: made by the command line, mapped by every process of the run.
 
-use core::sync::atomic::{AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// First eight bytes of the shared memory.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PWPAGER\x01");
-/// Processes of one run that are told apart; later ones add to the last place.
+/// Processes of one run that are told apart at a time. One more takes the place of one that is gone.
 pub const PROCESSES: usize = 64;
 /// Regions of a process that are told apart.
 pub const REGIONS: usize = 64;
@@ -19,17 +19,24 @@ pub struct Run {
     pub magic: AtomicU64,
     /// [`crate::VERSION`].
     pub version: AtomicU32,
-    /// Places in [`Run::processes`] that were taken.
+    /// Programs that came to manage memory: each fork, and each exec.
     pub taken: AtomicU32,
     /// One for each process that manages memory.
     pub processes: [Process; PROCESSES],
+    /// The counters of all that have no place: what was counted in places that were taken again, and
+    /// what those count that found none. Nothing else in it means anything.
+    pub others: Process,
+    /// Of [`Run::taken`], those whose place was taken again after their end.
+    pub displaced: AtomicU32,
+    /// Of [`Run::taken`], those that found none, as so many lived at the time.
+    pub unplaced: AtomicU32,
 }
 
 /// Figures of one process. All counters only grow unless said otherwise.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Process {
-    /// Process id; zero while the place is free.
+    /// Process id; zero while the place was never taken.
     pub pid: AtomicU32,
     /// One once the process ended in order.
     pub ended: AtomicU32,
@@ -80,8 +87,8 @@ pub struct Process {
     pub throttled_ns: AtomicU64,
     /// Pages given back by the program.
     pub pages_removed: AtomicU64,
-    /// Bytes that the store holds for this process. Rises and falls.
-    pub store_bytes: AtomicU64,
+    /// Bytes of memory that the store takes in this process. Rises and falls.
+    pub store_memory_bytes: AtomicU64,
     /// Errors of the store.
     pub store_errors: AtomicU64,
     /// Pages on which the kernel refused what was asked, by and large pinned ones.
@@ -106,6 +113,78 @@ pub struct Process {
     pub pages_watched: AtomicU64,
     /// Uses of them that were.
     pub pages_sampled: AtomicU64,
+    /// One if the process holds a lock (an open file description's) on the byte of the shared file
+    /// that has the number of this place: while it is held, the process lives.
+    pub marked: AtomicU32,
+    /// Number of the program ([`Run::taken`] at its start) that opened the store. Forks share it.
+    pub family: AtomicU32,
+    /// Bytes on disk in that store, of the whole family. Rises and falls.
+    pub store_disk_bytes: AtomicU64,
+}
+
+impl Process {
+    /// All that only grows, and so adds up over processes.
+    pub fn counters(&self) -> impl Iterator<Item = &AtomicU64> {
+        let single = [
+            &self.first_touches,
+            &self.refaults,
+            &self.dirtied,
+            &self.spurious,
+            &self.collisions,
+            &self.pages_read,
+            &self.pages_prefetched,
+            &self.pages_written,
+            &self.pages_dropped,
+            &self.pages_evicted,
+            &self.evictions,
+            &self.pages_cleaned,
+            &self.throttled,
+            &self.throttled_ns,
+            &self.pages_removed,
+            &self.store_errors,
+            &self.refused,
+            &self.by_signal,
+            &self.by_handler,
+            &self.pages_watched,
+            &self.pages_sampled,
+        ];
+        let latencies = self.latency_fast.iter().chain(&self.latency_read);
+        single.into_iter().chain(latencies)
+    }
+
+    /// Adds what was counted here to `other`, and leaves nothing but the process id. First there,
+    /// then here: who reads meanwhile finds too much rather than too little.
+    pub fn hand_over(&self, other: &Self) {
+        for (own, sum) in self.counters().zip(other.counters()) {
+            let counted = own.load(Ordering::Relaxed);
+            sum.fetch_add(counted, Ordering::Relaxed);
+            own.fetch_sub(counted, Ordering::Relaxed);
+        }
+        let halves = [
+            &self.ended,
+            &self.region_count,
+            &self.region_total,
+            &self.marked,
+            &self.family,
+        ];
+        halves
+            .into_iter()
+            .for_each(|one| one.store(0, Ordering::Relaxed));
+        let words = [
+            &self.budget_bytes,
+            &self.limit_pages,
+            &self.resident_pages,
+            &self.peak_pages,
+            &self.unmanaged_bytes,
+            &self.metadata_bytes,
+            &self.managed_bytes,
+            &self.store_memory_bytes,
+            &self.store_disk_bytes,
+            &self.capabilities,
+        ];
+        let words = words.into_iter().chain(&self.name);
+        words.for_each(|one| one.store(0, Ordering::Relaxed));
+    }
 }
 
 /// Figures of one region. Written by the pager now and then, and when it ends.
@@ -187,4 +266,4 @@ pub mod capability {
 
 const _: () = assert!(size_of::<Region>() == 64);
 const _: () = assert!(size_of::<Process>().is_multiple_of(8));
-const _: () = assert!(size_of::<Run>() == 16 + PROCESSES * size_of::<Process>());
+const _: () = assert!(size_of::<Run>() == 16 + (PROCESSES + 1) * size_of::<Process>() + 8);

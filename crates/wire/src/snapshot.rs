@@ -38,20 +38,39 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
         .map_or(0, u32::from_le_bytes)
 }
 
-/// The processes in the memory's `bytes`, in the order in which they came.
-pub fn processes(bytes: &[u8]) -> impl Iterator<Item = ProcessBytes<'_>> {
+/// The processes in the memory's `bytes`, with the number of their place.
+pub fn processes(bytes: &[u8]) -> impl Iterator<Item = (usize, ProcessBytes<'_>)> {
     let start = offset_of!(Run, processes);
     let size = size_of::<Process>();
+    let place = move |index: usize| bytes.get(start + index * size..start + (index + 1) * size);
     (0..PROCESSES)
-        .filter_map(move |index| bytes.get(start + index * size..start + (index + 1) * size))
-        .map(ProcessBytes)
-        .filter(|process| process.pid() != 0)
+        .filter_map(move |index| Some((index, ProcessBytes(place(index)?))))
+        .filter(|(_, process)| process.pid() != 0)
 }
 
-/// Processes that came in all, also those that share the last place.
+/// Processes that came in all.
 #[must_use]
 pub fn taken(bytes: &[u8]) -> u32 {
     u32_at(bytes, offset_of!(Run, taken))
+}
+
+/// Those whose place was taken again after their end.
+#[must_use]
+pub fn displaced(bytes: &[u8]) -> u32 {
+    u32_at(bytes, offset_of!(Run, displaced))
+}
+
+/// Those that found no place.
+#[must_use]
+pub fn unplaced(bytes: &[u8]) -> u32 {
+    u32_at(bytes, offset_of!(Run, unplaced))
+}
+
+/// What those two sorts have counted together; only counters mean something in it.
+#[must_use]
+pub fn others(bytes: &[u8]) -> ProcessBytes<'_> {
+    let start = offset_of!(Run, others);
+    ProcessBytes(bytes.get(start..).unwrap_or(&[]))
 }
 
 /// Reads the counter called by its field.
@@ -73,6 +92,18 @@ impl<'a> ProcessBytes<'a> {
     #[must_use]
     pub fn has_ended(&self) -> bool {
         u32_at(self.0, offset_of!(Process, ended)) != 0
+    }
+
+    /// Whether it marks that it lives, by a lock on the byte with the number of its place.
+    #[must_use]
+    pub fn is_marked(&self) -> bool {
+        u32_at(self.0, offset_of!(Process, marked)) != 0
+    }
+
+    /// Which store it has: forks share one.
+    #[must_use]
+    pub fn family(&self) -> u32 {
+        u32_at(self.0, offset_of!(Process, family))
     }
 
     /// The command's name, up to its first zero.

@@ -5,7 +5,7 @@ public class Arrays {
     }
 
     public static void main(String[] arguments) {
-        int[][] arrays = new int[128][];
+        int[][] arrays = new int[Integer.parseInt(arguments[0])][];
         long wrong = 0, sum = 0;
         for (int round = 0; round < 3; round++) {
             for (int array = 0; array < arrays.length; array++) {

@@ -38,7 +38,8 @@ struct Block {
     }
 };
 
-static const int threads = 8, rounds = 3, blocks = 2600;
+static const int threads = 8, rounds = 3;
+static int blocks; // of each thread
 static std::mutex gate;
 static std::deque<std::unique_ptr<Block>> passed; // made by one thread, given back by another
 static uint64_t totals[threads], passed_total;
@@ -81,7 +82,8 @@ static void work(int me) {
         for (char letter : text) totals[me] += (unsigned char)letter * (key + 1);
 }
 
-int main() {
+int main(int count, char **arguments) {
+    blocks = count > 1 ? std::stoi(arguments[1]) : 2700;
     std::vector<std::thread> running;
     for (int i = 0; i < threads; i++) running.emplace_back(work, i);
     for (auto &thread : running) thread.join();

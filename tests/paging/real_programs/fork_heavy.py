@@ -2,8 +2,9 @@
 back through pipes, and the parent changes the table meanwhile."""
 import hashlib
 import os
+import sys
 
-PAGES = 28_000
+PAGES = int(28_000 * float(sys.argv[1]))
 STEP = 4096
 table = bytearray(PAGES * STEP)
 for page in range(PAGES):

@@ -17,7 +17,7 @@ use pagewise_model::run::Ending;
 use pagewise_pager::settings::{Choice, Settings, VARIABLE};
 use pagewise_wire::snapshot;
 use requests::Requests;
-use statistics::Document;
+use statistics::{Document, Figures};
 use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
@@ -283,11 +283,11 @@ fn watch(
             return Ok(finished);
         }
         if let Some(course) = timeline.as_deref_mut().filter(|course| course.is_due()) {
-            course.take(&statistics::processes(&bytes(shared)?));
+            course.take(&Figures::read(shared)?);
         }
         if live {
-            let processes = statistics::processes(&bytes(shared)?);
-            eprint!("\r\x1b[K{}", view::line(&processes, terminal_width()));
+            let figures = Figures::read(shared)?;
+            eprint!("\r\x1b[K{}", view::line(&figures, terminal_width()));
         }
         requests.see_to(&running, shared)?;
     }
@@ -297,16 +297,7 @@ fn terminal_width() -> usize {
     crossterm::terminal::size().map_or(80, |(columns, _)| usize::from(columns))
 }
 
-fn bytes(shared: &File) -> Result<Vec<u8>> {
-    let mut bytes = vec![0; snapshot::BYTES];
-    shared
-        .read_exact_at(&mut bytes, 0)
-        .context("cannot read the statistics")?;
-    Ok(bytes)
-}
-
 fn tell(args: &Args, shared: &File, finished: &Finished) -> Result<Document> {
-    let bytes = bytes(shared)?;
     let document = Document {
         schema_version: statistics::RUN_VERSION,
         command: args
@@ -323,8 +314,7 @@ fn tell(args: &Args, shared: &File, finished: &Finished) -> Result<Document> {
         max_rss_bytes: finished.cost.max_rss.0,
         policy: args.policy.clone(),
         store: args.store_kind.clone(),
-        processes_total: snapshot::taken(&bytes),
-        processes: statistics::processes(&bytes),
+        figures: Figures::read(shared)?,
     };
     if args.stats {
         eprint!("{}", view::text(&document));

@@ -5,7 +5,7 @@
 //! SIGTERM and SIGHUP are passed on, and what is left after ten seconds is killed: with all
 //! processes of the run, because one that is stuck may be the child of a shell.
 
-use super::statistics;
+use super::statistics::Figures;
 use anyhow::Result;
 use pagewise_linux::process::{Running, interrupt};
 use std::fs::File;
@@ -61,7 +61,7 @@ impl Requests {
 /// Kills the program, and whatever process of the run still has its settings.
 fn kill(running: &Running, shared: &File) -> Result<()> {
     let own = format!("shared={}\n", super::path_of(shared));
-    for process in statistics::processes(&super::bytes(shared)?) {
+    for process in Figures::read(shared)?.processes {
         // Numbers are given again: only a process with this run's settings is meant.
         let environment = std::fs::read(format!("/proc/{}/environ", process.pid));
         let belongs =

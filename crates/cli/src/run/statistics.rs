@@ -1,12 +1,17 @@
 //! Figures of a run, read from its shared memory.
 
+use anyhow::{Context, Result};
+use pagewise_linux::process::is_byte_locked;
 use pagewise_wire::counter;
 use pagewise_wire::shared::capability;
 use pagewise_wire::snapshot::{self, ProcessBytes, RegionBytes};
 use serde::Serialize;
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
 
 /// Version of docs/schema/run.json.
-pub const RUN_VERSION: u32 = 1;
+pub const RUN_VERSION: u32 = 2;
 
 /// Everything that `--json` prints.
 #[derive(Clone, Debug, Serialize)]
@@ -20,9 +25,30 @@ pub struct Document {
     pub max_rss_bytes: u64,
     pub policy: String,
     pub store: String,
-    /// Processes that managed memory; those beyond the places in shared memory add to the last.
+    #[serde(flatten)]
+    pub figures: Figures,
+}
+
+/// What the processes of a run have counted so far.
+#[derive(Clone, Debug, Serialize)]
+pub struct Figures {
+    /// Programs that managed memory: each fork, and each exec.
     pub processes_total: u32,
+    /// Those that have figures of their own.
     pub processes: Vec<Process>,
+    pub others: Others,
+}
+
+/// Processes without figures of their own: with those above they add up to the whole.
+#[derive(Clone, Debug, Serialize)]
+pub struct Others {
+    /// Ended, and a later one needed their place.
+    pub ended: u32,
+    /// Never had one, as too many others lived.
+    pub unplaced: u32,
+    pub faults: Faults,
+    pub pages: Pages,
+    pub latency: Latency,
 }
 
 /// One process.
@@ -30,6 +56,10 @@ pub struct Document {
 pub struct Process {
     pub pid: u32,
     pub name: String,
+    /// Whether it lives.
+    pub living: bool,
+    /// Of one that does not: whether it ended by itself. Else it was killed, or became another
+    /// program by exec.
     pub ended_in_order: bool,
     pub budget_bytes: u64,
     pub limit_bytes: u64,
@@ -37,7 +67,12 @@ pub struct Process {
     pub peak_managed_bytes: u64,
     pub unmanaged_bytes: u64,
     pub managed_bytes: u64,
-    pub store_bytes: u64,
+    /// Number of its store: forks share their parent's.
+    pub store_number: u32,
+    /// What that store holds on disk, for all who share it.
+    pub store_disk_bytes: u64,
+    /// Memory that it takes in this process.
+    pub store_memory_bytes: u64,
     pub faults: Faults,
     pub pages: Pages,
     pub latency: Latency,
@@ -109,17 +144,79 @@ pub struct Region {
 
 const PAGE_BYTES: u64 = pagewise_pager::page::PAGE_BYTES as u64;
 
-/// The processes in the shared memory's `bytes`.
-pub fn processes(bytes: &[u8]) -> Vec<Process> {
-    snapshot::processes(bytes)
-        .map(|one| process(&one))
-        .collect()
+impl Figures {
+    /// Reads the run's shared memory, and who lives.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn read(shared: &File) -> Result<Self> {
+        let mut bytes = vec![0; snapshot::BYTES];
+        shared
+            .read_exact_at(&mut bytes, 0)
+            .context("cannot read the statistics")?;
+        let locked = |place: usize| {
+            let place = u32::try_from(place).unwrap_or(u32::MAX);
+            is_byte_locked(shared.as_fd(), place).unwrap_or(false)
+        };
+        Ok(Self::of(&bytes, locked))
+    }
+
+    /// The figures in the memory's `bytes`; `locked` says whose mark is there, by place.
+    pub fn of(bytes: &[u8], locked: impl Fn(usize) -> bool) -> Self {
+        let others = snapshot::others(bytes);
+        let living = |place: usize, one: &ProcessBytes<'_>| match one.is_marked() {
+            true => locked(place),
+            false => !one.has_ended(),
+        };
+        Self {
+            processes_total: snapshot::taken(bytes),
+            processes: snapshot::processes(bytes)
+                .map(|(place, one)| process(&one, living(place, &one)))
+                .collect(),
+            others: Others {
+                ended: snapshot::displaced(bytes),
+                unplaced: snapshot::unplaced(bytes),
+                faults: faults(&others),
+                pages: pages(&others),
+                latency: latency(&others),
+            },
+        }
+    }
+
+    /// Those that live.
+    pub fn living(&self) -> impl Iterator<Item = &Process> {
+        self.processes.iter().filter(|one| one.living)
+    }
+
+    /// A counter of faults, over all processes.
+    pub fn sum_faults(&self, of: fn(&Faults) -> u64) -> u64 {
+        let own = self.processes.iter().map(|one| of(&one.faults));
+        own.sum::<u64>() + of(&self.others.faults)
+    }
+
+    /// A counter of pages, over all processes.
+    pub fn sum_pages(&self, of: fn(&Pages) -> u64) -> u64 {
+        let own = self.processes.iter().map(|one| of(&one.pages));
+        own.sum::<u64>() + of(&self.others.pages)
+    }
+
+    /// What the stores hold for those who live, each counted once.
+    pub fn store_bytes(&self) -> u64 {
+        let mut disks = std::collections::BTreeMap::new();
+        for one in self.living() {
+            let most: &mut u64 = disks.entry(one.store_number).or_default();
+            *most = one.store_disk_bytes.max(*most);
+        }
+        let memory = self.living().map(|one| one.store_memory_bytes);
+        disks.into_values().sum::<u64>() + memory.sum::<u64>()
+    }
 }
 
-fn process(from: &ProcessBytes<'_>) -> Process {
+fn process(from: &ProcessBytes<'_>, living: bool) -> Process {
     Process {
         pid: from.pid(),
         name: String::from_utf8_lossy(from.name()).into_owned(),
+        living,
         ended_in_order: from.has_ended(),
         budget_bytes: counter!(from, budget_bytes),
         limit_bytes: counter!(from, limit_pages) * PAGE_BYTES,
@@ -127,39 +224,53 @@ fn process(from: &ProcessBytes<'_>) -> Process {
         peak_managed_bytes: counter!(from, peak_pages) * PAGE_BYTES,
         unmanaged_bytes: counter!(from, unmanaged_bytes),
         managed_bytes: counter!(from, managed_bytes),
-        store_bytes: counter!(from, store_bytes),
-        faults: Faults {
-            first_touches: counter!(from, first_touches),
-            refaults: counter!(from, refaults),
-            first_writes: counter!(from, dirtied),
-            spurious: counter!(from, spurious),
-            collisions: counter!(from, collisions),
-            by_signal: counter!(from, by_signal),
-            by_handler: counter!(from, by_handler),
-            throttled: counter!(from, throttled),
-            throttled_ns: counter!(from, throttled_ns),
-        },
-        pages: Pages {
-            read: counter!(from, pages_read),
-            prefetched: counter!(from, pages_prefetched),
-            written: counter!(from, pages_written),
-            written_early: counter!(from, pages_cleaned),
-            dropped_clean: counter!(from, pages_dropped),
-            evicted: counter!(from, pages_evicted),
-            eviction_batches: counter!(from, evictions),
-            removed: counter!(from, pages_removed),
-            watched: counter!(from, pages_watched),
-            seen_used: counter!(from, pages_sampled),
-            refused: counter!(from, refused),
-            store_errors: counter!(from, store_errors),
-        },
-        latency: Latency {
-            without_io: quantiles(&from.latency_fast()),
-            with_io: quantiles(&from.latency_read()),
-        },
+        store_number: from.family(),
+        store_disk_bytes: counter!(from, store_disk_bytes),
+        store_memory_bytes: counter!(from, store_memory_bytes),
+        faults: faults(from),
+        pages: pages(from),
+        latency: latency(from),
         capabilities: capabilities(counter!(from, capabilities)),
         regions_total: from.region_total(),
         regions: from.regions().map(|one| region(&one)).collect(),
+    }
+}
+
+fn faults(from: &ProcessBytes<'_>) -> Faults {
+    Faults {
+        first_touches: counter!(from, first_touches),
+        refaults: counter!(from, refaults),
+        first_writes: counter!(from, dirtied),
+        spurious: counter!(from, spurious),
+        collisions: counter!(from, collisions),
+        by_signal: counter!(from, by_signal),
+        by_handler: counter!(from, by_handler),
+        throttled: counter!(from, throttled),
+        throttled_ns: counter!(from, throttled_ns),
+    }
+}
+
+fn pages(from: &ProcessBytes<'_>) -> Pages {
+    Pages {
+        read: counter!(from, pages_read),
+        prefetched: counter!(from, pages_prefetched),
+        written: counter!(from, pages_written),
+        written_early: counter!(from, pages_cleaned),
+        dropped_clean: counter!(from, pages_dropped),
+        evicted: counter!(from, pages_evicted),
+        eviction_batches: counter!(from, evictions),
+        removed: counter!(from, pages_removed),
+        watched: counter!(from, pages_watched),
+        seen_used: counter!(from, pages_sampled),
+        refused: counter!(from, refused),
+        store_errors: counter!(from, store_errors),
+    }
+}
+
+fn latency(from: &ProcessBytes<'_>) -> Latency {
+    Latency {
+        without_io: quantiles(&from.latency_fast()),
+        with_io: quantiles(&from.latency_read()),
     }
 }
 
@@ -251,7 +362,33 @@ mod tests {
 
     #[test]
     fn empty_shared_memory_has_no_process() {
-        assert!(processes(&vec![0; snapshot::BYTES]).is_empty());
-        assert!(processes(&[]).is_empty());
+        for bytes in [vec![0; snapshot::BYTES], Vec::new()] {
+            let figures = Figures::of(&bytes, |_| false);
+            assert!(figures.processes.is_empty() && figures.store_bytes() == 0);
+        }
+    }
+
+    /// A store that forks share counts once, and that of the dead not at all.
+    #[test]
+    fn stores_are_summed_over_the_living() {
+        let bytes = vec![0; snapshot::BYTES];
+        let one = process(&snapshot::others(&bytes), true);
+        let make = |store_number, store_disk_bytes, living| Process {
+            store_number,
+            store_disk_bytes,
+            store_memory_bytes: 1,
+            living,
+            ..one.clone()
+        };
+        let figures = Figures {
+            processes: vec![
+                make(1, 100, true),
+                make(1, 100, true),
+                make(2, 40, true),
+                make(3, 9, false),
+            ],
+            ..Figures::of(&bytes, |_| false)
+        };
+        assert_eq!(figures.store_bytes(), 100 + 40 + 3);
     }
 }

@@ -1,6 +1,6 @@
 //! Readings of a run while it goes on (`--timeline`).
 
-use super::statistics::{Document, Process};
+use super::statistics::{Document, Figures, Process};
 use pagewise_model::paging::{KIND, PagingPoint, PagingTimeline, VERSION};
 use std::time::{Duration, Instant};
 
@@ -39,8 +39,8 @@ impl Timeline {
     }
 
     /// Takes a point.
-    pub fn take(&mut self, processes: &[Process]) {
-        self.points.push(point(self.began.elapsed(), processes));
+    pub fn take(&mut self, figures: &Figures) {
+        self.points.push(point(self.began.elapsed(), figures));
         if self.points.len() > MOST {
             let mut number = 0;
             self.points.retain(|_| {
@@ -54,7 +54,7 @@ impl Timeline {
 
     /// The document, with a last point of the end.
     pub fn finish(mut self, document: &Document, memory_bytes: u64) -> PagingTimeline {
-        self.take(&document.processes);
+        self.take(&document.figures);
         PagingTimeline {
             pagewise: KIND.to_owned(),
             schema_version: VERSION,
@@ -69,28 +69,24 @@ impl Timeline {
     }
 }
 
-fn point(time: Duration, processes: &[Process]) -> PagingPoint {
-    let sum = |of: fn(&Process) -> u64| processes.iter().map(of).sum();
+fn point(time: Duration, figures: &Figures) -> PagingPoint {
     // What has ended keeps its counters, but no memory.
-    let living = |of: fn(&Process) -> u64| {
-        let living = processes.iter().filter(|one| !one.ended_in_order);
-        living.map(of).sum()
-    };
+    let living = |of: fn(&Process) -> u64| figures.living().map(of).sum();
     PagingPoint {
         time_s: time.as_secs_f64(),
-        processes: u32::try_from(processes.len()).unwrap_or(u32::MAX),
+        processes: figures.processes_total,
         resident_bytes: living(|one| one.resident_bytes),
         limit_bytes: living(|one| one.limit_bytes),
         unmanaged_bytes: living(|one| one.unmanaged_bytes),
-        store_bytes: living(|one| one.store_bytes),
-        first_touches: sum(|one| one.faults.first_touches),
-        refaults: sum(|one| one.faults.refaults),
-        seen_used: sum(|one| one.pages.seen_used),
-        pages_read: sum(|one| one.pages.read),
-        pages_read_ahead: sum(|one| one.pages.prefetched),
-        pages_written: sum(|one| one.pages.written),
-        pages_evicted: sum(|one| one.pages.evicted),
-        throttled_ns: sum(|one| one.faults.throttled_ns),
+        store_bytes: figures.store_bytes(),
+        first_touches: figures.sum_faults(|all| all.first_touches),
+        refaults: figures.sum_faults(|all| all.refaults),
+        seen_used: figures.sum_pages(|all| all.seen_used),
+        pages_read: figures.sum_pages(|all| all.read),
+        pages_read_ahead: figures.sum_pages(|all| all.prefetched),
+        pages_written: figures.sum_pages(|all| all.written),
+        pages_evicted: figures.sum_pages(|all| all.evicted),
+        throttled_ns: figures.sum_faults(|all| all.throttled_ns),
     }
 }
 
@@ -101,8 +97,9 @@ mod tests {
     #[test]
     fn points_stay_bounded_and_in_order() {
         let mut timeline = Timeline::new();
+        let none = Figures::of(&[], |_| false);
         for _ in 0..5000 {
-            timeline.take(&[]);
+            timeline.take(&none);
         }
         assert!(timeline.points.len() <= MOST && timeline.points.len() >= MOST / 2);
         assert!(timeline.interval >= Duration::from_millis(400));

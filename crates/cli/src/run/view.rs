@@ -1,6 +1,6 @@
 //! Figures of a run, for a person.
 
-use super::statistics::{Document, Process};
+use super::statistics::{Document, Figures, Others, Process};
 use std::fmt::Write;
 
 /// Bytes as `1.5 GiB`.
@@ -9,25 +9,26 @@ fn human(bytes: u64) -> String {
 }
 
 /// One line while the program runs, for a terminal of so many columns.
-pub fn line(processes: &[Process], columns: usize) -> String {
-    let sum = |which: fn(&Process) -> u64| processes.iter().map(which).sum::<u64>();
+pub fn line(figures: &Figures, columns: usize) -> String {
+    let living = |of: fn(&Process) -> u64| figures.living().map(of).sum::<u64>();
+    let of_several = match figures.living().count() {
+        0 | 1 => String::new(),
+        many => format!(" in {many} processes"),
+    };
     let text = format!(
-        "resident {} of {} | store {} | refaults {} | read {} written {} pages",
-        human(sum(|one| one.resident_bytes)),
-        human(
-            processes
-                .iter()
-                .map(|one| one.budget_bytes)
-                .max()
-                .unwrap_or(0)
-        ),
-        human(sum(|one| one.store_bytes)),
-        sum(|one| one.faults.refaults),
-        sum(|one| one.pages.read),
-        sum(|one| one.pages.written),
+        "resident {} of {}{of_several} | store {} | refaults {} | read {} written {} pages",
+        human(living(|one| one.resident_bytes)),
+        human(living(|one| one.budget_bytes)),
+        human(figures.store_bytes()),
+        figures.sum_faults(|all| all.refaults),
+        figures.sum_pages(|all| all.read),
+        figures.sum_pages(|all| all.written),
     );
     text.chars().take(columns.saturating_sub(1)).collect()
 }
+
+/// Processes that are described; of more, a sum is told.
+const MOST: usize = 8;
 
 /// The table at the end.
 pub fn text(document: &Document) -> String {
@@ -39,20 +40,54 @@ pub fn text(document: &Document) -> String {
         document.store,
         human(document.max_rss_bytes)
     );
-    if document.processes.is_empty() {
+    let figures = &document.figures;
+    if figures.processes_total == 0 {
         text += "  no process managed memory\n";
     }
     // Shells and wrappers on the way to the program have nothing to tell.
-    let (idle, managed): (Vec<_>, Vec<_>) = document.processes.iter().partition(|one| is_idle(one));
-    for process in &managed {
+    let (idle, mut managed): (Vec<_>, Vec<_>) =
+        figures.processes.iter().partition(|one| is_idle(one));
+    managed.sort_by_key(|one| std::cmp::Reverse(one.pages.evicted));
+    for process in managed.iter().take(MOST) {
         text += &describe(process);
     }
+    let rest = managed.get(MOST..).unwrap_or_default();
+    text += &describe_others(rest, &figures.others);
     if !idle.is_empty() {
         let plural = if idle.len() == 1 { "" } else { "es" };
         let _ = writeln!(
             text,
             "  {} process{plural} had no memory large enough to manage (--min-region)",
             idle.len()
+        );
+    }
+    text
+}
+
+/// The processes that evicted less, and those that have no figures of their own.
+fn describe_others(rest: &[&Process], others: &Others) -> String {
+    let count = rest.len() + others.ended as usize + others.unplaced as usize;
+    if count == 0 {
+        return String::new();
+    }
+    let sum = |of: fn(&Process) -> u64| rest.iter().map(|one| of(one)).sum::<u64>();
+    let mut text = format!(
+        "  others       {count} more processes: {} first touches, {} refaults;\n",
+        others.faults.first_touches + sum(|one| one.faults.first_touches),
+        others.faults.refaults + sum(|one| one.faults.refaults),
+    );
+    let _ = writeln!(
+        text,
+        "               {} pages read, {} evicted, {} written",
+        others.pages.read + sum(|one| one.pages.read),
+        others.pages.evicted + sum(|one| one.pages.evicted),
+        others.pages.written + sum(|one| one.pages.written),
+    );
+    if others.unplaced > 0 {
+        let _ = writeln!(
+            text,
+            "               {} of them lived while all places for figures were taken",
+            others.unplaced
         );
     }
     text
@@ -70,7 +105,12 @@ fn describe(one: &Process) -> String {
     let mut row = |name: &str, value: String| {
         let _ = writeln!(text, "  {name:<12} {value}");
     };
-    row("process", format!("{} ({})", one.pid, one.name));
+    let end = match (one.living, one.ended_in_order) {
+        (true, _) => ", still running",
+        (false, true) => "",
+        (false, false) => ", killed, or another program since (exec)",
+    };
+    row("process", format!("{} ({}){end}", one.pid, one.name));
     row(
         "memory",
         format!(

@@ -16,6 +16,8 @@ mod running;
 
 pub use running::{Finished, Gated, Running};
 
+pub use crate::sys::file_lock::is_byte_locked;
+
 use crate::sys::process as sys;
 use environment::Environment;
 use pagewise_model::advice::{Setting, Settings};

@@ -20,3 +20,27 @@ pub fn try_lock(file: BorrowedFd<'_>) -> io::Result<bool> {
         _ => Err(error),
     }
 }
+
+/// Whether another open description of the file holds a lock (`F_OFD_SETLK`) on its byte `at`: one
+/// of a process that lives, as the kernel ends it with the process.
+///
+/// # Errors
+/// When the file system knows no locks.
+pub fn is_byte_locked(file: BorrowedFd<'_>, at: u32) -> io::Result<bool> {
+    // SAFETY: zeros are valid for the structure.
+    let mut range: libc::flock = unsafe { std::mem::zeroed() };
+    range.l_type = short(libc::F_WRLCK);
+    range.l_whence = short(libc::SEEK_SET);
+    (range.l_start, range.l_len) = (i64::from(at), 1);
+    // SAFETY: the structure lives through the call, and the descriptor as long as it is borrowed.
+    let status = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut range) };
+    if status != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(range.l_type != short(libc::F_UNLCK))
+}
+
+/// A constant of fcntl, as `struct flock` has it.
+fn short(constant: i32) -> libc::c_short {
+    libc::c_short::try_from(constant).unwrap_or_default()
+}

@@ -77,7 +77,7 @@ impl Pager {
         handler::forked();
         scan::prepare();
         discard::prepare();
-        crate::start::count_as_process(self);
+        crate::start::count_as_child(self);
         let mut resident = 0;
         let mut managed = 0;
         for index in 0..self.regions.len() {

@@ -2,6 +2,7 @@
 //! resident. The command line promises the size of the process, not of its regions.
 
 use super::Pager;
+use crate::observe::places;
 use crate::page::PAGE_BYTES;
 use crate::sys;
 use core::sync::atomic::Ordering;
@@ -28,10 +29,8 @@ impl Pager {
         counters.set(|all| &all.resident_pages, managed);
         counters.set(|all| &all.peak_pages, self.budget.peak());
         let usage = self.store().usage();
-        counters.set(
-            |all| &all.store_bytes,
-            usage.disk_bytes + usage.memory_bytes,
-        );
+        counters.set(|all| &all.store_memory_bytes, usage.memory_bytes);
+        places::tell_store(usage.disk_bytes);
     }
 
     /// Corrects the limit by what the store has grown or shrunk since, between measurements: a

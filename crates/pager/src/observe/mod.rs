@@ -2,5 +2,6 @@
 
 pub mod counters;
 pub mod histogram;
+pub mod places;
 pub mod recorder;
 pub mod survey;

@@ -13,7 +13,7 @@
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use crate::store::Slot;
-use crate::sys;
+use crate::sys::{self, locks};
 
 /// Processes of a run that are told apart at a time. Slots of others come back with the run's end.
 const PLACES: usize = 64;
@@ -199,55 +199,19 @@ impl Owners {
     }
 
     fn open(&self) -> bool {
-        use core::fmt::Write;
-        if self.descriptor() >= 0 {
-            return true;
+        if self.descriptor() < 0 {
+            self.file
+                .store(locks::reopen(self.store), Ordering::Relaxed);
         }
-        let mut path = crate::core::fatal::Line::new();
-        let _ = write!(path, "/proc/self/fd/{}\0", self.store);
-        // SAFETY: the path ends with zero.
-        let file = unsafe {
-            let flags = (libc::O_RDWR | libc::O_CLOEXEC) as usize;
-            let path = path.text().as_ptr() as usize;
-            sys::call6(
-                libc::SYS_openat,
-                libc::AT_FDCWD as usize,
-                path,
-                flags,
-                0,
-                0,
-                0,
-            )
-        };
-        let file = sys::high(i32::try_from(file).unwrap_or(-1));
-        self.file.store(file.max(-1), Ordering::Relaxed);
-        file >= 0
+        self.descriptor() >= 0
     }
 
     fn lock(&self, place: u32) -> bool {
-        self.set_lock(place, libc::F_WRLCK)
+        locks::attempt(self.descriptor(), place)
     }
 
     fn unlock(&self, place: u32) {
-        self.set_lock(place, libc::F_UNLCK);
-    }
-
-    fn set_lock(&self, place: u32, kind: i32) -> bool {
-        let file = self.descriptor();
-        // SAFETY: zeros are valid for the structure, which lives through the call.
-        unsafe {
-            let mut range: libc::flock = core::mem::zeroed();
-            range.l_type = i16::try_from(kind).unwrap_or(0);
-            range.l_whence = i16::try_from(libc::SEEK_SET).unwrap_or(0);
-            (range.l_start, range.l_len) = (i64::from(place), 1);
-            let range = &raw mut range as usize;
-            sys::call3(
-                libc::SYS_fcntl,
-                file as usize,
-                libc::F_OFD_SETLK as usize,
-                range,
-            ) == 0
-        }
+        locks::release(self.descriptor(), place);
     }
 }
 

@@ -1,0 +1,273 @@
+//! The places of a run's figures in shared memory, one for each process.
+//!
+//! Who takes a place locks the byte of the shared file that has its number (see
+//! [`crate::sys::locks`]): a place whose lock is free belongs to a process that was killed, ended, or
+//! called exec. Places of the gone are kept as long as there are others, so that a run's figures show
+//! who did what; then the least active one is taken again, and what it had counted goes to
+//! [`Run::others`]. Where all places are of the living, a process counts there right away.
+
+use crate::sys::{self, locks};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use pagewise_wire::shared::{PROCESSES, Process, Run};
+
+static RUN: AtomicPtr<Run> = AtomicPtr::new(core::ptr::null_mut());
+/// The description of the shared file that carries this process's lock; -1 without one.
+static FILE: AtomicI32 = AtomicI32::new(-1);
+/// Number of the program that opened this process's store.
+static FAMILY: AtomicU32 = AtomicU32::new(0);
+
+/// The shared memory is `run`; `file` is a description of it that is this process's own.
+pub fn use_run(run: &'static Run, file: i32) {
+    FILE.store(file, Ordering::Relaxed);
+    RUN.store(core::ptr::from_ref(run).cast_mut(), Ordering::Release);
+}
+
+fn run() -> Option<&'static Run> {
+    // SAFETY: `use_run` stored a reference that lives for ever; null until then.
+    unsafe { RUN.load(Ordering::Acquire).as_ref() }
+}
+
+/// The descriptor in use, -1 for none.
+#[must_use]
+pub fn descriptor() -> i32 {
+    FILE.load(Ordering::Relaxed)
+}
+
+/// This is the child of a fork: it lives as long as a lock of its own, not its parent's.
+pub fn forked() {
+    let former = descriptor();
+    if former < 0 {
+        return;
+    }
+    FILE.store(locks::reopen(former), Ordering::Relaxed);
+    // SAFETY: a descriptor that nobody else knows.
+    unsafe { sys::call3(libc::SYS_close, former as usize, 0, 0) };
+}
+
+/// Takes a place for this process's counters; whether it is its alone. None without shared memory.
+pub fn take() -> Option<(&'static Process, bool)> {
+    let run = run()?;
+    let number = run.taken.fetch_add(1, Ordering::AcqRel) + 1;
+    if FAMILY.load(Ordering::Relaxed) == 0 {
+        FAMILY.store(number, Ordering::Relaxed);
+    }
+    let file = descriptor();
+    match claim(run, file, sys::process_id()) {
+        Some(place) => {
+            place
+                .family
+                .store(FAMILY.load(Ordering::Relaxed), Ordering::Relaxed);
+            place.marked.store(u32::from(file >= 0), Ordering::Release);
+            Some((place, true))
+        }
+        None => {
+            run.unplaced.fetch_add(1, Ordering::Relaxed);
+            Some((&run.others, false))
+        }
+    }
+}
+
+fn claim(run: &'static Run, file: i32, pid: u32) -> Option<&'static Process> {
+    let places = || run.processes.iter().zip(0_u32..);
+    let lock = |number: u32| locks::attempt(file, number);
+    // The program that this process was before an exec.
+    let mut former = places().filter(|(place, _)| place.pid.load(Ordering::Acquire) == pid);
+    let own = former.find(|(place, number)| match file {
+        ..0 => place.marked.load(Ordering::Relaxed) == 0,
+        _ => lock(*number),
+    });
+    if let Some((place, _)) = own {
+        displace(run, place);
+        return Some(place);
+    }
+    let take = |place: &Process| {
+        place
+            .pid
+            .compare_exchange(0, pid, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    };
+    for (place, number) in places() {
+        let free = place.pid.load(Ordering::Acquire) == 0;
+        if free && (file < 0 || lock(number)) {
+            if take(place) {
+                return Some(place);
+            }
+            locks::release(file, number);
+        }
+    }
+    // Without a lock nobody can tell whom it would displace.
+    let mut tried = [file < 0; PROCESSES];
+    while let Some(number) = least_active(run, &tried) {
+        tried[number] = true;
+        if !lock(number as u32) {
+            continue;
+        }
+        let place = &run.processes[number];
+        displace(run, place);
+        place.pid.store(pid, Ordering::Release);
+        return Some(place);
+    }
+    None
+}
+
+/// The least active of the processes whose end can be told, of those not `tried` yet.
+fn least_active(run: &Run, tried: &[bool; PROCESSES]) -> Option<usize> {
+    let places = run.processes.iter().enumerate();
+    let known = places.filter(|(number, place)| {
+        let tells = &[&place.marked, &place.ended];
+        !tried[*number] && tells.iter().any(|mark| mark.load(Ordering::Acquire) != 0)
+    });
+    let activity = |place: &Process| {
+        place.pages_evicted.load(Ordering::Relaxed) + place.first_touches.load(Ordering::Relaxed)
+    };
+    let least = known.min_by_key(|(_, place)| activity(place));
+    least.map(|(number, _)| number)
+}
+
+/// What was counted in `place` goes to the others.
+fn displace(run: &Run, place: &Process) {
+    place.hand_over(&run.others);
+    run.displaced.fetch_add(1, Ordering::Relaxed);
+}
+
+/// The store of this process's family has so many bytes on disk: all of it are told, as they may
+/// sleep for long.
+pub fn tell_store(disk_bytes: u64) {
+    let family = FAMILY.load(Ordering::Relaxed);
+    let Some(run) = run().filter(|_| family != 0) else {
+        return;
+    };
+    let relatives = run.processes.iter();
+    for place in relatives.filter(|place| place.family.load(Ordering::Relaxed) == family) {
+        place.store_disk_bytes.store(disk_bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsRawFd;
+
+    /// Shared memory of a run's own.
+    fn empty() -> &'static Run {
+        // SAFETY: all of it are atomics, for which zeros are valid.
+        Box::leak(unsafe { Box::<Run>::new_zeroed().assume_init() })
+    }
+
+    fn description(file: &std::fs::File) -> i32 {
+        let fd = locks::reopen(file.as_raw_fd());
+        assert!(fd >= 0);
+        fd
+    }
+
+    fn close(fd: i32) {
+        // SAFETY: what the kernel does at the end of a process.
+        unsafe { libc::close(fd) };
+    }
+
+    /// A process of the test: a description of its own, and the place that it got.
+    fn start(run: &'static Run, file: &std::fs::File, pid: u32) -> (i32, Option<&'static Process>) {
+        let fd = description(file);
+        let place = claim(run, fd, pid);
+        if let Some(place) = place {
+            place.marked.store(1, Ordering::Relaxed);
+            place.pages_evicted.store(u64::from(pid), Ordering::Relaxed);
+            place.resident_pages.store(5, Ordering::Relaxed);
+        }
+        (fd, place)
+    }
+
+    fn evicted(run: &Run) -> u64 {
+        let all = run.processes.iter().chain([&run.others]);
+        all.map(|place| place.pages_evicted.load(Ordering::Relaxed))
+            .sum()
+    }
+
+    #[test]
+    fn places_of_the_gone_are_taken_again_and_sums_stay() {
+        let (run, file) = (empty(), tempfile::tempfile().expect("a file"));
+        let living: Vec<_> = (1..=PROCESSES as u32)
+            .map(|pid| start(run, &file, pid))
+            .collect();
+        assert!(living.iter().all(|(_, place)| place.is_some()));
+        let sum = evicted(run);
+        let (late, none) = start(run, &file, 1000);
+        assert!(none.is_none(), "all live");
+        close(late);
+
+        close(living[40].0);
+        close(living[20].0);
+        let place = start(run, &file, 2000).1.expect("two are gone");
+        assert!(
+            std::ptr::eq(place, living[20].1.expect("had one")),
+            "the least active"
+        );
+        assert_eq!(evicted(run), sum + 2000);
+        assert_eq!(run.others.pages_evicted.load(Ordering::Relaxed), 21);
+        assert_eq!(run.others.resident_pages.load(Ordering::Relaxed), 0);
+        assert_eq!(run.displaced.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn exec_keeps_the_place_and_a_living_namesake_does_not_lose_its_own() {
+        let (run, file) = (empty(), tempfile::tempfile().expect("a file"));
+        let (shell, first) = start(run, &file, 7);
+        let (_, namesake) = start(run, &file, 7); // in another name space of processes
+        assert!(!std::ptr::eq(first.expect("free"), namesake.expect("free")));
+        close(shell);
+        let (_, program) = start(run, &file, 7);
+        assert!(std::ptr::eq(
+            first.expect("free"),
+            program.expect("its own")
+        ));
+        assert_eq!(evicted(run), 21);
+    }
+
+    #[test]
+    fn who_cannot_mark_gets_free_places_only() {
+        let run = empty();
+        for pid in 1..=PROCESSES as u32 {
+            assert!(claim(run, -1, pid).is_some());
+        }
+        run.processes[3].ended.store(1, Ordering::Relaxed);
+        assert!(claim(run, -1, 100).is_none());
+        let file = tempfile::tempfile().expect("a file");
+        let place = start(run, &file, 100).1.expect("one ended in order");
+        assert!(std::ptr::eq(place, &raw const run.processes[3]));
+    }
+
+    /// A field that is neither handed over nor cleared would show a dead process's figures.
+    #[test]
+    fn nothing_of_the_gone_is_left() {
+        let (place, other) = (&empty().processes[0], &empty().processes[0]);
+        let regions = core::mem::offset_of!(Process, regions);
+        let behind = regions + size_of_val(&place.regions);
+        let words = |place: &Process| {
+            let at = |offset: usize| {
+                // SAFETY: within the place, aligned, and of atomics.
+                unsafe {
+                    &*core::ptr::from_ref(place)
+                        .byte_add(offset)
+                        .cast::<core::sync::atomic::AtomicU64>()
+                }
+                .load(Ordering::Relaxed)
+            };
+            let all = (8..size_of::<Process>()).step_by(8);
+            all.filter(|offset| !(regions..behind).contains(offset))
+                .map(at)
+                .collect::<Vec<_>>()
+        };
+        let bytes = core::ptr::from_ref(place).cast_mut().cast::<u8>();
+        // SAFETY: any bytes are valid for atomics; nobody else has the memory.
+        unsafe { bytes.write_bytes(1, size_of::<Process>()) };
+        let (full, counters) = (words(place).len(), place.counters().count());
+        place.hand_over(other);
+        place.ended.store(0, Ordering::Relaxed);
+        assert!(words(place).iter().all(|word| *word == 0));
+        assert_eq!(
+            words(other).iter().filter(|word| **word != 0).count(),
+            counters
+        );
+        assert!(full > counters);
+    }
+}
