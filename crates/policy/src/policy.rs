@@ -80,6 +80,14 @@ macro_rules! leave_to {
         fn kept(&self, page: $crate::page::Page) {
             self.$inner.kept(page);
         }
+    };
+}
+pub(crate) use leave_to;
+
+/// The same where `$inner` is itself a policy, which may also want to see what comes.
+macro_rules! leave_all_to {
+    ($inner:ident) => {
+        $crate::policy::leave_to!($inner);
 
         fn soon(&self, out: &mut [$crate::page::Page]) -> usize {
             self.$inner.soon(out)
@@ -90,4 +98,4 @@ macro_rules! leave_to {
         }
     };
 }
-pub(crate) use leave_to;
+pub(crate) use leave_all_to;

@@ -2,7 +2,7 @@
 //! and shrink when its pages leave before their use.
 
 use crate::page::{Arrival, Fault, Page, Plan, Role, Span};
-use crate::policy::{Policy, leave_to};
+use crate::policy::{Policy, leave_all_to};
 use crate::roles::Roles;
 use crate::stream::{Streams, plan_cluster, plan_step};
 
@@ -78,7 +78,7 @@ impl Policy for Prefetch {
         self.inner.mapped(page, how);
     }
 
-    leave_to!(inner);
+    leave_all_to!(inner);
 
     fn hint(&self, pages: Span, role: Role) {
         self.roles.declare(pages, role);

@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::page::{Arrival, Fault, Page, Plan, Role, Span};
-use crate::policy::{Policy, leave_to};
+use crate::policy::{Policy, leave_all_to};
 use crate::trace::{ReferenceKind, Trace};
 
 /// How far behind and before the position a fault is looked for (threads run against each other).
@@ -200,7 +200,7 @@ impl Policy for Replay {
         self.inner.mapped(page, how);
     }
 
-    leave_to!(inner);
+    leave_all_to!(inner);
 
     fn hint(&self, pages: Span, role: Role) {
         self.inner.hint(pages, role);

@@ -26,8 +26,8 @@ const KEPT_TURNOVER: u32 = 512;
 /// against 4 µs in a long run).
 const KEPT_WORTH: u32 = 12;
 /// Queue numbers after those of [`TwoQueue`].
-const WINDOW: u32 = 3;
-const SETTLED: u32 = 4;
+const WINDOW: u32 = 2;
+const SETTLED: u32 = 3;
 
 /// The queues of both.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl Sweep {
     /// Over `pages` managed pages, `budget` of them resident.
     #[must_use]
     pub fn new(pages: u32, budget: u32) -> Self {
-        let words = Words::new(pages, 5);
+        let words = Words::new(pages, 4);
         Sweep {
             window: Queue::new(&words, WINDOW),
             settled: Queue::new(&words, SETTLED),
@@ -175,23 +175,6 @@ impl Sweep {
     /// As [`Policy::kept`].
     pub(crate) fn kept(&self, page: Page) {
         self.kept.kept(page);
-    }
-
-    /// As [`Policy::soon`].
-    pub(crate) fn soon(&self, out: &mut [Page]) -> usize {
-        let Some(turn) = self.words().turn() else {
-            return 0;
-        };
-        let found = match self.window.len() > self.window_pages {
-            true => self.window.peek(self.words(), out, &turn),
-            false => self.settled.peek(self.words(), out, &turn),
-        };
-        found + self.kept.peek(&mut out[found..], &turn)
-    }
-
-    /// As [`Policy::watch`].
-    pub(crate) fn watch(&self, out: &mut [Page]) -> usize {
-        self.kept.watch(out)
     }
 
     /// As [`Policy::forked`].
