@@ -5,8 +5,10 @@
 //! 39 looking out; 76 against 52 where the disk interrupts the other processor). So a thread looks
 //! out for as long as such a read takes, but only while no more threads wait than half of the
 //! processors (the others' work would have to wait for it), and not for a while where it did not
-//! pay: on a busy machine, where it is interrupted meanwhile, or on a slow disk.
+//! pay: on a busy machine, where it is interrupted meanwhile, on a slow disk, or where others begin
+//! to wait meanwhile, so that it has to go to sleep after all.
 
+use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::sys;
@@ -35,6 +37,8 @@ pub struct Waiting<'a> {
     patience: &'a Patience,
     /// When it began to look out; 0 if it sleeps.
     began_ns: u64,
+    /// Whether too many others came to wait while it looked out.
+    crowded: Cell<bool>,
 }
 
 impl Patience {
@@ -73,6 +77,7 @@ impl Patience {
         Waiting {
             patience: self,
             began_ns: if looks { sys::now_ns() } else { 0 },
+            crowded: Cell::new(false),
         }
     }
 
@@ -98,16 +103,24 @@ impl Waiting<'_> {
     /// Whether to look out rather than to sleep, or to go on so.
     #[must_use]
     pub fn looks_out(&self) -> bool {
-        self.began_ns != 0
-            && self.patience.waiting.load(Ordering::Relaxed) <= self.patience.most
-            && sys::now_ns() - self.began_ns < Patience::LIMIT_NS
+        if self.began_ns == 0 {
+            return false;
+        }
+        let others = self.patience.waiting.load(Ordering::Relaxed) > self.patience.most;
+        if others {
+            self.crowded.set(true);
+        }
+        !others && sys::now_ns() - self.began_ns < Patience::LIMIT_NS
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         if self.began_ns != 0 {
-            self.patience.learn(sys::now_ns() - self.began_ns);
+            self.patience.learn(match self.crowded.get() {
+                true => Patience::LIMIT_NS,
+                false => sys::now_ns() - self.began_ns,
+            });
         }
         self.patience.waiting.fetch_sub(1, Ordering::Relaxed);
     }
@@ -138,5 +151,18 @@ mod tests {
         patience.learn(Patience::LIMIT_NS);
         patience.learn(Patience::LIMIT_NS);
         assert_eq!(until_next(), Some(33));
+    }
+
+    #[test]
+    fn who_was_disturbed_lets_the_next_ones_sleep() {
+        let patience = Patience::among(2);
+        let first = patience.begin();
+        assert!(first.looks_out());
+        let second = patience.begin();
+        assert!(!first.looks_out() && !second.looks_out());
+        drop(second);
+        drop(first);
+        assert!((0..Patience::PENALTY.0).all(|_| !patience.begin().looks_out()));
+        assert!(patience.begin().looks_out());
     }
 }
