@@ -17,6 +17,13 @@ class Workload:
     bars: dict
     pool: int = 0
 
+    def grow(self, scale):
+        """Multiplies memory and budget, where the program is the microbenchmark."""
+        if scale > 1 and self.words[0] == "touch":
+            self.words[3] = str(int(self.words[3]) * scale)
+            self.budget, self.pool = self.budget * scale, self.pool * scale
+            self.name += f", {self.words[3]} MiB"
+
 
 def microbenchmark(order, access, times, bar):
     """(b): `times` the budget; peers, and the default delivery, at twice the budget."""
