@@ -40,7 +40,7 @@ impl Array {
 
     /// Set and way of an entry that is there.
     #[inline(always)]
-    fn find(&self, number: u64, tag: u32) -> Option<(usize, usize)> {
+    fn find(&self, number: u32, tag: u32) -> Option<(usize, usize)> {
         let page = (tag & PAGE) as usize;
         let way = *self.ways[(tag >> PAGE.count_ones()) as usize].get(page)?;
         let (set, way) = (self.indexing.set(number), usize::from(way));
@@ -49,7 +49,7 @@ impl Array {
 
     /// Whether the entry is there; marks it as used.
     #[inline(always)]
-    pub fn hit(&mut self, number: u64, tag: u32) -> bool {
+    pub fn hit(&mut self, number: u32, tag: u32) -> bool {
         let Some((set, way)) = self.find(number, tag) else {
             return false;
         };
@@ -57,26 +57,23 @@ impl Array {
         true
     }
 
-    /// Takes accesses to products of one size, in order: those that find no entry here put it in
-    /// and are left in the block.
-    pub fn filter(&mut self, block: &mut Block, shifts: Shifts) {
-        let Some(most) = block.tags[..block.count].iter().max() else {
-            return;
-        };
+    /// Takes a block in order: what finds no entry here puts it in and is left in the block. `key`
+    /// gives number and tag; tags are of one size and stage and not above `most`.
+    pub fn filter(&mut self, block: &mut Block, most: u32, key: impl Fn(u64) -> (u32, u32)) {
         let ways = &mut self.ways[(most >> PAGE.count_ones()) as usize];
-        let most = ((most & PAGE) >> shifts.tag) as usize;
+        let most = (most & PAGE) as usize;
         if most >= ways.len() {
             note_new(ways, most, 0);
         }
         let (tags, indexing, way_bits) = (&mut self.tags, self.indexing, self.way_bits);
         with_order!(&mut self.order, order => {
-            filter(block, shifts, order, tags, ways, indexing, way_bits);
+            filter(block, key, order, tags, ways, indexing, way_bits);
         });
     }
 
     /// Puts in an entry that is not there; returns what it replaced, or [`EMPTY`].
     #[inline(always)]
-    pub fn fill(&mut self, number: u64, tag: u32) -> u32 {
+    pub fn fill(&mut self, number: u32, tag: u32) -> u32 {
         let set = self.indexing.set(number);
         let way = with_order!(&mut self.order, order => order.replace(set));
         let page = (tag & PAGE) as usize;
@@ -90,7 +87,7 @@ impl Array {
 
     /// Drops an entry if it is there.
     #[inline]
-    pub fn drop_one(&mut self, number: u64, tag: u32) {
+    pub fn drop_one(&mut self, number: u32, tag: u32) {
         if let Some((set, way)) = self.find(number, tag) {
             self.empty(set, way);
         }
@@ -114,22 +111,46 @@ impl Array {
     }
 }
 
-/// Accesses on their way through levels.
+/// Accesses on their way through levels: the product's page number (its lowest 32 bits) above its tag.
 #[derive(Debug)]
 pub struct Block {
-    pub tags: [u32; BLOCK],
-    pub addresses: [u64; BLOCK],
+    pub entries: [u64; BLOCK],
     pub count: usize,
 }
 
 /// Accesses taken together.
 pub const BLOCK: usize = 256;
 
+impl Block {
+    pub fn new() -> Self {
+        Self {
+            entries: [0; BLOCK],
+            count: 0,
+        }
+    }
+
+    pub fn entries(&self) -> &[u64] {
+        &self.entries[..self.count()]
+    }
+
+    /// How many there are, as a bound that compilers see.
+    #[inline(always)]
+    pub fn count(&self) -> usize {
+        self.count.min(BLOCK)
+    }
+}
+
+/// Page number and tag of an entry of a block.
+#[inline(always)]
+pub fn parts(entry: u64) -> (u32, u32) {
+    ((entry >> 32) as u32, entry as u32)
+}
+
 /// The loop of [`Array::filter`], for each kind of order.
 #[inline(always)]
 fn filter(
     block: &mut Block,
-    shifts: Shifts,
+    key: impl Fn(u64) -> (u32, u32),
     order: &mut impl Ordered,
     tags: &mut [u32],
     ways: &mut [u8],
@@ -137,10 +158,10 @@ fn filter(
     way_bits: u32,
 ) {
     let mut left = 0;
-    for at in 0..block.count.min(BLOCK) {
-        let (product, address) = (block.tags[at], block.addresses[at]);
-        let set = indexing.set(address >> shifts.address);
-        let tag = product >> shifts.tag;
+    for at in 0..block.count() {
+        let entry = block.entries[at];
+        let (number, tag) = key(entry);
+        let set = indexing.set(number);
         let noted = &mut ways[(tag & PAGE) as usize];
         let way = usize::from(*noted);
         if tags[set << way_bits | way] == tag {
@@ -150,8 +171,7 @@ fn filter(
         let way = order.replace(set);
         *noted = way as u8;
         tags[set << way_bits | way] = tag;
-        block.tags[left] = product;
-        block.addresses[left] = address;
+        block.entries[left] = entry;
         left += 1;
     }
     block.count = left;
@@ -164,38 +184,31 @@ fn note_new(ways: &mut Vec<u8>, page: usize, way: usize) {
     ways[page] = way as u8;
 }
 
-/// What to leave out of addresses and tags of products for an array's entries.
-#[derive(Clone, Copy, Debug)]
-pub struct Shifts {
-    pub address: u32,
-    pub tag: u32,
-}
-
 /// Finds a set from a page number.
 #[derive(Clone, Copy, Debug)]
-struct Indexing {
-    mask: u64,
+pub struct Indexing {
+    mask: u32,
     fold: u32,
 }
 
 impl Indexing {
-    fn new(description: &Description) -> Self {
-        let mask = u64::from(description.sets()) - 1;
+    pub fn new(description: &Description) -> Self {
+        let mask = description.sets() - 1;
         let fold = match description.index {
-            // A shift by 63 leaves nothing of a page number to fold in.
-            Index::Linear => 63,
+            // A shift by 32 leaves nothing of a page number to fold in.
+            Index::Linear => 32,
             Index::Xor => mask.count_ones(),
         };
         Self { mask, fold }
     }
 
-    #[inline]
-    fn set(self, number: u64) -> usize {
-        ((number ^ (number >> self.fold)) & self.mask) as usize
+    #[inline(always)]
+    pub fn set(self, number: u32) -> usize {
+        ((number ^ (u64::from(number) >> self.fold) as u32) & self.mask) as usize
     }
 }
 
 /// The set that `number` belongs to.
 pub fn set_of(description: &Description, number: u64) -> usize {
-    Indexing::new(description).set(number)
+    Indexing::new(description).set(number as u32)
 }

@@ -32,10 +32,22 @@ impl Chunk {
     /// The smaller of the two sizes: what an entry for both stages covers.
     #[inline]
     pub fn product(&self) -> PageSize {
-        match (self.first, self.second) {
-            (PageSize::Huge, PageSize::Huge) => PageSize::Huge,
-            _ => PageSize::Small,
-        }
+        product(self.first, self.second)
+    }
+}
+
+fn product(first: PageSize, second: PageSize) -> PageSize {
+    match (first, second) {
+        (PageSize::Huge, PageSize::Huge) => PageSize::Huge,
+        _ => PageSize::Small,
+    }
+}
+
+/// Size of a new chunk's second stage; that of the first where there is none.
+fn second(space: Space) -> PageSize {
+    match space.second {
+        None => space.first,
+        Some(_) => space.second_entries(),
     }
 }
 
@@ -59,6 +71,8 @@ pub struct Chunks {
 #[derive(Clone, Debug)]
 struct Spaced {
     space: Space,
+    /// Size of all its chunks' products, `None` once there may be both.
+    only: Option<PageSize>,
     /// Chunks that have physical memory.
     physical: u32,
     /// Regions that were looked up last, by their lowest bits, and where their leaves begin.
@@ -89,6 +103,7 @@ impl Chunks {
     pub fn add(&mut self, space: Space) -> SpaceId {
         self.spaces.push(Spaced {
             space,
+            only: Some(product(space.first, second(space))),
             physical: 0,
             recent: [(NO_REGION, 0); RECENT],
             regions: FxHashMap::default(),
@@ -112,6 +127,20 @@ impl Chunks {
             tag >> self.page_bits
         } else {
             tag & !HUGE
+        }
+    }
+
+    /// The size of all products of a space, if it is one.
+    pub fn only(&self, id: SpaceId) -> Option<PageSize> {
+        self.spaces[id as usize].only
+    }
+
+    /// The highest tag of products of a size.
+    pub fn most(&self, size: PageSize) -> u32 {
+        let count = self.chunks.len() as u32;
+        match size {
+            PageSize::Small => (count << self.page_bits).saturating_sub(1),
+            PageSize::Huge => HUGE | count,
         }
     }
 
@@ -153,10 +182,7 @@ impl Chunks {
         let dense = self.chunks.len() as u32;
         let spaced = &mut self.spaces[id as usize];
         let begins = spaced.space;
-        let second = match begins.second {
-            None => begins.first,
-            Some(_) => begins.second_entries(),
-        };
+        let second = second(begins);
         let chunk = Chunk {
             number,
             physical: spaced.physical,
@@ -199,6 +225,9 @@ impl Chunks {
             (Stage::Second, _) => {}
         }
         let changed = before != (chunk.first, chunk.second);
+        let (space, product) = (chunk.space, chunk.product());
+        let only = &mut self.spaces[space as usize].only;
+        *only = only.filter(|&only| only == product);
         self.note(dense);
         changed
     }

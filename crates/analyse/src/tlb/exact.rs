@@ -5,11 +5,11 @@
 //!               a block at a time, no branch        most end here
 //! ```
 
-use super::array::{Array, BLOCK, Block, EMPTY, Shifts};
+use super::array::{Array, BLOCK, Block, EMPTY, parts};
 use super::chunks::{Chunk, Chunks, HUGE, SECOND, UNKNOWN};
 use super::counts::Counts;
 use super::engine::{Engine, PageSize, Space, SpaceId, Stage};
-use super::machine::{Level as Description, Machine, Stages};
+use super::machine::{Index, Level as Description, Machine, Stages};
 use super::walk::{self, GuestWalk, Walker};
 
 /// Simulates every TLB entry of a machine.
@@ -26,9 +26,47 @@ pub struct Exact {
     shifts: [u32; 2],
     /// Whether what one level drops another may have to drop too.
     is_inclusive: bool,
-    /// Tag of the last access's product where the first level holds it, else [`EMPTY`]: the same
-    /// page again changes nothing.
-    last: u32,
+    /// Tags of the products that were used last, by sets of the first level ([`Recent`]).
+    recent: [u32; RECENT],
+}
+
+/// Sizes of products of a space: see [`Exact::block`].
+const SMALL: u8 = 0;
+const HUGE_ONLY: u8 = 1;
+const BOTH: u8 = 2;
+
+/// Places for products that were used last.
+const RECENT: usize = 128;
+
+/// Which accesses change nothing, and so need no look-up.
+///
+/// After an access the first level holds its product, as the entry of its set that was used last.
+/// If the next access *to that set* is to the same product, it hits; and it leaves everything as it
+/// is: LRU and tree-PLRU, because the entry is the most recent one already, FIFO and random, because
+/// no hit changes them. Levels beyond the first see no hits. So it is enough to count it. This needs
+/// no more than the last tag of each set, or of each group of sets, since "the next access to the
+/// group" is "the next access to the set" or later.
+///
+/// What takes an entry out of the first level between the two must empty the tags here. A fill of
+/// that set is an access to it. Changes of page sizes empty them all. Where a lower level is
+/// inclusive, an access elsewhere may take any entry out: then one group holds all sets, so that the
+/// next access is the next access of all. Where the first level also holds stages apart, as the last
+/// one that it then is, nothing is left out for guests, and their accesses empty the tags.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    /// By page size.
+    sets: [Sets; 2],
+}
+
+/// Sets of the first level that hold pages of a size.
+#[derive(Clone, Copy, Debug)]
+struct Sets {
+    /// Bits of a page's number that tell the group.
+    mask: u32,
+    /// The first group's place.
+    first: u32,
+    /// Whether there are none: every access is looked up.
+    is_absent: bool,
 }
 
 /// A level's arrays by page size.
@@ -54,8 +92,8 @@ const NOWHERE: usize = usize::MAX;
 #[derive(Clone, Copy, Debug)]
 struct Page {
     size: PageSize,
-    /// Number in units of its size.
-    number: u64,
+    /// Number in units of its size, the lowest bits.
+    number: u32,
     /// Tag in units of its size, without neighbours taken together.
     tag: u32,
 }
@@ -81,10 +119,6 @@ impl Level {
         }
     }
 
-    fn holds(&self, size: PageSize) -> bool {
-        self.by_size[size as usize].array != NOWHERE
-    }
-
     #[inline(always)]
     fn hit(&mut self, page: Page) -> bool {
         let Place { array, shift } = self.by_size[page.size as usize];
@@ -94,17 +128,20 @@ impl Level {
         array.hit(page.number >> shift, grouped(page.tag, shift))
     }
 
-    /// Takes accesses to products of one size; leaves those that this level does not answer.
-    fn filter(&mut self, size: PageSize, shifts: [u32; 2], block: &mut Block) {
+    /// Takes accesses to products of one size, with tags up to `most`; leaves those that this level
+    /// does not answer.
+    fn filter(&mut self, size: PageSize, most: u32, block: &mut Block) {
         let Place { array, shift } = self.by_size[size as usize];
         let Some(array) = self.arrays.get_mut(array) else {
             return;
         };
-        let shifts = Shifts {
-            address: shifts[size as usize] + shift,
-            tag: shift,
-        };
-        array.filter(block, shifts);
+        match shift {
+            0 => array.filter(block, most, parts),
+            _ => array.filter(block, most >> shift, |entry| {
+                let (number, tag) = parts(entry);
+                (number >> shift, tag >> shift)
+            }),
+        }
     }
 
     /// Fills; returns the tag that went, or [`EMPTY`].
@@ -126,15 +163,18 @@ impl Level {
             return;
         };
         if chunk.product() == PageSize::Huge {
-            return array.drop_one(chunk.number, HUGE | gone.dense);
+            return array.drop_one(chunk.number as u32, HUGE | gone.dense);
         }
         let Some((page, pages)) = gone.pages else {
             let of_chunk = |tag: u32| tag & HUGE == 0 && tag << shift >> page_bits == gone.dense;
             return array.drop_where(of_chunk);
         };
         for page in (page..page + (1 << pages)).step_by(1 << shift) {
-            let number = (chunk.number << page_bits | u64::from(page)) >> shift;
-            array.drop_one(number, (gone.dense << page_bits | page) >> shift);
+            let number = chunk.number << page_bits | u64::from(page);
+            array.drop_one(
+                (number >> shift) as u32,
+                (gone.dense << page_bits | page) >> shift,
+            );
         }
     }
 
@@ -186,6 +226,27 @@ impl Covered {
     }
 }
 
+/// The size that a product's tag tells.
+#[inline(always)]
+fn size_of(tag: u32) -> PageSize {
+    if tag & HUGE == 0 {
+        PageSize::Small
+    } else {
+        PageSize::Huge
+    }
+}
+
+/// The product of an entry of a block.
+#[inline(always)]
+fn product(entry: u64) -> Page {
+    let (number, tag) = parts(entry);
+    Page {
+        size: size_of(tag),
+        number,
+        tag,
+    }
+}
+
 impl Exact {
     /// An engine with empty TLBs.
     #[must_use]
@@ -200,7 +261,7 @@ impl Exact {
             page_bits,
             shifts,
             is_inclusive: machine.levels.iter().any(|level| level.is_inclusive),
-            last: EMPTY,
+            recent: [EMPTY; RECENT],
             machine: machine.clone(),
         }
     }
@@ -215,57 +276,127 @@ impl Exact {
         space.second.is_some() && self.machine.stages == Stages::Separate
     }
 
-    #[inline]
-    fn page_in_chunk(&self, address: u64) -> u32 {
-        (address >> self.shifts[0]) as u32 & ((1 << self.page_bits) - 1)
+    /// Groups of the first level's sets, where it holds products.
+    fn recent_of(&self, products: usize) -> Recent {
+        let places = self.levels[0].by_size;
+        let is_shared = places[0].array == places[1].array;
+        let sets = [PageSize::Small, PageSize::Huge].map(|size| {
+            let place = places[size as usize];
+            let array = self.machine.array(0, size);
+            let is_plain = array.is_some_and(|array| array.index == Index::Linear)
+                && !self.is_inclusive
+                // Sizes that share sets must find them at the same places.
+                && !(is_shared && places[0].shift > 0);
+            let groups = array.map_or(1, |array| array.sets().min(RECENT as u32 / 2));
+            Sets {
+                // Neighbours in one entry are of one set.
+                mask: (u32::from(is_plain) * (groups - 1)) << place.shift,
+                first: match size {
+                    PageSize::Huge if !is_shared && !self.is_inclusive => RECENT as u32 / 2,
+                    _ => 0,
+                },
+                is_absent: products == 0 || array.is_none(),
+            }
+        });
+        Recent { sets }
     }
 
-    /// The page of an entry with this tag, of the first stage.
-    #[inline]
-    fn page(&self, tag: u32, address: u64) -> Page {
-        let is_huge = tag & HUGE != 0;
-        Page {
-            size: if is_huge {
-                PageSize::Huge
-            } else {
-                PageSize::Small
-            },
-            number: address >> self.shifts[usize::from(is_huge)],
-            tag,
+    /// Makes a block of the accesses that may change something ([`Recent`]); how many it took, up to
+    /// the first to a new chunk. One loop for each of what sizes there are, without a branch inside.
+    #[inline(always)]
+    fn block<const SIZES: u8>(
+        &mut self,
+        id: SpaceId,
+        recent: Recent,
+        addresses: &[u64],
+        block: &mut Block,
+    ) -> usize {
+        let in_chunk = (1_u32 << self.page_bits) - 1;
+        let (page_bits, [small, huge]) = (self.page_bits, self.shifts);
+        let mut count = 0;
+        for (at, &address) in addresses.iter().take(BLOCK).enumerate() {
+            let chunk = address >> huge;
+            let begins = self.chunks.begins(id, chunk);
+            if begins == UNKNOWN {
+                block.count = count;
+                return at;
+            }
+            let (tag, number, sets) = match SIZES {
+                SMALL => {
+                    let page = (address >> small) as u32;
+                    (begins | page & in_chunk, page, recent.sets[0])
+                }
+                HUGE_ONLY => (begins, chunk as u32, recent.sets[1]),
+                _ => {
+                    // The sign of a huge page's tag leaves nothing of the small page's number.
+                    let is_huge = (begins.cast_signed() >> 31) as u32;
+                    let page = address >> small;
+                    let tag = begins | page as u32 & in_chunk & !is_huge;
+                    let number = (page >> (page_bits & is_huge)) as u32;
+                    (tag, number, recent.sets[(tag >> 31) as usize])
+                }
+            };
+            let slot = &mut self.recent[((number & sets.mask) + sets.first) as usize % RECENT];
+            block.entries[count] = u64::from(number) << 32 | u64::from(tag);
+            count += usize::from((tag != *slot) | sets.is_absent);
+            *slot = tag;
         }
+        block.count = count;
+        addresses.len().min(BLOCK)
     }
 
-    /// Looks accesses up that came after each other to different pages.
-    fn look_up(&mut self, block: &mut Block, products: usize, space: Space) {
-        let tags = &block.tags[..block.count];
-        let sizes = tags
-            .iter()
-            .fold([0, u32::MAX], |[any, all], tag| [any | tag, all & tag]);
-        let is_mixed = (sizes[0] ^ sizes[1]) & HUGE != 0;
-        if is_mixed || self.is_inclusive {
-            for (&tag, &address) in block.tags.iter().zip(&block.addresses).take(block.count) {
-                self.one(tag, address, products, space);
+    /// A page of the first stage: `in_chunk` is the small page's number in its chunk.
+    #[inline(always)]
+    fn first_page(&self, dense: u32, chunk: &Chunk, size: PageSize, in_chunk: u32) -> Page {
+        let (number, tag) = match size {
+            PageSize::Small => (
+                (chunk.number << self.page_bits) as u32 | in_chunk,
+                dense << self.page_bits | in_chunk,
+            ),
+            PageSize::Huge => (chunk.number as u32, HUGE | dense),
+        };
+        Page { size, number, tag }
+    }
+
+    /// Looks accesses up that may change something; `only` is the size of all of them, if it is one.
+    fn look_up(
+        &mut self,
+        block: &mut Block,
+        only: Option<PageSize>,
+        products: usize,
+        space: Space,
+    ) {
+        let Some(size) = only.filter(|_| !self.is_inclusive) else {
+            for &entry in block.entries() {
+                self.one(product(entry), products, space);
             }
             return;
-        }
+        };
         // What a level holds depends on nothing but which accesses get to it: one after another.
-        let size = self.page(sizes[0], 0).size;
+        let most = self.chunks.most(size);
         for (level, hits) in self.levels[..products]
             .iter_mut()
             .zip(&mut self.counts.hits)
         {
             let before = block.count;
-            level.filter(size, self.shifts, block);
+            level.filter(size, most, block);
             *hits += (before - block.count) as u64;
         }
-        for (&tag, &address) in block.tags.iter().zip(&block.addresses).take(block.count) {
-            self.refill(self.page(tag, address), address, space);
+        if space.second.is_none() {
+            self.counts.refills[0][size as usize] += block.count as u64;
+            if self.machine.walk.levels > 0 {
+                let walks = self.walker.native(&self.machine, &self.chunks, size, block);
+                self.counts.references += walks;
+            }
+            return;
+        }
+        for &entry in block.entries() {
+            self.refill(product(entry), space);
         }
     }
 
     /// Looks one access up.
-    fn one(&mut self, tag: u32, address: u64, products: usize, space: Space) {
-        let page = self.page(tag, address);
+    fn one(&mut self, page: Page, products: usize, space: Space) {
         for level in 0..products {
             if self.levels[level].hit(page) {
                 self.counts.hits[level] += 1;
@@ -273,19 +404,21 @@ impl Exact {
                 return;
             }
         }
-        self.refill(page, address, space);
+        self.refill(page, space);
         self.fill_above(products, page);
     }
 
     /// What happens where no level holds a product.
     #[inline]
-    fn refill(&mut self, page: Page, address: u64, space: Space) {
+    fn refill(&mut self, page: Page, space: Space) {
         let dense = self.chunks.dense_of(page.tag);
         let chunk = *self.chunks.get(dense);
+        // Of no meaning for a huge product, of which nothing is small.
+        let in_chunk = page.tag & ((1 << self.page_bits) - 1);
         if self.is_apart(space) {
-            self.both_stages(dense, chunk, address);
+            self.both_stages(dense, chunk, in_chunk);
         } else {
-            self.refill_product(space, dense, chunk, address, page.size);
+            self.refill_product(space, dense, chunk, in_chunk, page.size);
         }
     }
 
@@ -316,17 +449,16 @@ impl Exact {
         space: Space,
         dense: u32,
         chunk: Chunk,
-        address: u64,
+        in_chunk: u32,
         size: PageSize,
     ) {
         self.counts.refills[0][size as usize] += 1;
         if self.machine.walk.levels == 0 {
             return;
         }
-        let in_chunk = self.page_in_chunk(address);
         let machine = &self.machine;
         self.counts.references += match space.second {
-            None => self.walker.native(machine, dense, &chunk),
+            None => u64::from(self.walker.tables_read(machine, dense, &chunk, size)),
             Some(_) => {
                 let tables = space.second_entries();
                 let walk = GuestWalk {
@@ -341,13 +473,8 @@ impl Exact {
 
     /// Looks both stages up in the last level and refills what it lacks.
     #[inline]
-    fn both_stages(&mut self, dense: u32, chunk: Chunk, address: u64) {
-        let in_chunk = self.page_in_chunk(address);
-        let tag = match chunk.first {
-            PageSize::Small => dense << self.page_bits | in_chunk,
-            PageSize::Huge => HUGE | dense,
-        };
-        let first = self.page(tag, address);
+    fn both_stages(&mut self, dense: u32, chunk: Chunk, in_chunk: u32) {
+        let first = self.first_page(dense, &chunk, chunk.first, in_chunk);
         let last = self.levels.len() - 1;
         let has_first = self.levels[last].hit(first);
         if !has_first {
@@ -369,12 +496,12 @@ impl Exact {
         let page = match chunk.second {
             PageSize::Small => Page {
                 size: PageSize::Small,
-                number: u64::from(chunk.physical) << self.page_bits | u64::from(in_chunk),
+                number: chunk.physical << self.page_bits | in_chunk,
                 tag: SECOND | dense << self.page_bits | in_chunk,
             },
             PageSize::Huge => Page {
                 size: PageSize::Huge,
-                number: u64::from(chunk.physical),
+                number: chunk.physical,
                 tag: SECOND | HUGE | dense,
             },
         };
@@ -413,44 +540,30 @@ impl Engine for Exact {
     fn access(&mut self, id: SpaceId, addresses: &[u64]) {
         let space = self.chunks.space(id);
         let products = self.levels.len() - usize::from(self.is_apart(space));
-        // Where the first level holds no products, the same page again is looked up again.
-        let holds = |size| products > 0 && self.levels[0].holds(size);
-        let again = [!holds(PageSize::Small), !holds(PageSize::Huge)];
-        let in_chunk = (1_u32 << self.page_bits) - 1;
-        let [small, huge] = self.shifts;
-        let mut block = Block {
-            tags: [0; BLOCK],
-            addresses: [0; BLOCK],
-            count: 0,
-        };
-        let mut at = 0;
-        while at < addresses.len() {
-            let (mut count, from) = (0, at);
-            let mut last = self.last;
-            let mut is_new = false;
-            for &address in addresses[at..].iter().take(BLOCK) {
-                let begins = self.chunks.begins(id, address >> huge);
-                if begins == UNKNOWN {
-                    is_new = true;
-                    break;
-                }
-                // The sign of a huge page's tag leaves nothing of the small page's number.
-                let is_small = !(begins.cast_signed() >> 31) as u32;
-                let tag = begins | (address >> small) as u32 & in_chunk & is_small;
-                (block.tags[count], block.addresses[count]) = (tag, address);
-                count += usize::from(tag != last || again[(tag >> 31) as usize]);
-                last = tag;
-                at += 1;
-            }
-            self.last = last;
-            self.counts.hits[0] += (at - from - count) as u64;
-            block.count = count;
-            self.look_up(&mut block, products, space);
-            if is_new && self.chunks.dense(id, addresses[at] >> huge).is_none() {
+        let recent = self.recent_of(products);
+        let only = self.chunks.only(id);
+        let mut block = Block::new();
+        let mut rest = addresses;
+        while !rest.is_empty() {
+            let part = &rest[..rest.len().min(BLOCK)];
+            let known = match only {
+                Some(PageSize::Small) => self.block::<SMALL>(id, recent, part, &mut block),
+                Some(PageSize::Huge) => self.block::<HUGE_ONLY>(id, recent, part, &mut block),
+                None => self.block::<BOTH>(id, recent, part, &mut block),
+            };
+            self.counts.hits[0] += (known - block.count) as u64;
+            self.look_up(&mut block, only, products, space);
+            rest = &rest[known..];
+            let is_new = known < part.len();
+            if is_new && self.chunks.dense(id, rest[0] >> self.shifts[1]).is_none() {
                 // More memory than tags can name: no TLB would hold much of it either.
                 self.counts.refills[0][0] += 1;
-                at += 1;
+                rest = &rest[1..];
             }
+        }
+        if products == 0 {
+            // Entries of stages have been put into the first level, into any of its sets.
+            self.recent = [EMPTY; RECENT];
         }
         self.counts.accesses += addresses.len() as u64;
     }
@@ -462,7 +575,7 @@ impl Engine for Exact {
         if !self.chunks.resize(dense, stage, size) {
             return;
         }
-        self.last = EMPTY;
+        self.recent = [EMPTY; RECENT];
         let chunks = &self.chunks;
         self.walker.forget(id, |dense| chunks.get(dense).space);
         let is_apart = self.is_apart(self.chunks.space(id));

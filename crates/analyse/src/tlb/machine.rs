@@ -147,6 +147,10 @@ pub struct Change {
 /// Most entries of a cache of the walker: they are fully associative.
 const MOST_WALK_ENTRIES: u32 = 256;
 
+/// Most sets and neighbouring pages in an entry: sets are found from 32 bits of a page's number.
+const MOST_SETS: u32 = 8192;
+const MOST_NEIGHBOURS: u32 = 16;
+
 fn one() -> u32 {
     1
 }
@@ -338,6 +342,9 @@ impl Array {
                 "{entries} entries in sets of {ways}: the number of sets must be a power of two"
             ));
         }
+        if self.sets() > MOST_SETS {
+            return Some(format!("{} sets: at most {MOST_SETS}", self.sets()));
+        }
         if ways > 128 {
             return Some(format!("{ways} ways: at most 128"));
         }
@@ -349,6 +356,12 @@ impl Array {
         if !self.pages_per_entry.is_power_of_two() {
             return Some(format!(
                 "{} pages an entry: not a power of two",
+                self.pages_per_entry
+            ));
+        }
+        if self.pages_per_entry > MOST_NEIGHBOURS {
+            return Some(format!(
+                "{} pages an entry: at most {MOST_NEIGHBOURS}",
                 self.pages_per_entry
             ));
         }

@@ -72,23 +72,23 @@ fn with_empty(mut ways: Vec<u8>, way: usize, is_empty: impl Fn(usize) -> bool) -
     ways
 }
 
-/// A permutation of up to 16 ways in the nibbles of a word, the most recent lowest.
+/// A permutation of up to 16 ways in the nibbles of a word, the oldest lowest.
 #[derive(Clone, Debug)]
 pub struct Nibbles {
     orders: Vec<u64>,
-    /// Place of the oldest way's lowest bit.
-    oldest: u32,
+    /// Place of the most recent way's lowest bit; nibbles above are 0.
+    newest: u32,
 }
 
 const ONES: u64 = 0x1111_1111_1111_1111;
 const EIGHTS: u64 = 0x8888_8888_8888_8888;
 
 impl Nibbles {
-    fn new(sets: usize, ways: usize) -> Self {
+    pub fn new(sets: usize, ways: usize) -> Self {
         let oldest_first: Vec<u8> = (0..ways).map(|way| way as u8).collect();
         Self {
             orders: vec![nibbles(&oldest_first); sets],
-            oldest: 4 * (ways as u32 - 1),
+            newest: 4 * (ways as u32 - 1),
         }
     }
 }
@@ -97,25 +97,21 @@ impl Ordered for Nibbles {
     #[inline(always)]
     fn used(&mut self, set: usize, way: usize) {
         let order = &mut self.orders[set];
-        if *order & 0xF != way as u64 {
-            *order = moved_to_front(*order, way as u64);
-        }
+        *order = moved_to_end(*order, way as u64, self.newest);
     }
 
     #[inline(always)]
     fn replace(&mut self, set: usize) -> usize {
         let order = &mut self.orders[set];
-        // All ways move up by one and the last comes first; nibbles beyond repeat what is below
-        // them, so that it is found there first.
-        let last = *order >> self.oldest & 0xF;
-        *order = *order << 4 | last;
-        last as usize
+        let oldest = *order & 0xF;
+        *order = *order >> 4 | oldest << self.newest;
+        oldest as usize
     }
 
     fn emptied(&mut self, set: usize, way: usize, is_empty: impl Fn(usize) -> bool) {
         let order = self.orders[set];
         let nibble = |at| (order >> (4 * at) & 0xF) as u8;
-        let oldest_first = (0..=self.oldest / 4).rev().map(nibble).collect();
+        let oldest_first = (0..=self.newest / 4).map(nibble).collect();
         self.orders[set] = nibbles(&with_empty(oldest_first, way, is_empty));
     }
 }
@@ -123,22 +119,19 @@ impl Ordered for Nibbles {
 /// The permutation of these ways, the oldest first.
 fn nibbles(oldest_first: &[u8]) -> u64 {
     let order = |order, way: &u8| order << 4 | u64::from(*way);
-    // A nibble that is no way must not be found as one: all that are not used hold the oldest again,
-    // which is found lower down first.
-    let oldest = u64::from(oldest_first[0]) * ONES;
-    oldest_first.iter().fold(oldest, order)
+    oldest_first.iter().rev().fold(0, order)
 }
 
-/// The permutation with `way` moved to its lowest nibble.
+/// The permutation with `way` moved to its end, whose lowest bit is at `newest`.
 #[inline(always)]
-fn moved_to_front(order: u64, way: u64) -> u64 {
-    // The lowest nibble that becomes zero is the way's; those above may be marked too, by borrow.
+fn moved_to_end(order: u64, way: u64, newest: u32) -> u64 {
+    // The lowest nibble that becomes zero is the way's; those above may be marked too, by borrow or
+    // because they are no way's.
     let differs = order ^ (way * ONES);
     let zeros = differs.wrapping_sub(ONES) & !differs & EIGHTS;
-    let at = zeros.trailing_zeros() & !3;
-    let below = (1_u64 << at) - 1;
-    let through = (0x10_u64 << at).wrapping_sub(1);
-    (order & !through) | ((order & below) << 4) | way
+    let lowest = zeros & zeros.wrapping_neg();
+    let below = (lowest >> 3).wrapping_sub(1);
+    (order & below) | (order >> 4 & !below) | way << newest
 }
 
 /// Ways of each set in a ring: its head is the most recent, the one before the head the oldest.

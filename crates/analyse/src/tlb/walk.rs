@@ -1,10 +1,10 @@
 //! Page walks: references to page tables, what saves them, and pages of tables.
 //!
-//! What a walk needs to know of a chunk (tags of the tables that cover it, their numbers) is looked
+//! What a walk needs to know of a chunk (tags of the tables that cover it, their places) is looked
 //! up once for each chunk and kept by the chunk's dense number.
 
-use super::array::Array;
-use super::chunks::{Chunk, HUGE, SECOND};
+use super::array::{Array, Block, parts};
+use super::chunks::{Chunk, Chunks, HUGE, SECOND};
 use super::machine::{Array as Description, Index, Machine};
 use super::{PageSize, Replacement, SpaceId};
 use rustc_hash::FxHashMap;
@@ -22,15 +22,6 @@ struct Table {
 
 /// Most levels of a page table.
 const LEVELS: usize = 5;
-
-/// What is known of a chunk, by level of its tables (the first holds small pages' entries).
-#[derive(Clone, Copy, Debug)]
-struct Known {
-    /// Tags of walk caches' entries.
-    prefixes: [u32; LEVELS],
-    /// Places of tables; [`NONE`] before a walk first meets one.
-    tables: [u32; LEVELS],
-}
 
 const NONE: u32 = u32::MAX;
 
@@ -90,8 +81,11 @@ pub struct Walker {
     /// Caches with the lowest table that they lead to, those that save most first.
     caches: Vec<(u32, Array)>,
     nested: Option<Array>,
-    /// By dense number of the chunk.
-    known: Vec<Option<Known>>,
+    /// By level of the table (the first holds small pages' entries), then dense number of the chunk:
+    /// tags of walk caches' entries, [`NONE`] for chunks without a walk.
+    chunks_prefixes: [Vec<u32>; LEVELS],
+    /// The same for places of tables, [`NONE`] before a walk first meets one.
+    chunks_tables: [Vec<u32>; LEVELS],
     tables: Vec<Table>,
     /// Places of tables by what they cover, and of the first in each huge page of tables.
     places: FxHashMap<(SpaceId, u32, u64), u32>,
@@ -114,7 +108,8 @@ impl Walker {
                 .map(|cache| (cache.remaining, Array::new(&description(cache.entries))))
                 .collect(),
             nested: (nested > 0).then(|| Array::new(&description(nested))),
-            known: Vec::new(),
+            chunks_prefixes: std::array::from_fn(|_| Vec::new()),
+            chunks_tables: std::array::from_fn(|_| Vec::new()),
             tables: Vec::new(),
             places: FxHashMap::default(),
             firsts: FxHashMap::default(),
@@ -125,36 +120,31 @@ impl Walker {
         }
     }
 
+    /// Has tags of a chunk's tables ready.
     #[inline]
-    fn known(&mut self, machine: &Machine, dense: u32, chunk: &Chunk) -> &mut Known {
-        let at = dense as usize;
-        if self.known.get(at).is_none_or(Option::is_none) {
-            self.learn(machine, at, chunk);
+    fn know(&mut self, machine: &Machine, dense: u32, chunk: impl FnOnce() -> Chunk) {
+        let known = self.chunks_prefixes[0].get(dense as usize);
+        if known.is_none_or(|&tag| tag == NONE) {
+            self.learn(machine, dense as usize, &chunk());
         }
-        self.known[at].get_or_insert(Known {
-            prefixes: [NONE; LEVELS],
-            tables: [NONE; LEVELS],
-        })
     }
 
     #[cold]
     fn learn(&mut self, machine: &Machine, at: usize, chunk: &Chunk) {
-        let mut prefixes = [NONE; LEVELS];
-        for (level, tag) in (1..=machine.walk.levels).zip(&mut prefixes) {
+        let tables = self.chunks_prefixes.iter_mut().zip(&mut self.chunks_tables);
+        for (level, (prefixes, tables)) in (1..=machine.walk.levels).zip(tables) {
+            if prefixes.len() <= at {
+                prefixes.resize(at + 1, NONE);
+                tables.resize(at + 1, NONE);
+            }
             let key = (chunk.space, level, prefix(machine, level, chunk.number));
             let next = self.prefix_spaces.len() as u32;
-            *tag = *self.prefixes.entry(key).or_insert(next);
-            if *tag == next {
+            let tag = *self.prefixes.entry(key).or_insert(next);
+            if tag == next {
                 self.prefix_spaces.push(chunk.space);
             }
+            prefixes[at] = tag;
         }
-        if self.known.len() <= at {
-            self.known.resize(at + 1, None);
-        }
-        self.known[at] = Some(Known {
-            prefixes,
-            tables: [NONE; LEVELS],
-        });
     }
 
     /// How many tables a walk reads, the lowest one included. Fills the caches.
@@ -165,9 +155,10 @@ impl Walker {
         chunk: &Chunk,
         size: PageSize,
     ) -> u32 {
-        let prefixes = self.known(machine, dense, chunk).prefixes;
+        self.know(machine, dense, || *chunk);
         let lowest = lowest(size);
-        let tag = |remaining: u32| prefixes[remaining as usize - 1];
+        let prefixes = &self.chunks_prefixes;
+        let tag = |remaining: u32| prefixes[remaining as usize - 1][dense as usize];
         let mut read = levels(machine, size);
         let mut through = self.caches.len();
         for (at, (remaining, cache)) in self.caches.iter_mut().enumerate() {
@@ -197,9 +188,35 @@ impl Walker {
         u64::from(all.saturating_sub(machine.walk.nested_levels_cached).max(1))
     }
 
-    /// References of a walk in a native process.
-    pub fn native(&mut self, machine: &Machine, dense: u32, chunk: &Chunk) -> u64 {
-        u64::from(self.tables_read(machine, dense, chunk, chunk.first))
+    /// References of walks in native processes for pages of one size; empties the block. A cache
+    /// sees what those before it did not answer, in order, as levels of TLBs do: all walks go
+    /// through the first, then what is left through the next.
+    pub fn native(
+        &mut self,
+        machine: &Machine,
+        chunks: &Chunks,
+        size: PageSize,
+        block: &mut Block,
+    ) -> u64 {
+        for &entry in block.entries() {
+            let dense = chunks.dense_of(parts(entry).1);
+            self.know(machine, dense, || *chunks.get(dense));
+        }
+        let lowest = lowest(size);
+        let most = self.prefix_spaces.len() as u32;
+        let mut references = 0;
+        for (remaining, cache) in &mut self.caches {
+            if *remaining >= lowest {
+                let before = block.count;
+                let prefixes = &self.chunks_prefixes[*remaining as usize - 1];
+                let prefix = |entry| prefixes[chunks.dense_of(parts(entry).1) as usize];
+                cache.filter(block, most, |entry| (0, prefix(entry)));
+                references += (before - block.count) as u64 * u64::from(*remaining - lowest + 1);
+            }
+        }
+        references += block.count as u64 * u64::from(levels(machine, size));
+        block.count = 0;
+        references
     }
 
     /// References of a walk in a guest: each of its tables is itself at a guest physical address.
@@ -231,12 +248,13 @@ impl Walker {
     #[inline]
     fn place(&mut self, machine: &Machine, level: u32, dense: u32, chunk: &Chunk) -> u32 {
         let at = level as usize - 1;
-        let known = self.known(machine, dense, chunk).tables[at];
+        self.know(machine, dense, || *chunk);
+        let known = self.chunks_tables[at][dense as usize];
         if known != NONE {
             return known;
         }
         let place = self.meet(machine, level, chunk);
-        self.known(machine, dense, chunk).tables[at] = place;
+        self.chunks_tables[at][dense as usize] = place;
         place
     }
 
