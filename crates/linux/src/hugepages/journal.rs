@@ -141,6 +141,7 @@ impl Journal {
     /// [`Error::File`], [`Error::ForeignFolder`], [`Error::Held`].
     pub fn open(folder: &Path, subject: &Subject) -> Result<Self, Error> {
         make_private(folder)?;
+        remove_unborn(folder);
         let path = folder.join(name(subject.pid, subject.start_ticks));
         let failed = |source| Error::File {
             action: "open",
@@ -319,9 +320,25 @@ fn open(path: &Path, mut options: OpenOptions) -> io::Result<File> {
         .open(path)
 }
 
+/// Ending of a journal that is being made, before the id of the process that makes it.
+const UNBORN: &str = "new-";
+
+/// Removes journals whose makers were killed before they had their names: nothing was done yet that
+/// they could tell of. What can't be removed does no harm.
+fn remove_unborn(folder: &Path) {
+    for file in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = file.path();
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        let maker = ending.and_then(|ending| ending.strip_prefix(UNBORN)?.parse::<u32>().ok());
+        if maker.is_some_and(|maker| !Path::new(&format!("/proc/{maker}")).exists()) {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
 /// Makes a journal that holds its first line from the moment it can be found at `path`.
 fn make(path: &Path, subject: &Subject) -> io::Result<File> {
-    let unborn = path.with_extension(format!("new-{}", std::process::id()));
+    let unborn = path.with_extension(format!("{UNBORN}{}", std::process::id()));
     let mut options = OpenOptions::new();
     options.create(true);
     let mut file = open(&unborn, options)?;
@@ -483,6 +500,25 @@ mod tests {
         fs::write(&path, b"").unwrap();
         drop(Journal::open(&place, &subject()).unwrap());
         assert_eq!(read(&path).unwrap().subject, subject());
+    }
+
+    #[test]
+    fn what_killed_makers_left_goes_and_what_living_ones_make_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("pagewise");
+        make_private(&place).unwrap();
+        let mut gone = std::process::Command::new("true").spawn().unwrap();
+        gone.wait().unwrap();
+        let left = place.join(format!("balance-7-1.new-{}", gone.id()));
+        let others = [
+            place.join("balance-7-2.new-1"),
+            place.join("balance-7-3.new-thing"),
+        ];
+        fs::write(&left, "").unwrap();
+        others.iter().for_each(|path| fs::write(path, "").unwrap());
+        drop(Journal::open(&place, &subject()).unwrap());
+        assert!(!left.exists());
+        assert!(others.iter().all(|path| path.exists()));
     }
 
     #[test]
