@@ -1,6 +1,7 @@
 //! The interface of engines.
 
 use super::counts::Counts;
+use super::visit::Visit;
 
 /// A page size of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -78,6 +79,15 @@ pub trait Engine {
 
     /// Simulates accesses of one space in order.
     fn access(&mut self, space: SpaceId, addresses: &[u64]);
+
+    /// Simulates visits of accesses of one space in order, to the same counts as one by one.
+    fn access_visits(&mut self, space: SpaceId, visits: &[Visit]) {
+        for visit in visits {
+            for _ in 0..visit.accesses() {
+                self.access(space, &[visit.address()]);
+            }
+        }
+    }
 
     /// Changes the page size of a chunk (address / huge page size) at one stage and drops what TLBs
     /// hold of it: the chunk's entries of that stage and what was derived from them; after a change

@@ -9,7 +9,9 @@ use super::array::{Array, BLOCK, Block, EMPTY, parts};
 use super::chunks::{Chunk, Chunks, HUGE, SECOND, UNKNOWN};
 use super::counts::Counts;
 use super::engine::{Engine, PageSize, Space, SpaceId, Stage};
-use super::machine::{Index, Level as Description, Machine, Stages};
+use super::machine::{Level as Description, Machine, Stages};
+use super::recent::{RECENT, Recent};
+use super::visit::Visit;
 use super::walk::{self, GuestWalk, Walker};
 
 /// Simulates every TLB entry of a machine.
@@ -34,40 +36,6 @@ pub struct Exact {
 const SMALL: u8 = 0;
 const HUGE_ONLY: u8 = 1;
 const BOTH: u8 = 2;
-
-/// Places for products that were used last.
-const RECENT: usize = 128;
-
-/// Which accesses change nothing, and so need no look-up.
-///
-/// After an access the first level holds its product, as the entry of its set that was used last.
-/// If the next access *to that set* is to the same product, it hits; and it leaves everything as it
-/// is: LRU and tree-PLRU, because the entry is the most recent one already, FIFO and random, because
-/// no hit changes them. Levels beyond the first see no hits. So it is enough to count it. This needs
-/// no more than the last tag of each set, or of each group of sets, since "the next access to the
-/// group" is "the next access to the set" or later.
-///
-/// What takes an entry out of the first level between the two must empty the tags here. A fill of
-/// that set is an access to it. Changes of page sizes empty them all. Where a lower level is
-/// inclusive, an access elsewhere may take any entry out: then one group holds all sets, so that the
-/// next access is the next access of all. Where the first level also holds stages apart, as the last
-/// one that it then is, nothing is left out for guests, and their accesses empty the tags.
-#[derive(Clone, Copy, Debug)]
-struct Recent {
-    /// By page size.
-    sets: [Sets; 2],
-}
-
-/// Sets of the first level that hold pages of a size.
-#[derive(Clone, Copy, Debug)]
-struct Sets {
-    /// Bits of a page's number that tell the group.
-    mask: u32,
-    /// The first group's place.
-    first: u32,
-    /// Whether there are none: every access is looked up.
-    is_absent: bool,
-}
 
 /// A level's arrays by page size.
 #[derive(Clone, Debug)]
@@ -271,50 +239,80 @@ impl Exact {
         self.chunks.of(space).map(|chunk| chunk.number)
     }
 
+    /// Levels that hold products of a space.
+    fn products(&self, space: Space) -> usize {
+        self.levels.len() - usize::from(self.is_apart(space))
+    }
+
     /// Whether the last level holds the space's two stages apart.
     fn is_apart(&self, space: Space) -> bool {
         space.second.is_some() && self.machine.stages == Stages::Separate
     }
 
-    /// Groups of the first level's sets, where it holds products.
-    fn recent_of(&self, products: usize) -> Recent {
-        let places = self.levels[0].by_size;
-        let is_shared = places[0].array == places[1].array;
-        let sets = [PageSize::Small, PageSize::Huge].map(|size| {
-            let place = places[size as usize];
-            let array = self.machine.array(0, size);
-            let is_plain = array.is_some_and(|array| array.index == Index::Linear)
-                && !self.is_inclusive
-                // Sizes that share sets must find them at the same places.
-                && !(is_shared && places[0].shift > 0);
-            let groups = array.map_or(1, |array| array.sets().min(RECENT as u32 / 2));
-            Sets {
-                // Neighbours in one entry are of one set.
-                mask: (u32::from(is_plain) * (groups - 1)) << place.shift,
-                first: match size {
-                    PageSize::Huge if !is_shared && !self.is_inclusive => RECENT as u32 / 2,
-                    _ => 0,
-                },
-                is_absent: products == 0 || array.is_none(),
+    /// Takes accesses in order: `access` tells an item's address and how many accesses to that page
+    /// it stands for.
+    #[inline(always)]
+    fn take<T>(&mut self, id: SpaceId, items: &[T], access: impl Fn(&T) -> (u64, u64)) {
+        let space = self.chunks.space(id);
+        let products = self.products(space);
+        let recent = Recent::new(&self.machine, products);
+        let only = self.chunks.only(id);
+        let address = |item: &T| access(item).0;
+        let mut block = Block::new();
+        let mut rest = items;
+        let mut unknown = 0;
+        while !rest.is_empty() {
+            let part = &rest[..rest.len().min(BLOCK)];
+            let known = match only {
+                Some(PageSize::Small) => {
+                    self.block::<SMALL, T>(id, recent, part, &address, &mut block)
+                }
+                Some(PageSize::Huge) => {
+                    self.block::<HUGE_ONLY, T>(id, recent, part, &address, &mut block)
+                }
+                None => self.block::<BOTH, T>(id, recent, part, &address, &mut block),
+            };
+            let accesses: u64 = part[..known].iter().map(|item| access(item).1).sum();
+            self.counts.accesses += accesses;
+            self.counts.hits[0] += accesses - block.count as u64;
+            self.look_up(&mut block, only, products, space);
+            rest = &rest[known..];
+            let is_new = known < part.len();
+            if is_new
+                && self
+                    .chunks
+                    .dense(id, address(&rest[0]) >> self.shifts[1])
+                    .is_none()
+            {
+                // More memory than tags can name: no TLB would hold much of it either.
+                unknown += access(&rest[0]).1;
+                rest = &rest[1..];
             }
-        });
-        Recent { sets }
+        }
+        if products == 0 {
+            // Entries of stages have been put into the first level, into any of its sets.
+            self.recent = [EMPTY; RECENT];
+        }
+        self.counts.accesses += unknown;
+        self.counts.refills[0][0] += unknown;
     }
 
     /// Makes a block of the accesses that may change something ([`Recent`]); how many it took, up to
     /// the first to a new chunk. One loop for each of what sizes there are, without a branch inside.
     #[inline(always)]
-    fn block<const SIZES: u8>(
+    fn block<const SIZES: u8, T>(
         &mut self,
         id: SpaceId,
         recent: Recent,
-        addresses: &[u64],
+        items: &[T],
+        address: &impl Fn(&T) -> u64,
         block: &mut Block,
     ) -> usize {
         let in_chunk = (1_u32 << self.page_bits) - 1;
         let (page_bits, [small, huge]) = (self.page_bits, self.shifts);
         let mut count = 0;
-        for (at, &address) in addresses.iter().take(BLOCK).enumerate() {
+        for (at, item) in items.iter().take(BLOCK).enumerate() {
+            let address = address(item);
             let chunk = address >> huge;
             let begins = self.chunks.begins(id, chunk);
             if begins == UNKNOWN {
@@ -342,7 +340,7 @@ impl Exact {
             *slot = tag;
         }
         block.count = count;
-        addresses.len().min(BLOCK)
+        items.len().min(BLOCK)
     }
 
     /// A page of the first stage: `in_chunk` is the small page's number in its chunk.
@@ -538,34 +536,24 @@ impl Engine for Exact {
     }
 
     fn access(&mut self, id: SpaceId, addresses: &[u64]) {
-        let space = self.chunks.space(id);
-        let products = self.levels.len() - usize::from(self.is_apart(space));
-        let recent = self.recent_of(products);
-        let only = self.chunks.only(id);
-        let mut block = Block::new();
-        let mut rest = addresses;
-        while !rest.is_empty() {
-            let part = &rest[..rest.len().min(BLOCK)];
-            let known = match only {
-                Some(PageSize::Small) => self.block::<SMALL>(id, recent, part, &mut block),
-                Some(PageSize::Huge) => self.block::<HUGE_ONLY>(id, recent, part, &mut block),
-                None => self.block::<BOTH>(id, recent, part, &mut block),
-            };
-            self.counts.hits[0] += (known - block.count) as u64;
-            self.look_up(&mut block, only, products, space);
-            rest = &rest[known..];
-            let is_new = known < part.len();
-            if is_new && self.chunks.dense(id, rest[0] >> self.shifts[1]).is_none() {
-                // More memory than tags can name: no TLB would hold much of it either.
-                self.counts.refills[0][0] += 1;
-                rest = &rest[1..];
+        self.take(id, addresses, |&address| (address, 1));
+    }
+
+    fn access_visits(&mut self, id: SpaceId, visits: &[Visit]) {
+        let products = self.products(self.chunks.space(id));
+        if Recent::new(&self.machine, products)
+            .sets
+            .iter()
+            .any(|sets| sets.is_absent)
+        {
+            // What repeats is looked up each time.
+            for visit in visits {
+                let accesses = [visit.address(); 16];
+                self.access(id, &accesses[..visit.accesses() as usize]);
             }
+            return;
         }
-        if products == 0 {
-            // Entries of stages have been put into the first level, into any of its sets.
-            self.recent = [EMPTY; RECENT];
-        }
-        self.counts.accesses += addresses.len() as u64;
+        self.take(id, visits, |visit| (visit.address(), visit.accesses()));
     }
 
     fn remap(&mut self, id: SpaceId, stage: Stage, chunk: u64, size: PageSize) {

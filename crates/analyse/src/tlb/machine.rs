@@ -240,9 +240,10 @@ impl Machine {
     pub fn check(&self) -> Result<(), MachineError> {
         let fail = |what: String| Err(MachineError::Impossible(what));
         let (small, huge) = (self.small_page, self.huge_page);
-        if !small.is_power_of_two() || !huge.is_power_of_two() || small >= huge || small < 512 {
+        if !small.is_power_of_two() || !huge.is_power_of_two() || small >= huge || small < 4096 {
             return fail(format!(
-                "small_page {small} and huge_page {huge} must be powers of two, the first smaller"
+                "small_page {small} and huge_page {huge} must be powers of two from 4096 on, the first \
+                 smaller"
             ));
         }
         if huge / small > 1 << 18 || huge > 1 << 40 {

@@ -34,11 +34,13 @@ mod machine;
 pub mod naive;
 mod order;
 pub mod paper;
+mod recent;
 mod replacement;
 mod reuse;
 mod simulation;
 #[cfg(test)]
 mod tests;
+mod visit;
 mod walk;
 pub mod workload;
 
@@ -49,3 +51,4 @@ pub use machine::{Array, Level, Machine, MachineError, Stages, Walk, WalkCache, 
 pub use replacement::Replacement;
 pub use reuse::Reuse;
 pub use simulation::{Point, Program, Run, Settings, Simulation};
+pub use visit::Visit;

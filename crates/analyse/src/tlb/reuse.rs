@@ -13,6 +13,7 @@
 //! [`Reuse::error`] (95 %), and each size by the relative [`Reuse::size_error`], since a list of
 //! `n × rate` pages stands for `n`.
 
+use super::visit::Visit;
 use rustc_hash::FxHashMap;
 
 /// Follows a sample of pages of one size.
@@ -56,21 +57,32 @@ impl Reuse {
 
     /// Takes accesses in order.
     pub fn access(&mut self, addresses: &[u64]) {
-        self.accesses += addresses.len() as u64;
         for part in addresses.chunks(BLOCK) {
-            self.block(part);
+            self.block(part, |&address| (address, 1));
+        }
+    }
+
+    /// Takes visits of accesses in order.
+    pub fn access_visits(&mut self, visits: &[Visit]) {
+        for part in visits.chunks(BLOCK) {
+            self.block(part, |visit| (visit.address(), visit.accesses()));
         }
     }
 
     /// Hashes a block at once, which compilers vectorise, then follows what the hashes choose.
-    fn block(&mut self, addresses: &[u64]) {
+    #[inline(always)]
+    fn block<T>(&mut self, items: &[T], access: impl Fn(&T) -> (u64, u64)) {
         let mut hashes = [0_u32; BLOCK];
-        for (hash, &address) in hashes.iter_mut().zip(addresses) {
-            *hash = mixed((address >> self.shift) as u32);
+        for (hash, item) in hashes.iter_mut().zip(items) {
+            *hash = mixed((access(item).0 >> self.shift) as u32);
         }
-        for (&hash, &address) in hashes.iter().zip(addresses) {
+        self.accesses += items.iter().map(|item| access(item).1).sum::<u64>();
+        for (&hash, item) in hashes.iter().zip(items) {
             if hash <= self.threshold {
+                let (address, accesses) = access(item);
                 self.follow(address >> self.shift);
+                // The page again is found first.
+                self.found[0] += accesses - 1;
             }
         }
     }

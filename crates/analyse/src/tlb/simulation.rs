@@ -9,6 +9,7 @@ use super::counts::Counts;
 use super::engine::{Engine, PageSize, Space, SpaceId, Stage};
 use super::exact::Exact;
 use super::machine::Machine;
+use super::visit::Visit;
 use super::workload::Workload;
 use crate::balance::{Action, Controller, Gauge, Observation, Pages, Reason, Refills, Victims};
 use crate::compare::Random;
@@ -123,10 +124,10 @@ pub struct Simulation<'a> {
     engine: Exact,
     random: Random,
     programs: Vec<State>,
-    buffer: Vec<u64>,
+    buffer: Vec<Visit>,
 }
 
-/// Accesses generated at a time.
+/// Visits of pages generated at a time.
 const BATCH: usize = 256;
 /// Ticks after which the density of chunks is counted anew.
 const DENSITY_TICKS: u32 = 1024;
@@ -216,7 +217,7 @@ impl<'a> Simulation<'a> {
             engine: Exact::new(machine),
             random: Random::seeded(settings.seed),
             programs: Vec::new(),
-            buffer: vec![0; BATCH],
+            buffer: vec![Visit::default(); BATCH],
         };
         for program in programs {
             simulation.add(program);
@@ -323,17 +324,22 @@ impl<'a> Simulation<'a> {
 
     fn batch(&mut self, index: usize) {
         let state = &mut self.programs[index];
-        state.program.workload.fill(&mut self.buffer);
+        state.program.workload.visits(&mut self.buffer);
         let before = self.engine.counts();
-        self.engine.access(state.id, &self.buffer);
+        self.engine.access_visits(state.id, &self.buffer);
         let spent = self.engine.counts() - before;
-        let base = self.settings.base_ns * BATCH as f64;
+        let base = self.settings.base_ns * spent.accesses as f64;
         state.ns += base + spent.translation_ns(self.machine);
-        state.accesses += BATCH as u64;
+        state.accesses += spent.accesses;
         state.counts += spent;
         if state.program.controller.is_some() {
             let (small, huge) = (self.machine.small_shift(), self.machine.huge_shift());
-            for &address in self.buffer.iter().take(DENSITY_SAMPLE) {
+            for address in self
+                .buffer
+                .iter()
+                .take(DENSITY_SAMPLE)
+                .map(|visit| visit.address())
+            {
                 let pages = state.chunks.pages.entry(address >> huge).or_default();
                 pages.insert(address >> small);
             }

@@ -160,6 +160,7 @@ proptest! {
         machine in a_machine(),
         spaces in prop::array::uniform2(a_space()),
         acts in prop::collection::vec(an_act(), 1..30),
+        joined in any::<bool>(),
     ) {
         machine.check().unwrap();
         let mut exact = Exact::new(&machine);
@@ -169,6 +170,13 @@ proptest! {
         }
         for act in acts {
             match act {
+                Act::Access(space, addresses) if joined => {
+                    let mut visits = Vec::new();
+                    addresses.iter().for_each(|&address| Visit::push(&mut visits, address));
+                    exact.access_visits(space, &visits);
+                    plain.access(space, &addresses);
+                    prop_assert_eq!(exact.counts(), plain.counts());
+                }
                 Act::Access(space, addresses) => {
                     for address in addresses {
                         exact.access(space, &[address]);

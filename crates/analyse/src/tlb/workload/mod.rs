@@ -19,6 +19,8 @@ pub use oltp::Oltp;
 pub use plain::{Gups, PointerChase, Stream};
 pub use replay::{Footprint, Replay};
 
+use super::visit::Visit;
+
 /// Where generated memory begins: far from 0, aligned to any huge page.
 pub const BASE: u64 = 0x7F00_0000_0000;
 
@@ -30,6 +32,16 @@ pub trait Workload {
     fn memory(&self) -> Vec<(u64, u64)>;
     /// Overwrites `out` with the next addresses.
     fn fill(&mut self, out: &mut [u64]);
+    /// Overwrites `out` with the next visits of pages.
+    fn visits(&mut self, out: &mut [Visit]) {
+        let mut addresses = [0; 64];
+        for part in out.chunks_mut(addresses.len()) {
+            self.fill(&mut addresses[..part.len()]);
+            for (visit, &address) in part.iter_mut().zip(&addresses) {
+                *visit = Visit::one(address);
+            }
+        }
+    }
     /// Accesses after which it begins anew, or its phases do. What is measured of it should be whole
     /// rounds: parts of different phases can't be compared.
     fn round(&self) -> Option<u64> {

@@ -1,37 +1,29 @@
 //! Accesses out of a trace, over and over.
 
-use super::Workload;
+use super::{Visit, Workload};
 use std::sync::Arc;
 
 /// A trace held in memory.
 pub struct Replay {
     name: String,
-    addresses: Arc<[u64]>,
+    visits: Arc<Vec<Visit>>,
+    accesses: u64,
     at: usize,
+    /// Accesses of the visit at hand that [`Workload::fill`] has told.
+    told: u64,
 }
 
 impl Replay {
-    /// Repeats `addresses`; `None` where there are none.
+    /// Repeats `visits`; `None` where there are none.
     #[must_use]
-    pub fn new(name: &str, addresses: impl Into<Arc<[u64]>>) -> Option<Self> {
-        let addresses = addresses.into();
-        (!addresses.is_empty()).then(|| Self {
+    pub fn new(name: &str, visits: Arc<Vec<Visit>>) -> Option<Self> {
+        (!visits.is_empty()).then(|| Self {
             name: name.to_owned(),
-            addresses,
+            accesses: visits.iter().map(|visit| visit.accesses()).sum(),
+            visits,
             at: 0,
+            told: 0,
         })
-    }
-
-    /// Accesses in one round.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.addresses.len()
-    }
-
-    /// Whether the trace is empty, which [`Replay::new`] rules out.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.addresses.is_empty()
     }
 }
 
@@ -41,23 +33,37 @@ impl Workload for Replay {
     }
 
     fn round(&self) -> Option<u64> {
-        Some(self.addresses.len() as u64)
+        Some(self.accesses)
     }
 
     fn memory(&self) -> Vec<(u64, u64)> {
         let mut footprint = Footprint::default();
-        footprint.add(&self.addresses);
+        footprint.add(self.visits.iter().map(|visit| visit.address()));
         footprint.pieces()
     }
 
-    fn fill(&mut self, mut out: &mut [u64]) {
+    fn fill(&mut self, out: &mut [u64]) {
+        for address in out {
+            let visit = self.visits[self.at];
+            *address = visit.address();
+            self.told += 1;
+            if self.told == visit.accesses() {
+                self.told = 0;
+                self.at = (self.at + 1) % self.visits.len();
+            }
+        }
+    }
+
+    /// From the next whole visit on.
+    fn visits(&mut self, mut out: &mut [Visit]) {
+        self.told = 0;
         while !out.is_empty() {
-            let rest = &self.addresses[self.at..];
+            let rest = &self.visits[self.at..];
             let now = rest.len().min(out.len());
             let (head, tail) = out.split_at_mut(now);
             head.copy_from_slice(&rest[..now]);
             out = tail;
-            self.at = (self.at + now) % self.addresses.len();
+            self.at = (self.at + now) % self.visits.len();
         }
     }
 }
@@ -72,9 +78,9 @@ const PIECE: u32 = 16;
 
 impl Footprint {
     /// Adds addresses.
-    pub fn add(&mut self, addresses: &[u64]) {
+    pub fn add(&mut self, addresses: impl IntoIterator<Item = u64>) {
         let mut last = u64::MAX;
-        for &address in addresses {
+        for address in addresses {
             let piece = address >> PIECE;
             if piece != last {
                 self.pieces.insert(piece);

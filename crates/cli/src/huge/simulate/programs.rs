@@ -2,6 +2,7 @@
 
 use super::Args;
 use anyhow::{Context, Result, anyhow, bail};
+use pagewise_analyse::tlb::Visit;
 use pagewise_analyse::tlb::workload::{Mix, Replay, Workload, named};
 use pagewise_model::formats::memory_trace;
 use pagewise_model::huge_simulation::HugeSimulation;
@@ -13,8 +14,8 @@ use std::sync::Arc;
 pub enum Source {
     /// Generators that take turns, joined by `+`, with sizes.
     Generated(String),
-    /// Addresses of a trace, which all runs share.
-    Trace(String, Arc<[u64]>),
+    /// A trace, which all simulations share.
+    Trace(String, Arc<Vec<Visit>>),
 }
 
 /// Accesses of a generator before the next of a mix has its turn.
@@ -31,8 +32,8 @@ impl Source {
     /// From its start.
     pub fn workload(&self, seed: u64) -> Result<Box<dyn Workload>> {
         match self {
-            Self::Trace(name, addresses) => {
-                let replay = Replay::new(name, Arc::clone(addresses));
+            Self::Trace(name, visits) => {
+                let replay = Replay::new(name, Arc::clone(visits));
                 Ok(Box::new(replay.context("the trace has no access")?))
             }
             Self::Generated(text) => {
@@ -97,14 +98,17 @@ pub fn open(args: &Args, result: &mut HugeSimulation) -> Result<Vec<Source>> {
 fn trace(path: &Path, most: usize, result: &mut HugeSimulation) -> Result<Source> {
     let name = path.display().to_string();
     let input = BufReader::with_capacity(1 << 18, crate::input::open(path)?);
-    let mut addresses = Vec::new();
+    let (mut visits, mut room) = (Vec::new(), most);
     let summary = memory_trace::read(input, &mut |batch| {
-        let room = most.saturating_sub(addresses.len());
-        addresses.extend(batch.addresses.iter().take(room));
+        let taken = room.min(batch.addresses.len());
+        for &address in &batch.addresses[..taken] {
+            Visit::push(&mut visits, address);
+        }
+        room -= taken;
     })
     .with_context(|| format!("cannot use {name}"))?;
     let mut note = |text: String| result.notes.push(format!("{name}: {text}"));
-    let left_out = summary.accesses - addresses.len() as u64;
+    let left_out = summary.accesses - (most - room) as u64;
     if left_out > 0 {
         note(format!(
             "{left_out} accesses beyond the first {most} are left out (--most)"
@@ -135,5 +139,5 @@ fn trace(path: &Path, most: usize, result: &mut HugeSimulation) -> Result<Source
     for text in summary.notes {
         note(text);
     }
-    Ok(Source::Trace(name, addresses.into()))
+    Ok(Source::Trace(name, Arc::new(visits)))
 }

@@ -2,7 +2,7 @@
 
 use super::programs::Source;
 use anyhow::Result;
-use pagewise_analyse::tlb::{Machine, PageSize, Reuse, shipped};
+use pagewise_analyse::tlb::{Machine, PageSize, Reuse, Visit, shipped};
 use pagewise_model::huge_simulation::{HugeSimulation, Reach, ReuseCurve};
 
 /// Largest TLB of interest.
@@ -28,14 +28,16 @@ pub fn curves(
         (machine.huge_page, Reuse::new(machine.huge_shift(), MOST, 0)),
     ];
     let mut workload = source.workload(1)?;
-    let mut buffer = vec![0; 1 << 14];
+    let mut buffer = vec![Visit::default(); 1 << 14];
     // Four times as many as are measured elsewhere, and two rounds: cold misses should not count.
     let rounds = workload.round().unwrap_or(0).saturating_mul(2);
     let all = accesses.saturating_mul(4).max(rounds);
-    for _ in 0..all.div_ceil(buffer.len() as u64) {
-        workload.fill(&mut buffer);
+    let mut taken = 0;
+    while taken < all {
+        workload.visits(&mut buffer);
+        taken += buffer.iter().map(|visit| visit.accesses()).sum::<u64>();
         for (_, engine) in &mut engines {
-            engine.access(&buffer);
+            engine.access_visits(&buffer);
         }
     }
     for (page_bytes, engine) in &engines {

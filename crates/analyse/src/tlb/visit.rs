@@ -1,0 +1,73 @@
+//! Accesses to one page that follow each other, as one thing.
+
+/// An address and how many more accesses to the same 4 KiB follow the first.
+///
+/// Traces of real programs are mostly such repeats, and no TLB sees them: after an access its page is
+/// in the first level as the entry used last, and using that again changes nothing (no base page of
+/// a processor is smaller than 4 KiB, and a larger one is the same page all the more). So they are
+/// counted, and held and simulated once. The place within the 4 KiB is not kept: its bits hold the
+/// count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Visit(u64);
+
+/// Bits that no page number has.
+const WITHIN: u64 = 0xFFF;
+/// Most repeats in a visit: few, so that visits remain short against what controllers look at.
+const MOST: u64 = 15;
+
+impl Visit {
+    /// One access.
+    #[must_use]
+    pub fn one(address: u64) -> Self {
+        Self(address & !WITHIN)
+    }
+
+    /// Where its 4 KiB begin.
+    #[inline(always)]
+    #[must_use]
+    pub fn address(self) -> u64 {
+        self.0 & !WITHIN
+    }
+
+    /// Accesses.
+    #[inline(always)]
+    #[must_use]
+    pub fn accesses(self) -> u64 {
+        1 + (self.0 & WITHIN)
+    }
+
+    /// Adds an access to the end of `visits`.
+    #[inline(always)]
+    pub fn push(visits: &mut Vec<Self>, address: u64) {
+        if let Some(last) = visits.last_mut()
+            && last.0 ^ (address & !WITHIN) < MOST
+        {
+            last.0 += 1;
+        } else {
+            visits.push(Self::one(address));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeats_of_a_page_are_joined_up_to_a_bound() {
+        let mut visits = Vec::new();
+        let addresses = [0x5000, 0x5fff, 0x5008, 0x6000, 0x5000];
+        for address in addresses.into_iter().chain([0x9010; 20]) {
+            Visit::push(&mut visits, address);
+        }
+        let found: Vec<_> = visits.iter().map(|r| (r.address(), r.accesses())).collect();
+        let expected = [
+            (0x5000, 3),
+            (0x6000, 1),
+            (0x5000, 1),
+            (0x9000, 16),
+            (0x9000, 4),
+        ];
+        assert_eq!(found, expected);
+    }
+}
