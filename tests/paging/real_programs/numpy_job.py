@@ -12,7 +12,7 @@ def digest(array):
 
 TIMES = float(sys.argv[1])
 random = np.random.default_rng(7)
-values = random.integers(0, 1 << 62, int(2_070_000 * TIMES), dtype=np.int64)
+values = random.integers(0, 1 << 62, int(2_140_000 * TIMES), dtype=np.int64)
 print("values", digest(values))
 order = np.argsort(values, kind="stable")
 print("sorted", bool(np.all(np.diff(values[order]) >= 0)), digest(order))
