@@ -171,7 +171,7 @@ impl Figures {
         Self {
             processes_total: snapshot::taken(bytes),
             processes: snapshot::processes(bytes)
-                .map(|(place, one)| process(&one, living(place, &one)))
+                .map(|(place, one)| Process::of(&one, living(place, &one)))
                 .collect(),
             others: Others {
                 ended: snapshot::displaced(bytes),
@@ -212,27 +212,30 @@ impl Figures {
     }
 }
 
-fn process(from: &ProcessBytes<'_>, living: bool) -> Process {
-    Process {
-        pid: from.pid(),
-        name: String::from_utf8_lossy(from.name()).into_owned(),
-        living,
-        ended_in_order: from.has_ended(),
-        budget_bytes: counter!(from, budget_bytes),
-        limit_bytes: counter!(from, limit_pages) * PAGE_BYTES,
-        resident_bytes: counter!(from, resident_pages) * PAGE_BYTES,
-        peak_managed_bytes: counter!(from, peak_pages) * PAGE_BYTES,
-        unmanaged_bytes: counter!(from, unmanaged_bytes),
-        managed_bytes: counter!(from, managed_bytes),
-        store_number: from.family(),
-        store_disk_bytes: counter!(from, store_disk_bytes),
-        store_memory_bytes: counter!(from, store_memory_bytes),
-        faults: faults(from),
-        pages: pages(from),
-        latency: latency(from),
-        capabilities: capabilities(counter!(from, capabilities)),
-        regions_total: from.region_total(),
-        regions: from.regions().map(|one| region(&one)).collect(),
+impl Process {
+    /// What its place holds.
+    pub fn of(from: &ProcessBytes<'_>, living: bool) -> Self {
+        Self {
+            pid: from.pid(),
+            name: String::from_utf8_lossy(from.name()).into_owned(),
+            living,
+            ended_in_order: from.has_ended(),
+            budget_bytes: counter!(from, budget_bytes),
+            limit_bytes: counter!(from, limit_pages) * PAGE_BYTES,
+            resident_bytes: counter!(from, resident_pages) * PAGE_BYTES,
+            peak_managed_bytes: counter!(from, peak_pages) * PAGE_BYTES,
+            unmanaged_bytes: counter!(from, unmanaged_bytes),
+            managed_bytes: counter!(from, managed_bytes),
+            store_number: from.family(),
+            store_disk_bytes: counter!(from, store_disk_bytes),
+            store_memory_bytes: counter!(from, store_memory_bytes),
+            faults: faults(from),
+            pages: pages(from),
+            latency: latency(from),
+            capabilities: capabilities(counter!(from, capabilities)),
+            regions_total: from.region_total(),
+            regions: from.regions().map(|one| region(&one)).collect(),
+        }
     }
 }
 
@@ -336,7 +339,7 @@ fn region(from: &RegionBytes<'_>) -> Region {
             1 => "asked for by --delivery",
             2 => "hinted by the program",
             4 => "an allocator's: libc passes parts of it to the kernel by itself",
-            _ => "faults in the kernel need privilege (vm.unprivileged_userfaultfd)",
+            _ => "kernel faults need privilege (vm.unprivileged_userfaultfd)",
         },
         role,
         resident_pages,
@@ -372,7 +375,7 @@ mod tests {
     #[test]
     fn stores_are_summed_over_the_living() {
         let bytes = vec![0; snapshot::BYTES];
-        let one = process(&snapshot::others(&bytes), true);
+        let one = Process::of(&snapshot::others(&bytes), true);
         let make = |store_number, store_disk_bytes, living| Process {
             store_number,
             store_disk_bytes,

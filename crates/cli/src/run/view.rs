@@ -1,6 +1,6 @@
 //! Figures of a run, for a person.
 
-use super::statistics::{Document, Figures, Others, Process};
+use super::statistics::{Document, Figures, Others, Process, Quantiles};
 use std::fmt::Write;
 
 /// Bytes as `1.5 GiB`.
@@ -33,12 +33,13 @@ const MOST: usize = 8;
 /// The table at the end.
 pub fn text(document: &Document) -> String {
     let mut text = format!(
-        "pagewise run: {} after {:.1} s, policy {}, store {}, largest process {}\n",
+        "pagewise run: {} after {:.1} s, largest process {}\n\
+         \x20 policy    {}, store {}\n",
         document.ending,
         document.elapsed_s,
+        human(document.max_rss_bytes),
         document.policy,
-        document.store,
-        human(document.max_rss_bytes)
+        document.store
     );
     let figures = &document.figures;
     if figures.processes_total == 0 {
@@ -72,13 +73,13 @@ fn describe_others(rest: &[&Process], others: &Others) -> String {
     }
     let sum = |of: fn(&Process) -> u64| rest.iter().map(|one| of(one)).sum::<u64>();
     let mut text = format!(
-        "  others       {count} more processes: {} first touches, {} refaults;\n",
+        "  others    {count} more processes: {} first touches, {} refaults;\n",
         others.faults.first_touches + sum(|one| one.faults.first_touches),
         others.faults.refaults + sum(|one| one.faults.refaults),
     );
     let _ = writeln!(
         text,
-        "               {} pages read, {} evicted, {} written",
+        "            {} pages read, {} evicted, {} written",
         others.pages.read + sum(|one| one.pages.read),
         others.pages.evicted + sum(|one| one.pages.evicted),
         others.pages.written + sum(|one| one.pages.written),
@@ -86,7 +87,7 @@ fn describe_others(rest: &[&Process], others: &Others) -> String {
     if others.unplaced > 0 {
         let _ = writeln!(
             text,
-            "               {} of them lived while all places for figures were taken",
+            "            {} of them lived while all places for figures were taken",
             others.unplaced
         );
     }
@@ -100,10 +101,9 @@ fn is_idle(one: &Process) -> bool {
 
 fn describe(one: &Process) -> String {
     let mut text = String::new();
-    let faults = &one.faults;
-    let pages = &one.pages;
+    let (faults, pages, latency) = (&one.faults, &one.pages, &one.latency);
     let mut row = |name: &str, value: String| {
-        let _ = writeln!(text, "  {name:<12} {value}");
+        let _ = writeln!(text, "  {name:<9} {value}");
     };
     let end = match (one.living, one.ended_in_order) {
         (true, _) => ", still running",
@@ -114,8 +114,7 @@ fn describe(one: &Process) -> String {
     row(
         "memory",
         format!(
-            "{} managed, at most {} of {} resident beside {} that is not managed",
-            human(one.managed_bytes),
+            "at most {} of {} resident and managed, {} not managed",
             human(one.peak_managed_bytes),
             human(one.budget_bytes),
             human(one.unmanaged_bytes)
@@ -124,47 +123,69 @@ fn describe(one: &Process) -> String {
     row(
         "faults",
         format!(
-            "{} first touches, {} refaults, {} first writes, {} found resolved",
-            faults.first_touches, faults.refaults, faults.first_writes, faults.spurious
+            "{} on new pages, {} on pages in the store",
+            faults.first_touches, faults.refaults
         ),
     );
     row(
-        "delivery",
+        "",
+        format!(
+            "{} first writes to pages that came back",
+            faults.first_writes
+        ),
+    );
+    row(
+        "served",
         format!(
             "{} by handler threads, {} by SIGBUS",
             faults.by_handler, faults.by_signal
         ),
     );
     row(
-        "latency",
+        "each took",
+        format!("{} without the store", quantiles(&latency.without_io)),
+    );
+    row("", format!("{} with it", quantiles(&latency.with_io)));
+    row(
+        "went",
         format!(
-            "without I/O p50 {} p99 {} ns, with I/O p50 {} p99 {} ns",
-            one.latency.without_io.p50_ns,
-            one.latency.without_io.p99_ns,
-            one.latency.with_io.p50_ns,
-            one.latency.with_io.p99_ns
+            "{} pages in {} batches",
+            pages.evicted, pages.eviction_batches
         ),
     );
     row(
-        "pages",
+        "written",
         format!(
-            "{} read ({} ahead), {} evicted in {} batches, {} written ({} early); {} watched, {} seen used",
-            pages.read,
-            pages.prefetched,
-            pages.evicted,
-            pages.eviction_batches,
-            pages.written,
-            pages.written_early,
-            pages.watched,
-            pages.seen_used
+            "{} pages, {} of them before they had to go",
+            pages.written, pages.written_early
         ),
     );
+    row(
+        "came back",
+        format!(
+            "{} pages{}, {} of them before their use",
+            pages.read,
+            percent(pages.read, pages.evicted),
+            pages.prefetched
+        ),
+    );
+    if pages.watched > 0 {
+        row(
+            "watched",
+            format!(
+                "{} pages before they went; {} were in use{}",
+                pages.watched,
+                pages.seen_used,
+                percent(pages.seen_used, pages.watched)
+            ),
+        );
+    }
     if faults.throttled > 0 {
-        let milliseconds = faults.throttled_ns / 1_000_000;
+        let waited = pagewise_model::units::Nanos(faults.throttled_ns);
         row(
             "waits",
             format!(
-                "{} faults waited {milliseconds} ms in all for room",
+                "{} faults waited {waited} in all for room",
                 faults.throttled
             ),
         );
@@ -178,20 +199,130 @@ fn describe(one: &Process) -> String {
             ),
         );
     }
-    for region in one.regions.iter().take(8) {
-        row(
-            "region",
-            format!(
-                "{} {}: {} resident ({} dirty), {} evicted pages; {} ({})",
-                region.start,
-                human(region.bytes),
-                region.resident_pages,
-                region.dirty_pages,
-                region.evicted_pages,
-                region.delivery,
-                region.why
-            ),
+    text + &describe_regions(one)
+}
+
+/// How long faults took, in words.
+fn quantiles(of: &Quantiles) -> String {
+    let nanos = pagewise_model::units::Nanos;
+    match of.count {
+        0 => "none".to_owned(),
+        count => format!(
+            "p50 {}, p99 {} ({count})",
+            nanos(of.p50_ns),
+            nanos(of.p99_ns)
+        ),
+    }
+}
+
+/// ` (12 %)`, or nothing where there is no whole.
+fn percent(part: u64, whole: u64) -> String {
+    match (part * 100).checked_div(whole) {
+        Some(share) => format!(" ({share} %)"),
+        None => String::new(),
+    }
+}
+
+/// The regions, with the reason of their delivery where that changes from one to the next.
+fn describe_regions(one: &Process) -> String {
+    let mut text = String::new();
+    let mut former = ("", "");
+    for region in one.regions.iter().take(MOST) {
+        let _ = writeln!(
+            text,
+            "  region    {} {}: {} here ({} dirty), {} stored",
+            region.start,
+            human(region.bytes),
+            region.resident_pages,
+            region.dirty_pages,
+            region.evicted_pages
         );
+        let now = (region.delivery, region.why);
+        if now != former {
+            let _ = writeln!(text, "            {}: {}", now.0, now.1);
+            former = now;
+        }
+    }
+    let left = (one.regions_total as usize).saturating_sub(MOST);
+    if left > 0 {
+        let _ = writeln!(text, "            and {left} more regions");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::statistics::Region;
+    use super::*;
+    use pagewise_wire::snapshot;
+
+    /// Figures as large as they get, in the columns of a small terminal.
+    #[test]
+    fn the_table_fits_eighty_columns() {
+        let bytes = vec![0; snapshot::BYTES];
+        let mut figures = Figures::of(&bytes, |_| false);
+        let mut one = Process::of(&snapshot::others(&bytes), false);
+        let many = 1_234_567_890;
+        one.pid = 4_000_000;
+        one.name = "fifteen letters".to_owned();
+        one.regions_total = 40;
+        for size in [
+            &mut one.budget_bytes,
+            &mut one.peak_managed_bytes,
+            &mut one.unmanaged_bytes,
+            &mut one.managed_bytes,
+        ] {
+            *size = 123 << 30;
+        }
+        let (faults, pages) = (&mut one.faults, &mut one.pages);
+        faults.throttled_ns = many * 1000;
+        for count in [
+            &mut faults.first_touches,
+            &mut faults.refaults,
+            &mut faults.by_handler,
+            &mut faults.throttled,
+            &mut pages.read,
+            &mut pages.prefetched,
+            &mut pages.written,
+            &mut pages.written_early,
+            &mut pages.evicted,
+            &mut pages.watched,
+            &mut pages.seen_used,
+            &mut one.latency.without_io.count,
+            &mut one.latency.with_io.count,
+        ] {
+            *count = many;
+        }
+        (faults.first_writes, faults.by_signal) = (many / 100, many / 1000);
+        (pages.eviction_batches, one.latency.with_io.p99_ns) = (many / 128, many);
+        one.regions = vec![Region {
+            start: "0x7fffdeadb000".to_owned(),
+            bytes: 123 << 30,
+            delivery: "sigbus",
+            why: "kernel faults need privilege (vm.unprivileged_userfaultfd)",
+            role: 0,
+            resident_pages: many / 400,
+            dirty_pages: many / 400,
+            evicted_pages: many / 400,
+        }];
+        figures.others.unplaced = 3;
+        figures.processes_total = 20;
+        figures.processes = vec![one; 10];
+        let document = Document {
+            schema_version: 1,
+            command: Vec::new(),
+            ending: "killed 11".to_owned(),
+            elapsed_s: 12_345.6,
+            max_rss_bytes: 123 << 30,
+            policy: "prefetch+s3fifo".to_owned(),
+            store: "compressed".to_owned(),
+            figures,
+        };
+        let text = text(&document);
+        assert!(text.contains("5 more processes") && text.contains("32 more regions"));
+        assert!(text.contains("(100 %)"), "{text}");
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+    }
 }
