@@ -55,7 +55,7 @@ struct Row {
 }
 
 /// Version of docs/schema/bench-faults.json.
-const BENCH_FAULTS_VERSION: u32 = 1;
+const BENCH_FAULTS_VERSION: u32 = 2;
 const WAYS: [Way; 3] = [Way::Kernel, Way::Fd, Way::Sigbus];
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -100,6 +100,7 @@ fn measure(threads: &[u16], runs: u32) -> Result<Vec<Row>> {
             times: Times {
                 p50_ns: median(times.iter().map(|one| one.p50_ns)),
                 p99_ns: median(times.iter().map(|one| one.p99_ns)),
+                in_order_ns: median(times.iter().map(|one| one.in_order_ns)),
             },
         })
         .collect())
@@ -153,22 +154,31 @@ fn ask(way: Way, threads: u16) -> Result<Times> {
 }
 
 fn text(document: &Document, threads: &[u16]) -> String {
-    let mut text =
-        String::from("One first touch of a page, p50 / p99 in nanoseconds\n\n            ");
+    let scattered = table(document, threads, |times| {
+        format!("{} / {}", times.p50_ns, times.p99_ns)
+    });
+    let in_order = table(document, threads, |times| times.in_order_ns.to_string());
+    format!(
+        "First write to a page, scattered, p50 / p99 in nanoseconds\n\n{scattered}\n\n\
+         One page after the other, nanoseconds a page\n\n{in_order}\n\n\
+         Medians of {} processes each. kernel: no paging. fd: handler threads.\n\
+         sigbus: the faulting thread.\n",
+        document.runs
+    )
+}
+
+/// A row for each way, a column for each number of threads.
+fn table(document: &Document, threads: &[u16], cell: impl Fn(&Times) -> String) -> String {
+    let mut text = " ".repeat(8);
     for count in threads {
-        text += &format!("{:>18}", format!("{count} threads"));
+        let plural = if *count == 1 { "" } else { "s" };
+        text += &format!("{:>18}", format!("{count} thread{plural}"));
     }
     for way in WAYS {
-        text += &format!("\n{:<12}", format!("{way:?}").to_lowercase());
+        text += &format!("\n{:<8}", format!("{way:?}").to_lowercase());
         for row in document.rows.iter().filter(|row| row.way == way) {
-            let times = format!("{} / {}", row.times.p50_ns, row.times.p99_ns);
-            text += &format!("{times:>18}");
+            text += &format!("{:>18}", cell(&row.times));
         }
     }
-    text += &format!(
-        "\n\nMedians of {} processes each. kernel: no paging. fd: handler threads. sigbus: the \
-         faulting thread.\n",
-        document.runs
-    );
     text
 }

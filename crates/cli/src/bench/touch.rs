@@ -17,40 +17,61 @@ pub struct Args {
     pages: usize,
 }
 
-/// Quantiles of the time of one touch.
+/// What first touches of pages took.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Times {
+    /// Quantiles of one touch, in an order without streams.
     pub p50_ns: u64,
     pub p99_ns: u64,
+    /// Of a page, where they are touched one after the other.
+    pub in_order_ns: u64,
 }
 
 /// Bytes between two touches: more than any page of an ordinary mapping on x86-64.
 const STEP: usize = 4096;
 
 pub fn run(args: Args) -> Result<ExitCode> {
-    let mut memory = vec![0_u8; args.threads * args.pages * STEP];
-    let barrier = Barrier::new(args.threads);
-    let mut times: Vec<u64> = std::thread::scope(|scope| {
-        let parts = memory.chunks_mut(args.pages * STEP);
-        let threads: Vec<_> = parts
-            .map(|part| {
-                let barrier = &barrier;
-                scope.spawn(move || touch(part, args.pages, barrier))
-            })
-            .collect();
-        threads
-            .into_iter()
-            .flat_map(|thread| thread.join().unwrap_or_default())
-            .collect()
-    });
+    let mut times = by_each_thread(args, touch);
+    let in_order = by_each_thread(args, touch_in_order);
     times.sort_unstable();
     let at = |percent: usize| times.get(times.len() * percent / 100).copied().unwrap_or(0);
     let found = Times {
         p50_ns: at(50),
         p99_ns: at(99),
+        in_order_ns: in_order.iter().sum::<u64>() / in_order.len().max(1) as u64,
     };
     println!("{}", serde_json::to_string(&found)?);
     Ok(ExitCode::SUCCESS)
+}
+
+/// What all threads measured, each on memory of its own that is new.
+fn by_each_thread(args: Args, touch: fn(&mut [u8], usize, &Barrier) -> Vec<u64>) -> Vec<u64> {
+    let mut memory = vec![0_u8; args.threads * args.pages * STEP];
+    let barrier = &Barrier::new(args.threads);
+    std::thread::scope(|scope| {
+        let parts = memory.chunks_mut(args.pages * STEP);
+        let threads: Vec<_> = parts
+            .map(|part| scope.spawn(move || touch(part, args.pages, barrier)))
+            .collect();
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap_or_default())
+            .collect()
+    })
+}
+
+/// Writes to each page once, one after the other; the mean time of a page.
+fn touch_in_order(part: &mut [u8], pages: usize, barrier: &Barrier) -> Vec<u64> {
+    barrier.wait();
+    let began = Instant::now();
+    for page in 0..pages {
+        part[page * STEP] = 1;
+    }
+    vec![nanoseconds(began) / pages.max(1) as u64]
+}
+
+fn nanoseconds(began: Instant) -> u64 {
+    u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Writes to each page once, in an order without streams, so that nothing is brought in ahead.
@@ -63,7 +84,7 @@ fn touch(part: &mut [u8], pages: usize, barrier: &Barrier) -> Vec<u64> {
         page = (page + 1_000_003) % pages;
         let began = Instant::now();
         part[page * STEP] = 1;
-        *time = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        *time = nanoseconds(began);
     }
     times
 }
