@@ -1,8 +1,7 @@
 //! Stacks as a tree, so that a stack ten thousand deep costs what its new frames cost.
 
-use crate::known::fold;
+use crate::pairs::Pairs;
 use crate::profile::{Frame, FrameId, NodeId};
-use std::hash::{BuildHasher, RandomState};
 
 /// Stacks as a tree: each node adds one frame to its parent's stack. Node 0 is the empty stack;
 /// a parent's number is always below its child's, so one pass backwards sums a tree up.
@@ -10,7 +9,8 @@ use std::hash::{BuildHasher, RandomState};
 pub struct StackTree {
     parents: Vec<NodeId>,
     frames: Vec<FrameId>,
-    children: Children,
+    /// Nodes by parent and frame.
+    children: Pairs,
 }
 
 impl Default for StackTree {
@@ -18,7 +18,7 @@ impl Default for StackTree {
         Self {
             parents: vec![NodeId::ROOT],
             frames: vec![FrameId(u32::MAX)],
-            children: Children::default(),
+            children: Pairs::default(),
         }
     }
 }
@@ -27,7 +27,7 @@ impl StackTree {
     /// The stack `parent` with `frame` called by its innermost function.
     pub fn child(&mut self, parent: NodeId, frame: FrameId) -> NodeId {
         let next = NodeId(u32::try_from(self.parents.len()).unwrap_or(u32::MAX));
-        let node = self.children.find_or_add(parent, frame, next);
+        let node = NodeId(self.children.find_or_add((parent.0, frame.0), next.0));
         if node == next {
             self.parents.push(parent);
             self.frames.push(frame);
@@ -38,7 +38,7 @@ impl StackTree {
     /// The same where that stack is known already.
     #[inline]
     pub(crate) fn known_child(&self, parent: NodeId, frame: FrameId) -> Option<NodeId> {
-        self.children.find(parent, frame)
+        self.children.find((parent.0, frame.0)).map(NodeId)
     }
 
     /// As [`child`](Self::child), but a frame that repeats its caller's in a broken chain adds
@@ -111,97 +111,6 @@ impl StackTree {
         for at in (1..weights.len()).rev() {
             let own = weights[at];
             weights[self.parents[at].0 as usize] += own;
-        }
-    }
-}
-
-/// Nodes by parent and frame, in a table of open addressing that is at most half full: with a
-/// million stacks a look at it is a look at memory, and here it is one. The keys are random, so
-/// that no file can be made whose stacks all collide.
-#[derive(Clone, Debug)]
-struct Children {
-    keys: [u64; 2],
-    slots: Vec<Child>,
-    len: usize,
-}
-
-/// A free one has the root as its node, which is nobody's child.
-#[derive(Clone, Copy, Debug, Default)]
-struct Child {
-    parent: NodeId,
-    frame: FrameId,
-    node: NodeId,
-}
-
-impl Default for Children {
-    fn default() -> Self {
-        let random = RandomState::new();
-        Self {
-            keys: [random.hash_one(0), random.hash_one(1)],
-            slots: vec![Child::default(); 64],
-            len: 0,
-        }
-    }
-}
-
-impl Children {
-    #[inline]
-    fn find(&self, parent: NodeId, frame: FrameId) -> Option<NodeId> {
-        let found = self.slots[self.slot_of(parent, frame)].node;
-        (found != NodeId::ROOT).then_some(found)
-    }
-
-    #[inline]
-    fn find_or_add(&mut self, parent: NodeId, frame: FrameId, next: NodeId) -> NodeId {
-        let at = self.slot_of(parent, frame);
-        match self.slots[at].node {
-            NodeId::ROOT => {
-                self.add(Child {
-                    parent,
-                    frame,
-                    node: next,
-                });
-                next
-            }
-            known => known,
-        }
-    }
-
-    /// Where the child of that parent is, or would be.
-    #[inline]
-    fn slot_of(&self, parent: NodeId, frame: FrameId) -> usize {
-        let mask = self.slots.len() - 1;
-        let key = u64::from(parent.0) << 32 | u64::from(frame.0);
-        #[allow(
-            clippy::cast_possible_truncation,
-            reason = "the low bits of a hash are taken"
-        )]
-        let mut at = fold(key ^ self.keys[0], self.keys[1]) as usize & mask;
-        loop {
-            let slot = &self.slots[at];
-            if slot.node == NodeId::ROOT || (slot.parent, slot.frame) == (parent, frame) {
-                return at;
-            }
-            at = (at + 1) & mask;
-        }
-    }
-
-    fn add(&mut self, child: Child) {
-        if self.len * 2 >= self.slots.len() {
-            self.grow();
-        }
-        let at = self.slot_of(child.parent, child.frame);
-        self.slots[at] = child;
-        self.len += 1;
-    }
-
-    #[cold]
-    fn grow(&mut self) {
-        let slots = vec![Child::default(); self.slots.len() * 2];
-        let old = std::mem::replace(&mut self.slots, slots);
-        for child in old.into_iter().filter(|child| child.node != NodeId::ROOT) {
-            let at = self.slot_of(child.parent, child.frame);
-            self.slots[at] = child;
         }
     }
 }

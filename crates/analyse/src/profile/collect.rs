@@ -1,15 +1,15 @@
 //! From a recording's events to a profile.
 
+use super::functions::StackBuilder;
 use pagewise_model::event::{
-    Callchain, CpuMode, Event, EventKind, EventSource, PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER,
-    Sample, Sampling,
+    Callchain, Event, EventKind, EventSource, PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER, Sample,
+    Sampling,
 };
 use pagewise_model::profile::{
-    Frame, FrameId, FrameKind, FrameTable, NO_CPU, NodeId, Profile, ProfileEvent, ProfileSample,
-    ProfileThread, Samples, StackTree, WeightUnit,
+    NO_CPU, NodeId, Profile, ProfileEvent, ProfileSample, ProfileThread, Samples, WeightUnit,
 };
 use pagewise_model::stack::{FrameKey, StackId, StackTable};
-use pagewise_model::symbol::{Name, NameId, NamedList, Unnamed};
+use pagewise_model::symbol::NamedList;
 use pagewise_model::units::Nanos;
 use rustc_hash::FxHashMap;
 
@@ -342,111 +342,11 @@ impl ProfileCollector {
     }
 }
 
-/// Turns stacks of addresses into stacks of functions.
-struct StackBuilder<'a> {
-    named: &'a NamedList,
-    frames: FrameTable,
-    tree: StackTree,
-    /// Frames of names in a mode, outermost first, and which of them each name has in each mode.
-    lists: Vec<Vec<FrameId>>,
-    list_of: Vec<[Option<u32>; 3]>,
-}
-
-impl<'a> StackBuilder<'a> {
-    fn new(named: &'a NamedList) -> Self {
-        Self {
-            named,
-            frames: FrameTable::default(),
-            tree: StackTree::default(),
-            lists: Vec::new(),
-            list_of: vec![[None; 3]; named.names.all().len() + 1],
-        }
-    }
-
-    /// The stack of functions of each stack of addresses, by number.
-    fn stacks(&mut self, stacks: &StackTable) -> Vec<NodeId> {
-        let keys = stacks.keys().iter().enumerate();
-        let lists: Vec<u32> = keys.map(|(at, key)| self.list(at, key.mode)).collect();
-        let callers = stacks.callers().map(|chain| {
-            let lists = chain.iter().rev().map(|&at| lists[at as usize]);
-            lists.fold(NodeId::ROOT, |node, list| self.called(node, list))
-        });
-        let callers: Vec<NodeId> = callers.collect();
-        let nodes = stacks.stacks().iter().map(|stack| {
-            let node = callers[stack.callers()];
-            let list = stack.innermost().map(|at| lists[at]);
-            list.map_or(node, |list| self.called(node, list))
-        });
-        nodes.collect()
-    }
-
-    /// A stack with the functions of one address called by its innermost.
-    fn called(&mut self, callers: NodeId, list: u32) -> NodeId {
-        let frames = self.lists[list as usize].iter();
-        frames.fold(callers, |node, &frame| self.tree.child(node, frame))
-    }
-
-    /// Which list of frames the address at this place has.
-    fn list(&mut self, at: usize, mode: CpuMode) -> u32 {
-        let name = self.named.of.get(at).copied();
-        // Without a name at all, the last place.
-        let place = name.map_or(self.list_of.len() - 1, NameId::index);
-        if let Some(known) = self.list_of[place][mode as usize] {
-            return known;
-        }
-        let new = u32::try_from(self.lists.len()).unwrap_or(u32::MAX);
-        let frames = self.frames_of(name, mode);
-        self.lists.push(frames);
-        self.list_of[place][mode as usize] = Some(new);
-        new
-    }
-
-    /// The frames of a name, outermost first: inlined calls have frames of their own.
-    fn frames_of(&mut self, name: Option<NameId>, mode: CpuMode) -> Vec<FrameId> {
-        let kind = match mode {
-            CpuMode::Kernel => FrameKind::Kernel,
-            CpuMode::User | CpuMode::Other => FrameKind::User,
-        };
-        match name.and_then(|name| self.named.names.all().get(name.index())) {
-            Some(Name::Known { functions, module }) => {
-                let outermost = functions.len().saturating_sub(1);
-                let frame = |(at, function): (usize, &String)| Frame {
-                    name: function.as_str().into(),
-                    module: module.as_str().into(),
-                    kind: match (at == outermost, module.as_str()) {
-                        (false, _) => FrameKind::Inlined,
-                        (true, "[jit]") => FrameKind::Jit,
-                        (true, _) => kind,
-                    },
-                    unnamed: None,
-                };
-                let frames = functions.iter().enumerate().rev().map(frame);
-                frames.map(|frame| self.frames.intern(frame)).collect()
-            }
-            other => {
-                let (reason, module) = match other {
-                    Some(Name::Unknown { reason, module }) => (*reason, module.as_str()),
-                    _ => (Unnamed::NoMapping, ""),
-                };
-                let frame = Frame {
-                    name: match module {
-                        "" => "[unknown]".into(),
-                        module => format!("[unknown in {module}]").into(),
-                    },
-                    module: module.into(),
-                    kind,
-                    unnamed: Some(reason),
-                };
-                vec![self.frames.intern(frame)]
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagewise_model::event::SourceIndex;
+    use pagewise_model::event::{CpuMode, SourceIndex};
+    use pagewise_model::symbol::{Name, Unnamed};
 
     fn source(name: &str, kind: EventKind, sampling: Sampling) -> EventSource {
         EventSource {

@@ -4,6 +4,7 @@ mod burst;
 mod collect;
 mod counters;
 pub mod diff;
+mod functions;
 mod odd;
 mod rules;
 mod summary;
