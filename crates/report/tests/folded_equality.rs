@@ -7,7 +7,6 @@
 
 use pagewise_model::formats::perf_script;
 use pagewise_report::exports::folded_stacks;
-use pagewise_report::exports::stacks::Stacks;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -17,7 +16,7 @@ use std::path::Path;
 fn folded(text: &str) -> String {
     let profile = perf_script::read(text.as_bytes()).expect("memory is readable");
     let mut out = Vec::new();
-    folded_stacks::write(&Stacks::of(&profile, 0), &mut out).expect("memory is writable");
+    folded_stacks::write(&profile, 0, &mut out).expect("memory is writable");
     String::from_utf8(out).expect("names are UTF-8")
 }
 

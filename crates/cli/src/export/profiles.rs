@@ -14,8 +14,9 @@ use std::io::Write;
 /// Folded stacks of one event.
 pub fn folded(export: &ProfileExport<'_>) -> Result<Written> {
     let event = one_event(export.profile, export.event)?;
-    let stacks = Stacks::of(export.profile, event);
-    write(export, |out| folded_stacks::write(&stacks, out))?;
+    write(export, |out| {
+        folded_stacks::write(export.profile, event, out)
+    })?;
     told(export, &about(export.profile, event))
 }
 

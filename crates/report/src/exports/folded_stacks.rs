@@ -1,80 +1,179 @@
 //! A profile as folded stacks: `thread;outermost;innermost weight`, a line each, in the order of
 //! bytes, as `stackcollapse-perf.pl` and `inferno-collapse-perf` write them.
+//!
+//! Stacks are walked by thread and merged by name as they are written: a table of merged stacks
+//! would take more memory and time than the lines do.
 
-use super::stacks::{NodeNumber, Stacks};
+use super::thread_stacks::{ItemNumber, ThreadStacks};
+use pagewise_model::profile::Profile;
+use std::cmp::Reverse;
 use std::io::{self, Write};
 
-/// Writes stacks that have a weight in the first profile.
+/// Writes the stacks of one event that have a weight.
 ///
 /// # Errors
 /// When `out` can't be written.
-pub fn write(stacks: &Stacks, out: &mut impl Write) -> io::Result<()> {
-    let children = stacks.children();
+pub fn write(profile: &Profile, event: u8, out: &mut impl Write) -> io::Result<()> {
+    let stacks = ThreadStacks::of(profile, event);
+    let mut walk = Walk::new(&stacks);
+    walk.open(&[Member::of(ThreadStacks::ROOT)], 0);
     let mut path: Vec<u8> = Vec::new();
-    let mut open: Vec<Entry> = Vec::new();
-    push(stacks, children.first(), 0, &mut open);
-    while let Some(entry) = open.pop() {
+    let mut same = Vec::new();
+    while let Some(entry) = walk.entries.pop() {
         path.truncate(entry.prefix);
         if entry.prefix > 0 {
             path.push(b';');
         }
-        path.extend_from_slice(name(stacks, entry.node).as_bytes());
-        if entry.has_callees {
-            push(stacks, children.get(entry.node), path.len(), &mut open);
-        } else {
-            out.write_all(&path)?;
-            writeln!(out, " {}", stacks.own(entry.node)[0])?;
+        path.extend_from_slice(stacks.name(entry.name).as_bytes());
+        match entry.what {
+            What::Line { weight } => {
+                writeln!(path, " {weight}")?;
+                out.write_all(&path)?;
+            }
+            What::Callees { from } => {
+                same.clear();
+                same.extend(walk.members.drain(from..));
+                walk.open(&same, path.len());
+            }
         }
     }
     Ok(())
 }
 
-/// A line, or all lines of stacks that go on behind a node. In the order of bytes, `main` comes
+/// A place in the tree of stacks: at one of the names of an item, of which it mostly has one.
+#[derive(Clone, Copy)]
+struct Member {
+    item: ItemNumber,
+    name: u32,
+}
+
+impl Member {
+    fn of(item: ItemNumber) -> Self {
+        Self { item, name: 0 }
+    }
+}
+
+/// A line, or all lines of stacks that go on behind a name. In the order of bytes, `main` comes
 /// before `main-loop`, and that before `main;work`.
 struct Entry {
-    node: NodeNumber,
-    has_callees: bool,
+    rank: u32,
+    name: u32,
     /// Length of the caller's path.
     prefix: usize,
+    what: What,
 }
 
-/// Puts what follows a node on the stack of what is to be written, the first on top.
-fn push(stacks: &Stacks, callees: Option<&Vec<NodeNumber>>, prefix: usize, open: &mut Vec<Entry>) {
-    let from = open.len();
-    for &node in callees.into_iter().flatten() {
-        if stacks.own(node)[0] > 0 {
-            open.push(Entry {
-                node,
-                has_callees: false,
+enum What {
+    /// Stacks that end here.
+    Line { weight: u64 },
+    /// Places with this name whose callees follow: those in [`Walk::members`] from here on.
+    Callees { from: usize },
+}
+
+/// What is yet to be written, the next on top.
+struct Walk<'a> {
+    stacks: &'a ThreadStacks,
+    entries: Vec<Entry>,
+    members: Vec<Member>,
+    /// Callees of one path with the rank of their names.
+    callees: Vec<(u32, Member)>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(stacks: &'a ThreadStacks) -> Self {
+        Self {
+            stacks,
+            entries: Vec::new(),
+            members: Vec::new(),
+            callees: Vec::new(),
+        }
+    }
+
+    /// Puts what follows these places, which have the same path, on top.
+    fn open(&mut self, places: &[Member], prefix: usize) {
+        self.callees.clear();
+        for place in places {
+            let behind = Member {
+                name: place.name + 1,
+                ..*place
+            };
+            if self.stacks.name_of(behind.item, behind.name).is_some() {
+                self.add_callee(behind);
+            } else {
+                for item in self.stacks.callees(place.item) {
+                    self.add_callee(Member::of(item));
+                }
+            }
+        }
+        // The last comes first, so that the members of what is on top are the last ones.
+        self.callees
+            .sort_unstable_by_key(|callee| Reverse(callee.0));
+        let from = self.entries.len();
+        let mut callees = std::mem::take(&mut self.callees);
+        for same in callees.chunk_by(|a, b| a.0 == b.0) {
+            self.push(same, prefix);
+        }
+        callees.clear();
+        self.callees = callees;
+        self.entries[from..].sort_unstable_by_key(|entry| Reverse(entry.rank));
+    }
+
+    fn add_callee(&mut self, member: Member) {
+        if let Some(name) = self.stacks.name_of(member.item, member.name) {
+            self.callees
+                .push((self.stacks.ranks(name).before_callees, member));
+        }
+    }
+
+    /// Puts places of one name on top: the line of what ends there, and what goes on.
+    fn push(&mut self, same: &[(u32, Member)], prefix: usize) {
+        let first = same[0].1;
+        let Some(name) = self.stacks.name_of(first.item, first.name) else {
+            return;
+        };
+        let ranks = self.stacks.ranks(name);
+        let from = self.members.len();
+        let mut weight = 0_u64;
+        for &(_, member) in same {
+            let ends = self.stacks.name_of(member.item, member.name + 1).is_none();
+            if ends {
+                weight = weight.saturating_add(self.stacks.own(member.item));
+            }
+            if !ends || self.stacks.callees(member.item).next().is_some() {
+                self.members.push(member);
+            }
+        }
+        if weight > 0 {
+            self.entries.push(Entry {
+                rank: ranks.alone,
+                name,
                 prefix,
+                what: What::Line { weight },
             });
         }
-        open.push(Entry {
-            node,
-            has_callees: true,
-            prefix,
-        });
+        if self.members.len() > from {
+            self.entries.push(Entry {
+                rank: ranks.before_callees,
+                name,
+                prefix,
+                what: What::Callees { from },
+            });
+        }
     }
-    let key = |entry: &Entry| {
-        let end = if entry.has_callees { ";" } else { "" };
-        name(stacks, entry.node).bytes().chain(end.bytes())
-    };
-    open[from..].sort_unstable_by(|a, b| key(b).cmp(key(a)));
-}
-
-fn name(stacks: &Stacks, node: NodeNumber) -> &str {
-    stacks.place(node).map_or("", |place| place.name)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::stacks::Stacks;
     use super::*;
     use pagewise_model::formats::{folded, perf_script};
+    use pagewise_model::profile::{Frame, FrameId, FrameKind, ProfileSample, ProfileThread};
+    use std::collections::BTreeMap;
 
     fn folded_of(text: &str) -> String {
         let profile = perf_script::read(text.as_bytes()).expect("memory is readable");
         let mut out = Vec::new();
-        write(&Stacks::of(&profile, 0), &mut out).expect("memory is writable");
+        write(&profile, 0, &mut out).expect("memory is writable");
         String::from_utf8(out).expect("names are UTF-8")
     }
 
@@ -83,7 +182,7 @@ mod tests {
         let text = "main 3\nmain;b 1\nmain-x;c 2\nmain;a;b 5\nmain;a 4\n";
         let profile = folded::read(text.as_bytes()).expect("memory is readable");
         let mut out = Vec::new();
-        write(&Stacks::of(&profile, 0), &mut out).expect("memory is writable");
+        write(&profile, 0, &mut out).expect("memory is writable");
         let out = String::from_utf8(out).expect("names are UTF-8");
         let mut lines: Vec<&str> = text.lines().collect();
         // The count is no part of the order.
@@ -105,6 +204,90 @@ mod tests {
             folded_of(text),
             "V8_Worker 7\nV8_Worker;[unknown];[libc.so.6];f;do_work 5\n"
         );
+    }
+
+    /// The same weights by the merged stacks that flame graphs are drawn from.
+    fn merged(stacks: &Stacks) -> BTreeMap<String, u64> {
+        let mut paths = vec![String::new(); stacks.len()];
+        let mut sums = BTreeMap::new();
+        let children = stacks.children();
+        for at in 0..stacks.len() {
+            for &child in &children[at] {
+                let name = stacks.place(child).map_or("", |place| place.name);
+                paths[child] = match &*paths[at] {
+                    "" => name.to_owned(),
+                    path => format!("{path};{name}"),
+                };
+                if stacks.own(child)[0] > 0 {
+                    sums.insert(paths[child].clone(), stacks.own(child)[0]);
+                }
+            }
+        }
+        sums
+    }
+
+    #[test]
+    fn every_mixture_of_threads_and_names_is_merged_as_for_flame_graphs() {
+        let frame = |name: &str, module: &str, kind| Frame {
+            name: name.into(),
+            module: module.into(),
+            kind,
+            unnamed: None,
+        };
+        let mut profile = Profile {
+            frames: vec![
+                frame("a", "x", FrameKind::User),
+                frame("a(int)", "y", FrameKind::User),
+                frame("a-b", "", FrameKind::Kernel),
+                frame("La/b;->a->c", "", FrameKind::Jit),
+                frame("La/b;", "", FrameKind::Jit),
+                frame("t", "", FrameKind::User),
+            ],
+            ..Profile::default()
+        };
+        for (comm, tid) in [("t", 1), ("t", 2), ("", -1), ("", 7), ("java", 8), ("a", 9)] {
+            profile.threads.push(ProfileThread {
+                pid: 1,
+                tid,
+                comm: comm.into(),
+                cgroup: Box::default(),
+            });
+        }
+        let mut random = 7_u32;
+        let mut below = |limit: u32| {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (random >> 8) % limit
+        };
+        for _ in 0..4000 {
+            let frames: Vec<FrameId> = (0..below(5)).map(|_| FrameId(below(6))).collect();
+            profile.samples.push(ProfileSample {
+                time: 0,
+                thread: below(6),
+                cpu: 0,
+                event: u8::from(below(4) == 0),
+                weight: u64::from(below(3)),
+                stack: profile.stacks.intern(frames),
+            });
+        }
+        for event in 0..2 {
+            let mut out = Vec::new();
+            write(&profile, event, &mut out).expect("memory is writable");
+            let out = String::from_utf8(out).expect("names are UTF-8");
+            let lines: Vec<(&str, u64)> = out
+                .lines()
+                .filter_map(|line| {
+                    let (stack, weight) = line.rsplit_once(' ')?;
+                    Some((stack, weight.parse().ok()?))
+                })
+                .collect();
+            let expected = merged(&Stacks::of(&profile, event));
+            let expected: Vec<(&str, u64)> = expected
+                .iter()
+                .map(|(stack, &weight)| (&**stack, weight))
+                .collect();
+            assert_eq!(lines, expected);
+            assert!(lines.len() > 300, "{}", lines.len());
+        }
     }
 
     #[test]

@@ -15,3 +15,4 @@ pub mod samples;
 pub mod speedscope;
 pub mod stacks;
 pub mod svg;
+mod thread_stacks;

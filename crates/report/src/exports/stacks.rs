@@ -69,7 +69,10 @@ impl Stacks {
                 own: [0; 2],
             });
         }
-        let threads = profile.threads.iter().map(|thread| self.thread(thread));
+        let threads = profile.threads.iter().map(|thread| {
+            let name = thread_name(thread)?;
+            Some(self.name(name, FrameKind::Task))
+        });
         let threads: Vec<Option<u32>> = threads.collect();
         let mut names = FrameNames::default();
         let mut way: Vec<NodeId> = Vec::new();
@@ -103,16 +106,6 @@ impl Stacks {
             let own = &mut self.nodes[node].own[side];
             *own = own.saturating_add(weight);
         }
-    }
-
-    /// How a thread is called: as its command with `_` for blanks; without a name, by its id.
-    fn thread(&mut self, thread: &ProfileThread) -> Option<u32> {
-        let name = match (&*thread.comm, thread.tid) {
-            ("", -1) => return None,
-            ("", tid) => format!(":{tid}"),
-            (comm, _) => comm.replace(' ', "_").replace(';', ":"),
-        };
-        Some(self.name(name, FrameKind::Task))
     }
 
     fn name(&mut self, text: String, kind: FrameKind) -> u32 {
@@ -195,23 +188,50 @@ impl Stacks {
 }
 
 /// Sums of weights by thread name and stack, those of one name after another.
-fn weights(
+pub(super) fn weights(
     profile: &Profile,
     event: u8,
     threads: &[Option<u32>],
 ) -> Vec<((Option<u32>, NodeId), u64)> {
-    let mut sums = FxHashMap::default();
+    // Most stacks are of threads of one name: what others add to them is kept apart.
+    let mut first: Vec<(Option<u32>, u64)> = vec![(None, 0); profile.stacks.len()];
+    let mut others: FxHashMap<(Option<u32>, NodeId), u64> = FxHashMap::default();
     let samples = &profile.samples;
     for (at, &of) in samples.events.iter().enumerate() {
-        if of == event {
-            let thread = threads.get(samples.threads[at] as usize).copied().flatten();
-            let sum: &mut u64 = sums.entry((thread, samples.stacks[at])).or_default();
-            *sum = sum.saturating_add(samples.weights[at]);
+        if of != event {
+            continue;
         }
+        let (stack, weight) = (samples.stacks[at], samples.weights[at]);
+        let thread = threads.get(samples.threads[at] as usize).copied().flatten();
+        let (owner, sum) = &mut first[stack.0 as usize];
+        if *sum == 0 {
+            *owner = thread;
+        }
+        let sum = match *owner == thread {
+            true => sum,
+            false => others.entry((thread, stack)).or_default(),
+        };
+        *sum = sum.saturating_add(weight);
     }
-    let mut sums: Vec<_> = sums.into_iter().collect();
+    let first = first
+        .into_iter()
+        .enumerate()
+        .filter_map(|(at, (owner, sum))| {
+            let stack = NodeId(u32::try_from(at).ok()?);
+            (sum > 0).then_some(((owner, stack), sum))
+        });
+    let mut sums: Vec<_> = first.chain(others).collect();
     sums.sort_unstable_by_key(|&(of, _)| of);
     sums
+}
+
+/// How a thread is called: as its command with `_` for blanks; without a name, by its id.
+pub(super) fn thread_name(thread: &ProfileThread) -> Option<String> {
+    Some(match (&*thread.comm, thread.tid) {
+        ("", -1) => return None,
+        ("", tid) => format!(":{tid}"),
+        (comm, _) => comm.replace(' ', "_").replace(';', ":"),
+    })
 }
 
 /// The names of frames, made once each; Java's threads have their own.
@@ -239,7 +259,7 @@ impl FrameNames {
 }
 
 /// What a frame is called, outermost first: compilers at run time join what they inlined by `->`.
-fn frame_names(frame: &Frame, is_java: bool) -> Vec<String> {
+pub(super) fn frame_names(frame: &Frame, is_java: bool) -> Vec<String> {
     if let Some(reason) = frame.unnamed {
         return vec![unnamed(frame, reason)];
     }

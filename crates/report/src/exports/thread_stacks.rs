@@ -1,0 +1,244 @@
+//! Stacks of one event below the names of their threads, not merged where names are alike.
+
+use super::stacks::{frame_names, thread_name, weights};
+use pagewise_model::profile::{Frame, NodeId, Profile};
+use rustc_hash::FxHashMap;
+
+/// Number of an item in [`ThreadStacks`].
+pub(super) type ItemNumber = u32;
+/// The number of no item.
+const NONE: u32 = u32::MAX;
+
+/// A tree of items: below the root threads by name, below them their stacks.
+pub(super) struct ThreadStacks {
+    items: Vec<Item>,
+    /// Names of items, of each one or more after another, outermost first.
+    lists: Vec<u32>,
+    names: Vec<String>,
+    ranks: Vec<Ranks>,
+}
+
+/// A thread's name, or a frame of a stack of its.
+struct Item {
+    names: Range,
+    /// The callee that came last, and which other one of the same caller came before.
+    last_callee: ItemNumber,
+    before: ItemNumber,
+    own: u64,
+}
+
+/// Part of [`ThreadStacks::lists`].
+#[derive(Clone, Copy)]
+struct Range {
+    from: u32,
+    len: u32,
+}
+
+/// Where a name stands in the order of bytes among all names: alone, and followed by `;`.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Ranks {
+    pub alone: u32,
+    pub before_callees: u32,
+}
+
+impl ThreadStacks {
+    /// What all stacks are below.
+    pub const ROOT: ItemNumber = 0;
+
+    /// The stacks of one event.
+    pub fn of(profile: &Profile, event: u8) -> Self {
+        let mut names = NameTable::default();
+        let threads = profile
+            .threads
+            .iter()
+            .map(|thread| Some(names.number(thread_name(thread)?)));
+        let threads: Vec<Option<u32>> = threads.collect();
+        let mut stacks = Self {
+            items: Vec::new(),
+            lists: Vec::new(),
+            names: Vec::new(),
+            ranks: Vec::new(),
+        };
+        let nothing = stacks.list(&[]);
+        stacks.item(NONE, nothing);
+        stacks.add(profile, &weights(profile, event, &threads), &mut names);
+        stacks.ranks = ranks(&names.texts);
+        stacks.names = names.texts;
+        stacks
+    }
+
+    fn add(
+        &mut self,
+        profile: &Profile,
+        weights: &[((Option<u32>, NodeId), u64)],
+        names: &mut NameTable,
+    ) {
+        let mut frames = FrameLists::of(profile);
+        let mut way: Vec<NodeId> = Vec::new();
+        // Which item each stack has become below the thread at hand, and below which that was.
+        let mut places: Vec<(ItemNumber, ItemNumber)> = vec![(NONE, NONE); profile.stacks.len()];
+        for of_thread in weights.chunk_by(|a, b| a.0.0 == b.0.0) {
+            let thread = of_thread[0].0.0;
+            let is_java = thread.is_some_and(|name| names.texts[name as usize].starts_with("java"));
+            let root = thread.map_or(Self::ROOT, |name| {
+                let list = self.list(&[name]);
+                self.item(Self::ROOT, list)
+            });
+            for &((_, stack), weight) in of_thread {
+                let mut at = stack;
+                while at != NodeId::ROOT && places[at.0 as usize].0 != root {
+                    way.push(at);
+                    at = profile.stacks.parent(at);
+                }
+                let mut item = match at {
+                    NodeId::ROOT => root,
+                    met => places[met.0 as usize].1,
+                };
+                for at in way.drain(..).rev() {
+                    let frame = profile.stacks.frame(at).map_or(0, |frame| frame.0 as usize);
+                    let list = frames.list(self, &profile.frames, frame, is_java, names);
+                    item = self.item(item, list);
+                    places[at.0 as usize] = (root, item);
+                }
+                if item == Self::ROOT {
+                    let nameless = self.list(&[names.number("[no stack]".to_owned())]);
+                    item = self.item(Self::ROOT, nameless);
+                }
+                let own = &mut self.items[item as usize].own;
+                *own = own.saturating_add(weight);
+            }
+        }
+    }
+
+    fn list(&mut self, names: &[u32]) -> Range {
+        let from = number(self.lists.len());
+        self.lists.extend_from_slice(names);
+        let len = number(names.len());
+        Range { from, len }
+    }
+
+    fn item(&mut self, caller: ItemNumber, names: Range) -> ItemNumber {
+        let new = number(self.items.len());
+        let before = match self.items.get_mut(caller as usize) {
+            Some(caller) => std::mem::replace(&mut caller.last_callee, new),
+            None => NONE,
+        };
+        self.items.push(Item {
+            names,
+            last_callee: NONE,
+            before,
+            own: 0,
+        });
+        new
+    }
+
+    /// The callees of an item, in no order.
+    pub fn callees(&self, item: ItemNumber) -> impl Iterator<Item = ItemNumber> + '_ {
+        let mut next = self.items[item as usize].last_callee;
+        std::iter::from_fn(move || {
+            let item = next;
+            next = self.items.get(item as usize)?.before;
+            Some(item)
+        })
+    }
+
+    /// The weight of what ends at an item.
+    pub fn own(&self, item: ItemNumber) -> u64 {
+        self.items[item as usize].own
+    }
+
+    /// The name of an item at this place among its names.
+    pub fn name_of(&self, item: ItemNumber, at: u32) -> Option<u32> {
+        let Range { from, len } = self.items[item as usize].names;
+        (at < len).then(|| self.lists[(from + at) as usize])
+    }
+
+    /// What a name reads.
+    pub fn name(&self, name: u32) -> &str {
+        &self.names[name as usize]
+    }
+
+    /// Where a name stands in the order of bytes.
+    pub fn ranks(&self, name: u32) -> Ranks {
+        self.ranks[name as usize]
+    }
+}
+
+/// Names, each once.
+#[derive(Default)]
+struct NameTable {
+    texts: Vec<String>,
+    numbers: FxHashMap<String, u32>,
+}
+
+impl NameTable {
+    fn number(&mut self, text: String) -> u32 {
+        if let Some(&known) = self.numbers.get(&text) {
+            return known;
+        }
+        let new = number(self.texts.len());
+        self.numbers.insert(text.clone(), new);
+        self.texts.push(text);
+        new
+    }
+}
+
+/// The names of frames, made once each; Java's threads have their own.
+struct FrameLists {
+    plain: Vec<Option<Range>>,
+    java: Vec<Option<Range>>,
+}
+
+impl FrameLists {
+    fn of(profile: &Profile) -> Self {
+        Self {
+            plain: vec![None; profile.frames.len()],
+            java: vec![None; profile.frames.len()],
+        }
+    }
+
+    fn list(
+        &mut self,
+        stacks: &mut ThreadStacks,
+        frames: &[Frame],
+        frame: usize,
+        is_java: bool,
+        names: &mut NameTable,
+    ) -> Range {
+        let known = match is_java {
+            true => &mut self.java[frame],
+            false => &mut self.plain[frame],
+        };
+        *known.get_or_insert_with(|| {
+            let list = frame_names(&frames[frame], is_java).into_iter();
+            let list: Vec<u32> = list.map(|name| names.number(name)).collect();
+            stacks.list(&list)
+        })
+    }
+}
+
+fn ranks(names: &[String]) -> Vec<Ranks> {
+    let alone = names
+        .iter()
+        .zip(0_u32..)
+        .map(|(name, at)| (name.clone(), at, true));
+    let before_callees = names
+        .iter()
+        .zip(0_u32..)
+        .map(|(name, at)| (format!("{name};"), at, false));
+    let mut sorted: Vec<(String, u32, bool)> = alone.chain(before_callees).collect();
+    sorted.sort_unstable();
+    let mut ranks = vec![Ranks::default(); names.len()];
+    for ((_, name, is_alone), rank) in sorted.into_iter().zip(0_u32..) {
+        let of = &mut ranks[name as usize];
+        match is_alone {
+            true => of.alone = rank,
+            false => of.before_callees = rank,
+        }
+    }
+    ranks
+}
+
+fn number(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
