@@ -1,5 +1,5 @@
 // The core of DynamoRIO's TLB simulator (drcachesim's tlb_t) on addresses in a file, timed alone: no
-// tracing, no reading. bench/tlb/core builds it against a checkout of DynamoRIO's sources.
+// tracing, no reading. bench/tlb/peer builds it against a checkout of DynamoRIO's sources.
 //
 //   dynamorio FILE    64-bit addresses; the first quarter warms up
 #include <ctime>
