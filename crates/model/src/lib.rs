@@ -12,7 +12,6 @@ pub mod allocator;
 pub mod balance;
 pub mod call_map;
 pub mod capability;
-mod code_places;
 pub mod event;
 pub mod fault_diff;
 pub mod fault_paths;

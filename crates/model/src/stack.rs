@@ -1,9 +1,8 @@
 //! Call stacks, interned: a stack is stored once, samples refer to it by number.
 
-use crate::code_places::{CodePlaces, Whose};
 use crate::event::{Callchain, CpuMode};
 use crate::known::Known;
-use crate::pairs::Pairs;
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 /// Number of an interned stack in its [`StackTable`].
@@ -39,17 +38,16 @@ impl FrameKey {
 /// bytes (see [`Known`]), and only callers that are new are gone through one by one.
 #[derive(Clone, Debug)]
 pub struct StackTable {
-    /// Addresses, each once; everything below refers to their places there.
-    places: CodePlaces,
+    /// Addresses, each once; everything below refers to their places here.
+    keys: Vec<FrameKey>,
+    /// Places by process and mode, then by address: what a process uses stays in the cache.
+    places: FxHashMap<(i32, CpuMode), FxHashMap<u64, u32>>,
     /// Chains of callers one after another, each innermost first, and where each ends.
     callers: Vec<u32>,
     ends: Vec<usize>,
     known: Known<u32>,
     stacks: Vec<Stack>,
-    /// Numbers of stacks by their callers and their innermost address.
-    numbers: Pairs,
-    /// The addresses of callers that are new.
-    chain: Vec<(Whose, FrameKey, Option<u32>)>,
+    numbers: FxHashMap<Stack, StackId>,
 }
 
 /// One stack of a [`StackTable`].
@@ -82,14 +80,14 @@ impl Stack {
 impl Default for StackTable {
     fn default() -> Self {
         Self {
-            places: CodePlaces::default(),
+            keys: Vec::new(),
+            places: FxHashMap::default(),
             callers: Vec::new(),
             // The first chain is the one without callers.
             ends: vec![0],
             known: Known::default(),
             stacks: vec![Stack::EMPTY],
-            numbers: Pairs::default(),
-            chain: Vec::new(),
+            numbers: FxHashMap::default(),
         }
     }
 }
@@ -100,17 +98,16 @@ impl StackTable {
         let Some((mode, address, behind)) = chain.split_innermost() else {
             return StackId(0);
         };
-        let callers = self.chain(pid, mode, behind);
-        let whose = self.places.whose(pid, mode);
-        let innermost = self
-            .places
-            .find_or_add(whose, FrameKey::new(pid, mode, address));
-        let next = number(self.stacks.len());
-        let id = self.numbers.find_or_add((callers, innermost), next);
+        let stack = Stack {
+            callers: self.chain(pid, mode, behind),
+            innermost: self.place(FrameKey::new(pid, mode, address)),
+        };
+        let next = StackId(number(self.stacks.len()));
+        let id = *self.numbers.entry(stack).or_insert(next);
         if id == next {
-            self.stacks.push(Stack { innermost, callers });
+            self.stacks.push(stack);
         }
-        StackId(id)
+        id
     }
 
     fn chain(&mut self, pid: i32, mode: CpuMode, callers: Callchain<'_>) -> u32 {
@@ -122,31 +119,24 @@ impl StackTable {
         if let Some(chain) = self.known.find(key) {
             return chain;
         }
-        self.add(pid, mode, callers);
+        for (mode, address) in callers.frames_from(mode) {
+            let place = self.place(FrameKey::new(pid, mode, address));
+            self.callers.push(place);
+        }
         let chain = number(self.ends.len());
         self.ends.push(self.callers.len());
         self.known.add(key, chain);
         chain
     }
 
-    /// Adds the places of callers. All are looked up before any is added, see [`CodePlaces`].
-    fn add(&mut self, pid: i32, mut mode: CpuMode, callers: Callchain<'_>) {
-        let mut chain = std::mem::take(&mut self.chain);
-        let mut whose = self.places.whose(pid, mode);
-        for (of, address) in callers.frames_from(mode) {
-            if of != mode {
-                (mode, whose) = (of, self.places.whose(pid, of));
-            }
-            chain.push((whose, FrameKey::new(pid, mode, address), None));
+    fn place(&mut self, key: FrameKey) -> u32 {
+        let of_process = self.places.entry((key.pid, key.mode)).or_default();
+        let next = number(self.keys.len());
+        let place = *of_process.entry(key.address).or_insert(next);
+        if place == next {
+            self.keys.push(key);
         }
-        for (whose, key, place) in &mut chain {
-            *place = self.places.find(*whose, key.address);
-        }
-        for (whose, key, place) in chain.drain(..) {
-            let place = place.unwrap_or_else(|| self.places.find_or_add(whose, key));
-            self.callers.push(place);
-        }
-        self.chain = chain;
+        place
     }
 
     /// Frames of a stack, innermost first.
@@ -156,7 +146,7 @@ impl StackTable {
         let callers = self.callers_at(stack.callers()).iter();
         let places = stack.innermost().into_iter();
         let places = places.chain(callers.map(|&place| place as usize));
-        places.filter_map(|place| self.keys().get(place).copied())
+        places.filter_map(|place| self.keys.get(place).copied())
     }
 
     fn callers_at(&self, chain: usize) -> &[u32] {
@@ -167,7 +157,7 @@ impl StackTable {
     /// Every address of every stack, once each.
     #[must_use]
     pub fn keys(&self) -> &[FrameKey] {
-        self.places.addresses()
+        &self.keys
     }
 
     /// Every chain of callers as places in [`Self::keys`], innermost first. The first is empty.
@@ -190,7 +180,6 @@ fn number(at: usize) -> u32 {
 mod tests {
     use super::*;
     use crate::event::{PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER};
-    use rustc_hash::FxHashMap;
 
     fn bytes(words: &[u64]) -> Vec<u8> {
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
