@@ -79,12 +79,14 @@ const PIECE: u32 = 16;
 impl Footprint {
     /// Adds addresses.
     pub fn add(&mut self, addresses: impl IntoIterator<Item = u64>) {
-        let mut last = u64::MAX;
+        // Most pieces were met a moment ago.
+        let mut recent = [u64::MAX; 64];
         for address in addresses {
             let piece = address >> PIECE;
-            if piece != last {
+            let place = &mut recent[piece as usize % 64];
+            if *place != piece {
                 self.pieces.insert(piece);
-                last = piece;
+                *place = piece;
             }
         }
     }
