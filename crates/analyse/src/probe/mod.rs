@@ -134,11 +134,10 @@ struct Edge {
     height: f64,
 }
 
+/// What each point takes beyond its data: as many lines that lie together leave the first level of
+/// the data cache at the same number, which would be a step otherwise.
 fn values(curve: &[Reading]) -> Vec<f64> {
-    curve
-        .iter()
-        .map(|reading| value(&reading.samples))
-        .collect()
+    curve.iter().map(Reading::extra).collect()
 }
 
 /// Typical scatter of a point's value: median over the curve of the distance between the smallest
@@ -306,6 +305,20 @@ mod tests {
             assert!(found[1].entries.low <= 3444.0 && found[1].entries.high >= 3072.0);
             assert!((found[0].height.value - 1.9).abs() < 0.5, "{:?}", found[0]);
         }
+    }
+
+    #[test]
+    fn the_end_of_the_data_cache_is_no_level() {
+        let mut random = Random::seeded(3);
+        let mut curve = curve(&mut random, 0.05);
+        for reading in curve.iter_mut().filter(|reading| reading.pages > 512) {
+            let beyond = |value: &mut f64| *value += 2.5;
+            reading.samples.iter_mut().for_each(beyond);
+            reading.data.iter_mut().for_each(beyond);
+        }
+        let found = steps(&curve, &mut random);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[1].entries.low > 2000.0, "{:?}", found[1]);
     }
 
     #[test]
