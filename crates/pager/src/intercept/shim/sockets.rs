@@ -77,7 +77,7 @@ pub unsafe extern "C" fn sendto(
     )
 }
 
-/// What keeps a message's parts in place.
+/// What keeps a message in place: what it consists of, and up to 16 parts of its buffer.
 type Pins = [Option<Pin<'static>>; 20];
 
 /// Keeps everything that a message points to.
@@ -112,7 +112,7 @@ fn message(message: *const libc::msghdr, write: bool) -> Pins {
     );
     pins[2] = whole(message.msg_control as usize, message.msg_controllen, write);
     pins[3] = whole(message.msg_iov as usize, size_of_val(list), false);
-    for (pin, part) in pins[4..19].iter_mut().zip(list) {
+    for (pin, part) in pins[4..].iter_mut().zip(list) {
         *pin = whole(part.iov_base as usize, part.iov_len, write);
     }
     pins
@@ -149,21 +149,23 @@ pub unsafe extern "C" fn sendmsg(fd: c_int, from: *const libc::msghdr, flags: c_
 /// Most messages of one call whose buffers are kept; the call may end with fewer than it was given.
 const MESSAGES: usize = 8;
 
+/// Several messages, where something has to be kept: the list, and what each points to.
+type Several = (Option<Pin<'static>>, [Pins; MESSAGES]);
+
 /// Keeps what several messages point to; how many of them the call may take.
-fn messages(list: *mut libc::mmsghdr, count: u32, write: bool) -> (u32, [Pins; MESSAGES]) {
-    let mut pins = [const { [const { None }; 20] }; MESSAGES];
+fn messages(list: *mut libc::mmsghdr, count: u32, write: bool) -> (u32, Option<Several>) {
     if !is_needed() || list.is_null() {
-        return (count, pins);
+        return (count, None);
     }
     let kept = MESSAGES.min(count as usize);
+    // The call stores each message's count of bytes there.
+    let places = whole(list as usize, kept * size_of::<libc::mmsghdr>(), true);
+    let mut pins = [const { [const { None }; 20] }; MESSAGES];
     for (place, pins) in pins.iter_mut().take(kept).enumerate() {
         // SAFETY: one of the program's `count` messages, which the system call would read as well.
         *pins = message(unsafe { &raw const (*list.add(place)).msg_hdr }, write);
-        // SAFETY: the same message, where the call stores the count of its bytes.
-        let length = unsafe { &raw const (*list.add(place)).msg_len };
-        pins[19] = whole(length as usize, size_of::<u32>(), true);
     }
-    (kept as u32, pins)
+    (kept as u32, Some((places, pins)))
 }
 
 /// `recvmmsg(2)`.
