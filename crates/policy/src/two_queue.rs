@@ -17,7 +17,7 @@
 //!
 //! Pages of the inactive list are not watched for uses: taking them out of reach costs each of them a
 //! system call that interrupts the other processors, and a page in use that leaves nevertheless comes
-//! back active. Measured with a hot set beside a scan and beside random touches, it saved nothing.
+//! back active. A hot set beside a scan gained nothing by it (`bench/paging`).
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -114,7 +114,7 @@ fn describe(one: &Process) -> String {
     row(
         "memory",
         format!(
-            "at most {} of {} resident and managed, {} not managed",
+            "at most {} of {} resident, and {} not managed",
             human(one.peak_managed_bytes),
             human(one.budget_bytes),
             human(one.unmanaged_bytes)
@@ -272,7 +272,8 @@ mod tests {
             &mut one.unmanaged_bytes,
             &mut one.managed_bytes,
         ] {
-            *size = 123 << 30;
+            // "62.3 GiB": a character more than "123 GiB".
+            *size = 63_800 << 20;
         }
         let (faults, pages) = (&mut one.faults, &mut one.pages);
         faults.throttled_ns = many * 1000;
