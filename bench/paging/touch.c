@@ -39,6 +39,7 @@ struct worker {
     int number;            /* -1: the scan beside a hot set */
     size_t first, end;     /* pages that it touches */
     size_t start;          /* where it begins, in order */
+    uint64_t seed;         /* none twice, or a phase would touch the pages of the one before */
     uint64_t touches, wrong;
     char apart[64];
 };
@@ -70,7 +71,7 @@ static void touch(struct worker *self, size_t page, int write) {
 
 static void *work(void *argument) {
     struct worker *self = argument;
-    uint64_t state = 88172645463325252u + (uint64_t)(self->number + 1) * 7919u;
+    uint64_t state = self->seed;
     size_t page = self->start, count = self->end - self->first;
     int at_random = random_order || (hotset && self->number >= 0);
     volatile uint64_t sum = 0;
@@ -131,6 +132,7 @@ static void fill_page(size_t page, enum contents contents, uint64_t *state) {
 /* Touches a second of `threads` threads, and of the scan beside them. */
 static void measure(int threads, double seconds, double *rate, double *scan, uint64_t *wrong) {
     static struct worker workers[MOST_THREADS + 1];
+    static uint64_t seed = 88172645463325252u;
     int all = threads + hotset;
     memset(workers, 0, sizeof workers);
     atomic_store(&stop, 0);
@@ -140,6 +142,7 @@ static void measure(int threads, double seconds, double *rate, double *scan, uin
         one->number = number < threads ? number : -1;
         one->first = one->number < 0 ? pages / 4 : 0;
         one->end = hotset && one->number >= 0 ? pages / 4 : pages;
+        for (int skipped = 0; skipped < 64; skipped++) one->seed = next(&seed) * 0x9e3779b97f4a7c15u | 1;
         one->start = one->number < 0 ? one->first : pages / (size_t)threads * (size_t)number;
         pthread_create(&one->thread, NULL, work, one);
     }
