@@ -40,7 +40,8 @@ struct worker {
     size_t first, end;     /* pages that it touches */
     size_t start;          /* where it begins, in order */
     uint64_t seed;         /* none twice, or a phase would touch the pages of the one before */
-    uint64_t touches, wrong;
+    _Atomic uint64_t touches;
+    uint64_t wrong;
     char apart[64];
 };
 
@@ -66,7 +67,8 @@ static void touch(struct worker *self, size_t page, int write) {
     volatile uint64_t *words = page_words(page);
     if (words[0] != page_number(page)) self->wrong++;
     if (write) words[1 + self->number % 8]++;
-    self->touches++;
+    uint64_t touches = atomic_load_explicit(&self->touches, memory_order_relaxed);
+    atomic_store_explicit(&self->touches, touches + 1, memory_order_relaxed);
 }
 
 static void *work(void *argument) {
@@ -129,7 +131,21 @@ static void fill_page(size_t page, enum contents contents, uint64_t *state) {
     }
 }
 
-/* Touches a second of `threads` threads, and of the scan beside them. */
+static void sleep_for(double seconds) {
+    struct timespec span = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    nanosleep(&span, NULL);
+}
+
+/* Touches of the workers from `first` to before `end`. */
+static uint64_t touches_of(struct worker *workers, int first, int end) {
+    uint64_t sum = 0;
+    for (int number = first; number < end; number++)
+        sum += atomic_load_explicit(&workers[number].touches, memory_order_relaxed);
+    return sum;
+}
+
+/* Touches a second of `threads` threads, and of the scan beside them, after half of `seconds` that do
+ * not count: what the filling or another number of threads left behind is gone by then. */
 static void measure(int threads, double seconds, double *rate, double *scan, uint64_t *wrong) {
     static struct worker workers[MOST_THREADS + 1];
     static uint64_t seed = 88172645463325252u;
@@ -147,19 +163,18 @@ static void measure(int threads, double seconds, double *rate, double *scan, uin
         pthread_create(&one->thread, NULL, work, one);
     }
     pthread_barrier_wait(&ready);
+    sleep_for(seconds / 2);
+    uint64_t before = touches_of(workers, 0, threads), scanned = touches_of(workers, threads, all);
     double start = now();
-    struct timespec span = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
-    nanosleep(&span, NULL);
+    sleep_for(seconds);
+    double spent = now() - start;
+    *rate = (double)(touches_of(workers, 0, threads) - before) / spent;
+    *scan = (double)(touches_of(workers, threads, all) - scanned) / spent;
     atomic_store(&stop, 1);
-    uint64_t touches = 0;
     for (int number = 0; number < all; number++) {
         pthread_join(workers[number].thread, NULL);
-        if (workers[number].number >= 0) touches += workers[number].touches;
         *wrong += workers[number].wrong;
     }
-    double spent = now() - start;
-    *rate = (double)touches / spent;
-    *scan = (double)workers[threads].touches / spent;
     pthread_barrier_destroy(&ready);
 }
 
