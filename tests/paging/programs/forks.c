@@ -1,8 +1,11 @@
 /* Forks while threads fault: parent and child both keep all pages. Also vfork, posix_spawn, exec,
- * a child that execs a copy of this program, and children that are killed. Arguments: MiB, rounds. */
+ * a child that execs a copy of this program, children that are killed, and one whose number the
+ * kernel writes. Arguments: MiB, rounds. */
 #include "check.h"
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/syscall.h>
 
 extern char **environ;
 static char *base;
@@ -37,6 +40,22 @@ static int child(unsigned seed) {
 static void expect(pid_t pid, const char *what) {
     int status = -1;
     need(pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0, what);
+}
+
+/* The kernel writes the child's number, before the child runs, to a page that the parent has only
+ * read: the child must not take it for what is stored. */
+static void number_written(void) {
+    for (size_t i = 0; i < pages; i++) holds(base + i * PAGE, i, version[i]);
+    size_t at = pages / 3;
+    holds(base + at * PAGE, at, version[at]);
+    pid_t *number = (pid_t *)(base + at * PAGE + 64);
+    pid_t pid = syscall(SYS_clone, SIGCHLD | CLONE_CHILD_SETTID, NULL, NULL, number, NULL);
+    if (pid == 0) {
+        for (size_t i = 0; i < pages; i++)
+            if (i != at) holds(base + i * PAGE, i, version[i]);
+        _exit(wrong || *number != getpid());
+    }
+    expect(pid, "number of a child");
 }
 
 int main(int count, char **arguments) {
@@ -95,6 +114,7 @@ int main(int count, char **arguments) {
     }
     stop = 1;
     pthread_join(thread, NULL);
+    number_written();
     for (size_t i = 0; i < pages; i++) holds(base + i * PAGE, i, version[i]);
     return verdict("forks");
 }

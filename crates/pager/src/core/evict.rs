@@ -7,18 +7,18 @@
 //! ```
 //!
 //! What cannot be moved (memory that may not be written, pages shared with the child of a fork, old
-//! kernels) is write-protected, copied out, written and dropped, locked all the while.
+//! kernels) is written where it is: [`super::held`].
 
 use super::discard::discard;
 use super::regions::Region;
 use super::table::Attempt;
 use super::tray::TRAY_PAGES;
 use super::word::{State, Word};
-use super::{Pager, fatal, lot, scan};
+use super::{Pager, fatal, held, lot};
 use crate::observe::recorder;
 use crate::page::{PAGE_BYTES, Page};
 use crate::store::{Slot, StoreError};
-use crate::sys;
+use core::ops::Range;
 use pagewise_wire::shared::capability;
 use pagewise_wire::trace::Event;
 
@@ -37,25 +37,25 @@ pub struct Batch {
 }
 
 /// Pages with their words, locked.
-struct List {
+pub(super) struct List {
     pages: [(Page, Word); BATCH],
     count: usize,
 }
 
 impl List {
-    const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self {
             pages: [(0, Word::EMPTY); BATCH],
             count: 0,
         }
     }
 
-    fn push(&mut self, page: Page, word: Word) {
+    pub(super) fn push(&mut self, page: Page, word: Word) {
         self.pages[self.count] = (page, word);
         self.count += 1;
     }
 
-    fn all(&self) -> &[(Page, Word)] {
+    pub(super) fn all(&self) -> &[(Page, Word)] {
         &self.pages[..self.count]
     }
 }
@@ -89,16 +89,14 @@ pub fn evict_these(pager: &Pager, victims: &mut [Page]) -> Batch {
     let movable = pager.can(capability::MOVE);
     let mut held = List::new();
     let parked = match movable {
-        true => park(pager, &dirty, &mut held),
+        true => park(pager, &dirty, 0, &mut held),
         false => {
             dirty.all().iter().for_each(|&(p, w)| held.push(p, w));
             0
         }
     };
-    batch.evicted += write_parked(pager, &dirty, parked, &mut batch.error);
-    for &(page, word) in held.all() {
-        batch.evicted += usize::from(copy_out(pager, page, word, &mut batch.error));
-    }
+    batch.evicted += write_parked(pager, &dirty, 0, parked, &mut batch.error);
+    batch.evicted += held::evict(pager, &held, &mut batch.error);
     let counters = &pager.counters;
     counters.add(|all| &all.evictions, 1);
     counters.add(|all| &all.pages_evicted, batch.evicted as u64);
@@ -138,7 +136,7 @@ fn region_of(pager: &Pager, page: Page) -> Option<Region> {
     pager.regions.find(pager.table.address_of(page))
 }
 
-fn keep(pager: &Pager, page: Page, word: Word) {
+pub(super) fn keep(pager: &Pager, page: Page, word: Word) {
     pager.policy().kept(page);
     pager.table.unlock(page, word);
 }
@@ -165,10 +163,10 @@ fn drop_clean(pager: &Pager, clean: &List) -> usize {
     dropped
 }
 
-/// Moves dirty pages to the tray, each to the place of its number in the list; how many places are
-/// in use. What cannot be moved goes to `held`.
-fn park(pager: &Pager, dirty: &List, held: &mut List) -> usize {
-    const _: () = assert!(BATCH <= TRAY_PAGES);
+/// Moves dirty pages to the tray, each to the place of its number in the list behind `base`; how
+/// many places are in use. What cannot be moved goes to `held`.
+pub(super) fn park(pager: &Pager, dirty: &List, base: usize, held: &mut List) -> usize {
+    const _: () = assert!(2 * BATCH <= TRAY_PAGES);
     let all = dirty.all();
     let mut place = 0;
     while place < all.len() {
@@ -177,7 +175,7 @@ fn park(pager: &Pager, dirty: &List, held: &mut List) -> usize {
             .zip((first..).step_by(PAGE_BYTES))
             .take_while(|&(at, address)| source(pager, all[at]) == address)
             .count();
-        place += park_run(pager, all, place, run, held);
+        place += park_run(pager, all, base, place..place + run, held);
     }
     all.len()
 }
@@ -190,29 +188,29 @@ fn source(pager: &Pager, (page, word): (Page, Word)) -> u64 {
     }
 }
 
-/// Moves `run` pages from `place` on; how many it dealt with (at least one).
+/// Moves the pages of `run`; how many it dealt with.
 fn park_run(
     pager: &Pager,
     all: &[(Page, Word)],
-    place: usize,
-    run: usize,
+    base: usize,
+    run: Range<usize>,
     held: &mut List,
 ) -> usize {
-    let (first, word) = all[place];
-    let from = source(pager, all[place]);
-    let to = pager.tray.address(place);
-    let moved = pager.for_tray.relocate(to, from, (run * PAGE_BYTES) as u64);
+    let (first, word) = all[run.start];
+    let from = source(pager, all[run.start]);
+    let to = pager.tray.address(base + run.start);
+    let bytes = (run.len() * PAGE_BYTES) as u64;
+    let moved = pager.for_tray.relocate(to, from, bytes);
     let pages = moved.bytes as usize / PAGE_BYTES;
-    for (at, &(page, word)) in all.iter().enumerate().skip(place).take(pages) {
+    for (at, &(page, word)) in all.iter().enumerate().skip(run.start).take(pages) {
         if lot::holds(word) {
             pager.lot.leave(word.slot() as usize);
         }
-        pager
-            .table
-            .unlock(page, Word::new(State::Parked, at as u32));
+        let parked = Word::new(State::Parked, (base + at) as u32);
+        pager.table.unlock(page, parked);
     }
-    if pages == run {
-        return run;
+    if pages == run.len() {
+        return pages;
     }
     match moved.errno {
         libc::EAGAIN | 0 if pages > 0 => pages,
@@ -229,10 +227,11 @@ fn park_run(
     }
 }
 
-/// Writes what is in the first `places` of the tray, and drops it.
-fn write_parked(
+/// Writes what is in `places` places of the tray behind `base`, and drops it.
+pub(super) fn write_parked(
     pager: &Pager,
     dirty: &List,
+    base: usize,
     places: usize,
     error: &mut Option<StoreError>,
 ) -> usize {
@@ -240,7 +239,7 @@ fn write_parked(
     let mut slots: [Slot; BATCH] = [0; BATCH];
     let mut fate = [Fate::Gone; BATCH];
     for place in 0..places {
-        fate[place] = look(pager, all[place].0, place);
+        fate[place] = look(pager, all[place].0, base + place);
     }
     let mut place = 0;
     while place < places {
@@ -248,7 +247,7 @@ fn write_parked(
         let run = fate[place..places].iter().take_while(|f| **f == kind);
         let end = place + run.count();
         if kind == Fate::Full {
-            let bytes = pager.tray.bytes(place, end);
+            let bytes = pager.tray.bytes(base + place, base + end);
             if let Err(why) = pager.store().write(bytes, &mut slots[place..end]) {
                 *error = Some(why);
                 pager.counters.add(|counters| &counters.store_errors, 1);
@@ -266,12 +265,12 @@ fn write_parked(
         evicted += usize::from(settle(
             pager,
             all[place].0,
-            place,
+            base + place,
             fate[place],
             slots[place],
         ));
     }
-    pager.tray.clear(0, places);
+    pager.tray.clear(base, base + places);
     evicted
 }
 
@@ -366,117 +365,6 @@ fn unpark(pager: &Pager, page: Page, parked: Word) -> bool {
     pager.policy().kept(page);
     pager.table.unlock(page, Word::new(State::Dirty, 0));
     false
-}
-
-/// Writes and drops one locked page where it is; whether it left.
-fn copy_out(pager: &Pager, page: Page, word: Word, error: &mut Option<StoreError>) -> bool {
-    let address = pager.table.address_of(page);
-    let Some(region) = region_of(pager, page) else {
-        keep(pager, page, word);
-        return false;
-    };
-    match scan::look(address) {
-        // Dropped behind our back: nothing to keep.
-        scan::Look::Absent => {
-            pager.table.unlock(page, Word::EMPTY);
-            return true;
-        }
-        scan::Look::Shared => {}
-        scan::Look::Alone if !pager.can(capability::MOVE) => {}
-        scan::Look::Alone => return move_or_keep(pager, &region, page, word, error),
-    }
-    write_in_place(pager, &region, page, word, error)
-}
-
-/// A page that the kernel did not move although no other process has it. Someone holds it, or it
-/// was shared with a child that has gone: a write makes it this process's own, then it can be moved.
-fn move_or_keep(
-    pager: &Pager,
-    region: &Region,
-    page: Page,
-    word: Word,
-    error: &mut Option<StoreError>,
-) -> bool {
-    const POPULATE_WRITE: i32 = 23;
-    let address = pager.table.address_of(page);
-    let end = address + PAGE_BYTES as u64;
-    let last = TRAY_PAGES - 1;
-    // SAFETY: a write access without a write, to a page that is present and locked.
-    let writable = unsafe { sys::advise(address, end, POPULATE_WRITE) } == 0;
-    if !writable {
-        // No program can write to it at the moment, so neither can a device on its behalf.
-        return write_in_place(pager, region, page, word, error);
-    }
-    let to = pager.tray.address(last);
-    let moved = pager.for_tray.relocate(to, address, PAGE_BYTES as u64);
-    if moved.errno != 0 {
-        pager.counters.add(|all| &all.refused, 1);
-        keep(pager, page, word);
-        return false;
-    }
-    let parked = Word::new(State::Parked, last as u32);
-    pager.table.unlock(page, parked);
-    let fate = look(pager, page, last);
-    let mut slot = [0];
-    let mut outcome = fate;
-    if fate == Fate::Full
-        && let Err(why) = pager
-            .store()
-            .write(pager.tray.bytes(last, last + 1), &mut slot)
-    {
-        *error = Some(why);
-        pager.counters.add(|all| &all.store_errors, 1);
-        outcome = Fate::Stuck;
-    }
-    let left = settle(pager, page, last, outcome, slot[0]);
-    pager.tray.clear(last, last + 1);
-    left
-}
-
-fn write_in_place(
-    pager: &Pager,
-    region: &Region,
-    page: Page,
-    word: Word,
-    error: &mut Option<StoreError>,
-) -> bool {
-    let address = pager.table.address_of(page);
-    let end = address + PAGE_BYTES as u64;
-    let uffd = pager.uffd(region);
-    let mut buffer = pager.scratch.take();
-    let bytes = buffer.bytes(1);
-    if uffd.protect(address, end) != 0 || !scan::copy(address, bytes) {
-        uffd.unprotect(address, end);
-        pager.counters.add(|all| &all.refused, 1);
-        keep(pager, page, word);
-        return false;
-    }
-    let mut slot = [0];
-    let zero = is_zero(bytes);
-    if !zero && let Err(why) = pager.store().write(bytes, &mut slot) {
-        *error = Some(why);
-        pager.counters.add(|all| &all.store_errors, 1);
-        uffd.unprotect(address, end);
-        keep(pager, page, word);
-        return false;
-    }
-    drop(buffer);
-    let kept = match zero {
-        true => Word::EMPTY,
-        false => Word::new(State::Evicted, slot[0]),
-    };
-    if discard(pager, &[(page, word)]) != 0 {
-        if !zero {
-            pager.store().release(slot[0]);
-        }
-        uffd.unprotect(address, end);
-        keep(pager, page, word);
-        return false;
-    }
-    pager.table.unlock(page, kept);
-    pager.counters.add(|all| &all.pages_written, 1);
-    recorder::record(pager, page, Event::Evicted);
-    true
 }
 
 /// Evicts until there is slack again; whether that went well. What the evictor does each time it is

@@ -5,12 +5,23 @@
 //! does the first before the fork, while nobody works at any page; the child does the second before
 //! it returns to the program.
 
+use super::scan::{self, Look};
 use super::word::{State, Word};
-use super::{Pager, discard, regions::Region, scan};
+use super::{Pager, discard, regions::Region};
 use crate::handler;
-use crate::page::Page;
+use crate::page::{CHUNK_PAGES, PAGE_BYTES, Page};
 use crate::sys::{self, signals};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Most clean pages that are looked at together.
+const RUN_PAGES: usize = 128;
+
+/// Neighbouring pages.
+#[derive(Default)]
+struct Run {
+    first: Page,
+    count: usize,
+}
 
 /// The mask that the forking thread had.
 static MASK: AtomicU64 = AtomicU64::new(0);
@@ -102,17 +113,10 @@ impl Pager {
         self.thaw();
     }
 
-    /// The kernel's copy has no write protection: clean pages can no longer be told from dirty ones.
+    /// The thread that had locked it is not here.
     fn own_after_fork(&self, page: Page, word: Word) -> bool {
-        let next = match word.state() {
-            State::Clean => {
-                self.store().release(word.slot());
-                Word::new(State::Dirty, 0)
-            }
-            _ => word,
-        };
-        self.table.set(page, next);
-        next.is_resident()
+        self.table.set(page, word);
+        word.is_resident()
     }
 
     fn register_again(&self) -> bool {
@@ -135,8 +139,61 @@ impl Pager {
             if self.uffd(&region).register(region.start, region.end) != 0 {
                 return false;
             }
+            self.protect_again(&region);
         }
         true
+    }
+
+    /// The kernel's copy has no write protection: clean pages get it again, run by run.
+    fn protect_again(&self, region: &Region) {
+        let mut run = Run::default();
+        self.each_page(region.start, region.end, |page, word| {
+            if word.state() != State::Clean {
+                return;
+            }
+            let chunk_begins = page.is_multiple_of(CHUNK_PAGES);
+            let next = run.first + run.count as Page;
+            if run.count == RUN_PAGES || page != next || chunk_begins {
+                self.protect_run(region, &run);
+                run = Run {
+                    first: page,
+                    count: 0,
+                };
+            }
+            run.count += 1;
+        });
+        self.protect_run(region, &run);
+    }
+
+    /// What is shared with the parent still has not been written to since (the kernel does, before
+    /// the child runs: the thread's number), and so is what the store has. All else is dirty.
+    fn protect_run(&self, region: &Region, run: &Run) {
+        let mut looks = [Look::Unknown; RUN_PAGES];
+        let looks = &mut looks[..run.count];
+        let start = self.table.address_of(run.first);
+        scan::look(start, looks);
+        let mut place = 0;
+        for alike in looks.chunk_by(|one, next| one == next) {
+            let first = run.first + place as Page;
+            let from = start + (place * PAGE_BYTES) as u64;
+            let end = from + (alike.len() * PAGE_BYTES) as u64;
+            place += alike.len();
+            let uffd = self.uffd(region);
+            if alike[0] == Look::Shared {
+                if uffd.protect(from, end) == 0 {
+                    continue;
+                }
+                uffd.unprotect(from, end);
+            }
+            (first..)
+                .take(alike.len())
+                .for_each(|page| self.dirty_after_fork(page));
+        }
+    }
+
+    fn dirty_after_fork(&self, page: Page) {
+        self.store().release(self.table.word(page).slot());
+        self.table.set(page, Word::new(State::Dirty, 0));
     }
 
     /// Memory that the child does not have.

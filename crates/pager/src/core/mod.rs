@@ -15,6 +15,7 @@ pub mod evict;
 pub mod fatal;
 mod fill;
 pub mod fork;
+mod held;
 pub mod limit;
 pub mod lot;
 pub mod pins;

@@ -13,12 +13,15 @@ pub enum Look {
     Alone,
     /// There, and in another process as well.
     Shared,
+    /// In the kernel's swap, or not told.
+    Unknown,
 }
 
 static PAGEMAP: AtomicI32 = AtomicI32::new(-1);
 static MEMORY: AtomicI32 = AtomicI32::new(-1);
 
 const PRESENT: u64 = 1 << 63;
+const SWAPPED: u64 = 1 << 62;
 const EXCLUSIVE: u64 = 1 << 56;
 
 /// Opens (again, in the child of a fork) what the functions below need; the descriptors.
@@ -67,16 +70,24 @@ fn read_at(file: &AtomicI32, bytes: *mut u8, count: usize, offset: u64) -> Answe
     }
 }
 
-/// Looks at the page at `address`.
-#[must_use]
-pub fn look(address: u64) -> Look {
-    let mut entry = 0_u64;
-    let offset = address / PAGE_BYTES as u64 * 8;
-    read_at(&PAGEMAP, (&raw mut entry).cast(), 8, offset);
-    match (entry & PRESENT != 0, entry & EXCLUSIVE != 0) {
-        (false, _) => Look::Absent,
-        (true, true) => Look::Alone,
-        (true, false) => Look::Shared,
+/// Looks at the pages from `start` on, one for each place of `looks`.
+pub fn look(start: u64, looks: &mut [Look]) {
+    let mut entries = [0_u64; 128];
+    let starts = (start..).step_by(entries.len() * PAGE_BYTES);
+    for (address, looks) in starts.zip(looks.chunks_mut(entries.len())) {
+        let offset = address / PAGE_BYTES as u64 * 8;
+        let bytes = looks.len() * 8;
+        let answer = read_at(&PAGEMAP, entries.as_mut_ptr().cast(), bytes, offset);
+        let told = usize::try_from(answer).unwrap_or(0) / 8;
+        entries[told..].fill(SWAPPED);
+        for (look, entry) in looks.iter_mut().zip(entries) {
+            *look = match entry & (PRESENT | SWAPPED | EXCLUSIVE) {
+                PRESENT => Look::Shared,
+                all if all & PRESENT != 0 => Look::Alone,
+                all if all & SWAPPED != 0 => Look::Unknown,
+                _ => Look::Absent,
+            };
+        }
     }
 }
 
