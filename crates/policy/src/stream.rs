@@ -28,6 +28,9 @@ const LATELY: u32 = 128;
 /// Largest window of a wider stride: a plan names such pages one by one.
 const MOST_STRIDED: u32 = 64;
 const _: () = assert!(MOST_STRIDED as usize <= MAX_AHEAD);
+/// Largest stride at which pages are read with all that lies between: a run of 64 costs as much as
+/// 5 single pages, which at stride 4 are 16.
+const DENSE: i32 = 4;
 
 /// One stream. Only the holder of its set's flag reads or writes it.
 #[derive(Debug, Default)]
@@ -265,6 +268,11 @@ pub fn plan_step(fault: &Fault, step: Step, plan: &mut Plan) {
         return;
     };
     let page = fault.page;
+    let dense = fault.kind == FaultKind::Refault && stride.abs() <= DENSE;
+    let (stride, window) = match dense {
+        true => (stride.signum(), window * stride.unsigned_abs()),
+        false => (stride, window),
+    };
     let mine = along(fault, window);
     match stride {
         1 => {
@@ -413,6 +421,30 @@ mod tests {
         plan_step(&fault(16, 1), next(128, 78), &mut plan);
         assert_eq!(plan.along, run(16, MAX_ALONG));
         assert_eq!(plan.ahead(), [run(80, 64)]);
+    }
+
+    #[test]
+    fn small_strides_are_read_as_runs() {
+        let streams = Streams::new(256);
+        let mut planned = Vec::new();
+        for page in (0..40).step_by(2) {
+            let mut plan = Plan::only(page);
+            plan_step(&fault(page, 1), streams.step(&fault(page, 1)), &mut plan);
+            planned.extend([&plan.along].into_iter().chain(plan.ahead()).copied());
+        }
+        assert!((4..40).all(|page| planned.iter().any(|span| span.contains(page))));
+        let first = Fault {
+            kind: FaultKind::FirstTouch,
+            ..fault(4, 1)
+        };
+        let mut plan = Plan::only(4);
+        let step = Step::Next {
+            stride: 2,
+            window: 8,
+            from: 4,
+        };
+        plan_step(&first, step, &mut plan);
+        assert_eq!(plan.along, run(4, 1), "zeros between are of no use");
     }
 
     #[test]
