@@ -110,13 +110,19 @@ impl Work<'_> {
         self.fill(cluster, bytes);
     }
 
-    /// Maps what was read: the written page writable, the others protected (unless a run is being
-    /// written). Whether the kernel took all, and so woke whoever waits.
+    /// Maps what was read: the page that is written, or soon will be, writable, the others protected.
+    /// Whether the kernel took all, and so woke whoever waits.
     pub(super) fn map_all(&self, cluster: &Cluster, bytes: &[u8]) -> bool {
+        let habits = &self.pager.habits;
+        let region = self.region.kind.id;
+        let write = self.fault.write || (self.page != Page::MAX && habits.expects_write(region));
         let mut well = true;
         let mut done = 0;
         while done < cluster.count {
-            let (end, writable) = self.same_mode(cluster, done);
+            let (end, writable) = self.same_mode(cluster, done, write);
+            if !writable {
+                habits.came(region, end - done);
+            }
             let start = self.pager.table.address_of(cluster.first + done as Page);
             let from = bytes[done * PAGE_BYTES..].as_ptr() as u64;
             let mode = if writable { 0 } else { uffd::COPY_MODE_WP };
@@ -145,12 +151,13 @@ impl Work<'_> {
         well
     }
 
-    /// The end of the run from `place` on that is mapped alike, and whether that is writable.
-    fn same_mode(&self, cluster: &Cluster, place: usize) -> (usize, bool) {
+    /// The end of the run from `place` on that is mapped alike, and whether that is writable; `write`
+    /// says that the missing page is.
+    fn same_mode(&self, cluster: &Cluster, place: usize, write: bool) -> (usize, bool) {
         let writable = |place: usize| {
             let page = cluster.first + place as Page;
             let slot = cluster.words[place].slot();
-            (page == self.page && self.fault.write) || !self.pager.store().keep_copy(slot)
+            (page == self.page && write) || !self.pager.store().keep_copy(slot)
         };
         let first = writable(place);
         let rest = place + 1..cluster.count;

@@ -15,6 +15,7 @@ pub mod evict;
 pub mod fatal;
 mod fill;
 pub mod fork;
+pub mod habits;
 mod held;
 pub mod limit;
 pub mod lot;
@@ -36,6 +37,7 @@ use crate::sys::Lock;
 use crate::sys::uffd::Uffd;
 use ::core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use budget::Budget;
+use habits::Habits;
 use lot::Lot;
 use pagewise_policy::Policy;
 use pagewise_wire::shared::Delivery;
@@ -64,6 +66,8 @@ pub struct Pager {
     pub lot: Lot,
     /// Buffers for reading.
     pub scratch: Scratch,
+    /// Which regions are written soon after they are read.
+    pub habits: Habits,
     /// Memory that system calls use just now.
     pub pins: Pins,
     /// Faults that handler threads read.
@@ -111,6 +115,7 @@ impl Pager {
             tray: Tray::new(),
             lot: Lot::new(),
             scratch: Scratch::new(),
+            habits: Habits::new(),
             pins: Pins::new(),
             by_handler: Uffd::none(),
             by_signal: Uffd::none(),

@@ -276,6 +276,9 @@ impl Work<'_> {
             State::Clean => self.lock_clean(&mut words),
             _ => 1,
         };
+        if word.state() == State::Clean {
+            self.pager.habits.written(self.region.kind.id, count);
+        }
         let address = self.address();
         let bytes = (count * PAGE_BYTES) as u64;
         self.uffd().unprotect(address, address + bytes);

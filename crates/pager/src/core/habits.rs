@@ -1,0 +1,116 @@
+//! Which regions' pages are written soon after they were read.
+//!
+//! A page that is read comes write-protected, so that it can leave without being written out; its
+//! first write is then a fault of its own, which costs several times what writing the page out in a
+//! batch does. Where half of such pages are written before they leave, those that are missed come
+//! writable at once. Every eighth still comes protected, to see whether that goes on.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+/// Places; regions whose numbers have the same remainder share one.
+const PLACES: usize = 64;
+/// Pages after which older ones count half.
+const MEMORY: u32 = 64;
+/// One in so many comes protected all the same.
+const TRIAL: u32 = 8;
+
+/// Pages that came protected, and how many of them were written (upper and lower half of a word).
+#[derive(Debug)]
+pub struct Habits {
+    places: [AtomicU32; PLACES],
+    turn: AtomicU32,
+}
+
+impl Habits {
+    /// Nothing seen.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            places: [const { AtomicU32::new(0) }; PLACES],
+            turn: AtomicU32::new(0),
+        }
+    }
+
+    fn place(&self, region: u16) -> &AtomicU32 {
+        &self.places[usize::from(region) % PLACES]
+    }
+
+    /// Counts are allowed to be lost where two threads count at once.
+    fn add(&self, region: u16, came: u32, written: u32) {
+        let place = self.place(region);
+        let seen = place.load(Ordering::Relaxed);
+        let (mut came, mut written) = ((seen >> 16) + came, (seen & 0xffff) + written);
+        while came.max(written) > MEMORY {
+            (came, written) = (came / 2, written / 2);
+        }
+        place.store(came << 16 | written, Ordering::Relaxed);
+    }
+
+    /// `count` pages of `region` came protected.
+    pub fn came(&self, region: u16, count: usize) {
+        self.add(region, u32::try_from(count).unwrap_or(MEMORY), 0);
+    }
+
+    /// `count` such pages were written.
+    pub fn written(&self, region: u16, count: usize) {
+        self.add(region, 0, u32::try_from(count).unwrap_or(MEMORY));
+    }
+
+    /// Whether the missing page of `region` shall come writable although it is only read.
+    #[must_use]
+    pub fn expects_write(&self, region: u16) -> bool {
+        let seen = self.place(region).load(Ordering::Relaxed);
+        let (came, written) = (seen >> 16, seen & 0xffff);
+        let often = came >= MEMORY / 4 && written * 2 >= came;
+        often
+            && !self
+                .turn
+                .fetch_add(1, Ordering::Relaxed)
+                .is_multiple_of(TRIAL)
+    }
+}
+
+impl Default for Habits {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many of 80 missing pages come writable where each that does not is written with
+    /// `written` of 8.
+    fn writable(habits: &Habits, region: u16, written: usize) -> usize {
+        (0..80)
+            .filter(|turn| {
+                let expected = habits.expects_write(region);
+                if !expected {
+                    habits.came(region, 1);
+                    habits.written(region, usize::from(turn * 5 % 8 < written));
+                }
+                expected
+            })
+            .count()
+    }
+
+    #[test]
+    fn pages_come_writable_where_those_before_were_written_and_only_there() {
+        let habits = Habits::new();
+        assert_eq!(writable(&habits, 1, 1), 0);
+        assert!(writable(&habits, 2, 8) > 50);
+        assert_eq!(writable(&habits, 3, 0), 0);
+    }
+
+    #[test]
+    fn a_habit_ends_within_some_hundreds_of_reads() {
+        let habits = Habits::new();
+        for _ in 0..10 {
+            writable(&habits, 1, 8);
+        }
+        assert!(writable(&habits, 1, 8) > 60);
+        let rounds = (0..20).find(|_| writable(&habits, 1, 0) == 0);
+        assert!(rounds.is_some_and(|rounds| rounds < 10), "{rounds:?}");
+    }
+}
