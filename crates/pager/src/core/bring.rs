@@ -1,7 +1,7 @@
 //! How pages come before anyone misses them.
 
 use super::Pager;
-use super::cluster::Cluster;
+use super::cluster::{Cluster, Reach};
 use super::resolve::{Fault, Work};
 use super::scratch::BUFFER_PAGES;
 use super::table::Attempt;
@@ -58,7 +58,7 @@ fn bring_run(pager: &Pager, page: Page, span: Span) -> u32 {
         page,
         fault,
     };
-    let mut cluster = work.gather(page, word, rest, room - 1);
+    let mut cluster = work.gather(page, word, rest, room - 1, Reach::Any);
     let count = cluster.count as u32;
     let mut buffer = pager.scratch.take();
     work.fill_ahead(&mut cluster, buffer.bytes(BUFFER_PAGES));

@@ -16,6 +16,16 @@ pub(super) struct Cluster {
     pub(super) count: usize,
 }
 
+/// Which neighbours come along.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Those whose slots are near, so that a thread that waits for one page waits little longer.
+    Near,
+    /// All: each will be used, and several transfers at once keep the disk busier than one after
+    /// another. (Slots of streams that were evicted together lie in turns.)
+    Any,
+}
+
 impl Cluster {
     pub(super) fn pages(&self) -> impl Iterator<Item = (Page, Word)> + '_ {
         (self.first..).zip(self.words[..self.count].iter().copied())
@@ -39,9 +49,16 @@ impl Cluster {
 
 impl Work<'_> {
     /// The locked page `first`, which is `word`, and those of its neighbours in `along` that are in
-    /// the same state, as far as they follow without a gap. The caller has taken room for the page
-    /// and `room` others; what is left of that is given back.
-    pub(super) fn gather(&self, first: Page, word: Word, along: Span, room: u64) -> Cluster {
+    /// the same state, as far as they follow without a gap and `reach` goes. The caller has taken
+    /// room for the page and `room` others; what is left of that is given back.
+    pub(super) fn gather(
+        &self,
+        first: Page,
+        word: Word,
+        along: Span,
+        room: u64,
+        reach: Reach,
+    ) -> Cluster {
         let along = along.clipped(self.span());
         let most = 1 + (room as usize).min(BUFFER_PAGES - 1);
         let mut cluster = Cluster {
@@ -51,7 +68,7 @@ impl Work<'_> {
         };
         let mut last = word;
         for page in first + 1..along.end().max(first + 1) {
-            match self.join(page, last) {
+            match self.join(page, last, reach) {
                 Some(next) if cluster.count < most => {
                     cluster.grow_up(next);
                     last = next;
@@ -70,7 +87,7 @@ impl Work<'_> {
             if cluster.count + before == most {
                 break;
             }
-            let Some(next) = self.join(page, last) else {
+            let Some(next) = self.join(page, last, reach) else {
                 break;
             };
             below[before] = next;
@@ -85,14 +102,14 @@ impl Work<'_> {
     }
 
     /// Locks `page`, neighbour of one that is `last`, if it can come along.
-    fn join(&self, page: Page, last: Word) -> Option<Word> {
+    fn join(&self, page: Page, last: Word, reach: Reach) -> Option<Word> {
         let table = &self.pager.table;
         let word = table.word(page);
         if word.is_busy() || word.state() != last.state() {
             return None;
         }
-        let evicted = word.state() == State::Evicted;
-        if evicted && !self.pager.store().together(last.slot(), word.slot()) {
+        let near = reach == Reach::Near && word.state() == State::Evicted;
+        if near && !self.pager.store().together(last.slot(), word.slot()) {
             return None;
         }
         (table.attempt(page, word) == Attempt::Locked(word)).then_some(word)

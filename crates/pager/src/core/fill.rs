@@ -1,6 +1,6 @@
 //! How missing pages get their contents: zeros, or what the store has.
 
-use super::cluster::Cluster;
+use super::cluster::{Cluster, Reach};
 use super::fatal;
 use super::resolve::Work;
 use super::scratch::BUFFER_PAGES;
@@ -24,7 +24,7 @@ impl Work<'_> {
         let plan = self.plan(FaultKind::FirstTouch);
         self.send_ahead(&plan);
         let room = self.room_along(plan.along);
-        let cluster = self.gather(self.page, Word::EMPTY, plan.along, room);
+        let cluster = self.gather(self.page, Word::EMPTY, plan.along, room, Reach::Any);
         let mut well = true;
         let mut done = 0;
         while done < cluster.count {
@@ -69,7 +69,7 @@ impl Work<'_> {
     pub(super) fn read(&self, word: Word) {
         let plan = self.plan(FaultKind::Refault);
         let room = self.room_along(plan.along);
-        let mut cluster = self.gather(self.page, word, plan.along, room);
+        let mut cluster = self.gather(self.page, word, plan.along, room, Reach::Near);
         self.send_ahead(&plan);
         let mut buffer = self.pager.scratch.take();
         self.fill(&mut cluster, buffer.bytes(BUFFER_PAGES));

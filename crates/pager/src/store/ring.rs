@@ -20,7 +20,7 @@ use crate::sys;
 /// A test takes rings away, as a container's filter does.
 pub static DENIED: AtomicBool = AtomicBool::new(false);
 
-const RINGS: usize = 4;
+const RINGS: usize = 6;
 const OP_READ: u8 = 22;
 const OP_WRITE: u8 = 23;
 const ENTER_GETEVENTS: usize = 1;
