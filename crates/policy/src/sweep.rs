@@ -20,6 +20,8 @@ use crate::two_queue::TwoQueue;
 /// One victim in so many is a settled page, so that settled pages of arrays that nobody sweeps any
 /// more go in the end.
 const TURNOVER: u32 = 32;
+/// So many of them go in a row: neighbours that leave together can be read together.
+const TURNOVER_RUN: u32 = 64;
 /// And one in so many is a kept page, for the same reason; these cost a stall if they were wanted.
 const KEPT_TURNOVER: u32 = 512;
 /// A kept page that comes back soon cost as much as so many swept ones: it is read alone (47 µs
@@ -165,7 +167,8 @@ impl Sweep {
 
     fn next_queue(&self) -> &Queue {
         let count = self.evictions.load(Ordering::Relaxed);
-        let from_settled = count.is_multiple_of(TURNOVER) && !self.settled.is_empty();
+        let from_settled =
+            (count / TURNOVER_RUN).is_multiple_of(TURNOVER) && !self.settled.is_empty();
         match self.window.len() > self.window_pages && !from_settled {
             true => &self.window,
             false => &self.settled,
