@@ -146,7 +146,7 @@ impl Streams {
             FaultKind::Refault => self.max_window,
         };
         let stride = stream.stride_pages();
-        let share = (self.max_window * SHARED / self.running(get(&stream.age))).max(FIRST_WINDOW);
+        let share = self.share(stream, fault);
         let most = match stride.abs() {
             1 => largest.min(share),
             _ => largest.min(share).min(MOST_STRIDED),
@@ -162,7 +162,12 @@ impl Streams {
             true => asked,
             false => page,
         };
-        let horizon = offset(page, stride * i64::from(window));
+        let mut horizon = offset(page, stride * i64::from(window));
+        // Little more would be a small read: it waits for the next step.
+        let more = distance(from, horizon) / stride;
+        if from != page && more > 0 && more < i64::from((window / 2).min(MAX_ALONG)) {
+            horizon = from;
+        }
         if distance(from, horizon) * stride > 0 {
             put(&stream.next, horizon);
         }
@@ -170,20 +175,36 @@ impl Streams {
         put(&stream.last, page);
         Step::Next {
             stride: i32::try_from(stride).unwrap_or(1),
-            window,
+            window: u32::try_from(distance(page, horizon) / stride).unwrap_or(window),
             from,
         }
     }
 
-    /// Streams that made a step lately, at `now` on the clock of faults.
-    fn running(&self, now: u32) -> u32 {
-        let all = self.sets.iter().flat_map(|set| &set.streams);
-        let lately = all.filter(|stream| {
-            get(&stream.owner) != 0
-                && get(&stream.window) != 0
-                && now.wrapping_sub(get(&stream.age)) < LATELY
-        });
-        u32::try_from(lately.count()).unwrap_or(u32::MAX).max(1)
+    /// Pages that `stream`, which faulted, may have in flight: an equal share. Where several go one
+    /// way through one region, the last gets more and the others less, so that it comes up with
+    /// them: from then on one of them reads for all.
+    fn share(&self, stream: &Stream, fault: &Fault) -> u32 {
+        let now = get(&stream.age);
+        let (mut running, mut before, mut behind) = (0, false, false);
+        for other in self.sets.iter().flat_map(|set| &set.streams) {
+            if !other.is_running(now) {
+                continue;
+            }
+            running += 1;
+            let last = get(&other.last);
+            if fault.region.contains(last) && get(&other.stride) == get(&stream.stride) {
+                let lead = distance(fault.page, last) * stream.stride_pages().signum();
+                before |= lead > 0;
+                // Those of one window go together.
+                behind |= lead < -i64::from(self.max_window * 2);
+            }
+        }
+        let equal = (self.max_window * SHARED / running.max(1)).max(FIRST_WINDOW);
+        match (before, behind) {
+            (_, true) => equal.min(MAX_ALONG),
+            (true, false) => self.max_window,
+            (false, false) => equal,
+        }
     }
 
     /// Forgets everything (the child of a fork has other threads).
@@ -198,6 +219,11 @@ impl Streams {
 impl Stream {
     fn stride_pages(&self) -> i64 {
         i64::from(get(&self.stride).cast_signed())
+    }
+
+    /// Whether it made a step lately, at `now` on the clock of faults.
+    fn is_running(&self, now: u32) -> bool {
+        get(&self.owner) != 0 && get(&self.window) != 0 && now.wrapping_sub(get(&self.age)) < LATELY
     }
 
     /// Whether a fault at `page` continues this stream: from its last fault up to a little behind
@@ -445,6 +471,50 @@ mod tests {
         };
         plan_step(&first, step, &mut plan);
         assert_eq!(plan.along, run(4, 1), "zeros between are of no use");
+    }
+
+    #[test]
+    fn a_thread_that_catches_up_asks_for_whole_reads() {
+        let streams = Streams::new(256);
+        let ahead = |page| {
+            let mut plan = Plan::only(page);
+            let fault = fault(page, 1);
+            plan_step(&fault, streams.step(&fault), &mut plan);
+            plan.ahead().to_vec()
+        };
+        // Windows of 8, 16, ... 256.
+        [0, 1, 2, 10, 26, 58, 122]
+            .iter()
+            .for_each(|page| drop(ahead(*page)));
+        assert_eq!(ahead(250), [run(314, 192)]);
+        assert_eq!(ahead(260), []);
+        assert_eq!(ahead(313), []);
+        assert_eq!(ahead(314), [run(506, 64)]);
+    }
+
+    #[test]
+    fn of_several_threads_in_one_region_the_last_asks_for_most() {
+        let streams = Streams::new(256);
+        let mut next: Vec<Page> = (0..8).map(|thread| thread * 10_000).collect();
+        let mut windows = [0; 8];
+        for _ in 0..12 {
+            for (thread, next) in (1..).zip(&mut next) {
+                let fault = fault(*next, thread);
+                let step = streams.step(&fault);
+                if let Step::Next { window, .. } = step {
+                    windows[thread as usize - 1] = window;
+                }
+                let mut plan = Plan::only(fault.page);
+                plan_step(&fault, step, &mut plan);
+                let end = plan.ahead().last().map_or(plan.along.end(), |s| s.end());
+                *next = end;
+            }
+        }
+        assert_eq!(windows[0], 256);
+        assert!(
+            windows[1..].iter().all(|&window| window == 64),
+            "{windows:?}"
+        );
     }
 
     #[test]

@@ -96,6 +96,7 @@ impl Work<'_> {
             if word.is_busy() {
                 // Whoever works at it resolves it; if that was not enough, the access faults again.
                 self.pager.counters.add(|all| &all.collisions, 1);
+                self.go_on(word);
                 table.sleep(self.page, word);
                 self.wake();
                 return false;
@@ -133,6 +134,22 @@ impl Work<'_> {
             State::Clean | State::Dirty => self.heal(word),
         }
         false
+    }
+
+    /// A thread that waits for a page that is being read has caught up with those who read ahead:
+    /// they are told of its next pages now, or the disk would have nothing to do once they are done.
+    fn go_on(&self, word: Word) {
+        if word.state() != State::Evicted {
+            return;
+        }
+        let mut plan = Plan::only(self.page);
+        let fault = self.for_policy(FaultKind::Refault);
+        self.pager.policy().faulted(&fault, &mut plan);
+        if !plan.ahead().is_empty() {
+            // This thread reads nothing itself.
+            ahead::push(plan.along.clipped(fault.region));
+            self.send_ahead(&plan);
+        }
     }
 
     fn is_frozen(&self) -> bool {
@@ -175,17 +192,21 @@ impl Work<'_> {
 
     pub(super) fn plan(&self, kind: FaultKind) -> Plan {
         let mut plan = Plan::only(self.page);
-        let fault = policy::Fault {
+        let fault = self.for_policy(kind);
+        recorder::fault(&fault);
+        self.pager.policy().faulted(&fault, &mut plan);
+        plan
+    }
+
+    fn for_policy(&self, kind: FaultKind) -> policy::Fault {
+        policy::Fault {
             page: self.page,
             region: self.span(),
             region_id: self.region.kind.id,
             thread: self.fault.thread,
             kind,
             write: self.fault.write,
-        };
-        recorder::fault(&fault);
-        self.pager.policy().faulted(&fault, &mut plan);
-        plan
+        }
     }
 
     /// The region's pages, as far as their numbers are unbroken around the faulting page.
