@@ -16,6 +16,8 @@ use crate::store::{Slot, StoreError};
 const GROUP: u32 = 8;
 /// A word in which each slot has one reference.
 const ALL_ONE: u64 = 0x0101_0101_0101_0101;
+/// Groups that a search looks at: a longer one costs more than scattered slots do.
+const LONGEST_SEARCH: u32 = 2048;
 /// Most references of a slot. A fork doubles at most; the program's own limit on processes is
 /// reached long before, but not on every machine.
 const MAX_REFERENCES: u64 = 255;
@@ -111,11 +113,29 @@ impl Slots {
         (if cursor >= end { 0 } else { cursor }, end)
     }
 
+    /// Start of the longest stretch of free groups from `cursor` on, of no more than `wanted`: what
+    /// is written in one piece can be read in one.
+    fn stretch(&self, cursor: u32, end: u32, wanted: u32) -> u32 {
+        let (mut best, mut longest, mut length) = (cursor, 0, 0);
+        for group in cursor..end.min(cursor.saturating_add(LONGEST_SEARCH)) {
+            let free = self.counts[group as usize].load(Ordering::Relaxed) == 0;
+            length = if free { length + 1 } else { 0 };
+            if length > longest {
+                (best, longest) = (group + 1 - length, length);
+            }
+            if longest >= wanted {
+                break;
+            }
+        }
+        best
+    }
+
     fn take_groups(&self, slots: &mut [Slot]) -> usize {
-        let (mut group, end) = self.search();
+        let (cursor, end) = self.search();
+        let wanted = u32::try_from(slots.len()).unwrap_or(0).div_ceil(GROUP);
+        let mut group = self.stretch(cursor, end, wanted);
         let mut done = 0;
-        // A search that is too long costs more than scattered slots do.
-        for _ in 0..end.min(2048) {
+        for _ in 0..end.min(LONGEST_SEARCH) {
             let wanted = (slots.len() - done).min(GROUP as usize);
             if wanted == 0 {
                 break;
@@ -324,6 +344,21 @@ mod tests {
             .filter(|pair| pair[1] != pair[0] + 1)
             .count();
         assert_eq!(breaks, 0, "{slots:?}");
+    }
+
+    #[test]
+    fn a_batch_goes_to_a_stretch_that_holds_it_whole() {
+        let table = table(1 << 12);
+        let mut all = vec![0; (1 << 12) - 8];
+        table.take(&mut all).expect("room");
+        let (pieces, stretch) = (all.chunks(8).step_by(2).take(40), &all[2000..2128]);
+        pieces
+            .flatten()
+            .chain(stretch)
+            .for_each(|slot| table.release(*slot));
+        let mut slots = [0; 128];
+        table.take(&mut slots).expect("room");
+        assert_eq!(slots, stretch);
     }
 
     #[test]
