@@ -76,6 +76,17 @@ pub fn is_slow(pager: &Pager, address: u64) -> bool {
     })
 }
 
+/// Whether a quick look says that `fault` waits for the disk, and for nobody else.
+#[must_use]
+pub fn only_reads(pager: &Pager, address: u64) -> bool {
+    let word = pager
+        .table
+        .page_at(address)
+        .map(|page| pager.table.word(page));
+    word.is_some_and(|word| !word.is_busy() && word.state() == State::Evicted)
+        && !pager.budget.is_short()
+}
+
 /// A fault that is being resolved.
 pub(super) struct Work<'a> {
     pub(super) pager: &'a Pager,
