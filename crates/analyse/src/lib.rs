@@ -13,6 +13,7 @@ mod flame;
 pub mod gain;
 mod latency;
 pub mod mine;
+pub mod paging;
 pub mod plan;
 pub mod probe;
 pub mod profile;

@@ -1,11 +1,12 @@
 //! How a run under user-level paging went, point by point.
 
+use crate::units::{Bytes, Estimate};
 use serde::{Deserialize, Serialize};
 
 /// What the document says of itself; how a reader tells it from other JSON.
 pub const KIND: &str = "paging timeline";
 /// Version of docs/schema/run-timeline.json.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The course of one run of `pagewise run`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +29,82 @@ pub struct PagingTimeline {
     pub interval_s: f64,
     /// Readings, oldest first; the last one is that of the end.
     pub points: Vec<PagingPoint>,
+    /// How long pages stayed away, over all processes.
+    pub refault_distances: RefaultDistances,
+}
+
+/// How many pages were evicted between a page's eviction and its return. Counts are estimates from a
+/// sample of pages, exact where all were followed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RefaultDistances {
+    /// Refaults of the sample.
+    pub samples: u64,
+    /// Pages of the sample that came back.
+    pub sampled_pages: u64,
+    /// Those that are not empty, ascending.
+    pub buckets: Vec<DistanceBucket>,
+    /// What more memory would have spared, where the sample is large enough to tell.
+    pub larger_budget: Option<LargerBudget>,
+}
+
+impl RefaultDistances {
+    /// Evictions below which at least `tenths` of the refaults lie; none without any refault.
+    #[must_use]
+    pub fn within(&self, tenths: u64) -> Option<u64> {
+        let whole: u64 = self.buckets.iter().map(|bucket| bucket.refaults).sum();
+        let mut sum = 0;
+        let bucket = self.buckets.iter().find(|bucket| {
+            sum += bucket.refaults;
+            sum > 0 && sum * 10 >= whole * tenths
+        });
+        bucket.map(|bucket| bucket.to_pages)
+    }
+
+    /// The same in words: for half of the refaults, and for nine tenths.
+    #[must_use]
+    pub fn words(&self) -> Option<String> {
+        let [half, most] = [self.within(5)?, self.within(9)?];
+        Some(format!(
+            "half less than {half} evictions, nine tenths {most}"
+        ))
+    }
+}
+
+impl LargerBudget {
+    /// What it would spare, in words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let percent = |share: f64| format!("{:.0}", share * 100.0);
+        format!(
+            "{} more would spare about {} % ({} to {}) of those waits",
+            Bytes(self.more_bytes),
+            percent(self.spared.value),
+            percent(self.spared.low),
+            percent(self.spared.high)
+        )
+    }
+}
+
+/// Returns after so many evictions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DistanceBucket {
+    /// Least distance.
+    pub from_pages: u64,
+    /// The first one that is too long.
+    pub to_pages: u64,
+    /// Returns that a fault waited for.
+    pub refaults: u64,
+    /// Returns before anyone asked.
+    pub ahead: u64,
+}
+
+/// A larger budget for one process. An estimate for policies that evict roughly in order of use.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LargerBudget {
+    /// Bytes more.
+    pub more_bytes: u64,
+    /// Share of the refaults that it would have spared.
+    pub spared: Estimate,
 }
 
 /// One reading, summed over the processes of the run. Counters are cumulative.

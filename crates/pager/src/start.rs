@@ -67,6 +67,7 @@ pub fn start(settings: &Settings) -> Result<(), Refusal> {
     let lot = Lot::places_for(settings.memory / PAGE_BYTES as u64);
     let tables = pager.table.prepare()
         && pager.regions.prepare()
+        && pager.region_counts.prepare()
         && pager.scratch.prepare()
         && pager.tray.prepare(lot)
         && pager.lot.prepare(lot);
@@ -428,6 +429,7 @@ fn attach(settings: &Settings) {
 pub fn count_as_child(pager: &'static Pager) {
     recorder::adjust_after_fork();
     places::forked();
+    pager.region_counts.forked();
     count_as_process(pager);
 }
 

@@ -86,6 +86,20 @@ pub fn render(timeline: &PagingTimeline, width: usize) -> String {
         "highest",
         rest = columns.saturating_sub(3)
     );
+    text += &distances(timeline);
+    text
+}
+
+/// How long pages were away when someone missed them, and what more memory would have spared.
+fn distances(timeline: &PagingTimeline) -> String {
+    let all = &timeline.refault_distances;
+    let mut text = String::new();
+    if let Some(words) = all.words() {
+        let _ = writeln!(text, "\nAway when they were missed: {words}");
+    }
+    if let Some(larger) = &all.larger_budget {
+        let _ = writeln!(text, "{}", larger.words());
+    }
     text
 }
 
@@ -159,6 +173,7 @@ fn count(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pagewise_model::paging::{DistanceBucket, RefaultDistances};
 
     fn timeline(points: Vec<PagingPoint>) -> PagingTimeline {
         PagingTimeline {
@@ -171,6 +186,17 @@ mod tests {
             store: "disk".to_owned(),
             interval_s: 1.0,
             points,
+            refault_distances: RefaultDistances {
+                samples: 90,
+                sampled_pages: 80,
+                buckets: vec![DistanceBucket {
+                    from_pages: 512,
+                    to_pages: 768,
+                    refaults: 500,
+                    ahead: 0,
+                }],
+                larger_budget: None,
+            },
         }
     }
 
@@ -202,6 +228,7 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains('\u{1b}'), "names are made visible");
+        assert!(text.contains("half less than 768 evictions"), "{text}");
     }
 
     #[test]

@@ -10,4 +10,4 @@ pub mod snapshot;
 pub mod trace;
 
 /// Version of everything in this crate. Both sides come out of one build, so they must be equal.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;

@@ -11,6 +11,9 @@ pub const REGIONS: usize = 64;
 /// Buckets of a latency histogram: bucket `n` counts durations in `[2^(n/2), 2^((n+1)/2))` ns.
 pub const LATENCY_BUCKETS: usize = 64;
 
+/// Buckets of a histogram of refault distances: as those of latencies, in pages.
+pub const DISTANCE_BUCKETS: usize = 64;
+
 /// Head of the shared memory.
 #[derive(Debug)]
 #[repr(C)]
@@ -120,6 +123,19 @@ pub struct Process {
     pub family: AtomicU32,
     /// Bytes on disk in that store, of the whole family. Rises and falls.
     pub store_disk_bytes: AtomicU64,
+    /// Refaults of the pages that are followed, by how many pages were evicted since theirs was; each
+    /// stands for so many as one page of those followed does.
+    pub distance_waited: [AtomicU64; DISTANCE_BUCKETS],
+    /// The same for pages that came back before anyone asked for them.
+    pub distance_ahead: [AtomicU64; DISTANCE_BUCKETS],
+    /// Refaults in [`Process::distance_waited`], each counted once.
+    pub distance_samples: AtomicU64,
+    /// Sum of the squares of what each of them stands for.
+    pub distance_squares: AtomicU64,
+    /// Pages that are followed and came back at least once. Rises and falls.
+    pub distance_pages: AtomicU64,
+    /// Nanoseconds that surveys of the regions took.
+    pub survey_ns: AtomicU64,
 }
 
 impl Process {
@@ -147,9 +163,13 @@ impl Process {
             &self.by_handler,
             &self.pages_watched,
             &self.pages_sampled,
+            &self.distance_samples,
+            &self.distance_squares,
+            &self.survey_ns,
         ];
         let latencies = self.latency_fast.iter().chain(&self.latency_read);
-        single.into_iter().chain(latencies)
+        let distances = self.distance_waited.iter().chain(&self.distance_ahead);
+        single.into_iter().chain(latencies).chain(distances)
     }
 
     /// Adds what was counted here to `other`, and leaves nothing but the process id. First there,
@@ -180,6 +200,7 @@ impl Process {
             &self.managed_bytes,
             &self.store_memory_bytes,
             &self.store_disk_bytes,
+            &self.distance_pages,
             &self.capabilities,
         ];
         let words = words.into_iter().chain(&self.name);
@@ -195,9 +216,10 @@ pub struct Region {
     pub start: AtomicU64,
     /// First address behind.
     pub end: AtomicU64,
-    /// [`Delivery`] in bits 0 to 7, [`Why`] in bits 8 to 15, role in bits 16 to 23.
+    /// [`Delivery`] in bits 0 to 7, [`Why`] in bits 8 to 15, role in bits 16 to 23, and in bits 32 to
+    /// 47 the number of the mapping that it is, or is a part of.
     pub delivery: AtomicU64,
-    /// Faults.
+    /// Faults in all parts of the mapping.
     pub faults: AtomicU64,
     /// Of these, on evicted pages.
     pub refaults: AtomicU64,

@@ -1,7 +1,9 @@
 //! The shared memory's bytes as figures, without a mapping: the command line reads them as a file.
 
 use crate::VERSION;
-use crate::shared::{LATENCY_BUCKETS, MAGIC, PROCESSES, Process, REGIONS, Region, Run};
+use crate::shared::{
+    DISTANCE_BUCKETS, LATENCY_BUCKETS, MAGIC, PROCESSES, Process, REGIONS, Region, Run,
+};
 use core::mem::offset_of;
 
 /// Bytes of the shared memory.
@@ -132,7 +134,19 @@ impl<'a> ProcessBytes<'a> {
         self.histogram(offset_of!(Process, latency_read))
     }
 
-    fn histogram(&self, start: usize) -> [u64; LATENCY_BUCKETS] {
+    /// Refault distances of pages that a fault waited for, by bucket.
+    #[must_use]
+    pub fn distance_waited(&self) -> [u64; DISTANCE_BUCKETS] {
+        self.histogram(offset_of!(Process, distance_waited))
+    }
+
+    /// Those of pages that came back before anyone asked for them.
+    #[must_use]
+    pub fn distance_ahead(&self) -> [u64; DISTANCE_BUCKETS] {
+        self.histogram(offset_of!(Process, distance_ahead))
+    }
+
+    fn histogram<const BUCKETS: usize>(&self, start: usize) -> [u64; BUCKETS] {
         core::array::from_fn(|bucket| u64_at(self.0, start + bucket * 8))
     }
 
@@ -165,6 +179,19 @@ impl RegionBytes<'_> {
     #[must_use]
     pub fn end(&self) -> u64 {
         u64_at(self.0, offset_of!(Region, end))
+    }
+
+    /// Number of the mapping that it is a part of.
+    #[must_use]
+    pub fn number(&self) -> u16 {
+        let [.., low, high, _, _] = u64_at(self.0, offset_of!(Region, delivery)).to_le_bytes();
+        u16::from_le_bytes([low, high])
+    }
+
+    /// Faults in all parts of the mapping, and those of them on evicted pages.
+    #[must_use]
+    pub fn faults(&self) -> [u64; 2] {
+        [offset_of!(Region, faults), offset_of!(Region, refaults)].map(|at| u64_at(self.0, at))
     }
 
     /// Delivery, reason and role, a byte each.

@@ -2,6 +2,7 @@
 
 mod library;
 mod requests;
+mod samples;
 mod simulate;
 mod statistics;
 mod timeline;

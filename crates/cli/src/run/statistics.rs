@@ -1,7 +1,10 @@
 //! Figures of a run, read from its shared memory.
 
+use super::samples;
 use anyhow::{Context, Result};
 use pagewise_linux::process::is_byte_locked;
+use pagewise_model::paging::RefaultDistances;
+use pagewise_pager::observe::histogram::least;
 use pagewise_wire::counter;
 use pagewise_wire::shared::capability;
 use pagewise_wire::snapshot::{self, ProcessBytes, RegionBytes};
@@ -11,7 +14,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
 /// Version of docs/schema/run.json.
-pub const RUN_VERSION: u32 = 2;
+pub const RUN_VERSION: u32 = 3;
 
 /// Everything that `--json` prints.
 #[derive(Clone, Debug, Serialize)]
@@ -37,6 +40,8 @@ pub struct Figures {
     /// Those that have figures of their own.
     pub processes: Vec<Process>,
     pub others: Others,
+    /// Of all processes together.
+    pub refault_distances: RefaultDistances,
 }
 
 /// Processes without figures of their own: with those above they add up to the whole.
@@ -76,6 +81,9 @@ pub struct Process {
     pub faults: Faults,
     pub pages: Pages,
     pub latency: Latency,
+    pub refault_distances: RefaultDistances,
+    /// What the surveys of the regions have taken.
+    pub survey_ns: u64,
     pub capabilities: Vec<&'static str>,
     pub regions_total: u32,
     pub regions: Vec<Region>,
@@ -137,12 +145,16 @@ pub struct Region {
     pub delivery: &'static str,
     pub why: &'static str,
     pub role: u8,
+    /// Parts of one mapping have the same number; faults are those of all its parts.
+    pub number: u16,
+    pub faults: u64,
+    pub refaults: u64,
     pub resident_pages: u64,
     pub dirty_pages: u64,
     pub evicted_pages: u64,
 }
 
-const PAGE_BYTES: u64 = pagewise_pager::page::PAGE_BYTES as u64;
+pub const PAGE_BYTES: u64 = pagewise_pager::page::PAGE_BYTES as u64;
 
 impl Figures {
     /// Reads the run's shared memory, and who lives.
@@ -168,6 +180,7 @@ impl Figures {
             true => locked(place),
             false => !one.has_ended(),
         };
+        let all = snapshot::processes(bytes).map(|(_, one)| one);
         Self {
             processes_total: snapshot::taken(bytes),
             processes: snapshot::processes(bytes)
@@ -180,6 +193,7 @@ impl Figures {
                 pages: pages(&others),
                 latency: latency(&others),
             },
+            refault_distances: samples::distances(all.chain([others])),
         }
     }
 
@@ -232,6 +246,8 @@ impl Process {
             faults: faults(from),
             pages: pages(from),
             latency: latency(from),
+            refault_distances: samples::distances([*from]),
+            survey_ns: counter!(from, survey_ns),
             capabilities: capabilities(counter!(from, capabilities)),
             regions_total: from.region_total(),
             regions: from.regions().map(|one| region(&one)).collect(),
@@ -301,12 +317,6 @@ fn quantiles(histogram: &[u64]) -> Quantiles {
     }
 }
 
-/// The smallest latency of a bucket: two for each power of two.
-fn least(bucket: usize) -> u64 {
-    let power = 1_u64 << (bucket / 2);
-    power + if bucket % 2 == 1 { power / 2 } else { 0 }
-}
-
 fn capabilities(bits: u64) -> Vec<&'static str> {
     let names = [
         (capability::KERNEL_FAULTS, "kernel_faults"),
@@ -327,6 +337,7 @@ fn capabilities(bits: u64) -> Vec<&'static str> {
 fn region(from: &RegionBytes<'_>) -> Region {
     let [delivery, why, role] = from.delivery();
     let [resident_pages, dirty_pages, evicted_pages] = from.pages();
+    let [faults, refaults] = from.faults();
     Region {
         start: format!("{:#x}", from.start()),
         bytes: from.end().saturating_sub(from.start()),
@@ -342,6 +353,9 @@ fn region(from: &RegionBytes<'_>) -> Region {
             _ => "kernel faults need privilege (vm.unprivileged_userfaultfd)",
         },
         role,
+        number: from.number(),
+        faults,
+        refaults,
         resident_pages,
         dirty_pages,
         evicted_pages,

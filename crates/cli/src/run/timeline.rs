@@ -65,6 +65,7 @@ impl Timeline {
             store: document.store.clone(),
             interval_s: self.interval.as_secs_f64(),
             points: self.points,
+            refault_distances: document.figures.refault_distances.clone(),
         }
     }
 }

@@ -169,6 +169,12 @@ fn describe(one: &Process) -> String {
             pages.prefetched
         ),
     );
+    if let Some(words) = one.refault_distances.words() {
+        row("away for", words);
+    }
+    if let Some(larger) = one.refault_distances.larger_budget {
+        row("more room", larger.words());
+    }
     if pages.watched > 0 {
         row(
             "watched",
@@ -237,6 +243,11 @@ fn describe_regions(one: &Process) -> String {
             region.dirty_pages,
             region.evicted_pages
         );
+        let _ = writeln!(
+            text,
+            "            {} faults, {} of them on stored pages",
+            region.faults, region.refaults
+        );
         let now = (region.delivery, region.why);
         if now != former {
             let _ = writeln!(text, "            {}: {}", now.0, now.1);
@@ -254,6 +265,8 @@ fn describe_regions(one: &Process) -> String {
 mod tests {
     use super::super::statistics::Region;
     use super::*;
+    use pagewise_model::paging::{DistanceBucket, LargerBudget, RefaultDistances};
+    use pagewise_model::units::Estimate;
     use pagewise_wire::snapshot;
 
     /// Figures as large as they get, in the columns of a small terminal.
@@ -296,12 +309,33 @@ mod tests {
         }
         (faults.first_writes, faults.by_signal) = (many / 100, many / 1000);
         (pages.eviction_batches, one.latency.with_io.p99_ns) = (many / 128, many);
+        one.refault_distances = RefaultDistances {
+            samples: 1000,
+            sampled_pages: 1000,
+            buckets: vec![DistanceBucket {
+                from_pages: many,
+                to_pages: many * 2,
+                refaults: many,
+                ahead: 0,
+            }],
+            larger_budget: Some(LargerBudget {
+                more_bytes: 63_800 << 20,
+                spared: Estimate {
+                    value: 1.0,
+                    low: 0.99,
+                    high: 1.0,
+                },
+            }),
+        };
         one.regions = vec![Region {
             start: "0x7fffdeadb000".to_owned(),
             bytes: 123 << 30,
             delivery: "sigbus",
             why: "kernel faults need privilege (vm.unprivileged_userfaultfd)",
             role: 0,
+            number: 65_000,
+            faults: many,
+            refaults: many,
             resident_pages: many / 400,
             dirty_pages: many / 400,
             evicted_pages: many / 400,

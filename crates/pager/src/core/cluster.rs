@@ -4,7 +4,7 @@ use super::resolve::Work;
 use super::scratch::BUFFER_PAGES;
 use super::table::Attempt;
 use super::word::{State, Word};
-use crate::observe::recorder;
+use crate::observe;
 use crate::page::Page;
 use pagewise_policy::{Arrival, Span};
 use pagewise_wire::trace::Event;
@@ -125,7 +125,7 @@ impl Work<'_> {
         self.pager.policy().mapped(page, how);
         self.pager.table.unlock(page, word);
         if !demanded {
-            recorder::record(self.pager, page, Event::Prefetched);
+            observe::happened(self.pager, page, Event::Prefetched);
         }
     }
 

@@ -15,7 +15,7 @@ use super::table::Attempt;
 use super::tray::TRAY_PAGES;
 use super::word::{State, Word};
 use super::{Pager, fatal, held, lot};
-use crate::observe::recorder;
+use crate::observe;
 use crate::page::{PAGE_BYTES, Page};
 use crate::store::{Slot, StoreError};
 use core::ops::Range;
@@ -79,7 +79,7 @@ pub fn evict_these(pager: &Pager, victims: &mut [Page]) -> Batch {
     }
     lot::drop_written(pager, written.all());
     for &(page, _) in written.all() {
-        recorder::record(pager, page, Event::Evicted);
+        observe::happened(pager, page, Event::Evicted);
     }
     let mut batch = Batch {
         chosen: count,
@@ -154,7 +154,7 @@ fn drop_clean(pager: &Pager, clean: &List) -> usize {
         pager
             .table
             .unlock(page, Word::new(State::Evicted, word.slot()));
-        recorder::record(pager, page, Event::Dropped);
+        observe::happened(pager, page, Event::Dropped);
         dropped += 1;
     }
     pager
@@ -319,7 +319,7 @@ fn settle(pager: &Pager, page: Page, place: usize, fate: Fate, slot: Slot) -> bo
         Fate::Full => Word::new(State::Evicted, slot),
     };
     if pager.table.exchange(page, parked, next) {
-        recorder::record(pager, page, Event::Evicted);
+        observe::happened(pager, page, Event::Evicted);
         return true;
     }
     if fate == Fate::Full {

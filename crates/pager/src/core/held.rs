@@ -12,7 +12,7 @@ use super::evict::{self, BATCH, List};
 use super::scratch::BUFFER_PAGES;
 use super::word::{State, Word};
 use super::{Pager, scan};
-use crate::observe::recorder;
+use crate::observe;
 use crate::page::{PAGE_BYTES, Page};
 use crate::store::{Slot, StoreError};
 use crate::sys;
@@ -225,7 +225,7 @@ fn drop_copied(pager: &Pager, copies: &Copies) -> usize {
             slot => Word::new(State::Evicted, slot),
         };
         pager.table.unlock(one.0, next);
-        recorder::record(pager, one.0, Event::Evicted);
+        observe::happened(pager, one.0, Event::Evicted);
     }
     all.len() - refused.count_ones() as usize
 }

@@ -32,6 +32,8 @@ pub mod tray;
 pub mod word;
 
 use crate::observe::counters::Counters;
+use crate::observe::distances::Distances;
+use crate::observe::region_counts::RegionCounts;
 use crate::store::Store;
 use crate::sys::Lock;
 use crate::sys::uffd::Uffd;
@@ -82,6 +84,10 @@ pub struct Pager {
     pub frozen: AtomicU32,
     /// Figures.
     pub counters: Counters,
+    /// How long pages stay away.
+    pub distances: Distances,
+    /// Faults by region.
+    pub region_counts: RegionCounts,
     /// Bits of [`pagewise_wire::shared::capability`].
     pub capabilities: AtomicU64,
     /// How regions' faults are delivered, as [`Delivery`] in bits 0 to 7 and
@@ -123,6 +129,8 @@ impl Pager {
             evictions: Lock::new(),
             frozen: AtomicU32::new(0),
             counters: Counters::new(),
+            distances: Distances::new(),
+            region_counts: RegionCounts::new(),
             capabilities: AtomicU64::new(0),
             delivery: AtomicU32::new(0),
             signals_used: AtomicBool::new(false),

@@ -147,6 +147,7 @@ impl Pager {
             }
             resident += u64::from(word.is_resident());
             count += 1;
+            self.distances.forget(page);
             self.policy().removed(Span {
                 first: page,
                 count: 1,

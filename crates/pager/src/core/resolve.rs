@@ -5,7 +5,7 @@ use super::table::Attempt;
 use super::word::{State, Word};
 use super::{Pager, lot};
 use crate::handler::ahead;
-use crate::observe::{histogram, recorder};
+use crate::observe::{self, histogram};
 use crate::page::{CHUNK_PAGES, PAGE_BYTES, Page};
 use crate::sys::{self, uffd};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -204,7 +204,7 @@ impl Work<'_> {
     pub(super) fn plan(&self, kind: FaultKind) -> Plan {
         let mut plan = Plan::only(self.page);
         let fault = self.for_policy(kind);
-        recorder::fault(&fault);
+        observe::faulted(self.pager, &fault);
         self.pager.policy().faulted(&fault, &mut plan);
         plan
     }
@@ -284,7 +284,7 @@ impl Work<'_> {
         self.pager
             .table
             .unlock(self.page, Word::new(State::Dirty, 0));
-        recorder::record(self.pager, self.page, Event::Sampled);
+        observe::happened(self.pager, self.page, Event::Sampled);
         self.wake();
     }
 
@@ -294,7 +294,7 @@ impl Work<'_> {
         if found.is_some() {
             self.pager.policy().used(self.page, Use::Touch);
             self.pager.counters.add(|all| &all.pages_sampled, 1);
-            recorder::record(self.pager, self.page, Event::Sampled);
+            observe::happened(self.pager, self.page, Event::Sampled);
         }
         self.pager.table.unlock(self.page, found.unwrap_or(word));
         self.wake();
@@ -320,7 +320,7 @@ impl Work<'_> {
                 self.pager.policy().used(page, Use::Write);
             }
             self.pager.table.unlock(page, Word::new(State::Dirty, 0));
-            recorder::record(self.pager, page, Event::Dirtied);
+            observe::happened(self.pager, page, Event::Dirtied);
         }
         self.pager.counters.add(|all| &all.dirtied, 1);
     }
@@ -375,6 +375,8 @@ impl Work<'_> {
     }
 
     fn count(&self, began: u64, read: DidRead) {
+        let id = self.region.kind.id;
+        self.pager.region_counts.add(id, read);
         let Some(all) = self.pager.counters.place() else {
             return;
         };

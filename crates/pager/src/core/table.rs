@@ -117,6 +117,21 @@ impl Table {
         unsafe { &*words.add(page as usize) }
     }
 
+    /// The words of the pages from `address` on that are in one chunk, at most up to `end`; none
+    /// if that is not in use.
+    #[must_use]
+    pub fn words(&self, address: u64, end: u64) -> &[AtomicU32] {
+        let chunk_end = ((address >> CHUNK_BYTES_SHIFT) + 1) << CHUNK_BYTES_SHIFT;
+        let count = (chunk_end.min(end) - address) >> PAGE_SHIFT;
+        match self.page_at(address) {
+            // SAFETY: as in `cell`: the words of a whole chunk lie side by side.
+            Some(page) => unsafe {
+                core::slice::from_raw_parts(core::ptr::from_ref(self.cell(page)), count as usize)
+            },
+            None => &[],
+        }
+    }
+
     /// Whether `page` is a number that was given out.
     #[must_use]
     pub fn is_page(&self, page: Page) -> bool {

@@ -8,9 +8,6 @@ use crate::sys::{self, thread};
 /// Nanoseconds between measurements of what else is resident.
 const REFRESH_NS: u64 = 20_000_000;
 
-/// Nanoseconds between surveys of the regions, which look at each page.
-const PUBLISH_NS: u64 = 500_000_000;
-
 /// Starts it.
 pub fn start(pager: &'static Pager) -> bool {
     thread::start(run, core::ptr::from_ref(pager) as usize)
@@ -19,7 +16,7 @@ pub fn start(pager: &'static Pager) -> bool {
 extern "C" fn run(pager: usize) -> ! {
     // SAFETY: `start` passed a reference that lives for ever.
     let pager = unsafe { &*(pager as *const Pager) };
-    let (mut refreshed, mut published) = (0, 0);
+    let (mut refreshed, mut survey_due) = (0, 0);
     let mut fruitless = false;
     loop {
         pager.budget.await_alarm(fruitless);
@@ -28,9 +25,8 @@ extern "C" fn run(pager: usize) -> ! {
             refreshed = now;
             pager.refresh_limit();
         }
-        if now - published > PUBLISH_NS {
-            published = now;
-            survey::publish(pager);
+        if now > survey_due {
+            survey_due = now + survey::publish(pager);
             let _evictions = pager.evictions.hold();
             pager.store().reclaim();
         }

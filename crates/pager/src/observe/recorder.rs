@@ -2,7 +2,6 @@
 //! run, filled by atomic places and written out in parts. It is the first one that has a fault of
 //! managed memory, not a shell or a wrapper on the way to it.
 
-use crate::core::Pager;
 use crate::page::Page;
 use crate::sys;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -85,7 +84,7 @@ pub fn descriptor() -> i32 {
 
 /// Records one event.
 #[inline]
-pub fn record(_pager: &Pager, page: Page, event: Event) {
+pub fn record(page: Page, event: Event) {
     if is_on() {
         put(Record::new(sys::now_ns(), u64::from(page), event));
     }

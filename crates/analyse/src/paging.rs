@@ -1,0 +1,102 @@
+//! What samples of a run under user-level paging tell of all its pages.
+
+use crate::attribute::wilson;
+use pagewise_model::paging::{DistanceBucket, LargerBudget};
+use pagewise_model::units::Estimate;
+
+/// Refaults of a sample below which nothing is said.
+const LEAST_SAMPLES: f64 = 50.0;
+/// A budget is worth naming that spares so many of the refaults, even at the lower end.
+const WORTH: f64 = 0.5;
+
+/// Refaults of which some were followed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sample {
+    /// Followed refaults.
+    pub samples: u64,
+    /// Sum of the squares of what each of them stands for.
+    pub squares: u64,
+    /// Pages that they are of.
+    pub pages: u64,
+}
+
+/// The smallest budget of the histogram's steps that would have spared most refaults: a page that
+/// returns after `n` evictions would have stayed, had there been room for `n` more.
+#[must_use]
+pub fn larger_budget(
+    buckets: &[DistanceBucket],
+    sample: &Sample,
+    page_bytes: u64,
+) -> Option<LargerBudget> {
+    let whole = float(buckets.iter().map(|bucket| bucket.refaults).sum());
+    // Refaults of one page are much alike: no more of them count than there are pages.
+    let independent = (whole * whole / float(sample.squares).max(1.0))
+        .min(float(sample.samples))
+        .min(float(sample.pages));
+    if independent < LEAST_SAMPLES {
+        return None;
+    }
+    let mut within = 0;
+    buckets.iter().find_map(|bucket| {
+        within += bucket.refaults;
+        let spared: Estimate = wilson(float(within) / whole, independent);
+        (spared.low >= WORTH).then(|| LargerBudget {
+            more_bytes: bucket.to_pages * page_bytes,
+            spared,
+        })
+    })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of samples")]
+fn float(count: u64) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bucket(from_pages: u64, refaults: u64) -> DistanceBucket {
+        DistanceBucket {
+            from_pages,
+            to_pages: from_pages * 2,
+            refaults,
+            ahead: 0,
+        }
+    }
+
+    #[test]
+    fn the_step_that_spares_most_is_named_with_its_doubt() {
+        let buckets = [bucket(64, 200), bucket(1024, 1500), bucket(4096, 300)];
+        let sample = |count| Sample {
+            samples: count,
+            squares: 2000 * 2000 / count,
+            pages: count,
+        };
+        let found = larger_budget(&buckets, &sample(1000), 4096).expect("enough");
+        assert_eq!(found.more_bytes, 2048 * 4096);
+        assert!((found.spared.value - 0.85).abs() < 1e-9);
+        assert!(found.spared.low > 0.8 && found.spared.high < 0.9);
+        let found = larger_budget(&buckets, &sample(60), 4096).expect("enough");
+        assert!(found.spared.high - found.spared.low > 0.1);
+        assert_eq!(larger_budget(&buckets, &sample(40), 4096), None);
+        let few_pages = Sample {
+            pages: 3,
+            ..sample(1000)
+        };
+        assert_eq!(larger_budget(&buckets, &few_pages, 4096), None);
+        assert_eq!(larger_budget(&[], &sample(1000), 4096), None);
+    }
+
+    #[test]
+    fn what_spares_less_than_half_is_not_named() {
+        let buckets = [bucket(64, 510), bucket(1 << 20, 490)];
+        let sample = Sample {
+            samples: 1000,
+            squares: 1000,
+            pages: 1000,
+        };
+        let found = larger_budget(&buckets, &sample, 4096).expect("all at least");
+        assert_eq!(found.more_bytes, 4096 << 21, "51 % of a sample may be 48");
+    }
+}

@@ -1,0 +1,44 @@
+//! What samples of pages told the pager.
+
+use super::statistics::PAGE_BYTES;
+use pagewise_analyse::paging::{Sample, larger_budget};
+use pagewise_model::paging::{DistanceBucket, RefaultDistances};
+use pagewise_pager::observe::histogram::least;
+use pagewise_wire::counter;
+use pagewise_wire::shared::DISTANCE_BUCKETS;
+use pagewise_wire::snapshot::ProcessBytes;
+
+/// Refault distances of `processes` together.
+pub fn distances<'a>(processes: impl IntoIterator<Item = ProcessBytes<'a>>) -> RefaultDistances {
+    let mut counts = [[0; 2]; DISTANCE_BUCKETS];
+    let mut sample = Sample::default();
+    for one in processes {
+        let returns = one.distance_waited().into_iter().zip(one.distance_ahead());
+        for (sums, (refaults, ahead)) in counts.iter_mut().zip(returns) {
+            sums[0] += refaults;
+            sums[1] += ahead;
+        }
+        sample.samples += counter!(one, distance_samples);
+        sample.squares += counter!(one, distance_squares);
+        sample.pages += counter!(one, distance_pages);
+    }
+    let filled = counts
+        .iter()
+        .enumerate()
+        .filter(|(_, sums)| **sums != [0; 2]);
+    let buckets: Vec<_> = filled
+        .map(|(bucket, &[refaults, ahead])| DistanceBucket {
+            // The first one counts no eviction as well.
+            from_pages: if bucket == 0 { 0 } else { least(bucket) },
+            to_pages: least(bucket + 1).max(2),
+            refaults,
+            ahead,
+        })
+        .collect();
+    RefaultDistances {
+        samples: sample.samples,
+        sampled_pages: sample.pages,
+        larger_budget: larger_budget(&buckets, &sample, PAGE_BYTES),
+        buckets,
+    }
+}

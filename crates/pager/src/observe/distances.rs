@@ -1,0 +1,290 @@
+//! Refault distances: how many pages were evicted between a page's eviction and its return. With room
+//! for so many more it would have stayed, under any policy that evicts roughly in order of use.
+//!
+//! No page has room for a stamp of its own, so a sample of them is followed: those whose number's hash
+//! ends in so many zeros, one more whenever the table is too small for the pages that were evicted
+//! (SHARDS, Waldspurger et al., FAST 2015). What one of them does stands for as many pages.
+
+use super::histogram;
+use crate::core::Pager;
+use crate::core::word::State;
+use crate::page::Page;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+const SETS: usize = 2048;
+/// Pages in a set: none is put in another one, so that looking up is quick.
+const WAYS: usize = 8;
+
+/// In an entry: the page plus one from bit 32 on, the moment of its eviction, or none of these.
+const RETURNED: u64 = 1 << 31;
+const MOMENT: u64 = RETURNED - 1;
+
+/// The pages that are followed.
+#[derive(Debug)]
+pub struct Distances {
+    /// Pages evicted so far.
+    evicted: AtomicU64,
+    /// Zeros at the end of a followed page's hash.
+    zeros: AtomicU32,
+    sets: [[AtomicU64; WAYS]; SETS],
+}
+
+/// The return of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Return {
+    /// Pages evicted since it was.
+    pub distance: u64,
+    /// Pages that it stands for.
+    pub weight: u64,
+}
+
+impl Distances {
+    /// No page yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            evicted: AtomicU64::new(0),
+            zeros: AtomicU32::new(0),
+            sets: [const { [const { AtomicU64::new(0) }; WAYS] }; SETS],
+        }
+    }
+
+    /// A page was evicted; `page` if it can come back. One caller at a time.
+    pub fn leave(&self, page: Option<Page>) {
+        let moment = self.evicted.fetch_add(1, Ordering::Relaxed) + 1;
+        let Some(page) = page else {
+            return;
+        };
+        let hash = hash(page);
+        while self.follows(hash) {
+            if let Some(place) = find(self.set(hash), page).or_else(|| free(self.set(hash))) {
+                let returned = place.load(Ordering::Relaxed) & RETURNED;
+                let entry = (u64::from(page) + 1) << 32 | returned | moment & MOMENT;
+                place.store(entry, Ordering::Relaxed);
+                return;
+            }
+            self.thin();
+        }
+    }
+
+    /// `page` came back: how long it was away, if it is followed.
+    pub fn come_back(&self, page: Page) -> Option<Return> {
+        let hash = hash(page);
+        if !self.follows(hash) {
+            return None;
+        }
+        let place = find(self.set(hash), page)?;
+        let entry = place.load(Ordering::Relaxed);
+        let moment = entry & MOMENT;
+        let next = entry & !MOMENT | RETURNED;
+        let won = place.compare_exchange(entry, next, Ordering::Relaxed, Ordering::Relaxed);
+        if moment == 0 || won.is_err() {
+            return None;
+        }
+        let now = self.evicted.load(Ordering::Relaxed);
+        Some(Return {
+            distance: now.wrapping_sub(moment) & MOMENT,
+            weight: 1 << self.zeros.load(Ordering::Relaxed),
+        })
+    }
+
+    /// `page` was given up while it was away: its next use is a first one.
+    pub fn forget(&self, page: Page) {
+        let hash = hash(page);
+        if self.follows(hash)
+            && let Some(place) = find(self.set(hash), page)
+        {
+            place.fetch_and(!MOMENT, Ordering::Relaxed);
+        }
+    }
+
+    /// Pages that are followed and have come back.
+    pub fn returned(&self) -> u64 {
+        let all = self.sets.iter().flatten();
+        all.filter(|entry| entry.load(Ordering::Relaxed) & RETURNED != 0)
+            .count() as u64
+    }
+
+    fn follows(&self, hash: u64) -> bool {
+        hash.trailing_zeros() >= self.zeros.load(Ordering::Relaxed)
+    }
+
+    fn set(&self, hash: u64) -> &[AtomicU64; WAYS] {
+        &self.sets[(hash >> 48) as usize % SETS]
+    }
+
+    /// Follows half as many pages.
+    fn thin(&self) {
+        self.zeros.fetch_add(1, Ordering::Relaxed);
+        for place in self.sets.iter().flatten() {
+            let entry = place.load(Ordering::Relaxed);
+            if entry != 0 && !self.follows(hash(page_of(entry))) {
+                place.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl Default for Distances {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Followed in `set`: the place of `page`.
+fn find(set: &[AtomicU64; WAYS], page: Page) -> Option<&AtomicU64> {
+    let is_it = |entry: u64| entry != 0 && page_of(entry) == page;
+    set.iter()
+        .find(|place| is_it(place.load(Ordering::Relaxed)))
+}
+
+fn free(set: &[AtomicU64; WAYS]) -> Option<&AtomicU64> {
+    set.iter().find(|place| place.load(Ordering::Relaxed) == 0)
+}
+
+fn page_of(entry: u64) -> Page {
+    ((entry >> 32) - 1) as Page
+}
+
+/// All bits of the page's number in each of the result (the end of MurmurHash3).
+fn hash(page: Page) -> u64 {
+    let mut hash = u64::from(page) + 1;
+    for factor in [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53] {
+        hash = (hash ^ hash >> 33).wrapping_mul(factor);
+    }
+    hash ^ hash >> 33
+}
+
+/// `page` was evicted. The caller holds the eviction lock.
+pub fn evicted(pager: &Pager, page: Page) {
+    // A page of zeros has nothing to come back from the store.
+    let stored = pager.table.word(page).state() == State::Evicted;
+    pager.distances.leave(stored.then_some(page));
+}
+
+/// `page` came back from the store because someone `waited` for it, or ahead of that.
+pub fn came_back(pager: &Pager, page: Page, waited: bool) {
+    let Some(back) = pager.distances.come_back(page) else {
+        return;
+    };
+    let Some(all) = pager.counters.place() else {
+        return;
+    };
+    let add = |counter: &AtomicU64, amount| counter.fetch_add(amount, Ordering::Relaxed);
+    let bucket = histogram::bucket(back.distance);
+    if !waited {
+        add(&all.distance_ahead[bucket], back.weight);
+        return;
+    }
+    add(&all.distance_waited[bucket], back.weight);
+    add(&all.distance_samples, 1);
+    add(&all.distance_squares, back.weight * back.weight);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    /// A memory of `room` pages from which the one that was used longest ago leaves, and what both a
+    /// full account and the sample say of distances: shares of returns within each power of two.
+    fn replay(uses: impl Iterator<Item = Page>, room: usize) -> (Vec<f64>, Vec<f64>, u64) {
+        let sampled = Box::leak(Box::new(Distances::new()));
+        let mut resident: Vec<Page> = Vec::new();
+        let mut left: HashMap<Page, u64> = HashMap::new();
+        let (mut exact, mut estimate) = (vec![0.0; 33], vec![0.0; 33]);
+        let mut evicted = 0_u64;
+        let class = |distance: u64| {
+            distance
+                .checked_ilog2()
+                .map_or(0, |power| power as usize + 1)
+        };
+        for page in uses {
+            if let Some(at) = resident.iter().rposition(|one| *one == page) {
+                resident.remove(at);
+                resident.push(page);
+                continue;
+            }
+            let found = sampled.come_back(page);
+            if let Some(moment) = left.remove(&page) {
+                exact[class(evicted - moment)] += 1.0;
+                if let Some(back) = found {
+                    assert_eq!(
+                        back.distance,
+                        evicted - moment,
+                        "no distance is an estimate"
+                    );
+                    estimate[class(back.distance)] += back.weight as f64;
+                }
+            } else {
+                assert_eq!(found, None, "page {page} never left");
+            }
+            resident.push(page);
+            if resident.len() > room {
+                let page = resident.remove(0);
+                evicted += 1;
+                left.insert(page, evicted);
+                sampled.leave(Some(page));
+            }
+        }
+        let weight = 1 << sampled.zeros.load(Ordering::Relaxed);
+        (running_shares(&exact), running_shares(&estimate), weight)
+    }
+
+    fn running_shares(counts: &[f64]) -> Vec<f64> {
+        let whole: f64 = counts.iter().sum();
+        let mut sum = 0.0;
+        let running = counts.iter().map(|count| {
+            sum += count;
+            sum / whole
+        });
+        running.collect()
+    }
+
+    struct Noise(u64);
+
+    impl Noise {
+        fn next(&mut self) -> f64 {
+            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            (hash((self.0 >> 32) as Page ^ self.0 as Page) >> 11) as f64 / (1_u64 << 53) as f64
+        }
+    }
+
+    #[test]
+    fn what_fits_the_table_is_followed_to_the_page() {
+        let sweeps = (0..8).flat_map(|_| 0..2000);
+        let (exact, estimate, weight) = replay(sweeps, 500);
+        assert_eq!(weight, 1);
+        assert_eq!(exact, estimate);
+        // 2000 pages are used between two uses of one, of which 500 still stay.
+        assert_eq!((exact[10], exact[11]), (0.0, 1.0), "distances are 1500");
+    }
+
+    #[test]
+    fn a_sample_tells_the_distances_of_all() {
+        let mut noise = Noise(7);
+        let pages = 60_000.0_f64;
+        let skewed = (0..400_000).map(|_| pages.powf(noise.next()) as Page * 37);
+        let (exact, estimate, weight) = replay(skewed, 200);
+        assert!(weight >= 2, "60,000 pages do not fit");
+        for (place, (exact, estimate)) in exact.iter().zip(&estimate).enumerate() {
+            assert!(
+                (exact - estimate).abs() < 0.03,
+                "2^{place}: {exact} {estimate}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_page_that_was_given_up_does_not_come_back() {
+        let distances = Distances::new();
+        distances.leave(Some(5));
+        distances.forget(5);
+        assert_eq!(distances.come_back(5), None);
+        distances.leave(Some(5));
+        distances.leave(None);
+        let back = distances.come_back(5).map(|back| back.distance);
+        assert_eq!((back, distances.returned()), (Some(1), 1));
+        assert_eq!(distances.come_back(5), None, "it is there already");
+    }
+}

@@ -1,0 +1,70 @@
+//! Faults by region, so that the figures can tell whose they are.
+
+use crate::sys;
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+/// All faults, and those on evicted pages.
+type Counts = [AtomicU64; 2];
+
+/// Counters for each number that a region can have: address space until they are used.
+#[derive(Debug)]
+pub struct RegionCounts {
+    counts: AtomicPtr<Counts>,
+}
+
+impl RegionCounts {
+    const BYTES: usize = (u16::MAX as usize + 1) * size_of::<Counts>();
+
+    /// Without room.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            counts: AtomicPtr::new(core::ptr::null_mut()),
+        }
+    }
+
+    /// Reserves its address space.
+    pub fn prepare(&self) -> bool {
+        match sys::map(Self::BYTES) {
+            Some(place) => {
+                self.counts.store(place.cast(), Ordering::Release);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The child of a fork counts for itself.
+    pub fn forked(&self) {
+        let start = self.counts.load(Ordering::Relaxed) as u64;
+        // SAFETY: the counters' own pages, which are zeros then.
+        unsafe { sys::advise(start, start + Self::BYTES as u64, libc::MADV_DONTNEED) };
+    }
+
+    fn counts(&self, id: u16) -> &Counts {
+        // SAFETY: `prepare` reserved counters, for which zero is valid, for each `u16`, before there
+        // was any region.
+        unsafe { &*self.counts.load(Ordering::Relaxed).add(usize::from(id)) }
+    }
+
+    /// A fault in region `id`, which read the store or did not.
+    pub fn add(&self, id: u16, read: bool) {
+        let [faults, refaults] = self.counts(id);
+        faults.fetch_add(1, Ordering::Relaxed);
+        if read {
+            refaults.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Faults in region `id`, and those of them on evicted pages.
+    #[must_use]
+    pub fn of(&self, id: u16) -> [u64; 2] {
+        [0, 1].map(|which| self.counts(id)[which].load(Ordering::Relaxed))
+    }
+}
+
+impl Default for RegionCounts {
+    fn default() -> Self {
+        Self::new()
+    }
+}
