@@ -1,7 +1,7 @@
 //! What samples of a run under user-level paging tell of all its pages.
 
 use crate::attribute::wilson;
-use pagewise_model::paging::{DistanceBucket, LargerBudget};
+use pagewise_model::paging::{DistanceBucket, Heat, LargerBudget};
 use pagewise_model::units::Estimate;
 
 /// Refaults of a sample below which nothing is said.
@@ -47,6 +47,46 @@ pub fn larger_budget(
     })
 }
 
+/// Random pages whose next use was awaited.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Watched {
+    /// For a second.
+    pub soon_of: u64,
+    /// Of these, used.
+    pub soon: u64,
+    /// Of these, written.
+    pub written: u64,
+    /// For eight seconds.
+    pub later_of: u64,
+    /// Of these, used.
+    pub later: u64,
+}
+
+/// How much is hot, warm and cold; none where nothing was watched.
+#[must_use]
+pub fn heat(watched: &Watched) -> Option<Heat> {
+    let share = |part: u64, whole: u64| {
+        (whole > 0).then(|| wilson(float(part) / float(whole), float(whole)))
+    };
+    let hot = share(watched.soon, watched.soon_of)?;
+    let cold = share(
+        watched.later_of.saturating_sub(watched.later),
+        watched.later_of,
+    );
+    // Both shares are of other pages, so that their rest may fall below nothing.
+    let warm = cold.map(|cold| {
+        let rest = (1.0 - hot.value - cold.value).max(0.0);
+        wilson(rest, float(watched.later_of))
+    });
+    Some(Heat {
+        watched: watched.soon_of,
+        hot,
+        warm,
+        cold,
+        written: share(watched.written, watched.soon_of)?,
+    })
+}
+
 #[expect(clippy::cast_precision_loss, reason = "counts of samples")]
 fn float(count: u64) -> f64 {
     count as f64
@@ -86,6 +126,29 @@ mod tests {
         };
         assert_eq!(larger_budget(&buckets, &few_pages, 4096), None);
         assert_eq!(larger_budget(&[], &sample(1000), 4096), None);
+    }
+
+    #[test]
+    fn heat_is_told_with_its_doubt_and_not_before_its_time() {
+        assert_eq!(heat(&Watched::default()), None);
+        let early = Watched {
+            soon_of: 40,
+            soon: 10,
+            written: 4,
+            ..Watched::default()
+        };
+        let found = heat(&early).expect("some were watched");
+        assert!((found.hot.value - 0.25).abs() < 1e-9);
+        assert!(found.hot.low < 0.2 && found.hot.high > 0.3);
+        assert_eq!((found.warm, found.cold), (None, None));
+        let whole = Watched {
+            later_of: 400,
+            later: 200,
+            ..early
+        };
+        let found = heat(&whole).expect("some were watched");
+        let [warm, cold] = [found.warm, found.cold].map(|one| one.expect("watched long").value);
+        assert!((warm - 0.25).abs() < 1e-9 && (cold - 0.5).abs() < 1e-9);
     }
 
     #[test]

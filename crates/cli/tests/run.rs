@@ -251,6 +251,56 @@ fn sweeps_come_back_after_as_many_evictions_as_do_not_fit() {
     }
 }
 
+/// A quarter of the memory is used all the time, half of that written; the rest never again. The
+/// loop ends by time, so that a slow machine watches as many pages as a quick one.
+#[test]
+fn a_hot_quarter_is_told_from_a_cold_rest() {
+    let program = "import mmap, os, time\n\
+        hot = bytearray(24 << 20)\ngap = mmap.mmap(-1, 1 << 20)\ncold = bytearray(72 << 20)\n\
+        for i in range(0, len(cold), 4096): cold[i] = 1\n\
+        for i in range(0, len(hot), 4096): hot[i] = 1\n\
+        end = time.monotonic() + 5\n\
+        while time.monotonic() < end:\n    for i in range(0, len(hot), 4096):\n        \
+        if i % 8192: hot[i] = 2\n        else: hot[i]\n\
+        os._exit(0)";
+    let output = pagewise(&[
+        "run",
+        "--memory",
+        "256M",
+        "--min-region",
+        "16M",
+        "--heat",
+        "250",
+        "--json",
+        "--",
+        "python3",
+        "-c",
+        program,
+    ]);
+    if !is_possible(&output) {
+        return;
+    }
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let process = &document["processes"][0];
+    if !process["capabilities"].to_string().contains("\"move\"") {
+        eprintln!("SKIPPED: the kernel moves no pages, so none are watched");
+        return;
+    }
+    let heat = &process["heat"];
+    let share = |of: &serde_json::Value| of["value"].as_f64().expect("a share");
+    assert!(heat["watched"].as_u64() >= Some(100), "{heat}");
+    assert!((0.15..0.35).contains(&share(&heat["hot"])), "{heat}");
+    let written = &heat["written"];
+    assert!((0.06..0.2).contains(&share(written)), "{heat}");
+    for region in process["regions"].as_array().expect("regions") {
+        let hot = share(&region["heat"]["hot"]);
+        match region["bytes"].as_u64() >= Some(72 << 20) {
+            true => assert!(hot < 0.1, "the cold rest: {region}"),
+            false => assert!(hot > 0.8, "the hot quarter: {region}"),
+        }
+    }
+}
+
 #[test]
 fn the_course_of_a_run_is_written_and_drawn() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -276,11 +326,13 @@ fn the_course_of_a_run_is_written_and_drawn() {
         .filter_map(|point| point["resident_bytes"].as_u64())
         .max();
     assert!(most <= Some(48 << 20), "{most:?}");
+    let returns = document["refault_distances"]["buckets"].as_array();
+    assert!(returns.is_some_and(|all| !all.is_empty()), "{document}");
     let output = pagewise(&["report", &course, "-o", &page]);
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
-        text.contains("waits for the store") && text.contains("exited 0"),
+        text.contains("waits for the store") && text.contains("Away when they were missed"),
         "{text}"
     );
     let html = std::fs::read_to_string(page).expect("a page");

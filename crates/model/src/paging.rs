@@ -107,6 +107,22 @@ pub struct LargerBudget {
     pub spared: Estimate,
 }
 
+/// How soon resident pages are used again, by random ones whose next use was awaited.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Heat {
+    /// Pages that were watched for a second.
+    pub watched: u64,
+    /// Share that was used within it.
+    pub hot: Estimate,
+    /// Share that was used later, within eight seconds; none before any was watched so long.
+    pub warm: Option<Estimate>,
+    /// Share that was not used within eight seconds.
+    pub cold: Option<Estimate>,
+    /// Share that was seen written within a second. At least: after a read, writes to a page that
+    /// differs from the store are not seen.
+    pub written: Estimate,
+}
+
 /// One reading, summed over the processes of the run. Counters are cumulative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PagingPoint {
@@ -138,4 +154,14 @@ pub struct PagingPoint {
     pub pages_evicted: u64,
     /// Nanoseconds that faults waited for room.
     pub throttled_ns: u64,
+    /// Resident pages whose next use was awaited for a second.
+    pub watched_soon: u64,
+    /// Of these, used meanwhile.
+    pub used_soon: u64,
+    /// Of these, written.
+    pub written_soon: u64,
+    /// Pages whose next use was awaited for eight seconds.
+    pub watched_later: u64,
+    /// Of these, used meanwhile.
+    pub used_later: u64,
 }

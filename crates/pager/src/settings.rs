@@ -38,6 +38,8 @@ pub struct Settings {
     pub delivery: Choice,
     /// Smallest region to manage, bytes.
     pub smallest: u64,
+    /// Resident pages a second whose next use is watched.
+    pub watch: u32,
     /// Path of the run's shared memory; empty for none.
     pub shared: CString,
     /// Path of the file to record page events to; empty for none.
@@ -55,7 +57,7 @@ impl Settings {
         };
         format!(
             "memory={}\npolicy={}\nstore={}\nkind={}\nstore-bytes={}\ncompressed-bytes={}\n\
-             encrypt={}\ndelivery={delivery}\nsmallest={}\nshared={}\nrecord={}",
+             encrypt={}\ndelivery={delivery}\nsmallest={}\nwatch={}\nshared={}\nrecord={}",
             self.memory,
             self.policy,
             self.store.to_string_lossy(),
@@ -64,6 +66,7 @@ impl Settings {
             self.compressed_bytes,
             self.encrypt,
             self.smallest,
+            self.watch,
             self.shared.to_string_lossy(),
             self.record
         )
@@ -98,6 +101,7 @@ impl Settings {
                 _ => return Err("delivery"),
             },
             smallest: number("smallest")?,
+            watch: number("watch")?.try_into().map_err(|_| "watch")?,
             shared: string("shared")?,
             record: part("record")?.to_owned(),
         })
@@ -120,6 +124,7 @@ mod tests {
             encrypt: true,
             delivery: Choice::Signal,
             smallest: 64 << 20,
+            watch: 40,
             shared: c"/proc/1/fd/3".to_owned(),
             record: String::new(),
         };

@@ -84,6 +84,9 @@ pub fn start(settings: &Settings) -> Result<(), Refusal> {
     discard::prepare();
     pager.refresh_limit();
     record(settings);
+    if pager.can(capability::MOVE) {
+        pager.heat.prepare(settings.watch);
+    }
     if !handler::signal::install() || !handler::start(pager) {
         return Err(Refusal::NoMemory);
     }
@@ -430,6 +433,7 @@ pub fn count_as_child(pager: &'static Pager) {
     recorder::adjust_after_fork();
     places::forked();
     pager.region_counts.forked();
+    pager.heat.forked();
     count_as_process(pager);
 }
 

@@ -87,6 +87,13 @@ pub fn render(timeline: &PagingTimeline, width: usize) -> String {
         rest = columns.saturating_sub(3)
     );
     text += &distances(timeline);
+    if let Some(hot) = (last.used_soon * 100).checked_div(last.watched_soon) {
+        let _ = writeln!(
+            text,
+            "Of {} resident pages that were watched, {hot} % were used again within a second",
+            last.watched_soon
+        );
+    }
     text
 }
 

@@ -136,6 +136,16 @@ pub struct Process {
     pub distance_pages: AtomicU64,
     /// Nanoseconds that surveys of the regions took.
     pub survey_ns: AtomicU64,
+    /// Resident pages, chosen at random, whose next use was awaited for a second.
+    pub heat_soon_of: AtomicU64,
+    /// Of these, used meanwhile.
+    pub heat_soon: AtomicU64,
+    /// Of these, seen written: by their first use, or by a later one if they were clean.
+    pub heat_written: AtomicU64,
+    /// Pages whose next use was awaited for eight seconds.
+    pub heat_later_of: AtomicU64,
+    /// Of these, used meanwhile.
+    pub heat_later: AtomicU64,
 }
 
 impl Process {
@@ -166,6 +176,11 @@ impl Process {
             &self.distance_samples,
             &self.distance_squares,
             &self.survey_ns,
+            &self.heat_soon_of,
+            &self.heat_soon,
+            &self.heat_written,
+            &self.heat_later_of,
+            &self.heat_later,
         ];
         let latencies = self.latency_fast.iter().chain(&self.latency_read);
         let distances = self.distance_waited.iter().chain(&self.distance_ahead);
@@ -229,6 +244,11 @@ pub struct Region {
     pub dirty: AtomicU64,
     /// Evicted pages.
     pub evicted: AtomicU64,
+    /// Of the last pages that were watched, those of this region: the five counts that
+    /// [`Process::heat_soon_of`] and those behind it are of all.
+    pub heat: [AtomicU32; 5],
+    /// Zero.
+    pub reserved: AtomicU32,
 }
 
 /// How faults of a region reach the pager.
@@ -286,6 +306,6 @@ pub mod capability {
     pub const ASYNCHRONOUS_IO: u64 = 1 << 11;
 }
 
-const _: () = assert!(size_of::<Region>() == 64);
+const _: () = assert!(size_of::<Region>() == 88);
 const _: () = assert!(size_of::<Process>().is_multiple_of(8));
 const _: () = assert!(size_of::<Run>() == 16 + (PROCESSES + 1) * size_of::<Process>() + 8);

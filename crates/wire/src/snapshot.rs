@@ -194,6 +194,13 @@ impl RegionBytes<'_> {
         [offset_of!(Region, faults), offset_of!(Region, refaults)].map(|at| u64_at(self.0, at))
     }
 
+    /// What is known of the heat of its pages, as [`Region::heat`].
+    #[must_use]
+    pub fn heat(&self) -> [u64; 5] {
+        let start = offset_of!(Region, heat);
+        core::array::from_fn(|which| u64::from(u32_at(self.0, start + which * 4)))
+    }
+
     /// Delivery, reason and role, a byte each.
     #[must_use]
     pub fn delivery(&self) -> [u8; 3] {

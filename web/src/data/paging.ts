@@ -1,5 +1,7 @@
 /** The page about a run under user-level paging, as `crates/model/src/paging.rs` writes it. */
 
+import type { Estimate } from "./types";
+
 export interface PagingPoint {
   time_s: number;
   processes: number;
@@ -15,6 +17,26 @@ export interface PagingPoint {
   pages_written: number;
   pages_evicted: number;
   throttled_ns: number;
+  watched_soon: number;
+  used_soon: number;
+  written_soon: number;
+  watched_later: number;
+  used_later: number;
+}
+
+/** Returns after so many evictions. */
+export interface DistanceBucket {
+  from_pages: number;
+  to_pages: number;
+  refaults: number;
+  ahead: number;
+}
+
+export interface RefaultDistances {
+  samples: number;
+  sampled_pages: number;
+  buckets: DistanceBucket[];
+  larger_budget: { more_bytes: number; spared: Estimate } | null;
 }
 
 export interface PagingPage {
@@ -28,5 +50,6 @@ export interface PagingPage {
     store: string;
     interval_s: number;
     points: PagingPoint[];
+    refault_distances: RefaultDistances;
   };
 }

@@ -1,12 +1,12 @@
 //! What samples of pages told the pager.
 
 use super::statistics::PAGE_BYTES;
-use pagewise_analyse::paging::{Sample, larger_budget};
+use pagewise_analyse::paging::{Sample, Watched, larger_budget};
 use pagewise_model::paging::{DistanceBucket, RefaultDistances};
 use pagewise_pager::observe::histogram::least;
 use pagewise_wire::counter;
 use pagewise_wire::shared::DISTANCE_BUCKETS;
-use pagewise_wire::snapshot::ProcessBytes;
+use pagewise_wire::snapshot::{ProcessBytes, RegionBytes};
 
 /// Refault distances of `processes` together.
 pub fn distances<'a>(processes: impl IntoIterator<Item = ProcessBytes<'a>>) -> RefaultDistances {
@@ -41,4 +41,39 @@ pub fn distances<'a>(processes: impl IntoIterator<Item = ProcessBytes<'a>>) -> R
         larger_budget: larger_budget(&buckets, &sample, PAGE_BYTES),
         buckets,
     }
+}
+
+/// Pages that one process has had watched.
+pub fn watched(one: &ProcessBytes<'_>) -> Watched {
+    Watched {
+        soon_of: counter!(one, heat_soon_of),
+        soon: counter!(one, heat_soon),
+        written: counter!(one, heat_written),
+        later_of: counter!(one, heat_later_of),
+        later: counter!(one, heat_later),
+    }
+}
+
+/// Those of the last ones that are of a region.
+pub fn watched_in(region: &RegionBytes<'_>) -> Watched {
+    let [soon_of, soon, written, later_of, later] = region.heat();
+    Watched {
+        soon_of,
+        soon,
+        written,
+        later_of,
+        later,
+    }
+}
+
+/// All of them together.
+pub fn sum(parts: impl IntoIterator<Item = Watched>) -> Watched {
+    let add = |sum: Watched, one: Watched| Watched {
+        soon_of: sum.soon_of + one.soon_of,
+        soon: sum.soon + one.soon,
+        written: sum.written + one.written,
+        later_of: sum.later_of + one.later_of,
+        later: sum.later + one.later,
+    };
+    parts.into_iter().fold(Watched::default(), add)
 }

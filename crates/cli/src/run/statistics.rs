@@ -2,8 +2,9 @@
 
 use super::samples;
 use anyhow::{Context, Result};
+use pagewise_analyse::paging::{Watched, heat};
 use pagewise_linux::process::is_byte_locked;
-use pagewise_model::paging::RefaultDistances;
+use pagewise_model::paging::{Heat, RefaultDistances};
 use pagewise_pager::observe::histogram::least;
 use pagewise_wire::counter;
 use pagewise_wire::shared::capability;
@@ -42,6 +43,8 @@ pub struct Figures {
     pub others: Others,
     /// Of all processes together.
     pub refault_distances: RefaultDistances,
+    #[serde(skip)]
+    pub watched: Watched,
 }
 
 /// Processes without figures of their own: with those above they add up to the whole.
@@ -82,6 +85,8 @@ pub struct Process {
     pub pages: Pages,
     pub latency: Latency,
     pub refault_distances: RefaultDistances,
+    /// Over the whole run.
+    pub heat: Option<Heat>,
     /// What the surveys of the regions have taken.
     pub survey_ns: u64,
     pub capabilities: Vec<&'static str>,
@@ -152,6 +157,10 @@ pub struct Region {
     pub resident_pages: u64,
     pub dirty_pages: u64,
     pub evicted_pages: u64,
+    /// By the last pages that were watched.
+    pub heat: Option<Heat>,
+    #[serde(skip)]
+    pub watched: Watched,
 }
 
 pub const PAGE_BYTES: u64 = pagewise_pager::page::PAGE_BYTES as u64;
@@ -180,7 +189,11 @@ impl Figures {
             true => locked(place),
             false => !one.has_ended(),
         };
-        let all = snapshot::processes(bytes).map(|(_, one)| one);
+        let all = || {
+            snapshot::processes(bytes)
+                .map(|(_, one)| one)
+                .chain([others])
+        };
         Self {
             processes_total: snapshot::taken(bytes),
             processes: snapshot::processes(bytes)
@@ -193,13 +206,20 @@ impl Figures {
                 pages: pages(&others),
                 latency: latency(&others),
             },
-            refault_distances: samples::distances(all.chain([others])),
+            watched: samples::sum(all().map(|one| samples::watched(&one))),
+            refault_distances: samples::distances(all()),
         }
     }
 
     /// Those that live.
     pub fn living(&self) -> impl Iterator<Item = &Process> {
         self.processes.iter().filter(|one| one.living)
+    }
+
+    /// How much of what is resident is hot just now, over all processes.
+    pub fn heat_now(&self) -> Option<Heat> {
+        let regions = self.living().flat_map(|one| &one.regions);
+        heat(&samples::sum(regions.map(|region| region.watched)))
     }
 
     /// A counter of faults, over all processes.
@@ -247,6 +267,7 @@ impl Process {
             pages: pages(from),
             latency: latency(from),
             refault_distances: samples::distances([*from]),
+            heat: heat(&samples::watched(from)),
             survey_ns: counter!(from, survey_ns),
             capabilities: capabilities(counter!(from, capabilities)),
             regions_total: from.region_total(),
@@ -359,6 +380,8 @@ fn region(from: &RegionBytes<'_>) -> Region {
         resident_pages,
         dirty_pages,
         evicted_pages,
+        heat: heat(&samples::watched_in(from)),
+        watched: samples::watched_in(from),
     }
 }
 

@@ -88,6 +88,11 @@ fn point(time: Duration, figures: &Figures) -> PagingPoint {
         pages_written: figures.sum_pages(|all| all.written),
         pages_evicted: figures.sum_pages(|all| all.evicted),
         throttled_ns: figures.sum_faults(|all| all.throttled_ns),
+        watched_soon: figures.watched.soon_of,
+        used_soon: figures.watched.soon,
+        written_soon: figures.watched.written,
+        watched_later: figures.watched.later_of,
+        used_later: figures.watched.later,
     }
 }
 

@@ -1,6 +1,8 @@
 //! Figures of a run, for a person.
 
 use super::statistics::{Document, Figures, Others, Process, Quantiles};
+use pagewise_model::paging::Heat;
+use pagewise_model::units::Estimate;
 use std::fmt::Write;
 
 /// Bytes as `1.5 GiB`.
@@ -15,8 +17,11 @@ pub fn line(figures: &Figures, columns: usize) -> String {
         0 | 1 => String::new(),
         many => format!(" in {many} processes"),
     };
+    let hot = figures.heat_now().map_or_else(String::new, |heat| {
+        format!(", {:.0} % hot", heat.hot.value * 100.0)
+    });
     let text = format!(
-        "resident {} of {}{of_several} | store {} | refaults {} | read {} written {} pages",
+        "resident {} of {}{of_several}{hot} | store {} | refaults {} | read {} written {} pages",
         human(living(|one| one.resident_bytes)),
         human(living(|one| one.budget_bytes)),
         human(figures.store_bytes()),
@@ -175,6 +180,17 @@ fn describe(one: &Process) -> String {
     if let Some(larger) = one.refault_distances.larger_budget {
         row("more room", larger.words());
     }
+    if let Some(heat) = &one.heat {
+        row("heat", shares(heat));
+        row(
+            "",
+            format!(
+                "at least {} written within 1 s; {} pages were awaited",
+                range(&heat.written),
+                heat.watched
+            ),
+        );
+    }
     if pages.watched > 0 {
         row(
             "watched",
@@ -206,6 +222,21 @@ fn describe(one: &Process) -> String {
         );
     }
     text + &describe_regions(one)
+}
+
+/// How much is hot, warm and cold, in words.
+fn shares(heat: &Heat) -> String {
+    let mut text = format!("{} used again within 1 s", range(&heat.hot));
+    if let Some(cold) = &heat.cold {
+        let _ = write!(text, ", {} not within 8 s", range(cold));
+    }
+    text
+}
+
+/// `25 % (20 to 31)`.
+fn range(share: &Estimate) -> String {
+    let [value, low, high] = [share.value, share.low, share.high].map(|part| part * 100.0);
+    format!("{value:.0} % ({low:.0} to {high:.0})")
 }
 
 /// How long faults took, in words.
@@ -245,8 +276,13 @@ fn describe_regions(one: &Process) -> String {
         );
         let _ = writeln!(
             text,
-            "            {} faults, {} of them on stored pages",
-            region.faults, region.refaults
+            "            {} faults, {} of them on stored pages{}",
+            region.faults,
+            region.refaults,
+            region.heat.map_or_else(String::new, |heat| format!(
+                "; {:.0} % hot",
+                heat.hot.value * 100.0
+            ))
         );
         let now = (region.delivery, region.why);
         if now != former {
@@ -265,8 +301,8 @@ fn describe_regions(one: &Process) -> String {
 mod tests {
     use super::super::statistics::Region;
     use super::*;
+    use pagewise_analyse::paging::Watched;
     use pagewise_model::paging::{DistanceBucket, LargerBudget, RefaultDistances};
-    use pagewise_model::units::Estimate;
     use pagewise_wire::snapshot;
 
     /// Figures as large as they get, in the columns of a small terminal.
@@ -327,6 +363,19 @@ mod tests {
                 },
             }),
         };
+        let whole = Estimate {
+            value: 1.0,
+            low: 0.995,
+            high: 1.0,
+        };
+        let heat = Some(Heat {
+            watched: many,
+            hot: whole,
+            warm: Some(whole),
+            cold: Some(whole),
+            written: whole,
+        });
+        one.heat = heat;
         one.regions = vec![Region {
             start: "0x7fffdeadb000".to_owned(),
             bytes: 123 << 30,
@@ -339,6 +388,8 @@ mod tests {
             resident_pages: many / 400,
             dirty_pages: many / 400,
             evicted_pages: many / 400,
+            heat,
+            watched: Watched::default(),
         }];
         figures.others.unplaced = 3;
         figures.processes_total = 20;

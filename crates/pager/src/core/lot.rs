@@ -14,7 +14,10 @@ use super::evict::{BATCH, is_zero};
 use super::table::Attempt;
 use super::tray::TRAY_PAGES;
 use super::word::{State, Word};
-use super::{Pager, resolve::Work};
+use super::{
+    Pager,
+    resolve::{Fault, Work},
+};
 use crate::page::{CHUNK_SHIFT, PAGE_BYTES, Page};
 use crate::store::Slot;
 use crate::sys::{self, uffd};
@@ -90,6 +93,11 @@ impl Lot {
         let slot = place.slot.swap(0, Ordering::AcqRel);
         place.owner.store(0, Ordering::Release);
         slot
+    }
+
+    /// A page that the policy had watched was used: another one may be.
+    pub(super) fn replace_one(&self) {
+        self.used.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A run of at most `wanted` free places.
@@ -207,6 +215,51 @@ fn park(pager: &Pager, pages: &mut [Page]) -> usize {
         rest = &rest[done..];
     }
     parked
+}
+
+/// Moves `page` here alone, for nobody but the figures; whether it stands here now. The caller holds
+/// the eviction lock.
+pub fn watch(pager: &Pager, page: Page) -> bool {
+    if !pager.can(capability::MOVE) {
+        return false;
+    }
+    let Some(word) = lock(pager, page) else {
+        return false;
+    };
+    let place = pager.lot.free_run(1);
+    let parked = place.and_then(|(place, _)| park_run(pager, &[(page, word)], place));
+    if parked.is_none() {
+        pager.table.unlock(page, word);
+    }
+    parked.is_some()
+}
+
+/// Puts `page` back if it stands here: nobody asked for it. The caller holds the eviction lock.
+pub fn give_back(pager: &Pager, page: Page) {
+    let word = pager.table.word(page);
+    let here = !word.is_busy() && holds(word);
+    if !here || pager.table.attempt(page, word) != Attempt::Locked(word) {
+        return;
+    }
+    let address = pager.table.address_of(page);
+    let Some(region) = pager.regions.find(address) else {
+        return pager.table.unlock(page, word);
+    };
+    let fault = Fault {
+        address,
+        write: false,
+        protected: false,
+        thread: 0,
+    };
+    let work = Work {
+        pager,
+        region,
+        page,
+        fault,
+    };
+    let found = work.fetch_from_lot(word.slot() as usize);
+    pager.table.unlock(page, found.unwrap_or(word));
+    work.wake();
 }
 
 /// Locks `page` if it can go to the lot.
@@ -398,7 +451,6 @@ impl Work<'_> {
     /// a copy can arrive write-protected, a moved page cannot. What the page is now; none when the
     /// kernel does not take it.
     pub(super) fn fetch_from_lot(&self, place: usize) -> Option<Word> {
-        self.pager.lot.used.fetch_add(1, Ordering::Relaxed);
         let address = self.address();
         let from = self.pager.tray.address(place);
         let bytes = PAGE_BYTES as u64;

@@ -33,6 +33,7 @@ pub mod word;
 
 use crate::observe::counters::Counters;
 use crate::observe::distances::Distances;
+use crate::observe::heat::Heat;
 use crate::observe::region_counts::RegionCounts;
 use crate::store::Store;
 use crate::sys::Lock;
@@ -86,6 +87,8 @@ pub struct Pager {
     pub counters: Counters,
     /// How long pages stay away.
     pub distances: Distances,
+    /// How soon pages are used again.
+    pub heat: Heat,
     /// Faults by region.
     pub region_counts: RegionCounts,
     /// Bits of [`pagewise_wire::shared::capability`].
@@ -130,6 +133,7 @@ impl Pager {
             frozen: AtomicU32::new(0),
             counters: Counters::new(),
             distances: Distances::new(),
+            heat: Heat::new(),
             region_counts: RegionCounts::new(),
             capabilities: AtomicU64::new(0),
             delivery: AtomicU32::new(0),

@@ -284,17 +284,25 @@ impl Work<'_> {
         self.pager
             .table
             .unlock(self.page, Word::new(State::Dirty, 0));
-        observe::happened(self.pager, self.page, Event::Sampled);
+        observe::used(self.pager, self.page, self.fault.write);
         self.wake();
     }
 
     /// A page whose use was to be seen.
     fn fetch_watched(&self, word: Word) {
+        let sample = self.pager.heat.returns(self.page);
+        let was_clean = lot::slot_of(self.pager, word) != 0;
         let found = self.fetch_from_lot(word.slot() as usize);
         if found.is_some() {
-            self.pager.policy().used(self.page, Use::Touch);
-            self.pager.counters.add(|all| &all.pages_sampled, 1);
-            observe::happened(self.pager, self.page, Event::Sampled);
+            // What the policy did not ask for it shall not learn: it would decide otherwise.
+            if !sample {
+                self.pager.lot.replace_one();
+                self.pager.policy().used(self.page, Use::Touch);
+                self.pager.counters.add(|all| &all.pages_sampled, 1);
+            } else if was_clean && self.fault.write {
+                self.pager.policy().used(self.page, Use::Write);
+            }
+            observe::used(self.pager, self.page, self.fault.write);
         }
         self.pager.table.unlock(self.page, found.unwrap_or(word));
         self.wake();

@@ -26,7 +26,12 @@ extern "C" fn run(pager: usize) -> ! {
             pager.refresh_limit();
         }
         if now > survey_due {
-            survey_due = now + survey::publish(pager);
+            // The observer surveys as well, where there is one.
+            survey_due = now
+                + match pager.heat.is_on() {
+                    true => REFRESH_NS,
+                    false => survey::publish(pager),
+                };
             let _evictions = pager.evictions.hold();
             pager.store().reclaim();
         }

@@ -6,10 +6,12 @@
 //! * [`signal`]: the faulting thread gets a SIGBUS and does the work itself. Fast, and it scales;
 //!   but a system call that touches a missing page fails with EFAULT.
 //!
-//! Beside them work the evictor and the threads that read ahead, all asleep while nothing faults.
+//! Beside them work the evictor and the threads that read ahead, all asleep while nothing faults, and
+//! the observer where the run shows figures.
 
 pub mod ahead;
 pub mod evictor;
+pub mod observer;
 pub mod signal;
 pub mod threads;
 
@@ -24,7 +26,7 @@ pub fn start(pager: &'static Pager) -> bool {
     if RUNNING.swap(true, Ordering::AcqRel) {
         return true;
     }
-    evictor::start(pager) && ahead::start(pager) && threads::start(pager)
+    evictor::start(pager) && ahead::start(pager) && threads::start(pager) && observer::start(pager)
 }
 
 /// The child of a fork has no helpers.

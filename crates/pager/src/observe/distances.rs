@@ -147,7 +147,7 @@ fn page_of(entry: u64) -> Page {
 }
 
 /// All bits of the page's number in each of the result (the end of MurmurHash3).
-fn hash(page: Page) -> u64 {
+pub(super) fn hash(page: Page) -> u64 {
     let mut hash = u64::from(page) + 1;
     for factor in [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53] {
         hash = (hash ^ hash >> 33).wrapping_mul(factor);

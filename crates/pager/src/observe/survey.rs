@@ -139,6 +139,7 @@ fn describe(pager: &Pager, region: &Region, place: &shared::Region) {
         | (kind.why as u64) << 8
         | u64::from(kind.role) << 16
         | u64::from(kind.id) << 32;
+    let heat = pager.heat.of_region(pager, region);
     let [faults, refaults] = pager.region_counts.of(kind.id);
     place.start.store(region.start, Ordering::Relaxed);
     place.end.store(region.end, Ordering::Relaxed);
@@ -150,6 +151,16 @@ fn describe(pager: &Pager, region: &Region, place: &shared::Region) {
         .store(pages.clean + pages.dirty, Ordering::Relaxed);
     place.dirty.store(pages.dirty, Ordering::Relaxed);
     place.evicted.store(pages.evicted, Ordering::Relaxed);
+    let judged = [
+        heat.soon_of,
+        heat.soon,
+        heat.written,
+        heat.later_of,
+        heat.later,
+    ];
+    for (place, count) in place.heat.iter().zip(judged) {
+        place.store(count, Ordering::Relaxed);
+    }
 }
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 import type { PagingPage, PagingPoint } from "../../data/paging";
 import { h } from "../../dom";
 import { legend, timePane, type Pane } from "../../draw/series";
-import { bytes, compact } from "../../format";
+import { bytes, compact, percent } from "../../format";
 import { rates, type Point } from "../../layout/series";
+import { recentShares } from "../../layout/watched";
 import type { Section } from "../section";
 
 export const course: Section<PagingPage> = {
@@ -17,6 +18,9 @@ export const course: Section<PagingPage> = {
     const times = points.map((point) => point.time_s * 1e9);
     const level = (of: (point: PagingPoint) => number): Point[] => points.map((point, at) => ({ x: times[at]!, y: of(point) }));
     const rate = (of: (point: PagingPoint) => number): Point[] => rates(times, points.map(of));
+    const share = (whole: (point: PagingPoint) => number, part: (point: PagingPoint) => number): Point[] =>
+      recentShares(times, points.map(whole), points.map(part));
+    const hot = share((p) => p.watched_soon, (p) => p.used_soon);
     const pane = (title: string, rest: Pick<Pane, "lines"> & Partial<Pane>): HTMLElement => {
       const whole: Pane = { title, unit: "number", label: compact, end, ...rest };
       return h("figure", {}, h("figcaption", {}, title), legend(whole), h("div", {}, timePane(whole)));
@@ -41,6 +45,15 @@ export const course: Section<PagingPage> = {
           { name: "uses of watched pages", ink: "good", points: rate((p) => p.seen_used) },
         ],
       }),
+      hot.length > 1 &&
+        pane("Of what is resident, by random pages that were watched", {
+          label: percent,
+          lines: [
+            { name: "used again within a second", ink: "churn", points: hot },
+            { name: "within eight seconds", ink: "needed", points: share((p) => p.watched_later, (p) => p.used_later) },
+            { name: "seen written within a second", ink: "violet", points: share((p) => p.watched_soon, (p) => p.written_soon) },
+          ],
+        }),
       pane("Pages a second", {
         lines: [
           { name: "read", ink: "churn", points: rate((p) => p.pages_read) },

@@ -1,0 +1,38 @@
+/** How long pages were away before they came back. */
+import type { PagingPage } from "../../data/paging";
+import { h } from "../../dom";
+import { histogramChart } from "../../draw/histogram";
+import { bytes, compact, count, percentRange } from "../../format";
+import { distanceBins } from "../../layout/watched";
+import type { Section } from "../section";
+
+const NAMES = ["someone waited", "came ahead of that"];
+const INKS = ["churn", "needed"];
+
+export const distances: Section<PagingPage> = {
+  id: "distances",
+  title: "How long pages stayed away",
+  nav: "Refault distances",
+  applies: ({ timeline }) => timeline.refault_distances.buckets.length > 0,
+  intro: () =>
+    "Pages evicted between a page's eviction and its return. A page that came back after n evictions would have stayed with room for n more, under a policy that evicts roughly in order of use.",
+  render: ({ timeline: { refault_distances: all } }) => {
+    const svg = histogramChart(distanceBins(all.buckets), {
+      title: "Histogram of refault distances, in pages",
+      names: NAMES,
+      inks: INKS,
+      base: 2,
+      label: compact,
+      marks: [],
+    });
+    const larger = all.larger_budget;
+    return h(
+      "div",
+      {},
+      h("ul", { class: "legend" }, ...NAMES.map((name, at) => h("li", {}, h("span", { class: `swatch ${INKS[at]}` }), name))),
+      h("div", {}, svg),
+      larger !== null && h("p", {}, `A budget larger by ${bytes(larger.more_bytes)} would spare about ${percentRange(larger.spared)} of the waits for the store (95 % interval).`),
+      h("p", { class: "faint" }, `Estimated from ${count(all.sampled_pages)} pages that were followed.`),
+    );
+  },
+};
