@@ -74,13 +74,10 @@ impl LargerBudget {
     /// What it would spare, in words.
     #[must_use]
     pub fn words(&self) -> String {
-        let percent = |share: f64| format!("{:.0}", share * 100.0);
         format!(
-            "{} more would spare about {} % ({} to {}) of those waits",
+            "{} more would spare at least {:.0} % of those waits",
             Bytes(self.more_bytes),
-            percent(self.spared.value),
-            percent(self.spared.low),
-            percent(self.spared.high)
+            (self.spared.low * 100.0).floor()
         )
     }
 }
@@ -98,12 +95,13 @@ pub struct DistanceBucket {
     pub ahead: u64,
 }
 
-/// A larger budget for one process. An estimate for policies that evict roughly in order of use.
+/// A larger budget for one process, for policies that evict roughly in order of use. A lower bound: a
+/// page that is evicted twice meanwhile counts twice, and takes room once.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LargerBudget {
     /// Bytes more.
     pub more_bytes: u64,
-    /// Share of the refaults that it would have spared.
+    /// Share of the refaults that it would have spared at least.
     pub spared: Estimate,
 }
 

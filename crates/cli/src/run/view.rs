@@ -185,7 +185,7 @@ fn describe(one: &Process) -> String {
         row(
             "",
             format!(
-                "at least {} written within 1 s; {} pages were awaited",
+                "at least {} written in 1 s; {} pages were seen",
                 range(&heat.written),
                 heat.watched
             ),
@@ -226,9 +226,9 @@ fn describe(one: &Process) -> String {
 
 /// How much is hot, warm and cold, in words.
 fn shares(heat: &Heat) -> String {
-    let mut text = format!("{} used again within 1 s", range(&heat.hot));
+    let mut text = format!("{} used within 1 s", range(&heat.hot));
     if let Some(cold) = &heat.cold {
-        let _ = write!(text, ", {} not within 8 s", range(cold));
+        let _ = write!(text, ", {} not in 8 s", range(cold));
     }
     text
 }

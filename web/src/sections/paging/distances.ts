@@ -2,7 +2,7 @@
 import type { PagingPage } from "../../data/paging";
 import { h } from "../../dom";
 import { histogramChart } from "../../draw/histogram";
-import { bytes, compact, count, percentRange } from "../../format";
+import { bytes, compact, count, percent } from "../../format";
 import { distanceBins } from "../../layout/watched";
 import type { Section } from "../section";
 
@@ -31,7 +31,7 @@ export const distances: Section<PagingPage> = {
       {},
       h("ul", { class: "legend" }, ...NAMES.map((name, at) => h("li", {}, h("span", { class: `swatch ${INKS[at]}` }), name))),
       h("div", {}, svg),
-      larger !== null && h("p", {}, `A budget larger by ${bytes(larger.more_bytes)} would spare about ${percentRange(larger.spared)} of the waits for the store (95 % interval).`),
+      larger !== null && h("p", {}, `A budget larger by ${bytes(larger.more_bytes)} would spare at least ${percent(larger.spared.low)} of the waits for the store.`),
       h("p", { class: "faint" }, `Estimated from ${count(all.sampled_pages)} pages that were followed.`),
     );
   },
