@@ -185,7 +185,7 @@ fn describe(one: &Process) -> String {
         row(
             "",
             format!(
-                "at least {} written in 1 s; {} pages were seen",
+                "at least {} written in 1 s; {} pages seen",
                 range(&heat.written),
                 heat.watched
             ),
