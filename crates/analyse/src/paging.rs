@@ -21,11 +21,13 @@ pub struct Sample {
 }
 
 /// The smallest budget of the histogram's steps that would have spared most refaults: a page that
-/// returns after `n` evictions would have stayed, had there been room for `n` more.
+/// returns after `n` evictions would have stayed, had there been room for `n` more. With room for
+/// `away_pages`, all that can be away at a time, each would have.
 #[must_use]
 pub fn larger_budget(
     buckets: &[DistanceBucket],
     sample: &Sample,
+    away_pages: u64,
     page_bytes: u64,
 ) -> Option<LargerBudget> {
     let whole = float(buckets.iter().map(|bucket| bucket.refaults).sum());
@@ -39,9 +41,12 @@ pub fn larger_budget(
     let mut within = 0;
     buckets.iter().find_map(|bucket| {
         within += bucket.refaults;
-        let spared: Estimate = wilson(float(within) / whole, independent);
+        let spared = match bucket.to_pages < away_pages {
+            true => wilson(float(within) / whole, independent),
+            false => Estimate::exact(1.0),
+        };
         (spared.low >= WORTH).then(|| LargerBudget {
-            more_bytes: bucket.to_pages * page_bytes,
+            more_bytes: bucket.to_pages.min(away_pages) * page_bytes,
             spared,
         })
     })
@@ -113,19 +118,21 @@ mod tests {
             squares: 2000 * 2000 / count,
             pages: count,
         };
-        let found = larger_budget(&buckets, &sample(1000), 4096).expect("enough");
+        let found = larger_budget(&buckets, &sample(1000), u64::MAX, 4096).expect("enough");
         assert_eq!(found.more_bytes, 2048 * 4096);
         assert!((found.spared.value - 0.85).abs() < 1e-9);
         assert!(found.spared.low > 0.8 && found.spared.high < 0.9);
-        let found = larger_budget(&buckets, &sample(60), 4096).expect("enough");
+        let all = larger_budget(&buckets, &sample(1000), 1500, 4096).expect("enough");
+        assert_eq!((all.more_bytes, all.spared.low), (1500 * 4096, 1.0));
+        let found = larger_budget(&buckets, &sample(60), u64::MAX, 4096).expect("enough");
         assert!(found.spared.high - found.spared.low > 0.1);
-        assert_eq!(larger_budget(&buckets, &sample(40), 4096), None);
+        assert_eq!(larger_budget(&buckets, &sample(40), u64::MAX, 4096), None);
         let few_pages = Sample {
             pages: 3,
             ..sample(1000)
         };
-        assert_eq!(larger_budget(&buckets, &few_pages, 4096), None);
-        assert_eq!(larger_budget(&[], &sample(1000), 4096), None);
+        assert_eq!(larger_budget(&buckets, &few_pages, u64::MAX, 4096), None);
+        assert_eq!(larger_budget(&[], &sample(1000), u64::MAX, 4096), None);
     }
 
     #[test]
@@ -159,7 +166,7 @@ mod tests {
             squares: 1000,
             pages: 1000,
         };
-        let found = larger_budget(&buckets, &sample, 4096).expect("all at least");
+        let found = larger_budget(&buckets, &sample, u64::MAX, 4096).expect("all at least");
         assert_eq!(found.more_bytes, 4096 << 21, "51 % of a sample may be 48");
     }
 }

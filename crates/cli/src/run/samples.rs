@@ -12,7 +12,11 @@ use pagewise_wire::snapshot::{ProcessBytes, RegionBytes};
 pub fn distances<'a>(processes: impl IntoIterator<Item = ProcessBytes<'a>>) -> RefaultDistances {
     let mut counts = [[0; 2]; DISTANCE_BUCKETS];
     let mut sample = Sample::default();
+    let mut away_pages: u64 = 0;
     for one in processes {
+        if counter!(one, distance_samples) > 0 {
+            away_pages = away_pages.saturating_add(away(&one));
+        }
         let returns = one.distance_waited().into_iter().zip(one.distance_ahead());
         for (sums, (refaults, ahead)) in counts.iter_mut().zip(returns) {
             sums[0] += refaults;
@@ -38,9 +42,18 @@ pub fn distances<'a>(processes: impl IntoIterator<Item = ProcessBytes<'a>>) -> R
     RefaultDistances {
         samples: sample.samples,
         sampled_pages: sample.pages,
-        larger_budget: larger_budget(&buckets, &sample, PAGE_BYTES),
+        larger_budget: larger_budget(&buckets, &sample, away_pages, PAGE_BYTES),
         buckets,
     }
+}
+
+/// Most pages that can be away at a time. Of what is no longer mapped nobody knows how many were.
+fn away(one: &ProcessBytes<'_>) -> u64 {
+    let mapped = counter!(one, managed_bytes) / PAGE_BYTES;
+    mapped
+        .checked_sub(counter!(one, limit_pages))
+        .filter(|beyond| *beyond > 0)
+        .unwrap_or(u64::MAX)
 }
 
 /// Pages that one process has had watched.
