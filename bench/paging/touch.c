@@ -158,7 +158,7 @@ static void measure(int threads, double seconds, double *rate, double *scan, uin
         one->number = number < threads ? number : -1;
         one->first = one->number < 0 ? pages / 4 : 0;
         one->end = hotset && one->number >= 0 ? pages / 4 : pages;
-        for (int skipped = 0; skipped < 64; skipped++) one->seed = next(&seed) * 0x9e3779b97f4a7c15u | 1;
+        one->seed = next(&seed) * 0x9e3779b97f4a7c15u | 1;
         one->start = one->number < 0 ? one->first : pages / (size_t)threads * (size_t)number;
         pthread_create(&one->thread, NULL, work, one);
     }

@@ -2,7 +2,7 @@
 
 use super::Pager;
 use super::cluster::{Cluster, Reach};
-use super::resolve::{Fault, Work};
+use super::resolve::Work;
 use super::scratch::BUFFER_PAGES;
 use super::table::Attempt;
 use super::word::State;
@@ -46,18 +46,7 @@ fn bring_run(pager: &Pager, page: Page, span: Span) -> u32 {
         pager.budget.release(room);
         return 1;
     }
-    let fault = Fault {
-        address,
-        write: false,
-        protected: false,
-        thread: 0,
-    };
-    let work = Work {
-        pager,
-        region,
-        page,
-        fault,
-    };
+    let work = Work::unasked(pager, region, page);
     let mut cluster = work.gather(page, word, rest, room - 1, Reach::Any);
     let count = cluster.count as u32;
     let mut buffer = pager.scratch.take();

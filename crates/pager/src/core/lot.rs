@@ -14,10 +14,7 @@ use super::evict::{BATCH, is_zero};
 use super::table::Attempt;
 use super::tray::TRAY_PAGES;
 use super::word::{State, Word};
-use super::{
-    Pager,
-    resolve::{Fault, Work},
-};
+use super::{Pager, resolve::Work};
 use crate::page::{CHUNK_SHIFT, PAGE_BYTES, Page};
 use crate::store::Slot;
 use crate::sys::{self, uffd};
@@ -241,22 +238,10 @@ pub fn give_back(pager: &Pager, page: Page) {
     if !here || pager.table.attempt(page, word) != Attempt::Locked(word) {
         return;
     }
-    let address = pager.table.address_of(page);
-    let Some(region) = pager.regions.find(address) else {
+    let Some(region) = pager.regions.find(pager.table.address_of(page)) else {
         return pager.table.unlock(page, word);
     };
-    let fault = Fault {
-        address,
-        write: false,
-        protected: false,
-        thread: 0,
-    };
-    let work = Work {
-        pager,
-        region,
-        page,
-        fault,
-    };
+    let work = Work::unasked(pager, region, page);
     let found = work.fetch_from_lot(word.slot() as usize);
     pager.table.unlock(page, found.unwrap_or(word));
     work.wake();

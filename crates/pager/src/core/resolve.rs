@@ -99,6 +99,24 @@ pub(super) struct Work<'a> {
 /// Whether the store was read.
 type DidRead = bool;
 
+impl<'a> Work<'a> {
+    /// Work at `page` of `region` that no thread waits for.
+    pub(super) fn unasked(pager: &'a Pager, region: Region, page: Page) -> Self {
+        let fault = Fault {
+            address: pager.table.address_of(page),
+            write: false,
+            protected: false,
+            thread: 0,
+        };
+        Work {
+            pager,
+            region,
+            page,
+            fault,
+        }
+    }
+}
+
 impl Work<'_> {
     fn run(&self) -> DidRead {
         let table = &self.pager.table;
