@@ -38,6 +38,8 @@ pub struct Settings {
     pub delivery: Choice,
     /// Smallest region to manage, bytes.
     pub smallest: u64,
+    /// What that may fall to while much memory lies in smaller ones, bytes.
+    pub smallest_ever: u64,
     /// Resident pages a second whose next use is watched.
     pub watch: u32,
     /// Path of the run's shared memory; empty for none.
@@ -57,7 +59,7 @@ impl Settings {
         };
         format!(
             "memory={}\npolicy={}\nstore={}\nkind={}\nstore-bytes={}\ncompressed-bytes={}\n\
-             encrypt={}\ndelivery={delivery}\nsmallest={}\nwatch={}\nshared={}\nrecord={}",
+             encrypt={}\ndelivery={delivery}\nsmallest={}\nsmallest-ever={}\nwatch={}\nshared={}\nrecord={}",
             self.memory,
             self.policy,
             self.store.to_string_lossy(),
@@ -66,6 +68,7 @@ impl Settings {
             self.compressed_bytes,
             self.encrypt,
             self.smallest,
+            self.smallest_ever,
             self.watch,
             self.shared.to_string_lossy(),
             self.record
@@ -101,6 +104,7 @@ impl Settings {
                 _ => return Err("delivery"),
             },
             smallest: number("smallest")?,
+            smallest_ever: number("smallest-ever")?,
             watch: number("watch")?.try_into().map_err(|_| "watch")?,
             shared: string("shared")?,
             record: part("record")?.to_owned(),
@@ -124,6 +128,7 @@ mod tests {
             encrypt: true,
             delivery: Choice::Signal,
             smallest: 64 << 20,
+            smallest_ever: 1 << 20,
             watch: 40,
             shared: c"/proc/1/fd/3".to_owned(),
             record: String::new(),

@@ -76,6 +76,12 @@ pub fn start(settings: &Settings) -> Result<(), Refusal> {
     }
     equip(pager, settings)?;
     pager.smallest.store(settings.smallest, Ordering::Relaxed);
+    pager
+        .smallest_array
+        .store(settings.smallest, Ordering::Relaxed);
+    pager
+        .smallest_ever
+        .store(settings.smallest_ever, Ordering::Relaxed);
     pager.total_bytes.store(settings.memory, Ordering::Relaxed);
     attach(settings);
     guard_asynchronous(pager);

@@ -16,7 +16,7 @@ pub enum TraceError {
     )]
     NotATrace,
     /// Of another version.
-    #[error("a fault trace of version {0}; this program reads version {expected}", expected = pagewise_wire::VERSION)]
+    #[error("a fault trace of version {0}; this program reads version {expected}", expected = pagewise_wire::trace::VERSION)]
     Version(u32),
     /// Nothing in it.
     #[error("the trace holds no use of any page")]
@@ -88,7 +88,7 @@ impl Trace {
             .split_first_chunk::<{ Header::BYTES }>()
             .ok_or(TraceError::NotATrace)?;
         let header = Header::from_bytes(head).ok_or(TraceError::NotATrace)?;
-        if header.version != pagewise_wire::VERSION {
+        if header.version != pagewise_wire::trace::VERSION {
             return Err(TraceError::Version(header.version));
         }
         let (records, rest) = body.as_chunks::<{ Record::BYTES }>();
@@ -202,7 +202,7 @@ mod tests {
     fn file(records: &[Record]) -> Vec<u8> {
         let header = Header {
             magic: pagewise_wire::trace::MAGIC,
-            version: pagewise_wire::VERSION,
+            version: pagewise_wire::trace::VERSION,
             page_bytes: 4096,
             budget_pages: 100,
             pid: 1,

@@ -56,8 +56,8 @@ pub struct Process {
     pub peak_pages: AtomicU64,
     /// Bytes resident that are not managed, as last measured. Rises and falls.
     pub unmanaged_bytes: AtomicU64,
-    /// Bytes of metadata. Rises and falls.
-    pub metadata_bytes: AtomicU64,
+    /// Size from which memory is managed, bytes. Falls while much lies in smaller pieces.
+    pub smallest_bytes: AtomicU64,
     /// Bytes of address space that are managed. Rises and falls.
     pub managed_bytes: AtomicU64,
     /// First touches: pages that had no contents yet.
@@ -211,7 +211,7 @@ impl Process {
             &self.resident_pages,
             &self.peak_pages,
             &self.unmanaged_bytes,
-            &self.metadata_bytes,
+            &self.smallest_bytes,
             &self.managed_bytes,
             &self.store_memory_bytes,
             &self.store_disk_bytes,

@@ -4,6 +4,8 @@
 //! the address space. [`Event::Region`] tells where a region starts in that numbering, before any
 //! other event of the region, so that pages of two runs can be matched by region and offset.
 
+/// Version of traces.
+pub const VERSION: u32 = 3;
 /// First eight bytes of a trace.
 pub const MAGIC: [u8; 8] = *b"PWFAULTS";
 
@@ -13,7 +15,7 @@ pub const MAGIC: [u8; 8] = *b"PWFAULTS";
 pub struct Header {
     /// [`MAGIC`].
     pub magic: [u8; 8],
-    /// [`crate::VERSION`].
+    /// [`VERSION`].
     pub version: u32,
     /// Bytes in a page.
     pub page_bytes: u32,

@@ -30,6 +30,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 use timeline::Timeline;
 
+/// Smallest stretch of memory to manage, where nobody says: it falls between these, bytes.
+const MIN_REGION: (u64, u64) = (1 << 20, 64 << 20);
+
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
 Examples:
@@ -80,8 +83,11 @@ pub struct Args {
     #[arg(long, default_value = "auto", value_parser = ["auto", "fd", "sigbus"])]
     delivery: String,
     /// Smallest stretch of anonymous memory to manage
-    #[arg(long, default_value = "64M", value_name = "SIZE", value_parser = size)]
-    min_region: u64,
+    ///
+    /// [default: 64M, and less, down to 1M, while more than an eighth of --memory lies in smaller
+    /// ones]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    min_region: Option<u64>,
     /// Show figures while the program runs (on a terminal) and a table at its end, on stderr
     #[arg(long)]
     stats: bool,
@@ -203,7 +209,8 @@ fn settings(
             "sigbus" => Choice::Signal,
             _ => Choice::Auto,
         },
-        smallest: args.min_region,
+        smallest: args.min_region.unwrap_or(MIN_REGION.1),
+        smallest_ever: args.min_region.unwrap_or(MIN_REGION.0),
         watch: args.heat.unwrap_or_else(|| watched(args)),
         shared: CString::new(path_of(shared))?,
         record: record.map_or_else(String::new, path_of),
@@ -385,7 +392,8 @@ pub fn budgeted(budget: &Budgeted) -> Result<LaunchSettings> {
             "fd" => Choice::Handler,
             _ => Choice::Signal,
         },
-        smallest: 1 << 20,
+        smallest: MIN_REGION.0,
+        smallest_ever: MIN_REGION.0,
         watch: 0,
         shared: CString::default(),
         record: String::new(),

@@ -75,6 +75,8 @@ pub struct Process {
     pub peak_managed_bytes: u64,
     pub unmanaged_bytes: u64,
     pub managed_bytes: u64,
+    /// Size from which memory is managed now: `--min-region`, or less while much lies in smaller pieces.
+    pub min_region_bytes: u64,
     /// Number of its store: forks share their parent's.
     pub store_number: u32,
     /// What that store holds on disk, for all who share it.
@@ -161,6 +163,14 @@ pub struct Region {
     pub heat: Option<Heat>,
     #[serde(skip)]
     pub watched: Watched,
+}
+
+impl Region {
+    /// Its heat is what was `watched`.
+    pub fn watch(&mut self, watched: Watched) {
+        self.watched = watched;
+        self.heat = heat(&watched);
+    }
 }
 
 pub const PAGE_BYTES: u64 = pagewise_pager::page::PAGE_BYTES as u64;
@@ -260,6 +270,7 @@ impl Process {
             peak_managed_bytes: counter!(from, peak_pages) * PAGE_BYTES,
             unmanaged_bytes: counter!(from, unmanaged_bytes),
             managed_bytes: counter!(from, managed_bytes),
+            min_region_bytes: counter!(from, smallest_bytes),
             store_number: from.family(),
             store_disk_bytes: counter!(from, store_disk_bytes),
             store_memory_bytes: counter!(from, store_memory_bytes),

@@ -1,6 +1,7 @@
 //! Figures of a run, for a person.
 
-use super::statistics::{Document, Figures, Others, Process, Quantiles};
+use super::samples;
+use super::statistics::{Document, Figures, Others, Process, Quantiles, Region};
 use pagewise_model::paging::Heat;
 use pagewise_model::units::Estimate;
 use std::fmt::Write;
@@ -125,6 +126,15 @@ fn describe(one: &Process) -> String {
             human(one.unmanaged_bytes)
         ),
     );
+    if (1..super::MIN_REGION.1).contains(&one.min_region_bytes) {
+        row(
+            "",
+            format!(
+                "managed in pieces of {} and more",
+                human(one.min_region_bytes)
+            ),
+        );
+    }
     row(
         "faults",
         format!(
@@ -260,11 +270,36 @@ fn percent(part: u64, whole: u64) -> String {
     }
 }
 
+/// Parts of one mapping, added up.
+fn mappings(one: &Process) -> Vec<(Region, usize)> {
+    let mut found: Vec<(Region, usize)> = Vec::new();
+    for part in &one.regions {
+        let same = |other: &&mut (Region, usize)| {
+            let other = &other.0;
+            (other.number, other.delivery) == (part.number, part.delivery)
+        };
+        let Some((sum, parts)) = found.iter_mut().find(same) else {
+            found.push((part.clone(), 1));
+            continue;
+        };
+        *parts += 1;
+        sum.bytes += part.bytes;
+        sum.resident_pages += part.resident_pages;
+        sum.dirty_pages += part.dirty_pages;
+        sum.evicted_pages += part.evicted_pages;
+        sum.watch(samples::sum([sum.watched, part.watched]));
+    }
+    found.sort_by_key(|(sum, _)| std::cmp::Reverse(sum.bytes));
+    found
+}
+
 /// The regions, with the reason of their delivery where that changes from one to the next.
 fn describe_regions(one: &Process) -> String {
     let mut text = String::new();
     let mut former = ("", "");
-    for region in one.regions.iter().take(MOST) {
+    let mut left = one.regions_total as usize;
+    for (region, parts) in mappings(one).into_iter().take(MOST) {
+        left = left.saturating_sub(parts);
         let _ = writeln!(
             text,
             "  region    {} {}: {} here ({} dirty), {} stored",
@@ -274,6 +309,9 @@ fn describe_regions(one: &Process) -> String {
             region.dirty_pages,
             region.evicted_pages
         );
+        if parts > 1 {
+            let _ = writeln!(text, "            in {parts} parts that do not adjoin");
+        }
         let _ = writeln!(
             text,
             "            {} faults, {} of them on stored pages{}",
@@ -290,7 +328,6 @@ fn describe_regions(one: &Process) -> String {
             former = now;
         }
     }
-    let left = (one.regions_total as usize).saturating_sub(MOST);
     if left > 0 {
         let _ = writeln!(text, "            and {left} more regions");
     }
@@ -299,7 +336,6 @@ fn describe_regions(one: &Process) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::statistics::Region;
     use super::*;
     use pagewise_analyse::paging::Watched;
     use pagewise_model::paging::{DistanceBucket, LargerBudget, RefaultDistances};
@@ -315,6 +351,7 @@ mod tests {
         one.pid = 4_000_000;
         one.name = "fifteen letters".to_owned();
         one.regions_total = 40;
+        one.min_region_bytes = 1 << 20;
         for size in [
             &mut one.budget_bytes,
             &mut one.peak_managed_bytes,
@@ -376,7 +413,7 @@ mod tests {
             written: whole,
         });
         one.heat = heat;
-        one.regions = vec![Region {
+        let region = Region {
             start: "0x7fffdeadb000".to_owned(),
             bytes: 123 << 30,
             delivery: "sigbus",
@@ -390,7 +427,8 @@ mod tests {
             evicted_pages: many / 400,
             heat,
             watched: Watched::default(),
-        }];
+        };
+        one.regions = vec![region.clone(), region];
         figures.others.unplaced = 3;
         figures.processes_total = 20;
         figures.processes = vec![one; 10];
@@ -405,7 +443,11 @@ mod tests {
             figures,
         };
         let text = text(&document);
-        assert!(text.contains("5 more processes") && text.contains("32 more regions"));
+        assert!(text.contains("5 more processes") && text.contains("38 more regions"));
+        assert!(
+            text.contains("246 GiB") && text.contains("in 2 parts"),
+            "{text}"
+        );
         assert!(text.contains("(100 %)"), "{text}");
         for line in text.lines() {
             assert!(line.chars().count() <= 80, "{line}");

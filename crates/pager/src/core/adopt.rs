@@ -9,6 +9,9 @@ use core::sync::atomic::Ordering;
 use pagewise_policy::Arrival;
 use pagewise_wire::shared::{Delivery, Why};
 
+/// The share of the budget that memory left out may take before smaller pieces are managed.
+const MOST_LEFT_OUT: u64 = 8;
+
 /// What new memory is for, as far as the call that makes it tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
@@ -66,11 +69,17 @@ impl Pager {
 
     /// [`Pager::adopt`] for who holds the regions' lock.
     pub fn adopt_locked(&self, start: u64, end: u64, kind: Kind) {
+        self.adopt_from(start, end, kind, self.smallest.load(Ordering::Relaxed));
+        self.take_in_small_ones();
+    }
+
+    /// As [`Pager::adopt_locked`], where `smallest` bytes are large enough.
+    pub fn adopt_from(&self, start: u64, end: u64, kind: Kind, smallest: u64) {
         // Whatever was listed there is gone, by a call that nobody saw.
         self.forget_stale(start, end);
         let mut region = Region { start, end, kind };
         self.join_neighbours(&mut region);
-        let large = region.end - region.start >= self.smallest.load(Ordering::Relaxed);
+        let large = region.end - region.start >= smallest;
         if (large || region.kind.managed) && self.take_over(&region) {
             region.kind.managed = true;
             self.regions.replace(region);
@@ -88,6 +97,36 @@ impl Pager {
             return;
         }
         self.regions.replace(region);
+    }
+
+    /// Lets the size from which memory is managed fall, while what stays out could take much of the
+    /// budget: many mappings side by side that are each too small.
+    fn take_in_small_ones(&self) {
+        let budget = self.total_bytes.load(Ordering::Relaxed);
+        loop {
+            let smallest = self.smallest.load(Ordering::Relaxed);
+            let next = (smallest / 2).max(self.smallest_ever.load(Ordering::Relaxed));
+            if next >= smallest || self.regions.left_out() <= budget / MOST_LEFT_OUT {
+                return;
+            }
+            self.smallest.store(next, Ordering::Relaxed);
+            self.take_in_from(next);
+            self.refresh_limit();
+        }
+    }
+
+    /// Manages what is listed and has `smallest` bytes or more.
+    fn take_in_from(&self, smallest: u64) {
+        for index in 0..self.regions.len() {
+            let mut region = self.regions.get(index);
+            let large = region.end - region.start >= smallest;
+            // Nothing is gained by what must not leave.
+            let wanted = large && !region.kind.managed && !region.kind.locked;
+            if wanted && self.take_over(&region) {
+                region.kind.managed = true;
+                self.regions.replace(region);
+            }
+        }
     }
 
     fn forget_stale(&self, start: u64, end: u64) {

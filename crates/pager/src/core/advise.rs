@@ -12,7 +12,7 @@ use pagewise_policy::{Role, Span};
 use pagewise_wire::shared::{Delivery, Why, capability};
 
 impl Pager {
-    /// Changes the kind of the managed parts of `[start, end)`.
+    /// Changes the kind of the listed parts of `[start, end)`: those that are not managed may be later.
     fn change_kind(&self, start: u64, end: u64, change: impl Fn(&mut Kind)) {
         let mut index = self.regions.first_behind(start);
         while index < self.regions.len() {
@@ -20,16 +20,14 @@ impl Pager {
             if region.start >= end {
                 return;
             }
-            if region.kind.managed {
-                let mut part = Region {
-                    start: region.start.max(start),
-                    end: region.end.min(end),
-                    kind: region.kind,
-                };
-                change(&mut part.kind);
-                if part.kind != region.kind {
-                    self.regions.replace(part);
-                }
+            let mut part = Region {
+                start: region.start.max(start),
+                end: region.end.min(end),
+                kind: region.kind,
+            };
+            change(&mut part.kind);
+            if part.kind != region.kind {
+                self.regions.replace(part);
             }
             index = self.regions.first_behind(region.end.min(end));
             if region.end >= end {
@@ -97,7 +95,11 @@ impl Pager {
     pub fn hint(&self, start: u64, end: u64, role: Role) {
         let _quiet = self.quiet();
         self.prefer_signals(start, end, role);
-        self.change_kind(start, end, |kind| kind.role = role.code() as u8);
+        self.change_kind(start, end, |kind| {
+            if kind.managed {
+                kind.role = role.code() as u8;
+            }
+        });
         self.each_span(start, end, |span| self.policy().hint(span, role));
     }
 

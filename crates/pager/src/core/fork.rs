@@ -123,13 +123,12 @@ impl Pager {
         let mut index = 0;
         while index < self.regions.len() {
             let region = self.regions.get(index);
-            index += 1;
-            if !region.kind.managed {
-                continue;
-            }
             if region.kind.not_forked {
                 self.abandon(region);
-                index -= 1;
+                continue;
+            }
+            index += 1;
+            if !region.kind.managed {
                 continue;
             }
             if region.kind.wiped_on_fork {

@@ -28,6 +28,8 @@ impl Pager {
         counters.set(|all| &all.unmanaged_bytes, other * PAGE_BYTES as u64);
         counters.set(|all| &all.resident_pages, managed);
         counters.set(|all| &all.peak_pages, self.budget.peak());
+        let smallest = self.smallest.load(Ordering::Relaxed);
+        counters.set(|all| &all.smallest_bytes, smallest);
         let usage = self.store().usage();
         counters.set(|all| &all.store_memory_bytes, usage.memory_bytes);
         places::tell_store(usage.disk_bytes);

@@ -100,6 +100,10 @@ pub struct Pager {
     pub signals_used: AtomicBool,
     /// Smallest region to manage, bytes.
     pub smallest: AtomicU64,
+    /// Smallest region that may count as an array, bytes.
+    pub smallest_array: AtomicU64,
+    /// What [`Pager::smallest`] may fall to, bytes.
+    pub smallest_ever: AtomicU64,
     /// Bytes that the whole process may keep resident.
     pub total_bytes: AtomicU64,
     /// Pages of memory that the store had when the limit was set.
@@ -139,6 +143,8 @@ impl Pager {
             delivery: AtomicU32::new(0),
             signals_used: AtomicBool::new(false),
             smallest: AtomicU64::new(64 << 20),
+            smallest_array: AtomicU64::new(64 << 20),
+            smallest_ever: AtomicU64::new(64 << 20),
             total_bytes: AtomicU64::new(0),
             store_pages: AtomicU64::new(0),
             store: AtomicPtr::new(::core::ptr::null_mut()),

@@ -102,6 +102,8 @@ pub struct Regions {
     entries: AtomicPtr<Entry>,
     count: AtomicU32,
     sequence: AtomicU32,
+    /// Bytes of listed ranges that are not managed.
+    left_out: AtomicU64,
     next_id: AtomicU32,
     /// Held through each change, together with the calls to the kernel that belong to it.
     pub lock: Lock,
@@ -115,6 +117,7 @@ impl Regions {
             entries: AtomicPtr::new(core::ptr::null_mut()),
             count: AtomicU32::new(0),
             sequence: AtomicU32::new(0),
+            left_out: AtomicU64::new(0),
             next_id: AtomicU32::new(1),
             lock: Lock::new(),
         }
@@ -147,6 +150,12 @@ impl Regions {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Bytes of listed ranges that are not managed.
+    #[must_use]
+    pub fn left_out(&self) -> u64 {
+        self.left_out.load(Ordering::Relaxed)
     }
 
     /// The range with this index. Right only under the lock.
@@ -263,6 +272,10 @@ impl Regions {
             let id = self.next_id.fetch_add(1, Ordering::Relaxed);
             region.kind.id = (id % u32::from(u16::MAX)) as u16 + 1;
         }
+        if !region.kind.managed {
+            self.left_out
+                .fetch_add(region.end - region.start, Ordering::Relaxed);
+        }
         let index = self.first_behind(region.start);
         self.change(|| {
             self.shift(index, index + 1);
@@ -286,6 +299,10 @@ impl Regions {
             let (left, right) = (region.start < start, region.end > end);
             if left && right && self.len() >= CAPACITY {
                 return false;
+            }
+            if !region.kind.managed {
+                let gone = region.end.min(end) - region.start.max(start);
+                self.left_out.fetch_sub(gone, Ordering::Relaxed);
             }
             self.change(|| match (left, right) {
                 (true, true) => {
@@ -394,6 +411,29 @@ mod tests {
         assert_eq!(ranges(&regions), [(10, 30), (250, 300)]);
         assert!(regions.remove(0, 1000));
         assert!(regions.is_empty());
+    }
+
+    #[test]
+    fn what_is_left_out_is_counted() {
+        let regions = list(&[(10, 100)]);
+        assert_eq!(regions.left_out(), 0);
+        let kind = Kind {
+            managed: false,
+            ..KIND
+        };
+        let (start, end) = (40, 60);
+        assert!(regions.replace(Region { start, end, kind }));
+        assert_eq!(regions.left_out(), 20);
+        assert!(regions.remove(50, 55));
+        assert_eq!(regions.left_out(), 15);
+        assert!(regions.replace(Region {
+            start: 30,
+            end: 52,
+            kind: KIND
+        }));
+        assert_eq!(regions.left_out(), 5);
+        assert!(regions.remove(0, 1000));
+        assert_eq!(regions.left_out(), 0);
     }
 
     #[test]

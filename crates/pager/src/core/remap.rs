@@ -142,14 +142,12 @@ impl Pager {
             managed: false,
             ..kind
         };
-        self.adopt_locked(start, end, kind);
+        self.adopt_from(start, end, kind, self.smallest.load(Ordering::Relaxed));
     }
 
     fn manage_anyway(&self, start: u64, end: u64, kind: Kind) {
-        let smallest = self.smallest.swap(0, Ordering::Relaxed);
         self.regions.remove(start, end);
-        self.adopt_locked(start, end, kind);
-        self.smallest.store(smallest, Ordering::Relaxed);
+        self.adopt_from(start, end, kind, 0);
     }
 
     /// Gives the locked pages of `[from, end)` to their new addresses from `to` on.

@@ -76,7 +76,7 @@ pub unsafe extern "C" fn mmap(
 /// Allocators ask for the address space of their arenas without access, or for smaller pieces.
 fn purpose(length: usize, protection: c_int) -> Purpose {
     let writable = libc::PROT_READ | libc::PROT_WRITE;
-    let large = length as u64 >= PAGER.smallest.load(Ordering::Relaxed);
+    let large = length as u64 >= PAGER.smallest_array.load(Ordering::Relaxed);
     match large && protection & writable == writable {
         true => Purpose::Array,
         false => Purpose::Allocator,
@@ -209,7 +209,12 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_
     };
     let start = address as u64;
     let end = page_ceil(start.saturating_add(length as u64));
-    let known = PAGER.is_started() && PAGER.regions.touches(start, end, true);
+    let forks = matches!(
+        advice,
+        libc::MADV_DONTFORK | libc::MADV_DOFORK | libc::MADV_WIPEONFORK | libc::MADV_KEEPONFORK
+    );
+    // What becomes of memory in children must be known of such, too, as may be managed later.
+    let known = PAGER.is_started() && PAGER.regions.touches(start, end, !forks);
     if !known || start != page_floor(start) {
         return libc_answer(call(advice)) as c_int;
     }
@@ -231,9 +236,7 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_
         }
         // Pages must stay single, and each known.
         libc::MADV_HUGEPAGE | libc::MADV_MERGEABLE | MADV_COLLAPSE => 0,
-        libc::MADV_DONTFORK | libc::MADV_DOFORK | libc::MADV_WIPEONFORK | libc::MADV_KEEPONFORK => {
-            PAGER.advising_fork(start, end, advice, || call(advice))
-        }
+        _ if forks => PAGER.advising_fork(start, end, advice, || call(advice)),
         _ => call(advice),
     };
     libc_answer(answer) as c_int
@@ -359,15 +362,15 @@ pub unsafe extern "C" fn mlock2(address: *const c_void, length: usize, flags: u3
         set_errno(libc::ENOMEM);
         return -1;
     }
-    let managed = PAGER.is_started() && PAGER.regions.touches(start, end, true);
-    if managed {
+    let known = PAGER.is_started() && PAGER.regions.touches(start, end, false);
+    if known {
         // Locked first: what is brought in cannot leave again.
         PAGER.set_locked(start, end, true);
         PAGER.bring_in(start, end);
     }
     // SAFETY: the program's own call.
     let answer = unsafe { call3(libc::SYS_mlock2, address as usize, length, flags as usize) };
-    if !is_ok(answer) && managed {
+    if !is_ok(answer) && known {
         PAGER.set_locked(start, end, false);
     }
     libc_answer(answer) as c_int
@@ -383,7 +386,7 @@ pub unsafe extern "C" fn munlock(address: *const c_void, length: usize) -> c_int
     let answer = unsafe { call3(libc::SYS_munlock, address as usize, length, 0) };
     let start = page_floor(address as u64);
     let end = page_ceil((address as u64).saturating_add(length as u64));
-    if is_ok(answer) && PAGER.is_started() && PAGER.regions.touches(start, end, true) {
+    if is_ok(answer) && PAGER.is_started() && PAGER.regions.touches(start, end, false) {
         PAGER.set_locked(start, end, false);
     }
     libc_answer(answer) as c_int

@@ -47,7 +47,7 @@ fn begin() {
     }
     let header = Header {
         magic: pagewise_wire::trace::MAGIC,
-        version: pagewise_wire::VERSION,
+        version: pagewise_wire::trace::VERSION,
         page_bytes: crate::page::PAGE_BYTES as u32,
         budget_pages: BUDGET.load(Ordering::Relaxed),
         pid: sys::process_id(),
