@@ -86,14 +86,12 @@ pub fn start(settings: &Settings) -> Result<(), Refusal> {
     attach(settings);
     guard_asynchronous(pager);
     count_as_process(pager);
-    scan::prepare();
-    discard::prepare();
     pager.refresh_limit();
     record(settings);
     if pager.can(capability::MOVE) {
         pager.heat.prepare(settings.watch);
     }
-    if !handler::signal::install() || !handler::start(pager) {
+    if !handler::signal::install() {
         return Err(Refusal::NoMemory);
     }
     pager.started.store(true, Ordering::Release);
@@ -137,60 +135,43 @@ fn probe(pager: &Pager) {
             found |= bit;
         }
     }
-    if discards_scattered() {
-        found |= capability::PROCESS_MADVISE;
-    }
-    for (name, bit) in [
-        ("move", capability::MOVE),
-        ("process_madvise", capability::PROCESS_MADVISE),
-        ("sigbus", capability::SIGBUS),
-    ] {
+    let denied = denied();
+    let is_denied = |name| denied.split(',').any(|one| one == name);
+    for (name, bit) in [("move", capability::MOVE), ("sigbus", capability::SIGBUS)] {
         if is_denied(name) {
             found &= !bit;
         }
     }
     NO_KERNEL_FAULTS.store(is_denied("kernel_faults"), Ordering::Relaxed);
+    discard::DENIED.store(is_denied("process_madvise"), Ordering::Relaxed);
     ring::DENIED.store(is_denied("io_uring"), Ordering::Relaxed);
     pager.capabilities.store(found, Ordering::Relaxed);
 }
 
-/// Whether a test takes `name` away (`PAGEWISE_PAGER_WITHOUT`, names between commas). Allocates: for
-/// the start alone.
-pub fn is_denied(name: &str) -> bool {
-    let denied = std::env::var("PAGEWISE_PAGER_WITHOUT").unwrap_or_default();
-    denied.split(',').any(|one| one == name)
+/// What a test takes away, names between commas. Allocates: for the start alone.
+#[must_use]
+pub fn denied() -> String {
+    std::env::var("PAGEWISE_PAGER_WITHOUT").unwrap_or_default()
+}
+
+/// The kernel has turned out to have `capability` as well.
+pub fn add_capability(pager: &Pager, capability: u64) {
+    let before = pager.capabilities.fetch_or(capability, Ordering::Relaxed);
+    pager
+        .counters
+        .set(|all| &all.capabilities, before | capability);
+}
+
+/// Tells of the store's rings, once they were asked for.
+pub fn tell_of_rings(pager: &Pager) {
+    // The store's file is the first descriptor, its rings follow.
+    if pager.store().descriptors()[1] >= 0 {
+        add_capability(pager, capability::IO_URING);
+    }
 }
 
 /// Whether a test denies faults of the kernel; kept because the child of a fork asks again.
 static NO_KERNEL_FAULTS: AtomicBool = AtomicBool::new(false);
-
-/// Whether a process may drop scattered pages of its own in one call (Linux 6.13): tried on two
-/// pages that nobody needs.
-fn discards_scattered() -> bool {
-    let Some(place) = sys::map(2 * PAGE_BYTES) else {
-        return false;
-    };
-    let pidfd = discard::prepare();
-    let ranges = [
-        [place as usize, PAGE_BYTES],
-        [place as usize + PAGE_BYTES, PAGE_BYTES],
-    ];
-    // SAFETY: both pages were mapped above, for this; they are given back.
-    unsafe {
-        let answer = call6(
-            libc::SYS_process_madvise,
-            pidfd as usize,
-            ranges.as_ptr() as usize,
-            2,
-            libc::MADV_DONTNEED as usize,
-            0,
-            0,
-        );
-        sys::unmap(place, 2 * PAGE_BYTES);
-        sys::call3(libc::SYS_close, pidfd as usize, 0, 0);
-        answer == 2 * PAGE_BYTES as isize
-    }
-}
 
 /// Decides how faults are delivered, and why so.
 fn choose_delivery(pager: &Pager, settings: &Settings) -> Result<(), Refusal> {
@@ -219,8 +200,21 @@ fn choose_delivery(pager: &Pager, settings: &Settings) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Whether the userfaultfds are the parent's.
+static OUTDATED: AtomicBool = AtomicBool::new(false);
+
+/// This is the child of a fork.
+pub fn outdate_uffds() {
+    OUTDATED.store(true, Ordering::Relaxed);
+}
+
+/// Opens them again where they are the parent's; whether they are this process's own now.
+pub fn renew_uffds(pager: &Pager) -> bool {
+    !OUTDATED.swap(false, Ordering::Relaxed) || open_uffds(pager)
+}
+
 /// Opens the userfaultfds of this process; at start, and again in the child of a fork.
-pub fn open_uffds(pager: &Pager) -> bool {
+fn open_uffds(pager: &Pager) -> bool {
     let basic = feature::PAGEFAULT_FLAG_WP;
     let moving = match pager.can(capability::MOVE) {
         true => feature::MOVE,
@@ -305,12 +299,6 @@ fn equip(pager: &Pager, settings: &Settings) -> Result<(), Refusal> {
         shared,
     };
     let store = open_named_store(settings, place)?;
-    // The store's file is the first descriptor, its rings follow.
-    if store.descriptors()[1] >= 0 {
-        pager
-            .capabilities
-            .fetch_or(capability::IO_URING, Ordering::Relaxed);
-    }
     let config = policy::Config {
         pages: MAX_CHUNKS << CHUNK_SHIFT,
         budget: u32::try_from(settings.memory / PAGE_BYTES as u64).unwrap_or(u32::MAX),
@@ -485,7 +473,10 @@ pub fn finish() {
         return;
     }
     PAGER.refresh_limit();
-    crate::observe::survey::publish(&PAGER);
+    // A program that never had memory under management has nothing to survey.
+    if handler::is_running() {
+        crate::observe::survey::publish(&PAGER);
+    }
     recorder::finish();
     PAGER.release_all();
     if let Some(place) = PAGER.counters.place() {

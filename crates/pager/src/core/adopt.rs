@@ -4,6 +4,7 @@ use super::regions::{Kind, Region};
 use super::table::Attempt;
 use super::word::{State, Word};
 use super::{Pager, scan};
+use crate::handler;
 use crate::sys::{self, signals::Blocked};
 use core::sync::atomic::Ordering;
 use pagewise_policy::Arrival;
@@ -192,7 +193,8 @@ impl Pager {
     }
 
     fn register(&self, start: u64, end: u64, region: &Region) -> bool {
-        if !self.table.cover(start, end) {
+        // The first memory to manage has the pager's threads started.
+        if !handler::start(&super::PAGER) || !self.table.cover(start, end) {
             return false;
         }
         // SAFETY: huge pages would let a fault bring in more than the budget knows; the advice

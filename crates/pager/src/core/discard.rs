@@ -5,19 +5,40 @@ use super::Pager;
 use super::evict::BATCH;
 use super::word::Word;
 use crate::page::{PAGE_BYTES, Page};
+use crate::start;
 use crate::sys;
-use core::sync::atomic::{AtomicI32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use pagewise_wire::shared::capability;
 
-/// The descriptor of this process for `process_madvise`; renewed in the child of a fork.
+/// A test takes `process_madvise` away.
+pub static DENIED: AtomicBool = AtomicBool::new(false);
+
+/// The descriptor of this process for `process_madvise`.
 static OWN_PIDFD: AtomicI32 = AtomicI32::new(-1);
 
-/// Opens (again) what `process_madvise` needs.
-pub fn prepare() -> i32 {
+/// Opens what `process_madvise` needs, and finds out whether the kernel lets a process drop scattered
+/// pages of its own in one call (Linux 6.13): by two pages that nobody needs.
+pub fn prepare(pager: &Pager) {
     // SAFETY: plain arguments.
     let answer = unsafe { sys::call3(libc::SYS_pidfd_open, sys::process_id() as usize, 0, 0) };
-    OWN_PIDFD.store(answer as i32, Ordering::Relaxed);
-    answer as i32
+    OWN_PIDFD.store(sys::high(answer as i32).max(-1), Ordering::Relaxed);
+    if pager.can(capability::PROCESS_MADVISE) || DENIED.load(Ordering::Relaxed) {
+        return;
+    }
+    let Some(place) = sys::map(2 * PAGE_BYTES) else {
+        return;
+    };
+    let ranges = [0, PAGE_BYTES].map(|offset| [place as usize + offset, PAGE_BYTES]);
+    if ask(&ranges) == 2 * PAGE_BYTES {
+        start::add_capability(pager, capability::PROCESS_MADVISE);
+    }
+    // SAFETY: mapped above, for this.
+    unsafe { sys::unmap(place, 2 * PAGE_BYTES) };
+}
+
+/// In the child of a fork the descriptor is the parent's.
+pub fn forked() {
+    sys::close(OWN_PIDFD.swap(-1, Ordering::Relaxed));
 }
 
 /// The descriptor that [`prepare`] opened.
@@ -81,8 +102,12 @@ fn discard_together(pager: &Pager, ranges: &[[usize; 2]]) -> usize {
     if ranges.is_empty() || !pager.can(capability::PROCESS_MADVISE) {
         return 0;
     }
-    // SAFETY: the ranges are pages locked by the caller, whose contents the store has; the array
-    // lives through the call.
+    ask(ranges)
+}
+
+/// `process_madvise(2)` on this process; how many bytes were dropped.
+fn ask(ranges: &[[usize; 2]]) -> usize {
+    // SAFETY: callers give ranges that they may drop; the array lives through the call.
     let answer = unsafe {
         sys::call6(
             libc::SYS_process_madvise,

@@ -34,6 +34,7 @@ impl Pager {
         let mask = signals::set_mask(libc::SIG_SETMASK, signals::Set::MAX);
         self.regions.lock.acquire();
         self.evictions.acquire();
+        handler::before_fork();
         MASK.store(mask, Ordering::Relaxed);
         FORKED.store(true, Ordering::Relaxed);
         self.frozen.store(1, Ordering::SeqCst);
@@ -74,6 +75,7 @@ impl Pager {
         let mask = MASK.load(Ordering::Relaxed);
         self.frozen.store(0, Ordering::SeqCst);
         sys::futex_wake(&self.frozen, i32::MAX);
+        handler::after_fork();
         self.evictions.release();
         self.regions.lock.release();
         signals::set_mask(libc::SIG_SETMASK, mask);
@@ -86,8 +88,8 @@ impl Pager {
         self.scratch.forked();
         self.pins.forked();
         handler::forked();
-        scan::prepare();
-        discard::prepare();
+        scan::forked();
+        discard::forked();
         crate::start::count_as_child(self);
         let mut resident = 0;
         let mut managed = 0;
@@ -103,13 +105,13 @@ impl Pager {
         self.budget.forked(resident);
         self.counters.set(|all| &all.managed_bytes, managed);
         self.policy().forked();
-        if !crate::start::open_uffds(self) || !self.register_again() {
+        crate::start::outdate_uffds();
+        if managed > 0 && !self.serve_again() {
             super::fatal::say(format_args!(
                 "the child of a fork cannot manage its memory; it ends by SIGBUS"
             ));
             signals::die_by(libc::SIGBUS);
         }
-        handler::start(self);
         self.thaw();
     }
 
@@ -117,6 +119,13 @@ impl Pager {
     fn own_after_fork(&self, page: Page, word: Word) -> bool {
         self.table.set(page, word);
         word.is_resident()
+    }
+
+    /// Makes the child's first fault arrive; whatever else it needs starts with that.
+    fn serve_again(&'static self) -> bool {
+        crate::start::renew_uffds(self)
+            && self.register_again()
+            && handler::threads::start_first(self)
     }
 
     fn register_again(&self) -> bool {

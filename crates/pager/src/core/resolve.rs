@@ -4,7 +4,7 @@ use super::regions::Region;
 use super::table::Attempt;
 use super::word::{State, Word};
 use super::{Pager, lot};
-use crate::handler::ahead;
+use crate::handler::{self, ahead};
 use crate::observe::{self, histogram};
 use crate::page::{CHUNK_PAGES, PAGE_BYTES, Page};
 use crate::sys::{self, uffd};
@@ -44,6 +44,7 @@ pub enum Outcome {
 
 /// Resolves `fault`. All signals are blocked, and the caller holds nothing.
 pub fn resolve(pager: &Pager, fault: Fault) -> Outcome {
+    handler::ensure();
     let Some(region) = pager.regions.find(fault.address) else {
         return Outcome::Foreign;
     };

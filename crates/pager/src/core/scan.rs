@@ -24,43 +24,62 @@ const PRESENT: u64 = 1 << 63;
 const SWAPPED: u64 = 1 << 62;
 const EXCLUSIVE: u64 = 1 << 56;
 
-/// Opens (again, in the child of a fork) what the functions below need; the descriptors.
-pub fn prepare() -> [i32; 2] {
-    let pagemap = open(c"/proc/self/pagemap", libc::O_RDONLY);
-    let memory = open(c"/proc/self/mem", libc::O_RDONLY);
-    PAGEMAP.store(pagemap, Ordering::Relaxed);
-    MEMORY.store(memory, Ordering::Relaxed);
-    [pagemap, memory]
+/// In the child of a fork these are the parent's.
+pub fn forked() {
+    for file in [&PAGEMAP, &MEMORY] {
+        sys::close(file.swap(-1, Ordering::Relaxed));
+    }
 }
 
-/// The descriptors that [`prepare`] opened.
+/// The descriptors in use, -1 for those that were not needed yet.
 #[must_use]
 pub fn descriptors() -> [i32; 2] {
     [&PAGEMAP, &MEMORY].map(|file| file.load(Ordering::Relaxed))
 }
 
-fn open(path: &core::ffi::CStr, flags: i32) -> i32 {
+/// The descriptor of `path`, opened when it is first needed.
+fn opened(file: &AtomicI32, path: &core::ffi::CStr) -> i32 {
+    let there = file.load(Ordering::Relaxed);
+    if there >= 0 {
+        return there;
+    }
+    let own = sys::high(open(path));
+    match file.compare_exchange(-1, own, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => own,
+        // Another thread was quicker.
+        Err(there) => {
+            sys::close(own);
+            there
+        }
+    }
+}
+
+fn open(path: &core::ffi::CStr) -> i32 {
     // SAFETY: the path is a constant string.
     let answer = unsafe {
         sys::call6(
             libc::SYS_openat,
             libc::AT_FDCWD as usize,
             path.as_ptr() as usize,
-            (flags | libc::O_CLOEXEC) as usize,
+            (libc::O_RDONLY | libc::O_CLOEXEC) as usize,
             0,
             0,
             0,
         )
     };
-    answer as i32
+    i32::try_from(answer).unwrap_or(-1).max(-1)
 }
 
-fn read_at(file: &AtomicI32, bytes: *mut u8, count: usize, offset: u64) -> Answer {
+fn pagemap() -> i32 {
+    opened(&PAGEMAP, c"/proc/self/pagemap")
+}
+
+fn read_at(file: i32, bytes: *mut u8, count: usize, offset: u64) -> Answer {
     // SAFETY: callers give a buffer of `count` bytes that lives through the call.
     unsafe {
         sys::call6(
             libc::SYS_pread64,
-            file.load(Ordering::Relaxed) as usize,
+            file as usize,
             bytes as usize,
             count,
             offset as usize,
@@ -77,7 +96,7 @@ pub fn look(start: u64, looks: &mut [Look]) {
     for (address, looks) in starts.zip(looks.chunks_mut(entries.len())) {
         let offset = address / PAGE_BYTES as u64 * 8;
         let bytes = looks.len() * 8;
-        let answer = read_at(&PAGEMAP, entries.as_mut_ptr().cast(), bytes, offset);
+        let answer = read_at(pagemap(), entries.as_mut_ptr().cast(), bytes, offset);
         let told = usize::try_from(answer).unwrap_or(0) / 8;
         entries[told..].fill(SWAPPED);
         for (look, entry) in looks.iter_mut().zip(entries) {
@@ -98,7 +117,7 @@ pub fn present(start: u64, end: u64, mut found: impl FnMut(u64)) {
     while address < end {
         let wanted = ((end - address) as usize / PAGE_BYTES).min(entries.len());
         let offset = address / PAGE_BYTES as u64 * 8;
-        let answer = read_at(&PAGEMAP, entries.as_mut_ptr().cast(), wanted * 8, offset);
+        let answer = read_at(pagemap(), entries.as_mut_ptr().cast(), wanted * 8, offset);
         let count = usize::try_from(answer).unwrap_or(0) / 8;
         for (entry, place) in entries[..count].iter().zip(0_u64..) {
             if entry & PRESENT != 0 {
@@ -112,5 +131,6 @@ pub fn present(start: u64, end: u64, mut found: impl FnMut(u64)) {
 /// Copies the page at `address`, whatever its protection, to `bytes`; whether that went well.
 pub fn copy(address: u64, bytes: &mut [u8]) -> bool {
     let count = bytes.len();
-    read_at(&MEMORY, bytes.as_mut_ptr(), count, address) == count as isize
+    let memory = opened(&MEMORY, c"/proc/self/mem");
+    read_at(memory, bytes.as_mut_ptr(), count, address) == count as isize
 }

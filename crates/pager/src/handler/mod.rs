@@ -7,7 +7,9 @@
 //!   but a system call that touches a missing page fails with EFAULT.
 //!
 //! Beside them work the evictor and the threads that read ahead, all asleep while nothing faults, and
-//! the observer where the run shows figures.
+//! the observer where the run shows figures. A program has none of them before its first memory comes
+//! under management, and the child of a fork one handler thread alone before its first fault: most
+//! programs never own so much, and most children soon become another program.
 
 pub mod ahead;
 pub mod evictor;
@@ -15,18 +17,58 @@ pub mod observer;
 pub mod signal;
 pub mod threads;
 
-use crate::core::Pager;
+use crate::core::{PAGER, Pager, discard, fatal};
+use crate::start;
+use crate::sys::{Lock, signals};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 static RUNNING: AtomicBool = AtomicBool::new(false);
+/// Held while they start, and through forks.
+static STARTING: Lock = Lock::new();
 
-/// Starts the helpers, once in a process. Allocates nothing, so that it may be called inside
-/// `malloc`.
+/// Starts the helpers and opens what they work with, once in a process. Allocates nothing, so that it
+/// may be called inside `malloc`.
 pub fn start(pager: &'static Pager) -> bool {
+    if is_running() {
+        return true;
+    }
+    let _starting = STARTING.hold();
     if RUNNING.swap(true, Ordering::AcqRel) {
         return true;
     }
+    if !start::renew_uffds(pager) {
+        return false;
+    }
+    discard::prepare(pager);
+    pager.store().prepare();
+    start::tell_of_rings(pager);
     evictor::start(pager) && ahead::start(pager) && threads::start(pager) && observer::start(pager)
+}
+
+/// Whether the helpers run, or are about to.
+pub fn is_running() -> bool {
+    RUNNING.load(Ordering::Relaxed)
+}
+
+/// Before a fault is resolved: in the child of a fork it may be the first one.
+#[inline]
+pub fn ensure() {
+    if !is_running() && !start(&PAGER) {
+        fatal::say(format_args!(
+            "the child of a fork gets no threads to manage its memory; it ends by SIGBUS"
+        ));
+        signals::die_by(libc::SIGBUS);
+    }
+}
+
+/// A fork comes: the child shall not find them half started.
+pub fn before_fork() {
+    STARTING.acquire();
+}
+
+/// The fork is over, in the parent or in the child.
+pub fn after_fork() {
+    STARTING.release();
 }
 
 /// The child of a fork has no helpers.

@@ -10,7 +10,7 @@ use crate::core::Pager;
 use crate::core::resolve::{self, Fault};
 use crate::sys::uffd::{EVENT_PAGEFAULT, Message, flag};
 use crate::sys::{Lock, thread};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 /// Threads: faults that may wait for the disk at a time.
 const THREADS: usize = 8;
@@ -19,17 +19,29 @@ const THREADS: usize = 8;
 const ALIKE: u32 = 32;
 
 static READER: Lock = Lock::new();
+/// How many there are.
+static STARTED: AtomicUsize = AtomicUsize::new(0);
 /// The thread that faulted last, and how many faults in a row were its. Only the reader counts.
 static LAST: AtomicU32 = AtomicU32::new(0);
 static IN_A_ROW: AtomicU32 = AtomicU32::new(0);
 
 /// Starts them, where the kernel lets a process handle its own faults so.
 pub fn start(pager: &'static Pager) -> bool {
+    start_up_to(THREADS, pager)
+}
+
+/// Starts the one that reads the first fault.
+pub fn start_first(pager: &'static Pager) -> bool {
+    start_up_to(1, pager)
+}
+
+fn start_up_to(count: usize, pager: &'static Pager) -> bool {
     if !pager.by_handler.is_open() {
         return true;
     }
     let argument = core::ptr::from_ref(pager) as usize;
-    (0..THREADS).all(|_| thread::start(run, argument))
+    let there = STARTED.swap(count, Ordering::Relaxed);
+    (there..count).all(|_| thread::start(run, argument))
 }
 
 extern "C" fn run(pager: usize) -> ! {
@@ -89,5 +101,6 @@ fn resolve_one(pager: &Pager, fault: Fault) {
 /// In the child of a fork nobody reads.
 pub fn forked() {
     READER.reset();
+    STARTED.store(0, Ordering::Relaxed);
     IN_A_ROW.store(0, Ordering::Relaxed);
 }

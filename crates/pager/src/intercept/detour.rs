@@ -8,6 +8,7 @@
 use super::{memory, process};
 use crate::core::{Pager, fatal};
 use crate::page::{page_ceil, page_floor};
+use crate::start;
 use crate::sys::call3;
 use core::ffi::{CStr, c_void};
 use core::sync::atomic::Ordering;
@@ -96,19 +97,13 @@ pub fn install(pager: &Pager) {
         }
     }
     if all {
-        pager
-            .capabilities
-            .fetch_or(capability::LIBC_DETOUR, Ordering::Relaxed);
+        start::add_capability(pager, capability::LIBC_DETOUR);
     } else {
         fatal::say(format_args!(
             "this libc's memory functions are not as expected: what malloc maps by itself is not \
              managed"
         ));
     }
-    pager.counters.set(
-        |all| &all.capabilities,
-        pager.capabilities.load(Ordering::Relaxed),
-    );
 }
 
 /// Whether the function at `place` loads the number of its system call and makes it.

@@ -51,7 +51,7 @@ extern "C" fn construct() {
     process::prepare();
     threads::prepare();
     memory::adopt_heap();
-    if start::is_denied("allocation") {
+    if start::denied().split(',').any(|one| one == "allocation") {
         allocator::seal();
     }
 }

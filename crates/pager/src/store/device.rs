@@ -80,7 +80,12 @@ impl Device {
         all
     }
 
-    /// New rings in the child of a fork: the parent's are the parent's.
+    /// Makes the rings.
+    pub fn prepare(&self) {
+        self.rings.prepare();
+    }
+
+    /// No rings in the child of a fork for now: the parent's are the parent's.
     pub fn forked(&self) {
         self.patience.forked();
         self.rings.forked();

@@ -1,6 +1,7 @@
 //! `disk`: pages in a file or on a block device.
 
 use core::cell::UnsafeCell;
+use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 
 use crate::page::PAGE_BYTES;
 use crate::store::checksum::checksum;
@@ -28,6 +29,22 @@ struct Bounce {
 // SAFETY: `pages` is touched only by the thread that holds `lock`.
 unsafe impl Sync for Bounce {}
 
+impl Bounce {
+    /// Zeros as they come: pages that are never used never become memory.
+    fn new() -> Box<Self> {
+        let layout = Layout::new::<Self>();
+        // SAFETY: zeros are valid for the pages and for an open lock; the memory is of this layout,
+        // and belongs to nobody else.
+        unsafe {
+            let place = alloc_zeroed(layout);
+            if place.is_null() {
+                handle_alloc_error(layout);
+            }
+            Box::from_raw(place.cast())
+        }
+    }
+}
+
 /// Pages on disk.
 #[derive(Debug)]
 pub struct Disk {
@@ -42,16 +59,12 @@ impl Disk {
     /// A store over `device` with the tables `slots` and `owners`.
     #[must_use]
     pub fn new(device: Device, slots: Slots, owners: Owners, cipher: Option<Cipher>) -> Self {
-        let bounce = Box::new(Bounce {
-            pages: UnsafeCell::new([[0; PAGE_BYTES]; BOUNCE_PAGES]),
-            lock: Lock::default(),
-        });
         Disk {
             device,
             slots,
             owners,
             cipher,
-            bounce,
+            bounce: Bounce::new(),
         }
     }
 
@@ -257,6 +270,10 @@ impl Store for Disk {
     fn release(&self, slot: Slot) {
         self.owners.forget(slot);
         self.slots.release(slot);
+    }
+
+    fn prepare(&self) {
+        self.device.prepare();
     }
 
     fn expect_child(&self) {

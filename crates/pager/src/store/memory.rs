@@ -248,6 +248,10 @@ impl Store for Compressed {
         }
     }
 
+    fn prepare(&self) {
+        self.below.iter().for_each(Store::prepare);
+    }
+
     fn descriptors(&self) -> [i32; 8] {
         self.below.as_ref().map_or([-1; 8], Store::descriptors)
     }

@@ -121,6 +121,10 @@ pub trait Store: Send + Sync {
         [-1; 8]
     }
 
+    /// Transfers will come: opens what they go through. Called once in a process, before there are
+    /// pages to write, and in the child of a fork before its first.
+    fn prepare(&self) {}
+
     /// A fork comes: what is retained from now on is a child's.
     fn expect_child(&self) {}
 

@@ -9,7 +9,7 @@
 )]
 
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
 use crate::store::StoreError;
 use crate::store::device::{MAX_TRANSFERS, Transfer, error};
@@ -121,8 +121,11 @@ struct Mapped {
 
 #[derive(Debug)]
 struct Ring {
+    /// Set as well while the ring is not made yet.
     busy: AtomicBool,
     mapped: UnsafeCell<Option<Mapped>>,
+    /// Its descriptor, -1 for none: for whoever asks meanwhile.
+    file: AtomicI32,
 }
 
 /// A few rings, given to whoever comes.
@@ -132,7 +135,7 @@ pub struct Rings {
 }
 
 // SAFETY: what lies in a ring's cell is touched only by the thread that set its `busy` flag, or
-// while no other thread exists (`new`, `forked`).
+// while no other thread exists (`forked`).
 unsafe impl Sync for Rings {}
 // SAFETY: the mappings belong to the process, not to a thread.
 unsafe impl Send for Rings {}
@@ -144,15 +147,31 @@ impl Default for Rings {
 }
 
 impl Rings {
-    /// Rings of [`MAX_TRANSFERS`] entries; none where the kernel denies them.
+    /// No rings yet.
     #[must_use]
     pub fn new() -> Self {
         let ring = || Ring {
-            busy: AtomicBool::new(false),
-            mapped: UnsafeCell::new(set_up()),
+            busy: AtomicBool::new(true),
+            mapped: UnsafeCell::new(None),
+            file: AtomicI32::new(-1),
         };
         Rings {
             rings: core::array::from_fn(|_| ring()),
+        }
+    }
+
+    /// Makes rings of [`MAX_TRANSFERS`] entries; none where the kernel denies them. Once in a process.
+    pub fn prepare(&self) {
+        for ring in &self.rings {
+            // SAFETY: the ring is busy since `new` or `forked`, and only this call ends that.
+            let place = unsafe { &mut *ring.mapped.get() };
+            if let Some(parents) = place.take() {
+                tear_down(&parents);
+            }
+            *place = set_up();
+            let file = place.map_or(-1, |mapped| mapped.file);
+            ring.file.store(file, Ordering::Relaxed);
+            ring.busy.store(false, Ordering::Release);
         }
     }
 
@@ -163,22 +182,14 @@ impl Rings {
 
     /// Their descriptors, -1 for none.
     pub fn descriptors(&self) -> [i32; RINGS] {
-        core::array::from_fn(|number| {
-            // SAFETY: `mapped` changes only in `forked`, when no other thread exists.
-            unsafe { *self.rings[number].mapped.get() }.map_or(-1, |mapped| mapped.file)
-        })
+        core::array::from_fn(|number| self.rings[number].file.load(Ordering::Relaxed))
     }
 
-    /// Gives up the parent's rings and makes new ones. For the only thread of a child.
+    /// The rings are the parent's: nobody uses them until [`Rings::prepare`] makes others. For the
+    /// only thread of a child.
     pub fn forked(&self) {
         for ring in &self.rings {
-            // SAFETY: no other thread exists, so the cell is ours.
-            let place = unsafe { &mut *ring.mapped.get() };
-            if let Some(old) = place.take() {
-                tear_down(&old);
-                *place = set_up();
-            }
-            ring.busy.store(false, Ordering::Release);
+            ring.busy.store(true, Ordering::Relaxed);
         }
     }
 
@@ -407,6 +418,7 @@ fn set_up_with(flags: u32) -> Option<Mapped> {
         )
     };
     let file = i32::try_from(file).ok().filter(|file| *file >= 0)?;
+    let file = sys::high(file);
     let (submission, completion) = (parameters.submission, parameters.completion);
     let submission_end = submission.array + parameters.submission_entries * 4;
     let completion_end = completion.entries + parameters.completion_entries * 16;
@@ -414,8 +426,7 @@ fn set_up_with(flags: u32) -> Option<Mapped> {
     let rings = map(file, 0, bytes).filter(|_| parameters.features & FEATURE_SINGLE_MMAP != 0);
     let entries = map(file, OFFSET_ENTRIES, MAX_TRANSFERS * size_of::<Entry>());
     let (Some(rings), Some(entries)) = (rings, entries) else {
-        // SAFETY: our own descriptor.
-        unsafe { sys::call3(libc::SYS_close, file as usize, 0, 0) };
+        sys::close(file);
         return None;
     };
     Some(Mapped {

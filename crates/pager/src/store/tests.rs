@@ -23,7 +23,9 @@ fn place() -> Place {
 
 fn store(name: &str, options: &Options<'_>) -> Box<dyn Store> {
     // SAFETY: the place was made for this store and is never taken down.
-    unsafe { open(name, place(), options) }.expect("a store")
+    let store = unsafe { open(name, place(), options) }.expect("a store");
+    store.prepare();
+    store
 }
 
 /// Pages at a page boundary.

@@ -198,6 +198,14 @@ pub fn high(fd: i32) -> i32 {
     }
 }
 
+/// Closes a descriptor of the pager's own; nothing where it is none.
+pub fn close(fd: i32) {
+    if fd >= 0 {
+        // SAFETY: nobody else knows the descriptor.
+        unsafe { call3(libc::SYS_close, fd as usize, 0, 0) };
+    }
+}
+
 /// Asks the file system for the blocks of `bytes` bytes of `file` from `start` on; whether it gave them.
 pub fn allocate(file: i32, start: u64, bytes: u64) -> bool {
     let (start, bytes) = (start as usize, bytes as usize);
