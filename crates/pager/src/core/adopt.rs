@@ -80,6 +80,9 @@ impl Pager {
         self.forget_stale(start, end);
         let mut region = Region { start, end, kind };
         self.join_neighbours(&mut region);
+        if region.kind.id == 0 {
+            region.kind.id = self.new_number();
+        }
         let large = region.end - region.start >= smallest;
         if (large || region.kind.managed) && self.take_over(&region) {
             region.kind.managed = true;
@@ -92,12 +95,20 @@ impl Pager {
             // The neighbours stay managed, the new part stays out.
             let kind = Kind {
                 managed: false,
+                id: self.new_number(),
                 ..kind
             };
             self.regions.replace(Region { start, end, kind });
             return;
         }
         self.regions.replace(region);
+    }
+
+    /// A number for a region that is new: nothing was counted in it.
+    fn new_number(&self) -> u16 {
+        let number = self.regions.free_number();
+        self.region_counts.reset(number);
+        number
     }
 
     /// Lets the size from which memory is managed fall, while what stays out could take much of the

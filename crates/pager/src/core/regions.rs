@@ -10,6 +10,8 @@ use pagewise_wire::shared::{Delivery, Why};
 
 /// Most ranges: as many mappings as Linux allows a process by default (`vm.max_map_count`).
 const CAPACITY: usize = 65_530;
+/// Numbers that are tried until one is found that no region has.
+const MOST_LOOKS: usize = 64;
 
 /// A range of the program's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +106,8 @@ pub struct Regions {
     sequence: AtomicU32,
     /// Bytes of listed ranges that are not managed.
     left_out: AtomicU64,
-    next_id: AtomicU32,
+    /// Numbers given so far.
+    numbered: AtomicU32,
     /// Held through each change, together with the calls to the kernel that belong to it.
     pub lock: Lock,
 }
@@ -118,7 +121,7 @@ impl Regions {
             count: AtomicU32::new(0),
             sequence: AtomicU32::new(0),
             left_out: AtomicU64::new(0),
-            next_id: AtomicU32::new(1),
+            numbered: AtomicU32::new(0),
             lock: Lock::new(),
         }
     }
@@ -262,15 +265,28 @@ impl Regions {
             .store((count + to - from) as u32, Ordering::Release);
     }
 
-    /// Adds `region`, which overlaps none, and gives it a number if it has none; `false` when the
-    /// list is full. Under the lock.
-    pub fn add(&self, mut region: Region) -> bool {
+    /// A number that no region has: from 1 up, and then those that are free again. Under the lock.
+    pub fn free_number(&self) -> u16 {
+        let next = || {
+            let given = self.numbered.fetch_add(1, Ordering::Relaxed);
+            let number = (given % u32::from(u16::MAX)) as u16 + 1;
+            (number, given < u32::from(u16::MAX))
+        };
+        let taken = |number| (0..self.len()).any(|index| self.get(index).kind.id == number);
+        // Each look takes as long as the list is: rather a number twice than no end of looking.
+        for _ in 0..MOST_LOOKS {
+            let (number, fresh) = next();
+            if fresh || !taken(number) {
+                return number;
+            }
+        }
+        next().0
+    }
+
+    /// Adds `region`, which overlaps none; `false` when the list is full. Under the lock.
+    pub fn add(&self, region: Region) -> bool {
         if self.len() >= CAPACITY {
             return false;
-        }
-        if region.kind.id == 0 {
-            let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-            region.kind.id = (id % u32::from(u16::MAX)) as u16 + 1;
         }
         if !region.kind.managed {
             self.left_out
@@ -434,6 +450,19 @@ mod tests {
         assert_eq!(regions.left_out(), 5);
         assert!(regions.remove(0, 1000));
         assert_eq!(regions.left_out(), 0);
+    }
+
+    #[test]
+    fn numbers_in_use_are_not_given_again() {
+        let regions = list(&[(10, 20)]);
+        let given: Vec<u16> = (0..=u16::MAX).map(|_| regions.free_number()).collect();
+        assert_eq!(given[..3], [1, 2, 3]);
+        // The first one around: 7 is that of the region listed.
+        let again: Vec<u16> = (0..8).map(|_| regions.free_number()).collect();
+        assert_eq!(
+            (given[65_535], &again[..]),
+            (1, &[2, 3, 4, 5, 6, 8, 9, 10][..])
+        );
     }
 
     #[test]

@@ -47,6 +47,18 @@ impl RegionCounts {
         unsafe { &*self.counts.load(Ordering::Relaxed).add(usize::from(id)) }
     }
 
+    /// Region `id` is a new one.
+    pub fn reset(&self, id: u16) {
+        let counts = self.counts(id);
+        // What was never counted has no page yet.
+        for count in counts
+            .iter()
+            .filter(|count| count.load(Ordering::Relaxed) != 0)
+        {
+            count.store(0, Ordering::Relaxed);
+        }
+    }
+
     /// A fault in region `id`, which read the store or did not.
     pub fn add(&self, id: u16, read: bool) {
         let [faults, refaults] = self.counts(id);
