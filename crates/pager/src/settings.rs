@@ -40,6 +40,8 @@ pub struct Settings {
     pub smallest: u64,
     /// What that may fall to while much memory lies in smaller ones, bytes.
     pub smallest_ever: u64,
+    /// Processors whose time the run may use.
+    pub processors: u32,
     /// Resident pages a second whose next use is watched.
     pub watch: u32,
     /// Path of the run's shared memory; empty for none.
@@ -59,7 +61,7 @@ impl Settings {
         };
         format!(
             "memory={}\npolicy={}\nstore={}\nkind={}\nstore-bytes={}\ncompressed-bytes={}\n\
-             encrypt={}\ndelivery={delivery}\nsmallest={}\nsmallest-ever={}\nwatch={}\nshared={}\nrecord={}",
+             encrypt={}\ndelivery={delivery}\nsmallest={}\nsmallest-ever={}\nprocessors={}\nwatch={}\nshared={}\nrecord={}",
             self.memory,
             self.policy,
             self.store.to_string_lossy(),
@@ -69,6 +71,7 @@ impl Settings {
             self.encrypt,
             self.smallest,
             self.smallest_ever,
+            self.processors,
             self.watch,
             self.shared.to_string_lossy(),
             self.record
@@ -105,6 +108,7 @@ impl Settings {
             },
             smallest: number("smallest")?,
             smallest_ever: number("smallest-ever")?,
+            processors: number("processors")?.try_into().map_err(|_| "processors")?,
             watch: number("watch")?.try_into().map_err(|_| "watch")?,
             shared: string("shared")?,
             record: part("record")?.to_owned(),
@@ -129,6 +133,7 @@ mod tests {
             delivery: Choice::Signal,
             smallest: 64 << 20,
             smallest_ever: 1 << 20,
+            processors: 4,
             watch: 40,
             shared: c"/proc/1/fd/3".to_owned(),
             record: String::new(),

@@ -213,7 +213,7 @@ pub fn renew_uffds(pager: &Pager) -> bool {
     !OUTDATED.swap(false, Ordering::Relaxed) || open_uffds(pager)
 }
 
-/// Opens the userfaultfds of this process; at start, and again in the child of a fork.
+/// Opens the userfaultfds of the program's memory; at start, and again in the child of a fork.
 fn open_uffds(pager: &Pager) -> bool {
     let basic = feature::PAGEFAULT_FLAG_WP;
     let moving = match pager.can(capability::MOVE) {
@@ -228,15 +228,21 @@ fn open_uffds(pager: &Pager) -> bool {
         true => uffd::open(uffd::USER_MODE_ONLY, basic | feature::SIGBUS | moving),
         false => Err(libc::EINVAL),
     };
-    let tray = uffd::open(uffd::USER_MODE_ONLY, basic | moving);
     pager.by_handler.set(high(full.unwrap_or(-1)));
     pager.by_signal.set(high(raised.unwrap_or(-1)));
+    pager.by_handler.is_open() || pager.by_signal.is_open()
+}
+
+/// Opens the tray's userfaultfd, and registers the tray there: once in a process, before pages leave.
+pub fn open_tray(pager: &Pager) -> bool {
+    let moving = match pager.can(capability::MOVE) {
+        true => feature::MOVE,
+        false => 0,
+    };
+    let features = feature::PAGEFAULT_FLAG_WP | moving;
+    let tray = uffd::open(uffd::USER_MODE_ONLY, features);
     pager.for_tray.set(high(tray.unwrap_or(-1)));
-    let any = pager.by_handler.is_open() || pager.by_signal.is_open();
-    if !any || !pager.for_tray.is_open() {
-        return false;
-    }
-    pager.tray.address(0) == 0 || pager.tray.register(pager)
+    pager.for_tray.is_open() && pager.tray.register(pager)
 }
 
 /// io_uring and kernel AIO keep hold of memory between two calls. Where faults raise SIGBUS they fail
@@ -284,9 +290,6 @@ pub fn say_refused(pager: &Pager) {
 }
 
 fn equip(pager: &Pager, settings: &Settings) -> Result<(), Refusal> {
-    if pager.tray.address(0) != 0 && !pager.tray.register(pager) {
-        return Err(Refusal::NoMemory);
-    }
     let file = open_store(&settings.store)
         .map(high)
         .ok_or(Refusal::Store)?;
@@ -321,6 +324,7 @@ fn open_named_store(
 ) -> Result<&'static dyn store::Store, Refusal> {
     let faults = std::env::var("PAGEWISE_STORE_FAULTS").ok();
     let options = store::Options {
+        processors: settings.processors,
         memory_bytes: settings.compressed_bytes,
         key: settings.encrypt.then(random_key),
         faults: faults.as_deref(),

@@ -211,6 +211,7 @@ fn settings(
         },
         smallest: args.min_region.unwrap_or(MIN_REGION.1),
         smallest_ever: args.min_region.unwrap_or(MIN_REGION.0),
+        processors: processors(),
         watch: args.heat.unwrap_or_else(|| watched(args)),
         shared: CString::new(path_of(shared))?,
         record: record.map_or_else(String::new, path_of),
@@ -375,6 +376,12 @@ pub struct Budgeted {
     pub delivery: &'static str,
 }
 
+/// Processors whose time a run may use: those it may run on, and no more than its cgroup's quota.
+fn processors() -> u32 {
+    let found = std::thread::available_parallelism().map_or(1, usize::from);
+    u32::try_from(found).unwrap_or(u32::MAX)
+}
+
 /// Settings that run a program under `budget`.
 ///
 /// # Errors
@@ -394,6 +401,7 @@ pub fn budgeted(budget: &Budgeted) -> Result<LaunchSettings> {
         },
         smallest: MIN_REGION.0,
         smallest_ever: MIN_REGION.0,
+        processors: processors(),
         watch: 0,
         shared: CString::default(),
         record: String::new(),

@@ -36,7 +36,7 @@ pub fn start(pager: &'static Pager) -> bool {
     if RUNNING.swap(true, Ordering::AcqRel) {
         return true;
     }
-    if !start::renew_uffds(pager) {
+    if !start::renew_uffds(pager) || !start::open_tray(pager) {
         return false;
     }
     discard::prepare(pager);

@@ -11,7 +11,7 @@ use crate::page::{page_ceil, page_floor};
 use crate::start;
 use crate::sys::call3;
 use core::ffi::{CStr, c_void};
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 use pagewise_wire::shared::{Delivery, capability};
 
 /// Bytes of `jmp [rip]` and its target.
@@ -165,28 +165,56 @@ pub(super) fn function(name: &CStr) -> Option<&'static [u8]> {
     }
 }
 
+/// Pages of libc's code that are writable just now.
+static WRITABLE: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+
+/// Runs `work` while libc's code is writable from the first to the last function of [`table`]: one
+/// change of the mapping for all patches, most of which lie there.
+pub(super) fn while_writable(work: impl FnOnce()) {
+    // SAFETY: dlsym looks constant names up behind this library.
+    let places = table().map(|(name, ..)| unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) });
+    let found = || places.iter().filter(|place| !place.is_null());
+    let first = found().map(|place| page_floor(*place as u64)).min();
+    let last = found()
+        .map(|place| page_ceil(*place as u64 + JUMP as u64))
+        .max();
+    let (start, end) = (first.unwrap_or(0), last.unwrap_or(0));
+    let opened = start < end && protect(start, end, libc::PROT_WRITE);
+    if opened {
+        WRITABLE[0].store(start, Ordering::Relaxed);
+        WRITABLE[1].store(end, Ordering::Relaxed);
+    }
+    work();
+    if opened {
+        WRITABLE[1].store(0, Ordering::Relaxed);
+        protect(start, end, 0);
+    }
+}
+
+/// Makes libc's code readable and executable, and what `more` says.
+fn protect(start: u64, end: u64, more: i32) -> bool {
+    let protection = libc::PROT_READ | libc::PROT_EXEC | more;
+    let (start, bytes) = (start as usize, (end - start) as usize);
+    // SAFETY: the pages are libc's text, and executable before, while and after.
+    unsafe { call3(libc::SYS_mprotect, start, bytes, protection as usize) == 0 }
+}
+
 /// Writes `code` over libc's at `place`; whether the kernel let us.
 pub(super) fn patch(place: *mut u8, code: &[u8]) -> bool {
     let start = page_floor(place as u64);
     let end = page_ceil(place as u64 + code.len() as u64);
-    let bytes = (end - start) as usize;
-    let protect = |protection: i32| {
-        // SAFETY: the pages are libc's text, and executable before, while and after.
-        unsafe {
-            call3(
-                libc::SYS_mprotect,
-                start as usize,
-                bytes,
-                protection as usize,
-            ) == 0
-        }
-    };
-    if !protect(libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC) {
+    let [from, to] = WRITABLE
+        .each_ref()
+        .map(|bound| bound.load(Ordering::Relaxed));
+    let is_writable = from <= start && end <= to;
+    if !is_writable && !protect(start, end, libc::PROT_WRITE) {
         return false;
     }
     // SAFETY: the pages are writable now, the process has one thread of the program (this runs
-    // before `main`), and the pager's helpers never call these functions.
+    // before `main`), and no thread of the pager's.
     unsafe { core::ptr::copy_nonoverlapping(code.as_ptr(), place, code.len()) };
-    let _ = protect(libc::PROT_READ | libc::PROT_EXEC);
+    if !is_writable {
+        protect(start, end, 0);
+    }
     true
 }

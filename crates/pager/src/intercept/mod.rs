@@ -46,8 +46,10 @@ extern "C" fn construct() {
         fatal::say(format_args!("memory is not managed: {why}"));
         return;
     }
-    detour::install(&PAGER);
-    forks::install();
+    detour::while_writable(|| {
+        detour::install(&PAGER);
+        forks::install();
+    });
     process::prepare();
     threads::prepare();
     memory::adopt_heap();

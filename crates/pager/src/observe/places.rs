@@ -52,7 +52,8 @@ pub fn take() -> Option<(&'static Process, bool)> {
         FAMILY.store(number, Ordering::Relaxed);
     }
     let file = descriptor();
-    match claim(run, file, sys::process_id()) {
+    let tried = (number as usize).min(PROCESSES);
+    match claim(run, file, sys::process_id(), tried) {
         Some(place) => {
             place
                 .family
@@ -67,8 +68,9 @@ pub fn take() -> Option<(&'static Process, bool)> {
     }
 }
 
-fn claim(run: &'static Run, file: i32, pid: u32) -> Option<&'static Process> {
-    let places = || run.processes.iter().zip(0_u32..);
+/// A place of the first `most`: as many as there were programs yet, for none took one further behind.
+fn claim(run: &'static Run, file: i32, pid: u32, most: usize) -> Option<&'static Process> {
+    let places = || run.processes.iter().zip(0_u32..).take(most);
     let lock = |number: u32| locks::attempt(file, number);
     // The program that this process was before an exec.
     let mut former = places().filter(|(place, _)| place.pid.load(Ordering::Acquire) == pid);
@@ -168,7 +170,7 @@ mod tests {
     /// A process of the test: a description of its own, and the place that it got.
     fn start(run: &'static Run, file: &std::fs::File, pid: u32) -> (i32, Option<&'static Process>) {
         let fd = description(file);
-        let place = claim(run, fd, pid);
+        let place = claim(run, fd, pid, PROCESSES);
         if let Some(place) = place {
             place.marked.store(1, Ordering::Relaxed);
             place.pages_evicted.store(u64::from(pid), Ordering::Relaxed);
@@ -227,10 +229,10 @@ mod tests {
     fn who_cannot_mark_gets_free_places_only() {
         let run = empty();
         for pid in 1..=PROCESSES as u32 {
-            assert!(claim(run, -1, pid).is_some());
+            assert!(claim(run, -1, pid, PROCESSES).is_some());
         }
         run.processes[3].ended.store(1, Ordering::Relaxed);
-        assert!(claim(run, -1, 100).is_none());
+        assert!(claim(run, -1, 100, PROCESSES).is_none());
         let file = tempfile::tempfile().expect("a file");
         let place = start(run, &file, 100).1.expect("one ended in order");
         assert!(std::ptr::eq(place, &raw const run.processes[3]));

@@ -58,12 +58,13 @@ pub struct Device {
 }
 
 impl Device {
-    /// The open file `file`, of which `pages` pages may be used.
+    /// The open file `file`, of which `pages` pages may be used, by programs that have so many
+    /// `processors`.
     #[must_use]
-    pub fn new(file: i32, pages: u32, injected: Option<Injected>) -> Self {
+    pub fn new(file: i32, pages: u32, processors: u32, injected: Option<Injected>) -> Self {
         Device {
             file,
-            patience: Patience::new(),
+            patience: Patience::new(processors),
             rings: Rings::new(),
             injected,
             reserve: Reserve::new(file, pages),

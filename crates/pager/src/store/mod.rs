@@ -166,14 +166,27 @@ pub struct Place {
 }
 
 /// What a store shall do beside keeping pages.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
+    /// Processors whose time the process may use.
+    pub processors: u32,
     /// Bytes of memory that compressed pages may take (`compressed` and `tiered`).
     pub memory_bytes: u64,
     /// Key of this run, to encrypt what goes to disk.
     pub key: Option<[u8; 32]>,
     /// Faults to inject, for tests (the value of `PAGEWISE_STORE_FAULTS`).
     pub faults: Option<&'a str>,
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        Self {
+            processors: u32::MAX,
+            memory_bytes: 0,
+            key: None,
+            faults: None,
+        }
+    }
 }
 
 /// Pages in `bytes`.
@@ -247,7 +260,7 @@ pub unsafe fn open(
             )
         };
         let cipher = options.key.as_ref().map(Cipher::new);
-        let device = Device::new(place.file, pages, injected);
+        let device = Device::new(place.file, pages, options.processors, injected);
         Ok(Disk::new(device, slots, owners, cipher))
     };
     let pool = || Pool::new(options.memory_bytes).ok_or(OpenError::Memory);

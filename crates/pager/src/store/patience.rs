@@ -25,12 +25,6 @@ pub struct Patience {
     penalty: AtomicU32,
 }
 
-impl Default for Patience {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 /// A thread that waits for a read.
 #[derive(Debug)]
 pub struct Waiting<'a> {
@@ -49,11 +43,10 @@ impl Patience {
     /// Bounds of the penalty, in reads.
     const PENALTY: (u32, u32) = (16, 4096);
 
-    /// For this machine's processors.
+    /// For a process that may use `most` processors' time.
     #[must_use]
-    pub fn new() -> Self {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        Self::among(u32::try_from(processors).unwrap_or(u32::MAX))
+    pub fn new(most: u32) -> Self {
+        Self::among(sys::processors().min(most))
     }
 
     const fn among(processors: u32) -> Self {

@@ -239,6 +239,28 @@ pub fn now_ns() -> u64 {
     (time.tv_sec as u64) * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// Processors that this process may run on.
+#[must_use]
+pub fn processors() -> u32 {
+    let mut mask = [0_u64; 128];
+    // SAFETY: the mask lives through the call.
+    let answer = unsafe {
+        let bytes = size_of_val(&mask);
+        call3(
+            libc::SYS_sched_getaffinity,
+            0,
+            bytes,
+            mask.as_mut_ptr() as usize,
+        )
+    };
+    let told = usize::try_from(answer).unwrap_or(0) / size_of::<u64>();
+    mask[..told]
+        .iter()
+        .map(|word| word.count_ones())
+        .sum::<u32>()
+        .max(1)
+}
+
 /// This process.
 #[must_use]
 pub fn process_id() -> u32 {
