@@ -16,6 +16,7 @@ pub mod evictor;
 pub mod observer;
 pub mod signal;
 pub mod threads;
+mod vigil;
 
 use crate::core::{PAGER, Pager, discard, fatal};
 use crate::start;

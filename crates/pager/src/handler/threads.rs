@@ -4,8 +4,10 @@
 //! no disk it resolves itself and reads on; before it turns to what does, it lets the next thread
 //! read, so that a fault is never handed over. Only where one thread of the program faults, which
 //! cannot fault again meanwhile, it does that itself as well: waking the next reader takes a tenth
-//! of the time in which one page is read.
+//! of the time in which one page is read. Such a thread's next fault is also looked out for, as far as
+//! that pays: see [`vigil`](super::vigil).
 
+use super::vigil::VIGIL;
 use crate::core::Pager;
 use crate::core::resolve::{self, Fault};
 use crate::sys::uffd::{EVENT_PAGEFAULT, Message, flag};
@@ -57,9 +59,12 @@ extern "C" fn run(pager: usize) -> ! {
 
 /// Resolves what is quick; the first fault that is not.
 fn read_until_slow(pager: &Pager) -> Fault {
+    let mut was_alone = false;
     loop {
         let mut message = [Message::default()];
-        if pager.by_handler.read(&mut message) == 0 || message[0].event != EVENT_PAGEFAULT {
+        let seen = was_alone && VIGIL.keep(|| pager.by_handler.read_now(&mut message[0]));
+        let read = seen || pager.by_handler.read(&mut message) != 0;
+        if !read || message[0].event != EVENT_PAGEFAULT {
             continue;
         }
         let [message] = message;
@@ -73,6 +78,7 @@ fn read_until_slow(pager: &Pager) -> Fault {
         if !alone && resolve::is_slow(pager, fault.address) {
             return fault;
         }
+        was_alone = alone;
         resolve_one(pager, fault);
     }
 }

@@ -1,6 +1,6 @@
 //! userfaultfd: the calls of `linux/userfaultfd.h` as of Linux 6.8, each with its own function.
 
-use super::{Answer, call3};
+use super::{Answer, call3, call6};
 use core::sync::atomic::{AtomicI32, Ordering};
 
 /// Only faults taken in user mode (needs no privilege).
@@ -198,6 +198,34 @@ impl Uffd {
             )
         };
         usize::try_from(answer).unwrap_or(0) / size_of::<Message>()
+    }
+
+    /// A message, if there is one already. The kernel's error where it cannot be asked so (`EOPNOTSUPP`
+    /// before Linux 6.11) or there is none (`EAGAIN`).
+    ///
+    /// # Errors
+    /// The `errno` of the call.
+    pub fn read_now(&self, message: &mut Message) -> Result<(), i32> {
+        let bytes = size_of::<Message>();
+        let parts = [core::ptr::from_mut(message) as usize, bytes];
+        // SAFETY: one `struct iovec`, whose buffer lives through the call. The offset -1 is the
+        // file's own, in two halves.
+        let answer = unsafe {
+            call6(
+                libc::SYS_preadv2,
+                self.fd() as usize,
+                parts.as_ptr() as usize,
+                1,
+                usize::MAX,
+                usize::MAX,
+                libc::RWF_NOWAIT as usize,
+            )
+        };
+        match answer {
+            read if read == bytes as isize => Ok(()),
+            read if read >= 0 => Err(libc::EAGAIN),
+            failed => Err(super::errno(failed)),
+        }
     }
 }
 
