@@ -24,19 +24,32 @@ use crate::sys::{Lock, signals};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 static RUNNING: AtomicBool = AtomicBool::new(false);
+/// They were to start, and something was missing.
+static FAILED: AtomicBool = AtomicBool::new(false);
 /// Held while they start, and through forks.
 static STARTING: Lock = Lock::new();
 
-/// Starts the helpers and opens what they work with, once in a process. Allocates nothing, so that it
-/// may be called inside `malloc`.
+/// Starts the helpers and opens what they work with, once in a process; whether all is there. Allocates
+/// nothing, so that it may be called inside `malloc`.
 pub fn start(pager: &'static Pager) -> bool {
     if is_running() {
-        return true;
+        return !FAILED.load(Ordering::Relaxed);
     }
     let _starting = STARTING.hold();
     if RUNNING.swap(true, Ordering::AcqRel) {
-        return true;
+        return !FAILED.load(Ordering::Relaxed);
     }
+    let well = start_all(pager);
+    if !well {
+        FAILED.store(true, Ordering::Relaxed);
+        fatal::say(format_args!(
+            "no userfaultfd or no threads for this process: its memory is not managed"
+        ));
+    }
+    well
+}
+
+fn start_all(pager: &'static Pager) -> bool {
     if !start::renew_uffds(pager) || !start::open_tray(pager) {
         return false;
     }
@@ -75,6 +88,7 @@ pub fn after_fork() {
 /// The child of a fork has no helpers.
 pub fn forked() {
     RUNNING.store(false, Ordering::Release);
+    FAILED.store(false, Ordering::Relaxed);
     ahead::forked();
     threads::forked();
 }
