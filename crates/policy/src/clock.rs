@@ -50,7 +50,7 @@ impl Policy for Clock {
     }
 
     fn mapped(&self, page: Page, how: Arrival) {
-        if let Past::Unknown | Past::Evicted(_) = self.words.arrive(page, how == Arrival::Ahead) {
+        if let Past::Unknown | Past::Evicted(_) = self.words.arrive(page, how == Arrival::Demand) {
             self.queue.push(&self.words, page);
         }
     }

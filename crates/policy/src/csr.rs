@@ -85,7 +85,7 @@ impl Csr {
         let habits = &self.habits[place];
         match step {
             Step::Next { window, .. } => habits.swept.fetch_add(window, Ordering::Relaxed),
-            Step::Alone => habits.scattered.fetch_add(1, Ordering::Relaxed),
+            Step::Alone | Step::Nearby => habits.scattered.fetch_add(1, Ordering::Relaxed),
         };
         let swept = habits.swept.load(Ordering::Relaxed);
         let scattered = habits.scattered.load(Ordering::Relaxed);
@@ -119,7 +119,7 @@ impl Policy for Csr {
     }
 
     fn mapped(&self, page: Page, how: Arrival) {
-        let past = self.sweep.arrive(page, how);
+        let past = self.sweep.arrive(page, how == Arrival::Demand);
         match self.side(page) {
             Side::Swept => self.sweep.pass(page, past),
             Side::Kept => self.sweep.keep(page, past, how),

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!            31      30    29..28  27      26..0
-//! in a queue LINKED  LIVE  uses    ahead   next page
+//! in a queue LINKED  LIVE  uses    missed  next page
 //! elsewhere  0       0     ─────────── eviction stamp, 0: none
 //! ```
 //!
@@ -23,8 +23,8 @@ const LINKED: u32 = 1 << 31;
 const LIVE: u32 = 1 << 30;
 const USES_SHIFT: u32 = 28;
 const USES: u32 = 3 << USES_SHIFT;
-const AHEAD: u32 = 1 << 27;
-const LINK: u32 = AHEAD - 1;
+const MISSED: u32 = 1 << 27;
+const LINK: u32 = MISSED - 1;
 const NIL: u32 = LINK;
 /// Bits of an eviction stamp.
 const STAMP_BITS: u32 = 29;
@@ -33,22 +33,39 @@ const STAMP: u32 = (1 << STAMP_BITS) - 1;
 /// Most uses that a page's word counts.
 pub const MAX_USES: u32 = 3;
 
-/// A moment, counted in evictions. Wraps; only distances below half the range have a meaning.
+/// A moment, counted in evictions. Wraps; only distances below the range have a meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp(u32);
+
+/// Set in stamps of the second clock.
+const PASSED: u32 = 2;
+/// Bits of a stamp before its count.
+const COUNT_SHIFT: u32 = 2;
 
 impl Stamp {
     /// The moment of eviction number `count`.
     #[must_use]
     pub const fn at(count: u32) -> Self {
-        // Zero means "none" in a word, so every stamp is odd: distances lose one bit.
-        Stamp((count << 1 | 1) & STAMP)
+        // Zero means "none" in a word, so every stamp is odd.
+        Stamp((count << COUNT_SHIFT | 1) & STAMP)
     }
 
-    /// Evictions from `earlier` until this moment.
+    /// The same on the clock of pages that only pass through.
+    #[must_use]
+    pub const fn passed(count: u32) -> Self {
+        Stamp(Self::at(count).0 | PASSED)
+    }
+
+    /// Whether it is one of [`Stamp::passed`].
+    #[must_use]
+    pub const fn is_passed(self) -> bool {
+        self.0 & PASSED != 0
+    }
+
+    /// Evictions from `earlier`, a stamp of the same clock, until this moment.
     #[must_use]
     pub const fn since(self, earlier: Stamp) -> u32 {
-        (self.0.wrapping_sub(earlier.0) & STAMP) >> 1
+        (self.0.wrapping_sub(earlier.0) & STAMP) >> COUNT_SHIFT
     }
 }
 
@@ -90,8 +107,6 @@ pub struct Taken {
     pub page: Page,
     /// Uses seen since it was queued, at most [`MAX_USES`].
     pub uses: u32,
-    /// Whether it was read early and not seen in use.
-    pub ahead: bool,
 }
 
 impl Words {
@@ -144,28 +159,23 @@ impl Words {
         }
     }
 
-    /// `page` became resident. After [`Past::Evicted`] and [`Past::Unknown`] the caller owns the
-    /// page's place and must push it to a queue.
-    pub fn arrive(&self, page: Page, ahead: bool) -> Past {
-        let fresh = LINKED | LIVE | if ahead { AHEAD } else { 0 } | NIL;
+    /// `page` became resident, because it was `missed` or with others. After [`Past::Evicted`] and
+    /// [`Past::Unknown`] the caller owns the page's place and must push it to a queue.
+    pub fn arrive(&self, page: Page, missed: bool) -> Past {
+        let fresh = LINKED | LIVE | if missed { MISSED } else { 0 } | NIL;
         let old = self.update(
             page,
             |old| if old & LINKED != 0 { old | LIVE } else { fresh },
         );
-        match old {
-            _ if old & (LINKED | LIVE) == LINKED | LIVE => Past::Present,
-            _ if old & LINKED != 0 => Past::Revived,
-            0 => Past::Unknown,
-            stamp => Past::Evicted(Stamp(stamp & STAMP)),
-        }
+        Self::told(old)
     }
 
     /// `page` was seen in use.
     pub fn touch(&self, page: Page) {
         self.update(page, |old| match old {
             _ if old & LINKED == 0 => old,
-            _ if old & USES == USES => old & !AHEAD,
-            _ => (old + (1 << USES_SHIFT)) & !AHEAD,
+            _ if old & USES == USES => old,
+            _ => old + (1 << USES_SHIFT),
         });
     }
 
@@ -191,6 +201,28 @@ impl Words {
         self.word(page).load(Ordering::Acquire) & (LINKED | LIVE) == LINKED | LIVE
     }
 
+    /// Whether `page` waits in a queue, alive, and came because it was missed.
+    #[must_use]
+    pub fn is_missed(&self, page: Page) -> bool {
+        const ALL: u32 = LINKED | LIVE | MISSED;
+        self.word(page).load(Ordering::Relaxed) & ALL == ALL
+    }
+
+    /// What is known of `page`, which [`Words::arrive`] would tell.
+    #[must_use]
+    pub fn past(&self, page: Page) -> Past {
+        Self::told(self.word(page).load(Ordering::Relaxed))
+    }
+
+    fn told(word: u32) -> Past {
+        match word {
+            _ if word & (LINKED | LIVE) == LINKED | LIVE => Past::Present,
+            _ if word & LINKED != 0 => Past::Revived,
+            0 => Past::Unknown,
+            stamp => Past::Evicted(Stamp(stamp & STAMP)),
+        }
+    }
+
     /// Takes the first live page of `queue` out of it; the page keeps its word until
     /// [`Words::evict`] or a push. `None` when the queue is empty.
     pub fn take(&self, queue: &Queue, _turn: &Turn<'_>) -> Option<Taken> {
@@ -205,11 +237,7 @@ impl Words {
             }
             if old & LIVE != 0 {
                 let uses = (old & USES) >> USES_SHIFT;
-                return Some(Taken {
-                    page,
-                    uses,
-                    ahead: old & AHEAD != 0,
-                });
+                return Some(Taken { page, uses });
             }
         }
         None
@@ -228,7 +256,7 @@ impl Words {
     pub fn requeue(&self, page: Page, uses: u32, queue: &Queue, _turn: &Turn<'_>) {
         let old = self.update(page, |old| match old & LIVE {
             0 => 0,
-            _ => LINKED | LIVE | (uses.min(MAX_USES) << USES_SHIFT) | NIL,
+            _ => LINKED | LIVE | (uses.min(MAX_USES) << USES_SHIFT) | old & MISSED | NIL,
         });
         if old & LIVE != 0 {
             queue.push(self, page);

@@ -58,7 +58,7 @@ impl Policy for S3Fifo {
     }
 
     fn mapped(&self, page: Page, how: Arrival) {
-        match self.words.arrive(page, how == Arrival::Ahead) {
+        match self.words.arrive(page, how == Arrival::Demand) {
             Past::Evicted(left) if how == Arrival::Demand && self.is_ghost(left) => {
                 self.main.push(&self.words, page);
             }

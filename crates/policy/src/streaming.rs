@@ -1,6 +1,10 @@
 //! `prefetch`: two queues, with what streams bring in passing through beside them. Reads streams and
 //! strides ahead, as [`crate::prefetch`] does over any policy; and a stream that comes again over
 //! more than fits into memory finds a part of it in place.
+//!
+//! A page that no stream missed comes with its neighbours, where some of these were missed as well: a
+//! set of pages in use is in memory soon, although a stream keeps the disk busy. User space cannot
+//! see whether what came along is used, so it is done only where it costs pages in use no room.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -15,6 +19,16 @@ use crate::sweep::Sweep;
 /// Places for pages that streams wait for: more than threads that fault at a time.
 const AWAITED: usize = 64;
 
+/// Pages among which those are counted that were missed before.
+const BLOCK: u32 = 64;
+/// Of so many on, a part of the block is read: it costs twice as much as a page.
+const SOME: usize = 2;
+const PART: u32 = 16;
+/// Of so many on, the whole block: it costs six times as much as a page.
+const MANY: usize = 4;
+/// Places for blocks of which more is read than was missed, until that is there.
+const BLOCKS: usize = 64;
+
 /// Streams pass, the rest stays.
 pub struct Streaming {
     sweep: Sweep,
@@ -23,6 +37,8 @@ pub struct Streaming {
     /// Pages that were missed as the next step of a stream, until they are there. They pass as their
     /// neighbours do: one that stayed would cut each later read of them in two.
     awaited: [AtomicU32; AWAITED],
+    /// Blocks read around a page that no stream missed: they stay as it does.
+    around: [AtomicU32; BLOCKS],
 }
 
 impl Streaming {
@@ -34,6 +50,7 @@ impl Streaming {
             streams: Streams::new(max_window(budget)),
             roles: Roles::default(),
             awaited: std::array::from_fn(|_| AtomicU32::new(Page::MAX)),
+            around: std::array::from_fn(|_| AtomicU32::new(Page::MAX)),
         }
     }
 
@@ -50,15 +67,42 @@ impl Streaming {
         }
     }
 
-    /// Whether a page with this past passes through. Memory is filled in order once by nearly every
+    /// Reads more than a page that no stream missed, where others of its block were missed as well.
+    fn read_around(&self, fault: &Fault, plan: &mut Plan) {
+        if !self.sweep.has_room_beside(fault.page) {
+            return;
+        }
+        let aligned = |count| Span {
+            first: fault.page / count * count,
+            count,
+        };
+        let wanted = match self.sweep.missed(aligned(BLOCK)) {
+            MANY.. => aligned(BLOCK),
+            SOME.. => aligned(PART),
+            _ => return,
+        };
+        let number = fault.page / BLOCK;
+        self.around[number as usize % BLOCKS].store(number, Ordering::Relaxed);
+        plan.along = wanted.clipped(fault.region);
+    }
+
+    fn was_around(&self, page: Page) -> bool {
+        let number = page / BLOCK;
+        self.around[number as usize % BLOCKS].load(Ordering::Relaxed) == number
+    }
+
+    /// Whether a page that arrives passes through. Memory is filled in order once by nearly every
     /// program; only what is read again in order shows that it is swept over.
-    fn passes(&self, page: Page, past: Past, how: Arrival) -> bool {
+    fn passes(&self, page: Page, how: Arrival) -> bool {
         match self.roles.of(page) {
             Role::Hot | Role::Random | Role::CsrOffsets => false,
             Role::Stream | Role::CsrEdges => true,
             Role::Normal => {
-                let swept = how == Arrival::Ahead || self.was_awaited(page);
-                swept && matches!(past, Past::Evicted(_))
+                let swept = match how {
+                    Arrival::Ahead => !self.was_around(page),
+                    Arrival::Demand => self.was_awaited(page),
+                };
+                swept && matches!(self.sweep.past(page), Past::Evicted(_))
             }
         }
     }
@@ -72,16 +116,22 @@ impl Policy for Streaming {
     fn faulted(&self, fault: &Fault, plan: &mut Plan) {
         if self.roles.of(fault.page) != Role::Random {
             let step = self.streams.step(fault);
-            if step != Step::Alone && fault.kind == FaultKind::Refault {
-                self.place(fault.page).store(fault.page, Ordering::Relaxed);
+            match (step, fault.kind) {
+                (Step::Alone, FaultKind::Refault) => self.read_around(fault, plan),
+                (Step::Next { .. }, FaultKind::Refault) => {
+                    self.place(fault.page).store(fault.page, Ordering::Relaxed);
+                }
+                (Step::Nearby, FaultKind::Refault) | (_, FaultKind::FirstTouch) => {}
             }
             plan_step(fault, step, plan);
         }
     }
 
     fn mapped(&self, page: Page, how: Arrival) {
-        let past = self.sweep.arrive(page, how);
-        match self.passes(page, past, how) {
+        let passes = self.passes(page, how);
+        let missed = !passes && how == Arrival::Demand;
+        let past = self.sweep.arrive(page, missed);
+        match passes {
             true => self.sweep.pass(page, past),
             false => self.sweep.keep(page, past, how),
         }

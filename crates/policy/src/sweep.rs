@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::page::{Arrival, Page, Span, Use};
 use crate::policy::Policy;
 use crate::prefetch::max_window;
-use crate::queue::{Past, Queue, Words};
+use crate::queue::{Past, Queue, Stamp, Turn, Words};
 use crate::two_queue::TwoQueue;
 
 /// One victim in so many is a settled page, so that settled pages of arrays that nobody sweeps any
@@ -24,9 +24,16 @@ const TURNOVER: u32 = 32;
 const TURNOVER_RUN: u32 = 64;
 /// And one in so many is a kept page, for the same reason; these cost a stall if they were wanted.
 const KEPT_TURNOVER: u32 = 512;
+/// Where one of them came back soon, so many turns are passed over: others would as well.
+const SPARED: u32 = 15;
 /// A kept page that comes back soon cost as much as so many swept ones: it is read alone (47 µs
 /// against 4 µs in a long run).
 const KEPT_WORTH: u32 = 12;
+/// No more than one kept page in so many is owed to sweeps at a time: what they once were short of
+/// must not cost pages that came since.
+const MOST_OWED: u32 = 32;
+/// The unit of shares.
+const WHOLE: u32 = 1024;
 /// Queue numbers after those of [`TwoQueue`].
 const WINDOW: u32 = 2;
 const SETTLED: u32 = 3;
@@ -41,10 +48,18 @@ pub struct Sweep {
     settled: Queue,
     /// Pages that the windows of all threads may take.
     window_pages: u32,
+    /// Pages that left, swept or kept: the clock of swept pages. Kept ones have that of their own
+    /// lists, on which a sweep beside them does not age them.
     evictions: AtomicU32,
     /// Swept pages that came back so soon that the sweep would fit into memory but for the kept
     /// pages: so many of these leave.
     crowded: AtomicU32,
+    /// Swept pages among those that left lately, in [`WHOLE`]ths.
+    swept_share: AtomicU32,
+    /// Kept pages that came back soon among those that did, in [`WHOLE`]ths.
+    soon_share: AtomicU32,
+    /// Turns of kept pages to pass over.
+    spared: AtomicU32,
     budget: u32,
 }
 
@@ -60,6 +75,9 @@ impl Sweep {
             window_pages: (max_window(budget) * 8).min(budget / 8).max(1),
             evictions: AtomicU32::new(0),
             crowded: AtomicU32::new(0),
+            swept_share: AtomicU32::new(0),
+            soon_share: AtomicU32::new(0),
+            spared: AtomicU32::new(0),
             budget,
         }
     }
@@ -68,9 +86,15 @@ impl Sweep {
         self.kept.words()
     }
 
-    /// `page` became resident; what is known of it, for [`Sweep::pass`] or [`Sweep::keep`].
-    pub(crate) fn arrive(&self, page: Page, how: Arrival) -> Past {
-        self.words().arrive(page, how == Arrival::Ahead)
+    /// `page` became resident, and whether it was missed by no stream; what is known of it, for
+    /// [`Sweep::pass`] or [`Sweep::keep`].
+    pub(crate) fn arrive(&self, page: Page, missed: bool) -> Past {
+        self.words().arrive(page, missed)
+    }
+
+    /// What [`Sweep::arrive`] would tell.
+    pub(crate) fn past(&self, page: Page) -> Past {
+        self.words().past(page)
     }
 
     /// The page that arrived is swept over.
@@ -78,26 +102,68 @@ impl Sweep {
         if matches!(past, Past::Present | Past::Revived) {
             return;
         }
-        if self.is_soon(past) {
-            self.crowd(|count| count.checked_add(1));
+        if self.fits(past) {
+            let most = self.budget / MOST_OWED;
+            self.crowd(|count| (count < most).then_some(count + 1));
         }
         self.window.push(self.words(), page);
     }
 
     /// The page that arrived is not swept over.
     pub(crate) fn keep(&self, page: Page, past: Past, how: Arrival) {
-        if how == Arrival::Demand && self.is_soon(past) {
-            self.crowd(|count| Some(count.saturating_sub(KEPT_WORTH)));
+        let distance = self.distance(past);
+        if let (Some(distance), Arrival::Demand) = (distance, how) {
+            if distance < self.budget / 4 * 3 {
+                self.crowd(|count| Some(count.saturating_sub(KEPT_WORTH)));
+                self.spared.store(SPARED, Ordering::Relaxed);
+            }
+            let soon = !is_passed(past) && distance < self.budget / 2;
+            follow(&self.soon_share, u32::from(soon) * WHOLE, 32);
         }
-        self.kept.queue(page, past, how);
+        self.kept.queue(page, past, distance, how);
     }
 
-    /// Whether a page with this past was evicted so lately that it would still be here, were
-    /// three quarters of memory its own queue's. (A part of a longer sweep may be in place already,
-    /// so that the whole would not fit.)
-    fn is_soon(&self, past: Past) -> bool {
-        let soon = |distance| distance < self.budget / 4 * 3;
-        self.kept.distance(past).is_some_and(soon)
+    /// Evictions since a page with this past left, on its clock.
+    fn distance(&self, past: Past) -> Option<u32> {
+        match past {
+            Past::Evicted(stamp) if is_passed(past) => Some(self.now().since(stamp)),
+            _ => self.kept.distance(past),
+        }
+    }
+
+    /// For settled pages that leave: how soon they come back says nothing of their sweep's length.
+    fn long_ago(&self) -> Stamp {
+        let now = self.evictions.load(Ordering::Relaxed);
+        Stamp::passed(now.wrapping_sub(self.budget))
+    }
+
+    fn now(&self) -> Stamp {
+        Stamp::passed(self.evictions.load(Ordering::Relaxed))
+    }
+
+    /// Whether the sweep that brought back a swept page with this past would fit into memory: what
+    /// it had to read since then, and what of it stayed.
+    fn fits(&self, past: Past) -> bool {
+        let missed = self.distance(past).filter(|_| is_passed(past));
+        let all = missed.map(|count| count.saturating_add(self.settled.len()));
+        all.is_some_and(|count| count < self.budget / 8 * 7)
+    }
+
+    /// Whether pages that come beside `page`, which will be kept, cost kept pages in use no room:
+    /// swept ones give way, or those that leave do not come back. (Where much more than memory is
+    /// used without order, few come back soon; so something must be swept over, this page or others.)
+    pub(crate) fn has_room_beside(&self, page: Page) -> bool {
+        let contended = self.soon_share.load(Ordering::Relaxed) > WHOLE / 12;
+        let sweeps = self.swept_share.load(Ordering::Relaxed) > WHOLE / 4;
+        !self.settled.is_empty() || (!contended && (sweeps || is_passed(self.past(page))))
+    }
+
+    /// Pages of `span` that are here because they were missed.
+    pub(crate) fn missed(&self, span: Span) -> usize {
+        let end = span.end().min(self.words().pages());
+        (span.first..end)
+            .filter(|page| self.words().is_missed(*page))
+            .count()
     }
 
     fn crowd(&self, change: impl Fn(u32) -> Option<u32>) -> bool {
@@ -128,51 +194,76 @@ impl Sweep {
             };
             self.words().requeue(taken.page, 0, &self.settled, &turn);
         }
-        let mut found = 0;
+        let (mut found, mut kept) = (0, 0);
         while found < out.len() {
             if self.kept_page_is_due() {
                 let chosen = self.kept.choose(&mut out[found..=found], &turn);
                 found += chosen;
+                kept += chosen;
                 if chosen == 1 {
                     continue;
                 }
             }
-            let Some(taken) = self.words().take(self.next_queue(), &turn) else {
+            let (queue, stamp) = match self.window_is_next() {
+                true => (&self.window, self.now()),
+                false => (&self.settled, self.long_ago()),
+            };
+            let Some(page) = self.evict_first(queue, stamp, &turn) else {
                 break;
             };
-            if self.kept.evict(taken.page) {
-                out[found] = taken.page;
-                found += 1;
-            }
+            out[found] = page;
+            found += 1;
         }
-        found += self.kept.choose(&mut out[found..], &turn);
+        let chosen = self.kept.choose(&mut out[found..], &turn);
+        let count = u32::try_from(chosen).unwrap_or(0);
+        self.evictions.fetch_add(count, Ordering::Relaxed);
+        found += chosen;
+        kept += chosen;
         // At last the window itself.
         while found < out.len() {
-            let Some(taken) = self.words().take(&self.window, &turn) else {
+            let Some(page) = self.evict_first(&self.window, self.now(), &turn) else {
                 break;
             };
-            if self.kept.evict(taken.page) {
-                out[found] = taken.page;
-                found += 1;
-            }
+            out[found] = page;
+            found += 1;
+        }
+        let swept = (found - kept) * WHOLE as usize;
+        if let Some(share) = swept.checked_div(found) {
+            follow(&self.swept_share, u32::try_from(share).unwrap_or(0), 8);
         }
         found
+    }
+
+    /// Ends the stay of the first page of `queue` that was not given back.
+    fn evict_first(&self, queue: &Queue, stamp: Stamp, turn: &Turn<'_>) -> Option<Page> {
+        loop {
+            let page = self.words().take(queue, turn)?.page;
+            if self.words().evict(page, Some(stamp)) {
+                return Some(page);
+            }
+        }
     }
 
     fn kept_page_is_due(&self) -> bool {
         let count = self.evictions.fetch_add(1, Ordering::Relaxed);
         let crowded = || self.crowd(|count| count.checked_sub(1));
-        count % KEPT_TURNOVER == KEPT_TURNOVER - 1 || (count.is_multiple_of(2) && crowded())
+        let turn = count % KEPT_TURNOVER == KEPT_TURNOVER - 1;
+        (turn && !self.is_spared()) || (count.is_multiple_of(2) && crowded())
     }
 
-    fn next_queue(&self) -> &Queue {
+    /// Whether kept pages that left lately were wanted back, so that this turn is passed over.
+    fn is_spared(&self) -> bool {
+        let fewer = |turns: u32| turns.checked_sub(1);
+        self.spared
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer)
+            .is_ok()
+    }
+
+    fn window_is_next(&self) -> bool {
         let count = self.evictions.load(Ordering::Relaxed);
         let from_settled =
             (count / TURNOVER_RUN).is_multiple_of(TURNOVER) && !self.settled.is_empty();
-        match self.window.len() > self.window_pages && !from_settled {
-            true => &self.window,
-            false => &self.settled,
-        }
+        self.window.len() > self.window_pages && !from_settled
     }
 
     /// As [`Policy::kept`].
@@ -184,4 +275,15 @@ impl Sweep {
     pub(crate) fn forked(&self) {
         self.kept.forked();
     }
+}
+
+/// Whether a page with this past was swept over when it left.
+fn is_passed(past: Past) -> bool {
+    matches!(past, Past::Evicted(stamp) if stamp.is_passed())
+}
+
+/// Moves the mean `share` towards `one` by a part in `parts`. Threads may lose each other's.
+fn follow(share: &AtomicU32, one: u32, parts: u32) {
+    let lately = share.load(Ordering::Relaxed);
+    share.store((lately * (parts - 1) + one) / parts, Ordering::Relaxed);
 }

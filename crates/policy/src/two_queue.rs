@@ -70,11 +70,11 @@ impl TwoQueue {
         Stamp::at(self.evictions.load(Ordering::Relaxed))
     }
 
-    /// Queues a page that [`Words::arrive`] handed out with this past.
-    pub(crate) fn queue(&self, page: Page, past: Past, how: Arrival) {
-        let early = |evicted| self.now().since(evicted) <= self.active.len().max(self.budget / 2);
+    /// Queues a page that [`Words::arrive`] handed out with this past, `distance` evictions ago.
+    pub(crate) fn queue(&self, page: Page, past: Past, distance: Option<u32>, how: Arrival) {
+        let early = distance.is_some_and(|count| count <= self.active.len().max(self.budget / 2));
         match past {
-            Past::Evicted(stamp) if how == Arrival::Demand && early(stamp) => {
+            Past::Evicted(_) if how == Arrival::Demand && early => {
                 self.active.push(&self.words, page);
             }
             Past::Evicted(_) | Past::Unknown => self.inactive.push(&self.words, page),
@@ -82,15 +82,15 @@ impl TwoQueue {
         }
     }
 
-    /// Ends the stay of a page that was taken from any queue over the same words, and counts that.
-    /// False if it was given back meanwhile.
-    pub(crate) fn evict(&self, page: Page) -> bool {
+    /// Ends the stay of a page that was taken from one of the lists. False if it was given back
+    /// meanwhile.
+    fn evict(&self, page: Page) -> bool {
         let before = self.evictions.fetch_add(1, Ordering::Relaxed);
         self.words
             .evict(page, Some(Stamp::at(before.wrapping_add(1))))
     }
 
-    /// Pages evicted since `past`, which is one of [`Words::arrive`].
+    /// Pages that left the lists since a page with this past did.
     pub(crate) fn distance(&self, past: Past) -> Option<u32> {
         match past {
             Past::Evicted(stamp) => Some(self.now().since(stamp)),
@@ -160,8 +160,8 @@ impl Policy for TwoQueue {
     }
 
     fn mapped(&self, page: Page, how: Arrival) {
-        let past = self.words.arrive(page, how == Arrival::Ahead);
-        self.queue(page, past, how);
+        let past = self.words.arrive(page, how == Arrival::Demand);
+        self.queue(page, past, self.distance(past), how);
     }
 
     fn used(&self, page: Page, _how: Use) {

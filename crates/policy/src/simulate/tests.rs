@@ -322,3 +322,56 @@ fn a_sweep_that_fits_takes_the_place_of_what_is_used_no_more() {
     let read = outcome(&trace, "prefetch", 4000).pages_read;
     assert!(read < 3 * 3000, "{read} of {}", rounds * 3000);
 }
+
+/// One thread uses `hot` pages without order, another sweeps over `swept` others beside it, so many
+/// pages to each use of a hot one; all were filled in order before.
+fn hot_set_beside_a_sweep(hot: u32, swept: u32, steps: u32, uses: u32) -> Trace {
+    let mut state = 3u64;
+    let mut trace = reads(0..hot + swept);
+    let mut touch = |page, thread| {
+        trace.references.push(Reference {
+            page,
+            region: 0,
+            thread,
+            kind: ReferenceKind::Read,
+        });
+    };
+    for step in 0..steps * uses {
+        touch(hot + step % swept, 1);
+        if step % steps == 0 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            touch(u32::try_from(state >> 33).expect("31 bits") % hot, 2);
+        }
+    }
+    trace
+}
+
+#[test]
+fn a_hot_set_stays_beside_a_sweep_however_fast_that_is() {
+    let uses = 16_000;
+    for steps in [1, 4, 16] {
+        let trace = hot_set_beside_a_sweep(2000, 6000, steps, uses);
+        let [two_queue, prefetch] = ["2q", "prefetch"].map(|name| outcome(&trace, name, 4000));
+        // The sweep's own waits are among them.
+        let waits = prefetch.refaults;
+        assert!(waits * 10 < u64::from(uses), "{steps}: {prefetch:?}");
+        assert!(waits * 20 < two_queue.refaults, "{steps}: {two_queue:?}");
+    }
+}
+
+#[test]
+fn a_hot_set_comes_in_blocks_and_scattered_pages_do_not() {
+    let outcomes = |hot| {
+        let trace = hot_set_beside_a_sweep(hot, 30_000, 4, 4000);
+        ["prefetch+2q", "prefetch"].map(|name| outcome(&trace, name, 4000))
+    };
+    let [alone, blocks] = outcomes(2000);
+    assert!(blocks.refaults * 4 < alone.refaults, "{blocks:?} {alone:?}");
+    let [alone, blocks] = outcomes(200_000);
+    assert!(
+        blocks.pages_read * 10 < alone.pages_read * 13,
+        "{blocks:?} {alone:?}"
+    );
+}
