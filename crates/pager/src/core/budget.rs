@@ -185,6 +185,12 @@ impl Budget {
         self.alarm.store(AT_WORK, Ordering::SeqCst);
     }
 
+    /// Whether the evictor is at work, and may want a processor.
+    #[must_use]
+    pub fn is_evicting(&self) -> bool {
+        self.alarm.load(Ordering::Relaxed) != ASLEEP
+    }
+
     /// Pages to evict until a batch more than the slack is free, so that no batch is a small one.
     #[must_use]
     pub fn excess(&self) -> u64 {

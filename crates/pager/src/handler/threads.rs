@@ -62,7 +62,13 @@ fn read_until_slow(pager: &Pager) -> Fault {
     let mut was_alone = false;
     loop {
         let mut message = [Message::default()];
-        let seen = was_alone && VIGIL.keep(|| pager.by_handler.read_now(&mut message[0]));
+        // The evictor has better use for the processor.
+        let seen = was_alone
+            && !pager.budget.is_evicting()
+            && VIGIL.keep(|| match pager.budget.is_evicting() {
+                true => Err(libc::EBUSY),
+                false => pager.by_handler.read_now(&mut message[0]),
+            });
         let read = seen || pager.by_handler.read(&mut message) != 0;
         if !read || message[0].event != EVENT_PAGEFAULT {
             continue;
