@@ -488,21 +488,28 @@ pub fn finish() {
     }
 }
 
-/// Descriptors that the program must not close.
+/// Whether the program must not close the descriptor.
 #[must_use]
 pub fn is_ours(fd: i32) -> bool {
-    if fd < 0 || !PAGER.is_started() {
-        return false;
-    }
-    let own = [
+    fd >= 0 && PAGER.is_started() && ours().contains(&fd)
+}
+
+/// Descriptors that the program must not close, -1 for those that are not there. Only once the pager
+/// has started.
+#[must_use]
+pub fn ours() -> [i32; 16] {
+    let [pagemap, memory] = scan::descriptors();
+    let mut all = [-1; 16];
+    all[..8].copy_from_slice(&[
         PAGER.by_handler.fd(),
         PAGER.by_signal.fd(),
         PAGER.for_tray.fd(),
         recorder::descriptor(),
         places::descriptor(),
         discard::descriptor(),
-    ];
-    own.contains(&fd)
-        || scan::descriptors().contains(&fd)
-        || PAGER.store().descriptors().contains(&fd)
+        pagemap,
+        memory,
+    ]);
+    all[8..].copy_from_slice(&PAGER.store().descriptors());
+    all
 }

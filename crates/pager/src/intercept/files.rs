@@ -1,7 +1,8 @@
 //! The pager's descriptors outlive a program that closes everything.
 
 use super::{libc_answer, set_errno};
-use crate::start::is_ours;
+use crate::core::PAGER;
+use crate::start::{self, is_ours};
 use crate::sys::{call3, call6};
 use core::ffi::c_int;
 
@@ -26,18 +27,22 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn close_range(first: u32, last: u32, flags: c_int) -> c_int {
     let mut from = first;
-    let top = last.min(1 << 17);
-    for fd in first..=top {
-        if is_ours(fd as c_int) {
-            if fd > from
-                && let answer @ ..=-1 = raw_range(from, fd - 1, flags)
-            {
-                return libc_answer(answer) as c_int;
-            }
-            from = fd + 1;
+    let mut ours = match PAGER.is_started() {
+        true => start::ours(),
+        false => [-1; 16],
+    };
+    ours.sort_unstable();
+    let inside = ours.iter().filter_map(|&fd| u32::try_from(fd).ok());
+    for fd in inside.filter(|fd| (first..=last).contains(fd)) {
+        if fd > from
+            && let answer @ ..=-1 = raw_range(from, fd - 1, flags)
+        {
+            return libc_answer(answer) as c_int;
         }
+        from = fd + 1;
     }
-    if from > last {
+    // A range that is the wrong way round is the kernel's to refuse.
+    if from > last && from > first {
         return 0;
     }
     libc_answer(raw_range(from, last, flags)) as c_int
