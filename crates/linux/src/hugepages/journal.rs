@@ -215,13 +215,14 @@ pub fn remove(path: &Path) -> Result<(), Error> {
     })
 }
 
-/// Journals in `folder`, of all processes. A file that is no journal is an error in its place.
+/// Journals in `folder`, of all processes. One that can't be read is an error in its place; what
+/// else lies there (tracing keeps its journal in the same folder) is none.
 #[must_use]
 pub fn all(folder: &Path) -> Vec<Result<Record, Error>> {
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = files
         .map(|file| file.path())
-        .filter(|path| path.extension().is_some_and(|ending| ending == "journal"))
+        .filter(|path| is_name(path))
         .collect();
     paths.sort();
     paths.iter().map(|path| read(path)).collect()
@@ -308,7 +309,18 @@ impl Record {
 }
 
 fn name(pid: i32, start_ticks: u64) -> String {
-    format!("balance-{pid}-{start_ticks}.journal")
+    format!("{BEGIN}{pid}-{start_ticks}.{ENDING}")
+}
+
+/// How names of journals begin and end.
+const BEGIN: &str = "balance-";
+const ENDING: &str = "journal";
+
+/// Whether [`name`] gives such names.
+fn is_name(path: &Path) -> bool {
+    let begins = path.file_name().and_then(|name| name.to_str());
+    begins.is_some_and(|name| name.starts_with(BEGIN))
+        && path.extension().is_some_and(|ending| ending == ENDING)
 }
 
 fn open(path: &Path, mut options: OpenOptions) -> io::Result<File> {
@@ -462,7 +474,12 @@ mod tests {
         assert!(is_free(&path).unwrap());
         let mut file = OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(b"{\"entry\":{\"addr").unwrap();
+        // Tracing keeps its own journal beside it.
+        let other = place.join("trace.journal");
+        fs::write(&other, "").unwrap();
         let records: Vec<Record> = all(&place).into_iter().map(Result::unwrap).collect();
+        fs::remove_file(other).unwrap();
+        assert_eq!(records.len(), 1);
         assert_eq!(records[0].subject, subject());
         assert_eq!(records[0].entries.len(), 3);
         let back: Vec<_> = records[0]
