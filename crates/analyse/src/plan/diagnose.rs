@@ -276,12 +276,11 @@ fn healthy(findings: &Findings) -> Diagnosis {
 
 fn range(symptom: &Symptom) -> String {
     let cost = symptom.cost;
-    format!(
-        "{} ({} to {})",
-        percent(cost.value),
-        percent(cost.low),
-        percent(cost.high)
-    )
+    let (low, high) = (percent(cost.low), percent(cost.high));
+    match low == high {
+        true => percent(cost.value),
+        false => format!("{} ({low} to {high})", percent(cost.value)),
+    }
 }
 
 /// `0.4 %`, `7.9 %`, `67 %`.

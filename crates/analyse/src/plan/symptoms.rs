@@ -195,7 +195,8 @@ fn cost_of(findings: &Findings, faults: f64, causes: &[Cause]) -> Estimate {
 }
 
 /// Kernel time of one fault with these causes: measured for them, else measured over all, else
-/// the usual.
+/// the usual. What is known of the time of all faults (its interval, its bound by the system time)
+/// holds for theirs in proportion.
 #[allow(clippy::cast_precision_loss, reason = "ratios of times and counts")]
 pub(super) fn nanos_each(findings: &Findings, causes: &[Cause]) -> Estimate {
     let timed = findings
@@ -206,10 +207,15 @@ pub(super) fn nanos_each(findings: &Findings, causes: &[Cause]) -> Estimate {
     let (time, faults) = timed.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     if faults > 0.0 {
         let each = time / faults;
-        return Estimate {
-            value: each,
-            low: each * 0.85,
-            high: each * 1.15,
+        let times = findings.by_cause.iter().filter_map(|line| line.time);
+        let all: f64 = times.map(|time| time.0 as f64).sum();
+        return match findings.time.total_ns {
+            Some(total) if all > 0.0 => total.scaled(each / all),
+            _ => Estimate {
+                value: each,
+                low: each * 0.85,
+                high: each * 1.15,
+            },
         };
     }
     let all = findings.cost.faults() as f64;

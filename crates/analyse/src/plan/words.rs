@@ -61,11 +61,11 @@ fn by_proof(proof: &Proof, advice: &[Advice]) -> String {
     let measured = proof.comparisons.iter().find(|one| one.arm == *name);
     match proof.confirmation.as_ref().or(measured) {
         Some(shown) => format!(
-            "{}, no rebuild: proved {:.1} times as fast in CPU time (95 % interval {:.1} to {:.1}).",
+            "{}, no rebuild: proved {} times as fast in CPU time (95 % interval {} to {}).",
             count(settings),
-            shown.cpu_speedup.value,
-            shown.cpu_speedup.low,
-            shown.cpu_speedup.high
+            times(shown.cpu_speedup.value),
+            times(shown.cpu_speedup.low),
+            times(shown.cpu_speedup.high)
         ),
         None => format!("{}, no rebuild: proved faster.", count(settings)),
     }
@@ -83,7 +83,17 @@ fn by_settings(advice: &Advice) -> String {
     let gain = advice.predicted_speedup;
     let settings = count(advice.settings.0.len());
     format!(
-        "{settings}, no rebuild: about {:.1} times as fast in CPU time (predicted {:.1} to {:.1}).",
-        gain.value, gain.low, gain.high
+        "{settings}, no rebuild: about {} times as fast in CPU time (predicted {} to {}).",
+        times(gain.value),
+        times(gain.low),
+        times(gain.high)
     )
+}
+
+/// A ratio in no more digits than its interval bears out: `3.2`, `31`.
+fn times(ratio: f64) -> String {
+    match ratio < 19.95 {
+        true => format!("{ratio:.1}"),
+        false => format!("{ratio:.0}"),
+    }
 }
