@@ -14,6 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Functions, stacks and processes that are listed.
 const MOST: usize = 30;
+/// With fewer samples a share may be off by 30 of 100 (binomial, 95 %): nothing to head a summary.
+const FEWEST: u64 = 10;
 
 /// What a profile shows, by these rules.
 #[must_use]
@@ -190,6 +192,14 @@ fn headline(profile: &Profile, events: &[EventProfile], diagnoses: &[Diagnosis])
     let Some(top) = event.functions.first().filter(|_| event.weight > 0) else {
         return format!("All {} samples found the CPUs idle.", event.samples);
     };
+    if event.samples < FEWEST {
+        let plural = if event.samples == 1 { "" } else { "s" };
+        return format!(
+            "{} sample{plural} of {}: too few to tell where time goes. Record for longer, or with \
+             more samples a second (-F).",
+            event.samples, event.name
+        );
+    }
     let share = 100.0 * top.own as f64 / event.weight as f64;
     let place = match &*top.module {
         "" => String::new(),
