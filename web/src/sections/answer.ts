@@ -111,7 +111,7 @@ function gainTile(report: Report): HTMLElement {
     return tile(
       ["Speed with the fix, ", h("strong", { class: "good-ink" }, "proved")],
       factor(proved.wall_speedup.value),
-      [`95 % interval ${factorRange(proved.wall_speedup)}`, `${count(proved.pairs)} pairs of runs`],
+      [`in elapsed time, 95 % interval ${factorRange(proved.wall_speedup)}`, `${count(proved.pairs)} pairs of runs`],
       "good-ink",
     );
   }
@@ -121,7 +121,7 @@ function gainTile(report: Report): HTMLElement {
   return tile(
     [term("Speed with the fix, predicted", "How much more work the same CPU time would do, estimated from this one run. pagewise doctor --prove measures it.")],
     factor(best.predicted_speedup.value),
-    [`95 % interval ${factorRange(best.predicted_speedup)}`, "not yet proved"],
+    [`in CPU time, 95 % interval ${factorRange(best.predicted_speedup)}`, "not yet proved"],
   );
 }
 

@@ -2,7 +2,7 @@
 import type { Report, Share } from "../data/types";
 import { h } from "../dom";
 import { barTable } from "../draw/bars";
-import { count, nanos, percent } from "../format";
+import { bytes, count, nanos, percent } from "../format";
 import { term } from "../glossary";
 import type { Section } from "./section";
 
@@ -84,7 +84,7 @@ function calls(report: Report): HTMLElement | null {
   const bars = mm_calls.map((call) => ({
     name: [h("code", {}, `${call.call}()`)],
     share: call.calls / most,
-    figures: [count(call.calls), `${(call.bytes / 2 ** 20).toLocaleString("en-US", { maximumFractionDigits: 1 })}\u00a0MiB`, call.time === null ? "–" : nanos(call.time)],
+    figures: [count(call.calls), bytes(call.bytes), call.time === null ? "–" : nanos(call.time)],
     ink: "kernel",
   }));
   return h(
