@@ -55,6 +55,32 @@ impl LossKind {
             Self::WriteFailed => "bytes that could not be written",
         }
     }
+
+    /// The same behind a number, which may be 1.
+    #[must_use]
+    pub fn counted(self, number: u64) -> &'static str {
+        if number != 1 {
+            return self.describe();
+        }
+        match self {
+            Self::RingOverrun => "record lost because the ring buffer was full",
+            Self::Throttled => "pause by the kernel's sampling throttle",
+            Self::UnknownRecord => "record of an unknown type",
+            Self::MalformedRecord => "malformed record",
+            Self::Truncated => "byte missing at the end of the file",
+            Self::OutOfOrder => "record out of time order",
+            Self::UnpairedFault => "fault whose begin or end was not seen",
+            Self::KernelFaultsInvisible => {
+                "fault inside a system call that needs privileges to see"
+            }
+            Self::FaultsWithoutEvent => {
+                "fault that was counted but not recorded (before exec, by populating, or lost)"
+            }
+            Self::UnknownProcess => "sample of a process that was not introduced",
+            Self::TimelineGap => "timeline point that could not be read",
+            Self::WriteFailed => "byte that could not be written",
+        }
+    }
 }
 
 /// Counted losses, mergeable.

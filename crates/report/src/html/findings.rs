@@ -108,7 +108,7 @@ fn report<'a>(
     frames_left_out: usize,
 ) -> Report<'a> {
     let losses = findings.losses.iter().map(|(kind, count)| Loss {
-        text: kind.describe(),
+        text: kind.counted(count),
         count,
     });
     let labels = labels(findings);

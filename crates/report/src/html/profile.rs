@@ -29,7 +29,7 @@ impl<'a> ProfileData<'a> {
             name,
             findings,
             losses: losses
-                .map(|(kind, count)| (kind.describe(), count))
+                .map(|(kind, count)| (kind.counted(count), count))
                 .collect(),
             pack: pack(&[(profile, name)], columns)?,
         })

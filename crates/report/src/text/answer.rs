@@ -88,7 +88,9 @@ pub fn cost(page: &mut Page, findings: &Findings) {
                 &format!("It was killed by {}", signal_name(signal)),
             );
         }
-        Ending::Running => page.paragraph("", Ink::Faint, "It was still running"),
+        Ending::Running => {
+            page.paragraph("", Ink::Faint, "It was still running when observing ended")
+        }
     }
     page.gap();
 }
@@ -236,7 +238,10 @@ fn measured(comparison: &Comparison, room: usize) -> String {
 pub fn missing(page: &mut Page, findings: &Findings) {
     let mut label = "Missing";
     for (kind, number) in findings.losses.iter() {
-        page.bullet(label, &format!("{} {}", count(number), kind.describe()));
+        page.bullet(
+            label,
+            &format!("{} {}", count(number), kind.counted(number)),
+        );
         label = "";
     }
     if findings.timeline.gaps > 0 {

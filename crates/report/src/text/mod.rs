@@ -62,12 +62,11 @@ pub fn render_with_profile(
         return format!("{first}\n{}", render(&rest, width, style));
     }
     let rest = ProfileFindings {
-        command: Vec::new(),
         losses: Losses::default(),
         notes: Vec::new(),
         own_cost: None,
         ..samples.clone()
     };
     let first = render(findings, width, style);
-    format!("{first}\n{}", profile::render(&rest, width, style))
+    format!("{first}\n{}", profile::render_below(&rest, width, style))
 }

@@ -39,6 +39,13 @@ pub fn render(findings: &ProfileFindings, width: usize, style: Style) -> String 
     page.finish()
 }
 
+/// The same below a summary that names the program already.
+pub fn render_below(findings: &ProfileFindings, width: usize, style: Style) -> String {
+    let mut page = Page::new(width.clamp(super::WIDTHS.0, super::WIDTHS.1), style);
+    body(&mut page, findings);
+    page.finish()
+}
+
 /// Everything below the first line.
 fn body(page: &mut Page, findings: &ProfileFindings) {
     let worst = findings.diagnoses.iter().map(|d| d.severity).max();
@@ -143,7 +150,7 @@ fn weight(weight: u64, unit: WeightUnit) -> String {
 
 fn missing(page: &mut Page, findings: &ProfileFindings) {
     for (kind, lost) in findings.losses.iter() {
-        let text = format!("{} {}", count(lost), kind.describe());
+        let text = format!("{} {}", count(lost), kind.counted(lost));
         page.paragraph("Missing", Ink::Caution, &text);
     }
     for note in &findings.notes {
