@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use pagewise_linux::perf::{DEFAULT_CPU_FREQUENCY, DEFAULT_FREQUENCY, Mode, Options};
 use pagewise_linux::process::{self, Launch};
 use pagewise_model::run::{Ending, signal_name};
+use pagewise_report::quantity::count;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -264,13 +265,14 @@ fn summarise(observation: &Observation) -> io::Result<()> {
     let events: u64 = observation.counts.iter().map(|source| source.count).sum();
     writeln!(
         err,
-        "pagewise: {events} events, {} faults by count, {} in {}",
-        observation.cost.faults(),
+        "pagewise: {} events, {} faults by count, {} in {}",
+        count(events),
+        count(observation.cost.faults()),
         observation.size,
         observation.path.display()
     )?;
-    for (name, count) in by_name(observation) {
-        writeln!(err, "  {count:>10}  {}", readable(name))?;
+    for (name, fired) in by_name(observation) {
+        writeln!(err, "  {:>10}  {}", count(fired), readable(name))?;
     }
     writeln!(
         err,
@@ -285,8 +287,8 @@ fn summarise(observation: &Observation) -> io::Result<()> {
             signal_name(signal)
         )?;
     }
-    for (kind, count) in observation.losses.iter() {
-        writeln!(err, "pagewise: {count} {}", kind.describe())?;
+    for (kind, lost) in observation.losses.iter() {
+        writeln!(err, "pagewise: {} {}", count(lost), kind.counted(lost))?;
     }
     for note in &observation.notes {
         writeln!(err, "pagewise: {note}")?;

@@ -1,5 +1,6 @@
 //! The course of a run under user-level paging, for a terminal.
 
+use crate::quantity;
 use pagewise_model::paging::{PagingPoint, PagingTimeline};
 use pagewise_model::units::Bytes;
 use std::fmt::Write;
@@ -65,11 +66,11 @@ pub fn render(timeline: &PagingTimeline, width: usize) -> String {
         text,
         "{:.1} s, {} waits for the store, {} pages read ({} of them ahead), {} written, {} evicted\n",
         last.time_s,
-        last.refaults,
-        last.pages_read,
-        last.pages_read_ahead,
-        last.pages_written,
-        last.pages_evicted
+        quantity::count(last.refaults),
+        quantity::count(last.pages_read),
+        quantity::count(last.pages_read_ahead),
+        quantity::count(last.pages_written),
+        quantity::count(last.pages_evicted)
     );
     let columns = width.saturating_sub(BESIDE).clamp(8, 200);
     for (name, value, written) in ROWS {
@@ -174,7 +175,7 @@ fn bytes(value: f64) -> String {
 }
 
 fn count(value: f64) -> String {
-    format!("{value:.0}")
+    quantity::rounded(value)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::samples;
 use super::statistics::{Document, Figures, Others, Process, Quantiles, Region};
 use pagewise_model::paging::Heat;
 use pagewise_model::units::Estimate;
+use pagewise_report::quantity::count as grouped;
 use std::fmt::Write;
 
 /// Bytes as `1.5 GiB`.
@@ -26,9 +27,9 @@ pub fn line(figures: &Figures, columns: usize) -> String {
         human(living(|one| one.resident_bytes)),
         human(living(|one| one.budget_bytes)),
         human(figures.store_bytes()),
-        figures.sum_faults(|all| all.refaults),
-        figures.sum_pages(|all| all.read),
-        figures.sum_pages(|all| all.written),
+        grouped(figures.sum_faults(|all| all.refaults)),
+        grouped(figures.sum_pages(|all| all.read)),
+        grouped(figures.sum_pages(|all| all.written)),
     );
     text.chars().take(columns.saturating_sub(1)).collect()
 }
@@ -139,21 +140,23 @@ fn describe(one: &Process) -> String {
         "faults",
         format!(
             "{} on new pages, {} on pages in the store",
-            faults.first_touches, faults.refaults
+            grouped(faults.first_touches),
+            grouped(faults.refaults)
         ),
     );
     row(
         "",
         format!(
             "{} first writes to pages that came back",
-            faults.first_writes
+            grouped(faults.first_writes)
         ),
     );
     row(
         "served",
         format!(
             "{} by handler threads, {} by SIGBUS",
-            faults.by_handler, faults.by_signal
+            grouped(faults.by_handler),
+            grouped(faults.by_signal)
         ),
     );
     row(
@@ -165,23 +168,25 @@ fn describe(one: &Process) -> String {
         "went",
         format!(
             "{} pages in {} batches",
-            pages.evicted, pages.eviction_batches
+            grouped(pages.evicted),
+            grouped(pages.eviction_batches)
         ),
     );
     row(
         "written",
         format!(
             "{} pages, {} of them before they had to go",
-            pages.written, pages.written_early
+            grouped(pages.written),
+            grouped(pages.written_early)
         ),
     );
     row(
         "came back",
         format!(
             "{} pages{}, {} of them before their use",
-            pages.read,
+            grouped(pages.read),
             percent(pages.read, pages.evicted),
-            pages.prefetched
+            grouped(pages.prefetched)
         ),
     );
     if let Some(words) = one.refault_distances.words() {
@@ -197,7 +202,7 @@ fn describe(one: &Process) -> String {
             format!(
                 "at least {} written in 1 s; {} pages seen",
                 range(&heat.written),
-                heat.watched
+                grouped(heat.watched)
             ),
         );
     }
@@ -205,9 +210,9 @@ fn describe(one: &Process) -> String {
         row(
             "watched",
             format!(
-                "{} pages before they went; {} were in use{}",
-                pages.watched,
-                pages.seen_used,
+                "{} pages before they went; {} in use{}",
+                grouped(pages.watched),
+                grouped(pages.seen_used),
                 percent(pages.seen_used, pages.watched)
             ),
         );
@@ -218,7 +223,7 @@ fn describe(one: &Process) -> String {
             "waits",
             format!(
                 "{} faults waited {waited} in all for room",
-                faults.throttled
+                grouped(faults.throttled)
             ),
         );
     }
@@ -255,9 +260,10 @@ fn quantiles(of: &Quantiles) -> String {
     match of.count {
         0 => "none".to_owned(),
         count => format!(
-            "p50 {}, p99 {} ({count})",
+            "p50 {}, p99 {} ({})",
             nanos(of.p50_ns),
-            nanos(of.p99_ns)
+            nanos(of.p99_ns),
+            grouped(count)
         ),
     }
 }
@@ -300,6 +306,7 @@ fn describe_regions(one: &Process) -> String {
     let mut left = one.regions_total as usize;
     for (region, parts) in mappings(one).into_iter().take(MOST) {
         left = left.saturating_sub(parts);
+        // Not in groups of digits, as with the others: the line would not fit a narrow terminal.
         let _ = writeln!(
             text,
             "  region    {} {}: {} here ({} dirty), {} stored",
@@ -314,9 +321,9 @@ fn describe_regions(one: &Process) -> String {
         }
         let _ = writeln!(
             text,
-            "            {} faults, {} of them on stored pages{}",
-            region.faults,
-            region.refaults,
+            "            {} faults, {} on stored pages{}",
+            grouped(region.faults),
+            grouped(region.refaults),
             region.heat.map_or_else(String::new, |heat| format!(
                 "; {:.0} % hot",
                 heat.hot.value * 100.0

@@ -3,6 +3,7 @@
 use super::{Document, Measured, Row};
 use crate::tune::wrapped;
 use pagewise_model::units::{Bytes, Nanos};
+use pagewise_report::quantity::{count as grouped, rounded};
 
 /// Sentence, tables, plot.
 pub fn text(document: &Document, width: usize) -> String {
@@ -96,11 +97,11 @@ fn pages(row: &Row, page: Bytes) -> f64 {
 fn exact(size: Bytes) -> String {
     match size.0 {
         bytes if bytes % (1 << 20) == 0 => format!("{} MiB", bytes >> 20),
-        bytes => format!("{} KiB", bytes >> 10),
+        bytes => format!("{} KiB", grouped(bytes >> 10)),
     }
 }
 
-/// ` (16385 faults and 27.4 ms for 64.0 MiB)` of the largest block measured.
+/// ` (16,385 faults and 27.4 ms for 64.0 MiB)` of the largest block measured.
 fn fresh_cost(allocator: &Measured, edge: Bytes, page: Bytes) -> String {
     let largest = allocator.single.iter().filter(|row| row.bytes >= edge);
     match largest.max_by_key(|row| row.bytes) {
@@ -219,10 +220,10 @@ fn time(row: &Row) -> String {
     Nanos::from_secs_f64(row.cost.cpu_ns / 1e9).to_string()
 }
 
-/// `16384`, `2.1` for small figures, `0` for what rounds to it.
+/// `16,384`, `2.1` for small figures, `0` for what rounds to it.
 fn count(value: f64) -> String {
     if !(0.05..10.0).contains(&value) {
-        format!("{value:.0}")
+        rounded(value)
     } else {
         format!("{value:.1}")
     }
@@ -274,8 +275,8 @@ mod tests {
         let first = text.lines().next().unwrap();
         assert_eq!(
             first,
-            "• The system's malloc (glibc 2.36) takes blocks of 32764 KiB and more fresh from the \
-             kernel each time (16385 faults and 26.2 ms for 64.0 MiB); small blocks freed together \
+            "• The system's malloc (glibc 2.36) takes blocks of 32,764 KiB and more fresh from the \
+             kernel each time (16,385 faults and 26.2 ms for 64.0 MiB); small blocks freed together \
              come fresh from a total of 4.00 MiB on."
         );
         assert!(text.contains("system │·█│"), "{text}");
