@@ -16,7 +16,7 @@ use pagewise_model::run::{Ending, signal_name};
 use pagewise_model::units::{Bytes, Estimate};
 use pagewise_report::{html, json, text};
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -101,13 +101,20 @@ pub struct Args {
 /// When nothing could be observed, or the answer not be delivered.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let input = args.prove.then(SavedInput::take).transpose()?;
+    // A wrong path should not cost the run.
+    if let Some(report) = &args.output {
+        writable(report).with_context(|| cannot_write(report))?;
+    }
     let recording = Recording::named(args.record.as_deref())?;
+    args.tell_beginning();
     let observation = match observe(&args.observation(input.as_ref(), recording.path())?) {
         Ok(observation) => observation,
         Err(error) => return failed_to_start(error),
     };
-    let was_asked = args.duration.is_some() || interrupt::requested().is_some();
+    let observation = observation.with_time_over(args.duration);
+    let was_asked = interrupt::requested().is_some();
     let mut findings = explain(&observation.path)?;
+    findings.ending = observation.ending;
     findings.diagnoses.extend(huge_pages::note(
         &findings,
         args.pid,
@@ -166,6 +173,23 @@ impl Args {
         Ok(Subject::Command(launch))
     }
 
+    /// Says on a terminal that something happens: a program may be silent for long.
+    fn tell_beginning(&self) {
+        if !io::stderr().is_terminal() {
+            return;
+        }
+        match (self.pid, self.command.first()) {
+            (Some(pid), _) => self.tell(&format!(
+                "Observing process {pid} (Ctrl-C ends observing and tells what was seen)"
+            )),
+            (None, Some(program)) => self.tell(&format!(
+                "Observing {} (Ctrl-C ends it and tells what was seen)",
+                program.display()
+            )),
+            (None, None) => {}
+        }
+    }
+
     fn tell(&self, message: &str) {
         if !self.quiet {
             // Progress that cannot be shown is no reason to stop.
@@ -202,7 +226,7 @@ impl Recording {
 }
 
 /// A command that cannot be executed ends us as it ends a shell: 127 or 126.
-fn failed_to_start(error: anyhow::Error) -> Result<ExitCode> {
+pub fn failed_to_start(error: anyhow::Error) -> Result<ExitCode> {
     match error.downcast_ref::<process::Error>() {
         Some(failed) => {
             writeln!(io::stderr(), "pagewise: {failed}")?;
@@ -307,18 +331,31 @@ fn write_report(args: &Args, findings: &Findings) -> Result<()> {
     let path = args.output.clone().unwrap_or_else(|| PathBuf::from(REPORT));
     let page = html::render(findings)?;
     let size = Bytes(page.len() as u64);
-    let written = std::fs::write(&path, page).with_context(|| {
-        format!(
-            "cannot write the report {} (another place: -o FILE)",
-            path.display()
-        )
-    });
+    let written = std::fs::write(&path, page).with_context(|| cannot_write(&path));
     match written {
         Ok(()) => args.tell(&format!("Report: {} ({size})", path.display())),
         Err(error) if args.output.is_none() => args.tell(&format!("pagewise: {error:#}")),
         Err(error) => return Err(error),
     }
     Ok(())
+}
+
+fn cannot_write(report: &Path) -> String {
+    let path = report.display();
+    format!("cannot write the report {path} (another place: -o FILE)")
+}
+
+/// Whether a file can be written there. One that stands there keeps its content, and none is left.
+fn writable(path: &Path) -> io::Result<()> {
+    let is_new = !path.exists();
+    std::fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(path)?;
+    match is_new {
+        true => std::fs::remove_file(path),
+        false => Ok(()),
+    }
 }
 
 /// The signal that killed the program, unless that is how we end one where `was_asked`.

@@ -137,6 +137,22 @@ pub fn observe(options: &ObserveOptions) -> anyhow::Result<Observation> {
     }
 }
 
+impl Observation {
+    /// The same, where the time that was given was over before the program ended: that we ended it
+    /// then says nothing about the program.
+    #[must_use]
+    pub fn with_time_over(self, most: Option<Duration>) -> Self {
+        let is_over = most.is_some_and(|most| Duration::from_nanos(self.cost.wall.0) >= most);
+        match self.ending {
+            Ending::Killed(libc::SIGTERM | libc::SIGKILL) if is_over => Self {
+                ending: Ending::Running,
+                ..self
+            },
+            _ => self,
+        }
+    }
+}
+
 impl Subject {
     fn is_whole_machine(&self) -> bool {
         matches!(self, Self::System | Self::SystemDuring(_))
