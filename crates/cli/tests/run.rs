@@ -101,6 +101,10 @@ fn the_programs_status_is_ours_and_what_cannot_be_is_refused() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("too small"));
     let output = pagewise(&["run", "--memory", "32M", "--policy", "nosuch", "--", "true"]);
     assert!(String::from_utf8_lossy(&output.stderr).contains("nosuch"));
+    let replay = concat!("replay:", env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let output = pagewise(&["run", "--memory", "32M", "--policy", replay, "--", "true"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("not a fault trace"));
 }
 
 /// A program that is deaf to SIGTERM, and its child, which is as well.

@@ -152,21 +152,30 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let record = args.record.as_deref().map(recording).transpose()?;
     launch.settings = settings(args, &library, &shared, record.as_ref())?;
     interrupt::install()?;
-    let gated = launch.spawn_gated()?;
-    if let Some(obstacle) = runtime::obstacle(gated.path()) {
-        bail!("{}", refusal(gated.path(), obstacle));
-    }
-    let running = gated.release()?;
     // Made before the program runs, so that a wrong path costs no run.
     let output = args.timeline.as_deref().map(recording).transpose()?;
+    let document = args.output.as_deref().map(recording).transpose()?;
+    let running = match start(&launch) {
+        Ok(running) => running,
+        Err(error) => return crate::doctor::failed_to_start(error),
+    };
     let mut timeline = output.is_some().then(Timeline::new);
     let finished = watch(running, args, &shared, timeline.as_mut())?;
-    let document = tell(args, &shared, &finished)?;
+    let document = tell(args, &shared, &finished, document)?;
     if let (Some(file), Some(timeline)) = (output, timeline) {
         let timeline = timeline.finish(&document, args.memory);
         serde_json::to_writer_pretty(BufWriter::new(file), &timeline).context("--timeline")?;
     }
     Ok(ending(finished.ending))
+}
+
+/// Starts the program, unless it is of a kind that can't be paged.
+fn start(launch: &Launch) -> Result<Running> {
+    let gated = launch.spawn_gated()?;
+    if let Some(obstacle) = runtime::obstacle(gated.path()) {
+        bail!("{}", refusal(gated.path(), obstacle));
+    }
+    Ok(gated.release()?)
 }
 
 /// Memory that the program's processes write their figures to: a file without a name.
@@ -245,17 +254,20 @@ fn policy(args: &Args) -> Result<String> {
         },
         None => (String::new(), ""),
     };
-    if !path.is_empty() {
-        let path = std::fs::canonicalize(path)
-            .with_context(|| format!("--policy {}: cannot find it", args.policy))?;
-        return Ok(format!("{head}{}", path.display()));
-    }
+    let name = match path {
+        "" => args.policy.clone(),
+        path => {
+            let path = std::fs::canonicalize(path)
+                .with_context(|| format!("--policy {}: cannot find it", args.policy))?;
+            format!("{head}{}", path.display())
+        }
+    };
     let config = pagewise_policy::Config {
         pages: 1 << 10,
         budget: 1 << 9,
     };
-    pagewise_policy::by_name(&args.policy, &config).context("--policy")?;
-    Ok(args.policy.clone())
+    pagewise_policy::by_name(&name, &config).context("--policy")?;
+    Ok(name)
 }
 
 /// Why `path` cannot be paged, and what to do.
@@ -322,7 +334,7 @@ fn terminal_width() -> usize {
     crossterm::terminal::size().map_or(80, |(columns, _)| usize::from(columns))
 }
 
-fn tell(args: &Args, shared: &File, finished: &Finished) -> Result<Document> {
+fn tell(args: &Args, shared: &File, finished: &Finished, to: Option<File>) -> Result<Document> {
     let document = Document {
         schema_version: statistics::RUN_VERSION,
         command: args
@@ -346,10 +358,12 @@ fn tell(args: &Args, shared: &File, finished: &Finished) -> Result<Document> {
     }
     if args.json {
         let text = serde_json::to_string_pretty(&document)?;
-        match &args.output {
-            Some(path) => std::fs::write(path, text + "\n")
-                .with_context(|| format!("cannot write {}", path.display()))?,
-            None => writeln!(std::io::stdout(), "{text}")?,
+        match (to, &args.output) {
+            (Some(mut file), Some(path)) => {
+                writeln!(file, "{text}")
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+            }
+            _ => writeln!(std::io::stdout(), "{text}")?,
         }
     }
     Ok(document)

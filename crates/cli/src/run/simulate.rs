@@ -5,6 +5,7 @@ use pagewise_policy::simulate::{Memory, Outcome, footprint, min, run};
 use pagewise_policy::trace::Trace;
 use pagewise_policy::{Config, by_name};
 use serde::Serialize;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// Version of the JSON document; raised when a field changes its meaning.
@@ -72,11 +73,11 @@ pub fn simulate(path: &Path, policies: &str, memory_bytes: u64, json: bool) -> R
         bail!("--memory holds no page of {page_bytes} bytes");
     }
     let answer = answer(&trace, policies, pages)?;
-    if json {
-        println!("{}", serde_json::to_string_pretty(&answer)?);
-    } else {
-        print!("{}", table(&answer));
-    }
+    let text = match json {
+        true => serde_json::to_string_pretty(&answer)? + "\n",
+        false => table(&answer),
+    };
+    io::stdout().write_all(text.as_bytes())?;
     Ok(())
 }
 

@@ -111,6 +111,23 @@ fn interrupting_doctor_reports_what_was_gathered() {
 }
 
 #[test]
+fn the_end_of_the_time_is_no_failure_of_the_program() {
+    let stage = Stage::new();
+    let findings = Outcome::of(stage.pagewise().args([
+        "doctor",
+        "--json",
+        "--duration",
+        "1s",
+        "--",
+        "sleep",
+        "100",
+    ]))
+    .ended_with(0)
+    .json();
+    assert_eq!(findings["ending"], "running");
+}
+
+#[test]
 fn interrupting_record_keeps_a_readable_file() {
     let stage = Stage::new();
     let (ready, file) = (stage.path("ready"), stage.path("kept.perf.data"));
@@ -161,11 +178,12 @@ fn a_program_shorter_than_ten_milliseconds_is_accounted_exactly() {
 #[test]
 fn a_command_that_does_not_exist_is_127() {
     let stage = Stage::new();
-    for command in ["record", "doctor"] {
+    for command in [&["record"][..], &["doctor"], &["run", "--memory", "32M"]] {
         Outcome::of(
             stage
                 .pagewise()
-                .args([command, "--", "no-such-program-anywhere"]),
+                .args(command)
+                .args(["--", "no-such-program-anywhere"]),
         )
         .ended_with(127)
         .tells(&["no-such-program-anywhere", "no program"]);
@@ -177,8 +195,8 @@ fn a_file_that_may_not_be_executed_is_126() {
     let stage = Stage::new();
     let file = stage.path("data.txt");
     std::fs::write(&file, "no program\n").expect("write a file");
-    for command in ["record", "doctor"] {
-        Outcome::of(stage.pagewise().args([command, "--"]).arg(&file))
+    for command in [&["record"][..], &["doctor"], &["run", "--memory", "32M"]] {
+        Outcome::of(stage.pagewise().args(command).arg("--").arg(&file))
             .ended_with(126)
             .tells(&["data.txt", "permission"]);
     }

@@ -74,6 +74,39 @@ fn a_report_that_cannot_be_written_fails_but_the_answer_is_printed() {
 }
 
 #[test]
+fn a_path_that_cannot_be_written_costs_no_run() {
+    let stage = Stage::new();
+    let (sign, nowhere) = (stage.path("it-ran"), stage.path("no-such-folder/result"));
+    for command in [
+        &["doctor", "-o"][..],
+        &["run", "--memory", "32M", "--timeline"],
+        &["run", "--memory", "32M", "--json", "-o"],
+    ] {
+        Outcome::of(
+            stage
+                .pagewise()
+                .args(command)
+                .arg(&nowhere)
+                .args(["--", "touch"])
+                .arg(&sign),
+        )
+        .tells(&["no-such-folder", "no such file"])
+        .ended_with(1);
+        assert!(!sign.exists(), "{command:?} ran the program");
+    }
+    // A try at writing leaves nothing behind.
+    let report = stage.path("report.html");
+    let outcome = stage
+        .pagewise()
+        .args(["doctor", "-o"])
+        .arg(&report)
+        .args(["--", "/"])
+        .status();
+    assert_eq!(outcome.expect("pagewise starts").code(), Some(126));
+    assert!(!report.exists());
+}
+
+#[test]
 fn a_reader_that_leaves_is_no_failure() {
     let stage = Stage::new();
     let mut child = stage
