@@ -19,16 +19,40 @@ pub fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
     };
     let (head, raw) = peek(raw, 4).with_context(|| format!("cannot read {name}"))?;
     if head.starts_with(GZIP) {
-        return Ok(Box::new(flate2::read::MultiGzDecoder::new(
-            BufReader::with_capacity(1 << 18, raw),
-        )));
+        let raw = BufReader::with_capacity(1 << 18, raw);
+        return Ok(Box::new(Unpacked {
+            unpacked: flate2::read::MultiGzDecoder::new(raw),
+            by: "gzip",
+        }));
     }
     if head.starts_with(ZSTD) {
         let decoder = zstd::Decoder::new(raw)
             .with_context(|| format!("{name} begins like zstd but can't be decompressed"))?;
-        return Ok(Box::new(decoder));
+        return Ok(Box::new(Unpacked {
+            unpacked: decoder,
+            by: "zstd",
+        }));
     }
     Ok(raw)
+}
+
+/// A decompressed input, whose errors say what is likely wrong and what can be done.
+struct Unpacked<R> {
+    unpacked: R,
+    by: &'static str,
+}
+
+impl<R: Read> Read for Unpacked<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.unpacked.read(buffer).map_err(|error| {
+            let by = self.by;
+            let text = format!(
+                "it is cut off or damaged ({by}: {error}); what is whole can be read by \
+                 {by} -dc FILE | pagewise report -"
+            );
+            io::Error::new(error.kind(), text)
+        })
+    }
 }
 
 /// The first bytes (fewer at the end of the input) and a reader that still has them.

@@ -94,13 +94,21 @@ fn files_that_cannot_be_used_say_what_they_are() {
     assert!(empty.contains("the file is empty"), "{empty}");
     let text = refusal(&write("text", b"not a recording"));
     assert!(
-        text.contains("no perf.data file") && text.contains("not a recording"),
+        text.contains("this is no recording") && text.contains("'not a recording'"),
         "{text}"
     );
+    let faults = refusal(&write("faults", b"PWFAULTS\x03\0\0\0\0\x10\0\0"));
+    assert!(faults.contains("--simulate"), "{faults}");
     let cut = refusal(&write("cut", b"PERFILE2\x68\0\0\0\0\0\0\0"));
     assert!(cut.contains("cut off within its header"), "{cut}");
     let folder = refusal(directory.path());
     assert!(folder.contains("is a directory"), "{folder}");
+    let whole = std::fs::read(fixture()).expect("fixture");
+    let packed = refusal(&write("packed.zst", &whole[..whole.len() / 2]));
+    assert!(
+        packed.contains("packed.zst") && packed.contains("zstd -dc FILE | pagewise report -"),
+        "{packed}"
+    );
 }
 
 #[test]

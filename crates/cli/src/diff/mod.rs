@@ -6,6 +6,7 @@ mod profiles;
 
 use crate::fault_paths::{Opened, Trace, open};
 use crate::profile_input;
+use crate::report::write_page;
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use pagewise_model::fault_paths::FaultPaths;
@@ -154,12 +155,6 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         write_page(path, &page)?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn write_page(path: &Path, page: &str) -> Result<()> {
-    std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
-    eprintln!("The page is {}", path.display());
-    Ok(())
 }
 
 /// Writes a result to standard output.

@@ -130,7 +130,7 @@ pub fn run(a: &Profile, b: &Profile, args: &Args, labels: &(String, String)) -> 
     };
     super::print(&text)?;
     if let Some(path) = &args.output {
-        super::write_page(path, &render_profile_diff(&found, &a, &b)?)?;
+        crate::report::write_page(path, &render_profile_diff(&found, &a, &b)?)?;
     }
     let broken = broken(&found, &args.fail_if);
     for message in &broken {

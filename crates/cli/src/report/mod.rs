@@ -12,6 +12,7 @@ use clap::Args as ClapArgs;
 use pagewise_analyse::fault_paths::{Step, Sums};
 use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::profile::Profile;
+use pagewise_model::units::Bytes;
 use pagewise_report::html::render_fault_paths;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -71,7 +72,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", requires = "export")]
     before: Option<PathBuf>,
 
-    /// Calls that an export of single calls (perfetto) holds at most; of more, every so manieth
+    /// Calls that an export of single calls (perfetto) holds at most; of more, only every n-th
     /// top-level call is taken
     #[arg(long, value_name = "CALLS", default_value_t = 2_000_000)]
     export_limit: u64,
@@ -97,7 +98,13 @@ pub struct Args {
 /// # Errors
 /// When a file cannot be read, is no recording, or holds nothing about faults.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    if !paging::is_timeline(&args.files[0])? && fault_paths::is_stored(&args.files[0])? {
+    let first = &args.files[0];
+    let is_stored = match paging::is_timeline(first) {
+        Ok(true) => Ok(false),
+        Ok(false) => fault_paths::is_stored(first),
+        Err(error) => Err(error),
+    };
+    if is_stored.map_err(|error| named(first, error))? {
         return report_stored(args);
     }
     if (args.output.is_some() || args.export.is_some()) && args.files.len() > 1 {
@@ -106,7 +113,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         );
     }
     for file in &args.files {
-        report(file, args).with_context(|| name_of(file))?;
+        report(file, args).map_err(|error| named(file, error))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -243,10 +250,25 @@ fn show_trace((findings, sums): &(FaultPaths, Sums), name: &str, args: &Args) ->
     }
 }
 
-fn write_page(path: &Path, page: &str) -> Result<()> {
+/// Writes a page and says where it is.
+///
+/// # Errors
+/// When it can't be written.
+pub fn write_page(path: &Path, page: &str) -> Result<()> {
     std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
-    eprintln!("The page is {}", path.display());
+    eprintln!("Report: {} ({})", path.display(), Bytes(page.len() as u64));
     Ok(())
+}
+
+/// The error with the file's name, which some errors have already.
+fn named(file: &Path, error: anyhow::Error) -> anyhow::Error {
+    let name = name_of(file);
+    let text = format!("{error:#}");
+    let mut words = text.split(|c: char| c.is_whitespace() || c == ':');
+    match words.any(|word| word == name) {
+        true => error,
+        false => error.context(name),
+    }
 }
 
 fn name_of(file: &Path) -> String {
@@ -254,4 +276,18 @@ fn name_of(file: &Path) -> String {
         return "standard input".to_owned();
     }
     file.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::anyhow;
+
+    #[test]
+    fn an_error_names_its_file_once() {
+        let told = |text: &'static str| format!("{:#}", named(Path::new("a.data"), anyhow!(text)));
+        assert_eq!(told("it is empty"), "a.data: it is empty");
+        assert_eq!(told("cannot open a.data: no"), "cannot open a.data: no");
+        assert_eq!(told("no aa.data"), "a.data: no aa.data");
+    }
 }

@@ -3,7 +3,7 @@
 use super::{Args, export_profile, name_of, write_page};
 use crate::analysis::{self, Analysis, is_about_faults};
 use crate::{profile_input, terminal};
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use pagewise_analyse::plan::Surroundings;
 use pagewise_analyse::profile::{ProfileRules, summarise};
 use pagewise_linux::sys::mapped_file::MappedFile;
@@ -171,8 +171,13 @@ fn render(seen: &Seen, json: bool) -> Result<String> {
 /// The reader's words, and what to do where the bytes are of another kind.
 fn explain(error: ReadError) -> anyhow::Error {
     match error {
-        ReadError::NotPerfData { .. } => anyhow::Error::new(error).context(
-            "pagewise report reads perf.data files, as pagewise record or perf record make them",
+        ReadError::NotPerfData { found } if found.starts_with("PWFAULTS") => anyhow!(
+            "this is what pagewise run --record-faults wrote: pagewise run --memory SIZE \
+             --simulate FILE reads it"
+        ),
+        ReadError::NotPerfData { found } => anyhow!(
+            "this is no recording: it begins with '{found}'. pagewise report reads perf.data, text \
+             of perf script, folded stacks, function_graph traces and trace.dat"
         ),
         other => other.into(),
     }
