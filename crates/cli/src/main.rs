@@ -12,6 +12,7 @@ mod export;
 mod fault_paths;
 mod huge;
 mod input;
+mod manual;
 mod mine;
 mod observe;
 mod profile_input;
@@ -24,7 +25,7 @@ mod trace;
 mod tune;
 mod watch;
 
-use anyhow::Context;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -80,19 +81,22 @@ enum Command {
         after_help = "Example:\n  pagewise completions bash > /etc/bash_completion.d/pagewise"
     )]
     Completions {
-        /// The shell.
+        /// The shell
         shell: clap_complete::Shell,
     },
     /// Write the manual pages
+    #[command(
+        after_help = "Examples:\n  pagewise manual ~/.local/share/man/man1\n  man pagewise-doctor"
+    )]
     Manual {
-        /// Folder for the pages; made where missing.
+        /// Folder for the pages; made where missing
         #[arg(default_value = "man")]
         folder: std::path::PathBuf,
     },
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| with_tip(error).exit());
     match run(cli) {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -125,13 +129,27 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Command::Manual { folder } => {
-            let cannot = || format!("cannot write manual pages into {}", folder.display());
-            std::fs::create_dir_all(&folder).with_context(cannot)?;
-            clap_mangen::generate_to(Cli::command(), &folder).with_context(cannot)?;
+            manual::write(Cli::command(), &folder)?;
             eprintln!("Manual pages are in {}", folder.display());
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+/// Adds to the refusal of a word where programs stand behind `--` how that is written.
+fn with_tip(mut error: clap::Error) -> clap::Error {
+    let text = |kind| error.get(kind).map(ToString::to_string);
+    let (word, usage) = (text(ContextKind::InvalidArg), text(ContextKind::Usage));
+    let (Some(word), Some(usage)) = (word, usage) else {
+        return error;
+    };
+    let takes_program = usage.contains("-- <CMD>...");
+    if error.kind() == ErrorKind::UnknownArgument && takes_program && !word.starts_with('-') {
+        let tip = format!("a program and its arguments stand behind --, as in: -- {word}");
+        let tip = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tip);
+    }
+    error
 }
 
 /// A reader such as `head` that closed the pipe ended what it wanted to read: no failure.
@@ -159,6 +177,21 @@ mod tests {
     #[test]
     fn examples_fit_a_narrow_terminal() {
         check_help(&Cli::command());
+    }
+
+    #[test]
+    fn a_program_without_dashes_before_it_is_told_how() {
+        let told = |words: &[&str]| match Cli::try_parse_from(words) {
+            Ok(_) => panic!("{words:?} passed"),
+            Err(error) => with_tip(error).to_string(),
+        };
+        let told_for = |command| told(&["pagewise", command, "./x", "-v"]);
+        for command in ["doctor", "record", "trace", "tune", "run"] {
+            let text = told_for(command);
+            assert!(text.contains("as in: -- ./x\n"), "{command}: {text}");
+        }
+        assert!(!told_for("check").contains("as in"));
+        assert!(!told(&["pagewise", "doctor", "--prov", "--", "x"]).contains("as in"));
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub struct Args {
     #[arg(long = "threads", value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=64))]
     threads: Vec<u16>,
     /// Fresh processes for each figure, in turns; the median is shown
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=99))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=99))]
     runs: u32,
     /// Print the result as JSON (docs/schema/bench-faults.json)
     #[arg(long)]

@@ -8,8 +8,14 @@ mod touch;
 use anyhow::Result;
 use std::process::ExitCode;
 
+const EXAMPLES: &str = "\
+Examples:
+  pagewise bench alloc     each allocator's cost at each size of block
+  pagewise bench faults    what one page fault costs, and paging's beside it";
+
 /// Measure what memory management costs on this machine
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(subcommand)]
     what: Bench,

@@ -30,16 +30,16 @@ pub struct Args {
     /// Time to spend, such as 90s, 5m or 1h
     ///
     /// Two rounds run in any case. With little time, fewer settings are tried.
-    #[arg(long, default_value = "5m", value_parser = crate::duration::parse)]
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = crate::duration::parse)]
     budget: Duration,
     /// Most resident memory that a setting may need at its peak, such as 2G
-    #[arg(long, value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
     max_rss: Option<Bytes>,
     /// Most pairs of runs for one setting; fewer than 6 prove nothing
-    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(6..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(6..=1000))]
     max_pairs: u32,
     /// Interval half-width in percent that is narrow enough
-    #[arg(long, default_value_t = 2.0, value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 2.0, value_parser = percent)]
     precision: f64,
     /// Only settings whose name contains this text (may be given several times)
     #[arg(long = "only", value_name = "TEXT")]
@@ -50,8 +50,8 @@ pub struct Args {
     /// Print the result as JSON (docs/schema/tune.json)
     #[arg(long)]
     json: bool,
-    /// The command and its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    /// The program to run and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 

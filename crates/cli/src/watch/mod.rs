@@ -67,7 +67,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", requires = "command")]
     output: Option<PathBuf>,
     /// Command to start and watch.
-    #[arg(last = true, value_name = "COMMAND")]
+    #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 

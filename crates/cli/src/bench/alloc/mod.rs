@@ -51,10 +51,10 @@ pub struct Args {
     #[arg(long = "only", value_name = "TEXT")]
     only: Vec<String>,
     /// Fresh processes for each figure; the median is shown
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=99))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=99))]
     runs: u32,
     /// Time for each process, such as 20ms
-    #[arg(long, default_value = "20ms", value_parser = crate::duration::parse)]
+    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = crate::duration::parse)]
     time: Duration,
     /// Print the result as JSON (docs/schema/bench-alloc.json)
     #[arg(long)]
