@@ -18,9 +18,7 @@ pub fn record(reason: &str, args: &TraceArgs) -> anyhow::Result<ExitCode> {
     args.say(reason);
     args.say(&format!(
         "recording instead, into {}: when each fault began and ended and what it was for, with \
-         call stacks and waits for locks. Missing is the path inside the kernel. To trace paths, \
-         use a kernel with CONFIG_FUNCTION_GRAPH_TRACER (those of Debian, Fedora and Ubuntu have \
-         it), or tests/qemu/guest, which runs a program under one by emulation: docs/TRACING.md",
+         call stacks and waits for locks. Missing is the path inside the kernel.",
         output.display()
     ));
     if !args.function.is_empty() || args.depth > 0 {

@@ -152,10 +152,7 @@ pub fn run(args: &TraceArgs) -> anyhow::Result<ExitCode> {
 
 /// The tracefs of a kernel that graphs functions, or why there is none, with the way to it.
 fn tracer() -> Result<Tracefs, String> {
-    let tracefs = Tracefs::find().map_err(|error| match error {
-        Error::NotMounted { .. } => format!("{error}. Run as root."),
-        error => format!("{error}. Run as root."),
-    })?;
+    let tracefs = Tracefs::find().map_err(|error| format!("{error}. Run as root."))?;
     match Capture::is_possible(&tracefs) {
         Ok(()) => Ok(tracefs),
         Err(Error::Control { path, cause, .. })
@@ -166,9 +163,14 @@ fn tracer() -> Result<Tracefs, String> {
                 path.display()
             ))
         }
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(format!("{error}. {OTHER_KERNEL}")),
     }
 }
+
+/// Where paths can be traced when this kernel can't.
+const OTHER_KERNEL: &str = "To trace paths, use a kernel with CONFIG_FUNCTION_GRAPH_TRACER (those \
+    of Debian, Fedora and Ubuntu have it), or tests/qemu/guest, which runs a program under one by \
+    emulation: docs/TRACING.md";
 
 impl TraceArgs {
     fn subject(&self) -> Subject {
