@@ -129,7 +129,7 @@ fn a_duration_ends_the_command_and_keeps_the_files() {
     ]);
     assert_eq!(output.status.code(), Some(0));
     assert!(output.stdout.is_empty(), "rows go to the files only");
-    assert!(text(&output.stderr).contains("ended by us"));
+    assert!(text(&output.stderr).contains("ended by pagewise"));
     assert!(std::fs::read_to_string(csv).unwrap().lines().count() >= 3);
     let bytes = std::fs::read(parquet).unwrap();
     assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));

@@ -385,14 +385,16 @@ impl<'a> Experiment<'a> {
         let leader = leader
             .map(|&at| self.compare(at, &options.criteria))
             .max_by(|a, b| a.wall_speedup.value.total_cmp(&b.wall_speedup.value));
+        // The figures first: a narrow terminal cuts the end off.
         let so_far = leader.map_or(String::new(), |best| {
+            let gain = best.wall_speedup;
             format!(
-                ", so far {} ×{:.2} [{:.2}, {:.2}]",
-                best.arm, best.wall_speedup.value, best.wall_speedup.low, best.wall_speedup.high
+                ": ×{:.2} [{:.2}, {:.2}] {}",
+                gain.value, gain.low, gain.high, best.arm
             )
         });
         let noun = if arms == 1 { "setting" } else { "settings" };
-        format!("round {round} (at most {most}), {arms} {noun}{so_far}")
+        format!("round {round} of at most {most}, {arms} {noun}{so_far}")
     }
 
     /// The arms and the notes.

@@ -64,21 +64,33 @@ fn answer(winner: &Winner, command: &[OsString], width: usize) -> String {
 }
 
 fn no_winner(found: &Found, width: usize) -> String {
-    let undecided = found
-        .comparisons
+    let undecided = |c: &&Comparison| c.verdict == Verdict::Undecided;
+    let looks = |c: &Comparison| *speed_up(c, found.clock);
+    let undecided: Vec<&Comparison> = found.comparisons.iter().filter(undecided).collect();
+    let best = undecided
         .iter()
-        .any(|c| c.verdict == Verdict::Undecided);
+        .filter(|c| looks(c).low > 1.0)
+        .max_by(|a, b| looks(a).low.total_cmp(&looks(b).low));
     let line = if found.luck {
         "Luck decides here: the best settings make the command faster, but so does a meaningless \
          variable of the same length, because the faults depend on the exact layout of the heap. \
          No setting can claim the gain; see the notes."
-    } else if undecided {
+            .to_owned()
+    } else if let Some(best) = best {
+        format!(
+            "Not proved in this time: '{}' looks {:.2} times as fast, but too few runs say so. A \
+             larger --budget can tell.",
+            best.arm,
+            looks(best).value
+        )
+    } else if !undecided.is_empty() {
         "No setting made the command faster beyond doubt. Some are undecided: a larger --budget \
          or a quieter machine can tell."
+            .to_owned()
     } else {
-        "Nothing to gain here: no setting made the command faster. Leave it as it is."
+        "Nothing to gain here: no setting made the command faster. Leave it as it is.".to_owned()
     };
-    wrapped(line, "", "", width) + "\n"
+    wrapped(&line, "", "", width) + "\n"
 }
 
 /// One line for each arm, the fastest first; the baseline where it belongs.

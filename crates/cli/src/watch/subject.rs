@@ -192,7 +192,7 @@ impl SubjectEnd {
     pub fn words(&self) -> Option<String> {
         match self.finished?.ending {
             Ending::Exited(status) => Some(format!("ended with status {status}")),
-            Ending::Killed(_) if self.was_asked => Some("ended by us".to_string()),
+            Ending::Killed(_) if self.was_asked => Some("ended by pagewise".to_string()),
             Ending::Killed(signal) => Some(format!("killed by signal {signal}")),
             Ending::Running => None,
         }

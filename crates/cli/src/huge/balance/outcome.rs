@@ -162,7 +162,7 @@ impl Session {
         }
         if self.points.iter().all(|point| point.cost_ns.is_none()) && !self.points.is_empty() {
             self.notes.push(format!(
-                "No work was seen by {}: name a counter with --progress.",
+                "No work was seen ({}): name a counter with --progress.",
                 self.signal.label()
             ));
         }

@@ -41,7 +41,7 @@ fn configurations(text: &mut String, result: &HugeSimulation) {
         }
         let _ = writeln!(
             text,
-            "  {:<29} {:>5.2}× {:>9.2} {:>6.1}% {:>10.3} {:>10.3}",
+            "  {:<29} {:>5.2}× {:>9.2} {:>5.1} % {:>10.3} {:>10.3}",
             row.name,
             row.speed,
             row.ns_per_access,
@@ -49,6 +49,10 @@ fn configurations(text: &mut String, result: &HugeSimulation) {
             row.small_per_1000,
             row.huge_per_1000
         );
+    }
+    if !result.configurations.is_empty() {
+        *text += "\nrefills: share of the time that goes into TLB refills; small/1000 and huge/1000: \
+            refills\n  of small and of huge pages in a thousand accesses\n";
     }
     let of = |name: &str, workload: &str| {
         let mut rows = result.configurations.iter();
