@@ -64,7 +64,7 @@ fn every_export_holds_the_samples() {
     );
     let svg = String::from_utf8_lossy(&exported("svg", &[], SCRIPT)).into_owned();
     assert!(
-        svg.contains("<title>copy_page (250000, 50 %)</title>"),
+        svg.contains("<title>copy_page (250,000, 50 %)</title>"),
         "{svg}"
     );
     let speedscope = json(&exported("speedscope", &[], SCRIPT));

@@ -33,7 +33,7 @@ pub fn svg(export: &ProfileExport<'_>) -> Result<Written> {
     };
     let picture = Picture {
         title: export.name,
-        unit: &about(export.profile, event),
+        unit: &weights(export.profile, event),
         is_diff: export.before.is_some(),
     };
     write(export, |out| svg::write(&stacks, picture, out))?;
@@ -132,19 +132,26 @@ fn chosen<'a>(export: &ProfileExport<'a>) -> Result<Cow<'a, Profile>> {
     Ok(Cow::Owned(profile))
 }
 
-/// What the weights are of, and which other events there would be.
-fn about(profile: &Profile, event: u8) -> String {
+/// What the weights are of.
+fn weights(profile: &Profile, event: u8) -> String {
     let of = &profile.events[usize::from(event)];
     let unit = match of.unit {
         WeightUnit::Nanoseconds => "nanoseconds",
         WeightUnit::Events => "events",
         WeightUnit::Samples => "samples",
     };
+    format!("{}, {unit}", of.name)
+}
+
+/// The same, and which other events there would be.
+fn about(profile: &Profile, event: u8) -> String {
+    let of = &profile.events[usize::from(event)];
+    let weights = weights(profile, event);
     let others = profile.events.iter().filter(|other| other.name != of.name);
     let others: Vec<&str> = others.map(|other| &*other.name).collect();
     match others.is_empty() {
-        true => format!("{}, {unit}", of.name),
-        false => format!("{}, {unit} (--event has {})", of.name, others.join(", ")),
+        true => weights,
+        false => format!("{weights} (--event has {})", others.join(", ")),
     }
 }
 

@@ -5,7 +5,7 @@
 //! of a profile gets into the script.
 
 use super::stacks::{NodeNumber, Stacks};
-use crate::quantity::percent;
+use crate::quantity::{count, percent};
 use pagewise_model::profile::FrameKind;
 use std::io::{self, Write};
 
@@ -170,7 +170,7 @@ fn draw(
                 percent(share[1])
             )
         }
-        false => format!("{}, {}", totals[drawn.node][0], percent(share[0])),
+        false => format!("{}, {}", count(totals[drawn.node][0]), percent(share[0])),
     };
     let name = escaped(name);
     write!(
@@ -217,8 +217,12 @@ fn fitting(name: &str, width: f64) -> String {
 
 fn totals_in_words(whole: [u64; 2], picture: Picture<'_>) -> String {
     match picture.is_diff {
-        true => format!("All: {} before, {} after.", whole[0], whole[1]),
-        false => format!("All: {}.", whole[0]),
+        true => format!(
+            "All: {} before, {} after.",
+            count(whole[0]),
+            count(whole[1])
+        ),
+        false => format!("All: {}.", count(whole[0])),
     }
 }
 
