@@ -61,6 +61,10 @@ impl Patience {
     /// Begins to wait.
     #[must_use]
     pub fn begin(&self) -> Waiting<'_> {
+        self.begin_at(sys::now_ns())
+    }
+
+    fn begin_at(&self, now_ns: u64) -> Waiting<'_> {
         let alone = self.waiting.fetch_add(1, Ordering::Relaxed) < self.most;
         let asleep = self.asleep.load(Ordering::Relaxed);
         if asleep > 0 {
@@ -69,7 +73,7 @@ impl Patience {
         let looks = alone && asleep == 0;
         Waiting {
             patience: self,
-            began_ns: if looks { sys::now_ns() } else { 0 },
+            began_ns: if looks { now_ns } else { 0 },
             crowded: Cell::new(false),
         }
     }
@@ -100,6 +104,10 @@ impl Waiting<'_> {
     /// Whether to look out rather than to sleep, or to go on so.
     #[must_use]
     pub fn looks_out(&self) -> bool {
+        self.looks_out_at(sys::now_ns())
+    }
+
+    fn looks_out_at(&self, now_ns: u64) -> bool {
         if self.began_ns == 0 {
             return false;
         }
@@ -107,7 +115,7 @@ impl Waiting<'_> {
         if others {
             self.crowded.set(true);
         }
-        !others && sys::now_ns() - self.began_ns < Patience::LIMIT_NS
+        !others && now_ns - self.began_ns < Patience::LIMIT_NS
     }
 }
 
@@ -127,16 +135,27 @@ impl Drop for Waiting<'_> {
 mod tests {
     use super::*;
 
+    /// So long ago that who ends now has looked out for too long.
+    const NOW: u64 = 1;
+
+    fn looks_out(waiting: &Waiting<'_>) -> bool {
+        waiting.looks_out_at(NOW + Patience::LIMIT_NS - 1)
+    }
+
     #[test]
     fn nobody_looks_out_where_more_wait_than_there_are_processors() {
         let patience = Patience::among(2);
-        let waiting = [patience.begin(), patience.begin(), patience.begin()];
-        let looks = waiting.each_ref().map(Waiting::looks_out);
+        let waiting = [
+            patience.begin_at(NOW),
+            patience.begin_at(NOW),
+            patience.begin_at(NOW),
+        ];
+        let looks = waiting.each_ref().map(looks_out);
         assert_eq!(looks, [false; 3]);
         let [one, two, three] = waiting;
         drop(three);
-        assert!(one.looks_out() && two.looks_out());
-        assert!(!Patience::among(1).begin().looks_out());
+        assert!(looks_out(&one) && looks_out(&two));
+        assert!(!looks_out(&Patience::among(1).begin_at(NOW)));
     }
 
     #[test]
@@ -144,26 +163,29 @@ mod tests {
         let patience = Patience::among(2);
         for reads in [16, 32, 64] {
             patience.learn(Patience::LIMIT_NS);
-            assert!((0..reads).all(|_| !patience.begin().looks_out()));
+            assert!((0..reads).all(|_| !looks_out(&patience.begin_at(NOW))));
         }
-        assert!(patience.begin().looks_out());
+        assert!(looks_out(&patience.begin_at(NOW)));
+    }
+
+    #[test]
+    fn nobody_looks_out_longer_than_reads_take() {
+        let patience = Patience::among(2);
+        let waiting = patience.begin_at(NOW);
+        assert!(!waiting.looks_out_at(NOW + Patience::LIMIT_NS));
     }
 
     #[test]
     fn who_was_disturbed_lets_the_next_ones_sleep() {
         let patience = Patience::among(2);
-        let [first, second] = [patience.begin(), patience.begin()];
-        assert!(first.looks_out() && second.looks_out());
-        let third = patience.begin();
-        assert!(
-            ![&first, &second, &third]
-                .map(Waiting::looks_out)
-                .contains(&true)
-        );
+        let [first, second] = [patience.begin_at(NOW), patience.begin_at(NOW)];
+        assert!(looks_out(&first) && looks_out(&second));
+        let third = patience.begin_at(NOW);
+        assert!(![&first, &second, &third].map(looks_out).contains(&true));
         drop(third);
         drop(second);
         drop(first);
-        assert!((0..Patience::PENALTY.0).all(|_| !patience.begin().looks_out()));
-        assert!(patience.begin().looks_out());
+        assert!((0..Patience::PENALTY.0).all(|_| !looks_out(&patience.begin_at(NOW))));
+        assert!(looks_out(&patience.begin_at(NOW)));
     }
 }
