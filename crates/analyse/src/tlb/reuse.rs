@@ -4,7 +4,12 @@
 //! of its page (Mattson et al., 1970). Only pages whose hash falls below a threshold are followed
 //! (SHARDS: Waldspurger et al., FAST 2015): with one page in 64, a place in the list of followed
 //! pages stands for 64 places. TLBs being small, the list is cut where the largest of interest ends,
-//! so that it is a few cache lines that are searched all at once.
+//! so that it is a few cache lines that are searched all at once. Most accesses find their page in its
+//! first few places, which are gone through one by one.
+//!
+//! What is repeated need not be taken again ([`Reuse::repeat`]): in each further round only the first
+//! access to each page lies at another distance than in the round before, and the others follow from
+//! the list that a round leaves behind.
 //!
 //! Compared with [`super::Exact`], this knows one page size, no sets and no upper levels.
 //!
@@ -23,17 +28,32 @@ pub struct Reuse {
     /// Binary logarithm of pages for each that is followed.
     one_in: u32,
     threshold: u32,
-    /// Followed pages, the most recently used first.
-    list: Vec<u32>,
+    /// Followed pages, the most recently used first: the first [`NEAR`] of them.
+    near: Vec<Near>,
+    /// The others.
+    far: Vec<u32>,
     depth: usize,
     /// Accesses that found their page at each place.
     found: Vec<u64>,
     /// Sampled accesses that did not find it.
     lost: u64,
     accesses: u64,
-    /// Sampled accesses by page, for the error.
+    /// Sampled accesses by page, for the error, without those that [`Near`] still holds.
     uses: FxHashMap<u32, u64>,
+    /// Followed pages in the order of their first access.
+    firsts: Vec<u32>,
 }
+
+/// A page among those used last.
+#[derive(Clone, Copy, Debug)]
+struct Near {
+    tag: u32,
+    /// Sampled accesses since it came here.
+    uses: u64,
+}
+
+/// Places that are gone through one by one.
+const NEAR: usize = 8;
 
 impl Reuse {
     /// For pages of `2^shift` bytes and TLBs of up to `most` entries; follows one page in
@@ -46,12 +66,14 @@ impl Reuse {
             shift,
             one_in,
             threshold: u32::MAX >> one_in,
-            list: Vec::with_capacity(depth + 1),
+            near: Vec::with_capacity(NEAR),
+            far: Vec::with_capacity(depth.saturating_sub(NEAR)),
             depth,
             found: vec![0; depth],
             lost: 0,
             accesses: 0,
             uses: FxHashMap::default(),
+            firsts: Vec::new(),
         }
     }
 
@@ -72,47 +94,109 @@ impl Reuse {
     /// Hashes a block at once, which compilers vectorise, then follows what the hashes choose.
     #[inline(always)]
     fn block<T>(&mut self, items: &[T], access: impl Fn(&T) -> (u64, u64)) {
+        self.accesses += items.iter().map(|item| access(item).1).sum::<u64>();
+        if self.one_in == 0 {
+            for item in items {
+                let (address, accesses) = access(item);
+                self.follow(address >> self.shift, accesses);
+            }
+            return;
+        }
         let mut hashes = [0_u32; BLOCK];
         for (hash, item) in hashes.iter_mut().zip(items) {
             *hash = mixed((access(item).0 >> self.shift) as u32);
         }
-        self.accesses += items.iter().map(|item| access(item).1).sum::<u64>();
         for (&hash, item) in hashes.iter().zip(items) {
             if hash <= self.threshold {
                 let (address, accesses) = access(item);
-                self.follow(address >> self.shift);
-                // The page again is found first.
-                self.found[0] += accesses - 1;
+                self.follow(address >> self.shift, accesses);
             }
+        }
+    }
+
+    #[inline(always)]
+    fn follow(&mut self, page: u64, accesses: u64) {
+        // Bits above 32 tell heaps from stacks and libraries; folded in, tags stay apart.
+        let tag = (page ^ (page >> 32).wrapping_mul(0x9E37_79B1)) as u32;
+        // The page again is found first.
+        self.found[0] += accesses - 1;
+        self.follow_tag(tag);
+    }
+
+    #[inline(always)]
+    fn follow_tag(&mut self, tag: u32) {
+        match self.near.first() {
+            Some(first) if first.tag == tag => self.found[0] += 1,
+            _ => self.move_to_front(tag),
         }
     }
 
     #[inline]
-    fn follow(&mut self, page: u64) {
-        // Bits above 32 tell heaps from stacks and libraries; folded in, tags stay apart.
-        let tag = (page ^ (page >> 32).wrapping_mul(0x9E37_79B1)) as u32;
-        if self.list.first() == Some(&tag) {
-            self.found[0] += 1;
-            return;
+    fn move_to_front(&mut self, tag: u32) {
+        let mut carried = Near { tag, uses: 1 };
+        for (place, found) in self.near.iter_mut().zip(&mut self.found) {
+            std::mem::swap(place, &mut carried);
+            if carried.tag == tag {
+                *found += 1;
+                self.near[0].uses += carried.uses;
+                return;
+            }
         }
-        self.move_to_front(tag);
+        if self.near.len() < NEAR.min(self.depth) {
+            self.near.push(carried);
+            self.lost += 1;
+            self.firsts.push(tag);
+        } else {
+            self.move_from_far(tag, carried);
+        }
     }
 
-    fn move_to_front(&mut self, tag: u32) {
-        *self.uses.entry(tag).or_default() += 1;
-        match place(&self.list, tag) {
+    /// Takes the page at the front, which was not near, out of the far ones; `carried` made room.
+    fn move_from_far(&mut self, tag: u32, carried: Near) {
+        *self.uses.entry(carried.tag).or_default() += carried.uses;
+        match place(&self.far, tag) {
             Some(at) => {
-                self.found[at] += 1;
-                self.list.copy_within(0..at, 1);
-                self.list[0] = tag;
+                self.found[NEAR + at] += 1;
+                self.far.copy_within(0..at, 1);
+                self.far[0] = carried.tag;
             }
             None => {
                 self.lost += 1;
-                if self.list.len() == self.depth {
-                    self.list.pop();
+                if !self.uses.contains_key(&tag) {
+                    self.firsts.push(tag);
                 }
-                self.list.insert(0, tag);
+                if self.far.len() + NEAR >= self.depth {
+                    self.far.pop();
+                }
+                if self.depth > NEAR {
+                    self.far.insert(0, carried.tag);
+                }
             }
+        }
+    }
+
+    /// Counts what was taken until now as the first of `rounds` (at least 1) of the same.
+    ///
+    /// Between two uses of a page in one round the same pages are used in each. The first use in a
+    /// later round comes after what the round before used last, and after the first uses of other
+    /// pages in its own.
+    pub fn repeat(&mut self, rounds: u64) {
+        let mut second = self.clone();
+        for tag in &self.firsts {
+            second.follow_tag(*tag);
+        }
+        let further = rounds.saturating_sub(1);
+        for (found, second) in self.found.iter_mut().zip(&second.found) {
+            *found += *second * further;
+        }
+        // None of the second round's first uses is new.
+        self.lost += (second.lost - self.firsts.len() as u64) * further;
+        self.accesses *= 1 + further;
+        for uses in self.uses.values_mut() {
+            *uses *= 1 + further;
+        }
+        for near in &mut self.near {
+            near.uses *= 1 + further;
         }
     }
 
@@ -154,7 +238,13 @@ impl Reuse {
     #[must_use]
     pub fn error(&self) -> f64 {
         let rate = self.rate();
-        let squares: f64 = self.uses.values().map(|&uses| (uses as f64).powi(2)).sum();
+        let square = |uses: u64| (uses as f64).powi(2);
+        let squares: f64 = self.uses.values().map(|&uses| square(uses)).sum();
+        let near = self.near.iter().map(|near| {
+            let before = self.uses.get(&near.tag).copied().unwrap_or(0);
+            square(before + near.uses) - square(before)
+        });
+        let squares = squares + near.sum::<f64>();
         1.96 * ((1.0 - rate) * squares).sqrt() / rate / self.accesses.max(1) as f64
     }
 
@@ -227,6 +317,32 @@ mod tests {
                 let misses = distances.iter().filter(|d| d.is_none_or(|d| d >= size)).count();
                 let expected = misses as f64 / pages.len() as f64;
                 prop_assert!((engine.miss_ratio(size) - expected).abs() < 1e-12, "size {}", size);
+            }
+        }
+
+        #[test]
+        fn repeated_rounds_are_counted_as_if_taken(
+            pages in prop::collection::vec(0_u64..90, 1..300),
+            most in 1_usize..70,
+            one_in in 0_u32..3,
+            rounds in 1_u64..5,
+        ) {
+            let addresses: Vec<u64> = pages.iter().map(|page| page << 12).collect();
+            let mut taken = Reuse::new(12, most, one_in);
+            for _ in 0..rounds {
+                taken.access(&addresses);
+            }
+            let mut repeated = Reuse::new(12, most, one_in);
+            repeated.access(&addresses);
+            repeated.repeat(rounds);
+            prop_assert_eq!(taken.accesses, repeated.accesses);
+            prop_assert_eq!(taken.lost, repeated.lost);
+            prop_assert_eq!(&taken.found, &repeated.found);
+            // Where a round begins with the page that the last one ended with, the first use is one
+            // of those in front, which the error leaves out.
+            if repeated.near.first().map(|near| near.tag) != repeated.firsts.first().copied() {
+                let apart = (taken.error() - repeated.error()).abs();
+                prop_assert!(apart < 1e-9, "{} {}", taken.error(), repeated.error());
             }
         }
     }

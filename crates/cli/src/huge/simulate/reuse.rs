@@ -11,6 +11,8 @@ const MOST: usize = 4096;
 const ONE_IN: u32 = 2;
 /// Most points of a curve in the report.
 const POINTS: usize = 256;
+/// Visits that engines take in turn, so that caches hold them.
+const AT_ONCE: usize = 1 << 14;
 
 /// Adds the curves of a program, and the machines' reaches once.
 pub fn curves(
@@ -27,17 +29,32 @@ pub fn curves(
         // Huge pages are few: all are followed.
         (machine.huge_page, Reuse::new(machine.huge_shift(), MOST, 0)),
     ];
-    let mut workload = source.workload(1)?;
-    let mut buffer = vec![Visit::default(); 1 << 14];
     // Four times as many as are measured elsewhere, and two rounds: cold misses should not count.
-    let rounds = workload.round().unwrap_or(0).saturating_mul(2);
-    let all = accesses.saturating_mul(4).max(rounds);
-    let mut taken = 0;
-    while taken < all {
-        workload.visits(&mut buffer);
-        taken += buffer.iter().map(|visit| visit.accesses()).sum::<u64>();
-        for (_, engine) in &mut engines {
-            engine.access_visits(&buffer);
+    let wanted = accesses.saturating_mul(4);
+    match source {
+        Source::Trace(_, visits) => {
+            for part in visits.chunks(AT_ONCE) {
+                for (_, engine) in &mut engines {
+                    engine.access_visits(part);
+                }
+            }
+            for (_, engine) in &mut engines {
+                let rounds = wanted.div_ceil(engine.accesses().max(1));
+                engine.repeat(rounds.max(2));
+            }
+        }
+        Source::Generated(_) => {
+            let mut workload = source.workload(1)?;
+            let mut buffer = vec![Visit::default(); AT_ONCE];
+            let rounds = workload.round().unwrap_or(0).saturating_mul(2);
+            let mut taken = 0;
+            while taken < wanted.max(rounds) {
+                workload.visits(&mut buffer);
+                taken += buffer.iter().map(|visit| visit.accesses()).sum::<u64>();
+                for (_, engine) in &mut engines {
+                    engine.access_visits(&buffer);
+                }
+            }
         }
     }
     for (page_bytes, engine) in &engines {
