@@ -2,11 +2,17 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pagewise_model::formats::memory_trace::read;
+use pagewise_model::formats::memory_trace::{Accesses, read};
 
 fuzz_target!(|bytes: &[u8]| {
     let mut seen = 0;
-    if let Ok(summary) = read(bytes, &mut |batch| seen += batch.addresses.len() as u64) {
+    let read = read(bytes, &mut |batch| {
+        seen += match batch.accesses {
+            Accesses::Addresses(addresses) => addresses.len() as u64,
+            Accesses::Pages(runs) => runs.iter().map(|run| run.accesses()).sum(),
+        }
+    });
+    if let Ok(summary) = read {
         assert_eq!(summary.accesses, seen);
         assert!(summary.writes <= seen);
     }

@@ -47,6 +47,24 @@ impl Visit {
             visits.push(Self::one(address));
         }
     }
+
+    /// Adds accesses to one page, to the same visits as one by one.
+    #[inline(always)]
+    pub fn push_many(visits: &mut Vec<Self>, address: u64, mut accesses: u64) {
+        let page = address & !WITHIN;
+        if let Some(last) = visits.last_mut()
+            && last.0 ^ page < MOST
+        {
+            let joined = accesses.min(MOST - (last.0 & WITHIN));
+            last.0 += joined;
+            accesses -= joined;
+        }
+        while accesses > 0 {
+            let now = accesses.min(MOST + 1);
+            visits.push(Self(page | (now - 1)));
+            accesses -= now;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -69,5 +87,25 @@ mod tests {
             (0x9000, 4),
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn many_at_once_are_joined_as_one_by_one() {
+        let (mut one_by_one, mut at_once) = (Vec::new(), Vec::new());
+        let runs = [
+            (0x5000, 1),
+            (0x5000, 14),
+            (0x5000, 3),
+            (0x6000, 16),
+            (0x6000, 1),
+            (0x5000, 70),
+        ];
+        for (page, accesses) in runs {
+            for _ in 0..accesses {
+                Visit::push(&mut one_by_one, page);
+            }
+            Visit::push_many(&mut at_once, page, accesses);
+        }
+        assert_eq!(one_by_one, at_once);
     }
 }

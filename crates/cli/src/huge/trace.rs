@@ -23,6 +23,7 @@ Examples:
   pagewise huge trace -o t.pwm --limit 100M -- python3 x.py
   pagewise huge trace -o t.pwm --every 20 -- ./long_run
   pagewise huge trace -o - -- ./program | zstd > t.pwm.zst
+  pagewise huge trace --pages -o - -- ./program | pagewise huge simulate -
   pagewise huge simulate t.pwm                   what huge pages would do";
 
 /// Record every memory access of a program, for `huge simulate`
@@ -44,6 +45,11 @@ pub struct Args {
     /// Write one stretch of a million accesses in so many, of the whole run; the rest is counted
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     every: u64,
+
+    /// Write pages of 4 KiB, not addresses: smaller and faster, and all that 'huge simulate' looks
+    /// at, whose figures are the same; places within pages and which accesses wrote are left out
+    #[arg(long)]
+    pages: bool,
 
     /// Print no progress
     #[arg(short, long)]
@@ -74,6 +80,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let extent = Extent {
         limit: args.limit,
         every: args.every,
+        by_page: args.pages,
     };
     let mut child = emulate(&args.command, sink, extent, to_stdout)?;
     let status = child.wait()?;
@@ -140,13 +147,15 @@ fn emulate(
     child.with_context(|| format!("cannot run {}", emulator.program.display()))
 }
 
-/// How much of a run is written.
+/// What of a run is written.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
     /// Accesses at most.
     limit: Option<u64>,
     /// One stretch in so many.
     every: u64,
+    /// Pages, not addresses.
+    by_page: bool,
 }
 
 fn options(emulator: &Emulator, command: &[OsString], sink: i32, extent: Extent) -> OsString {
@@ -163,6 +172,9 @@ fn options(emulator: &Emulator, command: &[OsString], sink: i32, extent: Extent)
     // Commas separate a plugin's options.
     options.push(format!(",fd={sink},note={}", note.replace(',', ";")));
     options.push(format!(",every={}", extent.every));
+    if extent.by_page {
+        options.push(",pages=1");
+    }
     if let Some(limit) = extent.limit {
         options.push(format!(",limit={limit}"));
     }

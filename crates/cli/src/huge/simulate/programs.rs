@@ -4,7 +4,7 @@ use super::Args;
 use anyhow::{Context, Result, anyhow, bail};
 use pagewise_analyse::tlb::Visit;
 use pagewise_analyse::tlb::workload::{Mix, Replay, Workload, named};
-use pagewise_model::formats::memory_trace;
+use pagewise_model::formats::memory_trace::{self, Accesses};
 use pagewise_model::huge_simulation::HugeSimulation;
 use std::io::BufReader;
 use std::path::Path;
@@ -98,17 +98,13 @@ pub fn open(args: &Args, result: &mut HugeSimulation) -> Result<Vec<Source>> {
 fn trace(path: &Path, most: usize, result: &mut HugeSimulation) -> Result<Source> {
     let name = path.display().to_string();
     let input = BufReader::with_capacity(1 << 18, crate::input::open(path)?);
-    let (mut visits, mut room) = (Vec::new(), most);
+    let (mut visits, mut room) = (Vec::new(), most as u64);
     let summary = memory_trace::read(input, &mut |batch| {
-        let taken = room.min(batch.addresses.len());
-        for &address in &batch.addresses[..taken] {
-            Visit::push(&mut visits, address);
-        }
-        room -= taken;
+        room -= keep(batch.accesses, room, &mut visits);
     })
     .with_context(|| format!("cannot use {name}"))?;
     let mut note = |text: String| result.notes.push(format!("{name}: {text}"));
-    let left_out = summary.accesses - (most - room) as u64;
+    let left_out = summary.accesses - (most as u64 - room);
     if left_out > 0 {
         note(format!(
             "{left_out} accesses beyond the first {most} are left out (--most)"
@@ -140,4 +136,29 @@ fn trace(path: &Path, most: usize, result: &mut HugeSimulation) -> Result<Source
         note(text);
     }
     Ok(Source::Trace(name, Arc::new(visits)))
+}
+
+/// Adds accesses, so many at most; how many.
+fn keep(accesses: Accesses<'_>, room: u64, visits: &mut Vec<Visit>) -> u64 {
+    let mut left = room;
+    match accesses {
+        Accesses::Addresses(addresses) => {
+            let count = addresses
+                .len()
+                .min(usize::try_from(room).unwrap_or(usize::MAX));
+            for &address in &addresses[..count] {
+                Visit::push(visits, address);
+            }
+            left -= count as u64;
+        }
+        Accesses::Pages(runs) => {
+            visits.reserve(runs.len());
+            for run in runs {
+                let now = run.accesses().min(left);
+                Visit::push_many(visits, run.page(), now);
+                left -= now;
+            }
+        }
+    }
+    room - left
 }

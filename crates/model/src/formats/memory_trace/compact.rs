@@ -1,6 +1,9 @@
 //! Reads the compact file.
 
-use super::{Batch, Error, MAGIC, MOST_PAYLOAD, Mapping, Summary, VERSION, varint};
+use super::pages::{Run, decode};
+use super::{
+    Accesses, Batch, Error, MAGIC, MOST_PAYLOAD, Mapping, Summary, VERSION, VERSION_BY_PAGE, varint,
+};
 use std::io::{self, BufRead, Read};
 
 pub fn read(input: impl BufRead, take: &mut dyn FnMut(&Batch<'_>)) -> Result<Summary, Error> {
@@ -9,6 +12,7 @@ pub fn read(input: impl BufRead, take: &mut dyn FnMut(&Batch<'_>)) -> Result<Sum
         offset: 0,
         payload: Vec::new(),
         addresses: Vec::new(),
+        runs: Vec::new(),
         summary: Summary::default(),
     };
     reader.head()?;
@@ -24,6 +28,7 @@ struct Reader<R> {
     offset: u64,
     payload: Vec<u8>,
     addresses: Vec<u64>,
+    runs: Vec<Run>,
     summary: Summary,
 }
 
@@ -41,8 +46,8 @@ impl<R: BufRead> Reader<R> {
         if found < head.len() || &head[..MAGIC.len()] != MAGIC {
             return Err(self.spoilt("expected \"PWMTRACE\" and a version"));
         }
-        if head[MAGIC.len()] != VERSION {
-            let found = head[MAGIC.len()];
+        let found = head[MAGIC.len()];
+        if ![VERSION, VERSION_BY_PAGE].contains(&found) {
             return Err(Error::Version { found });
         }
         self.offset = head.len() as u64;
@@ -99,6 +104,7 @@ impl<R: BufRead> Reader<R> {
                 self.summary.notes.push(note);
                 Ok(())
             }
+            4 => self.pages(&payload, take),
             127 => self.end(&payload),
             _ => {
                 self.summary.unknown += 1;
@@ -144,15 +150,47 @@ impl<R: BufRead> Reader<R> {
         if !bytes.is_empty() {
             return Err(self.spoilt(format!("{} bytes too many after accesses", bytes.len())));
         }
-        self.summary.accesses += count;
-        self.summary.writes += writes;
-        self.summary.instructions = self.summary.instructions.saturating_add(instructions);
+        self.count(instructions, count, writes);
         take(&Batch {
             thread,
             instructions,
-            addresses: &addresses,
+            accesses: Accesses::Addresses(&addresses),
         });
         self.addresses = addresses;
+        Ok(())
+    }
+
+    fn count(&mut self, instructions: u64, accesses: u64, writes: u64) {
+        self.summary.accesses += accesses;
+        self.summary.writes += writes;
+        self.summary.instructions = self.summary.instructions.saturating_add(instructions);
+    }
+
+    fn pages(&mut self, mut bytes: &[u8], take: &mut dyn FnMut(&Batch<'_>)) -> Result<(), Error> {
+        let rest = &mut bytes;
+        let (Some(thread), Some(instructions), Some(accesses), Some(writes)) = (
+            varint::take(rest),
+            varint::take(rest),
+            varint::take(rest),
+            varint::take(rest),
+        ) else {
+            return Err(self.spoilt("expected thread, instructions, accesses and writes"));
+        };
+        self.runs.clear();
+        let Some(found) = decode(rest, &mut self.runs) else {
+            return Err(self.spoilt("a page's record is cut off"));
+        };
+        if found != accesses || writes > accesses {
+            return Err(self.spoilt(format!(
+                "the block tells of {accesses} accesses, {writes} of them writes, and holds {found}"
+            )));
+        }
+        self.count(instructions, accesses, writes);
+        take(&Batch {
+            thread,
+            instructions,
+            accesses: Accesses::Pages(&self.runs),
+        });
         Ok(())
     }
 

@@ -8,7 +8,7 @@
 //! Little-endian, made to be written by a few lines of C inside an emulator's plugin:
 //!
 //! ```text
-//! file    = "PWMTRACE"  version:u8 (1)  block*
+//! file    = "PWMTRACE"  version:u8 (1, or 2 where blocks of kind 4 may follow)  block*
 //! block   = kind:u8  length:varint  payload (length bytes, at most 16 MiB)
 //! varint  = LEB128: 7 bits a byte, lowest first, top bit set on all but the last
 //!
@@ -20,9 +20,20 @@
 //!   zigzag(d)      (d << 1) ^ (d >> 63), d signed
 //! kind 2, a mapping:      start:varint  bytes:varint  flags:varint (1: anonymous)  name in UTF-8
 //! kind 3, a note:         UTF-8, for people: which program, by which tool
+//! kind 4, accesses of one thread in program order, by page:
+//!   thread:varint  instructions:varint  accesses:varint  writes:varint  record* (to the block's end)
+//!   record         u16: slot << 5 | more << 1, for 1 + more accesses (at most 16) to the 4 KiB that
+//!                  the slot (11 bits) holds; or
+//!                  u64: number << 16 | slot << 5 | more << 1 | 1, which puts a page into the slot
+//!                  first: number = address >> 12, signed, 48 bits
+//!   Slots begin empty (page 0) in each block; which page goes into which is the writer's choice.
 //! kind 127, the end:      accesses:varint  dropped:varint (accesses that the writer left out)
 //! other kinds             are passed over and counted
 //! ```
+//!
+//! Blocks by page are what simulations of TLBs need, in an eighth to a half of the bytes: they lack
+//! the place within a page, and which of the accesses were writes. Writers of such files say version
+//! 2, so that readers that know no kind 4 do not take them for empty.
 //!
 //! Addresses are canonical (bits 63 and 62 equal), as those of all processors are. A file without
 //! an end was cut short; what is there is used and [`Summary::is_complete`] says so. The file may
@@ -37,12 +48,14 @@
 
 mod compact;
 mod lackey;
+mod pages;
 mod perf_script;
 #[cfg(test)]
 mod tests;
 mod varint;
 mod writer;
 
+pub use pages::Run;
 pub use writer::Writer;
 
 use std::io::{self, BufRead};
@@ -51,6 +64,8 @@ use std::io::{self, BufRead};
 pub const MAGIC: &[u8; 8] = b"PWMTRACE";
 /// Version of the compact file.
 pub const VERSION: u8 = 1;
+/// Version of one that holds blocks by page.
+pub const VERSION_BY_PAGE: u8 = 2;
 
 /// Most bytes of a block's payload.
 const MOST_PAYLOAD: u64 = 16 << 20;
@@ -62,8 +77,17 @@ pub struct Batch<'a> {
     pub thread: u64,
     /// Instructions that it executed since its last batch; 0 where unknown.
     pub instructions: u64,
+    /// What it accessed.
+    pub accesses: Accesses<'a>,
+}
+
+/// Accesses of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accesses<'a> {
     /// Virtual addresses.
-    pub addresses: &'a [u64],
+    Addresses(&'a [u64]),
+    /// Pages of 4 KiB, where the trace tells no more.
+    Pages(&'a [Run]),
 }
 
 /// A mapping that a trace tells of.
@@ -198,7 +222,7 @@ fn read_text(mut input: impl BufRead, take: &mut dyn FnMut(&Batch<'_>)) -> Resul
             take(&Batch {
                 thread: 0,
                 instructions: std::mem::take(&mut batch_instructions),
-                addresses: &addresses,
+                accesses: Accesses::Addresses(&addresses),
             });
             addresses.clear();
         }

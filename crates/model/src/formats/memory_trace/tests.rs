@@ -3,13 +3,15 @@ use proptest::prelude::*;
 
 fn addresses_of(bytes: &[u8]) -> Result<(Vec<(u64, u64)>, Summary), Error> {
     let mut seen = Vec::new();
-    let summary = read(bytes, &mut |batch| {
-        seen.extend(
-            batch
-                .addresses
-                .iter()
-                .map(|&address| (batch.thread, address)),
-        );
+    let summary = read(bytes, &mut |batch| match batch.accesses {
+        Accesses::Addresses(addresses) => {
+            seen.extend(addresses.iter().map(|&address| (batch.thread, address)));
+        }
+        Accesses::Pages(runs) => {
+            for run in runs {
+                seen.extend((0..run.accesses()).map(|_| (batch.thread, run.page())));
+            }
+        }
     })?;
     Ok((seen, summary))
 }
@@ -88,6 +90,51 @@ fn unknown_blocks_are_passed_over_and_counted() {
 }
 
 #[test]
+fn a_block_by_page_has_the_documented_bytes() {
+    let mut writer = Writer::by_page(Vec::new()).unwrap();
+    for address in [0x5_1008, 0x5_1ff8, 0x6_0000, 0x5_1000] {
+        writer.access(1, address, address == 0x6_0000).unwrap();
+    }
+    writer.instructions(9);
+    let record = |number: u64, slot: u64, more: u64| number << 16 | slot << 5 | more << 1 | 1;
+    let mut expected = b"PWMTRACE\x02\x04\x16\x01\x09\x04\x01".to_vec();
+    expected.extend(record(0x51, 0x51, 1).to_le_bytes());
+    expected.extend(record(0x60, 0x60, 0).to_le_bytes());
+    expected.extend((0x51_u16 << 5).to_le_bytes());
+    expected.extend([127, 2, 4, 0]);
+    assert_eq!(writer.finish(0).unwrap(), expected);
+    let (seen, _) = addresses_of(&expected).unwrap();
+    assert_eq!(
+        seen,
+        [0x5_1000, 0x5_1000, 0x6_0000, 0x5_1000].map(|a| (1, a))
+    );
+}
+
+#[test]
+fn a_block_by_page_that_miscounts_is_refused() {
+    let mut writer = Writer::by_page(Vec::new()).unwrap();
+    writer.access(0, 0x2000, true).unwrap();
+    let good = writer.finish(0).unwrap();
+    let error_with = |at: usize, byte: u8| {
+        let mut file = good.clone();
+        file[at] = byte;
+        addresses_of(&file).unwrap_err().to_string()
+    };
+    assert!(addresses_of(&good).is_ok());
+    let miscounted = error_with(13, 2);
+    assert!(miscounted.contains("2 accesses"), "{miscounted}");
+    let more_writes = error_with(14, 2);
+    assert!(more_writes.contains("2 of them writes"), "{more_writes}");
+    // Without its lowest bit the record ends after two bytes; the other six are three records.
+    let more_records = error_with(15, good[15] & !1);
+    assert!(more_records.contains("holds 5"), "{more_records}");
+    let mut short = good[..10].to_vec();
+    short.extend([7, 0, 0, 1, 0, 1, 0, 0]);
+    let cut_off = addresses_of(&short).unwrap_err().to_string();
+    assert!(cut_off.contains("cut off"), "{cut_off}");
+}
+
+#[test]
 fn lackeys_text_is_read() {
     let text =
         b"==12== Lackey\nI  04001000,3\n L 1ffeffe7e0,8\n S 04002000,4\n M 04003000,4\nnoise\n";
@@ -149,9 +196,37 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn by_page_the_same_pages_are_read(
+        accesses in prop::collection::vec(
+            (0_u64..2, 0_u64..3, 0_u64..40, 1_usize..40, any::<bool>()), 0..200)
+    ) {
+        // Pages of which some share a slot, at both ends of what addresses there are.
+        let address = |high: u64, low: u64| {
+            [0x5500_0000_0000, 0x7fff_ffff_f000, 0xffff_8000_0000_0000][high as usize]
+                + low * 0x80_0123
+        };
+        let mut writers = [Writer::new(Vec::new()).unwrap(), Writer::by_page(Vec::new()).unwrap()];
+        for &(thread, high, low, times, is_write) in &accesses {
+            for writer in &mut writers {
+                for at in 0..times as u64 {
+                    writer.access(thread, address(high, low) + at, is_write).unwrap();
+                }
+                writer.instructions(3);
+            }
+        }
+        let [full, by_page] = writers.map(|writer| addresses_of(&writer.finish(5).unwrap()).unwrap());
+        let pages: Vec<_> = full.0.iter().map(|(thread, address)| (*thread, address & !0xfff)).collect();
+        prop_assert_eq!(pages, by_page.0);
+        prop_assert_eq!(full.1, by_page.1);
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused(
+        bytes in prop::collection::vec(any::<u8>(), 0..300),
+        version in VERSION..=VERSION_BY_PAGE,
+    ) {
         let mut file = MAGIC.to_vec();
-        file.push(VERSION);
+        file.push(version);
         file.extend(bytes);
         let _ = addresses_of(&file);
     }

@@ -1,6 +1,7 @@
 //! Writes the compact file.
 
-use super::{Error, MAGIC, Mapping, VERSION, varint};
+use super::pages::Encoder;
+use super::{Error, MAGIC, Mapping, VERSION, VERSION_BY_PAGE, varint};
 use std::io::Write;
 
 /// Accesses of one block.
@@ -13,8 +14,11 @@ pub struct Writer<W: Write> {
     thread: u64,
     instructions: u64,
     count: u64,
+    writes: u64,
     previous: u64,
     deltas: Vec<u8>,
+    /// Where blocks are by page.
+    pages: Option<Encoder>,
     written: u64,
 }
 
@@ -23,16 +27,30 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// When writing fails.
-    pub fn new(mut out: W) -> Result<Self, Error> {
+    pub fn new(out: W) -> Result<Self, Error> {
+        Self::start(out, VERSION, None)
+    }
+
+    /// Starts a file that tells pages of 4 KiB, not addresses.
+    ///
+    /// # Errors
+    /// When writing fails.
+    pub fn by_page(out: W) -> Result<Self, Error> {
+        Self::start(out, VERSION_BY_PAGE, Some(Encoder::new()))
+    }
+
+    fn start(mut out: W, version: u8, pages: Option<Encoder>) -> Result<Self, Error> {
         out.write_all(MAGIC)?;
-        out.write_all(&[VERSION])?;
+        out.write_all(&[version])?;
         Ok(Self {
             out,
             thread: 0,
             instructions: 0,
             count: 0,
+            writes: 0,
             previous: 0,
             deltas: Vec::new(),
+            pages,
             written: 0,
         })
     }
@@ -42,18 +60,24 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// When writing fails or the address is not canonical.
     pub fn access(&mut self, thread: u64, address: u64, is_write: bool) -> Result<(), Error> {
-        if (address >> 63) != ((address >> 62) & 1) {
+        let is_canonical = (address >> 63) == ((address >> 62) & 1);
+        if !is_canonical || self.pages.is_some() && !Encoder::holds(address) {
             return Err(Error::Address { address });
         }
         if thread != self.thread || self.count as usize >= BLOCK {
             self.flush()?;
             self.thread = thread;
         }
+        self.count += 1;
+        self.writes += u64::from(is_write);
+        if let Some(pages) = &mut self.pages {
+            pages.access(address);
+            return Ok(());
+        }
         let value = (address << 1) | u64::from(is_write);
         let delta = value.wrapping_sub(self.previous);
         varint::put(&mut self.deltas, varint::zigzag(delta));
         self.previous = value;
-        self.count += 1;
         Ok(())
     }
 
@@ -107,10 +131,21 @@ impl<W: Write> Writer<W> {
         varint::put(&mut payload, self.thread);
         varint::put(&mut payload, self.instructions);
         varint::put(&mut payload, self.count);
-        payload.append(&mut self.deltas);
+        let kind = match &mut self.pages {
+            Some(pages) => {
+                varint::put(&mut payload, self.writes);
+                payload.append(&mut pages.finish());
+                4
+            }
+            None => {
+                payload.append(&mut self.deltas);
+                1
+            }
+        };
         self.written += self.count;
-        (self.count, self.instructions, self.previous) = (0, 0, 0);
-        self.block(1, &payload)
+        (self.count, self.writes) = (0, 0);
+        (self.instructions, self.previous) = (0, 0);
+        self.block(kind, &payload)
     }
 
     fn block(&mut self, kind: u8, payload: &[u8]) -> Result<(), Error> {
