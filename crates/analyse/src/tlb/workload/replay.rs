@@ -3,11 +3,14 @@
 use super::{Visit, Workload};
 use std::sync::Arc;
 
-/// A trace held in memory.
+/// A trace held in memory, which clones share.
+#[derive(Clone, Debug)]
 pub struct Replay {
     name: String,
     visits: Arc<Vec<Visit>>,
     accesses: u64,
+    /// Start and bytes of each piece.
+    memory: Arc<Vec<(u64, u64)>>,
     at: usize,
     /// Accesses of the visit at hand that [`Workload::fill`] has told.
     told: u64,
@@ -16,14 +19,26 @@ pub struct Replay {
 impl Replay {
     /// Repeats `visits`; `None` where there are none.
     #[must_use]
-    pub fn new(name: &str, visits: Arc<Vec<Visit>>) -> Option<Self> {
-        (!visits.is_empty()).then(|| Self {
+    pub fn new(name: &str, visits: Vec<Visit>) -> Option<Self> {
+        if visits.is_empty() {
+            return None;
+        }
+        let mut footprint = Footprint::default();
+        footprint.add(visits.iter().map(|visit| visit.address()));
+        Some(Self {
             name: name.to_owned(),
             accesses: visits.iter().map(|visit| visit.accesses()).sum(),
-            visits,
+            memory: Arc::new(footprint.pieces()),
+            visits: Arc::new(visits),
             at: 0,
             told: 0,
         })
+    }
+
+    /// What is repeated.
+    #[must_use]
+    pub fn recorded(&self) -> &[Visit] {
+        &self.visits
     }
 }
 
@@ -37,9 +52,7 @@ impl Workload for Replay {
     }
 
     fn memory(&self) -> Vec<(u64, u64)> {
-        let mut footprint = Footprint::default();
-        footprint.add(self.visits.iter().map(|visit| visit.address()));
-        footprint.pieces()
+        self.memory.to_vec()
     }
 
     fn fill(&mut self, out: &mut [u64]) {

@@ -61,7 +61,7 @@ fn zipf_is_steep() {
 fn replay(name: &str, addresses: &[u64]) -> Option<Replay> {
     let mut visits = Vec::new();
     addresses.iter().for_each(|&a| Visit::push(&mut visits, a));
-    Replay::new(name, std::sync::Arc::new(visits))
+    Replay::new(name, visits)
 }
 
 #[test]

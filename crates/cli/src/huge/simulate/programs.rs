@@ -8,14 +8,13 @@ use pagewise_model::formats::memory_trace::{self, Accesses};
 use pagewise_model::huge_simulation::HugeSimulation;
 use std::io::BufReader;
 use std::path::Path;
-use std::sync::Arc;
 
 /// Something that can be run again from its start.
 pub enum Source {
     /// Generators that take turns, joined by `+`, with sizes.
     Generated(String),
     /// A trace, which all simulations share.
-    Trace(String, Arc<Vec<Visit>>),
+    Trace(Replay),
 }
 
 /// Accesses of a generator before the next of a mix has its turn.
@@ -25,17 +24,15 @@ impl Source {
     /// For people.
     pub fn name(&self) -> &str {
         match self {
-            Self::Generated(name) | Self::Trace(name, _) => name,
+            Self::Generated(name) => name,
+            Self::Trace(replay) => replay.name(),
         }
     }
 
     /// From its start.
     pub fn workload(&self, seed: u64) -> Result<Box<dyn Workload>> {
         match self {
-            Self::Trace(name, visits) => {
-                let replay = Replay::new(name, Arc::clone(visits));
-                Ok(Box::new(replay.context("the trace has no access")?))
-            }
+            Self::Trace(replay) => Ok(Box::new(replay.clone())),
             Self::Generated(text) => {
                 let mut parts = Vec::new();
                 for part in text.split('+') {
@@ -135,7 +132,8 @@ fn trace(path: &Path, most: usize, result: &mut HugeSimulation) -> Result<Source
     for text in summary.notes {
         note(text);
     }
-    Ok(Source::Trace(name, Arc::new(visits)))
+    let replay = Replay::new(&name, visits);
+    Ok(Source::Trace(replay.context("the trace has no access")?))
 }
 
 /// Adds accesses, so many at most; how many.

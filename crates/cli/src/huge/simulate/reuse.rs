@@ -32,8 +32,8 @@ pub fn curves(
     // Four times as many as are measured elsewhere, and two rounds: cold misses should not count.
     let wanted = accesses.saturating_mul(4);
     match source {
-        Source::Trace(_, visits) => {
-            for part in visits.chunks(AT_ONCE) {
+        Source::Trace(replay) => {
+            for part in replay.recorded().chunks(AT_ONCE) {
                 for (_, engine) in &mut engines {
                     engine.access_visits(part);
                 }
