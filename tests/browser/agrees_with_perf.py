@@ -41,8 +41,8 @@ if re.search(r"(?i)invalid|corrupt|incompatible|failed|can't parse", messages):
 
 recorded = {}
 for line in open(sys.argv[1]):
-    if found := re.match(r"\s+(\d+)  (\S+)$", line):
-        recorded[found[2]] = int(found[1])
+    if found := re.match(r"\s+([\d,]+)  (\S+)$", line):
+        recorded[found[2]] = int(found[1].replace(",", ""))
 for name, rows in events.items():
     theirs = sum(samples for samples, _, _ in rows)
     mine = recorded.get(name, 0)

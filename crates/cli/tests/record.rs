@@ -51,10 +51,21 @@ fn record(options: &[&str], command: &[&str]) -> Recorded {
     Recorded { folder, output }
 }
 
-/// Maps, touches and drops 8 MiB, `ROUNDS` times: 2,048 faults each on 4 KiB pages.
+/// Maps, touches and drops 8 MiB, `rounds` times: 2,048 faults each on 4 KiB pages.
 fn toucher(rounds: u32) -> String {
+    touching(&format!("for _ in range({rounds})"))
+}
+
+/// The same, for so many seconds.
+fn toucher_for(seconds: u32) -> String {
+    touching(&format!(
+        "end = time.monotonic() + {seconds}\nwhile time.monotonic() < end"
+    ))
+}
+
+fn touching(again: &str) -> String {
     format!(
-        "import mmap\nfor _ in range({rounds}):\n m = mmap.mmap(-1, 8 << 20, mmap.MAP_PRIVATE | \
+        "import mmap, time\n{again}:\n m = mmap.mmap(-1, 8 << 20, mmap.MAP_PRIVATE | \
          mmap.MAP_ANONYMOUS)\n m.madvise(mmap.MADV_NOHUGEPAGE)\n for at in range(0, 8 << 20, \
          4096): m[at] = 1\n m.close()\n"
     )
@@ -95,9 +106,26 @@ fn full_mode_tells_each_fault_once() {
     assert!(missing * 20 < counted, "{told} told, {counted} counted");
 }
 
-/// Faults told by a sampled recording of so many rounds, and those that the kernel counted.
-fn told_and_counted(rounds: u32) -> Option<(f64, f64)> {
-    let recorded = record(&[], &["--", "python3", "-c", &toucher(rounds)]);
+/// Faults of a sampled recording.
+struct Told {
+    /// Those that samples were taken for.
+    sampled: f64,
+    /// What these stand for.
+    all: f64,
+    /// Those that the kernel counted.
+    counted: f64,
+}
+
+impl Told {
+    /// How far it is from the truth, as a share of that.
+    fn error(&self) -> f64 {
+        (self.counted - self.all).abs() / self.counted
+    }
+}
+
+/// A sampled recording of this Python program.
+fn told_of(program: &str) -> Option<Told> {
+    let recorded = record(&[], &["--", "python3", "-c", program]);
     if !recorded.has_events() {
         return None;
     }
@@ -106,32 +134,43 @@ fn told_and_counted(rounds: u32) -> Option<(f64, f64)> {
     let sidecar = data.sidecar().unwrap();
     let mut attributor = Attributor::new(data.sources(), sidecar);
     data.for_each(|event| attributor.event(&event)).unwrap();
-    let told = attributor.finish().tally.all.sum;
-    Some((told, sidecar.cost.faults() as f64))
+    Some(Told {
+        sampled: faults_told(&bytes) as f64,
+        all: attributor.finish().tally.all.sum,
+        counted: sidecar.cost.faults() as f64,
+    })
+}
+
+/// Holds where one of three recordings of `program` is as true as that: whatever else the machine
+/// does may keep the program and its recorder from running at the same time.
+fn is_true_within(error: f64, program: &str, check: impl Fn(&Told)) {
+    let mut errors = Vec::new();
+    for _ in 0..3 {
+        let Some(told) = told_of(program) else {
+            return;
+        };
+        check(&told);
+        if told.error() < error {
+            return;
+        }
+        errors.push(told.error());
+    }
+    panic!("errors: {errors:?}");
 }
 
 #[test]
 fn sampled_weights_add_up_to_the_true_count() {
-    let Some((told, counted)) = told_and_counted(60) else {
-        return;
-    };
-    assert!(
-        (counted - told).abs() < counted / 10.0,
-        "{told} told, {counted} counted"
-    );
+    is_true_within(0.1, &toucher(60), |_| ());
 }
 
-/// In a long storm faults are recorded in windows; the analysis knows what these stand for,
-/// roughly: other tests that run meanwhile disturb the beat. Without that it would be a fifth.
+/// In a storm of more than two seconds faults are recorded in windows, each of which stands for the
+/// rests beside it. The time in them is about a sixth, and so is their share of the faults.
 #[test]
 fn windows_of_a_long_storm_stand_for_its_rests() {
-    let Some((told, counted)) = told_and_counted(300) else {
-        return;
-    };
-    assert!(
-        (counted - told).abs() < counted / 2.0,
-        "{told} told, {counted} counted"
-    );
+    is_true_within(0.5, &toucher_for(8), |told| {
+        let factor = told.all / told.sampled;
+        assert!((1.5..12.0).contains(&factor), "each stands for {factor}");
+    });
 }
 
 /// Samples of each event as perf counts them.
