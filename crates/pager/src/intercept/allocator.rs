@@ -15,7 +15,7 @@ pub fn seal() {
     SEALED.store(true, Ordering::Release);
 }
 
-/// Takes memory from the kernel and gives none back: what is allocated lives as long as the
+/// Takes memory from the kernel, and gives back large blocks alone: what is small lives as long as the
 /// process, but for scraps of text at start.
 struct Bump {
     next: AtomicUsize,
@@ -24,6 +24,11 @@ struct Bump {
 
 /// Bytes taken at a time.
 const PART: usize = 256 << 10;
+
+/// Whether such a block is a mapping and no part of one.
+fn is_own_mapping(layout: Layout) -> bool {
+    layout.size() >= PART / 4 || layout.align() > 4096
+}
 
 #[global_allocator]
 static ALLOCATOR: Bump = Bump {
@@ -44,7 +49,7 @@ unsafe impl GlobalAlloc for Bump {
             ));
             sys::signals::die_by(libc::SIGABRT);
         }
-        if layout.size() >= PART / 4 || layout.align() > 4096 {
+        if is_own_mapping(layout) {
             return sys::map(layout.size()).unwrap_or(core::ptr::null_mut());
         }
         loop {
@@ -71,7 +76,12 @@ unsafe impl GlobalAlloc for Bump {
         }
     }
 
-    unsafe fn dealloc(&self, _place: *mut u8, _layout: Layout) {}
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        if is_own_mapping(layout) {
+            // SAFETY: `alloc` mapped it for this layout, and its owner has no more use for it.
+            unsafe { sys::unmap(place, layout.size()) };
+        }
+    }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // Fresh from the kernel, and handed out once: zero.
