@@ -12,6 +12,8 @@ use pagewise_wire::shared::{Delivery, Why};
 
 /// The share of the budget that memory left out may take before smaller pieces are managed.
 const MOST_LEFT_OUT: u64 = 8;
+/// The share of the budget by which that changes before the limit is measured anew.
+const LOOK_EACH: u64 = 64;
 
 /// What new memory is for, as far as the call that makes it tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,6 +117,11 @@ impl Pager {
     /// budget: many mappings side by side that are each too small.
     fn take_in_small_ones(&self) {
         let budget = self.total_bytes.load(Ordering::Relaxed);
+        // What is left out has been touched since, and nobody else looks before a batch is evicted.
+        let seen = self.left_out_seen.load(Ordering::Relaxed);
+        if self.regions.left_out().abs_diff(seen) > budget / LOOK_EACH {
+            self.refresh_limit();
+        }
         loop {
             let smallest = self.smallest.load(Ordering::Relaxed);
             let next = (smallest / 2).max(self.smallest_ever.load(Ordering::Relaxed));

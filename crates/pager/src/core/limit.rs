@@ -14,6 +14,8 @@ const LEAST_SHARE: u64 = 4;
 impl Pager {
     /// Measures anew what else is resident, and sets the limit.
     pub fn refresh_limit(&self) {
+        self.left_out_seen
+            .store(self.regions.left_out(), Ordering::Relaxed);
         let total = self.total_bytes.load(Ordering::Relaxed) / PAGE_BYTES as u64;
         let managed = self.budget.resident();
         let other = resident_pages()

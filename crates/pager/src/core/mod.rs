@@ -106,6 +106,8 @@ pub struct Pager {
     pub smallest_ever: AtomicU64,
     /// Bytes that the whole process may keep resident.
     pub total_bytes: AtomicU64,
+    /// Bytes that were left out when the limit was set.
+    left_out_seen: AtomicU64,
     /// Pages of memory that the store had when the limit was set.
     store_pages: AtomicU64,
     /// Address of a `&'static dyn Store`.
@@ -146,6 +148,7 @@ impl Pager {
             smallest_array: AtomicU64::new(64 << 20),
             smallest_ever: AtomicU64::new(64 << 20),
             total_bytes: AtomicU64::new(0),
+            left_out_seen: AtomicU64::new(0),
             store_pages: AtomicU64::new(0),
             store: AtomicPtr::new(::core::ptr::null_mut()),
             policy: AtomicPtr::new(::core::ptr::null_mut()),
