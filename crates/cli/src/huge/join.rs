@@ -9,7 +9,7 @@ use pagewise_linux::hugepages::map::PageSizes;
 use pagewise_linux::hugepages::{Size, Transparent, first_touch, transparent};
 use pagewise_linux::proc::ProcRoot;
 use pagewise_model::advice::{Setting, Settings};
-use pagewise_model::allocator::AllocatorKind;
+use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::findings::{Cause, Diagnosis, Findings, RegionKind, Severity};
 use pagewise_model::proof::{Comparison, Proof, Verdict};
 use pagewise_model::units::{Bytes, Estimate};
@@ -298,7 +298,7 @@ pub fn candidate(findings: &Findings) -> Option<Candidate> {
                 mode: "never".into(),
             },
         ),
-        "madvise" => (WITH, asking(findings)),
+        "madvise" => (WITH, asking(&findings.allocators)?),
         _ => return None,
     };
     Some(Candidate {
@@ -308,26 +308,37 @@ pub fn candidate(findings: &Findings) -> Option<Candidate> {
     })
 }
 
-/// The allocator's setting by which it asks for huge pages.
-fn asking(findings: &Findings) -> Setting {
-    let mut allocators = findings.allocators.iter();
-    match allocators.find(|one| one.kind == AllocatorKind::Jemalloc) {
-        Some(jemalloc) => {
-            let name = "MALLOC_CONF";
-            let before = jemalloc.settings.get(name);
-            let value = before.map_or_else(String::new, |set| format!("{set},"));
-            Setting::Env {
-                name: name.to_owned(),
-                value: value + "thp:always",
-            }
-        }
-        // glibc asks by madvise(2) for what malloc hands out (2.35).
-        None => Setting::GlibcTunable {
-            name: "glibc.malloc.hugetlb".into(),
-            value: "1".into(),
-        },
+/// The setting by which what holds the program's memory asks for huge pages; `None` where nothing
+/// but the program itself can.
+fn asking(allocators: &[Allocator]) -> Option<Setting> {
+    let of = |kind: AllocatorKind| allocators.iter().find(|one| one.kind == kind);
+    if let Some(jvm) = of(AllocatorKind::Jvm) {
+        // `java` tells what it picked up; the flag is HotSpot's and OpenJ9 passes over it.
+        let flag = "-XX:+UseTransparentHugePages";
+        let is_set = ["-XX:+UseLargePages", flag].map(|set| jvm.settings.contains_key(set));
+        return (!is_set.contains(&true)).then(|| added(jvm, "JAVA_TOOL_OPTIONS", " ", flag));
+    }
+    if let Some(jemalloc) = of(AllocatorKind::Jemalloc) {
+        return Some(added(jemalloc, "MALLOC_CONF", ",", "thp:always"));
+    }
+    // Go's heap and musl's have no such setting; glibc asks by madvise(2) for what malloc hands out (2.35).
+    of(AllocatorKind::Glibc).map(|_| Setting::GlibcTunable {
+        name: "glibc.malloc.hugetlb".into(),
+        value: "1".into(),
+    })
+}
+
+/// The environment variable `name` with `word` behind what it held before.
+fn added(allocator: &Allocator, name: &str, between: &str, word: &str) -> Setting {
+    let before = allocator.settings.get(name);
+    Setting::Env {
+        name: name.to_owned(),
+        value: before.map_or_else(|| word.to_owned(), |set| format!("{set}{between}{word}")),
     }
 }
+
+/// Share of the page faults from which on they are as many as before: a huge page saves 511.
+const UNCHANGED: f64 = 0.95;
 
 /// "Huge pages would help: −31 % … −28 % CPU, +12 MiB", where a proof compared page sizes.
 pub fn verdict(proof: &Proof) -> Option<String> {
@@ -337,6 +348,13 @@ pub fn verdict(proof: &Proof) -> Option<String> {
         .find(|one| (one.arm == WITH || one.arm == WITHOUT) && one.pairs > 0)?;
     // The arm's gain, seen from huge pages.
     let is_with = found.arm == WITH;
+    if is_with && found.fault_ratio.low > UNCHANGED {
+        return Some(
+            "The setting that asks for huge pages left the page faults as they were, so it did not \
+             reach this program's memory: what huge pages would do for it was not measured."
+                .to_owned(),
+        );
+    }
     let change = |speedup: f64| match is_with {
         true => 1.0 / speedup - 1.0,
         false => speedup - 1.0,
@@ -348,16 +366,16 @@ pub fn verdict(proof: &Proof) -> Option<String> {
     let effect = match (found.verdict, is_with) {
         (Verdict::Faster | Verdict::TooMuchMemory, true) | (Verdict::Slower, false) => "help",
         (Verdict::Slower, true) | (Verdict::Faster | Verdict::TooMuchMemory, false) => "hurt",
-        _ => "make no measurable difference to",
+        (Verdict::NoDifference, _) => "make no measurable difference to",
+        (Verdict::Undecided, _) => "",
     };
-    let verb = match (is_with, effect) {
-        (true, effect) => format!("Huge pages would {effect}"),
-        (false, "help") => "Huge pages help".to_owned(),
-        (false, "hurt") => "Huge pages hurt".to_owned(),
-        (false, effect) => format!("Huge pages {effect}"),
+    let judged = match (is_with, effect) {
+        (_, "") => "It stays open whether huge pages help this program".to_owned(),
+        (true, effect) => format!("Huge pages would {effect} this program"),
+        (false, effect) => format!("Huge pages {effect} this program"),
     };
     Some(format!(
-        "{verb} this program: {} … {} CPU, {} of resident memory.",
+        "{judged}: {} … {} CPU, {} of resident memory.",
         percent(one.min(other)),
         percent(one.max(other)),
         memory(found, is_with)
@@ -384,6 +402,10 @@ mod tests {
     use super::*;
 
     fn proof(arm: &str, low: f64, high: f64, verdict: Verdict) -> Proof {
+        proof_with(arm, low, high, verdict, 0.1)
+    }
+
+    fn proof_with(arm: &str, low: f64, high: f64, verdict: Verdict, faults: f64) -> Proof {
         let speedup = Estimate {
             value: f64::midpoint(low, high),
             low,
@@ -395,7 +417,7 @@ mod tests {
                 arm: arm.into(),
                 wall_speedup: speedup,
                 cpu_speedup: speedup,
-                fault_ratio: Estimate::exact(1.0),
+                fault_ratio: Estimate::exact(faults),
                 system_ratio: Estimate::exact(1.0),
                 rss_change_bytes: f64::from(12 << 20),
                 p_adjusted: 0.01,
@@ -426,6 +448,56 @@ mod tests {
             none.starts_with("Huge pages would make no measurable difference to this program"),
             "{none}"
         );
+        let open = verdict(&proof(WITH, 0.8, 1.3, Verdict::Undecided)).unwrap();
+        assert!(
+            open.starts_with("It stays open whether huge pages help this program: −23 % … +25 %"),
+            "{open}"
+        );
         assert_eq!(verdict(&proof("jemalloc", 1.0, 1.0, Verdict::Faster)), None);
+    }
+
+    #[test]
+    fn a_setting_that_reached_nothing_says_nothing_of_huge_pages() {
+        let proof = proof_with(WITH, 0.99, 1.01, Verdict::NoDifference, 1.0);
+        let sentence = verdict(&proof).unwrap();
+        assert!(sentence.contains("was not measured"), "{sentence}");
+    }
+
+    fn asked(kinds: &[(AllocatorKind, &[(&str, &str)])]) -> Option<Setting> {
+        let allocator = |&(kind, settings): &(AllocatorKind, &[(&str, &str)])| Allocator {
+            kind,
+            version: None,
+            evidence: String::new(),
+            settings: settings
+                .iter()
+                .map(|&(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
+            is_static: false,
+        };
+        asking(&kinds.iter().map(allocator).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn huge_pages_are_asked_for_where_the_memory_is() {
+        use AllocatorKind::{Glibc, Go, Jemalloc, Jvm};
+        let env = |name: &str, value: &str| {
+            Some(Setting::Env {
+                name: name.into(),
+                value: value.into(),
+            })
+        };
+        let options = [("JAVA_TOOL_OPTIONS", "-Xmx1g")];
+        assert_eq!(
+            asked(&[(Glibc, &[]), (Jvm, &options)]),
+            env(options[0].0, "-Xmx1g -XX:+UseTransparentHugePages")
+        );
+        let already = [("-XX:+UseTransparentHugePages", "")];
+        assert_eq!(asked(&[(Glibc, &[]), (Jvm, &already)]), None);
+        assert_eq!(
+            asked(&[(Glibc, &[]), (Jemalloc, &[])]),
+            env("MALLOC_CONF", "thp:always")
+        );
+        assert_eq!(asked(&[(Go, &[])]), None);
+        assert!(asked(&[(Glibc, &[])]).is_some());
     }
 }
