@@ -100,7 +100,11 @@ pub fn note(findings: &Findings, pid: Option<i32>, seen: Option<&PagesOf>) -> Op
         headline,
         explanation: format!(
             "Faults do not tell what TLB misses cost: 'pagewise huge balance {whom}' measures that \
-             in the running program; --prove compares runs with both page sizes in turn."
+             in the running program{}.",
+            match pid.is_none() && candidate(findings).is_some() {
+                true => "; --prove compares runs with both page sizes in turn",
+                false => "",
+            }
         ),
         evidence,
         share_of_cpu: saves.map(|saved| saved.share),
