@@ -111,7 +111,6 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Ok(observation) => observation,
         Err(error) => return failed_to_start(error),
     };
-    let observation = observation.with_time_over(args.duration);
     let was_asked = interrupt::requested().is_some();
     let mut findings = explain(&observation.path)?;
     findings.ending = observation.ending;

@@ -137,22 +137,6 @@ pub fn observe(options: &ObserveOptions) -> anyhow::Result<Observation> {
     }
 }
 
-impl Observation {
-    /// The same, where the time that was given was over before the program ended: that we ended it
-    /// then says nothing about the program.
-    #[must_use]
-    pub fn with_time_over(self, most: Option<Duration>) -> Self {
-        let is_over = most.is_some_and(|most| Duration::from_nanos(self.cost.wall.0) >= most);
-        match self.ending {
-            Ending::Killed(libc::SIGTERM | libc::SIGKILL) if is_over => Self {
-                ending: Ending::Running,
-                ..self
-            },
-            _ => self,
-        }
-    }
-}
-
 impl Subject {
     fn is_whole_machine(&self) -> bool {
         matches!(self, Self::System | Self::SystemDuring(_))
@@ -248,8 +232,11 @@ fn accompany(
     loop {
         let elapsed = beginning.instant.elapsed();
         let over = options.duration.is_some_and(|most| elapsed >= most);
-        if interrupt::requested().is_some() || over {
+        if interrupt::requested().is_some() {
             return Ok((end(running)?, seen));
+        }
+        if over {
+            return Ok((end_in_time(running)?, seen));
         }
         while looks.next_if(|&look| look <= elapsed).is_some() {
             let now = allocators(running.pid());
@@ -283,6 +270,18 @@ pub fn end(mut running: Running) -> Result<Finished, process::Error> {
         }
     }
     running.stop(GRACE)
+}
+
+/// Ends a program whose time is over. That our signal killed it then says nothing about it: it ran.
+pub fn end_in_time(running: Running) -> Result<Finished, process::Error> {
+    let finished = running.stop(GRACE)?;
+    Ok(match finished.ending {
+        Ending::Killed(libc::SIGTERM | libc::SIGKILL) => Finished {
+            ending: Ending::Running,
+            ..finished
+        },
+        _ => finished,
+    })
 }
 
 fn observe_running(

@@ -185,8 +185,11 @@ impl<'a> Session<'a> {
                 .args
                 .duration
                 .is_some_and(|most| started.elapsed() >= most);
-            if over || interrupt::requested().is_some() {
+            if interrupt::requested().is_some() {
                 return Ok(running.map(observe::end).transpose()?);
+            }
+            if over {
+                return Ok(running.map(observe::end_in_time).transpose()?);
             }
             let wait = if self.is_behind { Duration::ZERO } else { LOOK };
             match &mut running {

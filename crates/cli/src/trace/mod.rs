@@ -48,7 +48,8 @@ Examples (as root):
 /// faults are traced without what is inside them, which tells what the tracing itself costs:
 /// pagewise report corrects for it. Every setting of the tracer is put back at the end, on
 /// errors, on Ctrl-C, and after a kill by the next start. Where the kernel can't graph functions,
-/// each fault's latency is recorded instead. The exit status is the program's.
+/// each fault's latency is recorded instead. The exit status is the program's, 0 where --duration
+/// ended it.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 #[allow(
