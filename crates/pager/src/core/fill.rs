@@ -51,18 +51,14 @@ impl Work<'_> {
         }
     }
 
-    /// Maps zeros from page `place` of the cluster on. The kernel's page of zeros is quickest, but
-    /// costs each page another fault (the kernel's own) when it is written: for a write, pages of
-    /// its own are quicker.
+    /// Maps pages of zeros from page `place` of the cluster on, for a read as well: the kernel's one
+    /// page of zeros would cost each page another fault when it is written, which nobody would tell
+    /// of, and takes no memory until then, so that the budget could not know what is resident.
     fn clear(&self, cluster: &Cluster, place: usize) -> Progress {
         let start = self.pager.table.address_of(cluster.first + place as Page);
         let bytes = ((cluster.count - place) * PAGE_BYTES) as u64;
-        match self.fault.write {
-            true => self
-                .uffd()
-                .copy(start, self.pager.scratch.zeros(), bytes, 0),
-            false => self.uffd().zero(start, bytes),
-        }
+        let zeros = self.pager.scratch.zeros();
+        self.uffd().copy(start, zeros, bytes, 0)
     }
 
     /// A page that is in the store.

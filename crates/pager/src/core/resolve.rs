@@ -386,8 +386,12 @@ impl Work<'_> {
     /// A page that should be there. Nearly always it is: two threads faulted together. Otherwise
     /// the program dropped it behind our back, and zeros are what it asked for.
     fn heal(&self, word: Word) {
+        let zeros = self.pager.scratch.zeros();
         let dropped = loop {
-            match self.uffd().zero(self.address(), PAGE_BYTES as u64).errno {
+            let copied = self
+                .uffd()
+                .copy(self.address(), zeros, PAGE_BYTES as u64, 0);
+            match copied.errno {
                 libc::EAGAIN => {}
                 errno => break errno == 0,
             }

@@ -53,7 +53,6 @@ const REGISTER: usize = read_write(0x00, 32);
 const UNREGISTER: usize = read(0x01, 16);
 const WAKE: usize = read(0x02, 16);
 const COPY: usize = read_write(0x03, 40);
-const ZEROPAGE: usize = read_write(0x04, 32);
 const MOVE: usize = read_write(0x05, 40);
 const WRITEPROTECT: usize = read_write(0x06, 24);
 
@@ -149,13 +148,6 @@ impl Uffd {
         let mut request = [to, from, bytes, mode, 0];
         let answer = self.ioctl(COPY, &mut request);
         progress(answer, request[4], bytes)
-    }
-
-    /// Maps the zero page at the missing pages `[start, start + bytes)`.
-    pub fn zero(&self, start: u64, bytes: u64) -> Progress {
-        let mut request = [start, bytes, 0, 0];
-        let answer = self.ioctl(ZEROPAGE, &mut request);
-        progress(answer, request[3], bytes)
     }
 
     /// Moves pages from `from` to the missing pages at `to`.
