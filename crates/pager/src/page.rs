@@ -1,22 +1,20 @@
 //! How pages are named.
 //!
-//! Managed memory is numbered by chunks of 1 GiB of address space, in the order in which they come
-//! into use. A page's number is its chunk's number and its place in there, so numbers are dense and
-//! neighbours inside a chunk are neighbours in memory.
+//! Managed memory is numbered by chunks of address space, in the order in which they come into use
+//! ([`crate::core::numbers`]). A page's number is its chunk's number and its place in there, so numbers
+//! are dense and neighbours inside a chunk are neighbours in memory.
 
 /// Base-2 logarithm of the page size. The pager runs on x86-64 alone, where the architecture fixes
 /// it; the start checks it against the kernel's word (`AT_PAGESZ`).
 pub const PAGE_SHIFT: u32 = 12;
 /// Bytes in a page.
 pub const PAGE_BYTES: usize = 1 << PAGE_SHIFT;
-/// Base-2 logarithm of the pages in a chunk.
+/// Base-2 logarithm of the pages in a whole chunk, which is 1 GiB.
 pub const CHUNK_SHIFT: u32 = 18;
-/// Pages in a chunk.
+/// Pages in a whole chunk.
 pub const CHUNK_PAGES: u32 = 1 << CHUNK_SHIFT;
-/// Base-2 logarithm of the bytes in a chunk.
+/// Base-2 logarithm of the bytes in a whole chunk.
 pub const CHUNK_BYTES_SHIFT: u32 = PAGE_SHIFT + CHUNK_SHIFT;
-/// Most chunks that a process can have: 511 GiB of address space with managed memory in it.
-pub const MAX_CHUNKS: u32 = 511;
 
 /// The number of a managed page.
 pub type Page = u32;

@@ -132,7 +132,7 @@ mod tests {
             encrypt: true,
             delivery: Choice::Signal,
             smallest: 64 << 20,
-            smallest_ever: 1 << 20,
+            smallest_ever: 256 << 10,
             processors: 4,
             watch: 40,
             shared: c"/proc/1/fd/3".to_owned(),

@@ -1,10 +1,11 @@
 //! How the pager starts: settings from the environment, what the kernel offers, store and policy.
 
 use crate::core::lot::Lot;
+use crate::core::numbers::MOST_PAGES;
 use crate::core::{PAGER, Pager, discard, fatal, scan};
 use crate::handler;
 use crate::observe::{places, recorder};
-use crate::page::{CHUNK_SHIFT, MAX_CHUNKS, PAGE_BYTES};
+use crate::page::PAGE_BYTES;
 use crate::settings::{Choice, Settings};
 use crate::store::{self, Place, ring};
 use crate::sys::uffd::{self, feature};
@@ -303,7 +304,7 @@ fn equip(pager: &Pager, settings: &Settings) -> Result<(), Refusal> {
     };
     let store = open_named_store(settings, place)?;
     let config = policy::Config {
-        pages: MAX_CHUNKS << CHUNK_SHIFT,
+        pages: MOST_PAGES,
         budget: u32::try_from(settings.memory / PAGE_BYTES as u64).unwrap_or(u32::MAX),
     };
     match policy::by_name(&settings.policy, &config) {

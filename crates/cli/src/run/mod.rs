@@ -31,7 +31,7 @@ use std::time::Duration;
 use timeline::Timeline;
 
 /// Smallest stretch of memory to manage, where nobody says: it falls between these, bytes.
-const MIN_REGION: (u64, u64) = (1 << 20, 64 << 20);
+const MIN_REGION: (u64, u64) = (256 << 10, 64 << 20);
 
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
@@ -84,7 +84,7 @@ pub struct Args {
     delivery: String,
     /// Smallest stretch of anonymous memory to manage
     ///
-    /// [default: 64M, and less, down to 1M, while more than an eighth of --memory lies in smaller
+    /// [default: 64M, and less, down to 256K, while more than an eighth of --memory lies in smaller
     /// ones]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     min_region: Option<u64>,

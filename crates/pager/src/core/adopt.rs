@@ -1,12 +1,13 @@
 //! How memory comes under management.
 
+use super::numbers::MOST_PAGES;
 use super::regions::{Kind, Region};
 use super::table::Attempt;
 use super::word::{State, Word};
-use super::{Pager, scan};
+use super::{Pager, fatal, scan};
 use crate::handler;
 use crate::sys::{self, signals::Blocked};
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicBool, Ordering};
 use pagewise_policy::Arrival;
 use pagewise_wire::shared::{Delivery, Why};
 
@@ -212,7 +213,11 @@ impl Pager {
 
     fn register(&self, start: u64, end: u64, region: &Region) -> bool {
         // The first memory to manage has the pager's threads started.
-        if !handler::start(&super::PAGER) || !self.table.cover(start, end) {
+        if !handler::start(&super::PAGER) {
+            return false;
+        }
+        if !self.table.cover(start, end) {
+            tell_once_of_no_numbers();
             return false;
         }
         // SAFETY: huge pages would let a fault bring in more than the budget knows; the advice
@@ -243,5 +248,16 @@ impl Pager {
                 self.table.unlock(page, Word::new(State::Dirty, 0));
             }
         });
+    }
+}
+
+/// Memory is scattered over more of the address space than can be numbered.
+fn tell_once_of_no_numbers() {
+    static TOLD: AtomicBool = AtomicBool::new(false);
+    if !TOLD.swap(true, Ordering::Relaxed) {
+        fatal::say(format_args!(
+            "this program's memory lies in too many places ({MOST_PAGES} pages are numbered): what it \
+             maps elsewhere from now on is not managed"
+        ));
     }
 }

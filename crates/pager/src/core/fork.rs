@@ -9,7 +9,7 @@ use super::scan::{self, Look};
 use super::word::{State, Word};
 use super::{Pager, discard, regions::Region};
 use crate::handler;
-use crate::page::{CHUNK_PAGES, PAGE_BYTES, Page};
+use crate::page::{PAGE_BYTES, Page};
 use crate::sys::{self, signals};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -159,9 +159,8 @@ impl Pager {
             if word.state() != State::Clean {
                 return;
             }
-            let chunk_begins = page.is_multiple_of(CHUNK_PAGES);
-            let next = run.first + run.count as Page;
-            if run.count == RUN_PAGES || page != next || chunk_begins {
+            let behind = self.table.address_of(run.first) + (run.count * PAGE_BYTES) as u64;
+            if run.count == RUN_PAGES || self.table.address_of(page) != behind {
                 self.protect_run(region, &run);
                 run = Run {
                     first: page,

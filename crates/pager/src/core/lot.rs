@@ -15,7 +15,7 @@ use super::table::Attempt;
 use super::tray::TRAY_PAGES;
 use super::word::{State, Word};
 use super::{Pager, resolve::Work};
-use crate::page::{CHUNK_SHIFT, PAGE_BYTES, Page};
+use crate::page::{PAGE_BYTES, Page};
 use crate::store::Slot;
 use crate::sys::{self, uffd};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -193,7 +193,7 @@ fn park(pager: &Pager, pages: &mut [Page]) -> usize {
     let mut parked = 0;
     let mut rest = &list[..count];
     while let Some(&(first, word)) = rest.first() {
-        let run = neighbours(rest);
+        let run = neighbours(pager, rest);
         if run < CHEAP && word.state() == State::Clean {
             pager.table.unlock(first, word);
             rest = &rest[1..];
@@ -268,13 +268,13 @@ fn lock(pager: &Pager, page: Page) -> Option<Word> {
     Some(word)
 }
 
-/// Length of the run of neighbours at the head of `list`.
-fn neighbours(list: &[(Page, Word)]) -> usize {
-    let first = list[0].0;
-    let is_next = |(page, entry): &(Page, &(Page, Word))| {
-        entry.0 == *page && *page >> CHUNK_SHIFT == first >> CHUNK_SHIFT
-    };
-    (first..).zip(list).take_while(is_next).count()
+/// Length of the run of neighbours in memory at the head of `list`.
+fn neighbours(pager: &Pager, list: &[(Page, Word)]) -> usize {
+    let first = pager.table.address_of(list[0].0);
+    let is_next =
+        |(address, entry): &(u64, &(Page, Word))| pager.table.address_of(entry.0) == *address;
+    let addresses = (first..).step_by(PAGE_BYTES);
+    addresses.zip(list).take_while(is_next).count()
 }
 
 /// Moves the neighbours in `list` to `place` and behind; how many of them went, none when the first

@@ -19,6 +19,7 @@ pub mod habits;
 mod held;
 pub mod limit;
 pub mod lot;
+pub mod numbers;
 pub mod pins;
 pub mod range;
 pub mod regions;

@@ -6,7 +6,7 @@ use super::word::{State, Word};
 use super::{Pager, lot};
 use crate::handler::{self, ahead};
 use crate::observe::{self, histogram};
-use crate::page::{CHUNK_PAGES, PAGE_BYTES, Page};
+use crate::page::{PAGE_BYTES, Page};
 use crate::sys::{self, uffd};
 use core::sync::atomic::{AtomicU64, Ordering};
 use pagewise_policy as policy;
@@ -241,21 +241,8 @@ impl Work<'_> {
 
     /// The region's pages, as far as their numbers are unbroken around the faulting page.
     pub(super) fn span(&self) -> Span {
-        let table = &self.pager.table;
-        let number = |address: u64, whence: u64| {
-            let page = table.page_at(address)?;
-            let pages = address.abs_diff(whence) / PAGE_BYTES as u64;
-            (u64::from(page.abs_diff(self.page)) == pages).then_some(page)
-        };
-        let address = self.address();
-        let chunk = self.page & !(CHUNK_PAGES - 1);
-        let first = number(self.region.start, address).unwrap_or(chunk);
-        let last = self.region.end - PAGE_BYTES as u64;
-        let last = number(last, address).unwrap_or(chunk + CHUNK_PAGES - 1);
-        Span {
-            first,
-            count: last - first + 1,
-        }
+        let Region { start, end, .. } = self.region;
+        self.pager.table.unbroken(self.page, start, end)
     }
 
     /// Has the plan's spans read by others.

@@ -1,13 +1,18 @@
-//! The page table: four bytes for each page, found from its address without a search, each its own
-//! lock.
+//! The page table: four bytes for each page, each its own lock.
 
+use super::numbers::{MOST_PAGES, Numbers};
 use super::word::Word;
-use crate::page::{CHUNK_BYTES_SHIFT, CHUNK_PAGES, CHUNK_SHIFT, MAX_CHUNKS, PAGE_SHIFT, Page};
+use crate::page::{PAGE_BYTES, PAGE_SHIFT, Page};
 use crate::sys;
+use core::ops::Range;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use pagewise_policy::Span;
 
-/// GiB of address space that a user can have (47 bits).
-const DIRECTORY: usize = 1 << (47 - CHUNK_BYTES_SHIFT);
+/// Bytes in a page.
+const PAGE: u64 = PAGE_BYTES as u64;
+/// Chunks on either side up to which pages are looked for that follow each other: what reads ahead
+/// goes no further at a time.
+const MOST_CHUNKS: usize = 64;
 /// Counters of sleepers, shared by the pages whose number has the same remainder.
 const SLEEPERS: usize = 256;
 
@@ -15,11 +20,7 @@ const SLEEPERS: usize = 256;
 #[derive(Debug)]
 pub struct Table {
     words: AtomicPtr<AtomicU32>,
-    chunks: AtomicU32,
-    /// Number of the chunk plus one for each GiB of address space.
-    directory: [AtomicU32; DIRECTORY],
-    /// The GiB for each chunk.
-    homes: [AtomicU32; MAX_CHUNKS as usize],
+    numbers: Numbers,
     sleepers: [AtomicU32; SLEEPERS],
 }
 
@@ -38,104 +39,99 @@ impl Table {
     pub const fn new() -> Self {
         Self {
             words: AtomicPtr::new(core::ptr::null_mut()),
-            chunks: AtomicU32::new(0),
-            directory: [const { AtomicU32::new(0) }; DIRECTORY],
-            homes: [const { AtomicU32::new(0) }; MAX_CHUNKS as usize],
+            numbers: Numbers::new(),
             sleepers: [const { AtomicU32::new(0) }; SLEEPERS],
         }
     }
 
     /// Reserves address space for all words; they become memory as pages are touched.
     pub fn prepare(&self) -> bool {
-        let bytes = (MAX_CHUNKS as usize) << CHUNK_SHIFT << 2;
-        match sys::map(bytes) {
-            Some(place) => {
-                self.words.store(place.cast(), Ordering::Release);
-                true
-            }
-            None => false,
-        }
+        let Some(place) = sys::map(MOST_PAGES as usize * size_of::<AtomicU32>()) else {
+            return false;
+        };
+        self.words.store(place.cast(), Ordering::Release);
+        self.numbers.prepare()
     }
 
-    /// Numbers the chunks that `[start, end)` touches; `false` when there are too many. One caller
-    /// at a time.
+    /// Gives the pages of `[start, end)` words; `false` when there are too many. One caller at a time.
     pub fn cover(&self, start: u64, end: u64) -> bool {
-        let first = start >> CHUNK_BYTES_SHIFT;
-        let last = (end - 1) >> CHUNK_BYTES_SHIFT;
-        (first..=last).all(|home| self.number(home))
+        self.numbers.cover(start, end)
     }
 
-    fn number(&self, home: u64) -> bool {
-        let Some(entry) = self.directory.get(home as usize) else {
-            return false;
-        };
-        if entry.load(Ordering::Relaxed) != 0 {
-            return true;
-        }
-        let chunk = self.chunks.load(Ordering::Relaxed);
-        let Some(place) = self.homes.get(chunk as usize) else {
-            return false;
-        };
-        place.store(home as u32, Ordering::Relaxed);
-        self.chunks.store(chunk + 1, Ordering::Release);
-        entry.store(chunk + 1, Ordering::Release);
-        true
-    }
-
-    /// Chunks in use.
-    #[must_use]
-    pub fn chunks(&self) -> u32 {
-        self.chunks.load(Ordering::Acquire)
-    }
-
-    /// The page at `address`, if its chunk is in use.
+    /// The page at `address`, if it has a word.
     #[must_use]
     pub fn page_at(&self, address: u64) -> Option<Page> {
-        let entry = self
-            .directory
-            .get((address >> CHUNK_BYTES_SHIFT) as usize)?;
-        let chunk = entry.load(Ordering::Acquire).checked_sub(1)?;
-        let offset = (address >> PAGE_SHIFT) as u32 & (CHUNK_PAGES - 1);
-        Some(chunk << CHUNK_SHIFT | offset)
+        self.numbers.page_at(address)
     }
 
     /// The address of `page`.
     #[must_use]
     pub fn address_of(&self, page: Page) -> u64 {
-        let home = self
-            .homes
-            .get((page >> CHUNK_SHIFT) as usize)
-            .map_or(0, |home| home.load(Ordering::Relaxed));
-        u64::from(home) << CHUNK_BYTES_SHIFT | u64::from(page & (CHUNK_PAGES - 1)) << PAGE_SHIFT
+        self.numbers.address_of(page)
+    }
+
+    /// The pages of `[start, end)` around `page`, which is in it, as far as their numbers follow each
+    /// other as they do.
+    #[must_use]
+    pub fn unbroken(&self, page: Page, start: u64, end: u64) -> Span {
+        let Range {
+            start: mut first,
+            end: mut last,
+        } = self.numbers.chunk_of(page);
+        let (mut low, mut high) = (self.address_of(first), self.address_of(last - 1) + PAGE);
+        for _ in 0..MOST_CHUNKS {
+            let before = low.checked_sub(PAGE).filter(|_| low > start);
+            match before.and_then(|before| self.page_at(before)) {
+                Some(before) if before + 1 == first => {
+                    first = self.numbers.chunk_of(before).start;
+                    low = self.address_of(first);
+                }
+                _ => break,
+            }
+        }
+        for _ in 0..MOST_CHUNKS {
+            let behind = Some(high).filter(|_| high < end);
+            match behind.and_then(|behind| self.page_at(behind)) {
+                Some(behind) if behind == last => {
+                    last = self.numbers.chunk_of(behind).end;
+                    high = self.address_of(last - 1) + PAGE;
+                }
+                _ => break,
+            }
+        }
+        first += (start.saturating_sub(low) >> PAGE_SHIFT) as Page;
+        last -= (high.saturating_sub(end) >> PAGE_SHIFT) as Page;
+        Span {
+            first,
+            count: last - first,
+        }
     }
 
     fn cell(&self, page: Page) -> &AtomicU32 {
         let words = self.words.load(Ordering::Relaxed);
-        debug_assert!(!words.is_null() && page < MAX_CHUNKS << CHUNK_SHIFT);
+        debug_assert!(!words.is_null() && page < MOST_PAGES);
         // SAFETY: `prepare` reserved a word for each possible page and never gives them back;
         // numbers come from `page_at` or from a policy, which the callers hold to `is_page`.
         unsafe { &*words.add(page as usize) }
     }
 
     /// The words of the pages from `address` on that are in one chunk, at most up to `end`; none
-    /// if that is not in use.
+    /// if it has none.
     #[must_use]
     pub fn words(&self, address: u64, end: u64) -> &[AtomicU32] {
-        let chunk_end = ((address >> CHUNK_BYTES_SHIFT) + 1) << CHUNK_BYTES_SHIFT;
-        let count = (chunk_end.min(end) - address) >> PAGE_SHIFT;
-        match self.page_at(address) {
-            // SAFETY: as in `cell`: the words of a whole chunk lie side by side.
-            Some(page) => unsafe {
-                core::slice::from_raw_parts(core::ptr::from_ref(self.cell(page)), count as usize)
-            },
-            None => &[],
-        }
+        let Some(page) = self.page_at(address) else {
+            return &[];
+        };
+        let rest = u64::from(self.numbers.chunk_of(page).end - page);
+        let count = rest.min((end - address) >> PAGE_SHIFT);
+        // SAFETY: as in `cell`: the words of a whole chunk lie side by side.
+        unsafe { core::slice::from_raw_parts(core::ptr::from_ref(self.cell(page)), count as usize) }
     }
 
     /// Whether `page` is a number that was given out.
     #[must_use]
     pub fn is_page(&self, page: Page) -> bool {
-        page >> CHUNK_SHIFT < self.chunks()
+        self.numbers.is_page(page)
     }
 
     /// What `page` is at the moment.
@@ -218,5 +214,57 @@ impl Table {
 impl Default for Table {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    fn table() -> &'static Table {
+        // Too large for a test's stack.
+        // SAFETY: all of it is atomics, for which zero is valid.
+        let table = unsafe { Box::<Table>::new_zeroed().assume_init() };
+        assert!(table.prepare());
+        Box::leak(table)
+    }
+
+    fn unbroken(table: &Table, at: u64, start: u64, end: u64) -> (u64, u64) {
+        let span = table.unbroken(table.page_at(at).unwrap(), start, end);
+        let (first, last) = (span.first, span.end() - 1);
+        (table.address_of(first), table.address_of(last) + PAGE)
+    }
+
+    #[test]
+    fn what_grew_upwards_is_unbroken() {
+        let table = table();
+        assert!(table.cover(GIB, 3 * GIB) && table.cover(3 * GIB, 4 * GIB));
+        let (start, end) = (GIB + 5 * PAGE, 4 * GIB - 7 * PAGE);
+        for at in [start, 2 * GIB, 3 * GIB + PAGE, end - PAGE] {
+            assert_eq!(unbroken(table, at, start, end), (start, end));
+        }
+    }
+
+    #[test]
+    fn what_grew_downwards_breaks_where_numbers_do() {
+        let table = table();
+        assert!(table.cover(3 * GIB, 4 * GIB) && table.cover(2 * GIB, 3 * GIB));
+        let (start, end) = (2 * GIB + 5 * PAGE, 4 * GIB);
+        // As far from the start as its number is from the start's, but the other way.
+        let at = start + GIB;
+        assert_eq!(unbroken(table, at, start, end), (3 * GIB, end));
+        assert_eq!(unbroken(table, start, start, end), (start, 3 * GIB));
+    }
+
+    #[test]
+    fn what_another_one_s_numbers_lie_between_is_not_unbroken() {
+        let table = table();
+        // As many numbers from the first GiB to the third as between them in memory.
+        for gib in [1, 9, 3, 2] {
+            assert!(table.cover(gib * GIB, (gib + 1) * GIB));
+        }
+        assert_eq!(unbroken(table, 3 * GIB, GIB, 4 * GIB), (3 * GIB, 4 * GIB));
     }
 }

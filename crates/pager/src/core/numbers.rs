@@ -1,0 +1,281 @@
+//! Which number a page of memory has, without a search.
+//!
+//! ```text
+//!   address ─▶ directory, by GiB ─▶ chunk ──────────────────────────▶ page number
+//!                       └─▶ its pieces, by 2 MiB ─▶ small chunk ────▶
+//! ```
+//!
+//! The first GiBs of address space with managed memory in them get as many numbers as they have pages:
+//! however memory grows there, neighbours stay neighbours. Programs that scatter small mappings over the
+//! whole address space (V8 does, 256 KiB at a time) would be out of numbers after a few hundred of
+//! them, so that later GiBs get numbers by pieces of 2 MiB.
+
+use crate::page::{CHUNK_BYTES_SHIFT, CHUNK_PAGES, CHUNK_SHIFT, PAGE_SHIFT, Page};
+use crate::sys;
+use core::ops::Range;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+/// GiB of address space that a user can have (47 bits).
+const DIRECTORY: usize = 1 << (47 - CHUNK_BYTES_SHIFT);
+/// GiB that get numbers as a whole.
+const WHOLE: u32 = 383;
+/// Base-2 logarithm of the pages in a small chunk.
+const SMALL_SHIFT: u32 = 9;
+const SMALL_BYTES_SHIFT: u32 = PAGE_SHIFT + SMALL_SHIFT;
+/// Small chunks: they share the numbers of 128 whole ones.
+const SMALL: u32 = 128 << (CHUNK_SHIFT - SMALL_SHIFT);
+/// Small chunks in a GiB.
+const PIECES: usize = 1 << (CHUNK_SHIFT - SMALL_SHIFT);
+/// In the directory: the GiB is numbered by pieces.
+const BY_PIECES: u32 = 1 << 31;
+/// The first number in a small chunk.
+const FIRST_SMALL: Page = WHOLE << CHUNK_SHIFT;
+
+/// One more than the largest number.
+pub const MOST_PAGES: u32 = FIRST_SMALL + (SMALL << SMALL_SHIFT);
+
+/// Numbers by address, and back.
+#[derive(Debug)]
+pub struct Numbers {
+    /// For each GiB of address space the number of its chunk plus one, or with [`BY_PIECES`] the
+    /// place of its pieces.
+    directory: [AtomicU32; DIRECTORY],
+    /// Where each small chunk is, in units of its size; behind that, for each piece of a divided GiB
+    /// the number of its small chunk plus one, [`PIECES`] for each.
+    pieces: AtomicPtr<AtomicU32>,
+    /// How many GiB have pieces.
+    divided: AtomicU32,
+    chunks: AtomicU32,
+    /// The GiB of each chunk.
+    homes: [AtomicU32; WHOLE as usize],
+    small: AtomicU32,
+}
+
+impl Numbers {
+    /// None given out, and no room for any.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            directory: [const { AtomicU32::new(0) }; DIRECTORY],
+            pieces: AtomicPtr::new(core::ptr::null_mut()),
+            divided: AtomicU32::new(0),
+            chunks: AtomicU32::new(0),
+            homes: [const { AtomicU32::new(0) }; WHOLE as usize],
+            small: AtomicU32::new(0),
+        }
+    }
+
+    /// Reserves address space, which becomes memory as it is used.
+    pub fn prepare(&self) -> bool {
+        let bytes = SMALL as usize * (1 + PIECES) * size_of::<AtomicU32>();
+        sys::map(bytes).is_some_and(|place| {
+            self.pieces.store(place.cast(), Ordering::Release);
+            true
+        })
+    }
+
+    /// Numbers all pages of `[start, end)`; `false` when there are not enough numbers. One caller at a
+    /// time.
+    pub fn cover(&self, start: u64, end: u64) -> bool {
+        let first = start >> CHUNK_BYTES_SHIFT;
+        let last = (end - 1) >> CHUNK_BYTES_SHIFT;
+        (first..=last).all(|home| {
+            let from = start.max(home << CHUNK_BYTES_SHIFT);
+            let to = end.min((home + 1) << CHUNK_BYTES_SHIFT);
+            self.cover_home(home, from, to)
+        })
+    }
+
+    fn cover_home(&self, home: u64, start: u64, end: u64) -> bool {
+        let Some(entry) = self.directory.get(home as usize) else {
+            return false;
+        };
+        let known = entry.load(Ordering::Relaxed);
+        let chunk = self.chunks.load(Ordering::Relaxed);
+        if known == 0
+            && let Some(place) = self.homes.get(chunk as usize)
+        {
+            place.store(home as u32, Ordering::Relaxed);
+            self.chunks.store(chunk + 1, Ordering::Release);
+            entry.store(chunk + 1, Ordering::Release);
+            return true;
+        }
+        if known == 0 {
+            let place = self.divided.load(Ordering::Relaxed);
+            if place == SMALL {
+                return false;
+            }
+            self.divided.store(place + 1, Ordering::Relaxed);
+            entry.store(BY_PIECES | place, Ordering::Release);
+        }
+        match entry.load(Ordering::Relaxed) {
+            entry if entry & BY_PIECES == 0 => true,
+            entry => self.cover_pieces(entry, start, end),
+        }
+    }
+
+    fn cover_pieces(&self, entry: u32, start: u64, end: u64) -> bool {
+        let (first, last) = (start >> SMALL_BYTES_SHIFT, (end - 1) >> SMALL_BYTES_SHIFT);
+        (first..=last).all(|home| {
+            let piece = self.piece(entry, home);
+            if piece.load(Ordering::Relaxed) != 0 {
+                return true;
+            }
+            let small = self.small.load(Ordering::Relaxed);
+            let Some(place) = self.small_homes().get(small as usize) else {
+                return false;
+            };
+            place.store(home as u32, Ordering::Relaxed);
+            self.small.store(small + 1, Ordering::Release);
+            piece.store(small + 1, Ordering::Release);
+            true
+        })
+    }
+
+    fn small_homes(&self) -> &[AtomicU32] {
+        let all = self.pieces.load(Ordering::Acquire);
+        if all.is_null() {
+            return &[];
+        }
+        // SAFETY: `prepare` reserved them, for ever.
+        unsafe { core::slice::from_raw_parts(all, SMALL as usize) }
+    }
+
+    /// The entry of the 2 MiB at `home` in the GiB whose directory says `entry`.
+    fn piece(&self, entry: u32, home: u64) -> &AtomicU32 {
+        let all = self.pieces.load(Ordering::Acquire);
+        let place = (entry & !BY_PIECES) as usize * PIECES + home as usize % PIECES;
+        debug_assert!(!all.is_null() && place < SMALL as usize * PIECES);
+        // SAFETY: `prepare` reserved PIECES entries for each place that `cover_home` gives out, behind
+        // those of `small_homes`.
+        unsafe { &*all.add(SMALL as usize + place) }
+    }
+
+    /// The page at `address`, if it has a number.
+    #[must_use]
+    pub fn page_at(&self, address: u64) -> Option<Page> {
+        let entry = self
+            .directory
+            .get((address >> CHUNK_BYTES_SHIFT) as usize)?
+            .load(Ordering::Acquire);
+        let page = (address >> PAGE_SHIFT) as u32;
+        if entry & BY_PIECES == 0 {
+            let chunk = entry.checked_sub(1)?;
+            return Some(chunk << CHUNK_SHIFT | page & (CHUNK_PAGES - 1));
+        }
+        let small = self
+            .piece(entry, address >> SMALL_BYTES_SHIFT)
+            .load(Ordering::Acquire)
+            .checked_sub(1)?;
+        let offset = page & ((1 << SMALL_SHIFT) - 1);
+        Some(FIRST_SMALL + (small << SMALL_SHIFT) + offset)
+    }
+
+    /// The address of `page`; that of another one where no number was given out.
+    #[must_use]
+    pub fn address_of(&self, page: Page) -> u64 {
+        let at = |homes: &[AtomicU32], number: u32, shift: u32| {
+            let home = homes.get((number >> shift) as usize);
+            let home = home.map_or(0, |home| home.load(Ordering::Relaxed));
+            let offset = number & ((1 << shift) - 1);
+            (u64::from(home) << shift | u64::from(offset)) << PAGE_SHIFT
+        };
+        match page.checked_sub(FIRST_SMALL) {
+            None => at(&self.homes, page, CHUNK_SHIFT),
+            Some(number) => at(self.small_homes(), number, SMALL_SHIFT),
+        }
+    }
+
+    /// Whether `page` is a number that was given out.
+    #[must_use]
+    pub fn is_page(&self, page: Page) -> bool {
+        match page.checked_sub(FIRST_SMALL) {
+            None => page >> CHUNK_SHIFT < self.chunks.load(Ordering::Acquire),
+            Some(number) => number >> SMALL_SHIFT < self.small.load(Ordering::Acquire),
+        }
+    }
+
+    /// The numbers around `page` that are sure to be neighbours in memory.
+    #[must_use]
+    pub fn chunk_of(&self, page: Page) -> Range<Page> {
+        let count = match page < FIRST_SMALL {
+            true => CHUNK_PAGES,
+            false => 1 << SMALL_SHIFT,
+        };
+        let first = page & !(count - 1);
+        first..first + count
+    }
+}
+
+impl Default for Numbers {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    fn numbers() -> &'static Numbers {
+        // Too large for a test's stack.
+        // SAFETY: all of it is atomics, for which zero is valid.
+        let numbers = unsafe { Box::<Numbers>::new_zeroed().assume_init() };
+        assert!(numbers.prepare());
+        Box::leak(numbers)
+    }
+
+    fn there_and_back(numbers: &Numbers, start: u64, end: u64) {
+        for address in (start..end).step_by(1 << PAGE_SHIFT) {
+            let page = numbers.page_at(address).expect("it was covered");
+            assert!(numbers.is_page(page) && page < MOST_PAGES);
+            assert_eq!(numbers.address_of(page), address);
+            let chunk = numbers.chunk_of(page);
+            assert!(chunk.contains(&page));
+            let behind = u64::from(page - chunk.start) << PAGE_SHIFT;
+            assert_eq!(numbers.address_of(chunk.start), address - behind);
+        }
+    }
+
+    #[test]
+    fn the_first_gibs_get_numbers_as_a_whole() {
+        let numbers = numbers();
+        assert_eq!(numbers.page_at(5 * GIB), None);
+        assert!(numbers.cover(5 * GIB - 4096, 5 * GIB + 4096));
+        there_and_back(numbers, 5 * GIB - 8192, 5 * GIB + 8192);
+        assert!(!numbers.is_page(2 * CHUNK_PAGES));
+    }
+
+    #[test]
+    fn scattered_memory_gets_numbers_by_pieces() {
+        let numbers = numbers();
+        for gib in 0..100_000_u64 {
+            let start = gib * GIB + ((gib % 4096) << 18);
+            let covered = numbers.cover(start, start + (1 << 18));
+            assert_eq!(covered, gib < u64::from(WHOLE + SMALL), "{gib}");
+            if covered && gib % 97 == 0 {
+                there_and_back(numbers, start, start + (1 << 18));
+            }
+        }
+        let far = u64::from(WHOLE + 5) * GIB;
+        assert_eq!(
+            numbers.page_at(far + (9 << 21)),
+            None,
+            "no number was given out"
+        );
+    }
+
+    #[test]
+    fn pieces_are_numbered_once_each() {
+        let numbers = numbers();
+        (0..u64::from(WHOLE)).for_each(|gib| assert!(numbers.cover(gib * GIB, gib * GIB + 1)));
+        let start = 1000 * GIB - (3 << 20);
+        assert!(numbers.cover(start, start + (7 << 20)));
+        assert!(numbers.cover(start - (2 << 20), start + (8 << 20)));
+        there_and_back(numbers, start - (2 << 20), start + (8 << 20));
+        // From 6 MiB before 1000 GiB to 6 MiB behind, 2 MiB each.
+        assert_eq!(numbers.small.load(Ordering::Relaxed), 6);
+    }
+}
