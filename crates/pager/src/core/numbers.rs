@@ -6,7 +6,9 @@
 //! ```
 //!
 //! The first GiBs of address space with managed memory in them get as many numbers as they have pages:
-//! however memory grows there, neighbours stay neighbours. Programs that scatter small mappings over the
+//! however memory grows there, neighbours stay neighbours. GiBs side by side get numbers side by side,
+//! in whichever order they come, as long as there is room: a policy takes a region for unbroken that
+//! way, and a recording of faults fits the next run. Programs that scatter small mappings over the
 //! whole address space (V8 does, 256 KiB at a time) would be out of numbers after a few hundred of
 //! them, so that later GiBs get numbers by pieces of 2 MiB.
 
@@ -19,6 +21,8 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 const DIRECTORY: usize = 1 << (47 - CHUNK_BYTES_SHIFT);
 /// GiB that get numbers as a whole.
 const WHOLE: u32 = 383;
+/// Chunks that are left free on either side of new ones that are no neighbours of others.
+const MARGIN: usize = 8;
 /// Base-2 logarithm of the pages in a small chunk.
 const SMALL_SHIFT: u32 = 9;
 const SMALL_BYTES_SHIFT: u32 = PAGE_SHIFT + SMALL_SHIFT;
@@ -40,13 +44,12 @@ pub struct Numbers {
     /// For each GiB of address space the number of its chunk plus one, or with [`BY_PIECES`] the
     /// place of its pieces.
     directory: [AtomicU32; DIRECTORY],
-    /// Where each small chunk is, in units of its size; behind that, for each piece of a divided GiB
+    /// Where each small chunk is, in units of its size, plus one; behind that, for each piece of a divided GiB
     /// the number of its small chunk plus one, [`PIECES`] for each.
     pieces: AtomicPtr<AtomicU32>,
     /// How many GiB have pieces.
     divided: AtomicU32,
-    chunks: AtomicU32,
-    /// The GiB of each chunk.
+    /// The GiB of each chunk plus one; 0 where it is free.
     homes: [AtomicU32; WHOLE as usize],
     small: AtomicU32,
 }
@@ -59,7 +62,6 @@ impl Numbers {
             directory: [const { AtomicU32::new(0) }; DIRECTORY],
             pieces: AtomicPtr::new(core::ptr::null_mut()),
             divided: AtomicU32::new(0),
-            chunks: AtomicU32::new(0),
             homes: [const { AtomicU32::new(0) }; WHOLE as usize],
             small: AtomicU32::new(0),
         }
@@ -79,28 +81,61 @@ impl Numbers {
     pub fn cover(&self, start: u64, end: u64) -> bool {
         let first = start >> CHUNK_BYTES_SHIFT;
         let last = (end - 1) >> CHUNK_BYTES_SHIFT;
+        if last >= DIRECTORY as u64 {
+            return false;
+        }
+        let has_numbers = |home: u64| self.directory[home as usize].load(Ordering::Relaxed) != 0;
         (first..=last).all(|home| {
+            let run = (home..=last).take_while(|&home| !has_numbers(home)).count();
+            let chunk = (run > 0)
+                .then(|| self.place_for(home as usize, run))
+                .flatten();
             let from = start.max(home << CHUNK_BYTES_SHIFT);
             let to = end.min((home + 1) << CHUNK_BYTES_SHIFT);
-            self.cover_home(home, from, to)
+            self.cover_home(home as usize, chunk, from, to)
         })
     }
 
-    fn cover_home(&self, home: u64, start: u64, end: u64) -> bool {
-        let Some(entry) = self.directory.get(home as usize) else {
-            return false;
+    /// Where the chunks of `count` GiBs from `first` on best begin: beside their neighbours', or with
+    /// room on either side.
+    fn place_for(&self, first: usize, count: usize) -> Option<usize> {
+        let whole = |home: Option<usize>| {
+            let entry = self.directory.get(home?)?.load(Ordering::Relaxed);
+            (entry & BY_PIECES == 0).then(|| (entry as usize).checked_sub(1))?
         };
-        let known = entry.load(Ordering::Relaxed);
-        let chunk = self.chunks.load(Ordering::Relaxed);
-        if known == 0
-            && let Some(place) = self.homes.get(chunk as usize)
-        {
-            place.store(home as u32, Ordering::Relaxed);
-            self.chunks.store(chunk + 1, Ordering::Release);
-            entry.store(chunk + 1, Ordering::Release);
-            return true;
-        }
-        if known == 0 {
+        let behind_lower = whole(first.checked_sub(1)).map(|chunk| chunk + 1);
+        let before_upper = whole(Some(first + count)).and_then(|chunk| chunk.checked_sub(count));
+        let apart = |margin: usize| {
+            let room = count + 2 * margin;
+            (0..WHOLE as usize)
+                .find(|&start| self.are_free(start, room))
+                .map(|start| start + margin)
+        };
+        let mut beside = [behind_lower, before_upper].into_iter().flatten();
+        beside
+            .find(|&start| self.are_free(start, count))
+            .or_else(|| apart(MARGIN))
+            .or_else(|| apart(0))
+    }
+
+    /// Whether `count` chunks from `start` on have no home.
+    fn are_free(&self, start: usize, count: usize) -> bool {
+        let homes = self.homes.get(start..start + count);
+        homes.is_some_and(|homes| homes.iter().all(is_free))
+    }
+
+    /// Numbers `[start, end)` in the GiB `home`: where it has no numbers yet by `chunk`, if that is
+    /// free, or any other; by pieces where there is none.
+    fn cover_home(&self, home: usize, chunk: Option<usize>, start: u64, end: u64) -> bool {
+        let entry = &self.directory[home];
+        if entry.load(Ordering::Relaxed) == 0 {
+            let best = chunk.filter(|&chunk| self.are_free(chunk, 1));
+            let chunk = best.or_else(|| self.homes.iter().position(is_free));
+            if let Some(chunk) = chunk {
+                self.homes[chunk].store(home as u32 + 1, Ordering::Release);
+                entry.store(chunk as u32 + 1, Ordering::Release);
+                return true;
+            }
             let place = self.divided.load(Ordering::Relaxed);
             if place == SMALL {
                 return false;
@@ -125,7 +160,7 @@ impl Numbers {
             let Some(place) = self.small_homes().get(small as usize) else {
                 return false;
             };
-            place.store(home as u32, Ordering::Relaxed);
+            place.store(home as u32 + 1, Ordering::Relaxed);
             self.small.store(small + 1, Ordering::Release);
             piece.store(small + 1, Ordering::Release);
             true
@@ -177,6 +212,7 @@ impl Numbers {
         let at = |homes: &[AtomicU32], number: u32, shift: u32| {
             let home = homes.get((number >> shift) as usize);
             let home = home.map_or(0, |home| home.load(Ordering::Relaxed));
+            let home = home.saturating_sub(1);
             let offset = number & ((1 << shift) - 1);
             (u64::from(home) << shift | u64::from(offset)) << PAGE_SHIFT
         };
@@ -190,7 +226,7 @@ impl Numbers {
     #[must_use]
     pub fn is_page(&self, page: Page) -> bool {
         match page.checked_sub(FIRST_SMALL) {
-            None => page >> CHUNK_SHIFT < self.chunks.load(Ordering::Acquire),
+            None => !is_free(&self.homes[(page >> CHUNK_SHIFT) as usize]),
             Some(number) => number >> SMALL_SHIFT < self.small.load(Ordering::Acquire),
         }
     }
@@ -205,6 +241,10 @@ impl Numbers {
         let first = page & !(count - 1);
         first..first + count
     }
+}
+
+fn is_free(home: &AtomicU32) -> bool {
+    home.load(Ordering::Acquire) == 0
 }
 
 impl Default for Numbers {
@@ -245,7 +285,8 @@ mod tests {
         assert_eq!(numbers.page_at(5 * GIB), None);
         assert!(numbers.cover(5 * GIB - 4096, 5 * GIB + 4096));
         there_and_back(numbers, 5 * GIB - 8192, 5 * GIB + 8192);
-        assert!(!numbers.is_page(2 * CHUNK_PAGES));
+        let given = (0..WHOLE).filter(|chunk| numbers.is_page(chunk << CHUNK_SHIFT));
+        assert_eq!(given.count(), 2);
     }
 
     #[test]

@@ -248,14 +248,17 @@ mod tests {
     }
 
     #[test]
-    fn what_grew_downwards_breaks_where_numbers_do() {
+    fn what_grew_downwards_is_unbroken() {
         let table = table();
-        assert!(table.cover(3 * GIB, 4 * GIB) && table.cover(2 * GIB, 3 * GIB));
-        let (start, end) = (2 * GIB + 5 * PAGE, 4 * GIB);
-        // As far from the start as its number is from the start's, but the other way.
-        let at = start + GIB;
-        assert_eq!(unbroken(table, at, start, end), (3 * GIB, end));
-        assert_eq!(unbroken(table, start, start, end), (start, 3 * GIB));
+        assert!(table.cover(3 * GIB, 4 * GIB) && table.cover(GIB, 3 * GIB));
+        let (start, end) = (GIB + 5 * PAGE, 4 * GIB);
+        for at in [start, start + GIB, 3 * GIB, end - PAGE] {
+            assert_eq!(unbroken(table, at, start, end), (start, end));
+        }
+        // Across a border: the upper part has numbers, the lower one has none yet.
+        let (start, end) = (19 * GIB + GIB / 2, 20 * GIB + GIB / 2);
+        assert!(table.cover(20 * GIB + GIB / 4, 21 * GIB) && table.cover(start, end));
+        assert_eq!(unbroken(table, start, start, end), (start, end));
     }
 
     #[test]
