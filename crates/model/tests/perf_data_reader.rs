@@ -253,6 +253,29 @@ fn a_file_cut_anywhere_gives_the_events_before() {
 }
 
 #[test]
+fn each_byte_that_is_cut_off_is_counted() {
+    let mut disk = Cursor::new(Vec::new());
+    let mut writer = Writer::new(&mut disk, &[faults(PLAIN, 7)]).expect("in memory");
+    for time in 1..=4 {
+        let sample = plain_sample(7, time, time);
+        writer.records(&sample).expect("in memory");
+    }
+    let size = plain_sample(7, 1, 1).len();
+    // The writer died: the header tells no size, so the data end where the file does.
+    drop(writer);
+    let whole = disk.into_inner();
+    let truncated = |bytes: &[u8]| samples(bytes).1.of(LossKind::Truncated);
+    let unfinished = truncated(&whole);
+    for left in 0..size {
+        let cut = &whole[..whole.len() - size + left];
+        let (seen, losses) = samples(cut);
+        assert_eq!(seen.len(), 3, "{left} bytes of the last record left");
+        assert_eq!(losses.of(LossKind::Truncated), unfinished + left as u64);
+        assert_eq!(losses.of(LossKind::MalformedRecord), 0);
+    }
+}
+
+#[test]
 fn a_file_whose_writer_died_is_read_to_its_end() {
     let mut disk = Cursor::new(Vec::new());
     let mut writer = Writer::new(&mut disk, &[faults(PLAIN, 7)]).expect("in memory");

@@ -552,4 +552,26 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn new_pages_come_in_smaller_windows_than_pages_that_are_read() {
+        let last_window = |kind| {
+            let streams = Streams::new(1024);
+            let mut window = 0;
+            let mut page = 0;
+            for _ in 0..12 {
+                let fault = Fault {
+                    kind,
+                    ..fault(page, 1)
+                };
+                if let Step::Next { window: of, .. } = streams.step(&fault) {
+                    window = of;
+                }
+                page += window.max(1);
+            }
+            window
+        };
+        assert_eq!(last_window(FaultKind::FirstTouch), MAX_ALONG);
+        assert_eq!(last_window(FaultKind::Refault), 1024);
+    }
 }

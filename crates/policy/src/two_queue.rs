@@ -225,4 +225,25 @@ mod tests {
         assert!(!out.contains(&3) && out.contains(&2));
         assert_eq!(policy.active.len(), 1);
     }
+
+    #[test]
+    fn uses_buy_one_round_each_time_however_many_they_were() {
+        // Page 3 is used often, becomes active, and is asked for no more: once the active list is
+        // looked at it falls back to the inactive one and leaves in its turn.
+        let policy = TwoQueue::new(100, 80);
+        (0..8).for_each(|page| policy.mapped(page, Arrival::Demand));
+        (0..5).for_each(|_| policy.used(3, Use::Write));
+        let mut out = [0; 7];
+        assert_eq!(policy.victims(&mut out), 7);
+        assert!(!out.contains(&3), "{out:?}");
+        let turn = policy.words().turn().unwrap();
+        let kept = policy.words().take(&policy.active, &turn).unwrap();
+        assert_eq!((kept.page, kept.uses), (3, 0), "its uses were spent");
+        // Used again on the active list, it goes round there once, and that spends them as well.
+        policy.words().requeue(3, 2, &policy.active, &turn);
+        assert!(policy.deactivate(&turn));
+        assert_eq!((policy.active.len(), policy.inactive.len()), (0, 1));
+        let fallen = policy.words().take(&policy.inactive, &turn).unwrap();
+        assert_eq!((fallen.page, fallen.uses), (3, 0));
+    }
 }

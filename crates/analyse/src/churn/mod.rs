@@ -212,4 +212,39 @@ mod tests {
             assert!((found / pages - 1.0).abs() < 1e-6, "{found} for {pages}");
         }
     }
+
+    #[test]
+    fn the_doubt_about_repeats_widens_both_ends() {
+        use crate::faults::{Attributor, Cell};
+        use pagewise_model::recording::Sidecar;
+        let mut attribution = Attributor::new(&[], &Sidecar::default()).finish();
+        attribution.sees_every_fault = false;
+        for _ in 0..100 {
+            attribution.tally.all.add(10.0);
+        }
+        let cell = Cell {
+            stack: None,
+            cause: Cause::RefaultAfterBrk,
+            region: RegionKind::Heap,
+        };
+        let doubtful = |doubt: f64| Ledger {
+            cells: vec![(cell, 500.0)],
+            causes: [(Cause::RefaultAfterBrk, 500.0), (Cause::FirstTouch, 500.0)].into(),
+            routes: [((Cause::RefaultAfterBrk, RegionKind::Heap), 1000.0)].into(),
+            repeats: [(
+                RegionKind::Heap,
+                Estimate {
+                    value: 0.5,
+                    low: 0.5 - doubt,
+                    high: 0.5 + doubt / 2.0,
+                },
+            )]
+            .into(),
+        };
+        let sure = share_with_interval(&attribution, &doubtful(0.0), 0.5);
+        let unsure = share_with_interval(&attribution, &doubtful(0.2), 0.5);
+        assert!(sure.low > 0.3 && sure.high < 0.7, "{sure:?}");
+        assert!((sure.low - unsure.low - 0.2).abs() < 1e-9, "{unsure:?}");
+        assert!((unsure.high - sure.high - 0.2).abs() < 1e-9, "{unsure:?}");
+    }
 }

@@ -67,3 +67,47 @@ impl Stopping {
 pub fn half_width(ratio: &Estimate) -> f64 {
     (ratio.high - ratio.low) / (2.0 * ratio.value)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagewise_model::proof::Verdict;
+
+    fn comparison(wall: (f64, f64), cpu: (f64, f64), pairs: u32) -> Comparison {
+        let ratio = |(low, high): (f64, f64)| Estimate {
+            value: f64::midpoint(low, high),
+            low,
+            high,
+        };
+        Comparison {
+            arm: "arm".to_owned(),
+            wall_speedup: ratio(wall),
+            cpu_speedup: ratio(cpu),
+            fault_ratio: Estimate::exact(1.0),
+            system_ratio: Estimate::exact(1.0),
+            rss_change_bytes: 0.0,
+            p_adjusted: 1.0,
+            pairs,
+            verdict: Verdict::Undecided,
+        }
+    }
+
+    #[test]
+    fn both_intervals_must_be_narrow() {
+        let (narrow, wide) = ((0.99, 1.01), (0.9, 1.1));
+        let enough = |wall, cpu| Stopping::default().enough(&comparison(wall, cpu, 10));
+        assert!(enough(narrow, narrow));
+        assert!(!enough(narrow, wide), "CPU time is not known well");
+        assert!(!enough(wide, narrow), "elapsed time is not known well");
+    }
+
+    #[test]
+    fn pairs_end_no_sooner_and_no_later_than_their_bounds() {
+        let (narrow, wide) = ((0.99, 1.01), (0.9, 1.1));
+        let enough = |ratio, pairs| Stopping::default().enough(&comparison(ratio, ratio, pairs));
+        assert!(!enough(narrow, FEWEST_PAIRS - 1));
+        assert!(enough(narrow, FEWEST_PAIRS));
+        assert!(!enough(wide, 29));
+        assert!(enough(wide, 30));
+    }
+}

@@ -304,4 +304,55 @@ mod tests {
             Cause::FileMajor
         );
     }
+
+    #[test]
+    fn a_page_that_went_to_swap_comes_back_from_there_and_was_written() {
+        for (region, code) in [
+            (RegionKind::Heap, Some(WRITE)),
+            (RegionKind::Heap, Some(0)),
+            (RegionKind::Heap, None),
+            (RegionKind::Stack, Some(WRITE)),
+        ] {
+            let ruling = sight(PageState::Swapped, region, code).rule();
+            assert_eq!(
+                (ruling.cause, ruling.next),
+                (Cause::SwapIn, PageState::Written),
+                "{region:?} {code:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_private_copy_of_a_file_page_that_is_missing_comes_from_swap() {
+        for state in [PageState::Written, PageState::CowShared] {
+            let ruling = sight(state, RegionKind::FilePrivate, Some(WRITE)).rule();
+            assert_eq!(ruling.cause, Cause::SwapIn, "{state:?}");
+        }
+        let uncopied = sight(PageState::ReadOnly, RegionKind::FilePrivate, Some(WRITE)).rule();
+        assert_eq!(uncopied.cause, Cause::WriteAfterRead);
+    }
+
+    #[test]
+    fn a_held_page_that_is_missing_was_taken_by_the_kernel() {
+        for state in [PageState::Written, PageState::Present, PageState::ReadOnly] {
+            let missing = sight(state, RegionKind::Anonymous, Some(WRITE)).rule();
+            assert_eq!(missing.cause, Cause::SwapIn, "{state:?}");
+            let present = sight(state, RegionKind::Anonymous, Some(WRITE_PRESENT)).rule();
+            assert_ne!(present.cause, Cause::SwapIn, "{state:?}");
+        }
+    }
+
+    #[test]
+    fn i_o_on_memory_without_a_file_comes_from_swap() {
+        let cause = |cause, region| when_major(cause, region, false);
+        assert_eq!(
+            cause(Cause::Shared, RegionKind::SharedAnonymous),
+            Cause::SwapIn
+        );
+        assert_eq!(cause(Cause::WriteProtect, RegionKind::Heap), Cause::SwapIn);
+        assert_eq!(
+            cause(Cause::RefaultAfterBrk, RegionKind::Heap),
+            Cause::RefaultAfterBrk
+        );
+    }
 }

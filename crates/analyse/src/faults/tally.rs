@@ -262,4 +262,21 @@ mod tests {
         // As many as 50 independent samples of weight 10 would have, within two.
         assert!((mixed.of(true).unwrap() - 5000.0).abs() < 100.1);
     }
+
+    #[test]
+    fn a_fault_that_moves_takes_its_certainty_along() {
+        let mut tally = Tally::default();
+        let cell = Cell {
+            stack: None,
+            cause: Cause::FirstTouch,
+            region: RegionKind::Heap,
+        };
+        (0..4).for_each(|_| tally.add(cell, 2.0));
+        tally.recause(cell, Cause::HugePage, 2.0);
+        let left = tally.causes[&Cause::FirstTouch];
+        assert_eq!((left.sum, left.squares), (6.0, 12.0));
+        assert!((left.effective_samples() - 3.0).abs() < 1e-12);
+        let moved = tally.causes[&Cause::HugePage];
+        assert_eq!((moved.sum, moved.squares), (2.0, 4.0));
+    }
 }

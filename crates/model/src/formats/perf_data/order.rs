@@ -125,4 +125,39 @@ mod tests {
         assert_eq!(Place::in_file(7).offset(), Ok(7));
         assert_eq!(Place::unpacked(7).offset(), Err(7));
     }
+
+    #[test]
+    fn a_record_is_late_when_it_is_older_than_the_newest_handed_out() {
+        let mut waiting = Waiting::default();
+        for time in [1, 5, 9] {
+            waiting.push(time, Place::in_file(0));
+        }
+        waiting.finish();
+        waiting.remove(2);
+        assert_eq!(waiting.handed_out(), 5);
+        waiting.push(5, Place::in_file(0));
+        assert_eq!(waiting.late(), 0, "of the same time");
+        waiting.push(4, Place::in_file(0));
+        assert_eq!(waiting.late(), 1, "older than one that has gone");
+        waiting.finish();
+        waiting.remove(1);
+        assert_eq!(waiting.handed_out(), 5, "what came late sets nothing back");
+    }
+
+    #[test]
+    fn a_round_hands_out_up_to_the_newest_of_the_round_before_whole() {
+        let mut waiting = Waiting::default();
+        let mut due = |times: &[u64]| {
+            times
+                .iter()
+                .for_each(|&time| waiting.push(time, Place::in_file(0)));
+            let due = waiting.finish_round();
+            waiting.remove(due);
+            due
+        };
+        assert_eq!(due(&[3, 3, 3]), 0);
+        assert_eq!(due(&[4]), 3, "equal times go together");
+        // A round that brings nothing newer hands out all up to the round before it.
+        assert_eq!(due(&[2]), 2);
+    }
 }
