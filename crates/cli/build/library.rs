@@ -1,0 +1,158 @@
+//! The nested build: a package made in `OUT_DIR` that turns the pager's crate into a library to
+//! preload.
+//!
+//! It is a workspace of its own, so that it asks for what the library needs and nothing else. That
+//! the outer build has fetched already: the command line depends on the same crates. So nothing is
+//! fetched here, and a build without a network or with vendored sources works.
+
+use crate::settings::Target;
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+const MANIFEST: &str = r#"[package]
+name = "pagewise-pager-library"
+version = "0.0.0"
+edition = "2024"
+
+[lib]
+name = "pagewise_pager_library"
+crate-type = ["cdylib"]
+path = "lib.rs"
+
+[dependencies]
+pagewise-pager = { path = PAGER, features = ["preload"] }
+
+[workspace]
+"#;
+
+/// The library's bytes.
+pub fn build(pager: &Path, folder: &Path, target: &Target) -> Vec<u8> {
+    let pager = fs::canonicalize(pager).expect("the pager's source is there");
+    write_package(&pager, folder);
+    settle_versions(folder, target);
+    let mut cargo = cargo("rustc", folder, target);
+    cargo
+        .args(["--release", "--target-dir"])
+        .arg(folder.join("target"))
+        .args(unwinder_inside(&folder.join("archives"), target));
+    let status = cargo.status().expect("cargo runs");
+    assert!(status.success(), "the pager's library does not build");
+    let built = format!(
+        "target/{}/release/libpagewise_pager_library.so",
+        target.name
+    );
+    fs::read(folder.join(built)).expect("the library is there")
+}
+
+fn write_package(pager: &Path, folder: &Path) {
+    let manifest = MANIFEST.replace("PAGER", &format!("{:?}", pager.display().to_string()));
+    fs::create_dir_all(folder).expect("OUT_DIR is writable");
+    for (name, text) in [
+        ("Cargo.toml", &*manifest),
+        ("lib.rs", "extern crate pagewise_pager;\n"),
+    ] {
+        fs::write(folder.join(name), text).expect("OUT_DIR is writable");
+    }
+}
+
+/// Has the library use the versions of the repository's Cargo.lock where they were fetched. `cargo
+/// install` without `--locked` takes the newest ones for everything; then those are there instead.
+fn settle_versions(folder: &Path, target: &Target) {
+    let lock = folder.join("Cargo.lock");
+    if fs::copy(crate::workspace_lock(), &lock).is_ok() && is_fetched(folder, target).is_ok() {
+        return;
+    }
+    // None may be there.
+    let _ = fs::remove_file(&lock);
+    if let Err(why) = is_fetched(folder, target) {
+        panic!("what the pager's library needs was not fetched by this build:\n{why}");
+    }
+}
+
+/// Whether all that the library needs is on this machine. Writes Cargo.lock.
+fn is_fetched(folder: &Path, target: &Target) -> Result<(), String> {
+    let output = cargo("fetch", folder, target).output().expect("cargo runs");
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
+}
+
+/// A cargo in the outer one's folder, so that it reads the same configuration (sources, linkers),
+/// without the settings that are meant for the outer build alone.
+fn cargo(command: &str, folder: &Path, target: &Target) -> Command {
+    let mut cargo = Command::new(env::var_os("CARGO").expect("cargo sets CARGO"));
+    cargo
+        .arg(command)
+        .arg("--manifest-path")
+        .arg(folder.join("Cargo.toml"))
+        .args(["--offline", "--quiet", "--target", &target.name]);
+    for (name, _) in env::vars_os() {
+        if is_outer(&name.to_string_lossy()) {
+            cargo.env_remove(&name);
+        }
+    }
+    let has_lines = env::var("DEBUG").is_ok_and(|level| !["false", "0", "none"].contains(&&*level));
+    let (debug, strip) = match has_lines {
+        true => ("line-tables-only", "none"),
+        false => ("none", "symbols"),
+    };
+    let settings = [
+        ("CARGO_PROFILE_RELEASE_PANIC", "abort"),
+        ("CARGO_PROFILE_RELEASE_LTO", "thin"),
+        ("CARGO_PROFILE_RELEASE_DEBUG", debug),
+        ("CARGO_PROFILE_RELEASE_STRIP", strip),
+        ("CARGO_ENCODED_RUSTFLAGS", &target.flags),
+    ];
+    // Elsewhere it might be the folder that the outer cargo has locked.
+    cargo
+        .envs(settings)
+        .env("CARGO_BUILD_BUILD_DIR", folder.join("target"));
+    if let Some(linker) = &target.linker {
+        let name = target.name.to_uppercase().replace(['-', '.'], "_");
+        cargo.env(format!("CARGO_TARGET_{name}_LINKER"), linker);
+    }
+    cargo
+}
+
+fn is_outer(variable: &str) -> bool {
+    let families = [
+        "CARGO_CFG_",
+        "CARGO_FEATURE_",
+        "CARGO_PKG_",
+        "CARGO_PROFILE_",
+        "DEP_",
+    ];
+    let single = [
+        "CARGO_MAKEFLAGS",
+        "RUSTFLAGS",
+        "CARGO_BUILD_RUSTFLAGS",
+        "CARGO_BUILD_TARGET",
+        "CARGO_TARGET_DIR",
+        "RUSTC_WORKSPACE_WRAPPER",
+    ];
+    families.iter().any(|family| variable.starts_with(family)) || single.contains(&variable)
+}
+
+/// Arguments that have the library carry the unwinder of its messages' backtraces, as far as it needs
+/// one, instead of loading `libgcc_s.so`: every program of a run would load that as well, which took a
+/// tenth of its start and end. In its place the linker finds a script that names the archives. None
+/// where the compiler has no such archives.
+fn unwinder_inside(folder: &Path, target: &Target) -> Vec<OsString> {
+    let Some((unwinder, rest)) = target
+        .compilers()
+        .iter()
+        .find_map(|compiler| Some((compiler.file("libgcc_eh.a")?, compiler.file("libgcc.a")?)))
+    else {
+        return Vec::new();
+    };
+    let script = format!("GROUP ( {} {} )\n", unwinder.display(), rest.display());
+    fs::create_dir_all(folder).expect("OUT_DIR is writable");
+    fs::write(folder.join("libgcc_s.so"), script).expect("OUT_DIR is writable");
+    let mut place = OsString::from("native=");
+    place.push(folder);
+    vec!["--".into(), "-L".into(), place]
+}

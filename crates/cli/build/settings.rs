@@ -1,0 +1,101 @@
+//! For what machine the library is built, and which settings of the outer build hold for it.
+
+use crate::flags::for_library;
+use std::env;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The library's side of the build.
+pub struct Target {
+    /// The triple.
+    pub name: String,
+    /// What links, where cargo was told.
+    pub linker: Option<String>,
+    /// As `CARGO_ENCODED_RUSTFLAGS` takes them.
+    pub flags: String,
+}
+
+/// A C compiler that may be asked where its own archives are: a program and its first arguments.
+pub struct Compiler(String);
+
+impl Target {
+    /// The library's target; none where it cannot run.
+    pub fn of_library() -> Option<Self> {
+        let about = |name: &str| env::var(format!("CARGO_CFG_TARGET_{name}")).unwrap_or_default();
+        let runs =
+            about("ARCH") == "x86_64" && about("OS") == "linux" && about("POINTER_WIDTH") == "64";
+        if !runs {
+            return None;
+        }
+        let target = env::var("TARGET").expect("cargo sets TARGET");
+        let host = env::var("HOST").expect("cargo sets HOST");
+        if about("ENV") != "musl" {
+            return Some(Self::outer(target, &[]));
+        }
+        // A static pagewise preloads into programs of the machine. Where that is the one that builds,
+        // they load glibc.
+        match host == "x86_64-unknown-linux-gnu" {
+            true => Some(Self {
+                name: host,
+                linker: None,
+                flags: String::new(),
+            }),
+            false => Some(Self::outer(target, &["-Ctarget-feature=-crt-static"])),
+        }
+    }
+
+    /// The outer build's target, with its linker and what holds of its flags.
+    fn outer(name: String, more: &[&str]) -> Self {
+        let given = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+        let mut flags = for_library(given.split('\u{1f}').filter(|flag| !flag.is_empty()));
+        flags.extend(more.iter().map(|flag| (*flag).to_owned()));
+        Self {
+            name,
+            linker: env::var("RUSTC_LINKER").ok(),
+            flags: flags.join("\u{1f}"),
+        }
+    }
+
+    /// Compilers of this target, the one that links first.
+    pub fn compilers(&self) -> Vec<Compiler> {
+        let linker = self
+            .flags
+            .split('\u{1f}')
+            .find_map(|flag| flag.strip_prefix("-Clinker="));
+        let named = [
+            format!("CC_{}", self.name),
+            format!("CC_{}", self.name.replace('-', "_")),
+            "TARGET_CC".to_owned(),
+            "CC".to_owned(),
+        ];
+        let variables = named.iter().filter_map(|name| {
+            println!("cargo::rerun-if-env-changed={name}");
+            env::var(name).ok()
+        });
+        let words = [
+            linker.map(str::to_owned),
+            self.linker.clone(),
+            Some("cc".to_owned()),
+        ];
+        words
+            .into_iter()
+            .flatten()
+            .chain(variables)
+            .map(Compiler)
+            .collect()
+    }
+}
+
+impl Compiler {
+    /// One of the compiler's own files.
+    pub fn file(&self, name: &str) -> Option<PathBuf> {
+        let mut words = self.0.split_whitespace();
+        let output = Command::new(words.next()?)
+            .args(words)
+            .arg(format!("-print-file-name={name}"))
+            .output()
+            .ok()?;
+        let path = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
+        (path.is_absolute() && path.exists()).then_some(path)
+    }
+}
