@@ -5,7 +5,7 @@
 //! earliest match. One scan over the rests counts all items and collects the next level's places.
 
 use super::database::{Database, Item};
-use super::extension::{Extensions, Limit, Room};
+use super::extension::{Extensions, Limit};
 use super::{Algorithm, Query};
 use rustc_hash::FxHashSet;
 
@@ -28,13 +28,12 @@ pub(super) fn mine(database: &Database, query: Query, visit: &mut impl FnMut(&[I
     let mut extensions = Extensions::default();
     let mut report = |pattern: &[Item], step: &Step| {
         let holders = step.places.iter().map(|place| place.sequence);
-        let (room, threshold) = match query.algorithm {
-            Algorithm::Closed => (Room::LatestMatch, step.support),
-            Algorithm::StrictlyClosed => (Room::Anywhere, step.support),
-            Algorithm::Maximal => (Room::Anywhere, query.min_support),
+        let threshold = match query.algorithm {
+            Algorithm::Closed => step.support,
+            Algorithm::Maximal => query.min_support,
             _ => return visit(pattern, step.support),
         };
-        let wanted = extensions.best(database, pattern, room, holders) < threshold;
+        let wanted = extensions.best(database, pattern, holders) < threshold;
         if wanted {
             visit(pattern, step.support);
         }

@@ -24,15 +24,6 @@ impl Limit {
     }
 }
 
-/// Where an item more may stand.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Room {
-    /// Anywhere in the sequence that keeps the order: the definition.
-    Anywhere,
-    /// Between the items of the latest match only.
-    LatestMatch,
-}
-
 /// Memory reused from pattern to pattern.
 #[derive(Default)]
 pub(super) struct Extensions {
@@ -47,29 +38,26 @@ impl Extensions {
         &mut self,
         database: &Database,
         pattern: &[Item],
-        room: Room,
         holders: impl Iterator<Item = u32>,
     ) -> u64 {
         self.counts.clear();
         for index in holders {
-            self.count(database, pattern, room, index);
+            self.count(database, pattern, index);
         }
         let best = self.counts.values().map(|&(_, support)| support).max();
         best.unwrap_or(0)
     }
 
-    fn count(&mut self, database: &Database, pattern: &[Item], room: Room, index: u32) {
+    fn count(&mut self, database: &Database, pattern: &[Item], index: u32) {
         let sequence = database.sequence(index);
         if !self.find_places(sequence, pattern) {
             return;
         }
         let weight = database.weight(index);
-        let begins = match room {
-            Room::Anywhere => &self.earliest,
-            Room::LatestMatch => &self.latest,
-        };
         for gap in 0..=pattern.len() {
-            let start = gap.checked_sub(1).map_or(0, |before| begins[before] + 1);
+            let start = gap
+                .checked_sub(1)
+                .map_or(0, |before| self.earliest[before] + 1);
             let end = self.latest.get(gap).copied().unwrap_or(sequence.len());
             for &item in sequence.get(start..end).unwrap_or_default() {
                 let (seen, support) = self.counts.entry((gap, item)).or_insert((u32::MAX, 0));

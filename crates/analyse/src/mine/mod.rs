@@ -4,17 +4,15 @@
 //! |---|---|---|
 //! | [`Algorithm::Prefix`] | how a sequence begins (Algorithm 1 of Wei & Wang, 2024) | sequences that begin so |
 //! | [`Algorithm::Classic`] | items in this order, with gaps (PrefixSpan, Pei et al., 2001) | sequences that hold it |
-//! | [`Algorithm::Closed`] | the classic ones that are closed by their latest match | the same |
-//! | [`Algorithm::StrictlyClosed`] | the classic ones without a longer one of the same support | the same |
+//! | [`Algorithm::Closed`] | the classic ones without a longer one of the same support | the same |
 //! | [`Algorithm::Maximal`] | the classic ones without a longer frequent one | the same |
 //! | [`Algorithm::Contiguous`] | items that follow one another directly | sequences that hold it |
 //! | [`Algorithm::Suffixes`] | the same (Algorithm 1 over all suffixes) | places where it stands |
 //!
-//! Two notions of "closed" are in use. By definition, no longer pattern has the same support.
-//! PrefixSpan-py, the usual peer, looks at one match in each sequence, the latest: a pattern is
-//! closed when no item stands at the same gap of that match in all of them. It keeps some that
-//! the definition drops: in {abcd, cabc, acbac}, `ac` is kept though `abc` has the same support,
-//! since the latest `ac` of the third sequence has nothing between. Both are offered.
+//! "Closed" is the definition's: no longer pattern has the same support. PrefixSpan-py, the usual
+//! peer, looks at one match in each sequence, the latest, and so keeps some that the definition
+//! drops: in {abcd, cabc, acbac} it keeps `ac` though `abc` has the same support, since the latest
+//! `ac` of the third sequence has nothing between.
 //!
 //! Patterns come in the order of their items ([`Database`] says which), each before those that
 //! it begins. Identical sequences are stored and mined once, with their number as weight.
@@ -41,10 +39,8 @@ pub enum Algorithm {
     Prefix,
     /// Subsequences.
     Classic,
-    /// Subsequences closed by their latest match, as PrefixSpan-py reports them.
-    Closed,
     /// Subsequences without a longer one of the same support.
-    StrictlyClosed,
+    Closed,
     /// Maximal subsequences.
     Maximal,
     /// Substrings, by sequences.
@@ -82,7 +78,7 @@ pub fn mine(database: &Database, query: Query, mut visit: impl FnMut(&[Item], u6
     };
     match query.algorithm {
         Algorithm::Prefix => prefix::mine(database, query, &mut visit),
-        Algorithm::Classic | Algorithm::Closed | Algorithm::StrictlyClosed | Algorithm::Maximal => {
+        Algorithm::Classic | Algorithm::Closed | Algorithm::Maximal => {
             classic::mine(database, query, &mut visit);
         }
         Algorithm::Contiguous | Algorithm::Suffixes => {

@@ -25,7 +25,12 @@ It may be compressed with gzip or zstd; - is standard input.
 Patterns come in the order of their items (whole numbers by value, then words by bytes), each
 before those that it begins: support, a tab, the items. Trees come by their share of time:
 faults, share of fault time, mean and 99th percentile of one (without the tracer's cost), the
-tree as root { a b ×3–15 { c } ( d e ) ×2 }.";
+tree as root { a b ×3–15 { c } ( d e ) ×2 }.
+
+Closed patterns are those of the definition: no longer pattern, with an item more anywhere in it,
+has the same support. PrefixSpan-py's option --closed (which looks at one match in each sequence,
+the latest) prints all of these and some more: of the sequences \"a b c d\", \"c a b c\" and
+\"a c b a c\" it keeps \"a c\", though \"a b c\" is in all three, too.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -67,10 +72,9 @@ enum Mode {
     Prefix,
     /// Items in this order, with gaps (PrefixSpan)
     Classic,
-    /// Classic ones closed by their latest match, as PrefixSpan-py has it
+    /// Classic ones without a longer one of the same support
+    #[value(alias = "strictly-closed")]
     Closed,
-    /// Classic ones without a longer one of the same support, by the definition
-    StrictlyClosed,
     /// Classic ones without a longer frequent one
     Maximal,
     /// Items that follow one another directly; support counts sequences
@@ -88,7 +92,6 @@ impl Mode {
             Self::Prefix => Algorithm::Prefix,
             Self::Classic => Algorithm::Classic,
             Self::Closed => Algorithm::Closed,
-            Self::StrictlyClosed => Algorithm::StrictlyClosed,
             Self::Maximal => Algorithm::Maximal,
             Self::Contiguous => Algorithm::Contiguous,
             Self::Suffixes => Algorithm::Suffixes,
