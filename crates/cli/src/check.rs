@@ -57,9 +57,7 @@ fn print_json(out: &mut impl Write, kernel: &str, capabilities: &[Capability]) -
         kernel,
         capabilities,
     };
-    serde_json::to_writer_pretty(&mut *out, &document)?;
-    writeln!(out)?;
-    Ok(())
+    Ok(out.write_all(pagewise_report::json::to_string(&document)?.as_bytes())?)
 }
 
 /// How text is laid out.

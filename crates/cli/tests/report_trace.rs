@@ -178,13 +178,14 @@ fn stored_reports_are_merged() {
     let stored: Vec<PathBuf> = (0..2)
         .map(|at| {
             let path = folder.path().join(format!("{at}.json"));
-            std::fs::write(&path, fed("report", &["--json"], TRACE).stdout).expect("a file");
+            let report = fed("report", &["--json", "--sums"], TRACE);
+            std::fs::write(&path, report.stdout).expect("a file");
             path
         })
         .collect();
     let merge = |files: &[&PathBuf]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pagewise"));
-        command.arg("report").arg("--json").args(files);
+        command.args(["report", "--json", "--sums"]).args(files);
         command.output().expect("pagewise runs")
     };
     let output = merge(&[&stored[0], &stored[1]]);
@@ -209,6 +210,39 @@ fn stored_reports_are_merged() {
         error.contains("strange.json") && error.contains("only reports of traces"),
         "{error}"
     );
+}
+
+/// What most readers want is a third of the document; the rest is for merging, on request.
+#[test]
+fn sums_for_merging_are_on_request() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plain = folder.path().join("plain.json");
+    let without = fed("report", &["--json"], TRACE).stdout;
+    std::fs::write(&plain, &without).expect("a file");
+    let lines = without.iter().filter(|&&byte| byte == b'\n').count();
+    assert_eq!((lines, without.last()), (1, Some(&b'\n')), "one line");
+    let value: serde_json::Value = serde_json::from_slice(&without).expect("JSON");
+    assert!(value.get("sums").is_none());
+    let report = |arguments: &[&str], files: &[&Path]| {
+        Command::new(env!("CARGO_BIN_EXE_pagewise"))
+            .arg("report")
+            .args(arguments)
+            .args(files)
+            .output()
+            .expect("pagewise runs")
+    };
+    let alone = report(&["--json"], &[&plain]);
+    assert_eq!(alone.stdout, without, "a report alone needs no sums");
+    for (arguments, files) in [
+        (&["--json"][..], &[&*plain, &plain][..]),
+        (&["--json", "--sums"], &[&plain]),
+    ] {
+        let refused = report(arguments, files);
+        assert_eq!(refused.status.code(), Some(1), "{arguments:?}");
+        let error = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(error.contains("--json --sums"), "{error}");
+        assert!(error.contains("plain.json"), "{error}");
+    }
 }
 
 /// One level down, of the slower half of the faults.

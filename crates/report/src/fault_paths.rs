@@ -42,16 +42,6 @@ pub fn render(findings: &FaultPaths, width: usize) -> String {
     text
 }
 
-/// The findings as indented JSON with a newline at the end.
-///
-/// # Errors
-/// Only if a figure could not be written, which the model's types rule out.
-pub fn to_json(findings: &FaultPaths) -> Result<String, serde_json::Error> {
-    let mut text = serde_json::to_string_pretty(findings)?;
-    text.push('\n');
-    Ok(text)
-}
-
 fn no_faults(text: &mut String, findings: &FaultPaths) {
     line!(text, "No complete page fault is in this trace.");
     if findings.bare_ends.is_empty() {

@@ -215,11 +215,11 @@ fn fits(text: &str, name: &str) {
 #[test]
 fn what_is_printed_fits_the_schemas() {
     fits(
-        &pagewise_report::json::profile(&findings()).unwrap(),
+        &pagewise_report::json::to_string(&findings()).unwrap(),
         "profile.json",
     );
     fits(
-        &pagewise_report::json::profile_diff(&difference()).unwrap(),
+        &pagewise_report::json::to_string(&difference()).unwrap(),
         "profile-diff.json",
     );
 }

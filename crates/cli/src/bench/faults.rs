@@ -71,7 +71,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     };
     let mut out = std::io::stdout().lock();
     match args.json {
-        true => writeln!(out, "{}", serde_json::to_string_pretty(&document)?)?,
+        true => out.write_all(pagewise_report::json::to_string(&document)?.as_bytes())?,
         false => write!(out, "{}", text(&document, &threads))?,
     }
     Ok(ExitCode::SUCCESS)

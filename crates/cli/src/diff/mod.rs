@@ -37,10 +37,11 @@ number of CPUs, with the settings of the two hosts, which only recordings of pag
 stacks hold no times: with one, shares of the samples are compared.
 
 Or they are function_graph traces (text of the kernel or of trace-cmd report, or trace.dat), or
-results of pagewise report --json on such traces. All may be packed by gzip or zstd. Differences of the
-kinds of faults, their paths, layers and functions are tested together: the chance that anything
-at all is called different in two traces that are alike is 1 %. Faults that follow one another are
-alike, so blocks of faults are compared, not single faults. Two runs of one program also differ:
+results of pagewise report --json on such traces. All may be packed by gzip or zstd. A few
+questions are asked first: how many faults, of which kinds, how long at the median, in the tail and
+on the whole. Only where an answer differs, by enough to matter, do paths, layers and functions
+explain it. The chance that anything at all is called different in two traces that are alike is 1 %.
+Faults that follow one another are alike, so blocks of faults are compared, not single faults. Two runs of one program also differ:
 what is found is a difference of the runs, whatever its cause.
 
 Latencies are corrected for what tracing cost; raw ones stand beside them.";
@@ -146,7 +147,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let words = pagewise_report::fault_diff::render(&diff, crate::terminal::width());
     let words = crate::terminal::fitted(words);
     let text = match args.json {
-        true => &pagewise_report::fault_diff::to_json(&diff)?,
+        true => &pagewise_report::json::to_string(&diff)?,
         false => &words,
     };
     print(text)?;
@@ -220,20 +221,6 @@ fn result(input: Box<dyn Read + Send>) -> Result<Recording> {
     input
         .read_to_string(&mut text)
         .context("it is not UTF-8 text")?;
-    let value: serde_json::Value = serde_json::from_str(&text).context("it is not JSON")?;
-    match value["kind"].as_str() {
-        Some("fault_paths") => {}
-        Some(kind) => bail!("results of the kind \"{kind}\" can't be compared: fault_paths can"),
-        None => bail!("this JSON does not say what kind of result it is (\"kind\")"),
-    }
-    let version = value["schema_version"].as_u64();
-    if version != Some(u64::from(pagewise_model::fault_paths::SCHEMA_VERSION)) {
-        bail!(
-            "its schema_version is {}, this pagewise reads {}: report on the trace again",
-            version.map_or("missing".to_owned(), |version| version.to_string()),
-            pagewise_model::fault_paths::SCHEMA_VERSION
-        );
-    }
-    let found = serde_json::from_value(value).context("not a whole result of pagewise report")?;
+    let found = crate::fault_paths::stored_report(text.as_bytes())?;
     Ok(Recording::Result(Box::new(found)))
 }

@@ -122,7 +122,7 @@ pub fn run(a: &Profile, b: &Profile, args: &Args, labels: &(String, String)) -> 
         error => error.into(),
     })?;
     let text = match args.json {
-        true => pagewise_report::json::profile_diff(&found)?,
+        true => pagewise_report::json::to_string(&found)?,
         false => {
             let (width, style) = (terminal::width(), terminal::style());
             pagewise_report::text::profile_diff::render(&found, width, style)

@@ -53,8 +53,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let found = chases::probe(args.memory, args.rounds, sizes, args.quiet)?;
     let mut out = io::stdout().lock();
     if args.json {
-        serde_json::to_writer_pretty(&mut out, &found)?;
-        writeln!(out)?;
+        out.write_all(pagewise_report::json::to_string(&found)?.as_bytes())?;
     } else {
         write!(
             out,

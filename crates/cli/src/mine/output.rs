@@ -56,7 +56,7 @@ impl<W: Write> Output<W> {
         });
         failure?;
         if self.json {
-            writeln!(self.out, "\n]}}")?;
+            writeln!(self.out, "]}}")?;
         }
         Ok(())
     }
@@ -106,7 +106,7 @@ impl<W: Write> Output<W> {
             };
             serde_json::to_writer(&mut self.out, &pattern)?;
         }
-        writeln!(self.out, "\n]}}")?;
+        writeln!(self.out, "]}}")?;
         Ok(())
     }
 
@@ -137,7 +137,7 @@ impl<W: Write> Output<W> {
             self.sequence(database, rest, std::mem::take(&mut first))?;
         }
         if self.json {
-            writeln!(self.out, "\n]}}")?;
+            writeln!(self.out, "]}}")?;
         }
         Ok(())
     }
@@ -152,7 +152,7 @@ impl<W: Write> Output<W> {
     }
 
     fn separate(&mut self, first: bool) -> io::Result<()> {
-        self.out.write_all(if first { b"\n" } else { b",\n" })
+        self.out.write_all(if first { b"" } else { b"," })
     }
 
     /// Sends out what is buffered.

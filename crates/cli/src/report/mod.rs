@@ -38,7 +38,7 @@ Examples:
   pagewise report trace.dat                    the same, of trace-cmd record
   pagewise report trace.txt --class cow --layer wp_page_copy --range 10us..
   pagewise report run.json -o run.html         a paged run, from run --timeline
-  pagewise report a.json b.json                traces of many hosts, from --json";
+  pagewise report a.json b.json                traces of many hosts, from --json --sums";
 
 /// Options of `pagewise report`.
 #[derive(ClapArgs, Debug)]
@@ -46,7 +46,7 @@ pub struct Args {
     /// Recordings: perf.data of pagewise or perf, the text of perf script, folded stacks, or a
     /// function_graph trace (text of the kernel or of trace-cmd report, or trace.dat), also packed by
     /// gzip or zstd; - is standard input.
-    /// Reports on traces that --json has stored are merged into one.
+    /// Reports on traces that --json --sums has stored are merged into one.
     /// What `pagewise run --timeline` wrote is drawn
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -54,6 +54,12 @@ pub struct Args {
     /// Print JSON (docs/schema/findings.json, fault-paths.json for traces), one document a file
     #[arg(long)]
     json: bool,
+
+    /// With --json on traces, hold the sums that merging reports of many hosts needs, too
+    ///
+    /// They are about two thirds of the document. pagewise report A.json B.json merges.
+    #[arg(long, requires = "json")]
+    sums: bool,
 
     /// Also write an HTML page; with --export, where that goes (for parquet of traces, a folder)
     #[arg(short, long, value_name = "FILE.html")]
@@ -182,7 +188,7 @@ fn report_trace(trace: Trace, file: &Path, args: &Args) -> Result<()> {
             limit: args.export_limit,
         });
     }
-    show_trace(&found, &name_of(file), args)
+    show_trace(&found.0, Some(&found.1), &name_of(file), args)
 }
 
 /// Reports on a part of the faults of a trace.
@@ -201,7 +207,7 @@ fn report_part(trace: Trace, file: &Path, args: &Args, steps: Vec<Step>) -> Resu
         );
     }
     let text = match args.json {
-        true => pagewise_report::fault_paths::to_json(&found)?,
+        true => pagewise_report::json::to_string(&found)?,
         false => terminal::fitted(pagewise_report::fault_paths::render(
             &found,
             terminal::width(),
@@ -229,13 +235,22 @@ fn report_stored(args: &Args) -> Result<ExitCode> {
         [file] => name_of(file),
         files => format!("{} reports", files.len()),
     };
-    show_trace(&found, &name, args)?;
+    show_trace(&found.0, found.1.as_ref(), &name, args)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn show_trace((findings, sums): &(FaultPaths, Sums), name: &str, args: &Args) -> Result<()> {
+fn show_trace(findings: &FaultPaths, sums: Option<&Sums>, name: &str, args: &Args) -> Result<()> {
     let text = match args.json {
-        true => fault_paths::with_sums(findings, sums)?,
+        true if args.sums => {
+            let sums = sums.with_context(|| {
+                format!(
+                    "{name} lacks the sums: they come from the trace itself, with pagewise report \
+                     --json --sums TRACE"
+                )
+            })?;
+            fault_paths::with_sums(findings, sums)?
+        }
+        true => pagewise_report::json::to_string(findings)?,
         false => terminal::fitted(pagewise_report::fault_paths::render(
             findings,
             terminal::width(),

@@ -34,7 +34,7 @@ pub fn report(path: &Path, args: &Args) -> Result<()> {
         );
     }
     let text = match args.json {
-        true => serde_json::to_string_pretty(&timeline)? + "\n",
+        true => pagewise_report::json::to_string(&timeline)?,
         false => pagewise_report::paging::render(&timeline, terminal::width()),
     };
     let mut out = io::stdout().lock();

@@ -155,7 +155,7 @@ fn render(seen: &Seen, json: bool) -> Result<String> {
             (Some(findings), profile) => {
                 pagewise_report::json::with_profile(findings, profile.as_ref())?
             }
-            (None, Some(profile)) => pagewise_report::json::profile(profile)?,
+            (None, Some(profile)) => pagewise_report::json::to_string(profile)?,
             (None, None) => String::new(),
         });
     }

@@ -21,7 +21,7 @@ use requests::Requests;
 use statistics::{Document, Figures};
 use std::ffi::{CString, OsString};
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
@@ -164,7 +164,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let document = tell(args, &shared, &finished, document)?;
     if let (Some(file), Some(timeline)) = (output, timeline) {
         let timeline = timeline.finish(&document, args.memory);
-        serde_json::to_writer_pretty(BufWriter::new(file), &timeline).context("--timeline")?;
+        let text = pagewise_report::json::to_string(&timeline)?;
+        (&file).write_all(text.as_bytes()).context("--timeline")?;
     }
     Ok(ending(finished.ending))
 }
@@ -357,13 +358,13 @@ fn tell(args: &Args, shared: &File, finished: &Finished, to: Option<File>) -> Re
         eprint!("{}", view::text(&document));
     }
     if args.json {
-        let text = serde_json::to_string_pretty(&document)?;
+        let text = pagewise_report::json::to_string(&document)?;
         match (to, &args.output) {
             (Some(mut file), Some(path)) => {
-                writeln!(file, "{text}")
+                file.write_all(text.as_bytes())
                     .with_context(|| format!("cannot write {}", path.display()))?;
             }
-            _ => writeln!(std::io::stdout(), "{text}")?,
+            _ => std::io::stdout().write_all(text.as_bytes())?,
         }
     }
     Ok(document)

@@ -74,7 +74,7 @@ pub fn simulate(path: &Path, policies: &str, memory_bytes: u64, json: bool) -> R
     }
     let answer = answer(&trace, policies, pages)?;
     let text = match json {
-        true => serde_json::to_string_pretty(&answer)? + "\n",
+        true => pagewise_report::json::to_string(&answer)?,
         false => table(&answer),
     };
     io::stdout().write_all(text.as_bytes())?;

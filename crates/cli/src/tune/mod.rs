@@ -84,8 +84,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let result = search::search(&args.command, &trials, &args.options(&input), absent)?;
     let mut out = std::io::stdout().lock();
     if args.json {
-        serde_json::to_writer_pretty(&mut out, &document::document(&args.command, &result))?;
-        writeln!(out)?;
+        out.write_all(
+            pagewise_report::json::to_string(&document::document(&args.command, &result))?
+                .as_bytes(),
+        )?;
     } else {
         out.write_all(view::text(&args.command, &result, view::width()).as_bytes())?;
     }

@@ -106,8 +106,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let document = measure_all(args)?;
     let mut out = std::io::stdout().lock();
     if args.json {
-        serde_json::to_writer_pretty(&mut out, &document)?;
-        writeln!(out)?;
+        out.write_all(pagewise_report::json::to_string(&document)?.as_bytes())?;
     } else {
         out.write_all(view::text(&document, tune::width()).as_bytes())?;
     }

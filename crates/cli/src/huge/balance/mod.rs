@@ -375,8 +375,7 @@ fn deliver(args: &Args, found: &pagewise_model::balance::Balance) -> Result<()> 
     }
     let mut out = io::stdout().lock();
     if args.json {
-        serde_json::to_writer_pretty(&mut out, found)?;
-        writeln!(out)?;
+        out.write_all(pagewise_report::json::to_string(found)?.as_bytes())?;
     } else {
         write!(
             out,

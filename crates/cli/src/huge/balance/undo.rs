@@ -126,8 +126,7 @@ fn show(undone: &[Undone], json: bool) -> Result<()> {
             schema_version: UNDO_VERSION,
             processes: undone,
         };
-        serde_json::to_writer_pretty(&mut out, &document)?;
-        writeln!(out)?;
+        out.write_all(pagewise_report::json::to_string(&document)?.as_bytes())?;
         return Ok(());
     }
     if undone.is_empty() {

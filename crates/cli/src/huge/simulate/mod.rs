@@ -137,8 +137,7 @@ fn write(args: &Args, result: &HugeSimulation) -> Result<()> {
     }
     let mut out = io::stdout().lock();
     if args.json {
-        serde_json::to_writer_pretty(&mut out, result).map_err(io::Error::from)?;
-        writeln!(out)?;
+        out.write_all(pagewise_report::json::to_string(result)?.as_bytes())?;
     } else {
         out.write_all(text.as_bytes())?;
     }
