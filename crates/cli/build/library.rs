@@ -100,11 +100,18 @@ fn cargo(command: &str, folder: &Path, target: &Target) -> Command {
         true => ("line-tables-only", "none"),
         false => ("none", "symbols"),
     };
+    let checked = match env::var("PROFILE").as_deref() {
+        Ok("debug") => "true",
+        _ => "false",
+    };
     let settings = [
         ("CARGO_PROFILE_RELEASE_PANIC", "abort"),
         ("CARGO_PROFILE_RELEASE_LTO", "thin"),
         ("CARGO_PROFILE_RELEASE_DEBUG", debug),
         ("CARGO_PROFILE_RELEASE_STRIP", strip),
+        // The library of a debug build checks at each fault what must hold.
+        ("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", checked),
+        ("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", "false"),
         ("CARGO_ENCODED_RUSTFLAGS", &target.flags),
     ];
     // Elsewhere it might be the folder that the outer cargo has locked.

@@ -17,6 +17,41 @@ pub enum Choice {
     Signal,
 }
 
+/// What to do where pages must leave and the store has no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenFull {
+    /// Wait until there is room again.
+    Wait,
+    /// Keep more in memory than was asked for, and say so.
+    Exceed,
+    /// End the program.
+    End,
+}
+
+impl WhenFull {
+    /// All of them, by name.
+    pub const NAMES: [(&'static str, Self); 3] = [
+        ("wait", Self::Wait),
+        ("exceed", Self::Exceed),
+        ("end", Self::End),
+    ];
+
+    /// The one of this name.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<Self> {
+        let mut all = Self::NAMES.into_iter();
+        all.find(|(own, _)| *own == name).map(|(_, one)| one)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Wait => "wait",
+            Self::Exceed => "exceed",
+            Self::End => "end",
+        }
+    }
+}
+
 /// Settings of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -44,6 +79,12 @@ pub struct Settings {
     pub processors: u32,
     /// Resident pages a second whose next use is watched.
     pub watch: u32,
+    /// What to do where the store is full.
+    pub when_full: WhenFull,
+    /// Whether programs that cannot be managed are refused.
+    pub strict: bool,
+    /// Process id of who launches the run's first program.
+    pub launcher: u32,
     /// Path of the run's shared memory; empty for none.
     pub shared: CString,
     /// Path of the file to record page events to; empty for none.
@@ -61,7 +102,8 @@ impl Settings {
         };
         format!(
             "memory={}\npolicy={}\nstore={}\nkind={}\nstore-bytes={}\ncompressed-bytes={}\n\
-             encrypt={}\ndelivery={delivery}\nsmallest={}\nsmallest-ever={}\nprocessors={}\nwatch={}\nshared={}\nrecord={}",
+             encrypt={}\ndelivery={delivery}\nsmallest={}\nsmallest-ever={}\nprocessors={}\nwatch={}\n\
+             when-full={}\nstrict={}\nlauncher={}\nshared={}\nrecord={}",
             self.memory,
             self.policy,
             self.store.to_string_lossy(),
@@ -73,6 +115,9 @@ impl Settings {
             self.smallest_ever,
             self.processors,
             self.watch,
+            self.when_full.name(),
+            self.strict,
+            self.launcher,
             self.shared.to_string_lossy(),
             self.record
         )
@@ -110,6 +155,9 @@ impl Settings {
             smallest_ever: number("smallest-ever")?,
             processors: number("processors")?.try_into().map_err(|_| "processors")?,
             watch: number("watch")?.try_into().map_err(|_| "watch")?,
+            when_full: WhenFull::by_name(part("when-full")?).ok_or("when-full")?,
+            strict: part("strict")? == "true",
+            launcher: number("launcher")?.try_into().map_err(|_| "launcher")?,
             shared: string("shared")?,
             record: part("record")?.to_owned(),
         })
@@ -135,6 +183,9 @@ mod tests {
             smallest_ever: 256 << 10,
             processors: 4,
             watch: 40,
+            when_full: WhenFull::Wait,
+            strict: true,
+            launcher: 77,
             shared: c"/proc/1/fd/3".to_owned(),
             record: String::new(),
         };

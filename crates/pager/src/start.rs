@@ -23,8 +23,8 @@ pub enum Refusal {
     NoUserfaultfd(i32),
     /// No room for tables.
     NoMemory,
-    /// The store cannot be made.
-    Store,
+    /// The store cannot be made, for this `errno`.
+    Store(i32),
     /// The policy cannot be made.
     Policy,
     /// A sanitizer's runtime is in the process.
@@ -45,14 +45,57 @@ impl Refusal {
             Self::NoUserfaultfd(_) => {
                 "userfaultfd lacks what is needed (write protection: Linux 5.7)"
             }
-            Self::NoMemory => "there is no address space for its tables (ulimit -v?)",
-            Self::Store => "its store cannot be made",
+            Self::NoMemory => {
+                "there is no address space for its tables (ENOMEM); raise the limit (ulimit -v \
+                 unlimited)"
+            }
+            Self::Store(errno) => store_words(errno),
             Self::Policy => "its policy cannot be made",
             Self::Sanitizer => {
                 "a sanitizer manages this program's memory; build it without -fsanitize"
             }
         }
     }
+}
+
+/// A store at a place that would not keep what is written there.
+const KEEPS_NOTHING: i32 = libc::ENOTBLK;
+
+/// Why a store cannot be made, and what to do.
+const fn store_words(errno: i32) -> &'static str {
+    match errno {
+        libc::EROFS => {
+            "the file system of its store is read-only (EROFS); name another folder (--store)"
+        }
+        libc::EACCES | libc::EPERM => {
+            "this user may make no store there (EACCES); name another folder (--store)"
+        }
+        libc::ENOENT => "the folder or file of its store is not there (ENOENT; --store)",
+        libc::EOPNOTSUPP | libc::EISDIR | libc::EINVAL => {
+            "the file system of its store makes no files without a name (EOPNOTSUPP); name a folder \
+             on ext4, XFS, Btrfs or tmpfs, or a file or block device (--store)"
+        }
+        libc::ENOSPC | libc::EDQUOT => {
+            "there is no room for its store (ENOSPC); name another folder (--store)"
+        }
+        libc::EBUSY => "the device of its store is in use (EBUSY); name another (--store)",
+        libc::EFBIG => "the limit of file sizes leaves no room for its store (ulimit -f)",
+        KEEPS_NOTHING => {
+            "its store is no folder, file or block device, and would lose what is written there; name \
+             another (--store)"
+        }
+        _ => "its store cannot be made; name another folder, file or block device (--store)",
+    }
+}
+
+/// Whether a store could be made at `path` by this process; nothing stays.
+///
+/// # Errors
+/// The `errno` that says why not.
+pub fn check_store(path: &std::ffi::CStr) -> Result<(), Refusal> {
+    let file = open_store(path).map_err(Refusal::Store)?;
+    sys::close(file);
+    Ok(())
 }
 
 /// Starts the pager in this process.
@@ -76,6 +119,10 @@ pub fn start(settings: &Settings) -> Result<(), Refusal> {
         return Err(Refusal::NoMemory);
     }
     equip(pager, settings)?;
+    pager
+        .when_full
+        .store(settings.when_full as u32, Ordering::Relaxed);
+    pager.strict.store(settings.strict, Ordering::Relaxed);
     pager.smallest.store(settings.smallest, Ordering::Relaxed);
     pager
         .smallest_array
@@ -84,7 +131,6 @@ pub fn start(settings: &Settings) -> Result<(), Refusal> {
         .smallest_ever
         .store(settings.smallest_ever, Ordering::Relaxed);
     pager.total_bytes.store(settings.memory, Ordering::Relaxed);
-    attach(settings);
     guard_asynchronous(pager);
     count_as_process(pager);
     pager.refresh_limit();
@@ -118,6 +164,12 @@ fn check_host() -> Result<(), Refusal> {
 
 /// Finds out what the kernel offers.
 fn probe(pager: &Pager) {
+    let denied = denied();
+    let is_denied = |name| denied.split(',').any(|one| one == name);
+    // For children that have given their rights up.
+    if !is_denied("device") {
+        uffd::prepare();
+    }
     let features = uffd::features();
     let table = [
         (feature::SIGBUS, capability::SIGBUS),
@@ -136,8 +188,6 @@ fn probe(pager: &Pager) {
             found |= bit;
         }
     }
-    let denied = denied();
-    let is_denied = |name| denied.split(',').any(|one| one == name);
     for (name, bit) in [("move", capability::MOVE), ("sigbus", capability::SIGBUS)] {
         if is_denied(name) {
             found &= !bit;
@@ -291,11 +341,9 @@ pub fn say_refused(pager: &Pager) {
 }
 
 fn equip(pager: &Pager, settings: &Settings) -> Result<(), Refusal> {
-    let file = open_store(&settings.store)
-        .map(high)
-        .ok_or(Refusal::Store)?;
+    let file = high(open_store(&settings.store).map_err(Refusal::Store)?);
     let pages = settings.store_bytes / PAGE_BYTES as u64;
-    let tables = usize::try_from(store::shared_bytes(pages)).map_err(|_| Refusal::Store)?;
+    let tables = usize::try_from(store::shared_bytes(pages)).map_err(|_| Refusal::NoMemory)?;
     let shared = sys::map_shared(tables).ok_or(Refusal::NoMemory)?;
     let place = Place {
         file,
@@ -335,7 +383,7 @@ fn open_named_store(
         Ok(store) => Ok(Box::leak(store)),
         Err(error) => {
             fatal::say(format_args!("{error}"));
-            Err(Refusal::Store)
+            Err(Refusal::Store(libc::EIO))
         }
     }
 }
@@ -352,8 +400,9 @@ fn random_key() -> [u8; 32] {
     key
 }
 
-/// The store's file: without a name in a directory, or the given file or device itself.
-fn open_store(path: &std::ffi::CStr) -> Option<i32> {
+/// The store's file: without a name in a directory, or the given file or device itself. The `errno`
+/// where there can be none.
+fn open_store(path: &std::ffi::CStr) -> Result<i32, i32> {
     let open = |flags: i32| {
         // SAFETY: the path is a string that lives through the call.
         let answer = unsafe {
@@ -367,13 +416,37 @@ fn open_store(path: &std::ffi::CStr) -> Option<i32> {
                 0,
             )
         };
-        i32::try_from(answer).ok().filter(|fd| *fd >= 0)
+        match i32::try_from(answer) {
+            Ok(fd @ 0..) => Ok(fd),
+            _ => Err(sys::errno(answer)),
+        }
     };
-    let unnamed = libc::O_TMPFILE | libc::O_EXCL;
-    open(unnamed | libc::O_DIRECT)
-        .or_else(|| open(unnamed))
-        .or_else(|| open(libc::O_DIRECT | libc::O_EXCL))
-        .or_else(|| open(libc::O_EXCL))
+    // SAFETY: zeros are a valid `stat`; it and the path live through the call.
+    let (answer, kind) = unsafe {
+        let mut status: libc::stat = core::mem::zeroed();
+        let (path, status_at) = (path.as_ptr() as usize, &raw mut status as usize);
+        let answer = sys::call3(libc::SYS_stat, path, status_at, 0);
+        (answer, status.st_mode & libc::S_IFMT)
+    };
+    let own = match kind {
+        _ if answer < 0 => return Err(sys::errno(answer)),
+        libc::S_IFDIR => libc::O_TMPFILE | libc::O_EXCL,
+        libc::S_IFREG | libc::S_IFBLK => libc::O_EXCL,
+        _ => return Err(KEEPS_NOTHING),
+    };
+    open(own | libc::O_DIRECT).or_else(|_| open(own))
+}
+
+/// Largest file that this process may write; none where that is not limited.
+#[must_use]
+pub fn largest_file() -> Option<u64> {
+    let mut limit = libc::rlimit {
+        rlim_cur: libc::RLIM_INFINITY,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: the structure lives through the call.
+    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) };
+    (limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
 /// Opens what is to be recorded to, where that is asked for.
@@ -391,8 +464,17 @@ fn record(settings: &Settings) {
     }
 }
 
+/// Whether this is the program that the run was started for, so that it must not run without a
+/// budget: those that it starts are told of at the end.
+#[must_use]
+pub fn is_first(settings: &Settings) -> bool {
+    // SAFETY: takes no arguments.
+    let parent = unsafe { sys::call3(libc::SYS_getppid, 0, 0, 0) };
+    u32::try_from(parent).is_ok_and(|parent| parent == settings.launcher) && !places::any_taken()
+}
+
 /// Maps the run's shared memory, if it is there and of this version.
-fn attach(settings: &Settings) {
+pub fn attach(settings: &Settings) {
     let bytes = size_of::<Run>();
     // SAFETY: the path lives through the call; the mapping is at an address of the kernel's choice
     // and stays for ever. A file that is too short is left alone: its size is checked first.
@@ -498,10 +580,11 @@ pub fn is_ours(fd: i32) -> bool {
 /// Descriptors that the program must not close, -1 for those that are not there. Only once the pager
 /// has started.
 #[must_use]
-pub fn ours() -> [i32; 16] {
+pub fn ours() -> [i32; 17] {
     let [pagemap, memory] = scan::descriptors();
-    let mut all = [-1; 16];
-    all[..8].copy_from_slice(&[
+    let mut all = [-1; 17];
+    all[..9].copy_from_slice(&[
+        uffd::maker(),
         PAGER.by_handler.fd(),
         PAGER.by_signal.fd(),
         PAGER.for_tray.fd(),
@@ -511,6 +594,6 @@ pub fn ours() -> [i32; 16] {
         pagemap,
         memory,
     ]);
-    all[8..].copy_from_slice(&PAGER.store().descriptors());
+    all[9..].copy_from_slice(&PAGER.store().descriptors());
     all
 }

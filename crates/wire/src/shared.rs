@@ -6,6 +6,10 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PWPAGER\x01");
 /// Processes of one run that are told apart at a time. One more takes the place of one that is gone.
 pub const PROCESSES: usize = 64;
+/// Programs that are not managed and are told apart.
+pub const STRANGERS: usize = 16;
+/// Words of the name of one.
+pub const STRANGER_WORDS: usize = 4;
 /// Regions of a process that are told apart.
 pub const REGIONS: usize = 64;
 /// Buckets of a latency histogram: bucket `n` counts durations in `[2^(n/2), 2^((n+1)/2))` ns.
@@ -33,6 +37,44 @@ pub struct Run {
     pub displaced: AtomicU32,
     /// Of [`Run::taken`], those that found none, as so many lived at the time.
     pub unplaced: AtomicU32,
+    /// Programs that the run's processes started and that are not managed, by reason and name.
+    pub strangers: [StrangerPlace; STRANGERS],
+    /// Those that found no place there.
+    pub more_strangers: AtomicU32,
+    /// Zero.
+    pub reserved: AtomicU32,
+}
+
+/// A program that runs outside the budget.
+#[derive(Debug)]
+#[repr(C)]
+pub struct StrangerPlace {
+    /// [`Stranger`]; zero while the place is free.
+    pub reason: AtomicU32,
+    /// How often it was started.
+    pub count: AtomicU32,
+    /// The last part of its path, up to its first zero.
+    pub name: [AtomicU64; STRANGER_WORDS],
+}
+
+/// Why a program is not managed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Stranger {
+    /// Linked statically.
+    Static = 1,
+    /// Built for a word size that the library is not.
+    WordSize = 2,
+    /// Another dynamic linker than glibc's.
+    OtherLibc = 3,
+    /// Runs with its owner's rights, so that the linker preloads nothing.
+    Privileged = 4,
+    /// Started without the run's environment.
+    Cleared = 5,
+    /// The pager could not start in it.
+    Failed = 6,
+    /// Its runtime is Go's, which maps memory past any library.
+    Go = 7,
 }
 
 /// Figures of one process. All counters only grow unless said otherwise.
@@ -308,4 +350,10 @@ pub mod capability {
 
 const _: () = assert!(size_of::<Region>() == 88);
 const _: () = assert!(size_of::<Process>().is_multiple_of(8));
-const _: () = assert!(size_of::<Run>() == 16 + (PROCESSES + 1) * size_of::<Process>() + 8);
+const _: () = assert!(
+    size_of::<Run>()
+        == 16
+            + (PROCESSES + 1) * size_of::<Process>()
+            + 16
+            + STRANGERS * size_of::<StrangerPlace>()
+);

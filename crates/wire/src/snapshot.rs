@@ -2,7 +2,8 @@
 
 use crate::VERSION;
 use crate::shared::{
-    DISTANCE_BUCKETS, LATENCY_BUCKETS, MAGIC, PROCESSES, Process, REGIONS, Region, Run,
+    DISTANCE_BUCKETS, LATENCY_BUCKETS, MAGIC, PROCESSES, Process, REGIONS, Region, Run, STRANGERS,
+    StrangerPlace,
 };
 use core::mem::offset_of;
 
@@ -66,6 +67,25 @@ pub fn displaced(bytes: &[u8]) -> u32 {
 #[must_use]
 pub fn unplaced(bytes: &[u8]) -> u32 {
     u32_at(bytes, offset_of!(Run, unplaced))
+}
+
+/// Programs that are not managed: reason (a [`Stranger`](crate::shared::Stranger) as a number), how
+/// often, and name.
+pub fn strangers(bytes: &[u8]) -> impl Iterator<Item = (u32, u32, &[u8])> {
+    let start = offset_of!(Run, strangers);
+    let size = size_of::<StrangerPlace>();
+    let place = move |index: usize| bytes.get(start + index * size..start + (index + 1) * size);
+    (0..STRANGERS).filter_map(place).filter_map(|one| {
+        let (reason, count) = (u32_at(one, 0), u32_at(one, 4));
+        let name = one.get(8..)?.split(|byte| *byte == 0).next()?;
+        (reason != 0 && count != 0).then_some((reason, count, name))
+    })
+}
+
+/// Those of them that found no place.
+#[must_use]
+pub fn more_strangers(bytes: &[u8]) -> u32 {
+    u32_at(bytes, offset_of!(Run, more_strangers))
 }
 
 /// What those two sorts have counted together; only counters mean something in it.

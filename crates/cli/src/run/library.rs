@@ -1,6 +1,7 @@
 //! The pager's library, out of this program and into a file that the dynamic linker can open.
 
 use anyhow::{Context, Result, bail};
+use pagewise_linux::sys::mapped_file::check_executable;
 use std::fs::{self, DirBuilder, File};
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{Read, Write};
@@ -27,7 +28,22 @@ pub fn installed() -> Result<PathBuf> {
     if LIBRARY.is_empty() {
         bail!("user-level paging runs on x86-64 Linux alone; this build is for another machine");
     }
-    let folder = folder()?;
+    let mut last = None;
+    for folder in folders()? {
+        match installed_in(&folder) {
+            Ok(path) => return Ok(path),
+            Err(error) => last = last.or(Some(error)),
+        }
+    }
+    Err(last.unwrap_or_else(|| anyhow::anyhow!("there is no folder for the pager's library")))
+}
+
+/// The library in `folder`, from where programs can load it.
+fn installed_in(folder: &Path) -> Result<PathBuf> {
+    let own = fs::metadata("/proc/self")
+        .context("cannot look at /proc/self")?
+        .uid();
+    private(folder, own)?;
     let path = folder.join(name());
     if holds_library(&path) {
         // Says that it is in use, for the sweep of other builds. Nothing depends on it.
@@ -36,10 +52,17 @@ pub fn installed() -> Result<PathBuf> {
             .open(&path)
             .and_then(|file| file.set_modified(SystemTime::now()));
     } else {
-        write(&folder, &path)
+        write(folder, &path)
             .with_context(|| format!("cannot write the pager's library to {}", path.display()))?;
-        sweep(&folder);
+        sweep(folder);
     }
+    check_executable(&File::open(&path)?).with_context(|| {
+        format!(
+            "no code can be run from {} (a file system mounted noexec?): point XDG_CACHE_HOME to a \
+             folder elsewhere",
+            folder.display()
+        )
+    })?;
     Ok(path)
 }
 
@@ -65,8 +88,9 @@ fn sweep(folder: &Path) {
     }
 }
 
-/// `$XDG_CACHE_HOME/pagewise`, or where there is no home, one below the temporary folder.
-fn folder() -> Result<PathBuf> {
+/// `$XDG_CACHE_HOME/pagewise`, and where there is no home, or one that will not do, one below the
+/// temporary folder.
+fn folders() -> Result<impl Iterator<Item = PathBuf>> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let base = variable("XDG_CACHE_HOME")
         .map(PathBuf::from)
@@ -75,18 +99,8 @@ fn folder() -> Result<PathBuf> {
         .context("cannot look at /proc/self")?
         .uid();
     let fallback = std::env::temp_dir().join(format!("pagewise-{own}"));
-    let candidates = base
-        .map(|base| base.join("pagewise"))
-        .into_iter()
-        .chain([fallback]);
-    let mut last = None;
-    for folder in candidates {
-        match private(&folder, own) {
-            Ok(()) => return Ok(folder),
-            Err(error) => last = Some(error),
-        }
-    }
-    Err(last.unwrap_or_else(|| anyhow::anyhow!("there is no folder for the pager's library")))
+    let base = base.map(|base| base.join("pagewise"));
+    Ok(base.into_iter().chain([fallback]))
 }
 
 /// Makes `folder` with access for its owner alone, or checks that it is so and can be preloaded from.

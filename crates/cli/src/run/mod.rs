@@ -1,6 +1,8 @@
 //! `pagewise run`: any program, inside a memory budget, paged in user space.
 
 mod library;
+mod outside;
+mod preflight;
 mod requests;
 mod samples;
 mod simulate;
@@ -10,12 +12,13 @@ mod view;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args as ClapArgs;
+use outside::Sizes;
 use pagewise_analyse::tune::parse_size;
-use pagewise_linux::proc::runtime::{self, Obstacle};
+use pagewise_linux::proc::runtime;
 use pagewise_linux::process::{Finished, Launch, Running, interrupt};
 use pagewise_model::advice::{Setting, Settings as LaunchSettings};
 use pagewise_model::run::Ending;
-use pagewise_pager::settings::{Choice, Settings, VARIABLE};
+use pagewise_pager::settings::{Choice, Settings, VARIABLE, WhenFull};
 use pagewise_wire::snapshot;
 use requests::Requests;
 use statistics::{Document, Figures};
@@ -75,6 +78,18 @@ pub struct Args {
     /// Encrypt what goes to disk, with a key that dies with the run
     #[arg(long)]
     encrypt: bool,
+    /// What to do when the store is full: exceed (pass the budget, with a message), wait (until there is
+    /// room), or end (the program, by SIGBUS). Nothing is lost by any of them
+    #[arg(long, default_value = "exceed", value_name = "WHAT",
+          value_parser = ["exceed", "wait", "end"])]
+    when_full: String,
+    /// Refuse what would run outside the budget
+    ///
+    /// Programs that cannot be managed are not started (EACCES), and a process that passes --memory by
+    /// more than a tenth ends the run; either ends with status 1 or more. Without it a line at the end
+    /// tells of both.
+    #[arg(long)]
+    strict: bool,
     /// How faults reach the pager
     ///
     /// fd: handler threads; every system call works. sigbus: the faulting thread itself; faster,
@@ -147,6 +162,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let mut launch =
         Launch::of(&args.command).ok_or_else(|| anyhow!("there is no program to run"))?;
+    preflight::check_file_limit()?;
     let library = library::installed()?;
     let shared = shared_memory()?;
     let record = args.record.as_deref().map(recording).transpose()?;
@@ -160,21 +176,36 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Err(error) => return crate::doctor::failed_to_start(error),
     };
     let mut timeline = output.is_some().then(Timeline::new);
-    let finished = watch(running, args, &shared, timeline.as_mut())?;
+    let mut sizes = Sizes::default();
+    let finished = watch(running, args, &shared, timeline.as_mut(), &mut sizes)?;
     let document = tell(args, &shared, &finished, document)?;
+    let outside = tell_outside(args, &document, &sizes);
     if let (Some(file), Some(timeline)) = (output, timeline) {
         let timeline = timeline.finish(&document, args.memory);
         let text = pagewise_report::json::to_string(&timeline)?;
         (&file).write_all(text.as_bytes()).context("--timeline")?;
     }
-    Ok(ending(finished.ending))
+    match (args.strict && outside, finished.ending) {
+        (true, Ending::Exited(0) | Ending::Killed(_)) => Ok(ExitCode::FAILURE),
+        _ => Ok(ending(finished.ending)),
+    }
+}
+
+/// Says what was outside the budget; whether anything was.
+fn tell_outside(args: &Args, document: &Document, sizes: &Sizes) -> bool {
+    let passed = outside::passed(sizes, args.memory, document.max_rss_bytes);
+    let strangers = outside::strangers(&document.figures);
+    for words in passed.iter().chain(&strangers) {
+        eprintln!("pagewise: {words}");
+    }
+    passed.is_some() || strangers.is_some()
 }
 
 /// Starts the program, unless it is of a kind that can't be paged.
 fn start(launch: &Launch) -> Result<Running> {
     let gated = launch.spawn_gated()?;
     if let Some(obstacle) = runtime::obstacle(gated.path()) {
-        bail!("{}", refusal(gated.path(), obstacle));
+        bail!("{}", preflight::refusal(gated.path(), obstacle));
     }
     Ok(gated.release()?)
 }
@@ -204,10 +235,10 @@ fn settings(
     record: Option<&File>,
 ) -> Result<LaunchSettings> {
     let least_store = 4 << 30;
-    let settings = Settings {
+    let mut settings = Settings {
         memory: args.memory,
         policy: policy(args)?,
-        store: CString::new(args.store.as_os_str().as_bytes()).context("--store")?,
+        store: store_place(&args.store)?,
         store_kind: args.store_kind.clone(),
         store_bytes: args
             .store_size
@@ -223,16 +254,21 @@ fn settings(
         smallest_ever: args.min_region.unwrap_or(MIN_REGION.0),
         processors: processors(),
         watch: args.heat.unwrap_or_else(|| watched(args)),
+        when_full: WhenFull::by_name(&args.when_full).context("--when-full")?,
+        strict: args.strict,
+        launcher: std::process::id(),
         shared: CString::new(path_of(shared))?,
         record: record.map_or_else(String::new, path_of),
     };
-    if !args.store.exists() {
-        bail!(
-            "--store {}: there is no such folder, file or device",
-            args.store.display()
-        );
-    }
+    preflight::check(&mut settings)?;
     launch_settings(&settings, library)
+}
+
+/// The store's place, wherever a program of the run may have gone meanwhile.
+fn store_place(path: &Path) -> Result<CString> {
+    let place = std::fs::canonicalize(path)
+        .with_context(|| format!("--store {}: name a folder, file or device", path.display()))?;
+    CString::new(place.as_os_str().as_bytes()).context("--store")
 }
 
 /// Pages a second that are watched where nobody says how many.
@@ -271,39 +307,16 @@ fn policy(args: &Args) -> Result<String> {
     Ok(name)
 }
 
-/// Why `path` cannot be paged, and what to do.
-fn refusal(path: &Path, obstacle: Obstacle) -> String {
-    let path = path.display();
-    match obstacle {
-        Obstacle::Static => format!(
-            "{path} is linked statically: a preloaded library cannot reach it. Link it dynamically, \
-             or limit it by a memory cgroup and swap."
-        ),
-        Obstacle::Go => format!(
-            "{path} is a Go program: its runtime maps memory by system calls of its own, past any \
-             library. Limit it by a memory cgroup and swap (and GOMEMLIMIT)."
-        ),
-        Obstacle::Sanitizer(name) => format!(
-            "{path} is built with {name}, whose runtime manages all memory itself. Build it without \
-             -fsanitize."
-        ),
-        Obstacle::OtherWordSize => {
-            format!("{path} is no 64-bit program; the pager is. Build it for x86-64.")
-        }
-        Obstacle::Privileged => format!(
-            "{path} is set-user-ID: the linker ignores preloaded libraries for it. Run it as its \
-             owner."
-        ),
-    }
-}
-
 /// Waits for the end; with `--stats` on a terminal a line of figures each second.
 fn watch(
     mut running: Running,
     args: &Args,
     shared: &File,
     mut timeline: Option<&mut Timeline>,
+    sizes: &mut Sizes,
 ) -> Result<Finished> {
+    let root = u32::try_from(running.pid()).unwrap_or(0);
+    let mut refused = false;
     let live = args.stats && std::io::stderr().is_terminal();
     let mut requests = Requests::default();
     loop {
@@ -313,7 +326,7 @@ fn watch(
             Duration::from_secs(3600)
         };
         let until_point = timeline.as_ref().map_or(pause, |course| course.pause());
-        let pause = requests.patience(pause.min(until_point));
+        let pause = sizes.patience(requests.patience(pause.min(until_point)));
         if let Some(finished) = running.wait_for(pause)? {
             if live {
                 eprint!("\r\x1b[K");
@@ -328,7 +341,21 @@ fn watch(
             eprint!("\r\x1b[K{}", view::line(&figures, terminal_width()));
         }
         requests.see_to(&running, shared)?;
+        sizes.look(root, args.memory, |pid| managed(shared, pid));
+        if args.strict && !refused && sizes.largest(args.memory).is_some() {
+            refused = true;
+            requests::kill(&running, shared)?;
+        }
     }
+}
+
+/// Managed memory that is resident in a process just now.
+fn managed(shared: &File, pid: u32) -> Option<u64> {
+    let figures = Figures::read(shared).ok()?;
+    let mut living = figures.living();
+    living
+        .find(|one| one.pid == pid)
+        .map(|one| one.resident_bytes)
 }
 
 fn terminal_width() -> usize {
@@ -418,6 +445,9 @@ pub fn budgeted(budget: &Budgeted) -> Result<LaunchSettings> {
         smallest_ever: MIN_REGION.0,
         processors: processors(),
         watch: 0,
+        when_full: WhenFull::End,
+        strict: true,
+        launcher: std::process::id(),
         shared: CString::default(),
         record: String::new(),
     };

@@ -59,7 +59,7 @@ impl Requests {
 }
 
 /// Kills the program, and whatever process of the run still has its settings.
-fn kill(running: &Running, shared: &File) -> Result<()> {
+pub fn kill(running: &Running, shared: &File) -> Result<()> {
     let own = format!("shared={}\n", super::path_of(shared));
     for process in Figures::read(shared)?.processes {
         // Numbers are given again: only a process with this run's settings is meant.

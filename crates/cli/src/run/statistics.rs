@@ -45,6 +45,20 @@ pub struct Figures {
     pub refault_distances: RefaultDistances,
     #[serde(skip)]
     pub watched: Watched,
+    #[serde(skip)]
+    pub strangers: Vec<Stranger>,
+    #[serde(skip)]
+    pub more_strangers: u32,
+}
+
+/// A program that is not managed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stranger {
+    pub name: String,
+    /// A [`pagewise_wire::shared::Stranger`] as a number.
+    pub reason: u32,
+    /// How often it was started.
+    pub count: u32,
 }
 
 /// Processes without figures of their own: with those above they add up to the whole.
@@ -218,6 +232,14 @@ impl Figures {
             },
             watched: samples::sum(all().map(|one| samples::watched(&one))),
             refault_distances: samples::distances(all()),
+            strangers: snapshot::strangers(bytes)
+                .map(|(reason, count, name)| Stranger {
+                    name: String::from_utf8_lossy(name).into_owned(),
+                    reason,
+                    count,
+                })
+                .collect(),
+            more_strangers: snapshot::more_strangers(bytes),
         }
     }
 

@@ -49,7 +49,6 @@ pub fn text(document: &Document) -> String {
         document.store
     );
     let figures = &document.figures;
-    text += &describe_excess(document);
     if figures.processes_total == 0 {
         text += "  no process managed memory\n";
     }
@@ -71,24 +70,6 @@ pub fn text(document: &Document) -> String {
         );
     }
     text
-}
-
-/// That a process became larger than its budget and a tenth, where one did.
-fn describe_excess(document: &Document) -> String {
-    let budgets = document
-        .figures
-        .processes
-        .iter()
-        .map(|one| one.budget_bytes);
-    let budget = budgets.max().unwrap_or(0);
-    if budget == 0 || document.max_rss_bytes <= budget + budget / 10 {
-        return String::new();
-    }
-    let over = human(document.max_rss_bytes - budget);
-    format!(
-        "  over      passed --memory by {over}, by what is not managed: files, stacks,\n\
-         \x20           or memory in pieces below --min-region\n"
-    )
 }
 
 /// The processes that evicted less, and those that have no figures of their own.
@@ -475,7 +456,6 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("(100 %)"), "{text}");
-        assert!(text.contains("passed --memory by 60.7 GiB"), "{text}");
         for line in text.lines() {
             assert!(line.chars().count() <= 80, "{line}");
         }

@@ -23,7 +23,7 @@ const LARGEST_PART: u64 = 512 << 20;
 #[derive(Debug)]
 pub(super) struct Elf {
     file: File,
-    has_interpreter: bool,
+    interpreter: Option<String>,
     sections: Vec<Section>,
 }
 
@@ -47,21 +47,29 @@ impl Elf {
         let program_headers = Table::at(&header, 32, 54)?;
         let section_headers = Table::at(&header, 40, 58)?;
         let names_at = usize::from(u16_at(&header, 62)?);
-        let has_interpreter = program_headers
-            .entries(&file, 4)?
+        let entries = program_headers.entries(&file, 56)?;
+        let mut interpreters = entries
             .iter()
-            .any(|entry| u32_at(entry, 0) == Some(PT_INTERP));
+            .filter(|entry| u32_at(entry, 0) == Some(PT_INTERP));
+        let interpreter = interpreters
+            .next()
+            .map(|entry| interpreter(&file, entry).unwrap_or_default());
         let sections = sections(&file, &section_headers, names_at).unwrap_or_default();
         Some(Self {
             file,
-            has_interpreter,
+            interpreter,
             sections,
         })
     }
 
     /// Whether a dynamic linker starts it. A program without one is linked statically.
     pub fn has_interpreter(&self) -> bool {
-        self.has_interpreter
+        self.interpreter.is_some()
+    }
+
+    /// The dynamic linker's path; empty where it cannot be read.
+    pub fn interpreter(&self) -> Option<&str> {
+        self.interpreter.as_deref()
     }
 
     /// Content of the section called `name`.
@@ -181,6 +189,13 @@ fn sections(file: &File, table: &Table, names_at: usize) -> Option<Vec<Section>>
 }
 
 /// `size` bytes at `offset`; `None` where the file is shorter.
+/// The path that a PT_INTERP entry points to.
+fn interpreter(file: &File, entry: &[u8]) -> Option<String> {
+    let bytes = part(file, u64_at(entry, 8)?, u64_at(entry, 32)?)?;
+    let path = bytes.split(|byte| *byte == 0).next()?;
+    Some(String::from_utf8_lossy(path).into_owned())
+}
+
 fn part(file: &File, offset: u64, size: u64) -> Option<Vec<u8>> {
     let end = offset.checked_add(size)?;
     if size > LARGEST_PART || end > file.metadata().ok()?.len() {

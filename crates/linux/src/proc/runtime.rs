@@ -3,7 +3,7 @@
 use super::elf::Elf;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Why a preloaded library would be without effect, or do harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub enum Obstacle {
     Go,
     /// A sanitizer's runtime, by its name.
     Sanitizer(&'static str),
+    /// A dynamic linker that is not glibc's starts it (musl).
+    OtherLibc,
     /// Compiled for another word size.
     OtherWordSize,
     /// It runs with the rights of its owner (set-user-ID), so the linker ignores preloading.
@@ -27,10 +29,39 @@ const SANITIZERS: [(&str, &str); 3] = [
     ("__msan_init", "MemorySanitizer"),
 ];
 
-/// What stands in the way of preloading into the program at `path`; `None` also for what is no ELF
-/// file, such as a script, whose interpreter decides.
+/// Interpreters of interpreters that the kernel follows (`exec_binprm`, Linux 6.18).
+const MOST_SCRIPTS: usize = 5;
+/// Bytes of a script's first line that it looks at.
+const LINE_BYTES: usize = 256;
+
+/// What stands in the way of preloading into the program at `path`, or where that is a script, into its
+/// interpreter; `None` also for what is neither.
 #[must_use]
 pub fn obstacle(path: &Path) -> Option<Obstacle> {
+    let mut program = path.to_owned();
+    for _ in 0..MOST_SCRIPTS {
+        match interpreter(&program) {
+            Some(next) => program = next,
+            None => break,
+        }
+    }
+    obstacle_of_program(&program)
+}
+
+/// The interpreter that a script names.
+fn interpreter(path: &Path) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStrExt;
+    let mut line = Vec::new();
+    let file = File::open(path).ok()?;
+    file.take(LINE_BYTES as u64).read_to_end(&mut line).ok()?;
+    let rest = line.strip_prefix(b"#!")?;
+    let rest = rest.split(|byte| *byte == b'\n').next()?;
+    let name = rest.trim_ascii_start();
+    let name = name.split(u8::is_ascii_whitespace).next()?;
+    (!name.is_empty()).then(|| PathBuf::from(std::ffi::OsStr::from_bytes(name)))
+}
+
+fn obstacle_of_program(path: &Path) -> Option<Obstacle> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
     let mut head = [0_u8; 5];
     let mut file = File::open(path).ok()?;
@@ -50,8 +81,10 @@ pub fn obstacle(path: &Path) -> Option<Obstacle> {
     if elf.section(".note.go.buildid").is_some() {
         return Some(Obstacle::Go);
     }
-    if !elf.has_interpreter() {
-        return Some(Obstacle::Static);
+    match elf.interpreter() {
+        None => return Some(Obstacle::Static),
+        Some(linker) if !is_glibc(linker) => return Some(Obstacle::OtherLibc),
+        Some(_) => {}
     }
     let strings = elf.section(".dynstr").unwrap_or_default();
     SANITIZERS
@@ -60,9 +93,42 @@ pub fn obstacle(path: &Path) -> Option<Obstacle> {
         .map(|(_, name)| Obstacle::Sanitizer(name))
 }
 
+/// Whether the dynamic linker of this path is glibc's, wherever it lies.
+fn is_glibc(linker: &str) -> bool {
+    let name = linker.rsplit('/').next().unwrap_or_default();
+    name.starts_with("ld-linux")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_script_is_what_its_interpreter_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [outer, inner, program] =
+            ["outer", "inner", "program"].map(|name| folder.path().join(name));
+        let write = |path: &Path, text: &[u8]| std::fs::write(path, text).expect("it is written");
+        write(
+            &outer,
+            format!("#! {} -x\nrest", inner.display()).as_bytes(),
+        );
+        write(&inner, format!("#!{}\n", program.display()).as_bytes());
+        // 32 bits.
+        write(&program, b"\x7fELF\x01rest");
+        assert_eq!(obstacle(&outer), Some(Obstacle::OtherWordSize));
+        write(&program, b"#!");
+        assert_eq!(obstacle(&outer), None);
+        write(&outer, format!("#!{}\n", outer.display()).as_bytes());
+        assert_eq!(obstacle(&outer), None);
+    }
+
+    #[test]
+    fn linkers_are_told_apart_by_name() {
+        assert!(is_glibc("/lib64/ld-linux-x86-64.so.2"));
+        assert!(is_glibc("/nix/store/abc-glibc/lib/ld-linux-x86-64.so.2"));
+        assert!(!is_glibc("/lib/ld-musl-x86_64.so.1"));
+    }
 
     #[test]
     fn a_dynamic_program_and_a_script_are_no_obstacle() {

@@ -13,6 +13,15 @@ pub struct MappedFile {
     map: memmap2::Mmap,
 }
 
+/// Whether code may be run from `file`: not where its file system is mounted `noexec`.
+///
+/// # Errors
+/// The kernel's refusal.
+pub fn check_executable(file: &File) -> io::Result<()> {
+    // SAFETY: the mapping is not read, and goes at once.
+    unsafe { memmap2::MmapOptions::new().len(1).map_exec(file) }.map(drop)
+}
+
 impl MappedFile {
     /// Maps a whole regular file as it is now.
     ///

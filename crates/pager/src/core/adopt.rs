@@ -66,6 +66,7 @@ impl Pager {
     /// The program has new anonymous private memory at `[start, end)`. It is managed at once if,
     /// with what it adjoins, it is large enough.
     pub fn adopt(&self, start: u64, end: u64, purpose: Purpose) {
+        let _stack = self.keep_stack();
         let _quiet = Blocked::new();
         let _regions = self.regions.lock.hold();
         self.adopt_locked(start, end, self.kind_for(purpose));

@@ -45,6 +45,7 @@ impl Pager {
     /// Bytes of managed memory that are locked.
     #[must_use]
     pub fn locked_bytes(&self) -> u64 {
+        let _stack = self.keep_stack();
         let _quiet = Blocked::new();
         let _regions = self.regions.lock.hold();
         let all = (0..self.regions.len()).map(|index| self.regions.get(index));
@@ -171,6 +172,7 @@ impl Pager {
 
     /// Reads `[start, end)` ahead of its use.
     pub fn prefetch(&self, start: u64, end: u64) {
+        let _stack = self.keep_stack();
         let _quiet = Blocked::new();
         let _regions = self.regions.lock.hold();
         self.each_span(start, end, ahead::push);

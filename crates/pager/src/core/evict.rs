@@ -17,8 +17,11 @@ use super::word::{State, Word};
 use super::{Pager, fatal, held, lot};
 use crate::observe;
 use crate::page::{PAGE_BYTES, Page};
+use crate::settings::WhenFull;
 use crate::store::{Slot, StoreError};
+use crate::sys;
 use core::ops::Range;
+use core::sync::atomic::{AtomicU32, Ordering};
 use pagewise_wire::shared::capability;
 use pagewise_wire::trace::Event;
 
@@ -367,6 +370,33 @@ fn unpark(pager: &Pager, page: Page, parked: Word) -> bool {
     false
 }
 
+/// The store takes no page, and faults wait for room: what the user has chosen for that. Whether it is
+/// to be tried again.
+fn full(pager: &Pager, error: StoreError) -> bool {
+    /// Nanoseconds between two attempts to write.
+    const PAUSE_NS: u64 = 100_000_000;
+    static NEVER: AtomicU32 = AtomicU32::new(0);
+    let choice = pager.when_full.load(Ordering::Relaxed);
+    let exceeds = choice == WhenFull::Exceed as u32;
+    if !fatal::is_full(error) || choice == WhenFull::End as u32 {
+        fatal::store_failed(error);
+    }
+    fatal::store_full(
+        error,
+        match exceeds {
+            true => "the program goes on beyond its memory budget",
+            false => "the program waits until there is room",
+        },
+    );
+    if exceeds {
+        pager.budget.set_overdraft(true);
+    }
+    sys::futex_wait(&NEVER, 0, Some(PAUSE_NS));
+    let _evictions = pager.evictions.hold();
+    pager.store().reclaim();
+    !exceeds
+}
+
 /// Evicts until there is slack again; whether that went well. What the evictor does each time it is
 /// woken.
 pub fn make_room(pager: &Pager) -> bool {
@@ -388,8 +418,9 @@ pub fn make_room(pager: &Pager) -> bool {
         if let Some(error) = batch.error
             && fruitless == 3
             && pager.budget.is_short()
+            && full(pager, error)
         {
-            fatal::store_failed(error);
+            return true;
         }
     }
     if fruitless == 3 && pager.budget.resident() >= pager.budget.limit() {

@@ -7,6 +7,7 @@
 use crate::store::StoreError;
 use crate::sys::{self, signals};
 use core::fmt::{self, Write};
+use core::sync::atomic::{AtomicBool, Ordering};
 
 /// A line being put together without allocation; what does not fit is cut.
 #[derive(Debug)]
@@ -64,6 +65,7 @@ pub fn words(error: StoreError) -> &'static str {
         StoreError::Io(libc::EIO) => "I/O error (EIO)",
         StoreError::Io(libc::ENOSPC) => "no space left on the device (ENOSPC)",
         StoreError::Io(libc::EDQUOT) => "disk quota exceeded (EDQUOT)",
+        StoreError::Io(libc::EFBIG) => "it has reached the limit of file sizes (ulimit -f)",
         StoreError::Io(libc::EBADF) => "its file was closed by the program (EBADF)",
         StoreError::Io(_) => "the store's file failed",
         StoreError::Short => "fewer bytes came than were written",
@@ -79,6 +81,29 @@ pub fn page_lost(address: u64, error: StoreError) -> ! {
          on without it and ends by SIGBUS."
     ));
     signals::die_by(libc::SIGBUS)
+}
+
+/// Whether room may come back, by itself or by somebody's hand.
+#[must_use]
+pub const fn is_full(error: StoreError) -> bool {
+    const FULL: [i32; 3] = [libc::ENOSPC, libc::EDQUOT, libc::EFBIG];
+    match error {
+        StoreError::Full => true,
+        StoreError::Io(errno) => errno == FULL[0] || errno == FULL[1] || errno == FULL[2],
+        _ => false,
+    }
+}
+
+/// The store has no room, and the program goes on: says so once in a process.
+pub fn store_full(error: StoreError, how: &str) {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if !SAID.swap(true, Ordering::Relaxed) {
+        let why = words(error);
+        say(format_args!(
+            "pages cannot be written to the store: {why}. Nothing is lost; {how} (--when-full). Give \
+             more room (--store-size, --store) or a larger --memory."
+        ));
+    }
 }
 
 /// Pages cannot be written, and there is no room to go on without.

@@ -5,13 +5,15 @@
 //! does the first before the fork, while nobody works at any page; the child does the second before
 //! it returns to the program.
 
+use super::regions::{Kind, Region};
 use super::scan::{self, Look};
 use super::word::{State, Word};
-use super::{Pager, discard, regions::Region};
+use super::{Pager, discard};
 use crate::handler;
 use crate::page::{PAGE_BYTES, Page};
 use crate::sys::{self, signals};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use pagewise_wire::shared::{Delivery, Why};
 
 /// Most clean pages that are looked at together.
 const RUN_PAGES: usize = 128;
@@ -140,6 +142,7 @@ impl Pager {
             if !region.kind.managed {
                 continue;
             }
+            let region = self.deliver_as_permitted(region);
             if region.kind.wiped_on_fork {
                 self.lock_pages(region.start, region.end);
                 self.clear_pages(region.start, region.end);
@@ -150,6 +153,25 @@ impl Pager {
             self.protect_again(&region);
         }
         true
+    }
+
+    /// A process that has given its rights up since it started may serve no faults of the kernel: from
+    /// then on faults raise SIGBUS, as they do where it never had them.
+    fn deliver_as_permitted(&self, region: Region) -> Region {
+        if self.by_handler.is_open() || region.kind.delivery == Delivery::Signal {
+            return region;
+        }
+        let kind = Kind {
+            delivery: Delivery::Signal,
+            why: Why::Unprivileged,
+            ..region.kind
+        };
+        let changed = Region { kind, ..region };
+        self.regions.replace(changed);
+        self.signals_used.store(true, Ordering::SeqCst);
+        let choice = Delivery::Signal as u32 | (Why::Unprivileged as u32) << 8;
+        self.delivery.store(choice, Ordering::Relaxed);
+        changed
     }
 
     /// The kernel's copy has no write protection: clean pages get it again, run by run.
@@ -239,6 +261,12 @@ impl Pager {
     /// with others.
     #[must_use]
     pub fn shares_slots(&self) -> bool {
-        FORKED.load(Ordering::Relaxed) && self.process.load(Ordering::Relaxed) == sys::process_id()
+        FORKED.load(Ordering::Relaxed) && self.is_own_process()
+    }
+
+    /// Whether this is no child of `vfork`, which has its parent's memory.
+    #[must_use]
+    pub fn is_own_process(&self) -> bool {
+        self.process.load(Ordering::Relaxed) == sys::process_id()
     }
 }

@@ -1,7 +1,7 @@
 //! The core: what is resident, what is where, and how pages come and go.
 //!
 //! Lock order: regions, evictions, pages (ascending). Whoever holds one keeps signals out, so that
-//! no handler of the program runs inside. A thread takes room in the budget before it locks a page,
+//! no handler of the program runs inside, and touches no managed memory ([`rule`]). A thread takes room in the budget before it locks a page,
 //! and never waits for a second page, except range operations, which hold the eviction lock and
 //! take pages in ascending order.
 
@@ -26,6 +26,8 @@ pub mod regions;
 pub mod remap;
 pub mod resolve;
 mod rings;
+#[cfg(debug_assertions)]
+pub mod rule;
 pub mod scan;
 pub mod scratch;
 pub mod table;
@@ -107,6 +109,10 @@ pub struct Pager {
     pub smallest_ever: AtomicU64,
     /// Bytes that the whole process may keep resident.
     pub total_bytes: AtomicU64,
+    /// What to do where the store is full: [`crate::settings::WhenFull`] as a number.
+    pub when_full: AtomicU32,
+    /// Whether programs that cannot be managed are refused.
+    pub strict: AtomicBool,
     /// Bytes that were left out when the limit was set.
     left_out_seen: AtomicU64,
     /// Pages of memory that the store had when the limit was set.
@@ -149,6 +155,8 @@ impl Pager {
             smallest_array: AtomicU64::new(64 << 20),
             smallest_ever: AtomicU64::new(64 << 20),
             total_bytes: AtomicU64::new(0),
+            when_full: AtomicU32::new(0),
+            strict: AtomicBool::new(false),
             left_out_seen: AtomicU64::new(0),
             store_pages: AtomicU64::new(0),
             store: AtomicPtr::new(::core::ptr::null_mut()),

@@ -4,13 +4,20 @@
 use super::Pager;
 use super::resolve::{self, Fault};
 use crate::page::{PAGE_BYTES, page_ceil, page_floor};
-use crate::sys::signals::Blocked;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::sys::{self, signals::Blocked};
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use pagewise_wire::shared::{Delivery, capability};
 
 /// Ranges that can be kept at a time. A call that finds no place goes without, and is repeated by
 /// its caller where it fails.
 const PLACES: usize = 128;
+
+/// Bytes of a stack that the pager's own work takes at most, and libc's around a fork.
+const STACK_BYTES: u64 = 64 << 10;
+/// Bytes above its stack pointer that a function of the pager's returns to.
+const FRAME_BYTES: u64 = 2 * PAGE_BYTES as u64;
+/// Prefault, writable (Linux 5.14).
+const MADV_POPULATE_WRITE: i32 = 23;
 
 /// Kept ranges.
 #[derive(Debug)]
@@ -102,36 +109,60 @@ impl Pager {
         if !self.can(capability::MOVE) {
             return true;
         }
-        let mut address = start;
-        while address < end {
-            match self.regions.find(address) {
-                Some(region) => {
-                    let signal = region.kind.delivery == Delivery::Signal;
-                    if region.kind.managed && signal {
-                        return true;
-                    }
-                    address = region.end;
-                }
-                None => address += PAGE_BYTES as u64,
-            }
-        }
-        false
+        let mut managed = self.regions.managed(start, end);
+        managed.any(|region| region.kind.delivery == Delivery::Signal)
     }
 
     /// Brings `[start, start + bytes)` in and keeps it; none where that is not needed.
     pub fn pin(&self, start: u64, bytes: u64, write: bool) -> Option<Pin<'_>> {
+        match bytes != 0 && self.raises(start, start.saturating_add(bytes)) {
+            true => self.keep(start, bytes, write),
+            false => None,
+        }
+    }
+
+    /// The same for memory of every kind: none where nothing of it is managed.
+    pub fn keep(&self, start: u64, bytes: u64, write: bool) -> Option<Pin<'_>> {
         let end = start.saturating_add(bytes);
-        if bytes == 0 || !self.raises(start, end) {
+        if !self.regions.touches(start, end, true) {
             return None;
         }
         let (first, behind) = (page_floor(start), page_ceil(end));
         let _quiet = Blocked::new();
         // Kept first: what is brought in cannot leave again.
         let pin = self.pins.keep(first, behind);
-        let mut address = first;
-        while address < behind {
-            self.touch(address, write);
-            address += PAGE_BYTES as u64;
+        for region in self.regions.managed(first, behind) {
+            let pages = (region.start..region.end).step_by(PAGE_BYTES);
+            pages.for_each(|address| self.touch(address, write));
+        }
+        Some(pin)
+    }
+
+    /// Keeps the memory that a child's new stack ends with.
+    pub fn keep_stack_of_child(&self, stack: u64) -> Option<Pin<'_>> {
+        self.keep(stack.saturating_sub(STACK_BYTES), STACK_BYTES, true)
+    }
+
+    /// Keeps the stack that this thread stands on, should that be managed memory (a coroutine's), so
+    /// that it can take locks. Signals are not blocked yet.
+    pub fn keep_stack(&self) -> Option<Pin<'_>> {
+        let frame = 0_u8;
+        let here = core::ptr::from_ref(&frame) as u64;
+        let top = page_floor(here) + FRAME_BYTES;
+        let bottom = page_floor(here.saturating_sub(STACK_BYTES));
+        if !self.regions.touches(bottom, top, true) {
+            return None;
+        }
+        let pin = self.pins.keep(bottom, top);
+        let count = (top - bottom) / PAGE_BYTES as u64;
+        // From the top down: below the first page that cannot be written the stack has ended.
+        for address in (0..count)
+            .rev()
+            .map(|page| bottom + page * PAGE_BYTES as u64)
+        {
+            if !touch_as_program(address) && address < here {
+                break;
+            }
         }
         Some(pin)
     }
@@ -159,5 +190,22 @@ impl Pager {
                 return;
             }
         }
+    }
+}
+
+/// Touches the page at `address` as a write would, holding nothing, so that another thread or the
+/// handler of SIGBUS can serve it on a stack of its own; whether it can be written.
+fn touch_as_program(address: u64) -> bool {
+    let end = address + PAGE_BYTES as u64;
+    // SAFETY: prefaulting changes no contents.
+    match unsafe { sys::advise(address, end, MADV_POPULATE_WRITE) } {
+        0 => true,
+        // A page that raises SIGBUS. That it may be written is checked before.
+        answer if answer == -(libc::EFAULT as isize) => {
+            // SAFETY: the kernel said that the mapping is there and writable; nothing is changed.
+            unsafe { AtomicU8::from_ptr(address as *mut u8) }.fetch_or(0, Ordering::SeqCst);
+            true
+        }
+        _ => false,
     }
 }

@@ -1,5 +1,6 @@
 //! Memory that the program gives back, or takes for something else: whole ranges at a time.
 
+use super::pins::Pin;
 use super::word::Word;
 use super::{Pager, lot};
 use crate::page::{PAGE_BYTES, Page};
@@ -13,12 +14,14 @@ pub struct Quiet<'a> {
     _evictions: Held<'a>,
     _regions: Held<'a>,
     _signals: Blocked,
+    _stack: Option<Pin<'a>>,
 }
 
 impl Pager {
     /// Waits until nothing else changes ranges or evicts.
     #[must_use]
     pub fn quiet(&self) -> Quiet<'_> {
+        let stack = self.keep_stack();
         let signals = Blocked::new();
         let regions = self.regions.lock.hold();
         let evictions = self.evictions.hold();
@@ -26,6 +29,7 @@ impl Pager {
             _evictions: evictions,
             _regions: regions,
             _signals: signals,
+            _stack: stack,
         }
     }
 

@@ -220,16 +220,7 @@ impl Regions {
         }
         let mut address = start;
         while address < end {
-            let next = loop {
-                let before = self.sequence.load(Ordering::Acquire);
-                let index = self.first_behind(address);
-                let found = (index < self.len()).then(|| self.get(index));
-                fence(Ordering::Acquire);
-                if before & 1 == 0 && self.sequence.load(Ordering::Relaxed) == before {
-                    break found;
-                }
-            };
-            match next {
+            match self.at_or_behind(address) {
                 Some(region) if region.start < end => {
                     if region.kind.managed || !managed {
                         return true;
@@ -240,6 +231,42 @@ impl Regions {
             }
         }
         false
+    }
+
+    /// The first range that ends behind `address`. Takes no lock.
+    fn at_or_behind(&self, address: u64) -> Option<Region> {
+        loop {
+            let before = self.sequence.load(Ordering::Acquire);
+            let index = self.first_behind(address);
+            let found = (index < self.len()).then(|| self.get(index));
+            fence(Ordering::Acquire);
+            if before & 1 == 0 && self.sequence.load(Ordering::Relaxed) == before {
+                return found;
+            }
+        }
+    }
+
+    /// The managed parts of `[start, end)`, in order, as they are just now. Takes no lock.
+    pub fn managed(&self, start: u64, end: u64) -> impl Iterator<Item = Region> {
+        let mut address = start;
+        let known = !self.entries.load(Ordering::Relaxed).is_null();
+        core::iter::from_fn(move || {
+            while known && address < end {
+                let found = self
+                    .at_or_behind(address)
+                    .filter(|region| region.start < end)?;
+                let from = found.start.max(address);
+                address = found.end;
+                if found.kind.managed {
+                    return Some(Region {
+                        start: from,
+                        end: found.end.min(end),
+                        kind: found.kind,
+                    });
+                }
+            }
+            None
+        })
     }
 
     /// Runs `body` while the sequence is odd. Inside [`Regions::replace`] it is odd already.

@@ -20,7 +20,7 @@ mod vigil;
 
 use crate::core::{PAGER, Pager, discard, fatal};
 use crate::start;
-use crate::sys::{Lock, signals};
+use crate::sys::{Lock, signals, thread};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 static RUNNING: AtomicBool = AtomicBool::new(false);
@@ -28,6 +28,12 @@ static RUNNING: AtomicBool = AtomicBool::new(false);
 static FAILED: AtomicBool = AtomicBool::new(false);
 /// Held while they start, and through forks.
 static STARTING: Lock = Lock::new();
+
+/// What is held while they start.
+#[cfg(debug_assertions)]
+pub fn starting() -> &'static Lock {
+    &STARTING
+}
 
 /// Starts the helpers and opens what they work with, once in a process; whether all is there. Allocates
 /// nothing, so that it may be called inside `malloc`.
@@ -90,5 +96,6 @@ pub fn forked() {
     RUNNING.store(false, Ordering::Release);
     FAILED.store(false, Ordering::Relaxed);
     ahead::forked();
+    thread::forked();
     threads::forked();
 }

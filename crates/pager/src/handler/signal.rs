@@ -73,6 +73,8 @@ extern "C" fn on_fault(number: i32, info: *mut libc::siginfo_t, context: *mut li
         )
     };
     if code == BUS_ADRERR {
+        #[cfg(debug_assertions)]
+        crate::core::rule::check(&PAGER, crate::sys::thread_id(), address);
         let fault = Fault {
             address,
             write: error & WRITE != 0,

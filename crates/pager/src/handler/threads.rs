@@ -101,6 +101,8 @@ fn is_alone(thread: u32) -> bool {
 }
 
 fn resolve_one(pager: &Pager, fault: Fault) {
+    #[cfg(debug_assertions)]
+    crate::core::rule::check(pager, fault.thread, fault.address);
     if resolve::resolve(pager, fault) == resolve::Outcome::Foreign {
         // Given back by the program while its fault was on the way here: let the thread find out.
         let page = crate::page::page_floor(fault.address);

@@ -84,17 +84,7 @@ pub fn install(pager: &Pager) {
         all &= replaced || name == c"execve";
     }
     if pager.delivery.load(Ordering::Relaxed) & 0xff == Delivery::Signal as u32 {
-        for (name, number, ours) in inner_table() {
-            // SAFETY: as above.
-            let place = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as *mut u8;
-            let replaced = !place.is_null() && is_wrapper(place, number) && replace(place, ours);
-            if !replaced {
-                fatal::say(format_args!(
-                    "this libc's {name:?} is not as expected: stdio on large arrays can fail with \
-                     EFAULT by SIGBUS; --delivery fd serves it"
-                ));
-            }
-        }
+        install_inner();
     }
     if all {
         start::add_capability(pager, capability::LIBC_DETOUR);
@@ -103,6 +93,21 @@ pub fn install(pager: &Pager) {
             "this libc's memory functions are not as expected: what malloc maps by itself is not \
              managed"
         ));
+    }
+}
+
+/// Replaces what stdio calls inside libc.
+pub(super) fn install_inner() {
+    for (name, number, ours) in inner_table() {
+        // SAFETY: dlsym looks a constant name up behind this library.
+        let place = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as *mut u8;
+        let replaced = !place.is_null() && is_wrapper(place, number) && replace(place, ours);
+        if !replaced {
+            fatal::say(format_args!(
+                "this libc's {name:?} is not as expected: stdio on large arrays can fail with \
+                 EFAULT by SIGBUS; --delivery fd serves it"
+            ));
+        }
     }
 }
 

@@ -29,7 +29,7 @@ pub unsafe extern "C" fn close_range(first: u32, last: u32, flags: c_int) -> c_i
     let mut from = first;
     let mut ours = match PAGER.is_started() {
         true => start::ours(),
-        false => [-1; 16],
+        false => [-1; 17],
     };
     ours.sort_unstable();
     let inside = ours.iter().filter_map(|&fd| u32::try_from(fd).ok());

@@ -5,12 +5,21 @@
 //! before its second one the child touches malloc's memory, which is not registered there yet. So
 //! the system call inside libc's `_Fork` is replaced by a jump to the same call with the pager's
 //! work on both sides. Where it does not look as expected, `pthread_atfork` has to do.
+//!
+//! While all stands still, libc writes to the child's stack, and the kernel reads the call's arguments
+//! and writes numbers where they say. Any of this may be managed memory, which nobody could bring in
+//! then, and which the child, whose memory is not registered yet, would find empty: it is kept from
+//! before ([`Kept`]).
 
-use super::detour;
 use super::signals::next;
+use super::{detour, given};
 use crate::core::PAGER;
-use crate::sys::{Answer, call6};
+use crate::core::pins::Pin;
+use crate::page::PAGE_BYTES;
+use crate::start;
+use crate::sys::{Answer, call6, thread};
 use core::arch::global_asm;
+use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
@@ -71,17 +80,73 @@ unsafe extern "C" {
     fn pagewise_fork_here();
 }
 
-extern "C" fn before() {
+/// Memory that is touched while all stands still.
+type Kept = [Option<Pin<'static>>; 8];
+
+const NOTHING: Kept = [const { None }; 8];
+
+/// What is kept for the fork that is under way.
+struct Keeper(UnsafeCell<Kept>);
+
+// SAFETY: it is touched with the regions' lock held, so by one thread at a time.
+unsafe impl Sync for Keeper {}
+
+static KEEPER: Keeper = Keeper(UnsafeCell::new(NOTHING));
+
+/// Bytes that the kernel writes, at an address that a call gives it.
+const NUMBER_BYTES: u64 = size_of::<c_int>() as u64;
+
+/// A number that the kernel writes where `flags` has one of `wanted`.
+fn number(flags: u64, wanted: c_int, place: u64) -> Option<Pin<'static>> {
+    let wanted = flags & u64::from(wanted.cast_unsigned()) != 0;
+    wanted.then(|| PAGER.keep(place, NUMBER_BYTES, true))?
+}
+
+/// Stands still for a fork that touches no more of managed memory than what is `kept`, this thread's
+/// stack, and the place where libc has the thread's own number.
+fn before_call(mut kept: Kept) {
+    kept[0] = PAGER.keep_stack();
+    kept[1] = PAGER.keep(thread_pointer(), PAGE_BYTES as u64, true);
     PAGER.before_fork();
+    // SAFETY: `before_fork` has taken the regions' lock.
+    unsafe { *KEEPER.0.get() = kept };
+}
+
+extern "C" fn before() {
+    before_call(NOTHING);
 }
 
 /// Gives back what it is given, which is the call's answer.
 extern "C" fn after(answer: Answer) -> Answer {
-    match answer {
-        0 => PAGER.after_fork_child(),
-        _ => PAGER.after_fork_parent(answer < 0),
+    if answer == 0 {
+        in_child();
+        return answer;
     }
+    // SAFETY: the regions' lock is still held.
+    let kept = unsafe { core::mem::replace(&mut *KEEPER.0.get(), NOTHING) };
+    PAGER.after_fork_parent(answer < 0);
+    drop(kept);
     answer
+}
+
+fn in_child() {
+    let raised = PAGER.signals_used.load(Ordering::Relaxed);
+    // SAFETY: as in `after`. The child begins with nothing kept: what its parent keeps is forgotten.
+    core::mem::forget(unsafe { core::mem::replace(&mut *KEEPER.0.get(), NOTHING) });
+    PAGER.after_fork_child();
+    if !raised && PAGER.signals_used.load(Ordering::Relaxed) {
+        detour::while_writable(detour::install_inner);
+    }
+}
+
+/// Where libc has what belongs to this thread.
+fn thread_pointer() -> u64 {
+    let pointer: u64;
+    // SAFETY: on Linux x86-64 the first word at the thread pointer is its own address.
+    unsafe {
+        core::arch::asm!("mov {}, fs:0", out(reg) pointer, options(nostack, readonly, preserves_flags));
+    }
+    pointer
 }
 
 /// Takes libc's forks over.
@@ -89,17 +154,17 @@ pub fn install() {
     if [c"_Fork", c"fork"].into_iter().any(replace_in) {
         return;
     }
-    unsafe extern "C" fn in_parent() {
-        PAGER.after_fork_parent(false);
+    unsafe extern "C" fn at_parent() {
+        after(1);
     }
-    unsafe extern "C" fn in_child() {
-        PAGER.after_fork_child();
+    unsafe extern "C" fn at_child() {
+        after(0);
     }
     unsafe extern "C" fn prepare() {
-        PAGER.before_fork();
+        before();
     }
     // SAFETY: the functions live as long as the process: the library is never unloaded.
-    unsafe { libc::pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
+    unsafe { libc::pthread_atfork(Some(prepare), Some(at_parent), Some(at_child)) };
 }
 
 /// Replaces the only such call in libc's function `name`; whether it is there.
@@ -126,13 +191,69 @@ fn replace_in(name: &core::ffi::CStr) -> bool {
     detour::patch(from as *mut u8, &jump)
 }
 
-/// Runs `call`, which forks and returns in both processes.
-fn around(call: impl FnOnce() -> Answer) -> Answer {
+/// Runs `call`, which forks and returns in both processes, and touches what is `kept`.
+fn around(kept: impl FnOnce() -> Kept, call: impl FnOnce() -> Answer) -> Answer {
     if !PAGER.is_started() {
         return call();
     }
-    before();
+    before_call(kept());
     after(call())
+}
+
+/// `struct clone_args` (linux/sched.h), as far as it matters here.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct CloneArguments {
+    flags: u64,
+    handle: u64,
+    child_number: u64,
+    parent_number: u64,
+    signal: u64,
+    stack: u64,
+    stack_bytes: u64,
+    local: u64,
+    wanted_numbers: u64,
+    wanted_count: u64,
+}
+
+/// The size of its first version, which ends before the numbers that are wanted.
+const LEAST_ARGUMENTS: usize = 64;
+
+impl CloneArguments {
+    /// What the kernel would read; none where it would refuse.
+    fn read(place: usize, bytes: usize) -> Option<Self> {
+        let well =
+            (LEAST_ARGUMENTS..=PAGE_BYTES).contains(&bytes) && given::is_readable(place, bytes);
+        well.then(|| {
+            let mut words = [0_u64; size_of::<Self>() / size_of::<u64>()];
+            let count = words.len().min(bytes / size_of::<u64>());
+            // SAFETY: so many words can be read there, and the structure is made of them alone.
+            unsafe {
+                words
+                    .as_mut_ptr()
+                    .copy_from_nonoverlapping(place as *const u64, count);
+                core::mem::transmute(words)
+            }
+        })
+    }
+
+    /// Whether the child returns as from `fork`.
+    fn forks(&self) -> bool {
+        self.flags & libc::CLONE_VM as u64 == 0 && self.stack == 0
+    }
+
+    /// What the kernel reads and writes, with the arguments themselves.
+    fn keep(&self, place: usize, bytes: usize) -> Kept {
+        let mut kept = NOTHING;
+        kept[2] = PAGER.keep(place as u64, bytes as u64, false);
+        kept[3] = number(self.flags, libc::CLONE_PARENT_SETTID, self.parent_number);
+        let in_child = libc::CLONE_CHILD_SETTID | libc::CLONE_CHILD_CLEARTID;
+        kept[4] = number(self.flags, in_child, self.child_number);
+        kept[5] = number(self.flags, libc::CLONE_PIDFD, self.handle);
+        let wanted = self.wanted_count.min(64) * NUMBER_BYTES;
+        kept[6] = PAGER.keep(self.wanted_numbers, wanted, false);
+        kept
+    }
 }
 
 /// A fork by `syscall(2)`; none for a call that makes no process with memory of its own, or a
@@ -143,18 +264,30 @@ pub(super) fn by_number(number: i64, arguments: [usize; 6]) -> Option<Answer> {
     // SAFETY: the program's own call.
     let call = |number: i64| unsafe { call6(number, a, b, c, d, e, f) };
     match number {
-        libc::SYS_fork => Some(around(|| call(number))),
-        libc::SYS_clone if copies(a) && b == 0 => Some(around(|| call(number))),
-        libc::SYS_clone3 if a != 0 && b >= 64 => {
-            // SAFETY: the program's `struct clone_args`: flags first, the stack sixth.
-            let (flags, stack) =
-                unsafe { ((a as *const u64).read(), (a as *const u64).add(5).read()) };
-            (copies(flags as usize) && stack == 0).then(|| around(|| call(number)))
+        libc::SYS_fork => Some(around(|| NOTHING, || call(number))),
+        libc::SYS_clone if copies(a) && b == 0 => Some(around(
+            || keep_for_clone(a as u64, c as u64, d as u64),
+            || call(number),
+        )),
+        libc::SYS_clone3 => {
+            let given = CloneArguments::read(a, b).filter(CloneArguments::forks)?;
+            Some(around(|| given.keep(a, b), || call(number)))
         }
+        libc::SYS_exit if PAGER.is_started() && PAGER.is_own_process() => end_thread(a),
         // A child that shares this memory would return through frames of ours: give it its own.
-        libc::SYS_vfork => Some(around(|| call(libc::SYS_fork))),
+        libc::SYS_vfork => Some(around(|| NOTHING, || call(libc::SYS_fork))),
         _ => None,
     }
+}
+
+/// The numbers that `clone(2)` has written.
+fn keep_for_clone(flags: u64, parent: u64, child: u64) -> Kept {
+    let mut kept = NOTHING;
+    let in_parent = libc::CLONE_PARENT_SETTID | libc::CLONE_PIDFD;
+    kept[2] = number(flags, in_parent, parent);
+    let in_child = libc::CLONE_CHILD_SETTID | libc::CLONE_CHILD_CLEARTID;
+    kept[3] = number(flags, in_child, child);
+    kept
 }
 
 type Body = extern "C" fn(*mut c_void) -> c_int;
@@ -163,10 +296,19 @@ type Body = extern "C" fn(*mut c_void) -> c_int;
 static BODY: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
 extern "C" fn begin(argument: *mut c_void) -> c_int {
-    PAGER.after_fork_child();
+    in_child();
     // SAFETY: `clone` stored the program's function of this type.
     let body: Body = unsafe { core::mem::transmute(BODY.load(Ordering::Acquire)) };
-    body(argument)
+    // libc would end this thread alone.
+    end_thread(body(argument) as usize)
+}
+
+/// Ends a thread of the program's, and with the last one the process.
+fn end_thread(status: usize) -> ! {
+    if thread::is_last() {
+        start::finish();
+    }
+    thread::end(status)
 }
 
 /// `clone(2)`. Variadic in C; the last three come in registers and on the stack all the same.
@@ -186,7 +328,10 @@ pub unsafe extern "C" fn clone(
     let copies = PAGER.is_started() && flags & libc::CLONE_VM == 0 && !stack.is_null();
     let mut run = body;
     if copies {
-        before();
+        let flags = u64::from(flags.cast_unsigned());
+        let mut kept = keep_for_clone(flags, parent as u64, child as u64);
+        kept[4] = PAGER.keep_stack_of_child(stack as u64);
+        before_call(kept);
         BODY.store(body as *mut c_void, Ordering::Release);
         run = begin;
     }

@@ -3,7 +3,7 @@
 use super::{libc_answer, set_errno};
 use crate::core::PAGER;
 use crate::core::adopt::Purpose;
-use crate::page::{page_ceil, page_floor};
+use crate::page::{PAGE_BYTES, page_ceil, page_floor};
 use crate::sys::{self, Answer, Lock, call3, call6};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -302,6 +302,7 @@ pub fn adopt_heap() {
 /// As for the system call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn brk(address: *mut c_void) -> c_int {
+    let _stack = PAGER.keep_stack();
     let _quiet = crate::sys::signals::Blocked::new();
     let _heap = HEAP.hold();
     // SAFETY: the program's own call.
@@ -333,11 +334,14 @@ pub unsafe extern "C" fn brk(address: *mut c_void) -> c_int {
     0
 }
 
-/// Refused beyond half of the budget: locked pages can never leave.
+/// Refused where an eighth of the room for managed pages would not remain: locked pages never leave.
 pub(super) fn too_much_to_lock(start: u64, end: u64) -> bool {
-    PAGER.is_started()
-        && PAGER.regions.touches(start, end, true)
-        && PAGER.locked_bytes() + (end - start) > PAGER.total_bytes.load(Ordering::Relaxed) / 2
+    if !PAGER.is_started() || !PAGER.regions.touches(start, end, true) {
+        return false;
+    }
+    PAGER.refresh_limit();
+    let room = PAGER.budget.limit() * PAGE_BYTES as u64;
+    PAGER.locked_bytes() + (end - start) > room - room / 8
 }
 
 /// `mlock(2)`.

@@ -9,17 +9,21 @@ mod allocator;
 mod detour;
 mod files;
 mod forks;
+mod given;
 mod hints;
 mod memory;
 mod process;
+mod programs;
 mod shim;
 mod signals;
 mod threads;
 
 use crate::core::{PAGER, fatal};
+use crate::observe::strangers;
 use crate::settings::{Settings, VARIABLE};
 use crate::start;
 use crate::sys::{self, Answer};
+use pagewise_wire::shared::Stranger;
 
 /// Runs before `main` and before the constructors of the program's own libraries.
 #[used]
@@ -41,9 +45,24 @@ extern "C" fn construct() {
     };
     memory::prepare();
     shim::prepare();
-    if let Err(refusal) = start::start(&settings) {
+    start::attach(&settings);
+    let first = start::is_first(&settings);
+    // What allocates at start panics where there is no memory: an error like the others.
+    std::panic::set_hook(Box::new(|_| {
+        let why = start::Refusal::NoMemory.words();
+        fatal::say(format_args!("the program is not started: {why}"));
+        sys::end(1);
+    }));
+    let started = start::start(&settings);
+    drop(std::panic::take_hook());
+    if let Err(refusal) = started {
         let why = refusal.words();
-        fatal::say(format_args!("memory is not managed: {why}"));
+        if first || settings.strict {
+            fatal::say(format_args!("the program is not started: {why}"));
+            sys::end(1);
+        }
+        fatal::say(format_args!("this program's memory is not managed: {why}"));
+        strangers::tell(strangers::own_name().as_slice(), Stranger::Failed);
         return;
     }
     detour::while_writable(|| {

@@ -1,11 +1,13 @@
 //! Processes: fork, exec, exit.
 
-use super::libc_answer;
-use crate::core::PAGER;
+use super::signals::next;
+use super::{given, libc_answer, programs, set_errno};
+use crate::core::{PAGER, fatal};
 use crate::handler::signal;
 use crate::start;
 use crate::sys::{self, Answer, call3, signals};
 use core::ffi::{c_char, c_int};
+use core::fmt::Write;
 use core::sync::atomic::Ordering;
 
 /// Has the end of the process told.
@@ -29,18 +31,24 @@ type List = *const Text;
 /// As for the system call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn execve(path: Text, arguments: List, environment: List) -> c_int {
+    if PAGER.is_started() && !programs::may_run(path, environment) {
+        set_errno(libc::EACCES);
+        return -1;
+    }
     // SAFETY: the program's own arguments, or copies of them.
     unsafe {
-        if PAGER.is_started() && PAGER.shares_slots() && is_program(path) {
-            let copies = sys::map(measure(path, arguments, environment));
-            if let Some(place) = copies {
-                let mut room = Room { place };
-                let path = room.text(path);
-                let arguments = room.list(arguments);
-                let environment = room.list(environment);
-                PAGER.release_all();
-                return libc_answer(raw_exec(path, arguments, environment)) as c_int;
-            }
+        if PAGER.is_started()
+            && PAGER.shares_slots()
+            && let Some(bytes) = measure(path, arguments, environment)
+            && is_program(path)
+            && let Some(place) = sys::map(bytes)
+        {
+            let mut room = Room { place };
+            let path = room.text(path);
+            let arguments = room.list(arguments);
+            let environment = room.list(environment);
+            PAGER.release_all();
+            return libc_answer(raw_exec(path, arguments, environment)) as c_int;
         }
         libc_answer(exec_after_touch(path, arguments, environment)) as c_int
     }
@@ -50,6 +58,29 @@ unsafe fn raw_exec(path: Text, arguments: List, environment: List) -> Answer {
     let (path, arguments) = (path as usize, arguments as usize);
     // SAFETY: the caller answers for the arguments.
     unsafe { call3(libc::SYS_execve, path, arguments, environment as usize) }
+}
+
+/// `fexecve(3)`.
+///
+/// # Safety
+/// As for the function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fexecve(file: c_int, arguments: List, environment: List) -> c_int {
+    let mut path = fatal::Line::new();
+    // Written without allocation, as this may run in the child of a vfork.
+    let written = write!(path, "/proc/self/fd/{file}\0");
+    let path = path.text().as_ptr().cast();
+    if written.is_ok() && PAGER.is_started() && !programs::may_run(path, environment) {
+        set_errno(libc::EACCES);
+        return -1;
+    }
+    next!(
+        c"fexecve",
+        fn(c_int, List, List) -> c_int,
+        file,
+        arguments,
+        environment
+    )
 }
 
 /// Where faults raise SIGBUS, the kernel fails at a missing page: then each string is looked at, and
@@ -68,8 +99,11 @@ unsafe fn exec_after_touch(path: Text, arguments: List, environment: List) -> An
         // SAFETY: as above. The mask is put back, because it outlives exec.
         unsafe {
             let mask = signals::set_mask(libc::SIG_UNBLOCK, signals::bit(libc::SIGBUS));
-            core::hint::black_box(measure(path, arguments, environment));
+            let readable = measure(path, arguments, environment).is_some();
             signals::set_mask(libc::SIG_SETMASK, mask);
+            if !readable {
+                break;
+            }
             answer = raw_exec(path, arguments, environment);
         }
     }
@@ -83,8 +117,6 @@ unsafe fn is_program(path: Text) -> bool {
     let mut start = [0_u8; 4];
     // SAFETY: the program's own path, and a buffer of this function's.
     unsafe {
-        // Brings the path in, should it be missing.
-        core::hint::black_box(libc::strlen(path));
         if call3(libc::SYS_access, path as usize, EXECUTE, 0) != 0 {
             return false;
         }
@@ -112,14 +144,18 @@ unsafe fn strings(list: List) -> impl Iterator<Item = Text> {
     (0..).map_while(move |index| (!list.is_null() && !at(index).is_null()).then(|| at(index)))
 }
 
-/// Bytes that copies take.
-unsafe fn measure(path: Text, arguments: List, environment: List) -> usize {
-    // SAFETY: the program's own strings.
-    unsafe {
-        let one = |text: Text| size_of::<Text>() + libc::strlen(text) + 1;
-        let lists = [arguments, environment].map(|list| strings(list).map(one).sum::<usize>());
-        one(path) + lists[0] + lists[1] + 4 * size_of::<Text>()
+/// Bytes that copies take; none where something cannot be read, which is the kernel's to refuse.
+fn measure(path: Text, arguments: List, environment: List) -> Option<usize> {
+    let one = |text: Text| Some(size_of::<Text>() + given::text_length(text)? + 1);
+    let mut bytes = one(path)? + 4 * size_of::<Text>();
+    for list in [arguments, environment] {
+        given::list_length(list)?;
+        // SAFETY: the list can be read up to its end.
+        for text in unsafe { strings(list) } {
+            bytes += one(text)?;
+        }
     }
+    Some(bytes)
 }
 
 /// Where copies go: as large as [`measure`] said.

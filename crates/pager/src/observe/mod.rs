@@ -7,6 +7,7 @@ pub mod histogram;
 pub mod places;
 pub mod recorder;
 pub mod region_counts;
+pub mod strangers;
 pub mod survey;
 
 use crate::core::Pager;

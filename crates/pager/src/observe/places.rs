@@ -22,9 +22,16 @@ pub fn use_run(run: &'static Run, file: i32) {
     RUN.store(core::ptr::from_ref(run).cast_mut(), Ordering::Release);
 }
 
-fn run() -> Option<&'static Run> {
+/// The run's shared memory.
+pub fn run() -> Option<&'static Run> {
     // SAFETY: `use_run` stored a reference that lives for ever; null until then.
     unsafe { RUN.load(Ordering::Acquire).as_ref() }
+}
+
+/// Whether a process of the run has taken a place before.
+#[must_use]
+pub fn any_taken() -> bool {
+    run().is_some_and(|run| run.taken.load(Ordering::Acquire) != 0)
 }
 
 /// The descriptor in use, -1 for none.

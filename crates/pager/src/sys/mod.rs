@@ -275,6 +275,14 @@ pub fn thread_id() -> u32 {
     unsafe { call3(libc::SYS_gettid, 0, 0, 0) as u32 }
 }
 
+/// Ends the process, without a word to libc.
+pub fn end(status: usize) -> ! {
+    loop {
+        // SAFETY: ends the process.
+        unsafe { call3(libc::SYS_exit_group, status, 0, 0) };
+    }
+}
+
 /// Writes `text` to standard error, as far as it goes.
 pub fn complain(text: &[u8]) {
     // SAFETY: the buffer lives through the call.
@@ -284,14 +292,22 @@ pub fn complain(text: &[u8]) {
 /// A lock for short critical sections: spins a little, then sleeps. Whoever takes it keeps signals
 /// out first ([`signals::Blocked`]), so that no handler of the program runs inside.
 #[derive(Debug)]
-#[repr(transparent)]
-pub struct Lock(AtomicU32);
+pub struct Lock {
+    state: AtomicU32,
+    /// The thread that holds it.
+    #[cfg(debug_assertions)]
+    holder: AtomicU32,
+}
 
 impl Lock {
     /// An open lock.
     #[must_use]
     pub const fn new() -> Self {
-        Self(AtomicU32::new(0))
+        Self {
+            state: AtomicU32::new(0),
+            #[cfg(debug_assertions)]
+            holder: AtomicU32::new(0),
+        }
     }
 
     /// Waits for the lock and takes it.
@@ -302,22 +318,42 @@ impl Lock {
             }
             core::hint::spin_loop();
         }
-        while self.0.swap(2, Ordering::Acquire) != 0 {
-            futex_wait(&self.0, 2, None);
+        while self.state.swap(2, Ordering::Acquire) != 0 {
+            futex_wait(&self.state, 2, None);
         }
+        self.tell_holder();
+    }
+
+    fn tell_holder(&self) {
+        #[cfg(debug_assertions)]
+        self.holder.store(thread_id(), Ordering::Relaxed);
+    }
+
+    /// Whether `thread` holds it.
+    #[cfg(debug_assertions)]
+    #[must_use]
+    pub fn is_held_by(&self, thread: u32) -> bool {
+        self.holder.load(Ordering::Relaxed) == thread
     }
 
     /// Takes the lock if it is open.
     pub fn attempt(&self) -> bool {
-        self.0
+        let taken = self
+            .state
             .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
-            .is_ok()
+            .is_ok();
+        if taken {
+            self.tell_holder();
+        }
+        taken
     }
 
     /// Opens it.
     pub fn release(&self) {
-        if self.0.swap(0, Ordering::Release) == 2 {
-            futex_wake(&self.0, 1);
+        #[cfg(debug_assertions)]
+        self.holder.store(0, Ordering::Relaxed);
+        if self.state.swap(0, Ordering::Release) == 2 {
+            futex_wake(&self.state, 1);
         }
     }
 
@@ -329,7 +365,9 @@ impl Lock {
 
     /// Opens it in the child of a fork, where its holder does not exist.
     pub fn reset(&self) {
-        self.0.store(0, Ordering::Release);
+        #[cfg(debug_assertions)]
+        self.holder.store(0, Ordering::Relaxed);
+        self.state.store(0, Ordering::Release);
     }
 }
 

@@ -4,8 +4,12 @@
 //! can't be made by `pthread_create`. They get a stack and a block of zeros in place of
 //! thread-local storage, run with all signals blocked, and never return.
 
-use super::{map, signals::Blocked};
+use super::{call3, map, signals::Blocked};
 use core::arch::global_asm;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Threads of this kind in this process.
+static STARTED: AtomicU64 = AtomicU64::new(0);
 
 /// Bytes of a helper's stack.
 const STACK_BYTES: usize = 128 << 10;
@@ -67,6 +71,43 @@ pub fn start(body: extern "C" fn(usize) -> !, argument: usize) -> bool {
         let stack = place.add(STACK_BYTES - 64).cast::<usize>();
         stack.write(body as *const () as usize);
         stack.add(1).write(argument);
-        pagewise_start_thread(flags as usize, stack, 0, 0, local as usize) > 0
+        let started = pagewise_start_thread(flags as usize, stack, 0, 0, local as usize) > 0;
+        STARTED.fetch_add(u64::from(started), Ordering::SeqCst);
+        started
     }
+}
+
+/// In the child of a fork there are none.
+pub fn forked() {
+    STARTED.store(0, Ordering::SeqCst);
+}
+
+/// Ends this thread, and with the last one of the program's the process, as the kernel would do it:
+/// the pager's own threads never end by themselves.
+pub fn end(status: usize) -> ! {
+    let call = match is_last() {
+        true => libc::SYS_exit_group,
+        false => libc::SYS_exit,
+    };
+    loop {
+        // SAFETY: ends the thread.
+        unsafe { call3(call, status, 0, 0) };
+    }
+}
+
+/// Whether the program has no other thread. Two that end at once may each find the other, which the
+/// kernel has no way around to ask; a second look finds one that is still ending.
+#[must_use]
+pub fn is_last() -> bool {
+    // SAFETY: zeros are a valid `stat`, which lives through the call, as does the constant path.
+    let links = unsafe {
+        let mut status: libc::stat = core::mem::zeroed();
+        let path = c"/proc/self/task".as_ptr() as usize;
+        match call3(libc::SYS_stat, path, &raw mut status as usize, 0) {
+            0 => status.st_nlink,
+            _ => return false,
+        }
+    };
+    // Two links of the folder's own, and one for each thread.
+    links.saturating_sub(2) <= STARTED.load(Ordering::SeqCst) + 1
 }

@@ -238,14 +238,49 @@ fn progress(answer: Answer, done: u64, wanted: u64) -> Progress {
     }
 }
 
+/// `/dev/userfaultfd` (Linux 6.1): whoever could open it makes userfaultfds by it for ever, also once
+/// the process has given its rights up. -1 without it.
+static MAKER: AtomicI32 = AtomicI32::new(-1);
+
+/// `USERFAULTFD_IOC_NEW`: `_IO(0xAA, 0)`.
+const NEW: usize = 0xaa << 8;
+
+/// Opens [`maker`], where this process may; once, before the program runs.
+pub fn prepare() {
+    let path = c"/dev/userfaultfd".as_ptr() as usize;
+    let flags = (libc::O_RDWR | libc::O_CLOEXEC) as usize;
+    let folder = libc::AT_FDCWD as usize;
+    // SAFETY: a constant path.
+    let answer = unsafe { super::call6(libc::SYS_openat, folder, path, flags, 0, 0, 0) };
+    let fd = super::high(i32::try_from(answer).unwrap_or(-1)).max(-1);
+    MAKER.store(fd, Ordering::Relaxed);
+}
+
+/// The descriptor that userfaultfds are made by; -1 without one.
+#[must_use]
+pub fn maker() -> i32 {
+    MAKER.load(Ordering::Relaxed)
+}
+
+/// A new userfaultfd: by the system call, or where that is not permitted (any more), by the device.
+fn create(flags: usize) -> Answer {
+    // SAFETY: plain arguments.
+    let answer = unsafe { call3(libc::SYS_userfaultfd, flags, 0, 0) };
+    match maker() {
+        maker @ 0.. if answer == -(libc::EPERM as isize) => {
+            // SAFETY: plain arguments.
+            unsafe { call3(libc::SYS_ioctl, maker as usize, NEW, flags) }
+        }
+        _ => answer,
+    }
+}
+
 /// Opens a userfaultfd with `features`; the negated `errno` when that fails.
 ///
 /// # Errors
 /// The `errno` of the call that failed.
 pub fn open(flags: usize, features: u64) -> Result<i32, i32> {
-    let flags = flags | libc::O_CLOEXEC as usize;
-    // SAFETY: plain arguments.
-    let answer = unsafe { call3(libc::SYS_userfaultfd, flags, 0, 0) };
+    let answer = create(flags | libc::O_CLOEXEC as usize);
     if answer < 0 {
         return Err(super::errno(answer));
     }
@@ -271,9 +306,7 @@ pub fn open(flags: usize, features: u64) -> Result<i32, i32> {
 /// All features that this kernel has; 0 when there is no userfaultfd.
 #[must_use]
 pub fn features() -> u64 {
-    let flags = libc::O_CLOEXEC as usize | USER_MODE_ONLY;
-    // SAFETY: plain arguments.
-    let fd = unsafe { call3(libc::SYS_userfaultfd, flags, 0, 0) };
+    let fd = create(libc::O_CLOEXEC as usize | USER_MODE_ONLY);
     if fd < 0 {
         return 0;
     }

@@ -2,10 +2,14 @@
 
 use crate::core::PAGER;
 use crate::core::pins::Pin;
+use crate::intercept::given;
 use crate::sys::{Answer, call6};
 use core::ffi::c_char;
 use core::sync::atomic::Ordering;
 use pagewise_wire::shared::capability;
+
+/// Parts that the kernel takes in a call (`UIO_MAXIOV`).
+const MOST_PARTS: usize = 1024;
 
 /// Whether any region can need this: without one nothing needs to be looked at.
 pub fn is_needed() -> bool {
@@ -35,9 +39,7 @@ pub fn text(start: *const c_char) -> Option<Pin<'static>> {
     if !is_needed() || start.is_null() {
         return None;
     }
-    // SAFETY: the program's own string, which the system call would read as well; faults on the way
-    // are served as any other.
-    let length = unsafe { libc::strnlen(start, libc::PATH_MAX as usize) };
+    let length = given::text_length(start)?.min(libc::PATH_MAX as usize);
     PAGER.pin(start as u64, length as u64 + 1, false)
 }
 
@@ -51,10 +53,13 @@ pub struct Parts {
 /// Keeps the parts of a scattered buffer; more than 16, or more than can be kept, are left out of a
 /// call that may be partial.
 pub fn parts(list: *const libc::iovec, count: usize, write: bool) -> Option<Parts> {
-    if !is_needed() || count == 0 || list.is_null() {
+    if !is_needed() || count == 0 || count > MOST_PARTS {
         return None;
     }
-    // SAFETY: the program's own list, which the system call would read as well.
+    if !given::is_readable(list as usize, count * size_of::<libc::iovec>()) {
+        return None;
+    }
+    // SAFETY: the program's own list, which can be read.
     let list = unsafe { core::slice::from_raw_parts(list, count) };
     let raises = list.iter().any(|part| {
         let start = part.iov_base as u64;

@@ -3,6 +3,7 @@
 
 use super::kept::{forward, is_needed, whole};
 use crate::core::pins::Pin;
+use crate::intercept::given;
 use core::ffi::{c_int, c_void};
 
 /// `recv(2)`: a datagram is taken from the queue once, so the buffer is whole or not kept at all.
@@ -83,22 +84,17 @@ type Pins = [Option<Pin<'static>>; 20];
 /// Keeps everything that a message points to.
 fn message(message: *const libc::msghdr, write: bool) -> Pins {
     let mut pins = [const { None }; 20];
-    if !is_needed() || message.is_null() {
+    let readable = |place: usize, bytes: usize| place != 0 && given::is_readable(place, bytes);
+    if !is_needed() || !readable(message as usize, size_of::<libc::msghdr>()) {
         return pins;
     }
-    // SAFETY: the program's own message, which the system call would read as well.
-    let (message, list) = unsafe {
-        let message = &*message;
-        let count = match message.msg_iov.is_null() {
-            true => 0,
-            false => message.msg_iovlen,
-        };
-        let empty = core::ptr::NonNull::dangling().as_ptr();
-        let list = if count == 0 { empty } else { message.msg_iov };
-        (
-            message,
-            core::slice::from_raw_parts(list.cast_const(), count),
-        )
+    // SAFETY: the program's own message, which can be read.
+    let message = unsafe { &*message };
+    let bytes = message.msg_iovlen.saturating_mul(size_of::<libc::iovec>());
+    let list: &[libc::iovec] = match readable(message.msg_iov as usize, bytes) {
+        // SAFETY: its own list, which can be read.
+        true => unsafe { core::slice::from_raw_parts(message.msg_iov, message.msg_iovlen) },
+        false => &[],
     };
     pins[0] = whole(
         core::ptr::from_ref(message) as usize,
@@ -154,12 +150,13 @@ type Several = (Option<Pin<'static>>, [Pins; MESSAGES]);
 
 /// Keeps what several messages point to; how many of them the call may take.
 fn messages(list: *mut libc::mmsghdr, count: u32, write: bool) -> (u32, Option<Several>) {
-    if !is_needed() || list.is_null() {
+    let kept = MESSAGES.min(count as usize);
+    let bytes = kept * size_of::<libc::mmsghdr>();
+    if !is_needed() || list.is_null() || !given::is_readable(list as usize, bytes) {
         return (count, None);
     }
-    let kept = MESSAGES.min(count as usize);
     // The call stores each message's count of bytes there.
-    let places = whole(list as usize, kept * size_of::<libc::mmsghdr>(), true);
+    let places = whole(list as usize, bytes, true);
     let mut pins = [const { [const { None }; 20] }; MESSAGES];
     for (place, pins) in pins.iter_mut().take(kept).enumerate() {
         // SAFETY: one of the program's `count` messages, which the system call would read as well.

@@ -1,0 +1,259 @@
+//! What lies outside the budget: programs that are not managed, and processes that became larger than
+//! they should, with what made them so. Nobody has to ask for it.
+
+use super::statistics::Figures;
+use pagewise_model::units::Bytes;
+use pagewise_wire::shared::Stranger;
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::{Duration, Instant};
+
+/// Between two looks at the sizes of processes: from the first to the last, by doubling.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
+/// Processes and threads of a run that are looked at: more are a crowd, of which the first will do.
+const MOST: usize = 256;
+const KIB: u64 = 1024;
+
+/// How large a process was when it was largest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Peak {
+    pub name: String,
+    pub resident: u64,
+    /// By what kind of memory, and how much of the first is managed.
+    pub anonymous: u64,
+    pub file: u64,
+    pub shared: u64,
+    pub managed: Option<u64>,
+}
+
+/// Looks now and then at the run's processes, through `/proc`.
+#[derive(Debug)]
+pub struct Sizes {
+    pause: Duration,
+    due: Instant,
+    peaks: BTreeMap<u32, Peak>,
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Self {
+            pause: PAUSES.0,
+            due: Instant::now() + PAUSES.0,
+            peaks: BTreeMap::new(),
+        }
+    }
+}
+
+impl Sizes {
+    /// How long nothing needs to be looked at.
+    pub fn patience(&self, most: Duration) -> Duration {
+        most.min(self.due.saturating_duration_since(Instant::now()))
+    }
+
+    /// Looks, where it is time to, at the processes from `root` down; `managed` tells what of a process
+    /// is managed, and is asked only for those that have passed `budget`.
+    pub fn look(&mut self, root: u32, budget: u64, managed: impl Fn(u32) -> Option<u64>) {
+        if Instant::now() < self.due {
+            return;
+        }
+        self.pause = (self.pause * 2).min(PAUSES.1);
+        self.due = Instant::now() + self.pause;
+        for pid in tree(root) {
+            let Some(mut now) = fs::read_to_string(format!("/proc/{pid}/status"))
+                .ok()
+                .and_then(|text| peak(&text))
+            else {
+                continue;
+            };
+            let known = self.peaks.entry(pid).or_default();
+            if now.resident > known.resident {
+                if has_passed(now.resident, budget) {
+                    now.managed = managed(pid);
+                }
+                *known = now;
+            }
+        }
+    }
+
+    /// The process that has passed `budget` by most.
+    pub fn largest(&self, budget: u64) -> Option<(u32, &Peak)> {
+        let passed = self
+            .peaks
+            .iter()
+            .filter(|(_, one)| has_passed(one.resident, budget));
+        passed
+            .max_by_key(|(_, one)| one.resident)
+            .map(|(pid, one)| (*pid, one))
+    }
+}
+
+/// Whether so many bytes are more than a budget and a tenth.
+pub fn has_passed(resident: u64, budget: u64) -> bool {
+    resident > budget + budget / 10
+}
+
+/// The processes from `root` down, as far as the kernel tells (`CONFIG_PROC_CHILDREN`).
+fn tree(root: u32) -> Vec<u32> {
+    let mut found = vec![root];
+    let mut next = 0;
+    while let Some(&pid) = found.get(next).filter(|_| found.len() < MOST) {
+        next += 1;
+        let threads = fs::read_dir(format!("/proc/{pid}/task"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        for thread in threads.take(MOST) {
+            let text = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+            found.extend(
+                text.split_whitespace()
+                    .filter_map(|one| one.parse::<u32>().ok()),
+            );
+        }
+    }
+    found
+}
+
+/// The sizes in `/proc/PID/status`; none of a process that has ended.
+fn peak(status: &str) -> Option<Peak> {
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.strip_prefix(':').map(str::trim)
+    };
+    let bytes = |name: &str| {
+        let number = field(name)?.strip_suffix(" kB")?.trim();
+        number.parse::<u64>().ok()?.checked_mul(KIB)
+    };
+    Some(Peak {
+        name: field("Name")?.to_owned(),
+        resident: bytes("VmRSS")?,
+        anonymous: bytes("RssAnon")?,
+        file: bytes("RssFile")?,
+        shared: bytes("RssShmem")?,
+        managed: None,
+    })
+}
+
+/// That the budget was passed, and by what; `largest` is by wait4(2), which misses no moment.
+pub fn passed(sizes: &Sizes, budget: u64, largest: u64) -> Option<String> {
+    match sizes.largest(budget) {
+        Some((pid, peak)) => Some(format!(
+            "{} (process {pid}) passed --memory {}: {} resident, of them {}",
+            peak.name,
+            Bytes(budget),
+            Bytes(peak.resident.max(largest)),
+            parts(peak, budget)
+        )),
+        None if has_passed(largest, budget) => Some(format!(
+            "a process passed --memory {}: {} resident for a moment, by memory that is not managed \
+             (files, shared memory, stacks, or pieces below --min-region)",
+            Bytes(budget),
+            Bytes(largest)
+        )),
+        None => None,
+    }
+}
+
+/// What of a process counts, largest first: at least a twentieth of the budget.
+fn parts(peak: &Peak, budget: u64) -> String {
+    let managed = peak.managed.map(|bytes| bytes.min(peak.anonymous));
+    let other = peak.anonymous - managed.unwrap_or(0);
+    let words = match managed {
+        Some(_) => "not managed (stacks, pieces below --min-region)",
+        None => "anonymous memory",
+    };
+    let all = [
+        (
+            peak.shared,
+            "shared memory (memfd, shm), which is not managed",
+        ),
+        (peak.file, "file pages"),
+        (other, words),
+        (
+            managed.unwrap_or(0),
+            "managed (held by the kernel, or the store is full)",
+        ),
+    ];
+    let mut all: Vec<_> = all
+        .into_iter()
+        .filter(|(bytes, _)| *bytes > budget / 20)
+        .collect();
+    all.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+    let words: Vec<_> = all
+        .into_iter()
+        .map(|(bytes, what)| format!("{} {what}", Bytes(bytes)))
+        .collect();
+    words.join(", ")
+}
+
+/// The programs that ran, or were to run, outside the budget.
+pub fn strangers(figures: &Figures) -> Option<String> {
+    let mut words: Vec<_> = figures
+        .strangers
+        .iter()
+        .map(|one| {
+            let often = if one.count > 1 {
+                format!(", {} times", one.count)
+            } else {
+                String::new()
+            };
+            format!("{} ({}{often})", one.name, reason(one.reason))
+        })
+        .collect();
+    if figures.more_strangers > 0 {
+        words.push(format!("{} more", figures.more_strangers));
+    }
+    (!words.is_empty())
+        .then(|| format!("not managed, and outside the budget: {}", words.join(", ")))
+}
+
+fn reason(code: u32) -> &'static str {
+    let all = [
+        (Stranger::Static, "linked statically"),
+        (Stranger::WordSize, "no 64-bit program"),
+        (Stranger::OtherLibc, "not linked with glibc"),
+        (Stranger::Privileged, "set-user-ID"),
+        (Stranger::Cleared, "started without this environment"),
+        (Stranger::Failed, "the pager could not start in it"),
+        (Stranger::Go, "a Go program"),
+    ];
+    let known = all.into_iter().find(|(one, _)| *one as u32 == code);
+    known.map_or("for a reason unknown here", |(_, words)| words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_by_kind() {
+        let text = "Name:\tjava\nVmRSS:\t  300 kB\nRssAnon:\t 100 kB\nRssFile:\t 50 kB\nRssShmem:\t 150 kB\n";
+        let peak = peak(text).expect("it is whole");
+        assert_eq!((peak.resident, peak.shared), (300 * KIB, 150 * KIB));
+        assert!(super::peak("Name:\tgone\nState:\tZ (zombie)\n").is_none());
+    }
+
+    #[test]
+    fn what_passed_the_budget_is_told_largest_first() {
+        let peak = Peak {
+            name: "java".to_owned(),
+            resident: 900 << 20,
+            anonymous: 200 << 20,
+            file: 2 << 20,
+            shared: 698 << 20,
+            managed: Some(150 << 20),
+        };
+        let sizes = Sizes {
+            peaks: [(7, peak)].into(),
+            ..Sizes::default()
+        };
+        let text = passed(&sizes, 350 << 20, 0).expect("it passed");
+        let at = |word: &str| {
+            text.find(word)
+                .unwrap_or_else(|| panic!("{word} in {text}"))
+        };
+        assert!(at("698 MiB shared memory") < at("150 MiB managed"));
+        assert!(at("150 MiB managed") < at("50.0 MiB not managed"), "{text}");
+        assert!(!text.contains("file pages"), "{text}");
+        assert_eq!(passed(&Sizes::default(), 350 << 20, 360 << 20), None);
+    }
+}

@@ -1,0 +1,99 @@
+//! What must be right before the program runs: better no run than one without a budget.
+
+use anyhow::{Result, bail};
+use pagewise_linux::proc::runtime::Obstacle;
+use pagewise_pager::settings::Settings;
+use pagewise_pager::start;
+use pagewise_wire::snapshot;
+use std::path::Path;
+
+/// Least room for a store, bytes: below it not even one batch of pages leaves.
+const LEAST_STORE: u64 = 1 << 20;
+
+/// Checks the store as the program's process will make it, and what limits files.
+///
+/// # Errors
+/// With the reason, and what to do.
+pub fn check(settings: &mut Settings) -> Result<()> {
+    if let Err(refusal) = start::check_store(&settings.store) {
+        let store = settings.store.to_string_lossy();
+        bail!("--store {store}: {}", refusal.words());
+    }
+    if let Some(most) = start::largest_file() {
+        limit_store(settings, most)?;
+    }
+    Ok(())
+}
+
+/// Checks that the run's own file may be made: beyond the limit the kernel ends a process.
+///
+/// # Errors
+/// With what to do.
+pub fn check_file_limit() -> Result<()> {
+    match start::largest_file() {
+        Some(most) if most < snapshot::BYTES as u64 => bail!(
+            "the limit of file sizes is {most} bytes (ulimit -f); the run's own files need {} and the \
+             store what --store-size says: ulimit -f unlimited",
+            snapshot::BYTES
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// The store's file can grow to `most` bytes.
+fn limit_store(settings: &mut Settings, most: u64) -> Result<()> {
+    let stored = settings.store_kind != "compressed";
+    let is_file = !Path::new(&*settings.store.to_string_lossy())
+        .metadata()
+        .is_ok_and(|data| std::os::unix::fs::FileTypeExt::is_block_device(&data.file_type()));
+    if !stored || !is_file || most >= settings.store_bytes {
+        return Ok(());
+    }
+    if most < LEAST_STORE {
+        bail!(
+            "the limit of file sizes leaves the store {most} bytes (ulimit -f): ulimit -f unlimited, or \
+             --store-kind compressed"
+        );
+    }
+    eprintln!(
+        "pagewise: the limit of file sizes (ulimit -f) holds the store to {}, not the {} of --store-size",
+        human(most),
+        human(settings.store_bytes)
+    );
+    settings.store_bytes = most;
+    Ok(())
+}
+
+fn human(bytes: u64) -> String {
+    pagewise_model::units::Bytes(bytes).to_string()
+}
+
+/// Why `path` cannot be paged, and what to do.
+pub fn refusal(path: &Path, obstacle: Obstacle) -> String {
+    let path = path.display();
+    match obstacle {
+        Obstacle::Static => format!(
+            "{path} is linked statically: a preloaded library cannot reach it. Link it dynamically, \
+             or limit it by a memory cgroup and swap."
+        ),
+        Obstacle::OtherLibc => format!(
+            "{path} is linked with another libc than glibc (musl?): the pager's library needs glibc's \
+             dynamic linker. Build it for glibc, or limit it by a memory cgroup and swap."
+        ),
+        Obstacle::Go => format!(
+            "{path} is a Go program: its runtime maps memory by system calls of its own, past any \
+             library. Limit it by a memory cgroup and swap (and GOMEMLIMIT)."
+        ),
+        Obstacle::Sanitizer(name) => format!(
+            "{path} is built with {name}, whose runtime manages all memory itself. Build it without \
+             -fsanitize."
+        ),
+        Obstacle::OtherWordSize => {
+            format!("{path} is no 64-bit program; the pager is. Build it for x86-64.")
+        }
+        Obstacle::Privileged => format!(
+            "{path} is set-user-ID: the linker ignores preloaded libraries for it. Run it as its \
+             owner."
+        ),
+    }
+}

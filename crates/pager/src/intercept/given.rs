@@ -1,0 +1,87 @@
+//! What the program points to in a call: perhaps nothing that can be read. The kernel answers EFAULT
+//! then, and so must who looks before the kernel does.
+
+use crate::core::PAGER;
+use crate::core::pins::Pin;
+use crate::page::{PAGE_BYTES, page_floor};
+use crate::sys::{Answer, call6};
+use core::ffi::c_char;
+
+/// Bytes that the kernel reads for one look.
+const LOOK: usize = 8;
+/// Longest text that is followed: more than the kernel takes in an argument (`MAX_ARG_STRLEN`).
+const MOST_TEXT: usize = 1 << 20;
+
+/// Whether `bytes` bytes from `start` on can be read.
+pub fn is_readable(start: usize, bytes: usize) -> bool {
+    let Some(last) = start.checked_add(bytes.saturating_sub(1)) else {
+        return false;
+    };
+    let first = page_floor(start as u64) as usize;
+    // The pages of a range have one protection each: a word of each tells.
+    bytes == 0 || (first..=last).step_by(PAGE_BYTES).all(is_page_readable)
+}
+
+/// Where faults raise SIGBUS the kernel cannot read a missing page either: it is brought in first.
+fn is_page_readable(page: usize) -> bool {
+    kernel_reads(page) || {
+        let _pin: Option<Pin<'_>> = PAGER.pin(page as u64, PAGE_BYTES as u64, false);
+        kernel_reads(page)
+    }
+}
+
+/// `rt_sigprocmask` reads the set before it looks at what to do with it, and knows nothing to do by
+/// this number (Linux 6.18, `kernel/signal.c`): so it answers EINVAL, or EFAULT.
+fn kernel_reads(page: usize) -> bool {
+    const NOTHING: usize = 77;
+    const UNREADABLE: Answer = -(libc::EFAULT as isize);
+    // The last word, as an address of zero would mean that there is no set.
+    let word = page + PAGE_BYTES - LOOK;
+    // SAFETY: the kernel checks the address, and changes nothing.
+    let answer = unsafe { call6(libc::SYS_rt_sigprocmask, NOTHING, word, 0, LOOK, 0, 0) };
+    answer != UNREADABLE
+}
+
+/// Length of a text; none where it cannot be read to its end.
+pub fn text_length(text: *const c_char) -> Option<usize> {
+    let start = text as usize;
+    let mut length = 0;
+    while length < MOST_TEXT {
+        let at = start.checked_add(length)?;
+        let room = PAGE_BYTES - at % PAGE_BYTES;
+        if !is_readable(at, 1) {
+            return None;
+        }
+        // SAFETY: the page can be read up to its end.
+        let found = unsafe { libc::strnlen(at as *const c_char, room) };
+        length += found;
+        if found < room {
+            return Some(length);
+        }
+    }
+    None
+}
+
+/// Number of pointers in a list that ends with null, or is null itself; none where it cannot be read.
+pub fn list_length(list: *const *const c_char) -> Option<usize> {
+    if list.is_null() {
+        return Some(0);
+    }
+    let mut known = usize::MAX;
+    for count in 0..MOST_TEXT {
+        let place = list.wrapping_add(count);
+        let last = place as usize + size_of::<usize>() - 1;
+        let pages = [place as usize, last].map(|at| page_floor(at as u64) as usize);
+        for page in pages {
+            if page != known && !is_readable(page, 1) {
+                return None;
+            }
+            known = page;
+        }
+        // SAFETY: the pages that it lies in can be read.
+        if unsafe { place.read_unaligned() }.is_null() {
+            return Some(count);
+        }
+    }
+    None
+}

@@ -1,0 +1,211 @@
+//! Programs that cannot be managed, told before they run: by the first bytes of their files, read
+//! without memory of the pager's, as this runs in children of `vfork` as well.
+
+use super::given;
+use crate::core::{PAGER, fatal};
+use crate::observe::strangers;
+use crate::settings::VARIABLE;
+use crate::sys::{call3, call6, close};
+use core::ffi::c_char;
+use core::sync::atomic::Ordering;
+use pagewise_wire::shared::Stranger;
+
+/// Interpreters of interpreters that are followed, as the kernel does (`BINPRM_MAX_RECURSION`).
+const MOST_SCRIPTS: usize = 5;
+/// Bytes of a script's first line that the kernel looks at (`BINPRM_BUF_SIZE`).
+const LINE_BYTES: usize = 256;
+const INTERPRETER: u32 = 3;
+const NOTE: u32 = 4;
+
+/// Whether the program at `path` may be run with `environment`: one that cannot be managed is told of,
+/// and refused where the run is strict.
+pub fn may_run(path: *const c_char, environment: *const *const c_char) -> bool {
+    let Some(length) = given::text_length(path) else {
+        return true;
+    };
+    // SAFETY: so many bytes can be read there.
+    let path = unsafe { core::slice::from_raw_parts(path.cast::<u8>(), length) };
+    let Some(why) = obstacle(path).or_else(|| cleared(path, environment)) else {
+        return true;
+    };
+    if PAGER.strict.load(Ordering::Relaxed) {
+        let name = core::str::from_utf8(path).unwrap_or("a program");
+        let why = words(why);
+        fatal::say(format_args!("{name} is refused (--strict): {why}"));
+    }
+    strangers::tell(path, why);
+    !PAGER.strict.load(Ordering::Relaxed)
+}
+
+const fn words(why: Stranger) -> &'static str {
+    match why {
+        Stranger::Static => "it is linked statically",
+        Stranger::WordSize => "it is no 64-bit program",
+        Stranger::OtherLibc => "its libc is not glibc",
+        Stranger::Privileged => "it runs with its owner's rights (set-user-ID)",
+        Stranger::Cleared => "its environment has not what starts the pager",
+        Stranger::Failed => "the pager cannot start in it",
+        Stranger::Go => "it is a Go program",
+    }
+}
+
+/// An open file, closed with this.
+struct File(i32);
+
+impl Drop for File {
+    fn drop(&mut self) {
+        close(self.0);
+    }
+}
+
+impl File {
+    /// The file of this name, which ends where `path` does.
+    fn open(path: &[u8]) -> Option<Self> {
+        let mut name = [0_u8; libc::PATH_MAX as usize];
+        let room = name.len() - 1;
+        name[..room].get_mut(..path.len())?.copy_from_slice(path);
+        let (folder, flags) = (
+            libc::AT_FDCWD as usize,
+            (libc::O_RDONLY | libc::O_CLOEXEC) as usize,
+        );
+        // SAFETY: the name ends with zero and lives through the call.
+        let answer = unsafe {
+            call6(
+                libc::SYS_openat,
+                folder,
+                name.as_ptr() as usize,
+                flags,
+                0,
+                0,
+                0,
+            )
+        };
+        i32::try_from(answer).ok().filter(|fd| *fd >= 0).map(Self)
+    }
+
+    fn read(&self, bytes: &mut [u8], at: u64) -> usize {
+        let (place, count) = (bytes.as_mut_ptr() as usize, bytes.len());
+        // SAFETY: the buffer lives through the call.
+        let answer = unsafe {
+            call6(
+                libc::SYS_pread64,
+                self.0 as usize,
+                place,
+                count,
+                at as usize,
+                0,
+                0,
+            )
+        };
+        usize::try_from(answer).unwrap_or(0)
+    }
+
+    /// Whether it runs with rights that its caller lacks.
+    fn is_privileged(&self) -> bool {
+        // SAFETY: zeros are a valid `stat`, which lives through the calls; the others take nothing.
+        unsafe {
+            let mut status: libc::stat = core::mem::zeroed();
+            let there = call3(
+                libc::SYS_fstat,
+                self.0 as usize,
+                &raw mut status as usize,
+                0,
+            ) == 0;
+            let user = call3(libc::SYS_geteuid, 0, 0, 0) as u32;
+            there && status.st_mode & libc::S_ISUID != 0 && status.st_uid != user
+        }
+    }
+}
+
+/// Why the program at `path` cannot be managed; none also for what cannot be read.
+fn obstacle(path: &[u8]) -> Option<Stranger> {
+    let mut line = [0_u8; LINE_BYTES];
+    let mut file = File::open(path)?;
+    for _ in 0..MOST_SCRIPTS {
+        let count = file.read(&mut line, 0);
+        match line[..count].strip_prefix(b"#!") {
+            Some(rest) => file = File::open(interpreter(rest)?)?,
+            None => break,
+        }
+    }
+    if !line.starts_with(b"\x7fELF") {
+        return None;
+    }
+    match line[4] {
+        2 => of_elf(&file, &line),
+        _ => Some(Stranger::WordSize),
+    }
+}
+
+/// The interpreter in a script's first line.
+fn interpreter(line: &[u8]) -> Option<&[u8]> {
+    let line = line.split(|byte| *byte == b'\n').next()?.trim_ascii_start();
+    let end = |byte: &u8| matches!(byte, b' ' | b'\t' | 0);
+    line.split(end).next().filter(|name| !name.is_empty())
+}
+
+fn of_elf(file: &File, head: &[u8; LINE_BYTES]) -> Option<Stranger> {
+    if file.is_privileged() {
+        return Some(Stranger::Privileged);
+    }
+    let half = |at: usize| u64::from(u16::from_le_bytes([head[at], head[at + 1]]));
+    let table = word(head, 32)?;
+    let (size, count) = (half(54), half(56));
+    let mut linker = None;
+    for number in 0..count {
+        let mut entry = [0_u8; 56];
+        if file.read(&mut entry, table.checked_add(number * size)?) < entry.len() {
+            return None;
+        }
+        let at = word(&entry, 8)?;
+        match u32::from_le_bytes([entry[0], entry[1], entry[2], entry[3]]) {
+            INTERPRETER => linker = Some(at),
+            // A note's name is behind its three lengths.
+            NOTE => {
+                let mut note = [0_u8; 16];
+                if file.read(&mut note, at) == note.len() && note[12..] == *b"Go\0\0" {
+                    return Some(Stranger::Go);
+                }
+            }
+            _ => {}
+        }
+    }
+    let Some(at) = linker else {
+        return Some(Stranger::Static);
+    };
+    let mut name = [0_u8; 64];
+    let count = file.read(&mut name, at);
+    let last = name[..count].split(|byte| *byte == 0).next()?;
+    let last = last.rsplit(|byte| *byte == b'/').next()?;
+    (!last.starts_with(b"ld-linux")).then_some(Stranger::OtherLibc)
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u64> {
+    let part = bytes.get(at..at + 8)?;
+    part.try_into().ok().map(u64::from_le_bytes)
+}
+
+/// Whether `environment` lacks what starts the pager in the program at `path`.
+fn cleared(path: &[u8], environment: *const *const c_char) -> Option<Stranger> {
+    File::open(path)?;
+    given::list_length(environment)?;
+    let (mut settings, mut library) = (false, false);
+    let mut at = environment;
+    // SAFETY: the list can be read up to its end, and strings are read where they can be.
+    unsafe {
+        while !at.is_null() && !(*at).is_null() {
+            let length = given::text_length(*at)?;
+            let text = core::slice::from_raw_parts((*at).cast::<u8>(), length);
+            settings |= text
+                .strip_prefix(VARIABLE.as_bytes())
+                .is_some_and(|rest| rest.first() == Some(&b'='));
+            library |= text.starts_with(b"LD_PRELOAD=") && contains(text, b"pagewise_pager");
+            at = at.add(1);
+        }
+    }
+    (!(settings && library)).then_some(Stranger::Cleared)
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}

@@ -1,0 +1,91 @@
+//! Programs of a run that are not managed: told to the command line, which says so at the end.
+
+use super::places;
+use core::sync::atomic::Ordering;
+use pagewise_wire::shared::{Run, STRANGER_WORDS, Stranger, StrangerPlace};
+
+/// A program's name, as far as it fits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Name([u64; STRANGER_WORDS]);
+
+impl Name {
+    /// The last part of `path`.
+    #[must_use]
+    pub fn of(path: &[u8]) -> Self {
+        let last = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        let mut bytes = [0; STRANGER_WORDS * 8];
+        let count = last.len().min(bytes.len() - 1);
+        bytes[..count].copy_from_slice(&last[..count]);
+        let word = |at: usize| u64::from_le_bytes(core::array::from_fn(|i| bytes[at * 8 + i]));
+        Self(core::array::from_fn(word))
+    }
+
+    fn is_in(self, place: &StrangerPlace) -> bool {
+        let words = self.0.iter().zip(&place.name);
+        words
+            .into_iter()
+            .all(|(own, there)| *own == there.load(Ordering::Relaxed))
+    }
+}
+
+/// The file of this process's program.
+#[must_use]
+pub fn own_name() -> Vec<u8> {
+    use std::os::unix::ffi::OsStringExt;
+    let path = std::env::current_exe().unwrap_or_default();
+    path.into_os_string().into_vec()
+}
+
+/// The program at `path` is not managed.
+pub fn tell(path: &[u8], why: Stranger) {
+    if let Some(run) = places::run() {
+        count(run, Name::of(path), why);
+    }
+}
+
+/// Counts it; the last word of a name is written before its count, so that who reads finds no half
+/// name.
+fn count(run: &Run, name: Name, why: Stranger) {
+    for place in &run.strangers {
+        let free =
+            place
+                .reason
+                .compare_exchange(0, why as u32, Ordering::AcqRel, Ordering::Acquire);
+        match free {
+            Ok(_) => {
+                let words = place.name.iter().zip(name.0);
+                words.for_each(|(there, word)| there.store(word, Ordering::Relaxed));
+            }
+            Err(reason) if reason == why as u32 && name.is_in(place) => {}
+            Err(_) => continue,
+        }
+        place.count.fetch_add(1, Ordering::Release);
+        return;
+    }
+    run.more_strangers.fetch_add(1, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_counted_by_name_and_reason() {
+        // SAFETY: all of it are atomics, for which zeros are valid.
+        let run: &Run = Box::leak(unsafe { Box::<Run>::new_zeroed().assume_init() });
+        for path in ["/bin/one", "/sbin/one", "two"] {
+            count(run, Name::of(path.as_bytes()), Stranger::Static);
+        }
+        count(run, Name::of(b"one"), Stranger::Go);
+        let counts = |at: usize| run.strangers[at].count.load(Ordering::Relaxed);
+        assert_eq!([0, 1, 2, 3].map(counts), [2, 1, 1, 0]);
+        for number in 0..20 {
+            count(
+                run,
+                Name::of(format!("{number}").as_bytes()),
+                Stranger::Static,
+            );
+        }
+        assert_eq!(run.more_strangers.load(Ordering::Relaxed), 20 - 13);
+    }
+}

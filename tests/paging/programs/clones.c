@@ -1,0 +1,139 @@
+/* What libc and the kernel write while a process is being made lies in managed memory: an untouched or
+ * evicted stack of the child, the words for its number, the arguments of clone3. The caller itself may
+ * stand on such a stack, as coroutines do. A hang is a failure: the time limit ends it.
+ * Arguments: MiB; one more where the caller's stack may be managed as well. */
+#include "check.h"
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+static char *base;
+static size_t pages;
+
+static void expect(pid_t pid, const char *what) {
+    int status = -1;
+    need(pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 7, what);
+}
+
+static int see_all(void) {
+    long before = wrong;
+    for (size_t i = 0; i < pages; i += 5) holds(base + i * PAGE, i, i + 1);
+    return wrong == before ? 7 : 1;
+}
+
+static int child(void *argument) {
+    (void)argument;
+    return see_all();
+}
+
+/* Everything that holds contents is written again, so that what a test needs is away. */
+static void push_out(void) {
+    for (size_t i = 0; i < pages; i++) fill(base + i * PAGE, i, i + 1);
+}
+
+static void on_new_stacks(void) {
+    size_t bytes = 128 << 20;
+    char *untouched = map(bytes);
+    expect(clone(child, untouched + bytes, SIGCHLD, NULL), "clone on an untouched stack");
+    push_out();
+    char *used = map(bytes);
+    memset(used, 1, bytes);
+    push_out();
+    expect(clone(child, used + bytes / 2, SIGCHLD, NULL), "clone on a stack that is away");
+    munmap(untouched, bytes);
+    munmap(used, bytes);
+}
+
+/* The last thread ends by a call of its own: so does the process. */
+static void ends_by_itself(void) {
+    pid_t pid = fork();
+    if (pid == 0) syscall(SYS_exit, see_all());
+    expect(pid, "child that ends its only thread");
+}
+
+static void words(void) {
+    size_t bytes = 64 << 20;
+    char *room = map(bytes);
+    for (size_t i = 0; i < bytes / PAGE; i++) fill(room + i * PAGE, i, 9);
+    push_out();
+    int flags = SIGCHLD | CLONE_PARENT_SETTID | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID;
+    int *parent = (int *)(room + 100 * PAGE), *number = (int *)(room + 5000 * PAGE);
+    pid_t pid = syscall(SYS_clone, flags, NULL, parent, number, NULL);
+    if (pid == 0) {
+        /* The kernel wrote four bytes; what lies beside them is what it was. */
+        char copy[PAGE];
+        memcpy(copy, number, PAGE);
+        fill(room + 5001 * PAGE, 5000, 9);
+        int kept = !memcmp(copy + 4, room + 5001 * PAGE + 4, PAGE - 4) && *number == getpid();
+        _exit(kept ? see_all() : 2);
+    }
+    need(*parent == pid, "number of the child in the parent");
+    expect(pid, "numbers in memory that is away");
+    push_out();
+    int *handle = (int *)(room + 200 * PAGE);
+    *handle = -1;
+    push_out();
+    pid = clone(child, room + bytes, SIGCHLD | CLONE_PIDFD, NULL, handle);
+    need(*handle >= 0 && close(*handle) == 0, "descriptor of the child");
+    expect(pid, "descriptor in memory that is away");
+    struct clone_args *given = (struct clone_args *)(room + 300 * PAGE);
+    memset(given, 0, sizeof *given);
+    given->flags = CLONE_PARENT_SETTID | CLONE_PIDFD;
+    given->exit_signal = SIGCHLD;
+    given->parent_tid = (uintptr_t)(room + 400 * PAGE);
+    given->pidfd = (uintptr_t)(room + 500 * PAGE);
+    push_out();
+    pid = syscall(SYS_clone3, given, sizeof *given);
+    if (pid == 0) _exit(see_all());
+    need(*(int *)(room + 400 * PAGE) == pid, "number by clone3");
+    close(*(int *)(room + 500 * PAGE));
+    expect(pid, "arguments of clone3 that are away");
+    munmap(room, bytes);
+}
+
+static ucontext_t back, there;
+
+/* On a stack that is managed, which is touched ever deeper by the calls themselves. */
+static void coroutine(void) {
+    pid_t pid = fork();
+    if (pid == 0) _exit(see_all());
+    expect(pid, "fork on a coroutine's stack");
+    for (int i = 0; i < 50; i++) {
+        char *piece = map(4 << 20);
+        fill(piece, 1, 3);
+        need(madvise(piece, 1 << 20, MADV_DONTNEED) == 0, "madvise on a coroutine's stack");
+        holds(piece, 1, 0);
+        need(munmap(piece, 4 << 20) == 0, "munmap on a coroutine's stack");
+    }
+    swapcontext(&there, &back);
+}
+
+static void on_own_stacks(void) {
+    size_t bytes = 64 << 20;
+    char *room = map(bytes);
+    memset(room, 1, bytes);
+    for (int turn = 1; turn <= 6; turn++) {
+        push_out();
+        getcontext(&there);
+        there.uc_stack.ss_sp = room;
+        there.uc_stack.ss_size = bytes / 8 * turn + turn * 1000 / 16 * 16;
+        there.uc_link = &back;
+        makecontext(&there, coroutine, 0);
+        swapcontext(&back, &there);
+    }
+    munmap(room, bytes);
+}
+
+int main(int count, char **arguments) {
+    pages = (count > 1 ? atol(arguments[1]) : 80) * 256;
+    base = map(pages * PAGE);
+    push_out();
+    on_new_stacks();
+    words();
+    ends_by_itself();
+    if (count > 2) on_own_stacks();
+    see_all();
+    return verdict("clones");
+}
