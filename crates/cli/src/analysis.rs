@@ -76,7 +76,8 @@ pub fn analyse(data: &PerfData<'_>, done: impl FnMut(usize)) -> Analysis {
     let is_own = own.is_some();
     let mut sidecar = own.unwrap_or_else(|| of_another_tool(data.origin()));
     let mut attributor = Attributor::new(data.sources(), &sidecar);
-    let mut follower = StackFollower::new(&sidecar.host.architecture);
+    let mut follower =
+        StackFollower::new(&sidecar.host.architecture).with_build_ids(data.build_ids());
     let mut collector = profiled(data.sources(), is_own);
     let reading = data.read(
         |event| {
@@ -99,7 +100,13 @@ pub fn analyse(data: &PerfData<'_>, done: impl FnMut(usize)) -> Analysis {
         complete(&mut sidecar, &attribution);
     }
     sidecar.losses.merge(&reading.losses);
-    sidecar.collection.notes.extend(symbolizer.note());
+    let told: Vec<String> = reading
+        .outliers
+        .told()
+        .into_iter()
+        .chain(symbolizer.note())
+        .collect();
+    sidecar.collection.notes.extend(told.iter().cloned());
     let counters = std::mem::take(&mut sidecar.counters);
     let profile = collector.zip(of_profile).map(|(collector, named)| {
         let profile = collector.finish(&named);
@@ -107,10 +114,10 @@ pub fn analyse(data: &PerfData<'_>, done: impl FnMut(usize)) -> Analysis {
             counters: series(&counters, profile.start),
             command: sidecar.command.clone(),
             host: sidecar.host.clone(),
-            losses: sidecar.losses.clone(),
+            losses: both(&sidecar.losses, &profile.losses),
             notes: match is_own {
                 true => sidecar.collection.notes.clone(),
-                false => symbolizer.note().into_iter().collect(),
+                false => told,
             },
             ..profile
         }
@@ -129,7 +136,8 @@ pub fn profile(data: &PerfData<'_>, done: impl FnMut(usize)) -> Profile {
     let own = data.sidecar().cloned();
     let is_own = own.is_some();
     let sidecar = own.unwrap_or_else(|| of_another_tool(data.origin()));
-    let mut follower = StackFollower::new(&sidecar.host.architecture);
+    let mut follower =
+        StackFollower::new(&sidecar.host.architecture).with_build_ids(data.build_ids());
     let mut collector = profiled(data.sources(), is_own)
         .unwrap_or_else(|| ProfileCollector::new(data.sources(), |_| true));
     let reading = data.read(
@@ -141,15 +149,26 @@ pub fn profile(data: &PerfData<'_>, done: impl FnMut(usize)) -> Profile {
     );
     let mut symbolizer = Symbolizer::new();
     let named = symbolizer.names(collector.frame_keys(), follower.code_ever_mapped());
-    let mut losses = sidecar.losses;
-    losses.merge(&reading.losses);
+    let profile = collector.finish(&named);
+    let losses = both(&sidecar.losses, &reading.losses);
     Profile {
         command: sidecar.command,
         host: sidecar.host,
-        losses,
-        notes: symbolizer.note().into_iter().collect(),
-        ..collector.finish(&named)
+        losses: both(&losses, &profile.losses),
+        notes: reading
+            .outliers
+            .told()
+            .into_iter()
+            .chain(symbolizer.note())
+            .collect(),
+        ..profile
     }
+}
+
+fn both(some: &Losses, others: &Losses) -> Losses {
+    let mut all = some.clone();
+    all.merge(others);
+    all
 }
 
 /// The counters on the profile's clock. What was counted before its first sample is left out: of a

@@ -32,6 +32,8 @@ pub enum Sampling {
     Every(u64),
     /// The kernel adapts the period to reach so many samples a second.
     Frequency(u64),
+    /// It is counted, and read whenever its group's leader is sampled (`perf record -e '{…}:S'`).
+    WithLeader,
 }
 
 /// One event source of a recording.
@@ -101,16 +103,30 @@ impl<'a> Callchain<'a> {
     }
 
     /// The same of a chain that goes on in `mode`.
-    pub(crate) fn frames_from(
-        self,
-        mut mode: CpuMode,
-    ) -> impl Iterator<Item = (CpuMode, u64)> + 'a {
+    fn frames_from(self, mut mode: CpuMode) -> impl Iterator<Item = (CpuMode, u64)> + 'a {
         self.words().filter_map(move |word| match mode_named(word) {
             Some(named) => {
                 mode = named;
                 None
             }
             None => Some((mode, word)),
+        })
+    }
+
+    /// Where the callers of a chain that goes on in `mode` stood: in the call, that is at the byte
+    /// before the address to which it returns, which may be of another line, inlined function or
+    /// even function. Behind a marker the address is where that mode was left, not a return.
+    pub(crate) fn calls_from(self, mut mode: CpuMode) -> impl Iterator<Item = (CpuMode, u64)> + 'a {
+        let mut returns = true;
+        self.words().filter_map(move |word| match mode_named(word) {
+            Some(named) => {
+                (mode, returns) = (named, false);
+                None
+            }
+            None => {
+                let was_called = std::mem::replace(&mut returns, true);
+                Some((mode, word.saturating_sub(u64::from(was_called))))
+            }
         })
     }
 

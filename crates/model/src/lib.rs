@@ -25,6 +25,7 @@ pub mod huge_pages;
 pub mod huge_simulation;
 mod known;
 pub mod loss;
+pub mod outliers;
 pub mod paging;
 mod pairs;
 pub mod probe;

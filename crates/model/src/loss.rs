@@ -32,6 +32,10 @@ pub enum LossKind {
     TimelineGap,
     /// Bytes that could not be written, because the disk was full.
     WriteFailed,
+    /// Records whose time cannot be right, for it lies far from all others.
+    ImpossibleTime,
+    /// Samples whose weight cannot be right, for the sum of all weights would have no room.
+    ImpossibleWeight,
 }
 
 impl LossKind {
@@ -53,6 +57,8 @@ impl LossKind {
             Self::UnknownProcess => "samples of a process that was not introduced",
             Self::TimelineGap => "timeline points that could not be read",
             Self::WriteFailed => "bytes that could not be written",
+            Self::ImpossibleTime => "records left out for a time that can't be right",
+            Self::ImpossibleWeight => "samples left out for a weight that can't be right",
         }
     }
 
@@ -79,6 +85,8 @@ impl LossKind {
             Self::UnknownProcess => "sample of a process that was not introduced",
             Self::TimelineGap => "timeline point that could not be read",
             Self::WriteFailed => "byte that could not be written",
+            Self::ImpossibleTime => "record left out for a time that can't be right",
+            Self::ImpossibleWeight => "sample left out for a weight that can't be right",
         }
     }
 }

@@ -17,7 +17,8 @@ pub struct FrameKey {
     pub pid: i32,
     /// Mode that the address executed in.
     pub mode: CpuMode,
-    /// The address.
+    /// The address that executed. Of a caller, an address within its call: the byte before that to
+    /// which the call returns.
     pub address: u64,
 }
 
@@ -119,7 +120,7 @@ impl StackTable {
         if let Some(chain) = self.known.find(key) {
             return chain;
         }
-        for (mode, address) in callers.frames_from(mode) {
+        for (mode, address) in callers.calls_from(mode) {
             let place = self.place(FrameKey::new(pid, mode, address));
             self.callers.push(place);
         }
@@ -187,20 +188,51 @@ mod tests {
 
     #[test]
     fn equal_chains_of_one_process_share_a_number_and_others_do_not() {
-        let (a, b) = (bytes(&[1, 2]), bytes(&[2, 2]));
+        let (a, b) = (bytes(&[10, 20]), bytes(&[20, 20]));
         let mut table = StackTable::default();
         let first = table.intern(7, Callchain::from_le_bytes(&a));
         assert_eq!(table.intern(7, Callchain::from_le_bytes(&a)), first);
         assert_ne!(table.intern(8, Callchain::from_le_bytes(&a)), first);
         assert_ne!(table.intern(7, Callchain::from_le_bytes(&b)), first);
-        assert_eq!(table.keys().len(), 4);
+        assert_eq!(table.keys().len(), 5);
+    }
+
+    #[test]
+    fn callers_are_looked_up_in_their_calls_and_interrupted_code_where_it_was() {
+        let words = [
+            PERF_CONTEXT_KERNEL,
+            0xffff_ffff_8100_0010,
+            0xffff_ffff_8100_0020,
+            PERF_CONTEXT_USER,
+            0x40_1000,
+            0x40_2000,
+        ];
+        let bytes = bytes(&words);
+        let mut table = StackTable::default();
+        let id = table.intern(7, Callchain::from_le_bytes(&bytes));
+        let addresses: Vec<u64> = table.frames(id).map(|key| key.address).collect();
+        assert_eq!(
+            addresses,
+            [
+                0xffff_ffff_8100_0010,
+                0xffff_ffff_8100_001f,
+                0x40_1000,
+                0x40_1fff
+            ]
+        );
     }
 
     /// What the chain's frames are, decoded one by one.
     fn naive(pid: i32, chain: Callchain<'_>) -> Vec<FrameKey> {
-        let frames = chain.frames();
+        let words: Vec<u64> = chain.words().collect();
+        let is_marker = |word: u64| word >= crate::event::PERF_CONTEXT_MAX;
+        let places = (0..words.len()).filter(|&at| !is_marker(words[at]));
+        let frames = chain.frames().zip(places).enumerate();
         frames
-            .map(|(mode, address)| FrameKey::new(pid, mode, address))
+            .map(|(depth, ((mode, address), at))| {
+                let is_exact = depth == 0 || is_marker(words[at - 1]);
+                FrameKey::new(pid, mode, address.saturating_sub(u64::from(!is_exact)))
+            })
             .collect()
     }
 

@@ -136,7 +136,9 @@ fn the_schema_knows_every_cause_region_and_loss() {
         | LossKind::FaultsWithoutEvent
         | LossKind::UnknownProcess
         | LossKind::TimelineGap
-        | LossKind::WriteFailed => 12,
+        | LossKind::WriteFailed
+        | LossKind::ImpossibleTime
+        | LossKind::ImpossibleWeight => 14,
     };
     assert_eq!(counted("/$defs/cause/enum"), causes(Cause::Unknown));
     assert_eq!(counted("/$defs/region/enum"), regions(RegionKind::Unknown));

@@ -9,7 +9,7 @@ use pagewise_model::units::Nanos;
 /// Stretches that are tried, in nanoseconds: from a stall of a tenth of a second to a slow phase.
 const WIDTHS: [u64; 4] = [100_000_000, 500_000_000, 1_000_000_000, 5_000_000_000];
 /// Fewest stretches from which "usual" can be told.
-const FEWEST: usize = 8;
+const FEWEST: u64 = 8;
 /// How far above the usual a burst must be, in robust standard deviations, ...
 const DEVIATIONS: f64 = 5.0;
 /// ... and as a factor.
@@ -27,10 +27,9 @@ pub(super) fn find(profile: &Profile, event: u8, idle: &Idle) -> Option<Burst> {
         .iter()
         .filter(|sample| sample.event == event && !idle.is(sample.stack))
         .collect();
-    let end = samples.last()?.time;
     let candidates = WIDTHS.iter().filter_map(|&width| {
-        let stretches = usize::try_from(end / width).ok()? + 1;
-        (stretches >= FEWEST).then(|| outstanding(&samples, width, stretches))?
+        let stretches = Stretches::of(&samples, width)?;
+        (stretches.count >= FEWEST).then(|| stretches.outstanding())?
     });
     let best = candidates.max_by(|a, b| a.score.total_cmp(&b.score))?;
     Some(describe(profile, &samples, &best))
@@ -44,44 +43,87 @@ struct Candidate {
     score: f64,
 }
 
-/// The run of neighbouring stretches of one width that stands out most.
-fn outstanding(samples: &[ProfileSample], width: u64, stretches: usize) -> Option<Candidate> {
-    let mut weights = vec![0_u64; stretches];
-    let mut heaviest_sample = 0;
-    for sample in samples {
-        weights[usize::try_from(sample.time / width).ok()?] += sample.weight;
-        heaviest_sample = heaviest_sample.max(sample.weight);
-    }
-    let usual = median(&weights);
-    let deviations: Vec<u64> = weights
-        .iter()
-        .map(|&weight| weight.abs_diff(usual))
-        .collect();
-    // Counts of samples scatter by their square root even where the median deviation is zero.
-    let by_counting = (usual.max(heaviest_sample) as f64 * heaviest_sample as f64).sqrt();
-    let sigma = (median(&deviations) as f64 * MAD_TO_SIGMA).max(by_counting);
-    let limit = (usual as f64 * FACTOR).max(usual as f64 + DEVIATIONS * sigma);
-    let peak = (0..stretches).max_by_key(|&at| weights[at])?;
-    if (weights[peak] as f64) <= limit {
-        return None;
-    }
-    let above = |at: usize| weights[at] as f64 > limit;
-    let first = (0..=peak).rev().take_while(|&at| above(at)).last()?;
-    let last = (peak..stretches).take_while(|&at| above(at)).last()?;
-    let length = (last - first + 1) as u64;
-    Some(Candidate {
-        from: first as u64 * width,
-        to: (last as u64 + 1) * width,
-        weight: weights[first..=last].iter().sum(),
-        usual: usual * length,
-        score: (weights[peak] as f64 - usual as f64) / sigma,
-    })
+/// The time of a profile in stretches of one width. Those without a sample are counted and not
+/// kept: how long a recording lasts is what it says, how many samples it has is what it is.
+struct Stretches {
+    width: u64,
+    /// All of them, empty ones too.
+    count: u64,
+    /// Those with samples, in order of time: which one, and the sum of its weights.
+    filled: Vec<(u64, u64)>,
+    heaviest_sample: u64,
 }
 
-fn median(values: &[u64]) -> u64 {
-    let mut sorted = values.to_vec();
-    let middle = sorted.len() / 2;
-    *sorted.select_nth_unstable(middle).1
+impl Stretches {
+    /// Of samples in order of time.
+    fn of(samples: &[ProfileSample], width: u64) -> Option<Self> {
+        let mut filled: Vec<(u64, u64)> = Vec::new();
+        for sample in samples {
+            let at = sample.time / width;
+            match filled.last_mut() {
+                Some((last, sum)) if *last == at => *sum += sample.weight,
+                _ => filled.push((at, sample.weight)),
+            }
+        }
+        Some(Self {
+            width,
+            count: filled.last()?.0 + 1,
+            filled,
+            heaviest_sample: samples.iter().map(|sample| sample.weight).max()?,
+        })
+    }
+
+    /// The run of neighbouring stretches that stands out most.
+    fn outstanding(&self) -> Option<Candidate> {
+        let usual = self.median(|weight| weight);
+        let deviation = self.median(|weight| weight.abs_diff(usual));
+        // Counts of samples scatter by their square root even where the median deviation is zero.
+        let heaviest = self.heaviest_sample;
+        let by_counting = (usual.max(heaviest) as f64 * heaviest as f64).sqrt();
+        let sigma = (deviation as f64 * MAD_TO_SIGMA).max(by_counting);
+        let limit = (usual as f64 * FACTOR).max(usual as f64 + DEVIATIONS * sigma);
+        let peak = (0..self.filled.len()).max_by_key(|&at| self.filled[at].1)?;
+        let (number, weight) = self.filled[peak];
+        if (weight as f64) <= limit {
+            return None;
+        }
+        let above = |at: usize, distance: usize| {
+            let (other, weight) = self.filled[at];
+            other.abs_diff(number) == distance as u64 && weight as f64 > limit
+        };
+        let before = (0..peak)
+            .rev()
+            .zip(1..)
+            .take_while(|&(at, by)| above(at, by))
+            .count();
+        let after = (peak + 1..self.filled.len()).zip(1..);
+        let after = after.take_while(|&(at, by)| above(at, by)).count();
+        let run = &self.filled[peak - before..=peak + after];
+        Some(Candidate {
+            from: run[0].0 * self.width,
+            to: (number + after as u64 + 1).saturating_mul(self.width),
+            weight: run.iter().map(|(_, weight)| weight).sum(),
+            usual: usual.saturating_mul(run.len() as u64),
+            score: (weight as f64 - usual as f64) / sigma,
+        })
+    }
+
+    /// The median of a figure of each stretch's weight, empty ones included.
+    fn median(&self, of: impl Fn(u64) -> u64) -> u64 {
+        let mut values: Vec<u64> = self.filled.iter().map(|&(_, weight)| of(weight)).collect();
+        values.sort_unstable();
+        let (empty, middle) = (self.count - values.len() as u64, self.count / 2);
+        let below = values.partition_point(|&value| value < of(0)) as u64;
+        let at = match middle {
+            _ if middle < below => middle,
+            _ if middle < below + empty => return of(0),
+            _ => middle - empty,
+        };
+        usize::try_from(at)
+            .ok()
+            .and_then(|at| values.get(at).copied())
+            .unwrap_or(0)
+    }
 }
 
 /// Names the function that makes the difference: whose total weight exceeds most what the rest of
@@ -165,6 +207,44 @@ mod tests {
             burst.share > 0.9 && burst.share_elsewhere < 0.6,
             "{burst:?}"
         );
+    }
+
+    #[test]
+    fn a_sample_centuries_away_costs_no_memory() {
+        let mut maker = Maker::default();
+        for at in 0..990_u64 {
+            maker.sample_at(at * 10_101_010, "main;work", 10_101_010);
+        }
+        maker.sample_at(u64::MAX, "main;work", 10_101_010);
+        let profile = maker.finish();
+        find(&profile, 0, &Idle::of(&profile));
+    }
+
+    #[test]
+    fn medians_count_the_stretches_without_samples() {
+        let naive = |all: &[u64], of: fn(u64) -> u64| {
+            let mut values: Vec<u64> = all.iter().map(|&weight| of(weight)).collect();
+            values.sort_unstable();
+            values[values.len() / 2]
+        };
+        for all in [
+            &[1_u64, 0, 0, 7][..],
+            &[3, 9, 0, 5],
+            &[0, 0, 0, 0, 2],
+            &[4, 4, 4],
+        ] {
+            let filled = (0..).zip(all).filter(|(_, weight)| **weight > 0);
+            let stretches = Stretches {
+                width: 1,
+                count: all.len() as u64,
+                filled: filled.map(|(at, &weight)| (at, weight)).collect(),
+                heaviest_sample: 1,
+            };
+            let figures: [fn(u64) -> u64; 2] = [|weight| weight, |weight| weight.abs_diff(4)];
+            for of in figures {
+                assert_eq!(stretches.median(of), naive(all, of), "{all:?}");
+            }
+        }
     }
 
     #[test]

@@ -5,6 +5,8 @@ use pagewise_model::event::{
     Callchain, Event, EventKind, EventSource, PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER, Sample,
     Sampling,
 };
+use pagewise_model::loss::{LossKind, Losses};
+use pagewise_model::outliers::WeightSum;
 use pagewise_model::profile::{
     NO_CPU, NodeId, Profile, ProfileEvent, ProfileSample, ProfileThread, Samples, WeightUnit,
 };
@@ -34,6 +36,8 @@ pub struct ProfileCollector {
     first: Option<Nanos>,
     last: Nanos,
     chain: Vec<u8>,
+    weights: WeightSum,
+    losses: Losses,
 }
 
 /// What samples of a source become.
@@ -83,6 +87,8 @@ impl ProfileCollector {
             first: None,
             last: Nanos(0),
             chain: Vec::new(),
+            weights: WeightSum::default(),
+            losses: Losses::default(),
         };
         let any_stack = sources.iter().any(|source| source.has_callchain);
         for source in sources {
@@ -126,7 +132,7 @@ impl ProfileCollector {
                     Sampling::Every(period) if unit == WeightUnit::Nanoseconds && period > 1 => {
                         Some(1_000_000_000 / period)
                     }
-                    Sampling::Every(_) => None,
+                    Sampling::Every(_) | Sampling::WithLeader => None,
                 },
             });
             self.events.len() - 1
@@ -204,7 +210,7 @@ impl ProfileCollector {
             }
             Target::Event(event) => {
                 let thread = self.thread(sample.pid, sample.tid, sample.cgroup);
-                self.samples.push(ProfileSample {
+                self.push(ProfileSample {
                     time: (sample.time - start).0,
                     thread,
                     cpu,
@@ -224,7 +230,7 @@ impl ProfileCollector {
         let start = *self.first.get_or_insert(away.since);
         self.last = self.last.max(time);
         let thread = self.thread(pid, tid, away.cgroup);
-        self.samples.push(ProfileSample {
+        self.push(ProfileSample {
             time: (away.since - start).0,
             thread,
             cpu: away.cpu,
@@ -236,6 +242,13 @@ impl ProfileCollector {
             weight: (time - away.since).0,
             stack: NodeId(away.stack.0),
         });
+    }
+
+    fn push(&mut self, sample: ProfileSample) {
+        match self.weights.admits(sample.weight) {
+            true => self.samples.push(sample),
+            false => self.losses.add(LossKind::ImpossibleWeight, 1),
+        }
     }
 
     /// The number of a sample's stack. Where there is no chain, the sampled address is the stack.
@@ -337,6 +350,7 @@ impl ProfileCollector {
             start: self.first.unwrap_or_default(),
             span: self.last - self.first.unwrap_or_default(),
             has_times: true,
+            losses: self.losses,
             ..Profile::default()
         }
     }

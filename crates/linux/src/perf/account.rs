@@ -3,7 +3,7 @@
 use super::plan::{Plan, Role};
 use pagewise_model::loss::{LossKind, Losses};
 use pagewise_model::units::Nanos;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
 /// How many records of a source were written.
@@ -56,6 +56,8 @@ pub(super) struct Account {
     by_id: FxHashMap<u64, usize>,
     /// Ids of instances opened for a turn, and what they are replaced by.
     replaced: FxHashMap<u64, u64>,
+    /// Those of them that were opened for a turn before the last one of their role.
+    previous: FxHashSet<u64>,
     /// Threads whose births, and no deaths, were seen.
     threads: BTreeSet<i32>,
     lifetimes: Option<usize>,
@@ -110,13 +112,17 @@ impl Account {
         }
     }
 
-    /// Forgets the instances of an earlier turn. Their records must have been taken in.
+    /// A new turn of `role` begins: forgets the instances of the turn before the last. Those of
+    /// the last stay known, for a CPU that was interrupted while it wrote a record finishes that
+    /// later, and a role may have two turns before the rings are emptied.
     pub fn forget(&mut self, role: Role) {
-        let (tallies, by_id) = (&self.tallies, &mut self.by_id);
+        let (tallies, by_id, previous) = (&self.tallies, &mut self.by_id, &mut self.previous);
         self.replaced.retain(|id, _| {
-            let stays = by_id.get(id).is_some_and(|&at| tallies[at].role != role);
+            let of_role = by_id.get(id).is_none_or(|&at| tallies[at].role == role);
+            let stays = !of_role || previous.insert(*id);
             if !stays {
                 by_id.remove(id);
+                previous.remove(id);
             }
             stays
         });
@@ -369,6 +375,16 @@ mod tests {
             record(kind::SAMPLE, &[8, 70, 400, 0]),
         ];
         assert_eq!(records, expected.concat());
+        account.forget(Role::Paired);
+        account.adopt(Role::Paired, 0, 71);
+        let mut late = record(kind::SAMPLE, &[70, 0, 600, 0]);
+        account.replace_ids(&mut late);
+        assert_eq!(
+            late,
+            record(kind::SAMPLE, &[7, 0, 600, 0]),
+            "of the turn before"
+        );
+        account.forget(Role::Paired);
         account.forget(Role::Paired);
         assert!(!account.replaces_ids());
         account.count(&record(kind::SAMPLE, &[70, 0, 500, 0]));

@@ -116,6 +116,9 @@ impl Source {
         self.attr.sample_type |= sample_type::REGS_USER | sample_type::STACK_USER;
         self.attr.sample_regs_user = registers::USER_MASK;
         self.attr.sample_stack_user = STACK_COPY;
+        // What is unwound from the copy is the user's part; a second one by frame pointers would be
+        // put before it by perf, which takes both.
+        self.attr.set_exclude_callchain_user(1);
         self.unit_cost = unit_cost::STACK_COPY;
         self
     }
@@ -306,6 +309,14 @@ mod tests {
         let source = Source::fault_with_chain(Fault::Entry, 61, ACCESS);
         assert_eq!(source.attr.exclude_kernel(), 1);
         assert_eq!(source.attr.exclude_callchain_kernel(), 1);
+    }
+
+    #[test]
+    fn where_the_stack_is_copied_the_kernel_walks_no_frame_pointers_of_the_program() {
+        let copied = Source::fault_with_stack(61, ACCESS);
+        let walked = Source::fault_with_chain(Fault::Entry, 61, ACCESS);
+        assert_eq!(copied.attr.exclude_callchain_user(), 1);
+        assert_eq!(walked.attr.exclude_callchain_user(), 0);
     }
 
     #[test]

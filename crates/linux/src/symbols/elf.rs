@@ -1,25 +1,33 @@
 //! Names from ELF files: symbol tables, and DWARF with inlined functions where there is any,
-//! in the file, under `/usr/lib/debug`, or had by [`Debuginfod`].
+//! in the file, under `/usr/lib/debug`, in perf's [`BuildIdCache`], or had by [`Debuginfod`].
 
+use super::aliases::PublicNames;
+use super::build_id_cache::BuildIdCache;
 use super::debuginfod::{Artefact, Debuginfod};
-use super::{Batch, short_name, unknown};
+use super::{Batch, short_name, trampoline, unknown};
+use crate::sys::mapped_file::MappedFile;
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use object::{Object, ObjectSegment};
 use pagewise_model::symbol::{Name, NameId, NamedList, Names, Unnamed};
 use rustc_hash::FxHashMap;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Files that were opened before stay open.
 pub(super) struct ElfFiles {
     symbolizer: Symbolizer,
+    cache: BuildIdCache,
     debuginfod: Debuginfod,
 }
 
+/// What a return address of a signal handler is called where its file has no symbols.
+const TRAMPOLINE: &str = "__restore_rt";
+
 impl ElfFiles {
-    pub fn new(debuginfod: Debuginfod) -> Self {
+    pub fn new(cache: BuildIdCache, debuginfod: Debuginfod) -> Self {
         Self {
+            cache,
             debuginfod,
             symbolizer: Symbolizer::builder()
                 .enable_auto_reload(false)
@@ -41,14 +49,21 @@ impl ElfFiles {
         let module = short_name(path);
         let is_here = File::open(file).is_ok() && has_build_id(file, batch.build_id);
         let fetched = match (is_here, batch.build_id) {
-            (false, Some(id)) => self.debuginfod.find(Artefact::Executable, id),
+            (false, Some(id)) => self.kept(Artefact::Executable, id),
             _ => None,
         };
         if !is_here && fetched.is_none() {
             return fail(Unnamed::NoFile, &module, &batch.offsets, named);
         }
         let file = fetched.as_deref().unwrap_or(file);
+        let bytes = File::open(file).and_then(|file| MappedFile::of(&file)).ok();
+        let bytes = bytes.as_deref().unwrap_or_default();
         let mut keys = batch.offsets;
+        // The byte before a trampoline is none of a call.
+        let is_trampoline = |offset: u64| trampoline::begins_at(bytes, offset);
+        for (_, offset) in &mut keys {
+            *offset += u64::from(*offset < u64::MAX && is_trampoline(*offset + 1));
+        }
         keys.sort_unstable_by_key(|&(_, offset)| offset);
         let mut offsets: Vec<u64> = keys.iter().map(|&(_, offset)| offset).collect();
         offsets.dedup();
@@ -58,14 +73,30 @@ impl ElfFiles {
             return fail(Unnamed::NoSymbol, &module, &keys, named);
         };
         let found = self.completed(found, file, batch.build_id, &offsets);
-        let mut spellings = Spellings::new(module);
+        let begins = found.iter().filter_map(|found| match found {
+            Symbolized::Sym(symbol) => Some(symbol.addr),
+            Symbolized::Unknown(_) => None,
+        });
+        let public = PublicNames::of(bytes, begins);
+        let mut spellings = Spellings::new(module, public);
         let same_offset = keys.chunk_by(|(_, a), (_, b)| a == b);
         for (same, symbol) in same_offset.zip(found) {
-            let name = spellings.name(&symbol, &mut named.names);
+            let name = match symbol {
+                Symbolized::Unknown(_) if is_trampoline(same[0].1) => {
+                    spellings.trampoline(&mut named.names)
+                }
+                symbol => spellings.name(&symbol, &mut named.names),
+            };
             for &(at, _) in same {
                 named.of[at] = name;
             }
         }
+    }
+
+    /// A file that was built under this id, kept or fetched.
+    fn kept(&self, artefact: Artefact, build_id: &[u8]) -> Option<PathBuf> {
+        let cached = self.cache.find(artefact, build_id);
+        cached.or_else(|| self.debuginfod.find(artefact, build_id))
     }
 
     /// What was found in a file, and what its debug information knows where it is stripped.
@@ -83,11 +114,11 @@ impl ElfFiles {
             return found;
         }
         let debug = match build_id {
-            Some(id) => self.debuginfod.find(Artefact::DebugInformation, id),
+            Some(id) => self.kept(Artefact::DebugInformation, id),
             None => blazesym::helper::read_elf_build_id(file)
                 .ok()
                 .flatten()
-                .and_then(|id| self.debuginfod.find(Artefact::DebugInformation, &id)),
+                .and_then(|id| self.kept(Artefact::DebugInformation, &id)),
         };
         let addresses = missing.iter().map(|&at| offsets[at]);
         let Some((debug, addresses)) = debug.zip(virtual_addresses(file, addresses)) else {
@@ -108,19 +139,28 @@ impl ElfFiles {
 /// functions that were demangled before.
 struct Spellings {
     module: String,
+    public: PublicNames,
     known: FxHashMap<Vec<u8>, NameId>,
     unknown: Option<NameId>,
     spelling: Vec<u8>,
 }
 
 impl Spellings {
-    fn new(module: String) -> Self {
+    fn new(module: String, public: PublicNames) -> Self {
         Self {
             module,
+            public,
             known: FxHashMap::default(),
             unknown: None,
             spelling: Vec::new(),
         }
+    }
+
+    fn trampoline(&self, names: &mut Names) -> NameId {
+        names.intern(Name::Known {
+            functions: vec![TRAMPOLINE.to_owned()],
+            module: self.module.clone(),
+        })
     }
 
     fn name(&mut self, symbol: &Symbolized<'_>, names: &mut Names) -> NameId {
@@ -129,8 +169,9 @@ impl Spellings {
             return *self.unknown.get_or_insert_with(unnamed);
         };
         // Innermost first; blazesym lists inlined functions from the outermost one.
-        let inlined = symbol.inlined.iter().rev().map(|call| &call.name);
-        let functions = || inlined.clone().chain([&symbol.name]);
+        let inlined = symbol.inlined.iter().rev().map(|call| &*call.name);
+        let outermost = self.public.name(symbol.addr, &symbol.name);
+        let functions = || inlined.clone().chain([outermost]);
         self.spelling.clear();
         for function in functions() {
             self.spelling.extend_from_slice(function.as_bytes());

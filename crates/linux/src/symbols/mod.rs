@@ -5,10 +5,13 @@
 //! do something about most of them (install debug symbols, raise a privilege, write a JIT map).
 //! Nothing here fails: a file that is gone makes its addresses [`Unnamed::NoFile`].
 
+mod aliases;
+mod build_id_cache;
 mod debuginfod;
 mod elf;
 mod kallsyms;
 mod perf_map;
+mod trampoline;
 pub mod unwind;
 mod vdso;
 
@@ -17,6 +20,7 @@ use kallsyms::Kallsyms;
 use perf_map::PerfMap;
 use vdso::Vdso;
 
+pub use build_id_cache::BuildIdCache;
 pub use debuginfod::Debuginfod;
 
 use pagewise_model::address_space::{AddressSpace, Mapping};
@@ -56,7 +60,10 @@ impl Symbolizer {
     /// A symbolizer of this machine's kernel, processes and files.
     #[must_use]
     pub fn new() -> Self {
-        Self::with_root(Path::new("/")).with_debuginfod(Debuginfod::from_environment())
+        Self {
+            files: ElfFiles::new(BuildIdCache::of_perf(), Debuginfod::from_environment()),
+            ..Self::with_root(Path::new("/"))
+        }
     }
 
     /// A symbolizer of the machine whose root directory is mounted at `root`.
@@ -64,7 +71,7 @@ impl Symbolizer {
     pub fn with_root(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
-            files: ElfFiles::new(Debuginfod::default()),
+            files: ElfFiles::new(BuildIdCache::default(), Debuginfod::default()),
         }
     }
 
@@ -72,7 +79,16 @@ impl Symbolizer {
     #[must_use]
     pub fn with_debuginfod(self, debuginfod: Debuginfod) -> Self {
         Self {
-            files: ElfFiles::new(debuginfod),
+            files: ElfFiles::new(BuildIdCache::default(), debuginfod),
+            ..self
+        }
+    }
+
+    /// The same, with programs from this store of perf's where they are not here.
+    #[must_use]
+    pub fn with_build_id_cache(self, cache: BuildIdCache) -> Self {
+        Self {
+            files: ElfFiles::new(cache, Debuginfod::default()),
             ..self
         }
     }

@@ -5,6 +5,7 @@
 
 use super::profile_text::{Spellings, Stacks, lines, plain};
 use crate::loss::{LossKind, Losses};
+use crate::outliers::WeightSum;
 use crate::profile::{
     Frame, FrameKind, NO_CPU, Profile, ProfileEvent, ProfileSample, ProfileThread, Samples,
     WeightUnit,
@@ -22,6 +23,7 @@ pub fn read(input: impl Read) -> io::Result<Profile> {
     let mut stacks = Stacks::default();
     let mut samples = Samples::default();
     let mut losses = Losses::default();
+    let mut weights = WeightSum::default();
     lines(input, &mut losses, |line, losses| {
         let line = line.trim_ascii();
         if line.is_empty() || line.starts_with(b"#") {
@@ -30,6 +32,9 @@ pub fn read(input: impl Read) -> io::Result<Profile> {
         let Some((stack, weight)) = parse(line) else {
             return losses.add(LossKind::MalformedRecord, 1);
         };
+        if !weights.admits(weight) {
+            return losses.add(LossKind::ImpossibleWeight, 1);
+        }
         let frames = stack.split(|&b| b == b';');
         samples.push(ProfileSample {
             time: 0,

@@ -5,49 +5,7 @@ mod writer;
 
 use pagewise_model::formats::function_graph::{CallTree, Names, Summary, Wait};
 use pagewise_model::formats::trace_dat::{ReadError, TraceDat};
-use writer::{EXT4, FAULT, Kernel, Page, SCHEDULE, switch, version_6, version_7};
-
-const MS: u64 = 1_000_000;
-
-/// Two CPUs. On the first a fault of task 7 sleeps for 300 ms and goes on on the second, with a
-/// leaf in a module; then a fault of task 8 with a gap in it, and a whole one.
-fn cpus(kernel: Kernel) -> Vec<Vec<u8>> {
-    let start = 10_000 * MS;
-    let first = Page::at(start)
-        .record(start, kernel.entry(7, FAULT, 0))
-        .discarded(12)
-        .record(start + 1000, kernel.entry(7, SCHEDULE, 1))
-        .record(start + 2000, switch(7, 2, 8))
-        .stamp(start + 400 * MS)
-        .record(start + 400 * MS, kernel.entry(8, FAULT, 0));
-    let after_gap = start + 500 * MS;
-    let second = Page::at(after_gap)
-        .missed(Some(77))
-        .record(after_gap, kernel.exit(8, FAULT, 0, (0, 1)))
-        .record(after_gap + 5, kernel.entry(8, FAULT, 0))
-        .record(after_gap + 900, kernel.exit(8, FAULT, 0, (100, 990)));
-    let third = Page::at(after_gap + MS).missed(None);
-    let other = Page::at(start + 5000)
-        .record(start + 300 * MS, switch(0, 0, 7))
-        .record(
-            start + 300 * MS + 100,
-            kernel.exit(7, SCHEDULE, 1, (1, 1 + 300 * MS)),
-        )
-        .record(start + 300 * MS + 200, kernel.entry(7, EXT4 + 8, 1))
-        .record(
-            start + 300 * MS + 300,
-            kernel.exit(7, EXT4 + 8, 1, (20, 70)),
-        )
-        .record(
-            start + 300 * MS + 400,
-            kernel.exit(7, FAULT, 0, (0, 301 * MS)),
-        )
-        .record(start + 301 * MS, vec![0xaa; 400]);
-    vec![
-        [first.bytes(), second.bytes(), third.bytes()].concat(),
-        other.bytes(),
-    ]
-}
+use writer::{Kernel, MS, cpus, files, version_6};
 
 /// A tree and the names of its nodes.
 type Named = (CallTree, Vec<String>);
@@ -61,20 +19,6 @@ fn read(file: &[u8]) -> Result<(Vec<Named>, Summary), ReadError> {
     };
     let summary = TraceDat::parse(file)?.read(&mut sink);
     Ok((trees, summary))
-}
-
-fn files() -> Vec<(Kernel, String, Vec<u8>)> {
-    let kernels = [Kernel::Old, Kernel::Middle, Kernel::New];
-    let of = |kernel: Kernel| {
-        let cpus = cpus(kernel);
-        let six = (kernel, "6".to_owned(), version_6(kernel, &cpus));
-        let seven = ["none", "zlib", "zstd"].map(|packing| {
-            let file = version_7(kernel, packing, &cpus);
-            (kernel, format!("7, {packing}"), file)
-        });
-        seven.into_iter().chain([six])
-    };
-    kernels.into_iter().flat_map(of).collect()
 }
 
 #[test]

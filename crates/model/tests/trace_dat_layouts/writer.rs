@@ -378,3 +378,60 @@ pub fn version_7(kernel: Kernel, packing: &str, cpus: &[Vec<u8>]) -> Vec<u8> {
     out.extend(section(0, packing, &options));
     out
 }
+
+pub const MS: u64 = 1_000_000;
+
+/// Two CPUs. On the first a fault of task 7 sleeps for 300 ms and goes on on the second, with a
+/// leaf in a module; then a fault of task 8 with a gap in it, and a whole one.
+pub fn cpus(kernel: Kernel) -> Vec<Vec<u8>> {
+    let start = 10_000 * MS;
+    let first = Page::at(start)
+        .record(start, kernel.entry(7, FAULT, 0))
+        .discarded(12)
+        .record(start + 1000, kernel.entry(7, SCHEDULE, 1))
+        .record(start + 2000, switch(7, 2, 8))
+        .stamp(start + 400 * MS)
+        .record(start + 400 * MS, kernel.entry(8, FAULT, 0));
+    let after_gap = start + 500 * MS;
+    let second = Page::at(after_gap)
+        .missed(Some(77))
+        .record(after_gap, kernel.exit(8, FAULT, 0, (0, 1)))
+        .record(after_gap + 5, kernel.entry(8, FAULT, 0))
+        .record(after_gap + 900, kernel.exit(8, FAULT, 0, (100, 990)));
+    let third = Page::at(after_gap + MS).missed(None);
+    let other = Page::at(start + 5000)
+        .record(start + 300 * MS, switch(0, 0, 7))
+        .record(
+            start + 300 * MS + 100,
+            kernel.exit(7, SCHEDULE, 1, (1, 1 + 300 * MS)),
+        )
+        .record(start + 300 * MS + 200, kernel.entry(7, EXT4 + 8, 1))
+        .record(
+            start + 300 * MS + 300,
+            kernel.exit(7, EXT4 + 8, 1, (20, 70)),
+        )
+        .record(
+            start + 300 * MS + 400,
+            kernel.exit(7, FAULT, 0, (0, 301 * MS)),
+        )
+        .record(start + 301 * MS, vec![0xaa; 400]);
+    vec![
+        [first.bytes(), second.bytes(), third.bytes()].concat(),
+        other.bytes(),
+    ]
+}
+
+/// A file of each kernel in each version and packing, with what it is.
+pub fn files() -> Vec<(Kernel, String, Vec<u8>)> {
+    let kernels = [Kernel::Old, Kernel::Middle, Kernel::New];
+    let of = |kernel: Kernel| {
+        let cpus = cpus(kernel);
+        let six = (kernel, "6".to_owned(), version_6(kernel, &cpus));
+        let seven = ["none", "zlib", "zstd"].map(|packing| {
+            let file = version_7(kernel, packing, &cpus);
+            (kernel, format!("7, {packing}"), file)
+        });
+        seven.into_iter().chain([six])
+    };
+    kernels.into_iter().flat_map(of).collect()
+}

@@ -2,7 +2,8 @@
 
 use super::Unwinder;
 use pagewise_model::address_space::{AddressSpace, Mapping};
-use pagewise_model::event::{Event, Mmap, Sample};
+use pagewise_model::event::{Event, Mmap, PERF_CONTEXT_USER, Sample};
+use pagewise_model::formats::perf_data::BuildId;
 use rustc_hash::FxHashMap;
 
 /// Takes a recording's events in order and gives the full user stacks of those samples that carry
@@ -11,6 +12,8 @@ pub struct StackFollower {
     unwinder: Option<Unwinder>,
     code: FxHashMap<i32, AddressSpace>,
     ever: FxHashMap<i32, AddressSpace>,
+    /// Build ids by path, for mappings whose records do not tell theirs.
+    build_ids: FxHashMap<Box<str>, Box<[u8]>>,
 }
 
 impl StackFollower {
@@ -22,7 +25,18 @@ impl StackFollower {
             unwinder: Unwinder::for_architecture(architecture),
             code: FxHashMap::default(),
             ever: FxHashMap::default(),
+            build_ids: FxHashMap::default(),
         }
+    }
+
+    /// The same, with build ids that the recorder listed by path.
+    #[must_use]
+    pub fn with_build_ids(mut self, listed: &[BuildId]) -> Self {
+        let user = listed.iter().filter(|entry| !entry.kernel);
+        self.build_ids = user
+            .map(|entry| (entry.path.as_str().into(), entry.id.as_slice().into()))
+            .collect();
+        self
     }
 
     /// All code that each process ever had mapped, the kernel's under -1: what stacks of any time
@@ -62,18 +76,25 @@ impl StackFollower {
         let stack = sample.user_stack?;
         let space = self.code.get(&sample.pid)?;
         let frames = self.unwinder.as_mut()?.unwind(sample.pid, space, stack);
-        (frames.len() > 1).then_some(frames)
+        let has_other = sample
+            .callchain
+            .words()
+            .any(|word| word == PERF_CONTEXT_USER);
+        let least = if has_other { 2 } else { 1 };
+        (frames.len() >= least).then_some(frames)
     }
 
     fn map(&mut self, mmap: &Mmap<'_>) {
+        let path = String::from_utf8_lossy(mmap.path);
+        let listed = || self.build_ids.get(&*path).cloned();
         let mapping = Mapping {
             start: mmap.start,
             end: mmap.start.saturating_add(mmap.length),
             file_offset: mmap.file_offset,
             protection: mmap.protection,
             flags: mmap.flags,
-            path: String::from_utf8_lossy(mmap.path).into(),
-            build_id: mmap.build_id.map(Box::from),
+            build_id: mmap.build_id.map(Box::from).or_else(listed),
+            path: path.into(),
         };
         let ever = self.ever.entry(mmap.pid).or_default();
         ever.map(mapping.clone());

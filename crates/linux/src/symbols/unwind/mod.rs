@@ -67,7 +67,8 @@ impl Unwinder {
     }
 
     /// The user frames of a sample, innermost first: the instruction pointer, then return
-    /// addresses as the frame-pointer walk of the kernel gives them. Ends where the stack's copy
+    /// addresses as the frame-pointer walk of the kernel gives them. What a signal interrupted is
+    /// told as if it had called, by the address behind the one where it stood. Ends where the stack's copy
     /// or the unwind tables do; empty when the registers needed were not recorded.
     #[must_use]
     pub fn unwind(&mut self, pid: i32, space: &AddressSpace, stack: UserStack<'_>) -> Vec<u64> {
@@ -168,7 +169,7 @@ where
         start: &Start<'_, U::UnwindRegs>,
     ) -> Vec<u64> {
         loop {
-            let (frames, unknown) = self.walk(space, cache, start);
+            let (frames, unknown) = self.walk(space, files, cache, start);
             match unknown {
                 Some(mapping) => self.add(mapping, files),
                 None => return frames,
@@ -180,6 +181,7 @@ where
     fn walk<'s>(
         &self,
         space: &'s AddressSpace,
+        files: &ModuleFiles,
         cache: &mut U::Cache,
         start: &Start<'_, U::UnwindRegs>,
     ) -> (Vec<u64>, Option<&'s Mapping>) {
@@ -194,13 +196,22 @@ where
             .unwinder
             .iter_frames(start.ip, registers, cache, &mut read);
         let mut frames = Vec::new();
+        let mut was_interrupted = false;
         while let Ok(Some(frame)) = walk.next() {
-            match space.find(frame.address_for_lookup()) {
+            let mapping = space.find(frame.address_for_lookup());
+            match mapping {
                 Some(mapping) if !self.knows(mapping) => return (frames, Some(mapping)),
                 // What is no code at all was misread from a stack without an end mark.
                 None if !frames.is_empty() => break,
-                _ => frames.push(frame.address()),
+                _ => {}
             }
+            let address = frame.address();
+            let is_trampoline =
+                mapping.is_some_and(|mapping| files.is_trampoline(mapping, address));
+            // Neither was called: told as if it had been, the call just before the next byte.
+            let is_exact = !frames.is_empty() && (was_interrupted || is_trampoline);
+            frames.push(address.saturating_add(u64::from(is_exact)));
+            was_interrupted = is_trampoline;
             if frames.len() == DEEPEST {
                 break;
             }

@@ -1,5 +1,7 @@
 //! Unwind tables of files, read once.
 
+use crate::symbols::trampoline;
+use crate::sys::mapped_file::MappedFile;
 use framehop::{ExplicitModuleSectionInfo, Module};
 use object::elf::PF_X;
 use object::read::ReadCache;
@@ -27,6 +29,8 @@ struct Tables {
     got: Option<Range<u64>>,
     eh_frame: Option<(Range<u64>, Section)>,
     eh_frame_hdr: Option<(Range<u64>, Section)>,
+    /// The whole file, where it can be mapped.
+    bytes: Option<MappedFile>,
 }
 
 impl ModuleFiles {
@@ -46,6 +50,19 @@ impl ModuleFiles {
             self.by_path.insert(mapping.path.clone(), tables.flatten());
         }
         self.by_path.get(&mapping.path)?.as_ref()?.module(mapping)
+    }
+}
+
+impl ModuleFiles {
+    /// Whether a signal handler's way back begins at this address of a mapping that is known.
+    pub fn is_trampoline(&self, mapping: &Mapping, address: u64) -> bool {
+        let tables = self.by_path.get(&mapping.path).and_then(Option::as_ref);
+        let Some(bytes) = tables.and_then(|tables| tables.bytes.as_deref()) else {
+            return false;
+        };
+        let within = address.checked_sub(mapping.start);
+        let offset = within.and_then(|within| within.checked_add(mapping.file_offset));
+        offset.is_some_and(|offset| trampoline::begins_at(bytes, offset))
     }
 }
 
@@ -79,6 +96,9 @@ impl Tables {
             got: range(".got"),
             eh_frame: section(".eh_frame"),
             eh_frame_hdr: section(".eh_frame_hdr"),
+            bytes: std::fs::File::open(path)
+                .and_then(|file| MappedFile::of(&file))
+                .ok(),
         })
     }
 

@@ -1,7 +1,7 @@
 //! `struct perf_event_attr`: how an event source was set up.
 
 use super::cursor::{u32_at, u64_at};
-use super::layout::{ATTR_SIZE_VER0, sample_type};
+use super::layout::{ATTR_SIZE_VER0, read_format, sample_type};
 use crate::event::{EventKind, EventSource, Sampling};
 
 const TYPE_HARDWARE: u32 = 0;
@@ -91,6 +91,16 @@ impl Attr {
         self.kind == TYPE_TRACEPOINT
     }
 
+    /// Whether samples hold the counts of the event's whole group.
+    pub fn reads_group(&self) -> bool {
+        self.has(sample_type::READ) && self.read_format & read_format::GROUP != 0
+    }
+
+    /// Whether it is never sampled itself (`evsel__config_leader_sampling`, tools/perf/util/record.c).
+    fn is_read_with_leader(&self) -> bool {
+        self.reads_group() && self.sample_period == 0
+    }
+
     /// How many events a sample stands for that does not say so itself.
     pub fn fixed_period(&self) -> u64 {
         if self.flags & FLAG_FREQ != 0 {
@@ -118,8 +128,14 @@ impl Attr {
     pub fn source(&self, name: &str) -> EventSource {
         EventSource {
             name: name.to_owned(),
-            kind: self.event_kind(name),
-            sampling: if self.flags & FLAG_FREQ != 0 {
+            // What is read with another event tells how many there were, and not where.
+            kind: match self.is_read_with_leader() {
+                true => EventKind::Other(name.to_owned()),
+                false => self.event_kind(name),
+            },
+            sampling: if self.is_read_with_leader() {
+                Sampling::WithLeader
+            } else if self.flags & FLAG_FREQ != 0 {
                 Sampling::Frequency(self.sample_period)
             } else {
                 Sampling::Every(self.sample_period.max(1))

@@ -1,6 +1,7 @@
 //! Feature sections: what a file says about the machine, the command and the events.
 
-use super::layout::{feature, misc, tool_record};
+use super::cursor::{Cursor, until_zero};
+use super::layout::{RECORD_HEADER_SIZE, feature, misc, tool_record};
 use super::tracing_data::TracingData;
 use super::writer::SourceAttr;
 use crate::recording::Sidecar;
@@ -169,6 +170,40 @@ fn build_ids(ids: &[BuildId]) -> Vec<u8> {
         push_padded(&mut out, entry.path.as_bytes(), name_length);
     }
     out
+}
+
+/// The same read back. Ends where the section makes no sense any more.
+pub(super) fn listed_build_ids(section: &[u8]) -> Vec<BuildId> {
+    /// Length in bytes of a SHA-1, which those were that do not say theirs.
+    const USUAL: usize = 20;
+    let mut found = Vec::new();
+    let mut rest = section;
+    while let Some((misc, body, after)) = build_id_record(rest) {
+        let mut at = Cursor(body);
+        let Some((pid, id)) = at.i32().zip(at.take(24)) else {
+            break;
+        };
+        let length = match misc & misc::BUILD_ID_SIZE {
+            0 => USUAL,
+            _ => usize::from(id[USUAL]).min(USUAL),
+        };
+        found.push(BuildId {
+            pid,
+            kernel: misc & (misc::KERNEL | misc::USER) == misc::KERNEL,
+            id: id[..length].to_vec(),
+            path: String::from_utf8_lossy(until_zero(at.0)).into_owned(),
+        });
+        rest = after;
+    }
+    found
+}
+
+/// The bits of the first record's header, its body, and what follows it.
+fn build_id_record(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
+    let half = |at: usize| Some(u16::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
+    let (misc, size) = (half(4)?, usize::from(half(6)?));
+    let (record, after) = bytes.split_at_checked(size)?;
+    Some((misc, record.get(RECORD_HEADER_SIZE..)?, after))
 }
 
 fn string_list(texts: &[String]) -> Vec<u8> {

@@ -3,7 +3,7 @@
 use super::attr::Attr;
 use super::cursor::{Cursor, u32_at, u64_at};
 use super::error::ReadError;
-use super::features::decode_sidecar;
+use super::features::{self, BuildId, decode_sidecar};
 use super::layout::{
     ATTR_SIZE_VER0, FEATURE_BITS, FILE_HEADER_SIZE, MAGIC, PIPE_HEADER_SIZE, RECORD_HEADER_SIZE,
     feature, kernel_record, tool_record,
@@ -52,6 +52,7 @@ pub(super) struct Header {
     pub data: Range<usize>,
     pub origin: Origin,
     pub tracepoints: BTreeMap<u64, TracepointFormat>,
+    pub build_ids: Vec<BuildId>,
     pub sidecar: Option<Sidecar>,
     pub sidecar_error: Option<String>,
     pub losses: Losses,
@@ -143,6 +144,7 @@ impl Header {
         let mut at = Cursor(section);
         let text = || Cursor(section).header_string().unwrap_or_default();
         match bit {
+            feature::BUILD_ID => self.build_ids = features::listed_build_ids(section),
             feature::TRACING_DATA => self.tracepoints = tracing_data::tracepoints(section),
             feature::HOSTNAME => self.origin.hostname = text(),
             feature::OS_RELEASE => self.origin.os_release = text(),

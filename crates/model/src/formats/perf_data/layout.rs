@@ -96,6 +96,15 @@ pub(super) mod misc {
     pub const BUILD_ID_SIZE: u16 = 1 << 15;
 }
 
+/// Bits of `perf_event_attr.read_format`.
+pub(super) mod read_format {
+    pub const TOTAL_TIME_ENABLED: u64 = 1;
+    pub const TOTAL_TIME_RUNNING: u64 = 2;
+    pub const ID: u64 = 4;
+    pub const GROUP: u64 = 8;
+    pub const LOST: u64 = 16;
+}
+
 /// Bits of `perf_event_attr.sample_type`.
 pub mod sample_type {
     #![allow(

@@ -28,6 +28,7 @@ pub use error::ReadError;
 pub use features::{BuildId, Features};
 pub use header::Origin;
 pub use layout::sample_type;
+pub use order::Outliers;
 pub use reader::{PerfData, Reading};
 pub use tracing_data::{TracepointFormat, TracingData};
 pub use writer::{SourceAttr, WriteError, Writer};

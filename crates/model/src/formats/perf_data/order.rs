@@ -11,6 +11,14 @@
 //!
 //! Only (time, place) pairs wait, 16 bytes a record, so the memory is that of two rounds. A file
 //! without rounds is sorted as one.
+//!
+//! A time that cannot be right must neither end a round early for all others nor reach an analysis:
+//! what lies far ahead of everything waits until others catch up with it, and is left out when none
+//! does; what lies far behind is left out at once.
+
+use crate::outliers::{self, Before, Pause, credible, end_of_credible, start_of_credible};
+use crate::units::Nanos;
+use std::ops::Range;
 
 /// Where a record lies: in the file, or in the buffer of unpacked records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,37 +45,109 @@ impl Place {
     }
 }
 
+/// A record this far, in nanoseconds, ahead of all others waits for company: rings are drained
+/// many times a second. One this far behind what was handed out is none that a round let through.
+const LEAP: u64 = 60_000_000_000;
+
 /// Records that wait for their turn.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     pairs: Vec<(u64, Place)>,
-    newest: u64,
     newest_at_last_round: u64,
-    handed_out: u64,
+    handed_out: Before,
     late: u64,
+    outliers: Outliers,
+}
+
+/// Records that were left out for their times.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outliers {
+    /// How many.
+    pub count: u64,
+    /// The time of one.
+    pub example: Nanos,
+    /// From the first to the last time of those that were not left out.
+    pub kept: Range<Nanos>,
+}
+
+impl Outliers {
+    /// What happened, for a reader; `None` where nothing did.
+    #[must_use]
+    pub fn told(&self) -> Option<String> {
+        (self.count > 0).then(|| outliers::told(self.count, self.example, self.kept.clone()))
+    }
+
+    fn add(&mut self, time: u64) {
+        self.count += 1;
+        self.example = Nanos(time);
+    }
 }
 
 impl Waiting {
     /// Adds a record.
     #[inline]
     pub fn push(&mut self, time: u64, place: Place) {
-        self.newest = self.newest.max(time);
-        self.late += u64::from(time < self.handed_out);
+        if time < self.handed_out.last {
+            if self.handed_out.last - time > LEAP {
+                return self.outliers.add(time);
+            }
+            self.late += 1;
+        }
         self.pairs.push((time, place));
     }
 
     /// Ends a round. Returns how many records from the front of [`Self::pairs`] are due.
     pub fn finish_round(&mut self) -> usize {
         let limit = self.newest_at_last_round;
-        self.newest_at_last_round = self.newest;
         self.sort();
-        self.pairs.partition_point(|&(time, _)| time <= limit)
+        self.newest_at_last_round = self.newest();
+        let due = self.pairs.partition_point(|&(time, _)| time <= limit);
+        match self.handed_out.count {
+            0 => due - self.leave_out_early(due),
+            _ => due,
+        }
     }
 
-    /// Ends the file: all are due.
+    /// Ends the file: all are due that can be.
     pub fn finish(&mut self) -> usize {
         self.sort();
-        self.pairs.len()
+        let end = match self.handed_out.count {
+            0 => credible(&self.pairs, |pair| pair.0, Pause::TenTimes).end,
+            _ => end_of_credible(&self.pairs, |pair| pair.0, Pause::TenTimes, self.handed_out),
+        };
+        for (time, _) in self.pairs.drain(end..) {
+            self.outliers.add(time);
+        }
+        match self.handed_out.count {
+            0 => end - self.leave_out_early(end),
+            _ => end,
+        }
+    }
+
+    /// Leaves out what cannot be the beginning of the recording, of which `end` records are known.
+    fn leave_out_early(&mut self, end: usize) -> usize {
+        let pause = Pause::HundredTimes;
+        let early = start_of_credible(&self.pairs, |pair| pair.0, pause, end);
+        for (time, _) in self.pairs.drain(..early) {
+            self.outliers.add(time);
+        }
+        early
+    }
+
+    /// The newest time that is not far ahead of all others.
+    fn newest(&self) -> u64 {
+        let doubtful = self.pairs.len() - (self.pairs.len() / 1_000).max(1).min(self.pairs.len());
+        let (sure, doubtful) = self.pairs.split_at(doubtful);
+        let mut newest = self
+            .newest_at_last_round
+            .max(sure.last().map_or(0, |pair| pair.0));
+        for &(time, _) in doubtful {
+            if newest > 0 && time.saturating_sub(newest) > LEAP {
+                break;
+            }
+            newest = newest.max(time);
+        }
+        newest
     }
 
     /// Waiting records, oldest first up to what was last found due.
@@ -77,20 +157,35 @@ impl Waiting {
 
     /// Forgets the first `count` records, which were handed out.
     pub fn remove(&mut self, count: usize) {
-        if let Some(last) = count.checked_sub(1).and_then(|last| self.pairs.get(last)) {
-            self.handed_out = self.handed_out.max(last.0);
+        let handed_out = &self.pairs[..count];
+        if let Some((first, last)) = handed_out.first().zip(handed_out.last()) {
+            let known = &mut self.handed_out;
+            if known.count == 0 {
+                known.first = first.0;
+            }
+            known.last = known.last.max(last.0);
+            known.count += count;
         }
         self.pairs.drain(..count);
     }
 
     /// The time of the newest record that was handed out.
     pub fn handed_out(&self) -> u64 {
-        self.handed_out
+        self.handed_out.last
     }
 
     /// Records that came after newer ones had been handed out.
     pub fn late(&self) -> u64 {
         self.late
+    }
+
+    /// Records that were left out for their times.
+    pub fn outliers(&self) -> Outliers {
+        let kept = Nanos(self.handed_out.first)..Nanos(self.handed_out.last);
+        Outliers {
+            kept,
+            ..self.outliers.clone()
+        }
     }
 
     /// Stable, and fast on the long ascending stretches that rings give.
@@ -118,6 +213,72 @@ mod tests {
         assert!(turn(&[1, 4, 2, 6]).is_empty());
         assert_eq!(turn(&[5, 9, 7, 8]), [1, 2, 4, 5, 6]);
         assert_eq!(turn(&[]), [7, 8, 9]);
+    }
+
+    /// Rounds of ten records, ten milliseconds apart, each 100 ms after the one before.
+    fn steady(rounds: u64) -> Vec<Vec<u64>> {
+        let start = 5_000_000_000_000;
+        let round = |at: u64| {
+            (0..10)
+                .map(|i| start + at * 100_000_000 + i * 10_000_000)
+                .collect()
+        };
+        (0..rounds).map(round).collect()
+    }
+
+    fn handed_out(rounds: &[Vec<u64>]) -> (Vec<u64>, Waiting) {
+        let (mut waiting, mut out) = (Waiting::default(), Vec::new());
+        let mut hand_out = |waiting: &mut Waiting, due: usize| {
+            out.extend(waiting.pairs()[..due].iter().map(|pair| pair.0));
+            waiting.remove(due);
+        };
+        for round in rounds {
+            round
+                .iter()
+                .for_each(|&time| waiting.push(time, Place::in_file(0)));
+            let due = waiting.finish_round();
+            hand_out(&mut waiting, due);
+        }
+        let due = waiting.finish();
+        hand_out(&mut waiting, due);
+        (out, waiting)
+    }
+
+    #[test]
+    fn one_time_that_cannot_be_right_is_left_out_and_changes_nothing_else() {
+        let year = 31_536_000_000_000_000;
+        for (round, time) in [
+            (3, 300 * year),
+            (0, 2 * year),
+            (9, 2 * year),
+            (5, 17),
+            (0, 17),
+        ] {
+            let mut rounds = steady(10);
+            rounds[round].push(time);
+            let (out, waiting) = handed_out(&rounds);
+            assert_eq!(out, steady(10).concat(), "{time} in round {round}");
+            let outliers = waiting.outliers();
+            assert_eq!((outliers.count, outliers.example), (1, Nanos(time)));
+            assert_eq!(waiting.late(), 0);
+            assert!(
+                outliers
+                    .told()
+                    .is_some_and(|text| text.starts_with("1 record was left out"))
+            );
+        }
+    }
+
+    #[test]
+    fn a_recording_may_pause_for_days() {
+        let days = 2 * 86_400_000_000_000;
+        let later = steady(3)
+            .into_iter()
+            .map(|round| round.iter().map(|t| t + days).collect());
+        let rounds: Vec<Vec<u64>> = steady(3).into_iter().chain(later).collect();
+        let (out, waiting) = handed_out(&rounds);
+        assert_eq!((out, waiting.outliers().count), (rounds.concat(), 0));
+        assert_eq!(waiting.outliers().told(), None);
     }
 
     #[test]

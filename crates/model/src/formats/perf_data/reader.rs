@@ -1,17 +1,19 @@
 //! Reading perf.data: the file as a whole, and its events in time order.
 
 use super::error::ReadError;
+use super::features::BuildId;
 use super::header::{Header, Origin, next_record};
 use super::layout::{RECORD_HEADER_SIZE, kernel_record, tool_record};
-use super::order::{Place, Waiting};
+use super::order::{Outliers, Place, Waiting};
 use super::record;
 use super::sources::Sources;
 use super::tracing_data::TracepointFormat;
 use super::unpack::Unpacked;
-use crate::event::{Event, EventSource, SourceIndex};
+use crate::event::{Event, EventSource, Sample, SourceIndex};
 use crate::loss::{LossKind, Losses};
 use crate::recording::Sidecar;
 use crate::units::Nanos;
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// A perf.data file in memory (usually a mapping of it), its header understood.
@@ -32,6 +34,8 @@ pub struct Reading {
     /// Records of known types that say nothing about memory (`PERF_RECORD_KSYMBOL`,
     /// `PERF_RECORD_ID_INDEX`, `PERF_RECORD_AUXTRACE`…), counted by type number.
     pub passed_over: BTreeMap<u32, u64>,
+    /// Records left out for times that cannot be right; they are among the losses.
+    pub outliers: Outliers,
 }
 
 impl<'a> PerfData<'a> {
@@ -78,6 +82,12 @@ impl<'a> PerfData<'a> {
         &self.header.origin
     }
 
+    /// Build ids of the files that were mapped, where the recorder listed them.
+    #[must_use]
+    pub fn build_ids(&self) -> &[BuildId] {
+        &self.header.build_ids
+    }
+
     /// Fields of a tracepoint source's payload.
     #[must_use]
     pub fn tracepoint(&self, source: SourceIndex) -> Option<&TracepointFormat> {
@@ -112,6 +122,7 @@ impl<'a> PerfData<'a> {
             },
             visit,
             done,
+            counts: FxHashMap::default(),
         };
         pass.run(self.header.data.clone())
     }
@@ -127,6 +138,8 @@ struct Pass<'a, V, D> {
     reading: Reading,
     visit: V,
     done: D,
+    /// Counts of events that are read with others, by id.
+    counts: FxHashMap<u64, u64>,
 }
 
 /// What to do with a record before its turn comes.
@@ -162,6 +175,8 @@ impl<V: FnMut(Event<'_>), D: FnMut(usize)> Pass<'_, V, D> {
         let cut_while_packed = self.unpacked.unseen().1.len() as u64;
         self.lose(LossKind::Truncated, cut_while_packed);
         self.lose(LossKind::OutOfOrder, self.waiting.late());
+        self.reading.outliers = self.waiting.outliers();
+        self.lose(LossKind::ImpossibleTime, self.reading.outliers.count);
         self.reading
     }
 
@@ -218,6 +233,7 @@ impl<V: FnMut(Event<'_>), D: FnMut(usize)> Pass<'_, V, D> {
                 time,
                 &mut self.visit,
                 &mut self.reading,
+                &mut self.counts,
             );
         }
         self.unpacked.advance(seen);
@@ -231,6 +247,7 @@ impl<V: FnMut(Event<'_>), D: FnMut(usize)> Pass<'_, V, D> {
             time,
             &mut self.visit,
             &mut self.reading,
+            &mut self.counts,
         );
     }
 
@@ -248,6 +265,7 @@ impl<V: FnMut(Event<'_>), D: FnMut(usize)> Pass<'_, V, D> {
                 Nanos(time),
                 &mut self.visit,
                 &mut self.reading,
+                &mut self.counts,
             );
         }
         self.waiting.remove(due);
@@ -331,8 +349,19 @@ fn emit(
     time: Nanos,
     visit: &mut impl FnMut(Event<'_>),
     reading: &mut Reading,
+    counts: &mut FxHashMap<u64, u64>,
 ) {
     match record::decode(layouts, record, time) {
+        Ok(Some(Event::Sample(sample))) => match record::group_of_sample(layouts, record, counts) {
+            None => visit(Event::Sample(sample)),
+            Some(group) => group.into_iter().for_each(|(source, period)| {
+                visit(Event::Sample(Sample {
+                    source,
+                    period,
+                    ..sample
+                }));
+            }),
+        },
         Ok(Some(event)) => visit(event),
         Ok(None) => {
             let kind = super::cursor::u32_at(record, 0).unwrap_or(0);

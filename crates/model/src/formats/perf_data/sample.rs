@@ -1,19 +1,10 @@
 //! `PERF_RECORD_SAMPLE`: fields in the order of `perf_output_sample` (kernel/events/core.c).
 
 use super::attr::Attr;
-use super::cursor::Cursor;
-use super::layout::sample_type as bit;
+use super::cursor::{Cursor, u64_at};
+use super::layout::{read_format, sample_type as bit};
 use crate::event::{Callchain, Sample, SourceIndex, UserStack};
 use crate::units::Nanos;
-
-/// `PERF_FORMAT_*` bits of `perf_event_attr.read_format`.
-mod read_format {
-    pub const TOTAL_TIME_ENABLED: u64 = 1;
-    pub const TOTAL_TIME_RUNNING: u64 = 2;
-    pub const ID: u64 = 4;
-    pub const GROUP: u64 = 8;
-    pub const LOST: u64 = 16;
-}
 
 /// `PERF_SAMPLE_BRANCH_HW_INDEX`.
 const BRANCH_HW_INDEX: u64 = 1 << 17;
@@ -99,11 +90,44 @@ fn decode_scalars(attr: &Attr, at: &mut Cursor<'_>, sample: &mut Sample<'_>) -> 
     Some(())
 }
 
+/// The id and the count of each event of the sample's group, where the sample holds them.
+pub(super) fn group_counts<'a>(
+    attr: &Attr,
+    payload: &'a [u8],
+) -> Option<impl Iterator<Item = (u64, u64)> + use<'a>> {
+    let format = attr.read_format;
+    if !attr.reads_group() || format & read_format::ID == 0 {
+        return None;
+    }
+    let mut at = Cursor(payload);
+    let scalars = bit::IDENTIFIER
+        | bit::IP
+        | bit::TID
+        | bit::TIME
+        | bit::ADDR
+        | bit::ID
+        | bit::STREAM_ID
+        | bit::CPU
+        | bit::PERIOD;
+    at.take_array(u64::from((attr.sample_type & scalars).count_ones()), 8)?;
+    let (times, per_event) = read_sizes(format);
+    let events = at.u64()?;
+    at.take_array(times, 8)?;
+    let counts = at.take_array(events, per_event * 8)?;
+    let counts = counts.chunks_exact(if per_event == 3 { 24 } else { 16 });
+    // The count comes first, then the id, then how many were lost.
+    Some(counts.filter_map(|count| Some((u64_at(count, 8)?, u64_at(count, 0)?))))
+}
+
+/// How many words a read has for times, and how many for each event.
+fn read_sizes(format: u64) -> (u64, u64) {
+    let has = |bit: u64| u64::from(format & bit != 0);
+    let times = has(read_format::TOTAL_TIME_ENABLED) + has(read_format::TOTAL_TIME_RUNNING);
+    (times, 1 + has(read_format::ID) + has(read_format::LOST))
+}
+
 fn skip_read(format: u64, at: &mut Cursor<'_>) -> Option<()> {
-    let times = u64::from(format & read_format::TOTAL_TIME_ENABLED != 0)
-        + u64::from(format & read_format::TOTAL_TIME_RUNNING != 0);
-    let per_value =
-        1 + u64::from(format & read_format::ID != 0) + u64::from(format & read_format::LOST != 0);
+    let (times, per_value) = read_sizes(format);
     let values = if format & read_format::GROUP != 0 {
         at.u64()?
     } else {

@@ -90,6 +90,34 @@ pub(super) fn is_address(word: &[u8]) -> bool {
     !word.is_empty() && word.len() <= 16 && word.iter().all(u8::is_ascii_hexdigit)
 }
 
+/// Whether a line without a tab is one of a call chain: an address, and behind it a function, a
+/// file, or both. Command names may be made of such digits too, but an id follows them.
+pub(super) fn is_frame(line: &[u8]) -> bool {
+    let is_indented = line.first() == Some(&b' ');
+    let line = line.trim_ascii();
+    let end = memchr(b' ', line).unwrap_or(line.len());
+    let (address, text) = (&line[..end], line[end..].trim_ascii_start());
+    is_address(address) && (is_indented || address.len() >= 6) && !text.is_empty()
+}
+
+/// Whether a line tells the place in the source of the frame before it (`-F +srcline`): `file:12`,
+/// with its discriminator, or `file[1f]` where there is none to tell.
+pub(super) fn is_source_line(line: &[u8]) -> bool {
+    let text = line.trim_ascii();
+    let text = match memmem::find(text, b" (discriminator ") {
+        Some(end) if text.ends_with(b")") => &text[..end],
+        _ => text,
+    };
+    let is_place = |mark: u8, is_digit: fn(&u8) -> bool, text: &[u8]| {
+        let digits = memchr::memrchr(mark, text).map(|at| &text[at + 1..]);
+        digits.is_some_and(|digits| !digits.is_empty() && digits.iter().all(is_digit))
+    };
+    let in_file = text.strip_suffix(b"]");
+    line.first() == Some(&b' ')
+        && (is_place(b':', u8::is_ascii_digit, text)
+            || in_file.is_some_and(|text| is_place(b'[', u8::is_ascii_hexdigit, text)))
+}
+
 /// Reads `symbol+0x7 (object)`; symbols may hold blanks and parentheses.
 pub(super) fn read(text: &[u8]) -> Frame {
     if text == HIDDEN {

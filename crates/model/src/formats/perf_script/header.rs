@@ -23,6 +23,32 @@ pub(super) struct Header<'a> {
     pub rest: &'a [u8],
 }
 
+impl<'a> Header<'a> {
+    /// Whether it has a column that nothing else looks like.
+    pub fn is_anchored(&self) -> bool {
+        self.cpu.is_some() || self.time.is_some()
+    }
+
+    /// The text of a record that is no sample, where it is one.
+    pub fn task_event(&self) -> Option<&'a [u8]> {
+        let is_named = self
+            .event
+            .is_some_and(|event| event.starts_with(b"PERF_RECORD_"));
+        match self.event {
+            Some(event) if is_named => Some(event),
+            Some(_) => None,
+            None => task_event(self.rest),
+        }
+    }
+}
+
+/// The text of a record that is no sample: perf prints its type first
+/// (`perf_event__fprintf`, tools/perf/util/event.c).
+pub(super) fn task_event(text: &[u8]) -> Option<&[u8]> {
+    let text = text.trim_ascii();
+    text.starts_with(b"PERF_RECORD_").then_some(text)
+}
+
 /// Reads a first line; `None` when it is none.
 #[inline]
 pub(super) fn parse(line: &[u8]) -> Option<Header<'_>> {

@@ -5,12 +5,15 @@
 
 mod blocks;
 mod chains;
+mod comments;
 mod frame;
 mod header;
 mod parallel;
 
 use super::profile_text::{Known, plain};
+use crate::host::HostSnapshot;
 use crate::loss::{LossKind, Losses};
+use crate::outliers::{self, Pause, WeightSum, credible};
 use crate::profile::{
     FrameId, NO_CPU, NodeId, Profile, ProfileEvent, ProfileSample, ProfileThread, Samples,
     WeightUnit,
@@ -74,6 +77,8 @@ pub fn looks_like(head: &[u8]) -> bool {
             [] | [b'#', ..] => {}
             [b'\t', ..] => frames += 1,
             _ if header::parse(line).is_some() => samples += 1,
+            _ if frame::is_frame(line) => frames += 1,
+            _ if frame::is_source_line(line) || header::task_event(line).is_some() => {}
             _ => others += 1,
         }
     }
@@ -106,6 +111,8 @@ struct Reader {
     events: Vec<ProfileEvent>,
     samples: Samples,
     losses: Losses,
+    host: HostSnapshot,
+    command: Vec<String>,
     /// The sample whose frames are being read, and they.
     open: Option<ProfileSample>,
     chain: Vec<FrameId>,
@@ -125,6 +132,8 @@ impl Default for Reader {
             events: Vec::new(),
             samples: Samples::default(),
             losses: Losses::default(),
+            host: HostSnapshot::default(),
+            command: Vec::new(),
             open: None,
             chain: Vec::new(),
             has_times: false,
@@ -202,7 +211,9 @@ impl Reader {
                 self.end_of_sample();
                 self.skipping = false;
             }
-            Some(b'#') if self.open.is_none() => {}
+            Some(b'#') if self.open.is_none() => {
+                comments::take(line, &mut self.host, &mut self.command);
+            }
             Some(_) => self.first_line_or_frame(line),
         }
     }
@@ -220,21 +231,48 @@ impl Reader {
         if text.is_empty() {
             return self.end_of_sample();
         }
-        if let Some(header) = header::parse(line) {
-            self.end_of_sample();
-            return self.begin(&header);
+        let is_open = self.open.is_some();
+        match header::parse(line) {
+            // An address and a function's name may look like an id and an event.
+            Some(header) if header.is_anchored() || !is_open || !frame::is_frame(line) => {
+                self.end_of_sample();
+                return self.begin(&header);
+            }
+            _ => {}
         }
-        let is_indented = line[0] == b' ';
-        let word = text.split(|&b| b == b' ').next().unwrap_or_default();
-        if self.open.is_some() && is_indented && frame::is_address(word) {
+        if is_open && frame::is_frame(line) {
             return self.frame(line);
+        }
+        if let Some(event) = header::task_event(text) {
+            self.end_of_sample();
+            return self.task_event(event);
+        }
+        if is_open && !self.chain.is_empty() && frame::is_source_line(line) {
+            return;
         }
         if !self.skipping {
             self.losses.add(LossKind::MalformedRecord, 1);
         }
     }
 
+    /// A record that is no sample, as `--show-task-events` and its like mix in.
+    fn task_event(&mut self, event: &[u8]) {
+        self.skipping = true;
+        let mut words = event.split(|&b| b == b' ');
+        let loss = match words.next() {
+            Some(b"PERF_RECORD_LOST" | b"PERF_RECORD_LOST_SAMPLES") => LossKind::RingOverrun,
+            Some(b"PERF_RECORD_THROTTLE") => LossKind::Throttled,
+            _ => return,
+        };
+        // "lost 12"; a pause is one.
+        let count = words.find_map(header::digits).unwrap_or(1);
+        self.losses.add(loss, count);
+    }
+
     fn begin(&mut self, header: &Header<'_>) {
+        if let Some(event) = header.task_event() {
+            return self.task_event(event);
+        }
         let Some(event) = self.event(header) else {
             self.losses.add(LossKind::UnknownRecord, 1);
             self.skipping = true;
@@ -303,23 +341,54 @@ impl Reader {
             samples: self.samples,
             has_times: self.has_times,
             losses: self.losses,
+            host: self.host,
+            command: self.command,
             ..Profile::default()
         }
     }
 }
 
-/// Counts times from the first sample that has one, and sorts by them.
+/// Counts times from the first sample that has one, sorts by them, and leaves out samples whose
+/// time or weight cannot be right.
 fn in_time_order(mut profile: Profile) -> Profile {
-    let times = profile.samples.times.iter().copied();
-    let start = times.clone().filter(|&time| time > 0).min().unwrap_or(0);
-    let end = times.max().unwrap_or(0);
-    for time in &mut profile.samples.times {
-        *time = time.saturating_sub(start);
-    }
     profile.samples.sort_by_time();
+    let times = &profile.samples.times;
+    let unknown = times.partition_point(|&time| time == 0);
+    let known = &times[unknown..];
+    let right = credible(known, |&time| time, Pause::HundredTimes);
+    let bounds = known[right.clone()]
+        .first()
+        .zip(known[right.clone()].last());
+    let (start, end) = bounds.map_or((0, 0), |(&start, &end)| (start, end));
+    let wrong = known.len() - right.len();
+    if wrong > 0 {
+        let example = if right.start > 0 {
+            known[0]
+        } else {
+            known[right.end]
+        };
+        let kept = Nanos(start)..Nanos(end);
+        let count = wrong as u64;
+        profile
+            .notes
+            .push(outliers::told(count, Nanos(example), kept));
+        profile.losses.add(LossKind::ImpossibleTime, count);
+    }
+    let mut weights = WeightSum::default();
+    let mut samples = Samples::default();
+    for at in (0..unknown).chain(unknown + right.start..unknown + right.end) {
+        let sample = profile.samples.get(at);
+        if !weights.admits(sample.weight) {
+            profile.losses.add(LossKind::ImpossibleWeight, 1);
+            continue;
+        }
+        let time = sample.time.saturating_sub(start);
+        samples.push(ProfileSample { time, ..sample });
+    }
     Profile {
+        samples,
         start: Nanos(start),
-        span: Nanos(end.saturating_sub(start)),
+        span: Nanos(end - start),
         ..profile
     }
 }

@@ -7,6 +7,7 @@
 
 use super::blocks::Source;
 use super::{MOST_EVENTS, Reader, Threads, in_time_order};
+use crate::host::HostSnapshot;
 use crate::loss::LossKind;
 use crate::profile::{FrameId, FrameTable, NodeId, Profile, ProfileEvent, ProfileSample};
 use std::io;
@@ -75,6 +76,10 @@ fn joined(parts: Vec<Part>) -> Profile {
     for part in renumbered {
         whole.profile.losses.merge(&part.profile.losses);
         whole.profile.has_times |= part.profile.has_times;
+        // The comments stand in the first block, which one of the threads read.
+        if part.profile.host != HostSnapshot::default() {
+            (whole.profile.host, whole.profile.command) = (part.profile.host, part.profile.command);
+        }
     }
     whole.profile.frames = whole.frames.into_frames();
     whole.profile.threads = whole.threads.values;

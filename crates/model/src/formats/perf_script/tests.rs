@@ -182,3 +182,99 @@ fn blocks_of_any_size_on_any_threads_give_the_same_profile() {
         }
     }
 }
+
+/// A text's stacks, innermost first, and its losses.
+fn stacks_of(text: &str) -> (Vec<Vec<String>>, Profile) {
+    assert!(looks_like(text.as_bytes()), "{text}");
+    let profile = read(text.as_bytes()).expect("memory is readable");
+    let names = |stack| {
+        let frames = profile.stacks.frames(stack);
+        frames
+            .map(|frame| profile.frames[frame.0 as usize].name.to_string())
+            .collect()
+    };
+    let stacks = profile
+        .samples
+        .stacks
+        .iter()
+        .map(|&stack| names(stack))
+        .collect();
+    (stacks, profile)
+}
+
+#[test]
+fn frames_need_no_tab() {
+    for indent in ["", "        ", "\t"] {
+        let text = format!(
+            "dd 19983 cycles:\n{indent}ffffffff8103d0ca write ([kernel.kallsyms])\n\
+             {indent}  123456 12: f (/b)\n\n\
+             dd 19983 cycles: \n{indent}ffffffff8103d0ca write ([kernel.kallsyms])\n\n"
+        );
+        let (stacks, profile) = stacks_of(&text);
+        let expected = [vec!["write", "12: f"], vec!["write"]];
+        assert_eq!(stacks, expected, "{indent:?}");
+        assert!(profile.losses.is_empty(), "{indent:?}");
+    }
+}
+
+#[test]
+fn places_in_the_source_are_no_frames() {
+    let text = "t 1  4.608913:     250000 cpu-clock:ppp: \n\
+        \t           1469e leaf+0x7e (/b)\n  t.c:327\n\
+        \tffffffff816e4b15 fget+0x5 ([kernel.kallsyms])\n  [kernel.kallsyms][ffffffff816e4b15]\n\
+        \t           14690 main+0x1 (/b)\n  main file.c:3 (discriminator 2)\n\n";
+    let (stacks, profile) = stacks_of(text);
+    assert_eq!(stacks, [["leaf", "fget", "main"]]);
+    assert!(profile.losses.is_empty());
+}
+
+#[test]
+fn records_that_are_no_samples_are_none() {
+    let text = "# hostname : vm\n# nrcpus online : 2\n#\n\
+        perf-exec     0     0.000000: PERF_RECORD_COMM: perf-exec:14504/14504\n\
+        t 14504  4021.608913: PERF_RECORD_COMM exec: t:14504/14504\n\
+        t 14504  4021.608947: PERF_RECORD_MMAP2 14504/14504: [0x55f(0x1000) @ 0x1000 fe:00 1 4]: r-xp /b\n\
+        t 14504  4021.609151:     250000 cpu-clock:ppp: \n\t  1469e leaf+0x7e (/b)\n\n\
+        t 14504  4021.610000: PERF_RECORD_LOST lost 12\n\
+        PERF_RECORD_FINISHED_ROUND\n\
+        t 14504 [001] 4021.611000: PERF_RECORD_SWITCH OUT preempt\n\
+        t 14504  4022.351758: PERF_RECORD_EXIT(14504:14504):(14498:14498)\n";
+    let (stacks, profile) = stacks_of(text);
+    assert_eq!(stacks, [["leaf"]]);
+    assert_eq!(profile.events.len(), 1);
+    assert_eq!((&*profile.host.hostname, profile.host.cpus), ("vm", 2));
+    assert_eq!(profile.losses.of(LossKind::RingOverrun), 12);
+    assert_eq!(profile.losses.of(LossKind::MalformedRecord), 0);
+}
+
+#[test]
+fn a_time_that_cannot_be_right_is_left_out_and_told() {
+    let mut text = String::new();
+    for at in 0..50 {
+        text += &format!("t 1 [000] 100.{at:02}0000: 5 cycles:\n\t 1469e f+0x1 (/b)\n\n");
+    }
+    text += "t 1 [000] 9000000100.000000: 5 cycles:\n\t 1469e f+0x1 (/b)\n\n";
+    let profile = read(text.as_bytes()).expect("memory is readable");
+    assert_eq!(
+        (profile.samples.len(), profile.span),
+        (50, Nanos(490_000_000))
+    );
+    assert_eq!(profile.losses.of(LossKind::ImpossibleTime), 1);
+    assert!(
+        profile.notes[0].contains("9000000000 s after"),
+        "{:?}",
+        profile.notes
+    );
+}
+
+#[test]
+fn weights_without_room_in_a_sum_are_left_out() {
+    let huge = u64::MAX / 2;
+    let text = format!(
+        "t 1 [000] 1.000000: {huge} cycles:\n\t 1469e f+0x1 (/b)\n\n\
+         t 1 [000] 1.100000: 7 cycles:\n\t 1469e f+0x1 (/b)\n\n"
+    );
+    let profile = read(text.as_bytes()).expect("memory is readable");
+    assert_eq!(profile.samples.weights, [7]);
+    assert_eq!(profile.losses.of(LossKind::ImpossibleWeight), 1);
+}

@@ -1,0 +1,181 @@
+//! Who called whom: callers stand where they call, not where they go on afterwards; what was
+//! interrupted stands where it was. What a machine lacks for a test is said, and the test passed
+//! over.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Compilers leave the frames of functions that call nothing out even so.
+const WITH_FRAME_POINTERS: &[&str] = &["-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer"];
+
+/// `parent` calls `callee`, and what follows that call was inlined from another function.
+const NEXT_LINE_IS_INLINED: &str = "
+volatile unsigned long sum;
+static inline __attribute__((always_inline)) void after(void) { sum ^= 3; sum += 5; }
+__attribute__((noinline)) void callee(void) { for (long i = 0; i < 200000; i++) sum += i * i; }
+__attribute__((noinline)) void parent(void) { callee(); after(); }
+int main(void) { for (int i = 0; i < 1500; i++) parent(); return 0; }
+";
+
+/// A handler of signals that interrupt `work`.
+const INTERRUPTED: &str = "
+#include <signal.h>
+volatile unsigned long sum;
+__attribute__((noinline)) void inside(void) { for (long i = 0; i < 2000000; i++) sum += i; }
+__attribute__((noinline)) void handler(int n) { inside(); sum++; }
+__attribute__((noinline)) void work(void) { for (int i = 0; i < 150; i++) { raise(SIGUSR1); sum++; } }
+int main(void) { signal(SIGUSR1, handler); work(); return sum == 0; }
+";
+
+fn built(folder: &Path, source: &str, options: &[&str]) -> Option<PathBuf> {
+    let (program, file) = (folder.join("program"), folder.join("program.c"));
+    std::fs::write(&file, source).expect("temporary file");
+    let mut command = Command::new("cc");
+    command.args(["-O2", "-g"]).args(options).arg("-o");
+    let done = command.args([&program, &file]).status();
+    if !done.is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: cc does not build the program");
+        return None;
+    }
+    Some(program)
+}
+
+fn recorded(program: &Path, options: &[&str]) -> Option<PathBuf> {
+    let out = program.with_extension("data");
+    let mut perf = Command::new("perf");
+    perf.args(["record", "-q", "-e", "cpu-clock:u", "-F", "499"]);
+    let done = perf.args(options).arg("-o").args([&out, program]).output();
+    if !done.as_ref().is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED: perf cannot record here: {done:?}");
+        return None;
+    }
+    Some(out)
+}
+
+fn folded(file: &Path, variables: &[(&str, &Path)]) -> Vec<String> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pagewise"));
+    command.envs(variables.iter().copied());
+    let output = command
+        .arg("report")
+        .arg(file)
+        .args(["--export", "folded"])
+        .output();
+    let output: Output = output.expect("pagewise runs");
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn those_with<'a>(stacks: &'a [String], part: &str) -> Vec<&'a String> {
+    let found: Vec<&String> = stacks.iter().filter(|stack| stack.contains(part)).collect();
+    assert!(!found.is_empty(), "nothing has {part}: {stacks:#?}");
+    found
+}
+
+#[test]
+fn what_follows_a_call_is_no_frame_of_its_stack() {
+    for (compiled, recording) in [
+        (WITH_FRAME_POINTERS, &["-g"][..]),
+        (WITH_FRAME_POINTERS, &["--call-graph", "dwarf"]),
+        (&["-fomit-frame-pointer"][..], &["--call-graph", "dwarf"]),
+    ] {
+        let folder = tempfile::tempdir().expect("temporary directory");
+        let program = built(folder.path(), NEXT_LINE_IS_INLINED, compiled);
+        let Some(file) = program.and_then(|program| recorded(&program, recording)) else {
+            return;
+        };
+        let stacks = folded(&file, &[]);
+        for stack in those_with(&stacks, "parent;") {
+            assert!(stack.contains("parent;callee"), "{recording:?}: {stack}");
+        }
+    }
+}
+
+#[test]
+fn a_handler_of_a_signal_returns_to_the_librarys_trampoline() {
+    for recording in [&["-g"][..], &["--call-graph", "dwarf"]] {
+        let folder = tempfile::tempdir().expect("temporary directory");
+        let program = built(folder.path(), INTERRUPTED, WITH_FRAME_POINTERS);
+        let Some(file) = program.and_then(|program| recorded(&program, recording)) else {
+            return;
+        };
+        let stacks = folded(&file, &[]);
+        for stack in those_with(&stacks, "handler;inside") {
+            assert!(
+                stack.contains("__restore_rt;handler;inside"),
+                "{recording:?}: {stack}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_copied_stack_is_the_only_one_of_its_sample() {
+    let folder = tempfile::tempdir().expect("temporary directory");
+    let Some(program) = built(folder.path(), NEXT_LINE_IS_INLINED, WITH_FRAME_POINTERS) else {
+        return;
+    };
+    let file = folder.path().join("own.data");
+    let mut own = Command::new(env!("CARGO_BIN_EXE_pagewise"));
+    own.args(["record", "-q", "-e", "cpu", "--call-graph", "dwarf", "-o"]);
+    let done = own
+        .arg(&file)
+        .arg("--")
+        .arg(&program)
+        .output()
+        .expect("pagewise runs");
+    assert!(done.status.success(), "{done:?}");
+    let mut perf = Command::new("perf");
+    perf.args(["script", "--no-inline", "-F", "ip,sym", "-i"]);
+    let Ok(text) = perf.arg(&file).output() else {
+        eprintln!("SKIPPED: there is no perf");
+        return;
+    };
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    let samples = text
+        .split("\n\n")
+        .filter(|sample| sample.contains(" callee"));
+    let mut seen = 0;
+    for sample in samples {
+        let times = sample
+            .lines()
+            .filter(|line| line.ends_with(" main"))
+            .count();
+        assert!(times <= 1, "{sample}");
+        seen += 1;
+    }
+    if seen == 0 {
+        eprintln!("SKIPPED: nothing could be sampled here");
+        return;
+    }
+    those_with(&folded(&file, &[]), "main;parent;callee");
+}
+
+#[test]
+fn programs_that_perf_kept_are_named_when_they_are_gone() {
+    let folder = tempfile::tempdir().expect("temporary directory");
+    let options = [WITH_FRAME_POINTERS, &["-Wl,--build-id"]].concat();
+    let Some(program) = built(folder.path(), NEXT_LINE_IS_INLINED, &options) else {
+        return;
+    };
+    let Some(file) = recorded(&program, &["-g"]) else {
+        return;
+    };
+    let store = folder.path().join("store");
+    let mut keep = Command::new("perf");
+    keep.arg("--buildid-dir")
+        .arg(&store)
+        .args(["buildid-cache", "--add"]);
+    let kept = keep.arg(&program).output().expect("perf is there");
+    assert!(kept.status.success(), "{kept:?}");
+    std::fs::remove_file(&program).expect("it was there");
+    let nameless = folded(&file, &[("PERF_BUILDID_DIR", folder.path())]);
+    assert!(
+        !nameless.iter().any(|stack| stack.contains("callee")),
+        "{nameless:#?}"
+    );
+    those_with(
+        &folded(&file, &[("PERF_BUILDID_DIR", &store)]),
+        "parent;callee",
+    );
+}
