@@ -273,7 +273,7 @@ pub struct PagesOf {
 impl PagesOf {
     /// What of them matters to the account of time; `None` where there are no huge pages.
     pub fn huge(&self) -> Option<HugePageUse> {
-        (self.huge > 0).then(|| HugePageUse {
+        (self.huge > 0).then_some(HugePageUse {
             held: Bytes(self.huge),
             zeros: self.zeros,
         })
