@@ -1,18 +1,22 @@
 //! From an attribution and names to findings.
 
+use crate::account::{KernelTable, account, huge_faults, reconcile};
 use crate::attribute::{self, Counted, Doubt, Ledger, Scale, ledger};
 use crate::churn::churn;
 use crate::faults::{Attribution, MmCall, refault_by};
 use crate::flame::{Names, Weights, fault_map, flame, sites, weights};
 use crate::latency::{Times, times};
 use crate::plan::{Rules, Surroundings, conclude};
+use pagewise_model::account::Account;
+use pagewise_model::allocator::Allocator;
 use pagewise_model::findings::{
     Cause, Churn, FINDINGS_VERSION, FaultTime, Findings, MmCallCost, RegionKind, Share,
 };
 use pagewise_model::loss::Losses;
+use pagewise_model::profile::Profile;
 use pagewise_model::recording::Sidecar;
 use pagewise_model::symbol::SymbolTable;
-use pagewise_model::units::{Bytes, Nanos};
+use pagewise_model::units::{Bytes, Estimate, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Kernel functions under which a wait for a sleeping lock is one for `mmap_lock`: fault handling
@@ -41,21 +45,37 @@ pub fn findings(
     attribution: &Attribution,
     symbols: &SymbolTable,
     sidecar: &Sidecar,
+    profile: Option<&Profile>,
     rules: &Rules,
     around: &Surroundings,
 ) -> Findings {
-    conclude(measure(attribution, symbols, sidecar), rules, around)
+    let measured = measure(attribution, symbols, sidecar, profile);
+    conclude(measured, rules, around)
 }
 
 /// Everything that can be measured or counted about a run. `verdict`, `diagnoses`, `advice` and
 /// `proof` are left empty.
 #[must_use]
-pub fn measure(attribution: &Attribution, symbols: &SymbolTable, sidecar: &Sidecar) -> Findings {
+pub fn measure(
+    attribution: &Attribution,
+    symbols: &SymbolTable,
+    sidecar: &Sidecar,
+    profile: Option<&Profile>,
+) -> Findings {
     let scale = Scale::of(attribution, sidecar);
-    let ledger = ledger(attribution, counted(attribution, sidecar, &scale));
+    let mut ledger = ledger(attribution, counted(attribution, sidecar, &scale));
     let names = Names::new(attribution.stacks(), symbols);
-    let times = times(attribution, &ledger.causes, &scale, sidecar.cost.system);
+    let mut times = times(attribution, &ledger.causes, &scale, sidecar.cost.system);
+    let mut account = account(profile, &sidecar.cost, &KernelTable::shipped_or_empty());
+    let huge = huge_faults(sidecar, &account, &times, attribution, &ledger);
+    let contradiction = reconcile(&mut times, &account, &huge, sidecar.cost.cpu());
+    ledger.give_huge_pages(huge.faults / scale.factor);
     let stacks = fault_weights(attribution, &ledger, &scale, |_| true);
+    let mut collection = sidecar.collection.clone();
+    collection.notes.extend(contradiction);
+    let by_cause = by_cause(attribution, &ledger, &scale, &times);
+    let time = fault_time(attribution, sidecar, &names, times);
+    explain_blindly(&mut account, &time);
     Findings {
         schema_version: FINDINGS_VERSION,
         command: sidecar.command.clone(),
@@ -68,20 +88,52 @@ pub fn measure(attribution: &Attribution, symbols: &SymbolTable, sidecar: &Sidec
         diagnoses: Vec::new(),
         advice: Vec::new(),
         proof: None,
-        allocators: sidecar.allocators.clone(),
-        by_cause: by_cause(attribution, &ledger, &scale, &times),
+        allocators: allocators(attribution, sidecar),
+        by_cause,
         by_region: by_region(attribution, &ledger, &scale),
         by_thread: attribute::threads(attribution, &scale),
         samples: attribution.tally.samples,
         churn: churn_with_sites(attribution, &ledger, &scale, &names),
-        time: fault_time(attribution, sidecar, &names, times),
+        time,
+        account,
+        huge_pages: sidecar.huge_pages,
         sites: sites(&stacks, &names),
         flame: flame(&stacks, &names),
         fault_map: fault_map(attribution, &ledger, &scale),
         timeline: sidecar.timeline.clone(),
-        collection: sidecar.collection.clone(),
+        collection,
         losses: losses(attribution, sidecar, &scale),
     }
+}
+
+/// Allocators of the process that faults most: its own decide what helps, not those of a shell that
+/// started it.
+fn allocators(attribution: &Attribution, sidecar: &Sidecar) -> Vec<Allocator> {
+    let mut faults: BTreeMap<i32, f64> = BTreeMap::new();
+    for thread in &attribution.threads {
+        *faults.entry(thread.pid).or_default() += thread.faults;
+    }
+    let most = faults.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    let busiest = most.map_or(sidecar.pid, |(pid, _)| pid);
+    sidecar.allocators_of(busiest).to_vec()
+}
+
+/// Where the kernel's stacks were not seen, faults and memory calls that were timed explain what
+/// they can of its time.
+#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
+fn explain_blindly(account: &mut Account, time: &FaultTime) {
+    if account.sees_kernel() {
+        return;
+    }
+    let calls = time.mm_calls.iter().filter_map(|call| call.time);
+    let calls: f64 = calls.map(|time| time.0 as f64).sum();
+    let faults = time.total_ns.unwrap_or_default();
+    let left = |faults: f64| (account.kernel.value - faults - calls).max(0.0);
+    account.unexplained = Estimate {
+        value: left(faults.value),
+        low: left(faults.high),
+        high: left(faults.low),
+    };
 }
 
 /// What the kernel counted, on the scale of weights. The peak of resident memory is that of any one
@@ -324,7 +376,7 @@ mod tests {
         let mut stream = Stream::new(Recorded::SampledWithoutCalls(997));
         stream.map(1, BLOCK, 4000);
         (0..20).for_each(|_| stream.touch(1, BLOCK, 4000));
-        measure(&stream.finish(), &SymbolTable::default(), &sidecar)
+        measure(&stream.finish(), &SymbolTable::default(), &sidecar, None)
     }
 
     fn faults_by(findings: &Findings, wanted: impl Fn(Cause) -> bool) -> f64 {
@@ -357,7 +409,7 @@ mod tests {
         let mut stream = Stream::new(Recorded::Fully);
         stream.map(1, BLOCK, 100);
         stream.touch(1, BLOCK, 100);
-        let findings = measure(&stream.finish(), &SymbolTable::default(), &sidecar);
+        let findings = measure(&stream.finish(), &SymbolTable::default(), &sidecar, None);
         assert!((faults_by(&findings, |_| true) - 100.0).abs() < 1e-9);
         assert_eq!(findings.losses.of(LossKind::FaultsWithoutEvent), 900);
     }
@@ -406,6 +458,7 @@ mod tests {
             &attributor.finish(),
             &names.into_iter().collect(),
             &sidecar(),
+            None,
         )
         .sites
     }

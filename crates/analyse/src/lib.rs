@@ -2,6 +2,7 @@
 //! but what is passed in.
 #![forbid(unsafe_code)]
 
+mod account;
 mod assemble;
 mod attribute;
 pub mod balance;

@@ -59,6 +59,7 @@ impl Analysis {
             &self.attribution,
             &self.names,
             &self.sidecar,
+            self.profile.as_ref(),
             &rules,
             around,
         );
@@ -276,6 +277,8 @@ fn of_another_tool(origin: &Origin) -> Sidecar {
         ending: Ending::Running,
         timeline: Timeline::default(),
         allocators: Vec::new(),
+        huge_pages: None,
+        processes: Vec::new(),
         host: HostSnapshot {
             hostname: origin.hostname.clone(),
             kernel: origin.os_release.clone(),

@@ -30,6 +30,9 @@ Examples:
 
 /// The report where no other name is given.
 const REPORT: &str = "pagewise-report.html";
+/// Samples of CPU time a second: what the kernel does is told from them. Each costs some
+/// microseconds, so together a thousandth of the time.
+const CPU_FREQUENCY: u64 = 299;
 /// More arms than this make a proof too long for what the last ones can add.
 const MOST_ARMS: usize = 3;
 
@@ -146,6 +149,7 @@ impl Args {
             subject: self.subject(input)?,
             recorder: Options {
                 mode: if self.full { Mode::Full } else { Mode::Sampled },
+                cpu: Some(CPU_FREQUENCY),
                 ..Options::default()
             },
             counters: false,
@@ -274,7 +278,7 @@ fn candidates(findings: &Findings) -> Vec<Candidate> {
     let advised = settled.take(MOST_ARMS).map(|advice| Candidate {
         name: advice.name(),
         settings: advice.settings.clone(),
-        fewer_faults: true,
+        fewer_faults: advice.faults_avoided > 0.0,
     });
     advised.chain(huge_pages::candidate(findings)).collect()
 }

@@ -20,6 +20,7 @@ mod prove;
 mod record;
 mod report;
 mod run;
+mod seen;
 mod terminal;
 mod trace;
 mod tune;

@@ -1,15 +1,15 @@
 //! One observation, from launch to a finished perf.data file: what `record` and `doctor` share.
 
-use crate::huge::join::{PagesOf, pages_of};
+use crate::huge::join::PagesOf;
+use crate::seen::{FIRST_LOOK, STEP, Seen};
 use anyhow::Context;
 use pagewise_linux::perf::{
     self, Counters, EventCount, Note, Options, Recorder, Recording, Target,
 };
-use pagewise_linux::proc::{ProcRoot, Sampler, allocators};
+use pagewise_linux::proc::{ProcRoot, Sampler};
 use pagewise_linux::process::{Finished, Gated, Launch, Running, interrupt};
 use pagewise_linux::sys::perf_event::monotonic_now;
 use pagewise_linux::{host, process};
-use pagewise_model::allocator::Allocator;
 use pagewise_model::formats::perf_data::Features;
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::loss::Losses;
@@ -82,10 +82,9 @@ struct Outcome {
     ending: Ending,
     cost: RunCost,
     timeline: Timeline,
-    allocators: Vec<Allocator>,
     counters: Vec<Counter>,
     notes: Vec<String>,
-    pages: Option<PagesOf>,
+    seen: Seen,
 }
 
 /// Moment at which an observation began.
@@ -107,10 +106,6 @@ const LOOKS_FOR_ALLOCATORS: [Duration; 6] = [
     Duration::from_secs(2),
     Duration::from_secs(15),
 ];
-/// Page sizes are looked at this early first, then each time that the program has run by this share
-/// longer. A look takes half a millisecond for each GiB.
-const FIRST_LOOK_AT_PAGES: Duration = Duration::from_millis(50);
-const PAGES_STEP: f64 = 0.15;
 /// A program that was asked to end gets this long to do so.
 const GRACE: Duration = Duration::from_secs(3);
 /// How often a running process is looked at to see whether it still lives.
@@ -166,10 +161,9 @@ fn observe_command(
         ending: finished.ending,
         cost: finished.cost,
         timeline: sampler.stop_after(&finished.cost),
-        allocators: seen.allocators,
         counters: counters.map_or_else(Vec::new, Counters::stop),
         notes: Vec::new(),
-        pages: seen.pages,
+        seen,
     };
     outcome.notes.extend(identity);
     let command = std::iter::once(&launch.program).chain(&launch.args);
@@ -202,24 +196,6 @@ fn release(gated: Gated, recording: &mut Recording, output: &Path) -> anyhow::Re
     }
 }
 
-/// What is seen only while the program lives.
-#[derive(Default)]
-struct Seen {
-    allocators: Vec<Allocator>,
-    pages: Option<PagesOf>,
-}
-
-impl Seen {
-    /// Keeps page sizes of the moment with most memory.
-    fn look_at_pages(&mut self, pid: i32) {
-        let memory = |pages: &Option<PagesOf>| pages.as_ref().map(|pages| pages.memory);
-        let now = pages_of(pid);
-        if memory(&now) > memory(&self.pages) {
-            self.pages = now;
-        }
-    }
-}
-
 /// Waits for the program's end, looking at it meanwhile.
 fn accompany(
     mut running: Running,
@@ -228,7 +204,7 @@ fn accompany(
 ) -> Result<(Finished, Seen), process::Error> {
     let mut seen = Seen::default();
     let mut looks = LOOKS_FOR_ALLOCATORS.into_iter().peekable();
-    let mut at_pages = options.pages.then_some(FIRST_LOOK_AT_PAGES);
+    let mut next_look = FIRST_LOOK;
     loop {
         let elapsed = beginning.instant.elapsed();
         let over = options.duration.is_some_and(|most| elapsed >= most);
@@ -239,18 +215,18 @@ fn accompany(
             return Ok((end_in_time(running)?, seen));
         }
         while looks.next_if(|&look| look <= elapsed).is_some() {
-            let now = allocators(running.pid());
-            if !now.is_empty() {
-                seen.allocators = now;
-            }
+            seen.look_at_allocators(running.pid());
         }
-        if at_pages.is_some_and(|look| look <= elapsed) {
-            seen.look_at_pages(running.pid());
-            at_pages = Some(beginning.instant.elapsed().mul_f64(1.0 + PAGES_STEP));
+        if next_look <= elapsed {
+            seen.look_at_family(running.pid());
+            if options.pages {
+                seen.look_at_pages(running.pid());
+            }
+            next_look = beginning.instant.elapsed().mul_f64(1.0 + STEP);
         }
         let next = looks.peek().copied().into_iter().chain(options.duration);
-        let next = next.chain(at_pages).min();
-        let wait = next.map_or(Duration::from_secs(60), |next| next.saturating_sub(elapsed));
+        let next = next.fold(next_look, Duration::min);
+        let wait = next.saturating_sub(elapsed);
         if let Some(finished) = running.wait_for(wait)? {
             return Ok((finished, seen));
         }
@@ -296,7 +272,8 @@ fn observe_running(
     let recording = begin(recorder, &options.output)?;
     let beginning = Beginning::now();
     let sampler = Sampler::start(pid, options.interval);
-    let mut found = Vec::new();
+    let mut seen = Seen::default();
+    let mut next_look = Duration::ZERO;
     let alive = loop {
         let alive = is_alive(&proc, pid);
         let over = options
@@ -305,8 +282,13 @@ fn observe_running(
         if !alive || over || interrupt::requested().is_some() {
             break alive;
         }
-        if found.is_empty() {
-            found = allocators(pid);
+        if next_look <= beginning.instant.elapsed() && !options.subject.is_whole_machine() {
+            seen.look_at_allocators(pid);
+            seen.look_at_family(pid);
+            if options.pages {
+                seen.look_at_pages(pid);
+            }
+            next_look = (beginning.instant.elapsed().mul_f64(1.0 + STEP)).max(FIRST_LOOK);
         }
         std::thread::sleep(LOOK);
     };
@@ -315,10 +297,9 @@ fn observe_running(
         ending: Ending::Running,
         cost: cost_of(&timeline, beginning.instant.elapsed()),
         timeline,
-        allocators: found,
         counters: counters.map_or_else(Vec::new, Counters::stop),
         notes: ended_note(pid, alive),
-        pages: None,
+        seen,
     };
     let command = proc.cmdline(pid).ok().flatten().unwrap_or_default();
     let command = command
@@ -435,7 +416,7 @@ fn conclude(
         counts: recorded.counts.clone(),
         losses: recorded.losses.clone(),
         notes: collection.notes.clone(),
-        pages: outcome.pages,
+        pages: outcome.seen.pages.clone(),
     };
     let sidecar = Sidecar {
         schema_version: SIDECAR_VERSION,
@@ -446,7 +427,9 @@ fn conclude(
         cost,
         ending: outcome.ending,
         timeline: outcome.timeline,
-        allocators: outcome.allocators,
+        processes: outcome.seen.by_process(pid),
+        huge_pages: outcome.seen.huge,
+        allocators: outcome.seen.allocators,
         losses: recorded.losses.clone(),
         collection,
         counters: outcome.counters,

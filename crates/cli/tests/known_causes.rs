@@ -70,7 +70,7 @@ fn record(
         eprintln!("SKIPPED: memory system calls cannot be recorded here; run as root");
         return None;
     }
-    let findings = measure(&attribution, &SymbolTable::default(), &sidecar);
+    let findings = measure(&attribution, &SymbolTable::default(), &sidecar, None);
     Some((truth, attribution, findings))
 }
 

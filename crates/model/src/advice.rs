@@ -55,6 +55,9 @@ pub enum Risk {
 pub struct Advice {
     /// Stable name of the rule that gave it.
     pub rule: String,
+    /// Diagnoses that it cures, by their ids, costliest first.
+    #[serde(default)]
+    pub cures: Vec<String>,
     /// One sentence: what to do.
     pub headline: String,
     /// Why this should help, in plain words with the numbers that led here.
@@ -102,6 +105,7 @@ mod tests {
         let named = |rule: &str| {
             let advice = Advice {
                 rule: rule.to_owned(),
+                cures: Vec::new(),
                 headline: String::new(),
                 reason: String::new(),
                 settings: Settings::default(),

@@ -29,6 +29,15 @@ pub enum AllocatorKind {
     Unknown,
 }
 
+/// The allocators of one process.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessAllocators {
+    /// Process id.
+    pub pid: i32,
+    /// Its allocators.
+    pub allocators: Vec<Allocator>,
+}
+
 /// An allocator found in a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocator {

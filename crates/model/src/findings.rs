@@ -1,12 +1,13 @@
 //! What an analysis found: the one structure behind the terminal text, the JSON and the HTML.
 
+use crate::account::Account;
 use crate::advice::Advice;
 use crate::allocator::Allocator;
 use crate::histogram::Histogram;
 use crate::host::HostSnapshot;
 use crate::loss::Losses;
 use crate::proof::Proof;
-use crate::recording::Collection;
+use crate::recording::{Collection, HugePageUse};
 use crate::run::{Ending, RunCost};
 use crate::timeline::Timeline;
 use crate::units::{Bytes, Estimate, Nanos};
@@ -272,7 +273,7 @@ pub struct FaultTime {
     pub by_cause: Vec<(Cause, Histogram)>,
     /// All faults together, in nanoseconds, entry and exit of the exception included.
     pub total_ns: Option<Estimate>,
-    /// How `total_ns` was found: `measured`, `modelled`.
+    /// How `total_ns` was found: `measured` by single faults, `modelled`, `sampled` by CPU time.
     pub method: String,
     /// Share of CPU time (0 to 1).
     pub share_of_cpu: Option<Estimate>,
@@ -349,7 +350,7 @@ pub struct Findings {
     pub ending: Ending,
     /// One or two sentences: the answer.
     pub verdict: String,
-    /// What is wrong, gravest first.
+    /// What is wrong: what the verdict is about, then gravest first.
     pub diagnoses: Vec<Diagnosis>,
     /// What to change, best first; empty when there is nothing to gain.
     pub advice: Vec<Advice>,
@@ -367,6 +368,12 @@ pub struct Findings {
     pub samples: u64,
     /// Time.
     pub time: FaultTime,
+    /// What the CPU time went into.
+    #[serde(default)]
+    pub account: Account,
+    /// Huge pages that the program was seen to hold.
+    #[serde(default)]
+    pub huge_pages: Option<HugePageUse>,
     /// Churn.
     pub churn: Churn,
     /// Heaviest stacks.

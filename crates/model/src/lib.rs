@@ -6,6 +6,7 @@
 //! turn bytes into this model and back; nothing here opens a file or asks the kernel.
 #![forbid(unsafe_code)]
 
+pub mod account;
 pub mod address_space;
 pub mod advice;
 pub mod allocator;

@@ -1,11 +1,11 @@
 //! What a recording says about itself, beside its events.
 
-use crate::allocator::Allocator;
+use crate::allocator::{Allocator, ProcessAllocators};
 use crate::host::HostSnapshot;
 use crate::loss::Losses;
 use crate::run::{Ending, RunCost};
 use crate::timeline::Timeline;
-use crate::units::Nanos;
+use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 /// The facts that perf.data has no section for. Stored as JSON in a feature section that perf
@@ -30,6 +30,9 @@ pub struct Sidecar {
     pub timeline: Timeline,
     /// Allocators found in the main process.
     pub allocators: Vec<Allocator>,
+    /// Allocators by process, where others of the tree were looked at, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<ProcessAllocators>,
     /// The machine.
     pub host: HostSnapshot,
     /// What the collector lost.
@@ -39,6 +42,19 @@ pub struct Sidecar {
     /// Counters over time; empty where none was read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<Counter>,
+    /// Huge pages of the process tree, where it was seen to hold any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub huge_pages: Option<HugePageUse>,
+}
+
+/// Huge pages that processes were seen to hold, and how much of them was in use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HugePageUse {
+    /// Most that was held at once.
+    pub held: Bytes,
+    /// Share (0 to 1) of their base pages that held nothing but zeros; `None` where that could not
+    /// be read.
+    pub zeros: Option<f64>,
 }
 
 /// A counter that was read while recording.
@@ -81,6 +97,15 @@ pub struct Collection {
     pub own_cost: Nanos,
     /// What was asked for but not to be had, in words for the user, each with its remedy.
     pub notes: Vec<String>,
+}
+
+impl Sidecar {
+    /// Allocators of a process; the main one's where it was not looked at.
+    #[must_use]
+    pub fn allocators_of(&self, pid: i32) -> &[Allocator] {
+        let own = self.processes.iter().find(|process| process.pid == pid);
+        own.map_or(&self.allocators, |process| &process.allocators)
+    }
 }
 
 /// Version of [`Sidecar`]'s schema that this code writes.

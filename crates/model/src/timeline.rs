@@ -28,6 +28,10 @@ pub struct TimelinePoint {
     pub processes: u32,
     /// Threads alive.
     pub threads: u32,
+    /// Processes whose main thread ran, or waited for nothing but a CPU or a disk, at that moment;
+    /// `None` where it was not looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active: Option<u32>,
 }
 
 /// One reading of the machine's or the cgroup's memory pressure. Counters are cumulative since

@@ -140,6 +140,25 @@ impl Ledger {
         }
     }
 
+    /// Lets so many of the faults that gave fresh memory have given a huge page.
+    pub(crate) fn give_huge_pages(&mut self, faults: f64) {
+        let fresh = |cause: &Cause| *cause == Cause::FirstTouch || cause.is_churn();
+        let given: f64 = self
+            .causes
+            .iter()
+            .filter(|(cause, _)| fresh(cause))
+            .map(|(_, faults)| faults)
+            .sum();
+        let moved = faults.min(given);
+        if moved <= 0.0 {
+            return;
+        }
+        for (_, held) in self.causes.iter_mut().filter(|(cause, _)| fresh(cause)) {
+            *held -= *held * moved / given;
+        }
+        *self.causes.entry(Cause::HugePage).or_default() += moved;
+    }
+
     fn cells_of(&self, cause: Cause) -> Vec<(Cell, f64)> {
         let of = |(cell, _): &&(Cell, f64)| cell.cause == cause;
         self.cells.iter().filter(of).copied().collect()

@@ -26,6 +26,10 @@ const SAME_FAULT: Nanos = Nanos(50_000);
 /// functions, with their first and main loops, stay within it.
 const SAME_CODE: u64 = 2048;
 
+/// Parts of the names of files that hold an allocator: `libc.so.6`, `libc-2.31.so`,
+/// `ld-musl-x86_64.so.1`, `libjemalloc.so.2`.
+const ALLOCATOR_FILES: [&str; 4] = ["libc.so", "libc-", "ld-musl", "malloc"];
+
 impl Attributor {
     /// Remembers the error code of the fault that follows.
     pub(super) fn error_code(&mut self, sample: &Sample<'_>) {
@@ -86,6 +90,9 @@ impl Attributor {
             verdict: judged.verdict,
             huge_candidate: judged.huge_candidate,
             inherited: judged.region.is_none_or(|region| region.inherited),
+            may_be_huge: judged
+                .region
+                .is_some_and(|region| self.gets_huge_pages(region)),
             inferred: judged.inferred,
             ..seen
         });
@@ -93,8 +100,9 @@ impl Attributor {
 
     /// Tells blocks of an allocator from a program's own mappings: an allocator writes its header
     /// first (`sysmalloc_mmap` in glibc's malloc.c), so the code that takes the block's first
-    /// fault is far from the code that takes the second. Both are on record only while each fault
-    /// is.
+    /// fault lies in the C library, and far from the code that takes the second. A program that
+    /// writes a header of its own does so in its own code. Both faults are on record only while
+    /// each fault is.
     fn note_block(&mut self, thread: usize, sample: &Sample<'_>, address: u64, region: RegionKind) {
         let begun = self.threads[thread].block_begun.take();
         if sample.period > 1 || region != RegionKind::MmappedChunk {
@@ -104,8 +112,15 @@ impl Attributor {
         if let Some((first, ip)) = begun
             && page == first + 1
         {
-            self.tally.blocks += 1;
-            self.tally.headed_blocks += u64::from(sample.ip.abs_diff(ip) > SAME_CODE);
+            let is_far = sample.ip.abs_diff(ip) > SAME_CODE;
+            match self.is_allocators_code(sample.pid, ip) {
+                _ if !is_far => self.tally.blocks += 1,
+                Some(headed) => {
+                    self.tally.blocks += 1;
+                    self.tally.headed_blocks += u64::from(headed);
+                }
+                None => {}
+            }
         }
         let process = self.process(sample.pid);
         let start = self.processes[process]
@@ -114,6 +129,20 @@ impl Attributor {
         if start.is_some_and(|start| start >> self.page_shift == page) {
             self.threads[thread].block_begun = Some((page, sample.ip));
         }
+    }
+
+    /// Whether code belongs to a file that holds an allocator; `None` where it cannot be told: no
+    /// known mapping, or a program without a C library of its own beside it.
+    fn is_allocators_code(&mut self, pid: i32, ip: u64) -> Option<bool> {
+        let process = self.process(pid);
+        let space = &self.processes[process].space;
+        let holds = |path: &str| {
+            let file = path.rsplit('/').next().unwrap_or(path);
+            ALLOCATOR_FILES.iter().any(|part| file.contains(part))
+        };
+        let own = space.find(ip)?;
+        let is_dynamic = space.iter().any(|mapping| holds(&mapping.path));
+        is_dynamic.then(|| holds(&own.path))
     }
 
     /// The part of a pending fault that its source decides.
@@ -136,6 +165,7 @@ impl Attributor {
             verdict: Verdict::sure(Cause::Unknown),
             huge_candidate: None,
             inherited: false,
+            may_be_huge: false,
             inferred: false,
         }
     }
@@ -244,6 +274,10 @@ impl Attributor {
             self.tally
                 .region_variation
                 .next(pending.region, pending.weight);
+        }
+        if pending.may_be_huge {
+            let cause = likely(pending.verdict);
+            *self.tally.huge_eligible.entry(cause).or_default() += pending.weight;
         }
         self.tally.all.add(pending.weight);
         self.tally.samples += 1;

@@ -158,12 +158,8 @@ impl Attributor {
         let Some(region) = region else {
             return false;
         };
-        let wanted = match region.huge {
-            HugeWish::Refused => false,
-            HugeWish::Wanted => self.huge_pages.on_request,
-            HugeWish::None => self.huge_pages.always,
-        };
-        if !wanted || !self.processes[process].pages.chunk_mut(page).is_idle() {
+        if !self.gets_huge_pages(region) || !self.processes[process].pages.chunk_mut(page).is_idle()
+        {
             return false;
         }
         let start = (page & !(super::pages::CHUNK_PAGES - 1)) << self.page_shift;
@@ -171,6 +167,17 @@ impl Attributor {
         self.processes[process]
             .regions
             .is_anonymous_throughout(start, start + length)
+    }
+
+    /// Whether the kernel gives huge pages to private memory of this kind, as settings and the
+    /// program's own wishes stand.
+    pub(super) fn gets_huge_pages(&self, region: Region) -> bool {
+        let wanted = match region.huge {
+            HugeWish::Refused => false,
+            HugeWish::Wanted => self.huge_pages.on_request,
+            HugeWish::None => self.huge_pages.always,
+        };
+        wanted && is_malloc_like(region.kind)
     }
 
     /// Judges a sampled fault. With releases on record the range's history decides; without them

@@ -36,7 +36,7 @@ pub use tally::{CallTotals, Cell, Census, ReleaseTotals, Tally, Variation, Weigh
 
 use heat::HeatMap;
 use judge::HugeCandidate;
-use pagewise_model::allocator::AllocatorKind;
+use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::event::{Callchain, Event, EventSource, PERF_CONTEXT_USER, Sample};
 use pagewise_model::loss::{LossKind, Losses};
 use pagewise_model::recording::Sidecar;
@@ -63,9 +63,12 @@ pub struct Attributor {
     roles: Roles,
     rests: Rests,
     page_shift: u32,
+    /// Who cuts up anonymous memory: by process where that was looked at, else as in the main one.
     owner: Owner,
+    owners: FxHashMap<i32, Owner>,
     huge_pages: HugePages,
     processes: Vec<Process>,
+    pids: Vec<i32>,
     process_of: FxHashMap<i32, usize>,
     last_process: (i32, usize),
     threads: Vec<Thread>,
@@ -97,9 +100,15 @@ impl Attributor {
             roles: Roles::of(sources, sidecar),
             rests: Rests::of(&sidecar.collection.fault_windows),
             page_shift: page_size.trailing_zeros(),
-            owner: owner_of_anonymous(sidecar),
+            owner: owner_of_anonymous(&sidecar.allocators),
+            owners: sidecar
+                .processes
+                .iter()
+                .map(|process| (process.pid, owner_of_anonymous(&process.allocators)))
+                .collect(),
             huge_pages: huge_pages(sidecar, page_size),
             processes: Vec::new(),
+            pids: Vec::new(),
             process_of: FxHashMap::default(),
             last_process: (-1, 0),
             threads: Vec::new(),
@@ -282,13 +291,19 @@ impl Attributor {
         if self.last_process.0 == pid && !self.processes.is_empty() {
             return self.last_process.1;
         }
-        let processes = &mut self.processes;
+        let (processes, pids) = (&mut self.processes, &mut self.pids);
         let index = *self.process_of.entry(pid).or_insert_with(|| {
             processes.push(Process::default());
+            pids.push(pid);
             processes.len() - 1
         });
         self.last_process = (pid, index);
         index
+    }
+
+    fn owner_in(&self, process: usize) -> Owner {
+        let own = self.owners.get(&self.pids[process]);
+        own.copied().unwrap_or(self.owner)
     }
 
     fn thread(&mut self, pid: i32, tid: i32) -> usize {
@@ -324,8 +339,8 @@ impl Attributor {
 }
 
 /// Memory of runtimes that manage their own heap is not cut into blocks by `malloc`.
-fn owner_of_anonymous(sidecar: &Sidecar) -> Owner {
-    let has = |kinds: &[AllocatorKind]| sidecar.allocators.iter().any(|a| kinds.contains(&a.kind));
+fn owner_of_anonymous(allocators: &[Allocator]) -> Owner {
+    let has = |kinds: &[AllocatorKind]| allocators.iter().any(|a| kinds.contains(&a.kind));
     let runtimes = [
         AllocatorKind::Go,
         AllocatorKind::Jemalloc,

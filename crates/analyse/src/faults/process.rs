@@ -84,6 +84,8 @@ pub(super) struct Pending {
     /// Number of the candidate, where it may have brought a huge page.
     pub(super) huge_candidate: Option<u32>,
     pub(super) inherited: bool,
+    /// Whether the kernel gives huge pages to its memory.
+    pub(super) may_be_huge: bool,
     /// Known only by inference from mapping records.
     pub(super) inferred: bool,
 }

@@ -181,6 +181,8 @@ pub struct Tally {
     pub blocks: u64,
     /// See [`Self::blocks`].
     pub headed_blocks: u64,
+    /// Faults on memory to which the kernel gives huge pages, by cause.
+    pub huge_eligible: BTreeMap<Cause, f64>,
     /// Faults that needed I/O.
     pub major: Weight,
     /// Ends of faults that needed I/O, with or without their begin on record.

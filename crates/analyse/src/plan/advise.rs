@@ -1,14 +1,18 @@
 //! Rules that fit, filled with this run's numbers.
 
-use super::rules::{Price, Rule, Rules};
-use super::symptoms::{Symptom, nanos_each};
+use super::rules::{Effect, Price, Rule, Rules};
+use super::symptoms::{Symptom, USUAL_FAULT_NS, nanos_each};
 use super::{Surroundings, diagnose};
 use crate::gain::predicted_speedup;
-use pagewise_model::advice::{Advice, Risk, Setting, Settings};
+use pagewise_model::advice::{Advice, Setting, Settings};
 use pagewise_model::allocator::Allocator;
 use pagewise_model::findings::{Cause, Findings};
 use pagewise_model::units::{Bytes, Estimate};
+use std::cmp::Ordering;
 
+/// A setting stands before steps by hand for the costliest finding where what it cures costs this
+/// part of that.
+const LEADING: f64 = 0.25;
 /// A predicted speed-up below this is not worth a change.
 const WORTHWHILE: f64 = 1.03;
 /// Of the faults that a setting is made for, so many vanish (the others are the first touch of
@@ -21,11 +25,6 @@ const VANISHING: Estimate = Estimate {
 /// How far from what was seen to the bound the likeliest cost of a fault lies. The programs of
 /// `bench/programs` gained 3 to 15 % more than half way predicts.
 const BOUND_WEIGHT: f64 = 0.8;
-/// From this share of the cured faults on it matters who maps the blocks.
-const MATTERS: f64 = 0.2;
-/// Said where [`owner_is_unknown`].
-const UNSURE: &str = "Whether the allocator or the program itself maps these blocks could not be \
-                      seen; if the program does, the setting changes nothing, so prove it first.";
 /// Smallest amount that is ever told to be kept.
 const LEAST_KEPT: u64 = 1 << 20;
 
@@ -42,13 +41,30 @@ pub(super) fn advice(
         .iter()
         .filter_map(|rule| from_rule(findings, symptoms, rule, around))
         .collect();
+    let cost = |one: &Advice| {
+        let cured = symptoms
+            .iter()
+            .filter(|s| one.cures.iter().any(|id| id == s.id));
+        cured.map(|symptom| symptom.cost.value).fold(0.0, f64::max)
+    };
+    let largest = symptoms
+        .iter()
+        .map(|one| one.cost.value)
+        .fold(0.0, f64::max);
+    let leads = |one: &Advice| !one.settings.0.is_empty() && cost(one) >= LEADING * largest;
     advice.sort_by(|a, b| {
-        let by_hand = a.settings.0.is_empty().cmp(&b.settings.0.is_empty());
         let gain = b
             .predicted_speedup
             .value
             .total_cmp(&a.predicted_speedup.value);
-        by_hand.then(a.risk.cmp(&b.risk)).then(gain)
+        let by_hand = a.settings.0.is_empty().cmp(&b.settings.0.is_empty());
+        let same = by_hand.then(a.risk.cmp(&b.risk)).then(gain);
+        match (leads(a), leads(b)) {
+            (true, true) => same,
+            (true, false) => Ordering::Less,
+            (false, true) => Ordering::Greater,
+            (false, false) => cost(b).total_cmp(&cost(a)).then(same),
+        }
     });
     advice
 }
@@ -80,11 +96,9 @@ fn from_rule(
         return None;
     }
     let fill = Filling::new(findings, rule, &cured, allocator, around);
-    let unsure = allocator.is_some() && owner_is_unknown(findings, &cured);
-    let caveats = rule.caveat.iter().map(|text| fill.text(text));
-    let caveats: Vec<String> = caveats.chain(unsure.then(|| UNSURE.to_string())).collect();
     Some(Advice {
         rule: rule.id.clone(),
+        cures: cured.iter().map(|symptom| symptom.id.to_owned()).collect(),
         headline: fill.text(&rule.headline),
         reason: fill.text(&rule.reason),
         settings: Settings(
@@ -97,26 +111,9 @@ fn from_rule(
         predicted_speedup: speedup,
         faults_avoided: avoided_share(rule, &cured),
         rss_price: price(findings, rule.price),
-        risk: if unsure {
-            rule.risk.max(Risk::Medium)
-        } else {
-            rule.risk
-        },
-        caveat: (!caveats.is_empty()).then(|| caveats.join(" ")),
+        risk: rule.risk,
+        caveat: rule.caveat.as_ref().map(|text| fill.text(text)),
     })
-}
-
-/// Whether it was not to be seen who maps the blocks that churn: the allocator, which settings
-/// reach, or the program itself.
-fn owner_is_unknown(findings: &Findings, cured: &[&Symptom]) -> bool {
-    let faults = |only_mapped: bool| -> f64 {
-        let counted = cured
-            .iter()
-            .filter(|one| !only_mapped || one.id == "churn.mmap");
-        counted.map(|one| one.faults).sum()
-    };
-    let mapped = faults(true) / faults(false).max(1.0);
-    mapped >= MATTERS && findings.churn.allocator_blocks.is_none()
 }
 
 /// A rule without a price changes when faults happen, not whether: it avoids none for certain.
@@ -130,6 +127,9 @@ fn avoided_share(rule: &Rule, cured: &[&Symptom]) -> f64 {
 }
 
 fn predicted(findings: &Findings, rule: &Rule, cured: &[&Symptom], faults: f64) -> Estimate {
+    if rule.effect == Some(Effect::SmallPages) {
+        return by_small_pages(findings, faults);
+    }
     if rule.price == Price::None {
         let cost: f64 = cured.iter().map(|symptom| symptom.cost.value).sum();
         let most = 1.0 / (1.0 - cost.clamp(0.0, 0.95));
@@ -142,6 +142,34 @@ fn predicted(findings: &Findings, rule: &Rule, cured: &[&Symptom], faults: f64) 
     let vanishing = VANISHING.scaled(faults);
     predicted_speedup(&findings.cost, vanishing, kernel_ns(findings, faults))
 }
+
+/// What is left when the used part of each of so many huge pages comes in small pages: what lies
+/// between all zeros seen and half as many bounds the doubt about what was looked at.
+#[allow(clippy::cast_precision_loss, reason = "ratios of times and counts")]
+fn by_small_pages(findings: &Findings, huge_faults: f64) -> Estimate {
+    let cpu = findings.cost.cpu().0.max(1) as f64;
+    let used = 1.0
+        - findings
+            .huge_pages
+            .and_then(|pages| pages.zeros)
+            .unwrap_or(0.0);
+    // Samples tell the cost of just these faults, where there are any.
+    let sampled = findings.account.work("huge").map(|work| work.in_faults);
+    let zeroing =
+        sampled.unwrap_or_else(|| nanos_each(findings, &[Cause::HugePage]).scaled(huge_faults));
+    let small_pages = (huge_faults * BASE_PAGES * used).max(huge_faults);
+    let gain = |saved: f64, spent: f64| cpu / (cpu - saved + spent).max(cpu * LEAST_LEFT);
+    Estimate {
+        value: gain(zeroing.value, small_pages * USUAL_FAULT_NS.value),
+        low: gain(zeroing.low, 2.0 * small_pages * USUAL_FAULT_NS.high),
+        high: gain(zeroing.high, small_pages * USUAL_FAULT_NS.low),
+    }
+}
+
+/// Base pages of a huge page: 2 MiB of 4 KiB.
+const BASE_PAGES: f64 = 512.0;
+/// No prediction leaves less of the CPU time than this.
+const LEAST_LEFT: f64 = 0.01;
 
 /// Kernel time of one churned fault, with what giving its page back costs. System time spread over
 /// all faults bounds it from above; where that is close, it is the better figure, because it holds

@@ -1,6 +1,7 @@
 //! Symptoms in plain words, with the figures that show them.
 
-use super::symptoms::Symptom;
+use super::kernel;
+use super::symptoms::{Owner, Symptom};
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::units::{Bytes, Nanos};
 
@@ -9,17 +10,26 @@ const WORTH_A_WORD: f64 = 0.02;
 const COSTLY: f64 = 0.05;
 const SEVERE: f64 = 0.30;
 
-/// A run of less CPU time has no trouble worth a change: starting a program takes some 100 faults.
-const SHORTEST: Nanos = Nanos(10_000_000);
+/// What takes less CPU time (waits less) is no trouble worth a change, whatever its share: starting
+/// a program takes tens of milliseconds.
+const LEAST_COSTLY: Nanos = Nanos(50_000_000);
 
 /// How grave a symptom is; `None` where it is not worth a word.
 pub(super) fn severity(findings: &Findings, symptom: &Symptom) -> Option<Severity> {
-    let most = if findings.cost.cpu() < SHORTEST {
-        Severity::Note
-    } else {
-        Severity::Severe
+    let all = match symptom.faults > 0.0 {
+        true => findings.cost.cpu(),
+        false => findings.cost.cpu().max(findings.cost.wall),
     };
-    Some(graded(symptom.cost.value)?.min(most))
+    severity_of(symptom.cost.value, all)
+}
+
+/// How grave it is that something takes a share of so much time.
+pub(super) fn severity_of(share: f64, all: Nanos) -> Option<Severity> {
+    let most = match share * all.as_secs_f64() < LEAST_COSTLY.as_secs_f64() {
+        true => Severity::Note,
+        false => Severity::Severe,
+    };
+    Some(graded(share)?.min(most))
 }
 
 fn graded(cost: f64) -> Option<Severity> {
@@ -37,7 +47,12 @@ pub(super) fn diagnoses(findings: &Findings, symptoms: &[Symptom]) -> Vec<Diagno
         .iter()
         .filter_map(|symptom| Some(diagnosis(findings, symptom, severity(findings, symptom)?)))
         .collect();
+    found.extend(kernel::diagnosis(findings, symptoms));
     found.extend(huge_page_fallback(findings));
+    found.sort_by(|a, b| {
+        let share = |one: &Diagnosis| one.share_of_cpu.map_or(0.0, |share| share.value);
+        (b.severity.cmp(&a.severity)).then(share(b).total_cmp(&share(a)))
+    });
     if found.iter().all(|one| one.severity < Severity::Costly) {
         found.insert(0, healthy(findings));
     }
@@ -63,7 +78,15 @@ fn words(symptom: &Symptom) -> (&'static str, &'static str) {
             "The heap's end is given back to the kernel and taken again, over and over",
             "When memory at the top of the heap is freed, the allocator shrinks the heap. The next allocation grows it again, and the kernel must hand out and zero every page anew: a page fault for each.",
         ),
-        "churn.mmap" if symptom.own_mapping => (
+        "churn.mmap" if symptom.owner == Owner::Unknown => (
+            "Memory is mapped, used once and given back, over and over",
+            "Each new mapping starts without pages: the kernel hands out and zeroes each one at its first touch, and takes it back at munmap. Whether the allocator or the program itself makes these calls could not be seen.",
+        ),
+        "churn.madvise" if symptom.owner == Owner::Program => (
+            "The program hands memory to the kernel and touches it again soon after",
+            "The program itself tells the kernel that pages are not needed (madvise). When they are used again, the kernel must hand out and zero each page anew: a page fault for each.",
+        ),
+        "churn.mmap" if symptom.owner == Owner::Program => (
             "The program maps memory, uses it once and gives it back, over and over",
             "Each new mapping starts without pages: the kernel hands out and zeroes each one at its first touch, and takes it back at munmap. The program makes these calls itself, not its allocator.",
         ),
@@ -86,6 +109,14 @@ fn words(symptom: &Symptom) -> (&'static str, &'static str) {
         "first_touch" => (
             "Memory is touched for the first time",
             "The kernel hands out memory page by page at the first touch, and zeroes each page. This happens once for memory that is really used.",
+        ),
+        "huge.sparse" => (
+            "Huge pages are zeroed for the sake of a few bytes in each",
+            "The program's memory gets huge pages, and the first touch of each makes the kernel zero all of its 2 MiB. Most of that is never used.",
+        ),
+        "huge.zeroing" => (
+            "The kernel zeroes huge pages",
+            "The first touch of memory that gets huge pages makes the kernel zero a whole huge page. That is cheaper than a fault for each small page where all of it is used, and dearer where it is not.",
         ),
         "cow.fork" => (
             "Pages are copied after fork",
@@ -134,6 +165,7 @@ fn evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
     match symptom.id {
         "lock" => lines.push(lock_evidence(findings)),
         "reclaim" => lines.extend(reclaim_evidence(findings)),
+        "huge.sparse" | "huge.zeroing" => lines.extend(huge_evidence(findings)),
         _ => {}
     }
     lines
@@ -225,6 +257,17 @@ fn reclaim_evidence(findings: &Findings) -> Vec<String> {
         ));
     }
     lines
+}
+
+fn huge_evidence(findings: &Findings) -> Vec<String> {
+    let Some(pages) = findings.huge_pages else {
+        return Vec::new();
+    };
+    let held = format!("It held up to {} in huge pages", pages.held);
+    vec![match pages.zeros {
+        Some(zeros) => format!("{held}; {} of what was looked at is zeros", percent(zeros)),
+        None => held,
+    }]
 }
 
 /// Huge pages that were wanted but not to be had. The counters are the machine's, so it is a note.

@@ -7,6 +7,7 @@
 
 mod advise;
 mod diagnose;
+mod kernel;
 mod rules;
 mod symptoms;
 mod words;
@@ -14,7 +15,7 @@ mod words;
 pub use rules::{Rule, RuleError, Rules};
 
 use pagewise_model::allocator::AllocatorKind;
-use pagewise_model::findings::Findings;
+use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::proof::Proof;
 
 /// What the machine offers for cures.
@@ -30,8 +31,25 @@ pub fn conclude(mut findings: Findings, rules: &Rules, around: &Surroundings) ->
     let symptoms = symptoms::of(&findings);
     findings.advice = advise::advice(&findings, &symptoms, rules, around);
     findings.diagnoses = diagnose::diagnoses(&findings, &symptoms);
+    lead_with_the_cured(&mut findings);
     findings.verdict = words::verdict(&findings);
     findings
+}
+
+/// Puts the finding first that the best setting cures, so that headline and cure tell of one thing.
+fn lead_with_the_cured(findings: &mut Findings) {
+    let Some(best) = findings
+        .advice
+        .first()
+        .filter(|best| !best.settings.0.is_empty())
+    else {
+        return;
+    };
+    let is_cured =
+        |one: &Diagnosis| one.severity >= Severity::Costly && best.cures.contains(&one.id);
+    if let Some(at) = findings.diagnoses.iter().position(is_cured) {
+        findings.diagnoses[..=at].rotate_right(1);
+    }
 }
 
 /// The same findings with what runs with and without the advice have shown.

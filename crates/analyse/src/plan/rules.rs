@@ -2,7 +2,7 @@
 //! of TOML with its source.
 
 use super::Surroundings;
-use super::symptoms::Symptom;
+use super::symptoms::{Owner, Symptom};
 use pagewise_model::advice::{Risk, Setting};
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use serde::Deserialize;
@@ -15,7 +15,8 @@ pub struct Rule {
     pub id: String,
     /// Symptoms that it helps against; one of them suffices.
     pub symptoms: Vec<String>,
-    /// Allocator family that must be in use; `none` asks that the program maps memory itself.
+    /// Allocator family that must be in use; `none` asks that the program maps memory itself,
+    /// `unseen` that nobody knows who does.
     pub allocator: Option<String>,
     /// First version of the allocator that it holds for.
     pub from_version: Option<String>,
@@ -43,6 +44,8 @@ pub struct Rule {
     pub reason: String,
     /// What to do by hand.
     pub manual: Option<String>,
+    /// What it does beside avoiding faults.
+    pub effect: Option<Effect>,
     /// Memory that it may cost.
     pub price: Price,
     /// Risk.
@@ -59,6 +62,14 @@ pub enum Linkage {
     Dynamic,
     /// Part of the program.
     Static,
+}
+
+/// What a cure does that is not to avoid faults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// Small pages in place of huge ones: more faults, of which each zeroes what it needs.
+    SmallPages,
 }
 
 /// Memory that a cure may keep resident.
@@ -144,8 +155,10 @@ impl Rule {
         }
         match self.allocator.as_deref() {
             None => Some(None),
-            Some("none") => symptom.own_mapping.then_some(None),
-            Some(_) if symptom.own_mapping => None,
+            Some("none") => (symptom.owner == Owner::Program).then_some(None),
+            Some("unseen") => (symptom.owner == Owner::Unknown).then_some(None),
+            // A setting that may not reach the memory is no cure.
+            Some(_) if symptom.owner != Owner::Allocator => None,
             Some(name) => {
                 let kind = kind_named(name)?;
                 let fitting = allocators
@@ -253,7 +266,7 @@ mod tests {
                 .iter()
                 .chain(&rule.library)
                 .chain(&rule.without_library);
-            for name in named.filter(|name| *name != "none") {
+            for name in named.filter(|name| !["none", "unseen"].contains(&name.as_str())) {
                 assert!(kind_named(name).is_some(), "{} names {name}", rule.id);
             }
             assert!(

@@ -1,12 +1,13 @@
 //! What the figures show, by kind of trouble, each with its faults and its cost.
 
+use crate::account::SPARSE;
 use pagewise_model::findings::{Cause, Findings, RegionKind};
 use pagewise_model::histogram::Histogram;
 use pagewise_model::units::Estimate;
 
 /// Kernel time of a fault where none was measured, in nanoseconds: from a page of zeros on a fast
 /// machine to one on a slow machine (1.0 to 1.9 µs measured on Linux 6.18, x86-64).
-const USUAL_FAULT_NS: Estimate = Estimate {
+pub(super) const USUAL_FAULT_NS: Estimate = Estimate {
     value: 1_400.0,
     low: 700.0,
     high: 2_000.0,
@@ -36,8 +37,19 @@ pub(super) struct Symptom {
     pub sizes: Histogram,
     /// Whether mostly threads beside the main one fault.
     pub in_threads: bool,
-    /// Whether the program itself maps the memory, rather than an allocator.
-    pub own_mapping: bool,
+    /// Who gives the memory back and takes it, where that is churn.
+    pub owner: Owner,
+}
+
+/// Who made the calls behind churn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// An allocator, which settings reach.
+    Allocator,
+    /// The program itself.
+    Program,
+    /// It was not to be seen.
+    Unknown,
 }
 
 /// All symptoms, costliest first, however small: judging is the caller's task.
@@ -46,6 +58,7 @@ pub(super) fn of(findings: &Findings) -> Vec<Symptom> {
     symptoms.extend(churn(findings));
     symptoms.extend(probable_churn(findings));
     symptoms.extend(other_causes(findings));
+    symptoms.extend(huge_zeroing(findings));
     symptoms.extend(lock(findings));
     symptoms.extend(reclaim(findings));
     symptoms.sort_by(|a, b| b.cost.value.total_cmp(&a.cost.value));
@@ -77,7 +90,7 @@ fn churn(findings: &Findings) -> Vec<Symptom> {
         let symptom = Symptom {
             sizes,
             in_threads: mainly_threads(findings),
-            own_mapping: id == "churn.mmap" && maps_itself(findings),
+            owner: owner(findings, id),
             ..plain(findings, id, faults, &causes)
         };
         (faults > 0.0).then_some(symptom)
@@ -94,11 +107,72 @@ fn churn_id(cause: Cause, region: RegionKind) -> &'static str {
     }
 }
 
-fn maps_itself(findings: &Findings) -> bool {
-    findings
-        .churn
-        .allocator_blocks
-        .is_some_and(|share| share < 0.5)
+/// Blocks that carry an allocator's header tell who maps them; else the stacks of the calls do. The
+/// heap's end and thread arenas are an allocator's by their nature. `madvise` is taken for an
+/// allocator's unless its callers are seen: blocks tell nothing of it.
+fn owner(findings: &Findings, id: &str) -> Owner {
+    let by_calls = callers(findings);
+    match id {
+        "churn.mmap" => match findings.churn.allocator_blocks {
+            Some(share) if share >= 0.5 => Owner::Allocator,
+            Some(_) => Owner::Program,
+            None => by_calls,
+        },
+        "churn.madvise" if by_calls == Owner::Program => Owner::Program,
+        _ => Owner::Allocator,
+    }
+}
+
+/// Functions by which allocators are entered, and parts of those inside them.
+const ALLOCATING: [&str; 14] = [
+    "malloc",
+    "calloc",
+    "realloc",
+    "free",
+    "cfree",
+    "operator new",
+    "operator delete",
+    "_int_",
+    "sysmalloc",
+    "systrim",
+    "munmap_chunk",
+    "je_",
+    "mi_",
+    "tc_",
+];
+
+/// Who calls the kernel for memory, by the stacks of those calls that have names.
+fn callers(findings: &Findings) -> Owner {
+    let churn = &findings.churn;
+    let sites = churn.release_sites.iter().chain(&churn.regrow_sites);
+    let (mut allocators, mut programs) = (0.0, 0.0);
+    for site in sites.filter(|site| site.stack.len() >= LEAST_FRAMES) {
+        let allocates = site.stack.iter().any(|function| is_allocating(function));
+        let is_whole = site.stack.iter().any(|function| function == "main");
+        match (allocates, is_whole) {
+            (true, _) => allocators += site.faults,
+            // A stack that breaks off may hide the allocator.
+            (false, true) => programs += site.faults,
+            (false, false) => {}
+        }
+    }
+    match allocators + programs {
+        all if all <= 0.0 => Owner::Unknown,
+        all if allocators >= all / 2.0 => Owner::Allocator,
+        _ => Owner::Program,
+    }
+}
+
+/// Fewest frames of a stack that tells a caller.
+const LEAST_FRAMES: usize = 2;
+
+fn is_allocating(function: &str) -> bool {
+    ALLOCATING.iter().any(|known| match *known {
+        "free" | "malloc" | "calloc" | "realloc" => {
+            function.trim_start_matches('_').trim_start_matches("libc_") == *known
+        }
+        part => function.starts_with(part),
+    })
 }
 
 fn mainly_threads(findings: &Findings) -> bool {
@@ -137,12 +211,7 @@ fn other_causes(findings: &Findings) -> Vec<Symptom> {
     let groups: [(&'static str, &[Cause]); 5] = [
         (
             "first_touch",
-            &[
-                Cause::FirstTouch,
-                Cause::WriteAfterRead,
-                Cause::HugePage,
-                Cause::StackGrowth,
-            ],
+            &[Cause::FirstTouch, Cause::WriteAfterRead, Cause::StackGrowth],
         ),
         ("cow.fork", &[Cause::CopyOnWrite]),
         ("file", &[Cause::FileMinor, Cause::FileMajor, Cause::Shared]),
@@ -156,6 +225,23 @@ fn other_causes(findings: &Findings) -> Vec<Symptom> {
             (faults > 0.0).then(|| plain(findings, id, faults, causes))
         })
         .collect()
+}
+
+/// Zeroing of huge pages; whether for the sake of a few bytes decides what helps.
+fn huge_zeroing(findings: &Findings) -> Option<Symptom> {
+    let faults = faults_of(findings, &[Cause::HugePage]);
+    let zeros = findings.huge_pages.and_then(|pages| pages.zeros);
+    let id = match zeros {
+        Some(zeros) if zeros >= SPARSE => "huge.sparse",
+        _ => "huge.zeroing",
+    };
+    let mut symptom = plain(findings, id, faults, &[Cause::HugePage]);
+    if let Some(sampled) = share_of_work(findings, "huge")
+        && id == "huge.sparse"
+    {
+        symptom.cost = sampled;
+    }
+    (faults > 0.0).then_some(symptom)
 }
 
 fn faults_of(findings: &Findings, causes: &[Cause]) -> f64 {
@@ -176,7 +262,7 @@ fn plain(findings: &Findings, id: &'static str, faults: f64, causes: &[Cause]) -
         cost: cost_of(findings, faults, causes),
         sizes: Histogram::default(),
         in_threads: false,
-        own_mapping: false,
+        owner: Owner::Allocator,
     }
 }
 
@@ -210,7 +296,8 @@ pub(super) fn nanos_each(findings: &Findings, causes: &[Cause]) -> Estimate {
         let times = findings.by_cause.iter().filter_map(|line| line.time);
         let all: f64 = times.map(|time| time.0 as f64).sum();
         return match findings.time.total_ns {
-            Some(total) if all > 0.0 => total.scaled(each / all),
+            // Reclaim on the way of a fault is in the total and has a line of its own.
+            Some(total) if all > 0.0 => total.scaled(each / all.max(total.value)),
             _ => Estimate {
                 value: each,
                 low: each * 0.85,
@@ -250,12 +337,21 @@ fn reclaim(findings: &Findings) -> Option<Symptom> {
     if hits == 0 && scanned < WORTH_SCANNED {
         return None;
     }
-    let stalled = last.stall_some.unwrap_or_default() - first.stall_some.unwrap_or_default();
-    let share = stalled.as_secs_f64() / findings.cost.wall.as_secs_f64().max(1e-9);
-    let at_least = if hits > 0 { 0.05 } else { 0.02 };
-    let cost = Estimate::exact(share.max(at_least));
+    let cost = share_of_work(findings, "reclaim").unwrap_or_else(|| {
+        let stalled = last.stall_some.unwrap_or_default() - first.stall_some.unwrap_or_default();
+        let share = stalled.as_secs_f64() / findings.cost.wall.as_secs_f64().max(1e-9);
+        let at_least = if hits > 0 { 0.05 } else { 0.02 };
+        Estimate::exact(share.max(at_least))
+    });
     Some(Symptom {
         cost,
         ..plain(findings, "reclaim", 0.0, &[])
     })
+}
+
+/// Share of the CPU time that one kind of the kernel's work took, where its stacks were seen.
+#[allow(clippy::cast_precision_loss, reason = "ratios of times")]
+fn share_of_work(findings: &Findings, id: &str) -> Option<Estimate> {
+    let work = findings.account.work(id)?;
+    Some(work.time.scaled(1.0 / findings.cost.cpu().0.max(1) as f64))
 }

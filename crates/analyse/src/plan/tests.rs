@@ -1,17 +1,18 @@
 //! Findings in, answers out: what must be advised, and what must not.
 
 use super::*;
+use pagewise_model::account::{Account, KernelEntry, KernelWork};
 use pagewise_model::advice::{Risk, Setting};
 use pagewise_model::allocator::Allocator;
 use pagewise_model::findings::{
     Cause, Churn, ChurnRoute, FINDINGS_VERSION, FaultMap, FaultTime, FlameNode, RegionKind,
-    Severity, Share, ThreadShare,
+    Severity, Share, Site, ThreadShare,
 };
 use pagewise_model::histogram::Histogram;
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::loss::Losses;
 use pagewise_model::proof::{Comparison, Proof, Verdict};
-use pagewise_model::recording::Collection;
+use pagewise_model::recording::{Collection, HugePageUse};
 use pagewise_model::run::{Ending, RunCost};
 use pagewise_model::timeline::{Timeline, TimelinePoint};
 use pagewise_model::units::{Bytes, Estimate, Nanos};
@@ -51,6 +52,8 @@ fn run(user: u64, system: u64, faults: u64) -> Findings {
         }],
         samples: faults / 100,
         time: FaultTime::default(),
+        account: Account::default(),
+        huge_pages: None,
         churn: Churn::default(),
         sites: Vec::new(),
         flame: FlameNode::default(),
@@ -168,6 +171,7 @@ fn a_glibc_that_refuses_large_thresholds_gets_no_mmap_at_all() {
         537_000.0,
         40 << 20,
     );
+    churn.churn.allocator_blocks = Some(1.0);
     churn.allocators = vec![allocator(AllocatorKind::Glibc, "2.31")];
     assert_eq!(
         tunables(&concluded(churn)),
@@ -207,6 +211,7 @@ fn large_blocks_of_threads_need_another_allocator() {
         790_000.0,
         64 << 20,
     );
+    churn.churn.allocator_blocks = Some(1.0);
     churn.by_thread = vec![ThreadShare {
         pid: 100,
         tid: 101,
@@ -359,7 +364,7 @@ fn a_proof_takes_the_place_of_the_prediction_in_the_verdict() {
 }
 
 #[test]
-fn where_the_mapper_could_not_be_seen_the_advice_says_so() {
+fn where_the_mapper_could_not_be_seen_no_setting_is_promised() {
     let mut churn = churning(
         run(480, 909, 540_458),
         Cause::RefaultAfterMunmap,
@@ -367,15 +372,161 @@ fn where_the_mapper_could_not_be_seen_the_advice_says_so() {
         537_000.0,
         40 << 20,
     );
-    let unsure = concluded(churn.clone());
-    assert_eq!(unsure.advice[0].risk, Risk::Medium);
-    let caveat = unsure.advice[0].caveat.as_deref();
+    let unseen = concluded(churn.clone());
+    assert_eq!(unseen.advice[0].rule, "own.unseen");
+    assert!(unseen.advice.iter().all(|one| one.settings.0.is_empty()));
+    assert!(unseen.verdict.contains("No setting"), "{}", unseen.verdict);
+    let called_by = |stack: &[&str]| Site {
+        stack: stack.iter().map(|name| (*name).to_owned()).collect(),
+        culprit: String::new(),
+        faults: 10.0,
+        main_cause: Cause::RefaultAfterMunmap,
+    };
+    churn.churn.release_sites = vec![called_by(&["main", "work", "free", "munmap"])];
+    assert_eq!(tunables(&concluded(churn.clone())).len(), 2);
+    churn.churn.release_sites = vec![called_by(&["main", "work", "munmap"])];
+    assert_eq!(concluded(churn).advice[0].rule, "own.mapping");
+}
+
+/// A run of one second, nine tenths of them in the kernel.
+fn in_the_kernel() -> Findings {
+    let mut findings = run(100, 900, 200);
+    findings.by_cause = vec![share(Cause::FirstTouch, 200.0)];
+    findings
+}
+
+fn work(id: &str, nanos: f64) -> KernelWork {
+    KernelWork {
+        id: id.into(),
+        time: Estimate::exact(nanos),
+        in_faults: Estimate::exact(nanos),
+    }
+}
+
+#[test]
+fn what_the_kernel_does_is_told_and_never_called_nothing() {
+    let mut findings = in_the_kernel();
+    findings.account = Account {
+        samples: 300,
+        kernel: Estimate::exact(9e8),
+        entries: vec![KernelEntry {
+            id: "call.read".into(),
+            label: "reading (pread64)".into(),
+            time: Estimate::exact(8.8e8),
+            functions: vec!["filemap_read".into()],
+        }],
+        ..Account::default()
+    };
+    let answer = concluded(findings);
+    assert_eq!(answer.diagnoses[0].id, "kernel.work");
     assert!(
-        caveat.is_some_and(|text| text.contains("prove it first")),
-        "{caveat:?}"
+        answer.verdict.contains("reading (pread64)"),
+        "{}",
+        answer.verdict
     );
-    churn.churn.allocator_blocks = Some(1.0);
-    assert_eq!(concluded(churn).advice[0].risk, Risk::Low);
+    assert!(!answer.verdict.contains("Nothing to gain"));
+}
+
+#[test]
+fn kernel_time_that_nobody_saw_is_never_called_nothing() {
+    let mut findings = in_the_kernel();
+    findings.account.unexplained = Estimate::exact(8e8);
+    let answer = concluded(findings);
+    assert_eq!(answer.diagnoses[0].id, "kernel.unexplained");
+    assert!(
+        !answer.verdict.contains("Nothing to gain"),
+        "{}",
+        answer.verdict
+    );
+}
+
+#[test]
+fn huge_pages_used_for_a_few_bytes_are_switched_off() {
+    let mut findings = run(10, 1_500, 2_048);
+    findings.by_cause = vec![Share {
+        time: Some(Nanos(1_480_000_000)),
+        ..share(Cause::HugePage, 2_000.0)
+    }];
+    findings.account.entries.push(KernelEntry {
+        id: "fault".into(),
+        label: "page faults".into(),
+        time: Estimate::exact(1.48e9),
+        functions: Vec::new(),
+    });
+    findings.account.work.push(work("huge", 1.48e9));
+    findings.huge_pages = Some(HugePageUse {
+        held: Bytes(1 << 30),
+        zeros: Some(0.99),
+    });
+    let answer = concluded(findings.clone());
+    assert_eq!(answer.diagnoses[0].id, "huge.sparse");
+    let best = &answer.advice[0];
+    assert_eq!(
+        best.settings.0,
+        [Setting::Thp {
+            mode: "never".into()
+        }]
+    );
+    assert!(
+        best.predicted_speedup.low > 10.0,
+        "{:?}",
+        best.predicted_speedup
+    );
+    findings.huge_pages = Some(HugePageUse {
+        held: Bytes(1 << 30),
+        zeros: Some(0.0),
+    });
+    let dense = concluded(findings);
+    assert!(dense.advice.iter().all(|one| one.settings.0.is_empty()));
+}
+
+#[test]
+fn advice_follows_the_largest_finding() {
+    let mut findings = run(50, 950, 200_000);
+    findings.by_cause = vec![
+        share(Cause::CopyOnWrite, 180_000.0),
+        share(Cause::FirstTouch, 20_000.0),
+    ];
+    let answer = concluded(findings);
+    assert_eq!(answer.diagnoses[0].id, "cow.fork");
+    assert_eq!(answer.advice[0].cures, ["cow.fork"]);
+}
+
+#[test]
+fn a_program_of_milliseconds_is_never_costly() {
+    let mut findings = run(12, 14, 12_000);
+    findings.by_cause = vec![share(Cause::FirstTouch, 12_000.0)];
+    let answer = concluded(findings);
+    assert!(
+        answer
+            .diagnoses
+            .iter()
+            .all(|one| one.severity < Severity::Costly)
+    );
+    assert!(
+        answer.verdict.contains("Nothing to gain"),
+        "{}",
+        answer.verdict
+    );
+}
+
+#[test]
+fn a_run_that_rests_is_told_to_wait_and_one_that_wants_a_cpu_is_not() {
+    let mut findings = run(100, 43, 200);
+    findings.cost.wall = Nanos(4_020_000_000);
+    let moments = |active: u32| {
+        let point = TimelinePoint {
+            active: Some(active),
+            ..TimelinePoint::default()
+        };
+        vec![point; 40]
+    };
+    findings.timeline.points = moments(0);
+    let rests = concluded(findings.clone()).verdict;
+    assert!(rests.starts_with("It mostly waits"), "{rests}");
+    findings.timeline.points = moments(1);
+    let wants = concluded(findings).verdict;
+    assert!(!wants.contains("waits"), "{wants}");
 }
 
 #[test]

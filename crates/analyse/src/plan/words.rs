@@ -4,13 +4,15 @@ use super::diagnose::percent;
 use pagewise_model::advice::Advice;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::proof::Proof;
+use pagewise_model::units::Nanos;
 
 /// The verdict: what is wrong and whether something can be done.
 pub(super) fn verdict(findings: &Findings) -> String {
     match findings.diagnoses.first() {
         Some(gravest) if gravest.severity >= Severity::Costly => {
-            format!("{} {}", trouble(gravest), remedy(findings))
+            format!("{} {}", trouble(gravest), remedy(findings, gravest))
         }
+        _ if mostly_waits(findings) => waiting(findings),
         _ if findings
             .advice
             .iter()
@@ -18,12 +20,51 @@ pub(super) fn verdict(findings: &Findings) -> String {
         {
             format!(
                 "Memory management costs this program little. {}",
-                remedy(findings)
+                by_advice(findings)
             )
         }
+        _ if findings.cost.cpu() < SHORT => format!(
+            "Nothing to gain here: the whole program used {} of CPU time.",
+            findings.cost.cpu()
+        ),
         _ => "Nothing to gain here: memory management is not what slows this program down."
             .to_string(),
     }
+}
+
+/// A program of less CPU time is over before anything could be gained.
+const SHORT: Nanos = Nanos(100_000_000);
+/// Elapsed time from which on waiting is worth a word, the share of it that the CPU time must stay
+/// below, and the share of moments in which no process was to run. On a busy machine a program
+/// waits for a CPU; it is ready to run meanwhile.
+const LONG: Nanos = Nanos(1_000_000_000);
+const HARDLY_BUSY: f64 = 0.2;
+const MOSTLY: f64 = 0.6;
+const FEWEST_MOMENTS: usize = 5;
+
+fn mostly_waits(findings: &Findings) -> bool {
+    let cost = &findings.cost;
+    let busy = cost.cpu().as_secs_f64() / cost.wall.as_secs_f64().max(1e-9);
+    let moments = findings.timeline.points.iter();
+    let active: Vec<u32> = moments.filter_map(|point| point.active).collect();
+    let idle = active.iter().filter(|&&active| active == 0).count();
+    #[allow(clippy::cast_precision_loss, reason = "a ratio of counts")]
+    let rests = active.len() >= FEWEST_MOMENTS && idle as f64 >= MOSTLY * active.len() as f64;
+    cost.wall >= LONG && busy < HARDLY_BUSY && rests && !findings.collection.whole_machine
+}
+
+fn waiting(findings: &Findings) -> String {
+    let cost = &findings.cost;
+    let whom = match findings.command.is_empty() {
+        true => format!("-p {}", findings.pid),
+        false => "-- CMD".to_owned(),
+    };
+    format!(
+        "It mostly waits: {} elapsed, {} of CPU time, little of which goes into memory management. \
+         pagewise record -e off-cpu {whom}, then pagewise report, shows what it waits for.",
+        cost.wall,
+        cost.cpu()
+    )
 }
 
 fn trouble(gravest: &Diagnosis) -> String {
@@ -37,7 +78,32 @@ fn trouble(gravest: &Diagnosis) -> String {
     }
 }
 
-fn remedy(findings: &Findings) -> String {
+/// What can be done about the gravest finding.
+fn remedy(findings: &Findings, gravest: &Diagnosis) -> String {
+    let cured = findings
+        .advice
+        .iter()
+        .any(|one| one.cures.contains(&gravest.id));
+    match gravest.id.as_str() {
+        _ if findings.proof.is_some() || cured => by_advice(findings),
+        "kernel.work" => elsewhere(findings),
+        "kernel.unexplained" => "As root, or by strace -c -f, it is seen what for.".to_owned(),
+        _ => by_advice(findings),
+    }
+}
+
+/// The kernel's time goes elsewhere than into memory.
+fn elsewhere(findings: &Findings) -> String {
+    match findings.time.share_of_cpu {
+        Some(share) => format!(
+            "Page faults take {}; no setting of the allocator cures the rest.",
+            percent(share.value)
+        ),
+        None => "No setting of the allocator cures that.".to_owned(),
+    }
+}
+
+fn by_advice(findings: &Findings) -> String {
     if let Some(proof) = &findings.proof {
         return by_proof(proof, &findings.advice);
     }

@@ -9,7 +9,7 @@ mod odd;
 mod rules;
 mod summary;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod unknown;
 mod weigh;
 

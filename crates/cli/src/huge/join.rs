@@ -6,12 +6,14 @@ use pagewise_analyse::compare::centre;
 use pagewise_analyse::gain::predicted_speedup;
 use pagewise_linux::hugepages::actuator::Target;
 use pagewise_linux::hugepages::map::PageSizes;
+use pagewise_linux::hugepages::zeros::zero_share;
 use pagewise_linux::hugepages::{Size, Transparent, first_touch, transparent};
 use pagewise_linux::proc::ProcRoot;
 use pagewise_model::advice::{Setting, Settings};
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::findings::{Cause, Diagnosis, Findings, RegionKind, Severity};
 use pagewise_model::proof::{Comparison, Proof, Verdict};
+use pagewise_model::recording::HugePageUse;
 use pagewise_model::units::{Bytes, Estimate};
 use std::path::Path;
 use std::time::Duration;
@@ -23,6 +25,10 @@ const SMALL: Bytes = Bytes(64 << 20);
 /// A note on huge pages for a program that holds enough memory, or whose faults they would save;
 /// `None` for others. `seen` are its page sizes while it ran; a process that still runs is looked at.
 pub fn note(findings: &Findings, pid: Option<i32>, seen: Option<&PagesOf>) -> Option<Diagnosis> {
+    // More of them is no advice where zeroing them is the trouble.
+    if zeroing(findings) >= NOT_MORE {
+        return None;
+    }
     let machine = transparent(Path::new("/sys"))?;
     let looked = pid.and_then(pages_of);
     let pages = looked.as_ref().or(seen);
@@ -109,6 +115,16 @@ pub fn note(findings: &Findings, pid: Option<i32>, seen: Option<&PagesOf>) -> Op
         evidence,
         share_of_cpu: saves.map(|saved| saved.share),
     })
+}
+
+/// Share of the CPU time that zeroing huge pages takes from which on no more are advised.
+const NOT_MORE: f64 = 0.05;
+
+fn zeroing(findings: &Findings) -> f64 {
+    let lines = findings.by_cause.iter();
+    let huge = lines.filter(|line| line.key == Cause::HugePage);
+    let time: f64 = huge.filter_map(|line| Some(line.time?.as_secs_f64())).sum();
+    time / findings.cost.cpu().as_secs_f64().max(1e-9)
 }
 
 /// A saving of CPU time below this share is none: runs differ by as much.
@@ -250,9 +266,19 @@ pub struct PagesOf {
     pub memory: Bytes,
     /// What making all of them huge would add.
     growth: Bytes,
+    /// Share of what huge pages hold that is zeros.
+    zeros: Option<f64>,
 }
 
 impl PagesOf {
+    /// What of them matters to the account of time; `None` where there are no huge pages.
+    pub fn huge(&self) -> Option<HugePageUse> {
+        (self.huge > 0).then_some(HugePageUse {
+            held: Bytes(self.huge),
+            zeros: self.zeros,
+        })
+    }
+
     /// Share of `resident` memory that huge pages could map.
     #[allow(clippy::cast_precision_loss, reason = "bytes of memory, below 2^53")]
     fn covered(&self, resident: Bytes) -> Estimate {
@@ -276,12 +302,17 @@ impl PagesOf {
 pub fn pages_of(pid: i32) -> Option<PagesOf> {
     let sizes = PageSizes::of(Path::new("/sys")).ok()?;
     let target = Target::open(&ProcRoot::default(), pid, sizes).ok()?;
-    let sum = target.map().ok()?.summary();
+    let map = target.map().ok()?;
+    let sum = map.summary();
     let huge = sum.huge * sizes.huge.0;
     Some(PagesOf {
         huge,
         memory: Bytes(huge) + sum.small_bytes,
         growth: sum.growth,
+        zeros: match huge {
+            0 => None,
+            _ => zero_share(&ProcRoot::default(), pid, &map),
+        },
     })
 }
 
@@ -295,8 +326,16 @@ pub fn candidate(findings: &Findings) -> Option<Candidate> {
     if findings.cost.max_rss < SMALL {
         return None;
     }
-    let (name, setting) = match transparent(Path::new("/sys"))?.enabled.as_str() {
-        "always" => (
+    let without_is_advised = |one: &pagewise_model::advice::Advice| {
+        let off = |setting: &Setting| matches!(setting, Setting::Thp { .. });
+        one.settings.0.iter().any(off)
+    };
+    if findings.advice.iter().any(without_is_advised) {
+        return None;
+    }
+    let enabled = transparent(Path::new("/sys"))?.enabled;
+    let (name, setting) = match enabled.as_str() {
+        "always" | "madvise" if enabled == "always" || zeroing(findings) >= NOT_MORE => (
             WITHOUT,
             Setting::Thp {
                 mode: "never".into(),

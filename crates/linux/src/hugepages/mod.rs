@@ -18,5 +18,6 @@ pub mod system;
 pub mod trial;
 pub mod vmm;
 pub mod walks;
+pub mod zeros;
 
 pub use settings::{Pool, Size, Transparent, pools, transparent};

@@ -8,6 +8,7 @@
 
 mod allocators;
 mod elf;
+mod family;
 mod libc_version;
 mod maps;
 mod pressure;
@@ -22,6 +23,7 @@ mod tree;
 
 pub use crate::pseudo_file::{Error, Result};
 pub use allocators::{allocators, allocators_in};
+pub use family::family;
 pub use libc_version::glibc_version;
 pub use maps::MapsEntry;
 pub(crate) use pressure::memory_pressure_at;

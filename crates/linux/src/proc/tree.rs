@@ -245,6 +245,8 @@ impl Tree {
             reading.processes.push(member.reading());
             if member.last.is_alive() {
                 reading.point.processes += 1;
+                let is_active = matches!(member.last.state, 'R' | 'D');
+                *reading.point.active.get_or_insert(0) += u32::from(is_active);
                 reading.point.threads += member.last.threads;
                 reading.point.vsize += member.last.vsize;
                 reading.point.rss += member.last.rss;

@@ -84,6 +84,8 @@ pub fn churning() -> Findings {
         advice: advice(),
         proof: Some(runs::proof()),
         allocators: allocators(),
+        account: Default::default(),
+        huge_pages: None,
         by_cause: by_cause(),
         by_region: by_region(),
         by_thread: by_thread(),
@@ -159,6 +161,8 @@ pub fn bare() -> Findings {
         advice: Vec::new(),
         proof: None,
         allocators: Vec::new(),
+        account: Default::default(),
+        huge_pages: None,
         by_cause: Vec::new(),
         by_region: Vec::new(),
         by_thread: Vec::new(),
@@ -240,6 +244,7 @@ fn advice() -> Vec<Advice> {
     vec![
         Advice {
             rule: "glibc.both_thresholds".into(),
+            cures: vec![],
             headline: "Tell glibc to keep freed memory instead of returning it".into(),
             reason: "With both thresholds raised, the 268 KB that each call frees stays in the \
                      heap, and 99.5 % of the faults vanish. Raising only one of them would switch \
@@ -264,6 +269,7 @@ fn advice() -> Vec<Advice> {
         },
         Advice {
             rule: "jemalloc.no_decay".into(),
+            cures: vec![],
             headline: "Replace the allocator by jemalloc that never returns memory".into(),
             reason: "jemalloc keeps freed pages when decay is off.".into(),
             settings: Settings(vec![

@@ -232,6 +232,7 @@ pub fn timeline() -> Timeline {
                 system: Nanos(time / 1000 * 752),
                 processes: 1,
                 threads: 2,
+                active: Some(1),
             }
         })
         .collect();

@@ -21,6 +21,8 @@ pub(crate) fn sidecar() -> Sidecar {
         ending: Ending::Exited(0),
         timeline: pagewise_model::timeline::Timeline::default(),
         allocators: Vec::new(),
+        huge_pages: None,
+        processes: Vec::new(),
         host: pagewise_model::host::HostSnapshot::default(),
         losses: pagewise_model::loss::Losses::default(),
         collection: pagewise_model::recording::Collection::default(),

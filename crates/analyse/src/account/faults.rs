@@ -1,0 +1,143 @@
+//! Two estimates of the time of page faults brought together: windows in which each fault was
+//! timed, and samples of CPU time beneath the fault handler.
+
+use super::combined;
+use crate::attribute::wilson;
+use crate::latency::Times;
+use pagewise_model::account::Account;
+use pagewise_model::findings::Cause;
+use pagewise_model::units::{Estimate, Nanos};
+use std::collections::BTreeMap;
+
+/// What is known of faults that gave a huge page.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct HugeFaults {
+    /// How many there were, at most.
+    pub(crate) faults: f64,
+    /// Nanoseconds.
+    pub(crate) time: Option<Estimate>,
+    /// Part of them (0 to 1) whose memory had been given back before, so that keeping it would
+    /// save them.
+    pub(crate) churned: f64,
+}
+
+/// Kinds of work, and the causes of the faults that it is done for.
+const GROUPS: [(&str, &[Cause]); 4] = [
+    (
+        "copy",
+        &[
+            Cause::CopyOnWrite,
+            Cause::WriteAfterRead,
+            Cause::WriteProtect,
+        ],
+    ),
+    ("swap", &[Cause::SwapIn]),
+    ("file", &[Cause::FileMinor, Cause::FileMajor, Cause::Shared]),
+    (
+        "anonymous",
+        &[
+            Cause::FirstTouch,
+            Cause::StackGrowth,
+            Cause::RefaultAfterMunmap,
+            Cause::RefaultAfterBrk,
+            Cause::RefaultAfterDontneed,
+            Cause::RefaultAfterFree,
+            Cause::Unknown,
+        ],
+    ),
+];
+
+/// Lets samples of CPU time correct what windows told, and says where the two contradict.
+pub(crate) fn reconcile(
+    times: &mut Times,
+    account: &Account,
+    huge: &HugeFaults,
+    cpu: Nanos,
+) -> Option<String> {
+    if let Some(sampled) = account.entry("fault") {
+        for (work, causes) in GROUPS {
+            let seen = account.work(work).map(|work| work.in_faults);
+            let seen = seen.unwrap_or_else(|| unseen(account, cpu));
+            rescale(&mut times.by_cause, causes, seen);
+        }
+        times.by_cause.remove(&Cause::HugePage);
+        share_out(times, huge);
+        return settle(times, sampled, cpu);
+    }
+    let time = huge.time?;
+    share_out(times, huge);
+    let before = times.total_ns.unwrap_or_default();
+    times.total_ns = Some(Estimate {
+        value: before.value + time.value,
+        low: before.low + time.low,
+        high: before.high + time.high,
+    });
+    None
+}
+
+/// What no sample was of may still have taken a little.
+#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
+fn unseen(account: &Account, cpu: Nanos) -> Estimate {
+    wilson(0.0, account.samples as f64).scaled(cpu.0 as f64)
+}
+
+/// Windows are trusted as far as samples bear them out.
+#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
+fn rescale(by_cause: &mut BTreeMap<Cause, Nanos>, causes: &[Cause], sampled: Estimate) {
+    let of = |cause: &Cause| by_cause.get(cause).map_or(0.0, |time| time.0 as f64);
+    let sum: f64 = causes.iter().map(of).sum();
+    if sum <= 0.0 || sampled.covers(sum) {
+        return;
+    }
+    let factor = sampled.value / sum;
+    for cause in causes {
+        if let Some(time) = by_cause.get_mut(cause) {
+            *time = Nanos::from_secs_f64(time.as_secs_f64() * factor);
+        }
+    }
+}
+
+/// Gives the time of huge faults to their cause: what keeping memory would save to churn.
+fn share_out(times: &mut Times, huge: &HugeFaults) {
+    let Some(time) = huge.time.filter(|time| time.value > 0.0) else {
+        return;
+    };
+    let churn = times.by_cause.iter().filter(|(cause, _)| cause.is_churn());
+    let largest = churn
+        .max_by_key(|(_, time)| **time)
+        .map(|(&cause, _)| cause);
+    let churned = largest.map_or(0.0, |_| huge.churned);
+    let mut give = |cause: Cause, nanos: f64| {
+        let held = times.by_cause.entry(cause).or_default();
+        *held += Nanos::from_secs_f64(nanos * 1e-9);
+    };
+    if let Some(cause) = largest {
+        give(cause, time.value * churned);
+    }
+    give(Cause::HugePage, time.value * (1.0 - churned));
+}
+
+fn settle(times: &mut Times, sampled: Estimate, cpu: Nanos) -> Option<String> {
+    let Some(windows) = times.total_ns else {
+        if sampled.value > 0.0 {
+            times.total_ns = Some(sampled);
+            times.method = "sampled";
+        }
+        return None;
+    };
+    let (total, apart) = combined(windows, sampled);
+    times.total_ns = Some(total);
+    if total.value != windows.value {
+        times.method = "sampled";
+    }
+    let percent = |ns: f64| 100.0 * ns * 1e-9 / cpu.as_secs_f64().max(1e-9);
+    let (one, other) = (percent(windows.value), percent(sampled.value));
+    // A contradiction over a hundredth of the time matters to nobody.
+    (apart && (one - other).abs() >= 1.0).then(|| {
+        format!(
+            "Two estimates of the time of page faults disagree: single faults that were timed say \
+             {one:.1} % of the CPU time, samples of CPU time in the fault handler {other:.1} %. The \
+             interval shown spans both; faults that take long are rarely timed in full."
+        )
+    })
+}

@@ -1,0 +1,225 @@
+//! Where CPU time went: what samples of the kernel's stacks tell, weighted to the exact totals.
+//!
+//! The windows in which each fault is timed are short, so a fault that takes longer than most of
+//! one is rarely seen in full. Samples of CPU time see it as often as it takes time. They are a
+//! second estimate of the same thing: [`combined`] takes the narrower interval where the two
+//! agree, and what spans both where they do not.
+//!
+//! Deliberately absent: time off the CPU, and the share of each thread.
+
+mod faults;
+mod huge;
+mod table;
+
+pub(crate) use faults::reconcile;
+pub(crate) use huge::{SPARSE, huge_faults};
+pub(crate) use table::KernelTable;
+
+use crate::attribute::wilson;
+use pagewise_model::account::{Account, KernelEntry, KernelWork};
+use pagewise_model::profile::{Frame, FrameKind, NodeId, Profile};
+use pagewise_model::run::RunCost;
+use pagewise_model::units::Estimate;
+use std::collections::BTreeMap;
+use table::Reason;
+
+/// With fewer samples a share is off by 18 of 100 (binomial, 95 %): too much to account by.
+const FEWEST: u64 = 30;
+/// Kernel functions that are named for an entry.
+const MOST_FUNCTIONS: usize = 3;
+/// perf's names of events that sample CPU time, most trusted first.
+const CPU_EVENTS: [&str; 4] = ["cpu-clock", "task-clock", "cycles", "cpu-cycles"];
+
+/// What the CPU time of a run went into, by the samples of `profile`. Without samples of the kernel
+/// only its total is known, from what the run used.
+pub(crate) fn account(profile: Option<&Profile>, cost: &RunCost, table: &KernelTable) -> Account {
+    let sampled = profile.map(|profile| Sums::of(profile, table));
+    match sampled.filter(|sums| sums.see_the_kernel(cost)) {
+        Some(sums) => sums.account(cost),
+        None => blind(cost),
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
+fn blind(cost: &RunCost) -> Account {
+    let system = Estimate::exact(cost.system.0 as f64);
+    Account {
+        kernel: system,
+        unexplained: system,
+        ..Account::default()
+    }
+}
+
+/// Weights of samples.
+#[derive(Default)]
+struct Sums {
+    samples: u64,
+    all: u64,
+    kernel: u64,
+    nameless: u64,
+    entries: BTreeMap<(String, String), EntrySum>,
+    work: BTreeMap<String, (u64, u64)>,
+}
+
+#[derive(Default)]
+struct EntrySum {
+    weight: u64,
+    calls: BTreeMap<String, u64>,
+    functions: BTreeMap<String, u64>,
+}
+
+impl Sums {
+    fn of(profile: &Profile, table: &KernelTable) -> Self {
+        let mut sums = Self::default();
+        let Some(event) = cpu_event(profile) else {
+            return sums;
+        };
+        let mut by_stack: BTreeMap<NodeId, (u64, u64)> = BTreeMap::new();
+        for sample in profile.samples.iter().filter(|one| one.event == event) {
+            let sum = by_stack.entry(sample.stack).or_default();
+            *sum = (sum.0 + 1, sum.1 + sample.weight);
+        }
+        for (stack, (samples, weight)) in by_stack {
+            sums.samples += samples;
+            sums.all += weight;
+            sums.add(&kernel_functions(profile, stack), weight, table);
+        }
+        sums
+    }
+
+    fn add(&mut self, functions: &[&Frame], weight: u64, table: &KernelTable) {
+        if functions.is_empty() {
+            return;
+        }
+        self.kernel += weight;
+        let named: Vec<&str> = functions
+            .iter()
+            .filter(|frame| frame.unnamed.is_none())
+            .map(|frame| &*frame.name)
+            .collect();
+        let Some(reason) = table.reason(&named) else {
+            self.nameless += weight;
+            return;
+        };
+        if let Some(work) = table.work(&named) {
+            let sum = self.work.entry(work.to_owned()).or_default();
+            sum.0 += weight;
+            sum.1 += if reason.id == "fault" { weight } else { 0 };
+        }
+        self.enter(reason, named.last().copied(), weight);
+    }
+
+    fn enter(&mut self, reason: Reason, innermost: Option<&str>, weight: u64) {
+        let entry = self.entries.entry((reason.id, reason.label)).or_default();
+        entry.weight += weight;
+        if let Some(call) = reason.call {
+            *entry.calls.entry(call).or_default() += weight;
+        }
+        if let Some(function) = innermost {
+            *entry.functions.entry(function.to_owned()).or_default() += weight;
+        }
+    }
+
+    /// Samples of a program that was in the kernel for a good part of its time would show it,
+    /// unless the kernel may not be sampled or its functions have no names.
+    fn see_the_kernel(&self, cost: &RunCost) -> bool {
+        let enough = self.samples >= FEWEST && cost.cpu().0 > 0;
+        let named = self.nameless * 2 <= self.kernel;
+        enough && named && (self.kernel > 0 || cost.system.0 * 20 < cost.cpu().0)
+    }
+
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "weights are nanoseconds of one run"
+    )]
+    fn account(self, cost: &RunCost) -> Account {
+        let (samples, all, cpu) = (self.samples as f64, self.all as f64, cost.cpu().0 as f64);
+        let time = |weight: u64| wilson(weight as f64 / all, samples).scaled(cpu);
+        let mut entries: Vec<KernelEntry> = self
+            .entries
+            .into_iter()
+            .map(|((id, label), sum)| KernelEntry {
+                label: with_calls(label, &sum.calls),
+                id,
+                time: time(sum.weight),
+                functions: heaviest(&sum.functions),
+            })
+            .collect();
+        entries.sort_by(|a, b| b.time.value.total_cmp(&a.time.value));
+        let work = self
+            .work
+            .into_iter()
+            .map(|(id, (all, in_faults))| KernelWork {
+                id,
+                time: time(all),
+                in_faults: time(in_faults),
+            });
+        Account {
+            samples: self.samples,
+            kernel: time(self.kernel),
+            entries,
+            work: work.collect(),
+            unexplained: time(self.nameless),
+        }
+    }
+}
+
+fn cpu_event(profile: &Profile) -> Option<u8> {
+    let named = |wanted: &&str| {
+        let is_it = |name: &str| name.split([':', '/']).next() == Some(wanted);
+        profile.events.iter().position(|event| is_it(&event.name))
+    };
+    let at = CPU_EVENTS.iter().find_map(named)?;
+    u8::try_from(at).ok()
+}
+
+/// The kernel's part of a stack, outermost first; empty for one in user code.
+fn kernel_functions(profile: &Profile, stack: NodeId) -> Vec<&Frame> {
+    let frames = profile.stacks.frames(stack);
+    let frames = frames.filter_map(|id| profile.frames.get(id.0 as usize));
+    let mut kernel: Vec<&Frame> = frames
+        .take_while(|frame| frame.kind == FrameKind::Kernel)
+        .collect();
+    kernel.reverse();
+    kernel
+}
+
+/// `reading (pread64)`; `the system call bpf`.
+fn with_calls(label: String, calls: &BTreeMap<String, u64>) -> String {
+    let named = heaviest(calls);
+    match named.is_empty() {
+        true => label,
+        false if label == "the system call" => format!("{label} {}", named.join(", ")),
+        false => format!("{label} ({})", named.join(", ")),
+    }
+}
+
+/// The heaviest few, of those that weigh a tenth or more of all.
+fn heaviest(weights: &BTreeMap<String, u64>) -> Vec<String> {
+    let all: u64 = weights.values().sum();
+    let mut found: Vec<_> = weights.iter().filter(|one| one.1 * 10 >= all).collect();
+    found.sort_by(|a, b| b.1.cmp(a.1));
+    let names = found.into_iter().map(|(name, _)| name.clone());
+    names.take(MOST_FUNCTIONS).collect()
+}
+
+/// One figure of two estimates, and whether they contradict each other. `windows` is what single
+/// faults told, `samples` what samples of CPU time did. Where both hold, the narrower interval
+/// stands; where they do not, what spans both, and the samples' value, which misses no fault for
+/// being long.
+pub(crate) fn combined(windows: Estimate, samples: Estimate) -> (Estimate, bool) {
+    let apart = windows.high < samples.low || samples.high < windows.low;
+    if !apart {
+        let narrower = windows.high - windows.low <= samples.high - samples.low;
+        return (if narrower { windows } else { samples }, false);
+    }
+    let spanning = Estimate {
+        value: samples.value,
+        low: windows.low.min(samples.low),
+        high: windows.high.max(samples.high),
+    };
+    (spanning, true)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,219 @@
+//! What the kernel's functions are for: data, `crates/analyse/rules/kernel.toml`.
+
+use crate::plan::RuleError;
+use serde::Deserialize;
+
+/// The file as it stands.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct KernelTable {
+    entry: Vec<Entry>,
+    call: Vec<CallFamily>,
+    work: Vec<Work>,
+}
+
+/// A reason for which the kernel is entered.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    id: String,
+    label: String,
+    /// Whether it counts wherever it stands in a stack.
+    #[serde(default)]
+    anywhere: bool,
+    functions: Vec<String>,
+}
+
+/// System calls of one purpose.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CallFamily {
+    id: String,
+    label: String,
+    /// Whether they change the address space.
+    #[serde(default)]
+    memory: bool,
+    calls: Vec<String>,
+}
+
+/// Something that the kernel does.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Work {
+    id: String,
+    functions: Vec<String>,
+}
+
+/// Why the kernel was entered.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Reason {
+    pub(super) id: String,
+    pub(super) label: String,
+    /// The system call, where it was one.
+    pub(super) call: Option<String>,
+}
+
+const SHIPPED: &str = include_str!("../../rules/kernel.toml");
+/// What the functions of system calls begin with: `SYSCALL_DEFINE` of x86-64, AArch64, and the
+/// compatible calls of 32-bit programs (arch/*/include/asm/syscall_wrapper.h).
+const CALL_PREFIXES: [&str; 8] = [
+    "__x64_sys_",
+    "__arm64_sys_",
+    "__ia32_sys_",
+    "__ia32_compat_sys_",
+    "__arm64_compat_sys_",
+    "__se_sys_",
+    "__do_sys_",
+    "ksys_",
+];
+
+impl KernelTable {
+    /// The table that ships with Pagewise.
+    ///
+    /// # Errors
+    /// [`RuleError`] where it has a mistake; a test holds that it has none.
+    pub(crate) fn shipped() -> Result<Self, RuleError> {
+        toml::from_str(SHIPPED).map_err(|source| RuleError {
+            file: "kernel.toml".to_owned(),
+            source: Box::new(source),
+        })
+    }
+
+    /// The same; without any name where it has a mistake, so that nothing is concluded from it.
+    pub(crate) fn shipped_or_empty() -> Self {
+        Self::shipped().unwrap_or_default()
+    }
+
+    /// Why the kernel was entered by these functions, outermost first; `None` where none is known.
+    pub(super) fn reason(&self, functions: &[&str]) -> Option<Reason> {
+        let entry = |wanted: bool, name: &str| {
+            let found = self.entry.iter().filter(|entry| entry.anywhere == wanted);
+            found
+                .into_iter()
+                .find(|entry| matches(&entry.functions, name))
+        };
+        if let Some(found) = functions.iter().find_map(|name| entry(true, name)) {
+            return Some(Reason::of(found));
+        }
+        let mut gate = None;
+        for name in functions {
+            if let Some(call) = call_of(name) {
+                return Some(self.call(call));
+            }
+            match entry(false, name) {
+                // Each system call comes through it: what follows tells more.
+                Some(found) if found.id == "gate" => gate = Some(found),
+                Some(found) => return Some(Reason::of(found)),
+                None => {}
+            }
+        }
+        gate.map(Reason::of)
+    }
+
+    fn call(&self, call: &str) -> Reason {
+        let family = self
+            .call
+            .iter()
+            .find(|family| family.calls.iter().any(|name| name == call));
+        Reason {
+            id: family.map_or_else(|| format!("call.{call}"), |family| family.id.clone()),
+            label: family.map_or_else(|| "the system call".to_owned(), |f| f.label.clone()),
+            call: Some(call.to_owned()),
+        }
+    }
+
+    /// What these functions do: the id of the first kind of work that any of them is for.
+    pub(super) fn work(&self, functions: &[&str]) -> Option<&str> {
+        let does = |work: &&Work| functions.iter().any(|name| matches(&work.functions, name));
+        self.work.iter().find(does).map(|work| work.id.as_str())
+    }
+
+    /// Whether an entry changes the address space.
+    pub(crate) fn is_memory_call(&self, id: &str) -> bool {
+        let mut families = self.call.iter();
+        families.any(|family| family.memory && family.id == id)
+    }
+}
+
+impl Reason {
+    fn of(entry: &Entry) -> Self {
+        Self {
+            id: entry.id.clone(),
+            label: entry.label.clone(),
+            call: None,
+        }
+    }
+}
+
+/// The system call whose function this is.
+fn call_of(function: &str) -> Option<&str> {
+    let call = CALL_PREFIXES
+        .iter()
+        .find_map(|prefix| function.strip_prefix(prefix))?;
+    // The compiler's numbered copies are the call.
+    call.split('.').next()
+}
+
+/// Whether a name is one of these, or begins like one that ends in `*`. The compiler's numbered
+/// copies (`.isra.0`) are the function.
+fn matches(functions: &[String], name: &str) -> bool {
+    let plain = name.split('.').next().unwrap_or(name);
+    functions
+        .iter()
+        .any(|wanted| match wanted.strip_suffix('*') {
+            Some(beginning) => plain.starts_with(beginning),
+            None => plain == wanted,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reason(functions: &[&str]) -> Option<String> {
+        let table = KernelTable::shipped().expect("the shipped table parses");
+        table.reason(functions).map(|reason| reason.id)
+    }
+
+    #[test]
+    fn a_fault_inside_a_system_call_is_a_fault() {
+        let stack = [
+            "entry_SYSCALL_64_after_hwframe",
+            "do_syscall_64",
+            "__x64_sys_read",
+            "copy_page_to_iter",
+            "asm_exc_page_fault",
+            "exc_page_fault",
+        ];
+        assert_eq!(reason(&stack).as_deref(), Some("fault"));
+        assert_eq!(reason(&stack[..4]).as_deref(), Some("call.read"));
+        assert_eq!(reason(&stack[..2]).as_deref(), Some("gate"));
+    }
+
+    #[test]
+    fn faults_on_aarch64_and_interrupts_are_told_apart() {
+        assert_eq!(
+            reason(&["el0t_64_sync", "el0_da", "do_mem_abort", "do_page_fault"]).as_deref(),
+            Some("fault")
+        );
+        assert_eq!(
+            reason(&["asm_sysvec_apic_timer_interrupt", "handle_softirqs"]).as_deref(),
+            Some("interrupt")
+        );
+        assert_eq!(reason(&["kernel_function_of_tomorrow"]), None);
+    }
+
+    #[test]
+    fn a_call_without_a_family_is_named_by_itself() {
+        assert_eq!(reason(&["__x64_sys_bpf"]).as_deref(), Some("call.bpf"));
+    }
+
+    #[test]
+    fn a_fault_that_reclaims_memory_reclaims() {
+        let table = KernelTable::shipped().unwrap();
+        let fault = ["handle_mm_fault", "do_anonymous_page"];
+        assert_eq!(table.work(&fault), Some("anonymous"));
+        let reclaims = ["handle_mm_fault", "do_anonymous_page", "try_to_free_pages"];
+        assert_eq!(table.work(&reclaims), Some("reclaim"));
+    }
+}

@@ -1,0 +1,92 @@
+use super::*;
+use crate::profile::tests::Maker;
+use pagewise_model::units::Nanos;
+
+fn cost(user_ms: u64, system_ms: u64) -> RunCost {
+    RunCost {
+        wall: Nanos((user_ms + system_ms) * 1_000_000),
+        user: Nanos(user_ms * 1_000_000),
+        system: Nanos(system_ms * 1_000_000),
+        ..RunCost::default()
+    }
+}
+
+fn table() -> KernelTable {
+    KernelTable::shipped().expect("the shipped table parses")
+}
+
+/// 300 samples: user code, reads, faults that give huge pages, and one function of tomorrow.
+fn mixed() -> Profile {
+    let mut maker = Maker::default();
+    maker.samples("main;work", 100);
+    maker.samples(
+        "main;read;do_syscall_64_k;__x64_sys_pread64_k;filemap_read_k",
+        110,
+    );
+    maker.samples(
+        "main;asm_exc_page_fault_k;handle_mm_fault_k;do_huge_pmd_anonymous_page_k;clear_k",
+        80,
+    );
+    maker.samples("main;function_of_tomorrow_k", 10);
+    maker.finish()
+}
+
+#[test]
+fn samples_are_weighted_to_the_exact_cpu_time() {
+    let account = account(Some(&mixed()), &cost(1000, 2000), &table());
+    assert_eq!(account.samples, 300);
+    let entry = |id: &str| account.entry(id).unwrap();
+    assert!((entry("call.read").value - 1.1e9).abs() < 1.0);
+    assert!((entry("fault").value - 0.8e9).abs() < 1.0);
+    assert!((account.kernel.value - 2.0e9).abs() < 1.0);
+    assert!((account.unexplained.value - 0.1e9).abs() < 1.0);
+    assert!(entry("fault").covers(0.9e9) && !entry("fault").covers(1.1e9));
+    let huge = account.work("huge").unwrap();
+    assert!((huge.in_faults.value - 0.8e9).abs() < 1.0);
+}
+
+#[test]
+fn an_entry_names_its_calls_and_where_they_spend_it() {
+    let account = account(Some(&mixed()), &cost(1000, 2000), &table());
+    assert_eq!(account.entries[0].label, "reading (pread64)");
+    assert_eq!(account.entries[0].functions, ["filemap_read"]);
+}
+
+#[test]
+fn without_samples_of_the_kernel_its_time_is_unexplained() {
+    let mut maker = Maker::default();
+    maker.samples("main;work", 100);
+    let user_only = maker.finish();
+    for profile in [None, Some(&user_only)] {
+        let account = account(profile, &cost(1000, 2000), &table());
+        assert!(!account.sees_kernel());
+        assert_eq!(account.unexplained, Estimate::exact(2e9));
+        assert_eq!(account.entry("fault"), None, "absent, not 0");
+    }
+}
+
+#[test]
+fn a_handful_of_samples_accounts_for_nothing() {
+    let mut maker = Maker::default();
+    maker.samples("main;asm_exc_page_fault_k", 10);
+    assert!(!account(Some(&maker.finish()), &cost(10, 20), &table()).sees_kernel());
+}
+
+fn between(low: f64, value: f64, high: f64) -> Estimate {
+    Estimate { value, low, high }
+}
+
+#[test]
+fn estimates_that_agree_give_the_narrower_interval() {
+    let (windows, samples) = (between(1.0, 1.2, 1.4), between(0.5, 1.0, 1.5));
+    assert_eq!(combined(windows, samples), (windows, false));
+}
+
+#[test]
+fn estimates_that_disagree_give_an_interval_that_spans_both() {
+    let (windows, samples) = (between(0.2, 0.4, 0.8), between(95.0, 99.0, 100.0));
+    assert_eq!(
+        combined(windows, samples),
+        (between(0.2, 99.0, 100.0), true)
+    );
+}

@@ -1,0 +1,67 @@
+//! Where CPU time went, as far as evidence tells: the kernel's part of an account of time.
+
+use crate::units::Estimate;
+use serde::{Deserialize, Serialize};
+
+/// What the CPU time of a run went into. Sums to the exact CPU time that the run used.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Account {
+    /// Samples of CPU time that it rests on; 0 where none could be taken.
+    pub samples: u64,
+    /// Nanoseconds in the kernel.
+    pub kernel: Estimate,
+    /// The kernel's time by why it was entered, most first. Empty where the kernel's stacks could
+    /// not be seen.
+    pub entries: Vec<KernelEntry>,
+    /// Nanoseconds in the kernel, whatever the entry, by what was done: reclaim, zeroing of huge
+    /// pages… A part of the entries, and no sum.
+    pub work: Vec<KernelWork>,
+    /// Nanoseconds in the kernel that no evidence explains.
+    pub unexplained: Estimate,
+}
+
+/// One reason for which the kernel was entered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KernelEntry {
+    /// Stable name: `fault`, `interrupt`, or `call.` and the system call's family.
+    pub id: String,
+    /// What that is, for a person: `reading (pread64)`.
+    pub label: String,
+    /// Nanoseconds.
+    pub time: Estimate,
+    /// Kernel functions in which most of it was spent, most first.
+    pub functions: Vec<String>,
+}
+
+/// One thing that the kernel did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KernelWork {
+    /// Stable name: `huge`, `copy`, `reclaim`…
+    pub id: String,
+    /// Nanoseconds, whatever the entry.
+    pub time: Estimate,
+    /// Nanoseconds of it that page faults took.
+    pub in_faults: Estimate,
+}
+
+impl Account {
+    /// Whether the kernel's stacks were seen.
+    #[must_use]
+    pub fn sees_kernel(&self) -> bool {
+        !self.entries.is_empty()
+    }
+
+    /// Nanoseconds of one entry; `None` where the kernel's stacks were not seen.
+    #[must_use]
+    pub fn entry(&self, id: &str) -> Option<Estimate> {
+        let found = self.entries.iter().find(|entry| entry.id == id);
+        self.sees_kernel()
+            .then(|| found.map_or(Estimate::exact(0.0), |entry| entry.time))
+    }
+
+    /// One kind of work, where it was seen.
+    #[must_use]
+    pub fn work(&self, id: &str) -> Option<&KernelWork> {
+        self.work.iter().find(|work| work.id == id)
+    }
+}
