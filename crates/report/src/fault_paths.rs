@@ -7,7 +7,7 @@ use crate::lines::line;
 use crate::quantity::{count, counted, percent, signed_percent};
 use crate::visible::visible;
 use pagewise_model::fault_paths::{
-    ClassFindings, Contributor, FaultPaths, Latencies, LayerFindings, Mode, Path, Source,
+    ClassFindings, Contributor, FaultPaths, Latencies, Layer, LayerFindings, Mode, Path, Source,
 };
 use pagewise_model::units::Nanos;
 
@@ -27,8 +27,8 @@ pub fn render(findings: &FaultPaths, width: usize) -> String {
         headline(&mut text, findings);
         probe(&mut text, findings);
         split(&mut text, findings);
-        classes(&mut text, &findings.classes);
-        layers(&mut text, &findings.layers);
+        classes(&mut text, findings);
+        layers(&mut text, findings);
         contributors(&mut text, &findings.contributors);
         lock_waits(&mut text, &findings.classes);
         paths(&mut text, findings, width);
@@ -58,21 +58,36 @@ fn no_faults(text: &mut String, findings: &FaultPaths) {
     }
 }
 
+/// What was counted: faults, or the calls inside them that a descent has left.
+pub(crate) fn counted_as(findings: &FaultPaths) -> &'static str {
+    match findings.descent.is_empty() {
+        true => "fault",
+        false => "call",
+    }
+}
+
 fn headline(text: &mut String, findings: &FaultPaths) {
     let over = findings
         .duration_ns
         .map_or(String::new(), |ns| format!(" in {}", Nanos(ns)));
+    let faults = match findings.descent.last() {
+        None => counted(findings.faults, "page fault"),
+        Some(step) => {
+            let calls = counted(findings.faults, "call");
+            format!("{calls} of {} inside page faults", visible(&step.name))
+        }
+    };
     line!(
         text,
-        "{}{over}, {}.",
-        counted(findings.faults, "page fault"),
+        "{faults}{over}, {}.",
         counted(findings.distinct_paths, "different path")
     );
     let Latencies { raw, corrected } = &findings.latency;
     line!(
         text,
-        "On the CPU, a fault takes {} at the median and {} at the 99th percentile \
+        "On the CPU, a {} takes {} at the median and {} at the 99th percentile \
          ({} and {} as traced).",
+        counted_as(findings),
         Nanos(corrected.p50_ns),
         Nanos(corrected.p99_ns),
         Nanos(raw.p50_ns),
@@ -152,17 +167,17 @@ fn latencies(latencies: &Latencies) -> String {
     )
 }
 
-fn classes(text: &mut String, classes: &[ClassFindings]) {
+fn classes(text: &mut String, findings: &FaultPaths) {
     line!(text);
     line!(
         text,
         "{:<38} {:>9} {:>7} {:>7}{FIGURES}  peaks, corrected",
         "Kinds of faults",
-        "faults",
+        format!("{}s", counted_as(findings)),
         "share",
         "time"
     );
-    for class in classes {
+    for class in &findings.classes {
         line!(
             text,
             "  {:<36} {:>9} {:>7} {:>7} {}  {}",
@@ -187,20 +202,21 @@ fn peaks(modes: &[Mode]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-fn layers(text: &mut String, layers: &[LayerFindings]) {
+fn layers(text: &mut String, findings: &FaultPaths) {
+    let each = counted_as(findings);
     line!(text);
     line!(
         text,
         "{:<38} {:>9}{:16}{FIGURES}",
-        "Layers (time per fault that has it)",
-        "faults",
+        format!("Layers (time per {each} that has it)"),
+        format!("{each}s"),
         ""
     );
-    for layer in layers {
+    for layer in &findings.layers {
         line!(
             text,
             "  {:<36} {:>9} {:15} {}",
-            layer.layer.describe(),
+            layer_name(layer, each),
             count(layer.latency.raw.count),
             "",
             latencies(&layer.latency)
@@ -213,6 +229,13 @@ fn layers(text: &mut String, layers: &[LayerFindings]) {
                 .collect();
             line!(text, "      here: {}", names.join(", "));
         }
+    }
+}
+
+fn layer_name(layer: &LayerFindings, each: &str) -> String {
+    match layer.layer {
+        Layer::Fault => format!("whole {each}"),
+        layer => layer.describe().to_owned(),
     }
 }
 
@@ -274,8 +297,9 @@ fn paths(text: &mut String, findings: &FaultPaths, width: usize) {
         } = path;
         line!(
             text,
-            "  {} ({}), {}: {mean_calls:.0} calls, {} corrected, {} as traced",
-            counted(*faults, "fault"),
+            "  {} ({}), {}: {mean_calls:.0} calls on average, median {} \
+             corrected, {} as traced",
+            counted(*faults, counted_as(findings)),
             percent(*share),
             path.class.describe(),
             Nanos(latency.corrected.p50_ns),
@@ -315,9 +339,9 @@ fn others(text: &mut String, findings: &FaultPaths) {
         for call in calls.iter().take(LINES) {
             line!(
                 text,
-                "  {:<36} {:>9} calls, median {}, 99th percentile {}, longest {}",
+                "  {:<36} {:>15}, median {}, 99th percentile {}, longest {}",
                 visible(&call.function),
-                count(call.latency.count),
+                counted(call.latency.count, "call"),
                 Nanos(call.latency.p50_ns),
                 Nanos(call.latency.p99_ns),
                 Nanos(call.latency.max_ns)
@@ -335,21 +359,21 @@ fn missing(text: &mut String, findings: &FaultPaths) {
         line!(
             text,
             "Times add up in every call of {}.",
-            counted(checked.faults, "fault")
+            counted(checked.faults, counted_as(findings))
         );
     } else {
         line!(
             text,
             "In {} of {} the parts exceed the whole by more than the printed precision.",
             counted(checked.violations, "call"),
-            counted(checked.faults, "fault")
+            counted(checked.faults, counted_as(findings))
         );
     }
     if checked.without_durations > 0 {
         line!(
             text,
             "{} without a duration for every call: times come from the time column.",
-            counted(checked.without_durations, "fault")
+            counted(checked.without_durations, counted_as(findings))
         );
     }
     for missing in &findings.missing {
