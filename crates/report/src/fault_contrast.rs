@@ -1,13 +1,13 @@
 //! What sets slow faults apart, when faults changed, who held locks and how pages were charged:
 //! further sections of the text about a function_graph trace.
 
-use crate::fault_paths::wrapped;
+use crate::fault_paths::{counted_as, wrapped};
 use crate::lines::line;
 use crate::quantity::{count, counted, percent, signed_percent};
 use crate::visible::visible;
 use pagewise_model::fault_paths::{
-    ChangePoint, Changed, ChargeWay, Contrast, DescentStep, FaultPaths, Hold, Holder, Lock,
-    LockWait, Overrepresented, SleepTime, TreePattern,
+    Changed, ChargeWay, Contrast, DescentStep, FaultPaths, Hold, Holder, Lock, LockWait,
+    Overrepresented, SleepTime, TreePattern,
 };
 use pagewise_model::units::Nanos;
 
@@ -25,9 +25,9 @@ pub fn render(findings: &FaultPaths, width: usize) -> String {
         .iter()
         .filter(|found| found.class.is_none())
     {
-        self::contrast(&mut text, contrast);
+        self::contrast(&mut text, contrast, counted_as(findings));
     }
-    changes(&mut text, &findings.timeline.changes);
+    changes(&mut text, findings);
     charges(&mut text, findings);
     locks(&mut text, findings);
     trees(&mut text, findings, width);
@@ -98,14 +98,15 @@ pub fn reading(findings: &FaultPaths) -> String {
     if reading.interrupts_by_place > 0 {
         line!(
             &mut text,
-            "{} calls of no known interrupt stand where only interrupts can: taken out as such.",
+            "{} calls of functions not known as an interrupt's stand where only interrupts do: \
+             taken out as such.",
             count(reading.interrupts_by_place)
         );
     }
     text
 }
 
-fn contrast(text: &mut String, found: &Contrast) {
+fn contrast(text: &mut String, found: &Contrast, each: &str) {
     let mut part = String::new();
     line!(&mut part);
     line!(
@@ -113,7 +114,7 @@ fn contrast(text: &mut String, found: &Contrast) {
         "The slowest {} (beyond {}): {} of {} on average, others {}, waits included",
         percent(1.0 - found.quantile),
         Nanos(found.threshold_ns),
-        counted(found.tail, "fault"),
+        counted(found.tail, each),
         nanos(found.tail_mean_ns),
         nanos(found.body_mean_ns)
     );
@@ -137,7 +138,7 @@ fn contrast(text: &mut String, found: &Contrast) {
         }
         line!(
             &mut part,
-            "    {:<36} {:>7} of slow faults {:>7} of others{}",
+            "    {:<36} {:>7} of slow {each}s {:>7} of others{}",
             visible(&function.name),
             percent(function.tail_share),
             percent(function.body_share),
@@ -160,7 +161,9 @@ fn along(found: &Overrepresented) -> String {
     }
 }
 
-fn changes(text: &mut String, changes: &[ChangePoint]) {
+fn changes(text: &mut String, findings: &FaultPaths) {
+    let each = counted_as(findings);
+    let changes = &findings.timeline.changes;
     if changes.is_empty() {
         return;
     }
@@ -168,17 +171,17 @@ fn changes(text: &mut String, changes: &[ChangePoint]) {
     line!(&mut part);
     line!(
         &mut part,
-        "Moments at which faults changed ({} in all)",
+        "Moments at which {each}s changed ({} in all)",
         changes.len()
     );
     for change in changes.iter().take(CHANGES) {
         let at = match change.at_ns {
             Some(ns) => format!("after {}", Nanos(ns)),
-            None => format!("after {}", counted(change.faults_before, "fault")),
+            None => format!("after {}", counted(change.faults_before, each)),
         };
         let (what, from, to) = match (change.what, change.class) {
             (Changed::Rate, _) => (
-                "faults a second".to_owned(),
+                format!("{each}s a second"),
                 rounded(change.before),
                 rounded(change.after),
             ),
@@ -345,23 +348,24 @@ fn trees(text: &mut String, findings: &FaultPaths, width: usize) {
     if trees.is_empty() {
         return;
     }
+    let each = counted_as(findings);
     let all = trees.len() as u64 + findings.trees_left_out;
     line!(text);
     line!(
         text,
-        "Call trees that faults share, by their share of time (repeats folded; {} of {})",
+        "Call trees that {each}s share, by their share of time (repeats folded; {} of {})",
         trees.len().min(LINES),
         count(all)
     );
     for tree in trees.iter().take(LINES) {
-        self::tree(text, tree, width);
+        self::tree(text, tree, each, width);
     }
 }
 
 /// Lines of an outline.
 const OUTLINE_LINES: usize = 4;
 
-fn tree(text: &mut String, tree: &TreePattern, width: usize) {
+fn tree(text: &mut String, tree: &TreePattern, each: &str, width: usize) {
     let whole = match (tree.complete, tree.class) {
         (true, Some(class)) => format!("all of it: {}", class.describe()),
         (true, None) => "all of it".to_owned(),
@@ -377,7 +381,7 @@ fn tree(text: &mut String, tree: &TreePattern, width: usize) {
         text,
         "  {} of time, {}, {whole}",
         percent(tree.corrected_time_share),
-        counted(tree.faults, "fault")
+        counted(tree.faults, each)
     );
     line!(
         text,

@@ -8,7 +8,7 @@ use crate::lines::line;
 use crate::quantity::{count, counted, percent, signed_percent};
 use crate::visible::visible;
 use pagewise_model::fault_paths::{
-    ClassFindings, Contributor, FaultPaths, Latencies, LayerFindings, Mode, Path,
+    ClassFindings, Contributor, FaultPaths, Latencies, Layer, LayerFindings, Mode, Path,
 };
 use pagewise_model::units::Nanos;
 
@@ -29,8 +29,8 @@ pub fn render(findings: &FaultPaths, width: usize) -> String {
         probe(&mut text, findings);
         split(&mut text, findings);
         let corrects = findings.latency.bounds.is_some();
-        classes(&mut text, &findings.classes, corrects);
-        layers(&mut text, &findings.layers, corrects);
+        classes(&mut text, findings, corrects);
+        layers(&mut text, findings, corrects);
         contributors(&mut text, &findings.contributors);
         lock_waits(&mut text, &findings.classes);
         paths(&mut text, findings, width);
@@ -60,14 +60,28 @@ fn no_faults(text: &mut String, findings: &FaultPaths) {
     }
 }
 
+/// What was counted: faults, or the calls inside them that a descent has left.
+pub(crate) fn counted_as(findings: &FaultPaths) -> &'static str {
+    match findings.descent.is_empty() {
+        true => "fault",
+        false => "call",
+    }
+}
+
 fn headline(text: &mut String, findings: &FaultPaths) {
     let over = findings
         .duration_ns
         .map_or(String::new(), |ns| format!(" in {}", Nanos(ns)));
+    let faults = match findings.descent.last() {
+        None => counted(findings.faults, "page fault"),
+        Some(step) => {
+            let calls = counted(findings.faults, "call");
+            format!("{calls} of {} inside page faults", visible(&step.name))
+        }
+    };
     line!(
         text,
-        "{}{over}, {}.",
-        counted(findings.faults, "page fault"),
+        "{faults}{over}, {}.",
         counted(findings.distinct_paths, "different path")
     );
     let Latencies {
@@ -78,14 +92,16 @@ fn headline(text: &mut String, findings: &FaultPaths) {
     match bounds {
         None => line!(
             text,
-            "On the CPU, a fault takes {} at the median and {} at the 99th percentile, as traced.",
+            "On the CPU, a {} takes {} at the median and {} at the 99th percentile, as traced.",
+            counted_as(findings),
             Nanos(raw.p50_ns),
             Nanos(raw.p99_ns)
         ),
         Some(bounds) => line!(
             text,
-            "On the CPU, a fault takes {} at the median and {} at the 99th percentile \
+            "On the CPU, a {} takes {} at the median and {} at the 99th percentile \
              ({} and {} as traced).",
+            counted_as(findings),
             interval(corrected.p50_ns, Some(bounds.p50_ns)),
             interval(corrected.p99_ns, Some(bounds.p99_ns)),
             Nanos(raw.p50_ns),
@@ -167,13 +183,13 @@ fn latencies(latencies: &Latencies, corrects: bool) -> String {
     }
 }
 
-fn classes(text: &mut String, classes: &[ClassFindings], corrects: bool) {
+fn classes(text: &mut String, findings: &FaultPaths, corrects: bool) {
     line!(text);
     line!(
         text,
         "{:<38} {:>9} {:>7} {:>7} {}  {}",
         "Kinds of faults",
-        "faults",
+        format!("{}s", counted_as(findings)),
         "share",
         "time",
         heads(corrects),
@@ -183,7 +199,7 @@ fn classes(text: &mut String, classes: &[ClassFindings], corrects: bool) {
             "peaks, as traced"
         }
     );
-    for class in classes {
+    for class in &findings.classes {
         line!(
             text,
             "  {:<36} {:>9} {:>7} {:>7} {}  {}",
@@ -208,21 +224,22 @@ fn peaks(modes: &[Mode]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-fn layers(text: &mut String, layers: &[LayerFindings], corrects: bool) {
+fn layers(text: &mut String, findings: &FaultPaths, corrects: bool) {
+    let each = counted_as(findings);
     line!(text);
     line!(
         text,
         "{:<38} {:>9}{:16} {}",
-        "Layers (time per fault that has it)",
-        "faults",
+        format!("Layers (time per {each} that has it)"),
+        format!("{each}s"),
         "",
         heads(corrects)
     );
-    for layer in layers {
+    for layer in &findings.layers {
         line!(
             text,
             "  {:<36} {:>9} {:15} {}",
-            layer.layer.describe(),
+            layer_name(layer, each),
             count(layer.latency.raw.count),
             "",
             latencies(&layer.latency, corrects)
@@ -235,6 +252,13 @@ fn layers(text: &mut String, layers: &[LayerFindings], corrects: bool) {
                 .collect();
             line!(text, "      here: {}", names.join(", "));
         }
+    }
+}
+
+fn layer_name(layer: &LayerFindings, each: &str) -> String {
+    match layer.layer {
+        Layer::Fault => format!("whole {each}"),
+        layer => layer.describe().to_owned(),
     }
 }
 
@@ -312,7 +336,7 @@ fn paths(text: &mut String, findings: &FaultPaths, width: usize) {
         line!(
             text,
             "  {} ({}), {}: {mean_calls:.0} calls on average, median {}",
-            counted(*faults, "fault"),
+            counted(*faults, counted_as(findings)),
             percent(*share),
             path.class.describe(),
             median(latency)
@@ -362,9 +386,9 @@ fn others(text: &mut String, findings: &FaultPaths) {
         for call in calls.iter().take(LINES) {
             line!(
                 text,
-                "  {:<36} {:>9} calls, median {}, 99th percentile {}, longest {}",
+                "  {:<36} {:>15}, median {}, 99th percentile {}, longest {}",
                 visible(&call.function),
-                count(call.latency.count),
+                counted(call.latency.count, "call"),
                 Nanos(call.latency.p50_ns),
                 Nanos(call.latency.p99_ns),
                 Nanos(call.latency.max_ns)
@@ -382,21 +406,21 @@ fn missing(text: &mut String, findings: &FaultPaths) {
         line!(
             text,
             "Times add up in every call of {}.",
-            counted(checked.faults, "fault")
+            counted(checked.faults, counted_as(findings))
         );
     } else {
         line!(
             text,
             "In {} of {} the parts exceed the whole by more than the printed precision.",
             counted(checked.violations, "call"),
-            counted(checked.faults, "fault")
+            counted(checked.faults, counted_as(findings))
         );
     }
     if checked.without_durations > 0 {
         line!(
             text,
             "{} without a duration for every call: times come from the time column.",
-            counted(checked.without_durations, "fault")
+            counted(checked.without_durations, counted_as(findings))
         );
     }
     for missing in &findings.missing {

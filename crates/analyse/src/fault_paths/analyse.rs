@@ -136,6 +136,15 @@ pub fn missing(summary: &Summary) -> Vec<Missing> {
     let counts = summary.counts;
     let unread = [
         (counts.unknown_lines, "lines or records of no known form"),
+        (
+            counts.repeats,
+            "stretches that the trace repeats, as the trace file of kernels up to 4.18 does",
+        ),
+        (counts.repeated_lines, "lines in such repeats"),
+        (
+            counts.times_back,
+            "places where the time of a CPU goes back",
+        ),
         (counts.lost_events, "events lost by the tracer"),
         (counts.losses, "places where the tracer lost events"),
         (counts.truncated_bytes, "bytes of a last line that was cut"),

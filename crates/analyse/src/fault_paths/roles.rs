@@ -4,7 +4,7 @@ use super::layer::{Layer, layer_of};
 use super::locks::lock_of;
 use super::signature::{Signs, signs_of};
 use pagewise_model::fault_paths::Lock;
-use pagewise_model::formats::function_graph::{Names, is_interrupt};
+use pagewise_model::formats::function_graph::{Names, Wait, is_interrupt};
 
 /// What a function is.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +13,8 @@ pub(super) struct Role {
     pub layer: Option<Layer>,
     pub interrupt: bool,
     pub lock: Option<Lock>,
+    /// Why a task that gives up the CPU here does so.
+    pub wait: Option<Wait>,
 }
 
 /// The roles of all names of a trace, by id.
@@ -44,5 +46,16 @@ fn role_of(base: &str) -> Role {
         layer: layer_of(base),
         interrupt: is_interrupt(base),
         lock: lock_of(base),
+        wait: wait_in(base),
+    }
+}
+
+fn wait_in(base: &str) -> Option<Wait> {
+    let yields = base.starts_with("preempt_schedule") || base.ends_with("_cond_resched");
+    match signs_of(base).has(Signs::SCHEDULE) {
+        _ if yields => Some(Wait::Runnable),
+        true if base == "__schedule" => Some(Wait::Estimated),
+        true => Some(Wait::Blocked),
+        false => None,
     }
 }

@@ -2,8 +2,8 @@
 
 use super::super::descent::Descent;
 use super::super::shapes::describe;
-use super::super::signature::{Class, Signs};
-use super::{Collector, is_switch_seen};
+use super::super::signature::Class;
+use super::{Collector, gives_up_unseen};
 use pagewise_model::formats::function_graph::{CallTree, Names};
 
 impl Collector {
@@ -61,25 +61,20 @@ impl Collector {
     #[allow(clippy::cast_precision_loss, reason = "nanoseconds of one call")]
     fn corrected_time(&self, tree: &CallTree, root: usize, cost: f64) -> f64 {
         let end = tree.nodes[root].end as usize;
-        let (mut taken, mut calls) = (0, 0_u32);
+        let (mut taken, mut calls) = (tree.off_cpu_inside(root), 0_u32);
         let mut at = root;
         while at < end {
             let node = &tree.nodes[at];
             let role = self.roles.of(node.name);
             calls += u32::from(!role.interrupt);
-            let asleep = role.signs.has(Signs::SCHEDULE) && !is_switch_seen(tree, at);
+            let asleep = role.wait.is_some() && gives_up_unseen(tree, at, role);
             if role.interrupt || asleep {
-                taken += node.span.ns;
+                taken += node.span.ns.saturating_sub(tree.off_cpu_inside(at));
                 at = node.end as usize;
             } else {
                 at += 1;
             }
         }
-        let off = tree
-            .off_cpu
-            .iter()
-            .filter(|off| (root..end).contains(&(off.node as usize)));
-        taken += off.map(|off| off.ns).sum::<u64>();
         let on = tree.nodes[root].span.ns.saturating_sub(taken);
         on as f64 - cost * f64::from(calls.saturating_sub(1))
     }

@@ -5,13 +5,14 @@
 //! ```text
 //! total = own time of every call        (on CPU, this fault's work)
 //!       + interrupts                    (frames taken out with all they called)
-//!       + off CPU                       (from sched_switch; else the switch lines; else schedule())
+//!       + off CPU                       (from sched_switch; else the switch lines; else the gap
+//!                                        before finish_task_switch(); else schedule())
 //! ```
 
 mod descend;
 mod scratch;
 
-use scratch::{Cut, Kind, Scratch, add_split, waits_of};
+use scratch::{From, Kind, Scratch, Timed, add_split, waits_of};
 
 use super::call_times::CallTimes;
 use super::cells::{Cells, FaultLog};
@@ -20,7 +21,7 @@ use super::descent::{Descent, Step};
 use super::layer::Layer;
 use super::locks::Locks;
 use super::probe::ProbeSigns;
-use super::roles::Roles;
+use super::roles::{Role, Roles};
 use super::shapes::{MOST_SHAPES, Shape, Shapes, Split, Token, describe};
 use super::signature::{Class, Signs, class_returned};
 use super::stretches::Stretches;
@@ -293,7 +294,7 @@ impl Collector {
                 && role.signs.without(Signs::INSIDE) == Signs::default();
             if role.interrupt || by_place {
                 self.by_place += u64::from(!role.interrupt);
-                scratch.cut(at, node, Kind::Interrupt);
+                self.interrupt(tree, at, scratch);
                 at = node.end as usize;
                 continue;
             }
@@ -303,23 +304,27 @@ impl Collector {
             let own = self.own_time(node);
             scratch.keep(at, node, own);
             at += 1;
-            if role.signs.has(Signs::SCHEDULE) && !is_switch_seen(tree, at - 1) {
-                scratch.cut(at - 1, node, Kind::Schedule);
+            if let Some(wait) = role.wait
+                && gives_up_unseen(tree, at - 1, role)
+            {
+                scratch.cut(place(at - 1), node.span.ns, Kind::Off(wait), From::Whole);
                 at = node.end as usize;
             }
         }
         for off in &tree.off_cpu {
             if (root..end).contains(&(off.node as usize)) {
                 // Both ends of the wait are printed in microseconds.
-                match tree.nodes[off.node as usize].span.ns + 2000 < off.ns {
-                    true => self.sleep_signs.1 += 1,
-                    false => self.sleep_signs.0 += 1,
+                if tree.nodes[off.node as usize].span.ns + 2000 < off.ns {
+                    // Durations leave sleep out (`nosleep-time`): there is nothing to take out.
+                    self.sleep_signs.1 += 1;
+                    continue;
                 }
-                scratch.cuts.push(Cut {
-                    node: off.node,
-                    ns: off.ns,
-                    kind: Kind::Off(off.wait),
-                });
+                self.sleep_signs.0 += 1;
+                let from = match scratch.kept_at(off.node) {
+                    true => From::Own,
+                    false => From::Gone,
+                };
+                scratch.cut(off.node, off.ns, Kind::Off(off.wait), from);
             }
         }
         if self.checks.faults < ALL_PROBED || self.checks.faults.is_multiple_of(PROBED_EVERY) {
@@ -346,32 +351,54 @@ impl Collector {
         }
     }
 
+    /// Takes an interrupt out; while its task was put aside, it did not run.
+    #[cold]
+    fn interrupt(&mut self, tree: &CallTree, at: usize, scratch: &mut Scratch) {
+        let mut away = tree.off_cpu_inside(at);
+        let end = tree.nodes[at].end as usize;
+        let mut inside = at;
+        while let Some(node) = tree.nodes[..end].get(inside) {
+            let role = self.roles.of(node.name);
+            inside += 1;
+            if let Some(wait) = role.wait
+                && gives_up_unseen(tree, inside - 1, role)
+            {
+                let ns = node.span.ns;
+                scratch.cut(place(inside - 1), ns, Kind::Off(wait), From::Gone);
+                away += ns;
+                inside = node.end as usize;
+            }
+        }
+        let ns = tree.nodes[at].span.ns.saturating_sub(away);
+        scratch.cut(place(at), ns, Kind::Interrupt, From::Gone);
+    }
+
     /// Takes interrupts and time off the CPU out of the calls that they struck.
     #[cold]
     fn take_out(&mut self, tree: &CallTree, scratch: &mut Scratch) {
-        for cut in &scratch.cuts {
-            let around = scratch.kept.iter_mut().filter(|kept| {
-                let node = &tree.nodes[kept.node as usize];
-                kept.node <= cut.node && cut.node < node.end
-            });
-            let mut innermost = None;
-            for kept in around {
+        let Scratch { cuts, kept, .. } = scratch;
+        for cut in cuts.iter_mut() {
+            let is_around = |kept: &Timed| {
+                kept.node <= cut.node && cut.node < tree.nodes[kept.node as usize].end
+            };
+            if cut.from == From::Own
+                && let Some(innermost) = kept.iter_mut().rev().find(|kept| is_around(kept))
+            {
+                // Both ends of the wait are printed in microseconds.
+                let tick = u64::from(tree.nodes[innermost.node as usize].span.tick) + 1000;
+                self.checks.violations += u64::from(cut.ns > innermost.own + tick);
+                cut.ns = cut.ns.min(innermost.own);
+                innermost.own -= cut.ns;
+            }
+            for kept in kept.iter_mut().filter(|kept| is_around(kept)) {
                 kept.on = kept.on.saturating_sub(cut.ns);
                 if cut.kind != Kind::Interrupt {
                     kept.waited = kept.waited.saturating_add(cut.ns);
                 }
-                innermost = Some(kept);
             }
-            let (Some(kept), Kind::Off(_)) = (innermost, cut.kind) else {
-                continue;
-            };
-            // Both ends of the wait are printed in microseconds.
-            let tick = u64::from(tree.nodes[kept.node as usize].span.tick) + 1000;
-            self.checks.violations += u64::from(cut.ns > kept.own + tick);
-            kept.own = kept.own.saturating_sub(cut.ns);
         }
-        for cut in scratch.cuts.iter().filter(|cut| cut.kind == Kind::Schedule) {
-            for kept in scratch.kept.iter_mut().filter(|kept| kept.node == cut.node) {
+        for cut in cuts.iter().filter(|cut| cut.from == From::Whole) {
+            for kept in kept.iter_mut().filter(|kept| kept.node == cut.node) {
                 kept.own = 0;
             }
         }
@@ -487,7 +514,7 @@ impl Collector {
             interrupts: cut(|kind| kind == Kind::Interrupt),
             runnable: cut(|kind| kind == Kind::Off(Wait::Runnable)),
             blocked: cut(|kind| kind == Kind::Off(Wait::Blocked)),
-            unknown: cut(|kind| matches!(kind, Kind::Off(Wait::Estimated) | Kind::Schedule)),
+            unknown: cut(|kind| kind == Kind::Off(Wait::Estimated)),
             lock_before: lock_before.unwrap_or(0),
             lock: lock.map(|kept| kept.on.saturating_add(kept.waited)).sum(),
         });
@@ -563,6 +590,21 @@ fn mix(hash: u64, token: Token) -> u64 {
 /// Whether a call is an interrupt's by arrow or place.
 fn is_marked(interrupts: &[u32], node: usize) -> bool {
     u32::try_from(node).is_ok_and(|node| interrupts.binary_search(&node).is_ok())
+}
+
+fn place(node: usize) -> u32 {
+    u32::try_from(node).unwrap_or(u32::MAX)
+}
+
+/// A call that only looks whether others want the CPU takes well below a microsecond.
+const LONGEST_LOOK_NS: u64 = 10_000;
+
+/// Whether a task gave up the CPU in a call, and nothing in it tells for how long.
+fn gives_up_unseen(tree: &CallTree, at: usize, role: Role) -> bool {
+    let node = &tree.nodes[at];
+    let is_sure = role.signs.has(Signs::SCHEDULE);
+    let is_long = node.end as usize == at + 1 && node.span.ns > LONGEST_LOOK_NS;
+    (is_sure || is_long) && !is_switch_seen(tree, at)
 }
 
 /// Whether the trace shows the switch inside a call of `schedule()`.

@@ -31,14 +31,25 @@ pub(super) struct Cut {
     pub(super) node: u32,
     pub(super) ns: u64,
     pub(super) kind: Kind,
+    pub(super) from: From,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Interrupt,
     Off(Wait),
-    /// `schedule()` in a trace without any sign of the switch itself.
-    Schedule,
+}
+
+/// Whose time it was counted as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum From {
+    /// A call's own, which stays.
+    Own,
+    /// All of a call that stays, without what it calls: `schedule()` in a trace without any sign
+    /// of the switch itself.
+    Whole,
+    /// That of calls that don't stay.
+    Gone,
 }
 
 impl Scratch {
@@ -61,11 +72,19 @@ impl Scratch {
         });
     }
 
-    pub(super) fn cut(&mut self, at: usize, node: &Node, kind: Kind) {
+    /// Whether a node is among those that stay, which are in order.
+    pub(super) fn kept_at(&self, node: u32) -> bool {
+        self.kept
+            .binary_search_by_key(&node, |kept| kept.node)
+            .is_ok()
+    }
+
+    pub(super) fn cut(&mut self, node: u32, ns: u64, kind: Kind, from: From) {
         self.cuts.push(Cut {
-            node: u32::try_from(at).unwrap_or(u32::MAX),
-            ns: node.span.ns,
+            node,
+            ns,
             kind,
+            from,
         });
     }
 }
@@ -80,7 +99,7 @@ pub(super) fn waits_of(cuts: &[Cut], lock: u64) -> Waits {
             Kind::Interrupt => {}
             Kind::Off(Wait::Runnable) => waits.runnable += cut.ns,
             Kind::Off(Wait::Blocked) => waits.blocked += cut.ns,
-            Kind::Off(Wait::Estimated) | Kind::Schedule => waits.unknown += cut.ns,
+            Kind::Off(Wait::Estimated) => waits.unknown += cut.ns,
         }
     }
     waits
@@ -95,7 +114,7 @@ pub(super) fn add_split(split: &mut Split, total: u64, own: u64, scratch: &Scrat
             Kind::Interrupt => split.interrupts += ns,
             Kind::Off(Wait::Runnable) => split.runnable += ns,
             Kind::Off(Wait::Blocked) => split.blocked += ns,
-            Kind::Off(Wait::Estimated) | Kind::Schedule => split.estimated += ns,
+            Kind::Off(Wait::Estimated) => split.estimated += ns,
         }
     }
     split.own += u128::from(own);

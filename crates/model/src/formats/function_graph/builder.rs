@@ -12,8 +12,9 @@ use super::incomplete::{Incomplete, IncompleteCounts};
 use super::interrupts::is_interrupt;
 use super::line::{Call, Content, Line, Span, Tail};
 use super::names::Names;
+use super::scheduling::{Gap, Leaving, Part, Parts};
 use super::switch;
-use super::task::{Away, Frame, Task};
+use super::task::{Away, Early, Frame, Task};
 use super::tree::{CallTree, Detail, Node, OffCpu, Wait};
 use crate::trace_note::TraceNote;
 use rustc_hash::FxHashMap;
@@ -50,6 +51,7 @@ pub struct Builder {
     pub(super) tasks: Vec<Task>,
     pub(super) index: FxHashMap<u64, usize>,
     last: Option<(u64, usize)>,
+    pub(super) parts: Parts,
     running: FxHashMap<u32, u32>,
     /// What came before the lines is not known: they are a piece of a longer text.
     is_piece: bool,
@@ -148,11 +150,16 @@ impl Builder {
         sink: &mut S,
         add: impl FnOnce(&mut Self, usize, &Line<'_>, Call<'_>, &Names, &mut S),
     ) {
-        let task = self.arrive(line);
-        if let Some(top) = self.tasks[task].stack.last()
-            && line.depth != top.depth + 1
-        {
-            self.misplaced(task, line.depth, call, names);
+        let (task, since) = self.arrive(line);
+        if let Some(top) = self.tasks[task].stack.last() {
+            let is_idle = top.leaving.is_idle();
+            if line.depth != top.depth + 1 {
+                self.misplaced(task, line.depth, call, names);
+            }
+            let part = self.parts.of(call.name.0, names);
+            if part != Part::None || !is_idle {
+                self.told_of_switch(task, part, Gap::between(since, line.time));
+            }
         }
         if self.tasks[task].stack.is_empty() && !self.begin(task, line) {
             self.tasks[task].interrupt_next = false;
@@ -173,7 +180,11 @@ impl Builder {
         if at_exit {
             top.ended_at.get_or_insert(here);
         } else if depth > top.depth {
-            top.early.get_or_insert((here, 0));
+            top.early.get_or_insert(Early {
+                first: here,
+                ns: 0,
+                off_cpu: state.tree.off_cpu.len(),
+            });
         }
         if at_exit || depth > top.depth {
             state.interrupt_next = true;
@@ -248,6 +259,7 @@ impl Builder {
             ended_at: None,
             early: None,
             adopted,
+            leaving: Leaving::default(),
         });
     }
 
@@ -286,7 +298,7 @@ impl Builder {
 
     #[inline]
     fn close<S: Sink>(&mut self, line: &Line<'_>, tail: Tail, names: &Names, sink: &mut S) {
-        let task = self.arrive(line);
+        let (task, since) = self.arrive(line);
         if line.depth == 0 && self.tasks[task].away.is_some() {
             // The switch lay inside the outermost call, which could not end before it was over.
             self.came_back(task, line.time);
@@ -300,6 +312,11 @@ impl Builder {
         if top.depth != line.depth || tail.name.is_some_and(|name| name.0 != node.name) {
             return self.contradiction(task, line, top);
         }
+        if !top.leaving.is_idle() {
+            self.closed_after_switch(task, Gap::between(since, line.time));
+        }
+        let state = &mut self.tasks[task];
+        let node = &mut state.tree.nodes[top.node as usize];
         state.stack.pop();
         node.span = match line.span {
             Some(span) => span,
@@ -373,9 +390,9 @@ impl Builder {
         *self.incomplete.entry(cause).or_default() += 1;
     }
 
-    /// The task of a line, back on a CPU if it was away.
+    /// The task of a line, back on a CPU if it was away, and since when it has called nothing.
     #[inline]
-    fn arrive(&mut self, line: &Line<'_>) -> usize {
+    fn arrive(&mut self, line: &Line<'_>) -> (usize, Option<u64>) {
         let task = self.task_of(line);
         let leaving = !self.leaving.is_empty() && self.is_leaving(task, line.cpu);
         let state = &mut self.tasks[task];
@@ -386,13 +403,14 @@ impl Builder {
                 self.came_back(task, line.time);
             }
         }
-        self.tasks[task].last_time = line.time;
-        task
+        let state = &mut self.tasks[task];
+        let since = std::mem::replace(&mut state.last_time, line.time);
+        (task, since)
     }
 
     /// Ends the open call of a task of which the next call at the top level comes.
     pub(super) fn give_way(&mut self, line: &Line<'_>) {
-        let task = self.arrive(line);
+        let (task, _) = self.arrive(line);
         self.abandon(task, Incomplete::NeverClosed);
         self.tasks[task].adrift = false;
     }
@@ -521,25 +539,67 @@ impl Builder {
 
     fn came_back(&mut self, task: usize, time: Option<u64>) {
         let state = &mut self.tasks[task];
-        let mut frames = state.stack.iter().rev();
-        // A call that has ended but for its closing line was not running any more.
-        let running = frames.find(|frame| frame.ended_at.is_none());
-        let (Some(away), Some(frame)) = (state.away.take(), running) else {
+        let Some(away) = state.away.take() else {
             return;
         };
         let Some(time) = time else {
             return self.abandon(task, Incomplete::SwitchWithoutTime);
         };
         // What it called after the switch was announced was no time away.
-        let from = state
-            .last_time
-            .map_or(away.since, |last| last.max(away.since));
-        state.tree.off_cpu.push(OffCpu {
-            node: frame.node,
-            from,
-            ns: time.saturating_sub(from),
-            wait: away.wait,
-        });
+        let last = state.last_time;
+        let from = last.map_or(away.since, |last| last.max(away.since));
+        state.last_time = Some(time);
+        let ns = time.saturating_sub(from);
+        if let Some(frame) = running(&mut state.stack) {
+            frame.leaving.account();
+        }
+        self.was_away(task, Gap { from, ns }, Some(away.wait));
+    }
+
+    /// Takes what a call says of a switch of tasks in the call that makes it.
+    #[cold]
+    fn told_of_switch(&mut self, task: usize, part: Part, gap: Gap) {
+        let frame = running(&mut self.tasks[task].stack);
+        if let Some(away) = frame.and_then(|frame| frame.leaving.call(part, gap)) {
+            self.was_away(task, away, None);
+        }
+    }
+
+    /// Takes the end of a call in which tasks were switched.
+    #[cold]
+    fn closed_after_switch(&mut self, task: usize, gap: Gap) {
+        let frame = self.tasks[task].stack.last_mut();
+        if let Some(away) = frame.and_then(|frame| frame.leaving.close(gap)) {
+            self.was_away(task, away, None);
+        }
+    }
+
+    /// Notes a time away in the innermost call that was running, and why as far as it is known.
+    fn was_away(&mut self, task: usize, gap: Gap, told: Option<Wait>) {
+        let state = &mut self.tasks[task];
+        let (nodes, parts) = (&state.tree.nodes, &self.parts);
+        let around: Vec<Part> = state
+            .stack
+            .iter()
+            .rev()
+            .filter_map(|frame| Some(parts.known(nodes.get(frame.node as usize)?.name)))
+            .collect();
+        let Some(frame) = running(&mut state.stack) else {
+            return;
+        };
+        let seen = frame.leaving.reason(around.into_iter());
+        let wait = match told {
+            Some(wait) if wait != Wait::Estimated => wait,
+            _ => seen,
+        };
+        if gap.ns > 0 {
+            state.tree.off_cpu.push(OffCpu {
+                node: frame.node,
+                from: gap.from,
+                ns: gap.ns,
+                wait,
+            });
+        }
     }
 
     fn lost(&mut self, cpu: Option<u32>) {
@@ -550,6 +610,14 @@ impl Builder {
             }
         }
     }
+}
+
+/// The innermost call that was running: one that has ended but for its closing line was not.
+fn running(stack: &mut [Frame]) -> Option<&mut Frame> {
+    stack
+        .iter_mut()
+        .rev()
+        .find(|frame| frame.ended_at.is_none())
 }
 
 /// The duration between two times, when the trace has no duration column.

@@ -16,8 +16,11 @@ mod line;
 mod marks;
 mod names;
 mod number;
+mod order;
 mod parallel;
 mod parser;
+mod scheduling;
+mod settling;
 mod switch;
 mod task;
 mod tree;
@@ -30,6 +33,7 @@ pub use line::{Call, Content, Line, Span, Tail};
 pub use names::{NameId, Names, base_name};
 pub use parallel::{Cores, read_memory_on, read_on};
 pub use parser::{Counts, Parser};
+pub(in crate::formats) use settling::Settling;
 pub use tree::{CallTree, Detail, Node, OffCpu, Wait};
 
 use std::io::{self, Read};
@@ -57,8 +61,10 @@ pub fn read(input: impl Read, sink: &mut impl Sink) -> io::Result<Summary> {
 pub fn read_bytes(text: &[u8], sink: &mut impl Sink) -> Summary {
     let mut parser = Parser::new();
     let mut builder = Builder::new();
-    parser.feed(text, |line, names| builder.line(line, names, sink));
-    parser.finish(|line, names| builder.line(line, names, sink));
+    let mut sink = Settling::new(sink);
+    parser.feed(text, |line, names| builder.line(line, names, &mut sink));
+    parser.finish(|line, names| builder.line(line, names, &mut sink));
+    sink.finish(parser.names());
     summary(parser, builder)
 }
 

@@ -6,6 +6,7 @@ use super::line::{Content, Line};
 use super::marks;
 use super::names::{NameId, Names, same};
 use super::number;
+use super::order::{Key, Order, Verdict};
 use memchr::memchr;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,15 @@ pub struct Counts {
     pub unknown_lines: u64,
     /// Bytes of an unfinished line at the end.
     pub truncated_bytes: u64,
+    /// Stretches that the file repeats, as that of kernels up to 4.18 does: they are dropped.
+    #[serde(default)]
+    pub repeats: u64,
+    /// Their lines.
+    #[serde(default)]
+    pub repeated_lines: u64,
+    /// Places where a CPU's time goes back otherwise.
+    #[serde(default)]
+    pub times_back: u64,
     /// Events that the tracer says it lost.
     pub lost_events: u64,
     /// Places where the tracer says that it lost events.
@@ -49,6 +59,9 @@ impl Counts {
             calls,
             unknown_lines,
             truncated_bytes,
+            repeats,
+            repeated_lines,
+            times_back,
             lost_events,
             losses,
             malformed_records,
@@ -61,6 +74,9 @@ impl Counts {
         self.calls += calls;
         self.unknown_lines += unknown_lines;
         self.truncated_bytes += truncated_bytes;
+        self.repeats += repeats;
+        self.repeated_lines += repeated_lines;
+        self.times_back += times_back;
         self.lost_events = self.lost_events.saturating_add(*lost_events);
         self.losses += losses;
         self.malformed_records += malformed_records;
@@ -81,6 +97,7 @@ pub struct Parser {
     partial: Vec<u8>,
     skipping: bool,
     counts: Counts,
+    order: Order,
 }
 
 /// CPU and task by the bytes of their columns, so that they are read once.
@@ -115,7 +132,19 @@ impl Parser {
         self.partial.clear();
         self.skipping = false;
         self.counts = Counts::default();
+        self.order = Order::default();
         self.forget_columns();
+    }
+
+    /// Goes on behind lines in this order.
+    pub(super) fn follow(&mut self, order: Order) {
+        self.order = order;
+        self.order.went_back = 0;
+    }
+
+    /// The order of the lines so far.
+    pub(super) fn order(&self) -> &Order {
+        &self.order
     }
 
     /// Finds the columns anew. Where they stood, and who was met in them, decides how a spoilt
@@ -153,7 +182,10 @@ impl Parser {
     /// What was read so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        self.counts
+        Counts {
+            times_back: self.order.went_back,
+            ..self.counts
+        }
     }
 
     /// The last command name seen for a task; seven characters in the kernel's own text.
@@ -190,6 +222,7 @@ impl Parser {
         } else {
             self.counts.truncated_bytes += last.len() as u64;
         }
+        self.replay(&mut visit);
     }
 
     fn keep(&mut self, rest: &[u8]) {
@@ -234,16 +267,63 @@ impl Parser {
         self.counts.lines += 1;
         // Each line is handed on where it was made: moving it would stall on its parts.
         if let Some(parsed) = self.at_known_columns(line) {
+            if let Some(key) = Key::of(&parsed)
+                && !self.order.is_next(key)
+            {
+                return self.disordered(line, visit);
+            }
             self.count(&parsed.content);
             visit(&parsed, &self.names);
         } else {
-            self.elsewhere(line, visit);
+            self.disordered(line, visit);
         }
     }
 
+    /// Reads a line that has no usual form, or comes out of order, or behind such.
     #[cold]
-    fn elsewhere(&mut self, line: &[u8], visit: &mut impl FnMut(&Line<'_>, &Names)) {
+    fn disordered(&mut self, line: &[u8], visit: &mut impl FnMut(&Line<'_>, &Names)) {
         let parsed = self.anywhere(line);
+        let verdict = match Key::of(&parsed) {
+            Some(key) => self.order.judge(key, line),
+            // A switch of tasks may already belong to a repeat.
+            None if matches!(parsed.content, Content::Switch { .. }) => Verdict::Held,
+            None if self.order.is_back() => Verdict::Held,
+            None => Verdict::Next,
+        };
+        match verdict {
+            Verdict::Next => {
+                if Key::of(&parsed).is_some() && self.order.has_held() {
+                    self.replay(visit);
+                    return self.read_anew(line, visit);
+                }
+                self.count(&parsed.content);
+                visit(&parsed, &self.names);
+            }
+            Verdict::Held if Key::of(&parsed).is_none() => self.order.hold(line),
+            Verdict::Held => {}
+            Verdict::Repeat => {
+                let (_, lines) = self.order.release();
+                self.counts.repeats += 1;
+                self.counts.repeated_lines += lines;
+            }
+            Verdict::NoRepeat => self.replay(visit),
+        }
+    }
+
+    /// Reads the lines that were held as they are.
+    #[cold]
+    fn replay(&mut self, visit: &mut impl FnMut(&Line<'_>, &Names)) {
+        let (text, _) = self.order.release();
+        for line in text.split_inclusive(|&byte| byte == b'\n') {
+            self.read_anew(&line[..line.len() - 1], visit);
+        }
+    }
+
+    fn read_anew(&mut self, line: &[u8], visit: &mut impl FnMut(&Line<'_>, &Names)) {
+        let parsed = self.anywhere(line);
+        if let Some(key) = Key::of(&parsed) {
+            self.order.take(key);
+        }
         self.count(&parsed.content);
         visit(&parsed, &self.names);
     }

@@ -21,6 +21,7 @@
 
 use super::line::Span;
 use super::names::NameId;
+use super::scheduling::Leaving;
 use super::tree::{CallTree, Wait};
 
 #[derive(Default)]
@@ -59,10 +60,22 @@ pub(super) struct Frame {
     pub time: Option<u64>,
     /// The call has ended, all but its closing line: the first node of an interrupt after it.
     pub ended_at: Option<u32>,
-    /// Interrupts before the next call that are inside it: the first node and their time.
-    pub early: Option<(u32, u64)>,
+    /// Interrupts before the next call that are inside it.
+    pub early: Option<Early>,
     /// Interrupts taken inside this call by their place: how many nodes and their time.
     pub adopted: (u32, u64),
+    /// A switch of tasks inside this call.
+    pub leaving: Leaving,
+}
+
+/// Interrupts at the entry of a call that is still to come.
+#[derive(Clone, Copy)]
+pub(super) struct Early {
+    /// The first node.
+    pub first: u32,
+    pub ns: u64,
+    /// How many times off the CPU came before.
+    pub off_cpu: usize,
 }
 
 /// An interrupt's call at the exit of another one.
@@ -117,6 +130,12 @@ impl Task {
         if let Some(caller) = self.stack.last() {
             let node = &mut self.tree.nodes[caller.node as usize];
             node.children_ns = node.children_ns.saturating_sub(ns);
+            let begun = late[0].begin.unwrap_or(stop);
+            let meanwhile = self.tree.off_cpu.iter_mut().rev();
+            meanwhile
+                .take_while(|off| off.from >= begun)
+                .filter(|off| off.node == caller.node && off.from < stop)
+                .for_each(|off| off.node = frame.node);
         }
         let interrupts = self.tree.nodes.get_mut(interrupts).unwrap_or_default();
         interrupts
@@ -170,10 +189,14 @@ impl Task {
             _ => {}
         };
         self.tree.interrupts.iter_mut().for_each(moved);
-        self.tree
-            .off_cpu
-            .iter_mut()
-            .for_each(|off| moved(&mut off.node));
+        let caller = self.stack.last().map(|caller| caller.node);
+        for off in &mut self.tree.off_cpu {
+            let is_before = frame.time.is_some_and(|open| off.from < open);
+            match (off.node == first && is_before, caller) {
+                (true, Some(caller)) => off.node = caller,
+                _ => moved(&mut off.node),
+            }
+        }
         self.tree
             .details
             .iter_mut()
@@ -190,7 +213,7 @@ impl Task {
     #[cold]
     pub(super) fn adopt(&mut self, span: Option<Span>) -> usize {
         let last = self.tree.nodes.len() - 1;
-        let Some((frame, (first, ns))) = self
+        let Some((frame, Early { first, ns, off_cpu })) = self
             .stack
             .last_mut()
             .and_then(|frame| Some((frame.node as usize, frame.early.take()?)))
@@ -209,10 +232,13 @@ impl Task {
             .for_each(|node| node.end += 1);
         let moved = |node: &mut u32| *node += u32::from(*node >= first);
         self.tree.interrupts.iter_mut().for_each(moved);
-        self.tree
-            .off_cpu
-            .iter_mut()
-            .for_each(|off| moved(&mut off.node));
+        for (place, off) in self.tree.off_cpu.iter_mut().enumerate() {
+            // A task that is put aside by an interrupt is so where the interrupt struck.
+            match off.node as usize == frame && place >= off_cpu {
+                true => off.node = first,
+                false => moved(&mut off.node),
+            }
+        }
         let details = self.tree.details.iter_mut();
         details.for_each(|detail| match detail.node as usize == last {
             true => detail.node = first,
@@ -230,8 +256,8 @@ impl Task {
         }
         let callers = self.stack.iter_mut().rev();
         if let Some(caller) = callers.into_iter().find(|frame| frame.depth < depth) {
-            if let (Some((_, early)), true) = (&mut caller.early, depth > caller.depth + 1) {
-                *early += ns;
+            if let (Some(early), true) = (&mut caller.early, depth > caller.depth + 1) {
+                early.ns += ns;
             }
             let node = &mut self.tree.nodes[caller.node as usize];
             node.children_ns = node.children_ns.saturating_add(ns);

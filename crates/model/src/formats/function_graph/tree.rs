@@ -94,6 +94,28 @@ impl CallTree {
         self.nodes.first()
     }
 
+    /// How long the task was off the CPU inside a call and all it called, nanoseconds.
+    #[must_use]
+    pub fn off_cpu_inside(&self, call: usize) -> u64 {
+        let end = self.nodes.get(call).map_or(0, |node| node.end as usize);
+        let inside = self.off_cpu.iter();
+        inside
+            .filter(|off| (call..end).contains(&(off.node as usize)))
+            .map(|off| off.ns)
+            .fold(0, u64::saturating_add)
+    }
+
+    /// Becomes a copy of another tree, in the memory that is here.
+    pub(super) fn copy_from(&mut self, other: &Self) {
+        self.clear();
+        self.nodes.extend_from_slice(&other.nodes);
+        self.off_cpu.extend_from_slice(&other.off_cpu);
+        self.interrupts.extend_from_slice(&other.interrupts);
+        self.details.clone_from(&other.details);
+        (self.pid, self.cpu) = (other.pid, other.cpu);
+        (self.start, self.end, self.timed) = (other.start, other.end, other.timed);
+    }
+
     /// Drops what ran between the root's end and its closing line: an interrupt.
     pub(super) fn cut_behind_root(&mut self) {
         let Some(end) = self.nodes.first().map(|root| root.end) else {
@@ -102,6 +124,7 @@ impl CallTree {
         if (end as usize) < self.nodes.len() {
             self.nodes.truncate(end as usize);
             self.interrupts.retain(|&node| node < end);
+            self.off_cpu.retain(|off| off.node < end);
             self.details.retain(|detail| detail.node < end);
         }
     }

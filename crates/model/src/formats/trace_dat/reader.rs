@@ -6,7 +6,7 @@ use super::kallsyms::Naming;
 use super::meta::Meta;
 use super::stream::Stream;
 use crate::formats::function_graph::{
-    Builder, Call, Content, Counts, Line, Names, Sink, Span, Summary, Tail,
+    Builder, Call, Content, Counts, Line, Names, Settling, Sink, Span, Summary, Tail,
 };
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -96,11 +96,12 @@ impl<'m> Reader<'m> {
     /// Hands complete calls and events to `sink`; what else there was comes back.
     pub fn read(mut self, sink: &mut impl Sink) -> Summary {
         let mut builder = Builder::new();
+        let mut sink = Settling::new(sink);
         while let Some(Reverse((_, at))) = self.order.pop() {
             // As long as no other CPU has an earlier record.
             let next = self.order.peek().map(|Reverse(next)| *next);
             loop {
-                self.record(at, |line, names| builder.line(line, names, sink));
+                self.record(at, |line, names| builder.line(line, names, &mut sink));
                 let Some(head) = self.streams[at].head() else {
                     break;
                 };
@@ -112,6 +113,7 @@ impl<'m> Reader<'m> {
             }
         }
         builder.finish();
+        sink.finish(&self.naming.names);
         for damage in self.streams.iter().map(Stream::damage) {
             self.counts.malformed_records += damage.malformed;
             let missing = self.counts.missing_bytes;

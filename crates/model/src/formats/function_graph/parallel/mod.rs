@@ -21,7 +21,9 @@ mod waiting;
 use super::builder::{Builder, Sink};
 use super::columns::Header;
 use super::names::{Absorbed, Names};
+use super::order::Order;
 use super::parser::{Counts, Parser};
+use super::settling::Settling;
 use super::{Summary, summary};
 use blocks::{Blocks, Memory, Source};
 use piece::Piece;
@@ -94,7 +96,8 @@ fn read_source(
             names: Names::default(),
             header: Header::default(),
             counts: Counts::default(),
-            sink,
+            order: Order::default(),
+            sink: Settling::new(sink),
         }),
         passed: Condvar::new(),
     };
@@ -110,6 +113,7 @@ fn read_source(
     outcome?;
     let mut state = turn.state.into_inner().unwrap_or_else(|e| e.into_inner());
     state.builder.finish();
+    state.sink.finish(&state.names);
     Ok(Summary {
         names: state.names,
         counts: state.counts,
@@ -124,13 +128,15 @@ pub(super) fn read_stream(input: impl Read, sink: &mut impl Sink) -> io::Result<
 
 fn read_on_one(mut source: impl Source, sink: &mut impl Sink) -> io::Result<Summary> {
     let (mut parser, mut builder) = (Parser::new(), Builder::new());
+    let mut sink = Settling::new(sink);
     let mut space = Vec::new();
     while let Some((block, text)) = source.next(&mut space)? {
         parser.forget_columns();
         parser.count_bytes(block.left_out);
-        parser.feed(text, |line, names| builder.line(line, names, sink));
+        parser.feed(text, |line, names| builder.line(line, names, &mut sink));
     }
-    parser.finish(|line, names| builder.line(line, names, sink));
+    parser.finish(|line, names| builder.line(line, names, &mut sink));
+    sink.finish(parser.names());
     Ok(summary(parser, builder))
 }
 
@@ -147,10 +153,11 @@ struct State<'s, S> {
     names: Names,
     header: Header,
     counts: Counts,
-    sink: &'s mut S,
+    order: Order,
+    sink: Settling<'s, S>,
 }
 
-impl<'s, S> Turn<'s, S> {
+impl<'s, S: Sink> Turn<'s, S> {
     /// Waits for the turn of a piece. A thread that panics never passes its turn on; then the
     /// others stop, too.
     fn of(&self, piece: u64) -> Option<MutexGuard<'_, State<'s, S>>> {
@@ -184,13 +191,20 @@ impl Worker {
                 return Ok(());
             };
             drop(source);
-            self.parse(text, header.clone(), block.is_last);
+            self.parse(text, header.clone(), None, block.is_last);
             let Some(mut state) = turn.of(block.number) else {
                 return Ok(());
             };
-            if !header.reads_like(&state.header) {
-                // The header said more in a piece before, when this one was already under way.
-                self.parse(text, state.header.clone(), block.is_last);
+            let is_behind = state.order.is_before(self.parser.order());
+            if !is_behind || !header.reads_like(&state.header) {
+                // The header said more in a piece before, when this one was already under way, or
+                // a stretch that the text repeats lies across the border.
+                let order = std::mem::take(&mut state.order);
+                self.parse(text, state.header.clone(), Some(order), block.is_last);
+                state.order = self.parser.order().clone();
+                state.order.went_back = 0;
+            } else {
+                state.counts.times_back += state.order.append(self.parser.order().clone());
             }
             state.counts.bytes += block.left_out;
             self.join(&mut state);
@@ -200,8 +214,11 @@ impl Worker {
         }
     }
 
-    fn parse(&mut self, text: &[u8], header: Header, is_last: bool) {
+    fn parse(&mut self, text: &[u8], header: Header, behind: Option<Order>, is_last: bool) {
         self.parser.restart(header);
+        if let Some(order) = behind {
+            self.parser.follow(order);
+        }
         self.piece.restart();
         let piece = &mut self.piece;
         self.parser
@@ -219,7 +236,7 @@ impl Worker {
             &mut state.builder,
             &state.names,
             &self.absorbed,
-            &mut *state.sink,
+            &mut state.sink,
         );
     }
 }

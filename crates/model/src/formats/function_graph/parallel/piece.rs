@@ -177,6 +177,7 @@ impl Piece {
         if ids.differ() {
             self.found.rename(ids);
         }
+        builder.parts.learn(names);
         let mut out = self.found.in_order();
         for entry in &self.waiting.entries {
             match entry {

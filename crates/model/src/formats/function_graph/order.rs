@@ -1,0 +1,199 @@
+//! Lines out of order: stretches that a file repeats, and time that goes back otherwise.
+//!
+//! The file `trace` of kernels up to 4.18 goes back a little on each read: `s_start()` counts
+//! lines where `s_next()` counts events (`kernel/trace/trace.c`), and a leaf is one line of two
+//! events. What was printed is printed again, up to the last line and beyond; the first line of
+//! a repeat may be the end of a leaf.
+//!
+//! So where time goes back, lines are held until the last line before comes again: then they
+//! were a repeat and are dropped. If it does not come, they are read as they are.
+
+use super::line::{Content, Line};
+
+/// Lines that a repeat may have. A read of `trace` fills a page of at most 64 KiB.
+const LONGEST_REPEAT: u64 = 4096;
+
+/// What a line is recognised by when it comes again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Key {
+    pub time: u64,
+    pub cpu: u32,
+    pid: Option<u32>,
+    depth: u32,
+    ns: Option<u64>,
+    kind: u8,
+}
+
+impl Key {
+    /// `None` of a line without a time.
+    #[inline]
+    pub fn of(line: &Line<'_>) -> Option<Self> {
+        Some(Self {
+            time: line.time?,
+            cpu: line.cpu.unwrap_or(0),
+            pid: line.pid,
+            depth: line.depth,
+            ns: line.span.map(|span| span.ns),
+            kind: match line.content {
+                Content::Leaf(_) => 0,
+                Content::Open(_) => 1,
+                Content::Close(_) => 2,
+                _ => 3,
+            },
+        })
+    }
+}
+
+/// What the order of lines so far says of the next one.
+#[derive(Clone, Default)]
+pub(super) struct Order {
+    last: Option<Key>,
+    /// Each CPU's first and last time; but for the last line's, which is the last of its CPU.
+    times: Vec<(u32, u64, u64)>,
+    /// Lines since time went back, or switches of tasks that may belong to such.
+    held: Vec<u8>,
+    lines: u64,
+    is_back: bool,
+    /// Where time has gone back without a repeat.
+    pub went_back: u64,
+}
+
+/// What to do with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It comes in order.
+    Next,
+    /// It was put with those that are held.
+    Held,
+    /// It is the last line again: all that is held was a repeat, this one included.
+    Repeat,
+    /// What is held, this line included, is no repeat.
+    NoRepeat,
+}
+
+impl Order {
+    /// Takes a line that comes in order while nothing is held: nearly every one.
+    #[inline]
+    pub fn is_next(&mut self, key: Key) -> bool {
+        match self.last {
+            Some(last) if last.time <= key.time && self.held.is_empty() => {
+                match last.cpu == key.cpu {
+                    true => self.last = Some(key),
+                    false => self.take(key),
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Decides about a line that may be out of order.
+    #[cold]
+    pub fn judge(&mut self, key: Key, line: &[u8]) -> Verdict {
+        let Some(last) = self.last else {
+            self.take(key);
+            return Verdict::Next;
+        };
+        if !self.is_back {
+            if last.time <= key.time {
+                self.take(key);
+                return Verdict::Next;
+            }
+            self.is_back = true;
+        }
+        self.hold(line);
+        if key == last {
+            return Verdict::Repeat;
+        }
+        match key.time > last.time || self.lines >= LONGEST_REPEAT {
+            true => Verdict::NoRepeat,
+            false => Verdict::Held,
+        }
+    }
+
+    /// Takes a line as the last one.
+    pub fn take(&mut self, key: Key) {
+        if let Some(last) = self.last
+            && last.cpu != key.cpu
+        {
+            self.note(last);
+        }
+        let same = self.last.filter(|last| last.cpu == key.cpu);
+        let before = same.map(|last| last.time).or(self.last_of(key.cpu));
+        self.went_back += u64::from(before.is_some_and(|before| before > key.time));
+        if before.is_none() {
+            self.times.push((key.cpu, key.time, key.time));
+        }
+        self.last = Some(key);
+    }
+
+    fn note(&mut self, last: Key) {
+        match self.times.iter_mut().find(|times| times.0 == last.cpu) {
+            Some(times) => times.2 = last.time,
+            None => self.times.push((last.cpu, last.time, last.time)),
+        }
+    }
+
+    fn last_of(&self, cpu: u32) -> Option<u64> {
+        let times = self.times.iter().find(|times| times.0 == cpu);
+        times.map(|times| times.2)
+    }
+
+    /// Whether lines without a time have to wait for those held.
+    pub fn is_back(&self) -> bool {
+        self.is_back
+    }
+
+    pub fn has_held(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    pub fn hold(&mut self, line: &[u8]) {
+        self.held.extend_from_slice(line);
+        self.held.push(b'\n');
+        self.lines += 1;
+    }
+
+    /// The lines that are held, which are so no longer, and how many they are.
+    pub fn release(&mut self) -> (Vec<u8>, u64) {
+        self.is_back = false;
+        (
+            std::mem::take(&mut self.held),
+            std::mem::take(&mut self.lines),
+        )
+    }
+
+    /// Whether a piece of the text that was read on its own would have been read so behind this.
+    pub fn is_before(&self, piece: &Self) -> bool {
+        let is_later = match (piece.first(), self.last) {
+            (Some(first), Some(last)) => last.time <= first,
+            _ => true,
+        };
+        self.held.is_empty() && is_later
+    }
+
+    /// The time of the first line: the CPU that came first is noted first.
+    fn first(&self) -> Option<u64> {
+        self.times.first().map(|times| times.1)
+    }
+
+    /// Goes on behind a piece that was read on its own. How often time went back where it begins.
+    pub fn append(&mut self, piece: Self) -> u64 {
+        if let Some(last) = self.last {
+            self.note(last);
+        }
+        let mut back = 0;
+        for &(cpu, first, last) in &piece.times {
+            back += u64::from(self.last_of(cpu).is_some_and(|before| before > first));
+            match self.times.iter_mut().find(|times| times.0 == cpu) {
+                Some(times) => times.2 = last,
+                None => self.times.push((cpu, first, last)),
+            }
+        }
+        self.last = piece.last.or(self.last);
+        self.held = piece.held;
+        self.lines = piece.lines;
+        self.is_back = piece.is_back;
+        back
+    }
+}

@@ -1,0 +1,143 @@
+//! The file `trace` of kernels up to 4.18 repeats itself; what is read is what was traced.
+
+use pagewise_model::formats::function_graph::{
+    CallTree, Cores, Counts, IncompleteCounts, Names, read_bytes, read_on,
+};
+use std::path::Path;
+
+fn fixture(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/traces");
+    let packed = std::fs::File::open(folder.join(name)).expect("a trace for tests");
+    String::from_utf8(zstd::decode_all(packed).expect("packed text")).expect("text")
+}
+
+fn trees(text: &str, cores: Option<Cores>) -> (Vec<CallTree>, Counts, IncompleteCounts) {
+    let mut found = Vec::new();
+    let mut sink = |tree: &CallTree, _: &Names| found.push(tree.clone());
+    let summary = match cores {
+        Some(cores) => read_on(cores, text.as_bytes(), &mut sink).expect("readable"),
+        None => read_bytes(text.as_bytes(), &mut sink),
+    };
+    (found, summary.counts, summary.incomplete)
+}
+
+/// A text as 4.18's file has it: each read goes back to the event whose number is that of the
+/// lines so far, though a leaf is one line of two events.
+fn repeated(text: &str, page: usize) -> (String, u64) {
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains('|')).collect();
+    let mut events = Vec::new();
+    for (place, line) in lines.iter().enumerate() {
+        events.push((place, (*line).to_owned()));
+        if line.ends_with(';') {
+            events.push((place, ends(line)));
+        }
+    }
+    let (mut out, mut printed, mut repeats) = (String::new(), 0, 0);
+    let mut last = None;
+    while printed < events.len() {
+        let mut at = printed;
+        let begun = out.len();
+        // Behind the last line, the end of a leaf that it was goes on in time.
+        let is_end = at > 0 && events[at - 1].0 == events[at].0;
+        let is_repeat = last.is_some_and(|last| events[at].0 + usize::from(is_end) <= last);
+        repeats += u64::from(is_repeat);
+        while at < events.len() && out.len() < begun + page {
+            let (place, event) = &events[at];
+            let is_end = at > 0 && events[at - 1].0 == *place;
+            out.push_str(if is_end { event } else { lines[*place] });
+            out.push('\n');
+            printed += 1;
+            last = last.max(Some(*place));
+            at += 1;
+            at += usize::from(!is_end && events.get(at).is_some_and(|next| next.0 == *place));
+        }
+    }
+    (out, repeats)
+}
+
+/// The end of a leaf on a line of its own.
+fn ends(leaf: &str) -> String {
+    let (head, call) = leaf.rsplit_once("|  ").expect("a call");
+    let (blanks, name) = call.split_at(call.len() - call.trim_start().len());
+    let name = name.trim_end_matches("();");
+    let (time, rest) = head.trim_start().split_once(' ').expect("a time");
+    let span = rest.rsplit('|').next().unwrap_or_default();
+    let us: f64 = span
+        .trim_matches([' ', '+', '!', '#', '*', 'u', 's'])
+        .parse()
+        .expect("µs");
+    let (seconds, micros) = time.split_once('.').expect("seconds");
+    let end = micros.parse::<f64>().expect("digits") + us;
+    format!("   {seconds}.{end:06.0} {rest}|  {blanks}}} /* {name} */")
+}
+
+#[test]
+fn repeats_are_dropped_and_counted() {
+    let clean = fixture("redis.txt.zst");
+    let clean: String = clean
+        .lines()
+        .filter(|line| line.contains('|'))
+        .take(12_000)
+        .flat_map(|line| [line, "\n"])
+        .collect();
+    let (expected, before, _) = trees(&clean, None);
+    assert!(expected.len() > 30, "{}", expected.len());
+    assert_eq!(before.repeats, 0);
+    for page in [4096, 65536] {
+        let (text, repeats) = repeated(&clean, page);
+        assert!(repeats > 5, "{repeats}");
+        let (found, counts, incomplete) = trees(&text, None);
+        assert_eq!(found, expected);
+        assert_eq!((counts.repeats, counts.times_back), (repeats, 0));
+        let lines = text.lines().count() - clean.lines().count();
+        assert_eq!(counts.repeated_lines, lines as u64);
+        assert_eq!(counts.calls, before.calls);
+        for (threads, piece) in [(2, 1000), (3, 5000), (2, 40_000)] {
+            let on_cores = trees(&text, Some(Cores { threads, piece }));
+            assert_eq!(on_cores, (found.clone(), counts, incomplete.clone()));
+        }
+    }
+}
+
+/// 16,000 lines of a real one, of which 4,000 and more are repeats.
+#[test]
+fn a_trace_of_4_18_has_nearly_all_its_faults() {
+    let text = fixture("anon-4.18.txt.zst");
+    let (found, counts, incomplete) = trees(&text, None);
+    assert!(
+        counts.repeats > 300 && counts.repeated_lines > 4000,
+        "{counts:?}"
+    );
+    assert_eq!(counts.times_back, 0);
+    let missing: u64 = incomplete.values().sum();
+    assert!(
+        missing <= 3 && found.len() > 100,
+        "{} {incomplete:?}",
+        found.len()
+    );
+    for (threads, piece) in [(2, 1000), (2, 30_000)] {
+        let on_cores = trees(&text, Some(Cores { threads, piece }));
+        assert_eq!(on_cores, (found.clone(), counts, incomplete.clone()));
+    }
+}
+
+/// Two traces in one file: nothing is a repeat.
+#[test]
+fn time_that_goes_back_otherwise_is_counted() {
+    let line = |time: u32, pid: u32, cpu: u32| {
+        format!("   {time}.000000 |   {cpu})  wl-{pid}  |   0.100 us    |  handle_mm_fault();\n")
+    };
+    let first: String = (10..20).map(|time| line(time, 1, time % 2)).collect();
+    let second: String = (5..12).map(|time| line(time, 2, time % 2)).collect();
+    let text = first + &second;
+    let (found, counts, _) = trees(&text, None);
+    assert_eq!(found.len(), 17);
+    assert_eq!(
+        (counts.repeats, counts.repeated_lines, counts.times_back),
+        (0, 0, 2)
+    );
+    for piece in [1, 200, 700] {
+        let (_, on_cores, _) = trees(&text, Some(Cores { threads: 2, piece }));
+        assert_eq!(on_cores, counts, "{piece}");
+    }
+}
