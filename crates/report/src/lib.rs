@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod base64;
+pub mod border;
 mod corrected;
 pub mod exports;
 mod fault_contrast;
