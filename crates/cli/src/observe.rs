@@ -5,11 +5,12 @@ use anyhow::Context;
 use pagewise_linux::perf::{
     self, Counters, EventCount, Note, Options, Recorder, Recording, Target,
 };
-use pagewise_linux::proc::{ProcRoot, Sampler, allocators};
+use pagewise_linux::proc::{ContentionReading, ProcRoot, Sampler, allocators};
 use pagewise_linux::process::{Finished, Gated, Launch, Running, interrupt};
 use pagewise_linux::sys::perf_event::monotonic_now;
 use pagewise_linux::{host, process};
 use pagewise_model::allocator::Allocator;
+use pagewise_model::contention::Contention;
 use pagewise_model::formats::perf_data::Features;
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::loss::Losses;
@@ -86,6 +87,8 @@ struct Outcome {
     counters: Vec<Counter>,
     notes: Vec<String>,
     pages: Option<PagesOf>,
+    /// How much the CPUs were shared.
+    contention: Option<Contention>,
 }
 
 /// Moment at which an observation began.
@@ -95,6 +98,8 @@ struct Beginning {
     instant: Instant,
     /// What all processes had used by then.
     machine: Option<RunCost>,
+    /// How long tasks had waited for CPUs by then.
+    contention: ContentionReading,
 }
 
 /// Allocators are looked for at these times after the start: early for programs that end soon,
@@ -167,6 +172,7 @@ fn observe_command(
         cost: finished.cost,
         timeline: sampler.stop_after(&finished.cost),
         allocators: seen.allocators,
+        contention: beginning.contention_since(),
         counters: counters.map_or_else(Vec::new, Counters::stop),
         notes: Vec::new(),
         pages: seen.pages,
@@ -316,6 +322,7 @@ fn observe_running(
         cost: cost_of(&timeline, beginning.instant.elapsed()),
         timeline,
         allocators: found,
+        contention: beginning.contention_since(),
         counters: counters.map_or_else(Vec::new, Counters::stop),
         notes: ended_note(pid, alive),
         pages: None,
@@ -451,6 +458,7 @@ fn conclude(
         collection,
         counters: outcome.counters,
         host,
+        contention: outcome.contention,
     };
     if let Err(error) = recorded.finish(features(sidecar)) {
         let (path, cause) = (options.output.display(), error.to_string());
@@ -517,7 +525,14 @@ impl Beginning {
             unix_ms: u64::try_from(unix).unwrap_or(u64::MAX),
             instant: Instant::now(),
             machine: ProcRoot::default().machine_cost().ok().flatten(),
+            contention: ProcRoot::default().contention(),
         }
+    }
+
+    /// How much the CPUs were shared since; `None` where the kernel does not tell.
+    fn contention_since(&self) -> Option<Contention> {
+        let now = ProcRoot::default().contention();
+        now.since(&self.contention, Nanos::from(self.instant.elapsed()))
     }
 
     /// What all processes used since; `None` where the kernel does not tell.

@@ -1,6 +1,7 @@
 //! What a recording says about itself, beside its events.
 
 use crate::allocator::Allocator;
+use crate::contention::Contention;
 use crate::host::HostSnapshot;
 use crate::loss::Losses;
 use crate::run::{Ending, RunCost};
@@ -39,6 +40,9 @@ pub struct Sidecar {
     /// Counters over time; empty where none was read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<Counter>,
+    /// How much the CPUs were shared with others meanwhile; `None` where nothing told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contention: Option<Contention>,
 }
 
 /// A counter that was read while recording.

@@ -7,6 +7,7 @@
 //! observed tree, and only the fields that Pagewise uses are converted.
 
 mod allocators;
+mod contention;
 mod elf;
 mod libc_version;
 mod maps;
@@ -22,6 +23,7 @@ mod tree;
 
 pub use crate::pseudo_file::{Error, Result};
 pub use allocators::{allocators, allocators_in};
+pub use contention::ContentionReading;
 pub use libc_version::glibc_version;
 pub use maps::MapsEntry;
 pub(crate) use pressure::memory_pressure_at;
