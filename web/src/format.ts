@@ -51,13 +51,16 @@ export const UNBOUNDED = 1e6;
 
 function factorDigits(factor: number): string {
   if (!isNumber(factor)) return NONE;
-  if (factor > UNBOUNDED) return "∞";
+  if (factor > UNBOUNDED || factor <= 0) return NONE;
   return factor.toFixed(factor < 2 ? 2 : factor < 19.95 ? 1 : 0);
 }
 
 export const factor = (ratio: number): string => `×${factorDigits(ratio)}`;
-export const factorRange = (ratio: Estimate): string =>
-  `${factorDigits(ratio.low)} to ${factorDigits(ratio.high)}`;
+/** The interval, where its ends say something: one that spans a factor of ten does not. */
+export const factorRange = (ratio: Estimate): string => {
+  const usable = isNumber(ratio.low) && isNumber(ratio.high) && ratio.low > 0 && ratio.high < UNBOUNDED;
+  return usable && ratio.high / ratio.low <= 10 ? `${factorDigits(ratio.low)} to ${factorDigits(ratio.high)}` : "too few runs for an interval";
+};
 
 function scaled(value: number, units: [number, string][]): string {
   if (!isNumber(value)) return NONE;

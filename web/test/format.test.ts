@@ -8,7 +8,9 @@ it("rounds shares to no false whole", () => {
   expect([0, 0.0004, 0.023, 0.672, 0.995, 0.9998, 1].map(percent).map(plain)).toEqual(["0 %", "<0.1 %", "2.3 %", "67 %", "99.5 %", ">99.9 %", "100 %"]);
   expect(plain(percentRange({ value: 0.5, low: 0.4, high: 0.6 }))).toBe("40 to 60 %");
   expect(percentRange({ value: 0.5, low: 0.5, high: 0.5 })).toBe("");
-  expect(factorRange({ value: 1.2, low: 0, high: Number.MAX_VALUE })).toBe("0.00 to ∞");
+  expect(factorRange({ value: 1.2, low: 0, high: Number.MAX_VALUE })).toBe("too few runs for an interval");
+  expect(factorRange({ value: 0.8, low: 0.04, high: 15.8 })).toBe("too few runs for an interval");
+  expect(factorRange({ value: 1.9, low: 1.86, high: 1.95 })).toBe("1.86 to 1.95");
 });
 
 it("shows what JSON could not carry as a dash", () => {

@@ -6,12 +6,13 @@ use pagewise_analyse::plan::{RuleError, Rules, Surroundings};
 use pagewise_analyse::profile::ProfileCollector;
 use pagewise_linux::symbols::Symbolizer;
 use pagewise_linux::symbols::unwind::StackFollower;
+use pagewise_model::contention::Contention;
 use pagewise_model::event::{EventKind, EventSource};
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
-use pagewise_model::formats::perf_data::{Origin, PerfData};
+use pagewise_model::formats::perf_data::{Origin, PerfData, command_line};
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::loss::Losses;
-use pagewise_model::profile::{CounterSeries, Profile};
+use pagewise_model::profile::{CounterSeries, Observed, Profile};
 use pagewise_model::recording::{Collection, Counter, SIDECAR_VERSION, Sidecar};
 use pagewise_model::run::{Ending, RunCost};
 use pagewise_model::symbol::SymbolTable;
@@ -114,6 +115,11 @@ pub fn analyse(data: &PerfData<'_>, done: impl FnMut(usize)) -> Analysis {
         Profile {
             counters: series(&counters, profile.start),
             command: sidecar.command.clone(),
+            observed: match is_own {
+                true => observed(&sidecar),
+                false => command_line::observed(&data.origin().cmdline),
+            },
+            contention: contention(&sidecar),
             host: sidecar.host.clone(),
             losses: both(&sidecar.losses, &profile.losses),
             notes: match is_own {
@@ -170,6 +176,26 @@ fn both(some: &Losses, others: &Losses) -> Losses {
     let mut all = some.clone();
     all.merge(others);
     all
+}
+
+/// What our own recording is of.
+fn observed(sidecar: &Sidecar) -> Observed {
+    match (sidecar.collection.whole_machine, sidecar.ending) {
+        (true, _) => Observed::Machine,
+        (false, Ending::Running) => Observed::Processes,
+        (false, _) => Observed::Run(Some(sidecar.cost.cpu()).filter(|time| time.0 > 0)),
+    }
+}
+
+/// How much the CPUs were shared, with what the program's own switches tell.
+fn contention(sidecar: &Sidecar) -> Option<Contention> {
+    let (cost, cpu) = (&sidecar.cost, sidecar.cost.cpu().as_secs_f64());
+    let counted = cost.voluntary_switches + cost.involuntary_switches > 0;
+    let found = Contention {
+        preemptions: (counted && cpu > 0.0).then(|| cost.involuntary_switches as f64 / cpu),
+        ..sidecar.contention.unwrap_or_default()
+    };
+    (found != Contention::default()).then_some(found)
 }
 
 /// The counters on the profile's clock. What was counted before its first sample is left out: of a
@@ -290,6 +316,7 @@ fn of_another_tool(origin: &Origin) -> Sidecar {
         },
         losses: Losses::default(),
         counters: Vec::new(),
+        contention: None,
         collection: Collection {
             mode: "sampled".to_owned(),
             notes: vec![

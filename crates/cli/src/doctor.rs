@@ -5,7 +5,7 @@ use crate::duration::parse as duration;
 use crate::explain::explain;
 use crate::huge::join as huge_pages;
 use crate::observe::{Observation, ObserveOptions, Subject, observe};
-use crate::prove::{self, Candidate, SavedInput, prove};
+use crate::prove::{self, Candidate, SavedInput, not_run, predictions, prove};
 use crate::record::status;
 use crate::terminal;
 use anyhow::{Context, Result};
@@ -15,7 +15,7 @@ use pagewise_linux::process::{self, Input, Launch, Output, interrupt};
 use pagewise_model::findings::Findings;
 use pagewise_model::proof::Proof;
 use pagewise_model::run::{Ending, signal_name};
-use pagewise_model::units::{Bytes, Estimate};
+use pagewise_model::units::Bytes;
 use pagewise_report::{html, json, text};
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -128,9 +128,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         args.pid,
         observation.pages.as_ref(),
     ));
-    if args.prove
-        && let Some(proof) = proof(args, &findings, input.as_ref())
-    {
+    if args.prove {
+        let proof = proof(args, &findings, input.as_ref());
         let huge_pages_won = huge_pages::candidate(&findings)
             .filter(|candidate| proof.winner.as_ref() == Some(&candidate.name));
         findings = proved(findings, proof);
@@ -259,34 +258,30 @@ pub fn failed_to_start(error: anyhow::Error) -> Result<ExitCode> {
     }
 }
 
-/// Runs the command with and without the advised settings, where there are any. A proof that
-/// cannot be had is said and left out: the explanation stands without it.
-fn proof(args: &Args, findings: &Findings, input: Option<&SavedInput>) -> Option<Proof> {
+/// Runs the command with and without the advised settings, where there are any. That a proof did
+/// not run is said with the reason: the explanation stands without it.
+fn proof(args: &Args, findings: &Findings, input: Option<&SavedInput>) -> Proof {
     let candidates = candidates(findings);
     if interrupt::requested().is_some() {
-        args.tell("Interrupted: the proof was left out.");
-        return None;
+        return not_run("it was interrupted before");
     }
     if candidates.is_empty() {
-        args.tell("There is nothing to prove: no setting is advised.");
-        return None;
+        return not_run("there is nothing to prove, since no setting is advised");
     }
     args.tell("Proving: running the command with and without the advised settings in turn.");
     let options = prove::Options {
         budget: args.budget,
+        one_run: Some(Duration::from_nanos(findings.cost.wall.0)).filter(|run| !run.is_zero()),
         input: input.map_or(Input::Null, SavedInput::input),
         ..prove::Options::default()
     };
     match prove(&args.command, &candidates, &options) {
         Ok(mut proof) => {
-            proof.notes.extend(prediction_held(findings, &proof));
+            predictions::judge(&mut proof, &findings.advice);
             proof.notes.extend(huge_pages::verdict(&proof));
-            Some(proof)
+            proof
         }
-        Err(error) => {
-            args.tell(&format!("pagewise: no proof: {error:#}"));
-            None
-        }
+        Err(error) => not_run(&format!("{error:#}")),
     }
 }
 
@@ -301,32 +296,6 @@ fn candidates(findings: &Findings) -> Vec<Candidate> {
         fewer_faults: advice.faults_avoided > 0.0,
     });
     advised.chain(huge_pages::candidate(findings)).collect()
-}
-
-/// Says whether the measured gain lies within what was predicted for the winner.
-fn prediction_held(findings: &Findings, proof: &Proof) -> Option<String> {
-    let winner = proof.winner.as_ref()?;
-    let advice = findings
-        .advice
-        .iter()
-        .find(|advice| advice.name() == *winner)?;
-    let measured = proof
-        .confirmation
-        .as_ref()
-        .or_else(|| proof.comparisons.iter().find(|one| one.arm == *winner))?
-        .cpu_speedup;
-    let predicted = advice.predicted_speedup;
-    let held = predicted.low <= measured.high && measured.low <= predicted.high;
-    Some(format!(
-        "Predicted {}, measured {} in CPU time: the prediction {}.",
-        times(predicted),
-        times(measured),
-        if held { "held" } else { "did not hold" }
-    ))
-}
-
-fn times(gain: Estimate) -> String {
-    format!("×{:.2} [{:.2}, {:.2}]", gain.value, gain.low, gain.high)
 }
 
 /// Answer to standard output, report to its file.

@@ -7,10 +7,11 @@ use anyhow::Context;
 use pagewise_linux::perf::{
     self, Counters, EventCount, Note, Options, Recorder, Recording, Target,
 };
-use pagewise_linux::proc::{ProcRoot, Sampler};
+use pagewise_linux::proc::{ContentionReading, ProcRoot, Sampler};
 use pagewise_linux::process::{Finished, Gated, Launch, Running, interrupt};
 use pagewise_linux::sys::perf_event::monotonic_now;
 use pagewise_linux::{host, process};
+use pagewise_model::contention::Contention;
 use pagewise_model::formats::perf_data::Features;
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::loss::Losses;
@@ -85,6 +86,8 @@ struct Outcome {
     counters: Vec<Counter>,
     notes: Vec<String>,
     seen: Seen,
+    /// How much the CPUs were shared.
+    contention: Option<Contention>,
 }
 
 /// Moment at which an observation began.
@@ -94,6 +97,8 @@ struct Beginning {
     instant: Instant,
     /// What all processes had used by then.
     machine: Option<RunCost>,
+    /// How long tasks had waited for CPUs by then.
+    contention: ContentionReading,
 }
 
 /// Allocators are looked for at these times after the start: early for programs that end soon,
@@ -161,6 +166,7 @@ fn observe_command(
         ending: finished.ending,
         cost: finished.cost,
         timeline: sampler.stop_after(&finished.cost),
+        contention: beginning.contention_since(),
         counters: counters.map_or_else(Vec::new, Counters::stop),
         notes: Vec::new(),
         seen,
@@ -297,6 +303,7 @@ fn observe_running(
         ending: Ending::Running,
         cost: cost_of(&timeline, beginning.instant.elapsed()),
         timeline,
+        contention: beginning.contention_since(),
         counters: counters.map_or_else(Vec::new, Counters::stop),
         notes: ended_note(pid, alive),
         seen,
@@ -434,6 +441,7 @@ fn conclude(
         collection,
         counters: outcome.counters,
         host,
+        contention: outcome.contention,
     };
     if let Err(error) = recorded.finish(features(sidecar)) {
         let (path, cause) = (options.output.display(), error.to_string());
@@ -489,7 +497,14 @@ impl Beginning {
             unix_ms: u64::try_from(unix).unwrap_or(u64::MAX),
             instant: Instant::now(),
             machine: ProcRoot::default().machine_cost().ok().flatten(),
+            contention: ProcRoot::default().contention(),
         }
+    }
+
+    /// How much the CPUs were shared since; `None` where the kernel does not tell.
+    fn contention_since(&self) -> Option<Contention> {
+        let now = ProcRoot::default().contention();
+        now.since(&self.contention, Nanos::from(self.instant.elapsed()))
     }
 
     /// What all processes used since; `None` where the kernel does not tell.

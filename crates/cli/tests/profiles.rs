@@ -62,7 +62,7 @@ fn a_profile_is_recorded_reported_and_compared() {
     let diff = pagewise(&["diff", a, b, "--json"]);
     assert!(diff.status.success(), "{}", text(&diff.stderr));
     let found: Value = serde_json::from_slice(&diff.stdout).unwrap();
-    assert_eq!(found["measure"], "cpus_in_use");
+    assert_eq!(found["measure"], "cpu_seconds_per_run");
     assert!(!found["tree"].as_array().unwrap().is_empty());
 
     for (words, kind) in [
@@ -120,7 +120,7 @@ fn profiles_that_come_as_text_are_compared() {
     assert_eq!(diff.status.code(), Some(1), "{}", text(&diff.stderr));
     assert!(text(&diff.stderr).contains("copy_page changed by +150.0 %"));
     let found: Value = serde_json::from_slice(&diff.stdout).unwrap();
-    assert_eq!(found["measure"], "cpus_in_use");
+    assert_eq!(found["measure"], "share_of_busy");
     let first = &found["functions"][0];
     assert_eq!(first["significant"], true, "{first}");
     assert!(

@@ -23,4 +23,8 @@ pub struct HostSnapshot {
     /// Everything else: `vm.swappiness`, `thp.enabled`, `mitigations.meltdown`,
     /// `block.vda.scheduler`, `cgroup.memory.limit`… Absent where unreadable.
     pub settings: BTreeMap<String, String>,
+    /// What the machine counts or has at the moment, beside its settings: `ksm.pages_shared`,
+    /// `hugetlb.2048kB.free`… Differs between any two moments and tells nothing about a change.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<String, String>,
 }

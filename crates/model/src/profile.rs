@@ -4,6 +4,7 @@
 //! pointers, so a stack ten thousand deep costs what its new frames cost; samples are columns, so
 //! a range of time is a slice and eight million samples are a few arrays.
 
+use crate::contention::Contention;
 use crate::host::HostSnapshot;
 use crate::loss::Losses;
 use crate::symbol::Unnamed;
@@ -256,6 +257,22 @@ pub struct CounterSeries {
     pub points: Vec<(u64, f64)>,
 }
 
+/// What a profile's samples are all of: it decides what amounts of two can be compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Observed {
+    /// The input does not tell.
+    #[default]
+    Unknown,
+    /// A command from its start to its end, with all its CPU time where that was accounted.
+    Run(Option<Nanos>),
+    /// Processes for a while.
+    Processes,
+    /// A whole machine for a while.
+    Machine,
+    /// A part of a recording's time, or of what ran in it.
+    Stretch,
+}
+
 /// Samples of where time, or any other event, was spent.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
@@ -280,6 +297,10 @@ pub struct Profile {
     pub has_times: bool,
     /// The command that was observed, where known.
     pub command: Vec<String>,
+    /// What was observed.
+    pub observed: Observed,
+    /// How much the CPUs were shared with others meanwhile, where known.
+    pub contention: Option<Contention>,
     /// The machine, where known: empty strings otherwise.
     pub host: HostSnapshot,
     /// What is missing.
@@ -314,6 +335,7 @@ impl Profile {
             counters,
             start: self.start + from,
             span: self.length(from, to),
+            observed: Observed::Stretch,
             ..self.clone()
         }
     }
@@ -344,6 +366,7 @@ impl Profile {
             samples,
             counters,
             span: self.span - length,
+            observed: Observed::Stretch,
             ..self.clone()
         }
     }
@@ -382,6 +405,7 @@ impl Profile {
         }
         Self {
             samples,
+            observed: Observed::Stretch,
             ..self.clone()
         }
     }

@@ -25,6 +25,10 @@ pub struct ProfileDiff {
     pub event: String,
     /// What amounts are.
     pub measure: Measure,
+    /// Of whole runs: by what factor B took longer in everything, as a busier machine makes it. B's
+    /// amounts are divided by it.
+    #[serde(default)]
+    pub slowdown: Option<f64>,
     /// Length of the blocks of time that were exchanged; zero where there are no times.
     pub block: Nanos,
     /// Blocks of A and of B.
@@ -82,6 +86,18 @@ pub enum Measure {
     CpusInUse,
     /// Events a second.
     PerSecond,
+    /// Seconds of CPU time in one run of a command, from its start to its end.
+    CpuSecondsPerRun,
+    /// Events in one run of a command.
+    EventsPerRun,
+}
+
+impl Measure {
+    /// Whether whole runs are compared.
+    #[must_use]
+    pub fn is_of_runs(self) -> bool {
+        matches!(self, Self::CpuSecondsPerRun | Self::EventsPerRun)
+    }
 }
 
 /// One function's change.

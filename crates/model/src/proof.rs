@@ -30,6 +30,8 @@ pub enum Verdict {
     TooMuchMemory,
     /// The budget ended before the interval was narrow enough to tell.
     Undecided,
+    /// A trial run showed that the settings change neither faults nor memory: nothing to compare.
+    NotReached,
 }
 
 /// Baseline against one arm, over pairs of runs.

@@ -1,6 +1,7 @@
 //! What a recording says about itself, beside its events.
 
 use crate::allocator::{Allocator, ProcessAllocators};
+use crate::contention::Contention;
 use crate::host::HostSnapshot;
 use crate::loss::Losses;
 use crate::run::{Ending, RunCost};
@@ -45,6 +46,9 @@ pub struct Sidecar {
     /// Huge pages of the process tree, where it was seen to hold any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub huge_pages: Option<HugePageUse>,
+    /// How much the CPUs were shared with others meanwhile; `None` where nothing told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contention: Option<Contention>,
 }
 
 /// Huge pages that processes were seen to hold, and how much of them was in use.

@@ -1,5 +1,6 @@
 //! Numbers for people: few digits, a unit, the interval beside the figure.
 
+use pagewise_model::ratio::Ratio;
 use pagewise_model::units::Estimate;
 
 /// Digits in groups of three: `760,841`.
@@ -16,6 +17,9 @@ pub fn count(value: u64) -> String {
     grouped
 }
 
+/// Counts that 64 bits do not hold were never counted.
+const MOST_COUNTED: f64 = 1.8e19;
+
 /// A scaled count, rounded: `760,841`, or `–` where it is no number.
 #[must_use]
 #[allow(
@@ -24,7 +28,7 @@ pub fn count(value: u64) -> String {
     reason = "a float-to-integer cast saturates; counts are never negative"
 )]
 pub fn rounded(value: f64) -> String {
-    if value.is_finite() {
+    if value.is_finite() && value < MOST_COUNTED {
         count(value.round() as u64)
     } else {
         "–".to_owned()
@@ -54,9 +58,12 @@ pub fn signed_percent(share: f64) -> String {
     }
 }
 
+/// Shares beyond this many per cent are no shares.
+const MOST_PERCENT: f64 = 1e9;
+
 fn percent_digits(share: f64) -> String {
     let per_cent = share * 100.0;
-    if !per_cent.is_finite() {
+    if !per_cent.is_finite() || per_cent.abs() > MOST_PERCENT {
         "–".to_owned()
     } else if per_cent == 0.0 {
         "0".to_owned()
@@ -74,22 +81,16 @@ fn percent_digits(share: f64) -> String {
 /// A share with its interval: `67 % [62, 72]`; the interval is left out where it is a point.
 #[must_use]
 pub fn percent_interval(share: &Estimate) -> String {
-    if share.low == share.high {
+    let ends = [share.low, share.high].map(|end| (end * 100.0).abs() <= MOST_PERCENT);
+    if share.low == share.high || ends != [true; 2] {
         return percent(share.value);
     }
     let (low, high) = (percent_digits(share.low), percent_digits(share.high));
     format!("{} [{low}, {high}]", percent(share.value))
 }
 
-/// Ratios above this are no measurement: an interval without an upper end.
-const UNBOUNDED: f64 = 1e6;
-
 fn factor_digits(factor: f64) -> String {
-    if factor.is_nan() {
-        "–".to_owned()
-    } else if factor > UNBOUNDED {
-        "∞".to_owned()
-    } else if factor < 2.0 {
+    if factor < 2.0 {
         format!("{factor:.2}")
     } else if factor < 19.95 {
         format!("{factor:.1}")
@@ -98,11 +99,36 @@ fn factor_digits(factor: f64) -> String {
     }
 }
 
-/// A ratio with its interval: `×7.9 [7.2, 8.6]`.
+/// What a ratio's interval bears out: `×7.9 [7.2, 8.6]`, `more than ×1.5`; `None` where that is
+/// nothing.
+#[must_use]
+pub fn told_factor(ratio: &Estimate) -> Option<String> {
+    match Ratio::of(ratio) {
+        Ratio::Measured(found) => {
+            let (low, high) = (factor_digits(found.low), factor_digits(found.high));
+            Some(format!("×{} [{low}, {high}]", factor_digits(found.value)))
+        }
+        Ratio::AtLeast(least) => Some(format!("more than ×{}", factor_digits(least))),
+        Ratio::AtMost(most) => Some(format!("less than ×{}", factor_digits(most))),
+        Ratio::Unknown => None,
+    }
+}
+
+/// The same for a place that must hold something.
 #[must_use]
 pub fn factor_interval(ratio: &Estimate) -> String {
-    let (low, high) = (factor_digits(ratio.low), factor_digits(ratio.high));
-    format!("×{} [{low}, {high}]", factor_digits(ratio.value))
+    told_factor(ratio).unwrap_or_else(|| "not known".to_owned())
+}
+
+/// How much larger a ratio is than one: `+12.5 %`, `−93.0 %`, `×31`; nothing where it is no number.
+#[must_use]
+pub fn relative_change(ratio: f64) -> String {
+    match ratio {
+        ratio if !ratio.is_finite() || ratio < 0.0 => String::new(),
+        ratio if ratio >= 1e6 => "×1,000,000 or more".to_owned(),
+        ratio if ratio >= 10.0 => format!("×{}", rounded(ratio)),
+        ratio => format!("{:+.1} %", 100.0 * (ratio - 1.0)).replace('-', "−"),
+    }
 }
 
 /// A change in bytes with its sign: `+272 KiB`, `−1.50 MiB`, `±0`.
@@ -115,7 +141,7 @@ pub fn factor_interval(ratio: &Estimate) -> String {
 pub fn byte_change(bytes: f64) -> String {
     let size = pagewise_model::units::Bytes(bytes.abs().round() as u64);
     match bytes {
-        bytes if !bytes.is_finite() => "–".to_owned(),
+        bytes if !bytes.is_finite() || bytes.abs() > MOST_COUNTED => "–".to_owned(),
         bytes if bytes >= 0.5 => format!("+{size}"),
         bytes if bytes <= -0.5 => format!("−{size}"),
         _ => "±0".to_owned(),
@@ -176,13 +202,56 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_without_an_end_says_so() {
-        let open = Estimate {
-            value: 1.2,
-            low: 0.0,
-            high: f64::MAX,
-        };
-        assert_eq!(factor_interval(&open), "×1.20 [0.00, ∞]");
+    fn what_an_interval_does_not_bear_out_is_not_told() {
+        let of = |value, low, high| told_factor(&Estimate { value, low, high });
+        assert_eq!(of(1.2, 0.0, f64::MAX), None);
+        assert_eq!(of(0.8, 0.04, 15.8), None);
+        assert_eq!(of(8.0, 1.5, 40.0).as_deref(), Some("more than ×1.50"));
+    }
+
+    /// Zero, the ends of what a float can be, and what is no number.
+    const EXTREMES: [f64; 14] = [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        0.04,
+        15.8,
+        1e-300,
+        1e300,
+        f64::MAX,
+        f64::MIN,
+        f64::MIN_POSITIVE,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NAN,
+    ];
+
+    #[test]
+    fn nothing_unmeasured_is_ever_printed() {
+        let wrong = [
+            "inf", "NaN", "nan", "∞", "[0.00", "−0.0 %", "-0.0", "179769",
+        ];
+        for value in EXTREMES {
+            for low in EXTREMES {
+                for high in EXTREMES {
+                    let found = Estimate { value, low, high };
+                    for text in [
+                        factor_interval(&found),
+                        percent_interval(&found),
+                        relative_change(value),
+                        percent(value),
+                        signed_percent(value),
+                        byte_change(value),
+                        rounded(value),
+                    ] {
+                        assert!(text.len() < 60, "{text}");
+                        let is_wrong = wrong.iter().any(|wrong| text.contains(wrong));
+                        assert!(!is_wrong, "{text} of {found:?}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -288,6 +288,7 @@ fn two_profiles_lie_over_one_tree() {
         a: Default::default(),
         b: Default::default(),
         event: "cpu-clock".to_owned(),
+        slowdown: None,
         measure: pagewise_model::profile_diff::Measure::CpusInUse,
         block: pagewise_model::units::Nanos(1),
         blocks: (1, 1),

@@ -140,6 +140,7 @@ fn difference() -> ProfileDiff {
         a: side("before"),
         b: side("after"),
         event: "cpu-clock".into(),
+        slowdown: None,
         measure: Measure::CpusInUse,
         block: Nanos(1_000_000_000),
         blocks: (10, 10),

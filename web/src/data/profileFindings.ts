@@ -31,6 +31,7 @@ export interface ProfileDiff {
   b: DiffSide;
   event: string;
   measure: Measure;
+  slowdown: number | null;
   block: number;
   blocks: [number, number];
   headline: string;
@@ -43,7 +44,7 @@ export interface ProfileDiff {
   notes: string[];
 }
 
-export type Measure = "share_of_busy" | "cpus_in_use" | "per_second";
+export type Measure = "share_of_busy" | "cpus_in_use" | "per_second" | "cpu_seconds_per_run" | "events_per_run";
 
 export interface DiffSide {
   name: string;

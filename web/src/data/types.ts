@@ -60,7 +60,7 @@ export interface Comparison {
   rss_change_bytes: number;
   p_adjusted: number;
   pairs: number;
-  verdict: "faster" | "no_difference" | "slower" | "too_much_memory" | "undecided";
+  verdict: "faster" | "no_difference" | "slower" | "too_much_memory" | "undecided" | "not_reached";
 }
 
 export interface Proof {

@@ -10,6 +10,7 @@
 
 pub(crate) mod blocks;
 mod interval;
+mod needed;
 mod random;
 mod signed_rank;
 mod stopping;
@@ -17,11 +18,12 @@ mod verdict;
 mod words;
 
 pub use interval::{Centre, centre};
+pub use needed::{Promise, promise};
 pub use random::Random;
 pub use signed_rank::p_value;
 pub use stopping::{FEWEST_PAIRS, Stopping, fewest_pairs, half_width};
 pub use verdict::{Clock, Criteria, faster_by};
-pub use words::{bytes_change, causal_doubt, percent_change, sentence};
+pub use words::{bytes_change, causal_doubt, percent_change, promised, sentence};
 
 use interval::median;
 use pagewise_model::proof::{Comparison, Verdict};

@@ -1,7 +1,9 @@
 //! A comparison in plain words.
 
-use super::FEWEST_PAIRS;
+use super::needed::{Promise, promise};
+use super::{Criteria, FEWEST_PAIRS};
 use pagewise_model::proof::{Comparison, Verdict};
+use pagewise_model::ratio::Ratio;
 use pagewise_model::run::RunCost;
 use pagewise_model::units::{Bytes, Estimate};
 
@@ -9,29 +11,71 @@ use pagewise_model::units::{Bytes, Estimate};
 /// −93 %, peak memory +34.0 MiB". Tells CPU time when wall time shows nothing.
 #[must_use]
 pub fn sentence(comparison: &Comparison) -> String {
+    if comparison.verdict == Verdict::NotReached {
+        return "it does not reach the program: faults and memory stayed as they were in a trial run"
+            .to_owned();
+    }
     if comparison.pairs < 2 {
         return "too few runs to compare".to_owned();
     }
     let (speed, clock) = headline(comparison);
-    if comparison.pairs < FEWEST_PAIRS {
-        return format!(
-            "undecided: {:.2}× the speed{clock} in {} pairs, and a 95 % interval needs {} more; \
-             faults {}, peak memory {}",
-            speed.value,
-            comparison.pairs,
-            FEWEST_PAIRS - comparison.pairs,
-            percent_change(comparison.fault_ratio.value),
-            bytes_change(comparison.rss_change_bytes),
-        );
-    }
-    format!(
-        "{} (95 % interval {}, {} pairs), faults {}, peak memory {}",
-        speed_words(comparison.verdict, speed, clock),
-        interval(speed),
-        comparison.pairs,
+    let beside = format!(
+        "faults {}, peak memory {}",
         percent_change(comparison.fault_ratio.value),
         bytes_change(comparison.rss_change_bytes),
-    )
+    );
+    let pairs = comparison.pairs;
+    if comparison.verdict == Verdict::Undecided {
+        return match promise(comparison, 1, &Criteria::default()) {
+            Some(found) => format!("{} ({}), {beside}", likely(&found), further(&found, pairs)),
+            None if pairs < FEWEST_PAIRS => format!(
+                "undecided after {pairs} pairs of runs: a 95 % interval needs {} more; {beside}",
+                FEWEST_PAIRS - pairs
+            ),
+            None => format!("undecided{}; {beside}", so_far(speed, clock, pairs)),
+        };
+    }
+    let (words, told) = (
+        speed_words(comparison.verdict, speed, clock),
+        interval(speed),
+    );
+    match told {
+        Some(told) => format!("{words} (95 % interval {told}, {pairs} pairs), {beside}"),
+        None => format!("{words} ({pairs} pairs), {beside}"),
+    }
+}
+
+/// "probably 8.00 times as fast, 4 more pairs of runs would prove it", where that is so of one of
+/// `arms`.
+#[must_use]
+pub fn promised(comparison: &Comparison, arms: usize, criteria: &Criteria) -> Option<String> {
+    let undecided = comparison.verdict == Verdict::Undecided;
+    let found = promise(comparison, arms, criteria).filter(|_| undecided)?;
+    Some(format!("{}, {}", likely(&found), more(found.more_pairs)))
+}
+
+fn likely(found: &Promise) -> String {
+    let clock = if found.by_cpu { " in CPU time" } else { "" };
+    format!("probably {:.2} times as fast{clock}", found.speed)
+}
+
+fn further(found: &Promise, pairs: u32) -> String {
+    format!("{pairs} pairs of runs; {}", more(found.more_pairs))
+}
+
+fn more(pairs: u32) -> String {
+    let noun = if pairs == 1 { "pair" } else { "pairs" };
+    format!("{pairs} more {noun} would prove it")
+}
+
+fn so_far(speed: &Estimate, clock: &str, pairs: u32) -> String {
+    match interval(speed) {
+        Some(told) => format!(
+            ": {:.2}× the speed{clock} (95 % interval {told}, {pairs} pairs)",
+            speed.value
+        ),
+        None => format!(" after {pairs} pairs of runs, which differ too much"),
+    }
 }
 
 /// The ratio to show: wall time, or CPU time when only that can be told from 1.
@@ -45,31 +89,48 @@ fn headline(comparison: &Comparison) -> (&Estimate, &'static str) {
 }
 
 fn speed_words(verdict: Verdict, speed: &Estimate, clock: &str) -> String {
+    let times = |ratio: f64| match (1e-6..=1e6).contains(&ratio) {
+        true => format!("{ratio:.2}× "),
+        false => String::new(),
+    };
     match verdict {
-        Verdict::Faster => format!("{:.2}× faster{clock}", speed.value),
+        Verdict::Faster => format!("{}faster{clock}", times(speed.value)),
         Verdict::TooMuchMemory => {
             format!(
-                "{:.2}× faster{clock}, but over the memory limit",
-                speed.value
+                "{}faster{clock}, but over the memory limit",
+                times(speed.value)
             )
         }
-        Verdict::Slower => format!("{:.2}× slower{clock}", 1.0 / speed.value),
-        Verdict::NoDifference => format!("no gain: {:.2}× the speed{clock}", speed.value),
-        Verdict::Undecided => format!("undecided: {:.2}× the speed{clock}", speed.value),
+        Verdict::Slower => format!("{}slower{clock}", times(1.0 / speed.value)),
+        Verdict::NoDifference => format!("no gain: {}the speed{clock}", times(speed.value)),
+        Verdict::Undecided | Verdict::NotReached => {
+            format!("undecided: {}the speed{clock}", times(speed.value))
+        }
     }
 }
 
-/// `1.86–1.95`.
-fn interval(ratio: &Estimate) -> String {
-    if ratio.high > 1e3 {
-        return format!("from {:.2}", ratio.low);
+/// `1.86–1.95`, `from 1.86`; `None` where an interval says nothing.
+fn interval(ratio: &Estimate) -> Option<String> {
+    match Ratio::of(ratio) {
+        Ratio::Measured(found) => Some(format!("{:.2}–{:.2}", found.low, found.high)),
+        Ratio::AtLeast(least) => Some(format!("from {least:.2}")),
+        Ratio::AtMost(most) => Some(format!("up to {most:.2}")),
+        Ratio::Unknown => None,
     }
-    format!("{:.2}–{:.2}", ratio.low, ratio.high)
 }
 
 /// `−93 %`, `+4 %`, `−99.98 %` where rounding would say −100.
 #[must_use]
 pub fn percent_change(ratio: f64) -> String {
+    if !ratio.is_finite() || ratio < 0.0 {
+        return "not known".to_owned();
+    }
+    if ratio >= 10.0 {
+        return match ratio < 1e6 {
+            true => format!("×{ratio:.0}"),
+            false => "×1,000,000 or more".to_owned(),
+        };
+    }
     let percent = (ratio - 1.0) * 100.0;
     let sign = if percent < 0.0 { "−" } else { "+" };
     let size = percent.abs();
@@ -93,6 +154,9 @@ pub fn percent_change(ratio: f64) -> String {
     reason = "absolute value of a size in bytes, clamped by the cast"
 )]
 pub fn bytes_change(change: f64) -> String {
+    if !change.is_finite() {
+        return "not known".to_owned();
+    }
     let size = Bytes(change.abs() as u64);
     // The peak that the kernel reports is rounded to pages and batches per CPU.
     if size < Bytes(256 << 10) {

@@ -1,9 +1,10 @@
 //! The answer in one or two sentences.
 
 use super::diagnose::percent;
+use crate::compare::{Criteria, promised};
 use pagewise_model::advice::Advice;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
-use pagewise_model::proof::Proof;
+use pagewise_model::proof::{Comparison, Proof, Verdict};
 use pagewise_model::units::Nanos;
 
 /// The verdict: what is wrong and whether something can be done.
@@ -104,7 +105,12 @@ fn elsewhere(findings: &Findings) -> String {
 }
 
 fn by_advice(findings: &Findings) -> String {
-    if let Some(proof) = &findings.proof {
+    // A proof that did not run says why, and takes no prediction's place.
+    if let Some(proof) = findings
+        .proof
+        .as_ref()
+        .filter(|proof| !proof.comparisons.is_empty())
+    {
         return by_proof(proof, &findings.advice);
     }
     match findings.advice.first() {
@@ -117,8 +123,7 @@ fn by_advice(findings: &Findings) -> String {
 /// What the runs have shown takes the place of what was predicted.
 fn by_proof(proof: &Proof, advice: &[Advice]) -> String {
     let Some(name) = &proof.winner else {
-        return "The advised settings did not make it faster beyond doubt; see the proof."
-            .to_string();
+        return unproved(proof);
     };
     let settings = advice
         .iter()
@@ -134,6 +139,30 @@ fn by_proof(proof: &Proof, advice: &[Advice]) -> String {
             times(shown.cpu_speedup.high)
         ),
         None => format!("{}, no rebuild: proved faster.", count(settings)),
+    }
+}
+
+/// What runs that proved nothing have shown all the same.
+fn unproved(proof: &Proof) -> String {
+    let tried: Vec<&Comparison> = proof.comparisons.iter().filter(|c| c.pairs > 0).collect();
+    let arms = tried.len();
+    let likely = tried
+        .iter()
+        .filter_map(|one| promised(one, arms, &Criteria::default()).map(|words| (one, words)))
+        .max_by(|(a, _), (b, _)| a.cpu_speedup.value.total_cmp(&b.cpu_speedup.value));
+    let settled = |one: &&Comparison| one.verdict != Verdict::Undecided;
+    match likely {
+        _ if tried.is_empty() => proof.summary.clone(),
+        _ if tried.iter().all(|one| one.verdict == Verdict::NotReached) => {
+            "The advised settings do not reach this program, as a trial run showed.".to_string()
+        }
+        Some((one, words)) => format!("With '{}' it is {words}.", one.arm),
+        None if tried.iter().all(settled) => {
+            "The advised settings did not make it faster; see the proof.".to_string()
+        }
+        None => {
+            "Whether the advised settings make it faster stays open; see the proof.".to_string()
+        }
     }
 }
 
@@ -158,8 +187,9 @@ fn by_settings(advice: &Advice) -> String {
 
 /// A ratio in no more digits than its interval bears out: `3.2`, `31`.
 fn times(ratio: f64) -> String {
-    match ratio < 19.95 {
-        true => format!("{ratio:.1}"),
-        false => format!("{ratio:.0}"),
+    match ratio {
+        ratio if !(0.0..1e6).contains(&ratio) => "any number of".to_string(),
+        ratio if ratio < 19.95 => format!("{ratio:.1}"),
+        ratio => format!("{ratio:.0}"),
     }
 }

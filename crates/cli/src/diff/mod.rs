@@ -33,9 +33,11 @@ const LONG_ABOUT: &str = "\
 Say what differs between two recordings
 
 A and B are recordings of samples (perf.data of pagewise or perf, the text of perf script), whose
-functions and stacks are compared as CPU time by elapsed time, whatever their length, rate and
-number of CPUs, with the settings of the two hosts, which only recordings of pagewise hold. Folded
-stacks hold no times: with one, shares of the samples are compared.
+functions and stacks are compared, with the settings of the two hosts, which only recordings of
+pagewise hold. Two runs of a command from start to end are compared by the CPU time that each
+function took, however busy the machine was; two machines, and two stretches of a recording, by CPU
+time in elapsed time. Of processes observed for a while, and of inputs that don't tell what they are
+of (folded stacks, text), shares of the samples are compared.
 
 Or they are function_graph traces (text of the kernel or of trace-cmd report, or trace.dat), or
 results of pagewise report --json on such traces. All may be packed by gzip or zstd. A few

@@ -189,8 +189,12 @@ fn broken(found: &ProfileDiff, limits: &[Limit]) -> Vec<String> {
                 false => percent <= limit.percent && change.change.high < 0.0,
             };
             if beyond {
+                let by = match percent.is_finite() {
+                    true => format!("changed by {percent:+.1} %"),
+                    false => "is in B alone".to_owned(),
+                };
                 messages.push(format!(
-                    "{} changed by {percent:+.1} %, beyond {:+} %",
+                    "{} {by}, beyond {:+} %",
                     limit.function, limit.percent
                 ));
             }

@@ -13,6 +13,7 @@ use pagewise_model::advice::{Setting, Settings};
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::findings::{Cause, Diagnosis, Findings, RegionKind, Severity};
 use pagewise_model::proof::{Comparison, Proof, Verdict};
+use pagewise_model::ratio::Ratio;
 use pagewise_model::recording::HugePageUse;
 use pagewise_model::units::{Bytes, Estimate};
 use std::path::Path;
@@ -391,7 +392,8 @@ pub fn verdict(proof: &Proof) -> Option<String> {
         .find(|one| (one.arm == WITH || one.arm == WITHOUT) && one.pairs > 0)?;
     // The arm's gain, seen from huge pages.
     let is_with = found.arm == WITH;
-    if is_with && found.fault_ratio.low > UNCHANGED {
+    let is_untouched = found.verdict == Verdict::NotReached;
+    if is_with && (is_untouched || found.fault_ratio.low > UNCHANGED) {
         return Some(
             "The setting that asks for huge pages left the page faults as they were, so it did not \
              reach this program's memory: what huge pages would do for it was not measured."
@@ -410,13 +412,17 @@ pub fn verdict(proof: &Proof) -> Option<String> {
         (Verdict::Faster | Verdict::TooMuchMemory, true) | (Verdict::Slower, false) => "help",
         (Verdict::Slower, true) | (Verdict::Faster | Verdict::TooMuchMemory, false) => "hurt",
         (Verdict::NoDifference, _) => "make no measurable difference to",
-        (Verdict::Undecided, _) => "",
+        (Verdict::Undecided | Verdict::NotReached, _) => "",
     };
+    let is_told = matches!(Ratio::of(&found.cpu_speedup), Ratio::Measured(_));
     let judged = match (is_with, effect) {
         (_, "") => "It stays open whether huge pages help this program".to_owned(),
         (true, effect) => format!("Huge pages would {effect} this program"),
         (false, effect) => format!("Huge pages {effect} this program"),
     };
+    if !is_told {
+        return Some(format!("{judged}: too few runs tell how much."));
+    }
     Some(format!(
         "{judged}: {} … {} CPU, {} of resident memory.",
         percent(one.min(other)),
@@ -436,8 +442,11 @@ fn memory(found: &Comparison, is_with: bool) -> String {
         reason = "a float-to-integer cast saturates; the sign is shown apart"
     )]
     let size = Bytes(added.abs() as u64);
-    let sign = if added < 0.0 { "−" } else { "+" };
-    format!("{sign}{size}")
+    match added {
+        added if !added.is_finite() || size == Bytes(0) => "no change".to_owned(),
+        added if added < 0.0 => format!("−{size}"),
+        _ => format!("+{size}"),
+    }
 }
 
 #[cfg(test)]

@@ -5,9 +5,10 @@ use anyhow::{Context, Result, bail};
 use pagewise_analyse::compare::{Criteria, Random};
 use pagewise_linux::process::{Finished, Launch, interrupt};
 use pagewise_model::advice::Settings;
-use pagewise_model::proof::{Arm, Comparison};
+use pagewise_model::proof::{Arm, Comparison, Verdict};
 use pagewise_model::run::{Ending, RunCost};
 use pagewise_model::units::{Bytes, Nanos};
+use pagewise_report::quantity::told_factor;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
@@ -45,6 +46,8 @@ pub struct Experiment<'a> {
     /// Time that one run of the baseline takes.
     typical: Duration,
     random: Random,
+    /// No run begins after this moment, and one that is beyond it by a run's time is ended.
+    deadline: Option<Instant>,
     stopped: bool,
     notes: Vec<String>,
 }
@@ -57,6 +60,8 @@ struct Contender {
     runs: Vec<RunCost>,
     /// Whether it takes no more part.
     rejected: bool,
+    /// Whether its first run showed that its settings do not reach the program.
+    untouched: bool,
 }
 
 /// What one measurement gave.
@@ -64,6 +69,7 @@ enum Measured {
     Cost(RunCost),
     Failed(String),
     Interrupted,
+    OutOfTime,
 }
 
 /// A single run shorter than this drowns in the cost of starting it.
@@ -74,6 +80,14 @@ const LARGEST_BATCH: u32 = 50;
 const PATIENCE_FACTOR: u32 = 10;
 /// … but is never ended sooner than this.
 const LEAST_PATIENCE: Duration = Duration::from_secs(10);
+/// A run that passes the budget is not ended sooner than this after it.
+const LEAST_BEYOND: Duration = Duration::from_secs(1);
+/// Said where the budget ended within a round.
+const OUT_OF_TIME: &str = "The time budget ended in the middle of a round, because the machine or a \
+    setting became slower: that round does not count.";
+/// Settings that change faults and memory by no more than one part in so many did not reach the
+/// program: fault counts of one program repeat within about 1 %.
+const UNTOUCHED: u64 = 100;
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -104,6 +118,7 @@ impl<'a> Experiment<'a> {
             patience: Duration::MAX,
             typical: Duration::ZERO,
             random: Random::seeded(options.seed),
+            deadline: Instant::now().checked_add(options.budget),
             stopped: false,
             notes: Vec::new(),
         };
@@ -148,8 +163,13 @@ impl<'a> Experiment<'a> {
         self.random.shuffle(&mut order);
         let mut costs = Vec::with_capacity(order.len());
         for at in order {
+            // A machine that became slower in the middle of a round must not double the budget.
+            if self.is_late() {
+                return Ok(self.stop(OUT_OF_TIME));
+            }
             match self.measure(at)? {
                 Measured::Cost(cost) => costs.push((at, cost)),
+                Measured::OutOfTime => return Ok(self.stop(OUT_OF_TIME)),
                 Measured::Interrupted => {
                     return Ok(self.stop("Interrupted: the rounds that were complete count."));
                 }
@@ -190,6 +210,7 @@ impl<'a> Experiment<'a> {
                 return Ok(Measured::Interrupted);
             }
             match finished {
+                None if self.patience_now() < self.patience => return Ok(Measured::OutOfTime),
                 None => {
                     let limit = Nanos::from(self.patience);
                     return Ok(Measured::Failed(format!(
@@ -216,8 +237,9 @@ impl<'a> Experiment<'a> {
             ..launch
         };
         let mut running = launch.spawn()?;
+        let patience = self.patience_now();
         loop {
-            let left = self.patience.saturating_sub(running.elapsed());
+            let left = patience.saturating_sub(running.elapsed());
             // A signal wakes us early; the program got it from the terminal too and decides
             // itself whether to end.
             if let Some(finished) = running.wait_for(left.min(Duration::from_secs(3600)))? {
@@ -226,18 +248,39 @@ impl<'a> Experiment<'a> {
             if interrupt::requested().is_some() {
                 return Ok(Some(running.stop(GRACE)?));
             }
-            if running.elapsed() >= self.patience {
+            if running.elapsed() >= patience {
                 running.stop(GRACE)?;
                 return Ok(None);
             }
         }
     }
 
+    /// Whether the budget is used up, with a tenth more for what a busy machine adds.
+    fn is_late(&self) -> bool {
+        let late = |deadline: Instant| deadline + self.options.budget / 10;
+        self.deadline
+            .is_some_and(|deadline| Instant::now() > late(deadline))
+    }
+
+    /// How long a run that begins now may take: what is left of the budget, and twice what a run
+    /// took first.
+    fn patience_now(&self) -> Duration {
+        let Some(deadline) = self.deadline.filter(|_| !self.typical.is_zero()) else {
+            return self.patience;
+        };
+        let left = deadline.saturating_duration_since(Instant::now());
+        let beyond = (2 * self.typical).max(LEAST_BEYOND);
+        self.patience.min(left + beyond)
+    }
+
     /// Arms that may still run.
     #[must_use]
     pub fn in_play(&self) -> Vec<usize> {
         (1..self.arms.len())
-            .filter(|&at| !self.stopped && !self.arms[at].rejected)
+            .filter(|&at| {
+                let arm = &self.arms[at];
+                !self.stopped && !arm.rejected && !arm.untouched
+            })
             .collect()
     }
 
@@ -264,6 +307,33 @@ impl<'a> Experiment<'a> {
         }
     }
 
+    /// Arms whose first run shows that their settings do not reach the program: neither its faults
+    /// nor its memory changed. They get no more runs.
+    pub fn leave_out_untouched(&mut self) {
+        let Some(baseline) = self.arms[0].runs.first().copied() else {
+            return;
+        };
+        for at in self.in_play() {
+            let Some(run) = self.arms[at].runs.first() else {
+                continue;
+            };
+            let alike = |a: u64, b: u64| a.abs_diff(b).saturating_mul(UNTOUCHED) <= a.max(b);
+            let same =
+                alike(run.faults(), baseline.faults()) && alike(run.max_rss.0, baseline.max_rss.0);
+            if same {
+                let name = self.arms[at].candidate.name.clone();
+                self.note(&format!(
+                    "'{name}' does not reach the program: in a trial run it changed neither the page \
+                     faults ({} against {}) nor the peak memory. Reasons: a static program, another \
+                     allocator, set-user-ID, or a program that cleans its environment.",
+                    run_faults(&self.arms[at].runs),
+                    baseline.faults(),
+                ));
+                self.arms[at].untouched = true;
+            }
+        }
+    }
+
     /// Gives an arm no more runs, without blame.
     pub fn leave_out(&mut self, at: usize) {
         self.arms[at].rejected = true;
@@ -279,7 +349,14 @@ impl<'a> Experiment<'a> {
     #[must_use]
     pub fn compare(&self, at: usize, criteria: &Criteria) -> Comparison {
         let arm = &self.arms[at];
-        compare_arm(&self.arms[0].runs, &arm.candidate, &arm.runs, criteria)
+        let found = compare_arm(&self.arms[0].runs, &arm.candidate, &arm.runs, criteria);
+        match arm.untouched {
+            true => Comparison {
+                verdict: Verdict::NotReached,
+                ..found
+            },
+            false => found,
+        }
     }
 
     /// Each arm that was not rejected against the baseline.
@@ -387,11 +464,8 @@ impl<'a> Experiment<'a> {
             .max_by(|a, b| a.wall_speedup.value.total_cmp(&b.wall_speedup.value));
         // The figures first: a narrow terminal cuts the end off.
         let so_far = leader.map_or(String::new(), |best| {
-            let gain = best.wall_speedup;
-            format!(
-                ": ×{:.2} [{:.2}, {:.2}] {}",
-                gain.value, gain.low, gain.high, best.arm
-            )
+            told_factor(&best.wall_speedup)
+                .map_or(String::new(), |gain| format!(": {gain} {}", best.arm))
         });
         let noun = if arms == 1 { "setting" } else { "settings" };
         format!("round {round} of at most {most}, {arms} {noun}{so_far}")
@@ -411,6 +485,7 @@ impl Contender {
             under: Vec::new(),
             runs: Vec::new(),
             rejected: false,
+            untouched: false,
         }
     }
 }
@@ -433,6 +508,10 @@ fn describe(ending: Ending) -> String {
         Ending::Killed(signal) => format!("is killed by signal {signal}"),
         Ending::Running => "does not end".to_owned(),
     }
+}
+
+fn run_faults(runs: &[RunCost]) -> u64 {
+    runs.first().map_or(0, RunCost::faults)
 }
 
 /// The mean cost of a few runs, and their highest peak.

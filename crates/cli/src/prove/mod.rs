@@ -3,6 +3,7 @@
 
 mod experiment;
 mod input;
+pub mod predictions;
 mod progress;
 
 pub use experiment::{Candidate, Experiment, Outcome};
@@ -12,7 +13,7 @@ pub use progress::Progress;
 use anyhow::Result;
 use pagewise_analyse::compare::{
     Clock, Criteria, FEWEST_PAIRS, Stopping, causal_doubt, compare, correct_for_many, faster_by,
-    fewest_pairs, noise, sentence,
+    fewest_pairs, noise, promised, sentence,
 };
 use pagewise_linux::process::{Input, Output, interrupt};
 use pagewise_model::proof::{Arm, Comparison, Proof, Verdict};
@@ -24,8 +25,10 @@ use std::time::{Duration, Instant};
 /// How to run and when to stop.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Time for everything; two rounds run in any case.
+    /// Time for everything. What does not fit is not begun.
     pub budget: Duration,
+    /// How long one run of the command took before, where that is known.
+    pub one_run: Option<Duration>,
     /// Number of pairs.
     pub stopping: Stopping,
     /// What counts as faster.
@@ -42,6 +45,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             budget: Duration::from_secs(120),
+            one_run: None,
             stopping: Stopping::default(),
             criteria: Criteria::default(),
             input: Input::Null,
@@ -51,8 +55,8 @@ impl Default for Options {
     }
 }
 
-/// Rounds that run whatever the budget says: one pair has no interval.
-const LEAST_ROUNDS: usize = 2;
+/// Rounds that run whatever the budget says.
+const LEAST_ROUNDS: usize = 0;
 /// Share of the budget kept for confirming the best of several arms.
 const FOR_CONFIRMATION: f64 = 0.35;
 /// Run-to-run differences from which on a reader should know.
@@ -69,6 +73,9 @@ pub fn prove(command: &[OsString], candidates: &[Candidate], options: &Options) 
     // look before they call.
     interrupt::clear();
     let started = Instant::now();
+    if let Some(why) = does_not_fit(options) {
+        return Ok(not_run(&why));
+    }
     let progress = Progress::new();
     let mut experiment = Experiment::begin(command, candidates, options, &progress)?;
     leave_out_unaffordable(&mut experiment, options, started.elapsed());
@@ -101,6 +108,33 @@ pub fn prove(command: &[OsString], candidates: &[Candidate], options: &Options) 
     };
     progress.finish();
     Ok(conclude(experiment, comparisons, winner, confirmation))
+}
+
+/// A proof that did not run, with the reason.
+#[must_use]
+pub fn not_run(why: &str) -> Proof {
+    Proof {
+        arms: Vec::new(),
+        comparisons: Vec::new(),
+        winner: None,
+        confirmation: None,
+        summary: format!("No proof: {why}."),
+        notes: Vec::new(),
+    }
+}
+
+/// Why nothing is begun: a first run and one pair would already pass the budget.
+fn does_not_fit(options: &Options) -> Option<String> {
+    let one = options.one_run?;
+    let (least, enough) = (3, 1 + 2 * FEWEST_PAIRS);
+    (one.saturating_mul(least) > options.budget).then(|| {
+        format!(
+            "one run takes {}, so {} give no pair of runs; six pairs need --budget {}",
+            Nanos::from(one),
+            Nanos::from(options.budget),
+            rounded_up(one.saturating_mul(enough).mul_f64(1.2))
+        )
+    })
 }
 
 /// Keeps the first arms only, those that promise most, where the budget does not give all of them
@@ -166,6 +200,9 @@ fn run_rounds(
         if experiment.round(&active)? == Outcome::Stopped {
             return Ok(());
         }
+        if experiment.runs(0).len() == 1 {
+            experiment.leave_out_untouched();
+        }
         let in_play = experiment.in_play();
         active.retain(|arm| {
             let comparison = || experiment.compare(*arm, &options.criteria);
@@ -186,6 +223,16 @@ fn ended_early(
     stopping: Stopping,
 ) -> String {
     let pairs = u32::try_from(experiment.pairs_of(first)).unwrap_or(u32::MAX);
+    if pairs == 0 {
+        let more = experiment
+            .round_time(active)
+            .saturating_mul(stopping.min_pairs);
+        return format!(
+            "The time budget has no room for a pair of runs; a proof needs {} and takes about {}.",
+            stopping.min_pairs,
+            rounded_up(more)
+        );
+    }
     let Some(missing) = stopping
         .min_pairs
         .checked_sub(pairs)
@@ -305,11 +352,27 @@ fn summary(
     let named = |name: &str| comparisons.iter().find(|comparison| comparison.arm == name);
     match winner.and_then(|name| confirmation.or_else(|| named(name))) {
         Some(proved) => format!("Proved: '{}' makes it {}.", proved.arm, sentence(proved)),
-        None => match comparisons {
-            [] => "Nothing was compared.".to_owned(),
-            [only] => format!("Not proved: '{}': {}.", only.arm, sentence(only)),
-            _ => "Not proved: no setting made the command faster beyond doubt.".to_owned(),
-        },
+        None => unproved(comparisons),
+    }
+}
+
+/// What runs without a winner have shown.
+fn unproved(comparisons: &[Comparison]) -> String {
+    let tried = || comparisons.iter().filter(|one| one.pairs > 0);
+    let arms = tried().count();
+    let likely = tried()
+        .filter_map(|one| Some((one, promised(one, arms, &Criteria::default())?)))
+        .max_by(|(a, _), (b, _)| a.cpu_speedup.value.total_cmp(&b.cpu_speedup.value));
+    match (likely, comparisons) {
+        (_, []) => "Not proved: no setting was left to compare; the notes say why.".to_owned(),
+        (Some((one, words)), several) if several.len() > 1 => {
+            format!("Not proved: with '{}' it is {words}.", one.arm)
+        }
+        (_, [only]) => format!("Not proved: '{}': {}.", only.arm, sentence(only)),
+        _ if tried().all(|one| one.verdict != Verdict::Undecided) => {
+            "Not proved: no setting made the command faster.".to_owned()
+        }
+        _ => "Not proved: whether a setting makes the command faster stays open.".to_owned(),
     }
 }
 

@@ -139,18 +139,91 @@ fn what_looks_best_is_not_proved_before_it_is_confirmed() {
 }
 
 #[test]
-fn a_budget_too_small_for_one_tells_what_is_missing() {
+fn a_budget_too_small_for_a_proof_tells_what_is_missing_and_holds() {
     let options = Options {
-        budget: Duration::from_millis(500),
+        budget: Duration::from_millis(2_500),
         ..Options::default()
     };
-    let slow = command("[ \"$CURE\" = yes ] || sleep 0.3; sleep 0.1");
+    let slow = command(
+        "[ \"$CURE\" = yes ] || { head -c 9000000 /dev/zero | tail -c 8000000 >/dev/null; sleep 0.3; }; sleep 0.1",
+    );
+    let started = Instant::now();
     let proof = prove(&slow, &[candidate("cure", "yes")], &options).unwrap();
-    assert_eq!(proof.comparisons[0].verdict, Verdict::Undecided);
-    assert_eq!(proof.comparisons[0].pairs, 2);
+    // A tenth, one run, and what this machine's neighbours take.
+    assert!(
+        started.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        started.elapsed()
+    );
+    let found = &proof.comparisons[0];
+    assert_eq!(found.verdict, Verdict::Undecided);
+    assert!(found.pairs < 6, "{found:?}");
     assert_eq!(proof.winner, None);
-    assert!(proof.summary.contains("needs 4 more"), "{}", proof.summary);
-    let told = |note: &String| note.starts_with("The time budget ended after 2 pairs of runs");
+    let told = |note: &String| note.starts_with("The time budget");
+    assert!(proof.notes.iter().any(told), "{:?}", proof.notes);
+}
+
+#[test]
+fn what_does_not_fit_is_not_begun() {
+    let folder = tempfile::tempdir().unwrap();
+    let began = folder.path().join("began");
+    let script = format!("touch {}", began.display());
+    let options = Options {
+        budget: Duration::from_secs(25),
+        one_run: Some(Duration::from_secs(30)),
+        ..Options::default()
+    };
+    let proof = prove(&command(&script), &[candidate("cure", "yes")], &options).unwrap();
+    assert!(!began.exists());
+    assert!(
+        proof.summary.starts_with("No proof: one run takes 30.0 s"),
+        "{}",
+        proof.summary
+    );
+    assert!(proof.summary.contains("--budget "), "{}", proof.summary);
+}
+
+#[test]
+fn a_run_that_passes_the_budget_is_ended_and_told() {
+    let options = Options {
+        budget: Duration::from_secs(2),
+        ..Options::default()
+    };
+    let hangs = command("[ \"$CURE\" = yes ] && sleep 100; sleep 0.05");
+    let started = Instant::now();
+    let proof = prove(&hangs, &[candidate("hangs", "yes")], &options).unwrap();
+    assert!(
+        started.elapsed() < Duration::from_secs(9),
+        "{:?}",
+        started.elapsed()
+    );
+    let told = |note: &String| note.contains("ended in the middle of a round");
+    assert!(proof.notes.iter().any(told), "{:?}", proof.notes);
+}
+
+#[test]
+fn settings_that_do_not_reach_the_program_cost_one_trial() {
+    let folder = tempfile::tempdir().unwrap();
+    let count = folder.path().join("count");
+    let script = format!(
+        "echo x >> {}; head -c 20000000 /dev/zero | tail -c 19000000 >/dev/null",
+        count.display()
+    );
+    let proof = prove(
+        &command(&script),
+        &[candidate("other", "1")],
+        &Options::default(),
+    )
+    .unwrap();
+    let runs = std::fs::read_to_string(&count).unwrap().lines().count();
+    assert_eq!(runs, 3, "a first run, and one pair");
+    assert_eq!(proof.comparisons[0].verdict, Verdict::NotReached);
+    assert!(
+        proof.summary.contains("does not reach the program"),
+        "{}",
+        proof.summary
+    );
+    let told = |note: &String| note.starts_with("'other' does not reach the program");
     assert!(proof.notes.iter().any(told), "{:?}", proof.notes);
 }
 

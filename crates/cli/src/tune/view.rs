@@ -6,6 +6,7 @@ use crate::terminal;
 use pagewise_analyse::compare::{Clock, percent_change, sentence};
 use pagewise_analyse::tune::Point;
 use pagewise_model::proof::{Comparison, Verdict};
+use pagewise_model::ratio::Ratio;
 use pagewise_model::units::Nanos;
 use pagewise_report::settings_export::{command_line, exports};
 use std::ffi::OsString;
@@ -149,10 +150,12 @@ fn row(point: &Point, comparison: Option<&Comparison>, letter: char, clock: Cloc
 /// Two pairs give an interval too wide to mean anything to a reader.
 fn interval(comparison: &Comparison, clock: Clock) -> String {
     let ratio = speed_up(comparison, clock);
-    if comparison.pairs < 3 || ratio.high > 20.0 * ratio.low {
-        return "too few".to_owned();
+    match Ratio::of(ratio) {
+        Ratio::Measured(found) if comparison.pairs >= 3 => {
+            format!("{:.2}–{:.2}", found.low, found.high)
+        }
+        _ => "too few".to_owned(),
     }
-    format!("{:.2}–{:.2}", ratio.low, ratio.high)
 }
 
 /// Columns as wide as their content, the first to the left, the rest to the right. Columns that
@@ -182,6 +185,7 @@ fn word(verdict: Verdict) -> &'static str {
         Verdict::Slower => "slower",
         Verdict::TooMuchMemory => "too much memory",
         Verdict::Undecided => "undecided",
+        Verdict::NotReached => "no effect",
     }
 }
 

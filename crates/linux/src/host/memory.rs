@@ -35,9 +35,10 @@ pub(super) fn huge_pages(machine: &Machine, settings: &mut Settings) {
             thp.use_zero_page.map(|on| on.to_string()),
         );
         settings.note("thp.pmd_size", thp.pmd_size.map(|size| size.0.to_string()));
-        for (name, value) in thp.khugepaged {
-            settings.note(format!("thp.khugepaged.{name}"), Some(value));
-        }
+        let khugepaged = machine
+            .sys
+            .join("kernel/mm/transparent_hugepage/khugepaged");
+        settings.folder("thp.khugepaged", &khugepaged);
         for size in thp.sizes {
             let name = format!("thp.{}kB.enabled", size.size.0 >> 10);
             settings.note(name, Some(size.enabled));
@@ -46,7 +47,7 @@ pub(super) fn huge_pages(machine: &Machine, settings: &mut Settings) {
     for pool in hugepages::pools(&machine.sys) {
         let prefix = format!("hugetlb.{}kB", pool.size.0 >> 10);
         settings.note(format!("{prefix}.total"), Some(pool.total.to_string()));
-        settings.note(format!("{prefix}.free"), Some(pool.free.to_string()));
+        settings.count(format!("{prefix}.free"), Some(pool.free.to_string()));
         settings.note(
             format!("{prefix}.overcommit"),
             Some(pool.overcommit.to_string()),

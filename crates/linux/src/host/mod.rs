@@ -13,6 +13,7 @@ use crate::pseudo_file::{names, setting};
 use crate::sys::machine;
 use pagewise_model::host::HostSnapshot;
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Settings of this machine.
@@ -46,7 +47,8 @@ pub fn snapshot_at(root: &Path) -> HostSnapshot {
         cpus: hardware::online(&machine),
         memory_bytes: memory::total(&machine),
         page_size: machine::page_size(),
-        settings: settings.0,
+        settings: settings.settings,
+        counters: settings.counters,
     }
 }
 
@@ -67,15 +69,18 @@ impl Machine {
     }
 }
 
-/// Settings by dotted name.
+/// Settings by dotted name, and what is none.
 #[derive(Default)]
-struct Settings(BTreeMap<String, String>);
+struct Settings {
+    settings: BTreeMap<String, String>,
+    counters: BTreeMap<String, String>,
+}
 
 impl Settings {
     /// Notes `value`; nothing where there is none.
     fn note(&mut self, name: impl Into<String>, value: Option<impl Into<String>>) {
         if let Some(value) = value {
-            self.0.insert(name.into(), value.into());
+            self.settings.insert(name.into(), value.into());
         }
     }
 
@@ -86,12 +91,30 @@ impl Settings {
         }
     }
 
-    /// Notes every readable file of `folder` as `prefix.file`.
-    fn folder(&mut self, prefix: &str, folder: &Path) {
-        for file in names(folder) {
-            self.note(format!("{prefix}.{file}"), setting(&folder.join(&file)));
+    /// Notes what is counted or is so at the moment, which nobody set.
+    fn count(&mut self, name: impl Into<String>, value: Option<impl Into<String>>) {
+        if let Some(value) = value {
+            self.counters.insert(name.into(), value.into());
         }
     }
+
+    /// Notes every readable file of a folder of the kernel's knobs as `prefix.file`. What can be
+    /// written is a setting; what nobody can write the kernel counts itself.
+    fn folder(&mut self, prefix: &str, folder: &Path) {
+        for file in names(folder) {
+            let (name, path) = (format!("{prefix}.{file}"), folder.join(&file));
+            match is_writable(&path) {
+                true => self.note(name, setting(&path)),
+                false => self.count(name, setting(&path)),
+            }
+        }
+    }
+}
+
+/// Whether anybody may write a file, by its mode: root may open any.
+fn is_writable(path: &Path) -> bool {
+    path.metadata()
+        .is_ok_and(|found| found.permissions().mode() & 0o222 != 0)
 }
 
 /// Settings of the kernel that change how programs run or what can be observed.
@@ -195,6 +218,48 @@ mod tests {
         ];
         let expected = expected.map(|(name, value)| (name.to_string(), value.to_string()));
         assert_eq!(found.settings, BTreeMap::from(expected));
+    }
+
+    #[test]
+    fn what_nobody_can_write_is_a_counter_and_no_setting() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let mm = "sys/kernel/mm";
+        let counters = [
+            ("ksm", "full_scans", "ksm.full_scans"),
+            (
+                "ksm",
+                "a_name_of_a_later_kernel",
+                "ksm.a_name_of_a_later_kernel",
+            ),
+            (
+                "transparent_hugepage/khugepaged",
+                "full_scans",
+                "thp.khugepaged.full_scans",
+            ),
+        ];
+        for (group, file, _) in counters {
+            let path = format!("{mm}/{group}/{file}");
+            write(root, &path, "17\n");
+            let read_only = std::fs::Permissions::from_mode(0o444);
+            std::fs::set_permissions(root.join(path), read_only).unwrap();
+        }
+        write(root, &format!("{mm}/ksm/run"), "0\n");
+        let thp = format!("{mm}/transparent_hugepage");
+        write(root, &format!("{thp}/enabled"), "always [madvise] never\n");
+        write(root, &format!("{thp}/khugepaged/defrag"), "1\n");
+        let found = snapshot_at(root);
+        for (.., name) in counters {
+            assert_eq!(
+                found.counters.get(name).map(String::as_str),
+                Some("17"),
+                "{name}"
+            );
+            assert!(!found.settings.contains_key(name), "{name}");
+        }
+        for name in ["ksm.run", "thp.khugepaged.defrag", "thp.enabled"] {
+            assert!(found.settings.contains_key(name), "{name}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! observed tree, and only the fields that Pagewise uses are converted.
 
 mod allocators;
+mod contention;
 mod elf;
 mod family;
 mod libc_version;
@@ -23,6 +24,7 @@ mod tree;
 
 pub use crate::pseudo_file::{Error, Result};
 pub use allocators::{allocators, allocators_in};
+pub use contention::ContentionReading;
 pub use family::family;
 pub use libc_version::glibc_version;
 pub use maps::MapsEntry;

@@ -1,7 +1,9 @@
 //! The first screen.
 
 use super::page::{Ink, Page, columns, shorten};
-use crate::quantity::{byte_change, count, factor_interval, percent, percent_interval};
+use crate::quantity::{
+    byte_change, count, counted, factor_interval, percent, percent_interval, told_factor,
+};
 use crate::settings_export::exports;
 use crate::visible::{command_line, visible};
 use pagewise_model::advice::{Advice, Risk};
@@ -224,14 +226,34 @@ fn measured(comparison: &Comparison, room: usize) -> String {
         Verdict::Slower => "slower",
         Verdict::TooMuchMemory => "faster, but too much memory",
         Verdict::Undecided => "undecided",
+        Verdict::NotReached => "does not reach the program",
     };
+    let told = |clock: &str, ratio| told_factor(ratio).map(|told| format!("{clock} {told}"));
+    let mut parts: Vec<String> = [
+        told("elapsed", &comparison.wall_speedup),
+        told("CPU", &comparison.cpu_speedup),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if parts.is_empty() {
+        parts.push(format!(
+            "{} of runs, too few to tell",
+            counted(u64::from(comparison.pairs), "pair")
+        ));
+    }
+    parts.push(format!(
+        "faults to {}",
+        percent(comparison.fault_ratio.value)
+    ));
+    parts.push(format!(
+        "memory {}",
+        byte_change(comparison.rss_change_bytes)
+    ));
     format!(
-        "{:room$}  elapsed {} · CPU {} · faults to {} · memory {} · {verdict}",
+        "{:room$}  {} · {verdict}",
         shorten(&visible(&comparison.arm), room),
-        factor_interval(&comparison.wall_speedup),
-        factor_interval(&comparison.cpu_speedup),
-        percent(comparison.fault_ratio.value),
-        byte_change(comparison.rss_change_bytes),
+        parts.join(" · "),
     )
 }
 

@@ -7,7 +7,7 @@ use crate::visible::visible;
 use pagewise_model::profile_diff::{
     Change, Measure, ProfileDiff, SettingChange, Side, StackChange,
 };
-use pagewise_model::units::Estimate;
+use pagewise_model::units::{Estimate, Nanos};
 
 /// Lines of the table of functions.
 const FUNCTIONS: usize = 20;
@@ -60,6 +60,8 @@ fn method(diff: &ProfileDiff) -> String {
         Measure::ShareOfBusy => "shares of the samples",
         Measure::CpusInUse => "CPU time by elapsed time",
         Measure::PerSecond => "events a second",
+        Measure::CpuSecondsPerRun => "CPU time of a whole run",
+        Measure::EventsPerRun => "events of a whole run",
     };
     let blocks = match diff.block.0 {
         0 => String::new(),
@@ -68,12 +70,15 @@ fn method(diff: &ProfileDiff) -> String {
             diff.blocks.0, diff.blocks.1, diff.block
         ),
     };
-    format!(
-        "{} as {what}{blocks}; a change of {} in one function would have been found four times in \
-         five",
-        visible(&diff.event),
-        amount(diff.detectable, diff.measure)
-    )
+    let what = format!("{} as {what}{blocks}", visible(&diff.event));
+    match diff.detectable.is_finite() && diff.detectable > 0.0 {
+        true => format!(
+            "{what}; a change of {} in one of the large functions would have been found four times \
+             in five",
+            amount(diff.detectable, diff.measure)
+        ),
+        false => what,
+    }
 }
 
 fn functions(page: &mut Page, diff: &ProfileDiff) {
@@ -184,7 +189,7 @@ fn counters(page: &mut Page, diff: &ProfileDiff) {
     for counter in &diff.counters {
         let change = match counter.a {
             0.0 => String::new(),
-            a => format!("{:+.1} %", 100.0 * (counter.b / a - 1.0)),
+            a => crate::quantity::relative_change(counter.b / a),
         };
         let name = visible(&counter.name);
         page.line(&format!(
@@ -216,10 +221,13 @@ fn interval(change: &Estimate, measure: Measure) -> String {
     let digits = |value: f64| match measure {
         Measure::ShareOfBusy | Measure::CpusInUse => format!("{:+.2}", 100.0 * value),
         Measure::PerSecond => format!("{value:+.1}"),
+        Measure::CpuSecondsPerRun => format!("{value:+.*}", decimals(change)),
+        Measure::EventsPerRun => format!("{value:+.0}"),
     };
     let unit = match measure {
         Measure::ShareOfBusy | Measure::CpusInUse => " %",
-        Measure::PerSecond => "",
+        Measure::CpuSecondsPerRun => " s",
+        Measure::PerSecond | Measure::EventsPerRun => "",
     };
     format!(
         "{}{unit} [{}, {}]",
@@ -229,10 +237,21 @@ fn interval(change: &Estimate, measure: Measure) -> String {
     )
 }
 
+/// Digits behind the point at which an interval of seconds shows something.
+fn decimals(change: &Estimate) -> usize {
+    match (change.high - change.low).abs() {
+        width if width >= 0.1 => 2,
+        width if width >= 0.01 => 3,
+        _ => 4,
+    }
+}
+
 fn short(value: f64, measure: Measure) -> String {
     match measure {
         Measure::ShareOfBusy | Measure::CpusInUse => format!("{:.2} %", 100.0 * value),
         Measure::PerSecond => format!("{value:.1}"),
+        Measure::CpuSecondsPerRun => Nanos::from_secs_f64(value).to_string(),
+        Measure::EventsPerRun => format!("{value:.0}"),
     }
 }
 
@@ -241,5 +260,7 @@ fn amount(value: f64, measure: Measure) -> String {
         Measure::ShareOfBusy => format!("{:.2} % of the samples", 100.0 * value),
         Measure::CpusInUse => format!("{:.2} % of a CPU", 100.0 * value),
         Measure::PerSecond => format!("{value:.1} a second"),
+        Measure::CpuSecondsPerRun => format!("{} of CPU time", Nanos::from_secs_f64(value)),
+        Measure::EventsPerRun => format!("{value:.0} a run"),
     }
 }

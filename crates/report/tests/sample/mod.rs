@@ -484,5 +484,6 @@ fn host() -> HostSnapshot {
             .iter()
             .map(|&(name, value)| (name.to_owned(), value.to_owned()))
             .collect(),
+        ..HostSnapshot::default()
     }
 }

@@ -10,8 +10,18 @@ import type { Section } from "../section";
 const SHOWN = 20;
 const STACKS = 10;
 
-const digits = (value: number, measure: Measure): string => (measure === "per_second" ? compact(value) : (100 * value).toFixed(2));
-const unit = (measure: Measure): string => (measure === "per_second" ? " a second" : measure === "cpus_in_use" ? "\u00a0% of a CPU" : "\u00a0% of samples");
+const UNIT: Record<Measure, string> = {
+  share_of_busy: "\u00a0% of samples",
+  cpus_in_use: "\u00a0% of a CPU",
+  per_second: " a second",
+  cpu_seconds_per_run: "\u00a0s of CPU time a run",
+  events_per_run: " a run",
+};
+const unit = (measure: Measure): string => UNIT[measure];
+const digits = (value: number, measure: Measure): string => {
+  if (measure === "per_second" || measure === "events_per_run") return compact(value);
+  return measure === "cpu_seconds_per_run" ? value.toFixed(3) : (100 * value).toFixed(2);
+};
 const signed = (value: number, measure: Measure): string => `${value < 0 ? "−" : "+"}${digits(Math.abs(value), measure)}`;
 
 export const functions: Section<ProfileDiffPage> = {
@@ -19,7 +29,7 @@ export const functions: Section<ProfileDiffPage> = {
   title: "Functions that changed",
   nav: "Functions",
   applies: ({ diff }) => diff.functions.length > 0,
-  intro: ({ diff }) => `With all that they call, in${unit(diff.measure).replace("\u00a0", " ")}; sure ones first. The line is the 95 % interval of the change. A change of ${digits(diff.detectable, diff.measure)}${unit(diff.measure)} in one function would have been found four times in five.`,
+  intro: ({ diff }) => `With all that they call, in${unit(diff.measure).replace("\u00a0", " ")}; sure ones first. The line is the 95 % interval of the change. A change of ${digits(diff.detectable, diff.measure)}${unit(diff.measure)} in one of the large functions would have been found four times in five.`,
   render: ({ diff }) => {
     const shown = diff.functions.slice(0, SHOWN);
     const most = Math.max(...shown.flatMap(({ change }) => [Math.abs(change.low), Math.abs(change.high)]), 1e-12);

@@ -49,7 +49,7 @@ const method: Section<ProfileDiffPage> = {
     h(
       "ul",
       {},
-      h("li", {}, { share_of_busy: "Amounts are shares of each side's samples.", cpus_in_use: "Amounts are CPU time by elapsed time: CPUs in use.", per_second: "Amounts are events a second." }[diff.measure], " Idle CPUs are left out."),
+      h("li", {}, { share_of_busy: "Amounts are shares of each side's samples.", cpus_in_use: "Amounts are CPU time by elapsed time: CPUs in use.", per_second: "Amounts are events a second.", cpu_seconds_per_run: "Amounts are CPU time of a whole run, however long it took.", events_per_run: "Amounts are events of a whole run." }[diff.measure], " Idle CPUs are left out."),
       diff.block > 0 && h("li", {}, `${diff.blocks[0]} and ${diff.blocks[1]} blocks of ${nanos(diff.block)} were exchanged between the sides: what differs no more than after such exchanges is chance. Intervals are of 95 % each; the chance that any of those called sure is false is below 5 % for all together.`),
       ...diff.notes.map((note) => h("li", {}, note)),
     ),

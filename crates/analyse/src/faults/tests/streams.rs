@@ -27,6 +27,7 @@ pub(crate) fn sidecar() -> Sidecar {
         losses: pagewise_model::loss::Losses::default(),
         collection: pagewise_model::recording::Collection::default(),
         counters: Vec::new(),
+        contention: None,
     }
 }
 

@@ -1,6 +1,8 @@
 //! Whether quantities measured in blocks of time differ between two sides: exchanging blocks
 //! between the sides shows how large differences are when there is none.
 
+use super::LEVEL;
+use super::chance::Tested;
 use crate::compare::Random;
 use pagewise_model::units::Estimate;
 
@@ -10,20 +12,12 @@ const ROUNDS: usize = 2_000;
 /// One quantity's value in each block: first A's blocks, then B's.
 pub(super) type Series = Vec<f64>;
 
-/// What exchanging showed of one quantity.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Tested {
-    /// B's mean less A's, with a 95 % interval of this quantity alone.
-    pub(super) change: Estimate,
-    /// Chance of a difference this many standard errors large among all quantities.
-    pub(super) p_adjusted: f64,
-}
-
 /// Tests all quantities together. A has the first `first` blocks of each series. The largest
 /// studentised difference over all quantities of each exchange is what the real ones are held
 /// against (Westfall and Young's single-step maxT), so that the chance that any is called different
-/// when none is stays at the level, however they depend on each other.
-pub(super) fn test(series: &[Series], first: usize, seed: u64) -> Vec<Tested> {
+/// when none is stays at the level, however they depend on each other. With them comes how many
+/// standard errors a difference must have.
+pub(super) fn test(series: &[Series], first: usize, seed: u64) -> (Vec<Tested>, f64) {
     let blocks = series.first().map_or(0, Vec::len);
     let observed: Vec<Difference> = series.iter().map(|s| difference(s, first)).collect();
     let mut order: Vec<usize> = (0..blocks).collect();
@@ -40,20 +34,34 @@ pub(super) fn test(series: &[Series], first: usize, seed: u64) -> Vec<Tested> {
         largest.push(most);
     }
     largest.sort_by(f64::total_cmp);
+    let critical = largest[quantile_place(1.0 - LEVEL, ROUNDS)];
     let tested = observed.iter().zip(&floors).map(|(difference, &floor)| {
         let statistic = difference.statistic(floor);
         let at_least = largest.len() - largest.partition_point(|&most| most < statistic);
-        let half = quantile(blocks.saturating_sub(2)) * difference.error.max(floor);
+        let error = difference.error.max(floor);
+        let half = quantile(blocks.saturating_sub(2)) * error;
         Tested {
             change: Estimate {
                 value: difference.mean,
                 low: difference.mean - half,
                 high: difference.mean + half,
             },
+            error,
             p_adjusted: (at_least + 1) as f64 / (ROUNDS + 1) as f64,
+            matters: true,
         }
     });
-    tested.collect()
+    (tested.collect(), critical)
+}
+
+/// Where a share of `count` ordered values ends.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of a small count"
+)]
+fn quantile_place(share: f64, count: usize) -> usize {
+    ((share * count as f64) as usize).min(count.saturating_sub(1))
 }
 
 /// Of B's mean from A's. What is held against chance has the variance of both sides' blocks
@@ -165,7 +173,7 @@ mod tests {
         for value in &mut series[7][20..] {
             *value += 1.0;
         }
-        let tested = test(&series, 20, 1);
+        let tested = test(&series, 20, 1).0;
         assert!(tested[7].p_adjusted < 0.01);
         assert!((0.7..1.3).contains(&tested[7].change.value));
         let others = tested.iter().enumerate().filter(|&(at, _)| at != 7);
@@ -182,7 +190,7 @@ mod tests {
         let mut series: Vec<Series> = (0..60).map(|_| rare()).collect();
         let grown = (0..118).map(|at| f64::from(at % 5 == 0));
         series.push(grown.chain([0.0, 9.0, 90.0, 60.0, 10.0, 30.0]).collect());
-        let tested = test(&series, 118, 1);
+        let tested = test(&series, 118, 1).0;
         assert!(tested[60].p_adjusted < 0.01, "{:?}", tested[60]);
         assert!(tested[..60].iter().all(|t| t.p_adjusted > 0.05));
     }

@@ -3,12 +3,17 @@
 use super::super::burst;
 use super::Samples;
 use crate::profile::weigh::Idle;
-use pagewise_model::profile::Profile;
+use pagewise_model::contention::Contention;
+use pagewise_model::profile::{Observed, Profile};
 use pagewise_model::profile_diff::{Change, Measure, ProfileDiff};
 use pagewise_model::units::Nanos;
 
 /// What to bear in mind when reading the differences.
-pub(super) fn notes(sides: &[Samples<'_>; 2], names: [&String; 2]) -> Vec<String> {
+pub(super) fn notes(
+    sides: &[Samples<'_>; 2],
+    names: [&String; 2],
+    diff: &ProfileDiff,
+) -> Vec<String> {
     let [a, b] = [sides[0].profile, sides[1].profile];
     let mut notes: Vec<String> = sides
         .iter()
@@ -16,6 +21,9 @@ pub(super) fn notes(sides: &[Samples<'_>; 2], names: [&String; 2]) -> Vec<String
         .zip(names)
         .filter_map(|((side, option), name)| note_of_burst(side, option, name))
         .collect();
+    notes.extend(note_of_contention([a, b], names));
+    notes.extend(note_of_slowdown(diff, sides));
+    notes.extend(note_of_processes(diff, sides));
     let who = |lacks: fn(&Profile) -> bool| match (lacks(a), lacks(b)) {
         (true, true) => Some("Both inputs lack".to_owned()),
         (true, false) => Some(format!("{} lacks", names[0])),
@@ -43,6 +51,95 @@ pub(super) fn notes(sides: &[Samples<'_>; 2], names: [&String; 2]) -> Vec<String
         ));
     }
     notes
+}
+
+/// Contention below this is everybody's.
+const CONTENDED: f64 = 0.2;
+
+fn note_of_contention(profiles: [&Profile; 2], names: [&String; 2]) -> Option<String> {
+    let known = profiles.map(|profile| profile.contention);
+    let most = known
+        .iter()
+        .flatten()
+        .filter_map(Contention::degree)
+        .fold(0.0, f64::max);
+    if most < CONTENDED {
+        return None;
+    }
+    let told: Vec<String> = known
+        .iter()
+        .zip(names)
+        .map(|(known, name)| match known.as_ref().and_then(contention) {
+            Some(words) => format!("{name}: {words}"),
+            None => format!("{name}: not recorded"),
+        })
+        .collect();
+    Some(format!(
+        "The CPUs were shared with other work, which makes the same work take more CPU time ({}).",
+        told.join("; ")
+    ))
+}
+
+fn contention(known: &Contention) -> Option<String> {
+    let share = |share: f64| 100.0 * share;
+    let signs = [
+        known.waiting.map(|waiting| {
+            let waiting = share(waiting);
+            format!("tasks waited for a CPU {waiting:.0} % of the time")
+        }),
+        known
+            .stolen
+            .filter(|&stolen| stolen >= 0.005)
+            .map(|stolen| format!("the hypervisor took {:.1} %", share(stolen))),
+        known
+            .preemptions
+            .map(|rate| format!("preempted {rate:.0} times a second of CPU time")),
+    ];
+    let signs: Vec<String> = signs.into_iter().flatten().collect();
+    (!signs.is_empty()).then(|| signs.join(", "))
+}
+
+/// A slowdown or a whole that differs less is not worth a sentence.
+const WORTH_TELLING: f64 = 0.02;
+
+fn note_of_slowdown(diff: &ProfileDiff, sides: &[Samples<'_>; 2]) -> Option<String> {
+    let factor = diff.slowdown?;
+    let [a, b] = [0, 1].map(|at: usize| sides[at].total());
+    let whole = format!(
+        "The whole run took {} in A and {} in B.",
+        amount(a, diff.measure),
+        amount(b, diff.measure)
+    );
+    if (factor - 1.0).abs() < WORTH_TELLING {
+        return Some(whole);
+    }
+    let (percent, more) = match factor > 1.0 {
+        true => (100.0 * (factor - 1.0), "more"),
+        false => (100.0 * (1.0 - factor), "less"),
+    };
+    Some(format!(
+        "{whole} Most functions took {percent:.0} % {more} in B alike, which how busy the machine \
+         was can explain: B's amounts are divided by {factor:.2}."
+    ))
+}
+
+/// Why shares are compared although times are known.
+fn note_of_processes(diff: &ProfileDiff, sides: &[Samples<'_>; 2]) -> Option<String> {
+    let are = |wanted: fn(Observed) -> bool| {
+        let observed = sides.iter().map(|side| side.profile.observed);
+        observed.clone().any(wanted) && sides.iter().all(|side| side.profile.has_times)
+    };
+    let shares = diff.measure == Measure::ShareOfBusy;
+    let processes = |observed| matches!(observed, Observed::Processes | Observed::Unknown);
+    if shares && are(processes) {
+        return Some(
+            "Shares of the samples are compared, not amounts: how much CPU time processes get in a \
+             while depends on what is asked of them and on who else runs. Two recordings of one \
+             command from start to end are compared by the CPU time of a run."
+                .to_owned(),
+        );
+    }
+    None
 }
 
 /// A moment unlike the rest is lost in the means of a whole recording: says how to compare it alone.
@@ -126,5 +223,9 @@ pub fn amount(value: f64, measure: Measure) -> String {
         Measure::ShareOfBusy => format!("{:.1} % of the samples", 100.0 * value),
         Measure::CpusInUse => format!("{:.1} % of a CPU", 100.0 * value),
         Measure::PerSecond => format!("{value:.1} a second"),
+        Measure::CpuSecondsPerRun => {
+            format!("{} of CPU time", Nanos::from_secs_f64(value.max(0.0)))
+        }
+        Measure::EventsPerRun => format!("{value:.0} a run"),
     }
 }

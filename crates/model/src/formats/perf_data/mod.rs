@@ -9,6 +9,7 @@
 //! Absent: big-endian files, and what AUX area tracing (Intel PT, CoreSight) records.
 
 mod attr;
+pub mod command_line;
 mod cursor;
 mod error;
 mod features;

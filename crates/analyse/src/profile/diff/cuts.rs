@@ -1,0 +1,184 @@
+//! Both sides cut into blocks of time, and summed by function and stack.
+
+use super::Samples;
+use super::exchange::Series;
+use super::union::Union;
+use pagewise_model::profile_diff::Measure;
+
+/// Blocks that each side is cut into, where it is long enough: enough for small chances, ...
+const BLOCKS: u64 = 20;
+/// ... and long enough for one to be independent of the next: loads go in waves, and blocks shorter
+/// than a wave make two recordings of one load look different.
+const SHORTEST_BLOCK: u64 = 1_000_000_000;
+/// Fewest blocks, for short recordings: the chances of exchanges are coarse below.
+const FEWEST_BLOCKS: u64 = 6;
+/// Functions and stacks smaller than this on both sides are not compared one by one.
+const LEAST_SHARE: f64 = 0.005;
+/// Most stacks compared one by one.
+const MOST_STACKS: usize = 300;
+
+/// Blocks of one length on both sides, so that they may be exchanged. Zero without times.
+pub(super) fn block_length(sides: &[Samples<'_>; 2]) -> u64 {
+    if sides.iter().any(|side| !side.profile.has_times) {
+        return 0;
+    }
+    let shorter = sides[0].span.min(sides[1].span);
+    (shorter / BLOCKS)
+        .max(SHORTEST_BLOCK)
+        .min(shorter / FEWEST_BLOCKS)
+        .max(1)
+}
+
+/// Amounts of each node by block.
+pub(super) struct Cuts {
+    /// Own amount of each node in each block, as if the whole went like the block.
+    own: Vec<Vec<(u32, f64)>>,
+    /// Blocks of A.
+    pub(super) first: usize,
+    /// Amounts of each node, callees included, of A and of B.
+    pub(super) totals: [Vec<f64>; 2],
+    pub(super) owns: [Vec<f64>; 2],
+}
+
+/// What is compared one by one.
+pub(super) struct Chosen {
+    pub(super) functions: Vec<usize>,
+    pub(super) nodes: Vec<usize>,
+}
+
+impl Cuts {
+    pub(super) fn new(
+        union: &Union,
+        sides: &[Samples<'_>; 2],
+        block: u64,
+        measure: Measure,
+    ) -> Self {
+        let mut own = Vec::new();
+        let mut first = 0;
+        for (at, side) in sides.iter().enumerate() {
+            own.extend(cut(union, side, at, block, measure));
+            if at == 0 {
+                first = own.len();
+            }
+        }
+        let mut owns = [vec![0.0; union.tree.len()], vec![0.0; union.tree.len()]];
+        for (at, side) in sides.iter().enumerate() {
+            for sample in &side.samples {
+                owns[at][union.place(at, sample)] += sample.weight as f64 * side.scale;
+            }
+        }
+        let totals = owns.clone().map(|mut weights| {
+            union.tree.accumulate(&mut weights);
+            weights
+        });
+        Self {
+            own,
+            first,
+            totals,
+            owns,
+        }
+    }
+
+    /// Multiplies one side's amounts by a factor.
+    pub(super) fn slow_down(&mut self, side: usize, factor: f64) {
+        let amounts = self.totals[side].iter_mut().chain(&mut self.owns[side]);
+        amounts.for_each(|amount| *amount *= factor);
+    }
+
+    pub(super) fn counts(&self) -> (u32, u32) {
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        (number(self.first), number(self.own.len() - self.first))
+    }
+
+    /// Amounts of a function: of its own, and with callees, of A or B.
+    pub(super) fn function(&self, union: &Union, side: usize) -> Vec<(f64, f64)> {
+        let mut sums = vec![(0.0, 0.0); union.frames.len()];
+        for (node, _, frame) in union.tree.nodes() {
+            let (at, sum) = (node.0 as usize, &mut sums[frame.0 as usize]);
+            sum.0 += self.owns[side][at];
+            if union.outermost[at] {
+                sum.1 += self.totals[side][at];
+            }
+        }
+        sums
+    }
+
+    pub(super) fn candidates(&self, union: &Union) -> Chosen {
+        let (a, b) = (self.function(union, 0), self.function(union, 1));
+        let least = LEAST_SHARE * self.totals[0][0].max(self.totals[1][0]);
+        let functions = (0..union.frames.len())
+            .filter(|&at| a[at].1.max(b[at].1) >= least)
+            .collect();
+        let size = |at: usize| self.totals[0][at].max(self.totals[1][at]);
+        let mut nodes: Vec<usize> = (1..union.tree.len())
+            .filter(|&at| size(at) >= least)
+            .collect();
+        nodes.sort_by(|&x, &y| size(y).total_cmp(&size(x)));
+        nodes.truncate(MOST_STACKS);
+        Chosen { functions, nodes }
+    }
+
+    /// The chosen functions' and nodes' amounts in each block.
+    pub(super) fn series(&self, union: &Union, chosen: &Chosen) -> Vec<Series> {
+        let mut series = vec![Series::new(); chosen.functions.len() + chosen.nodes.len()];
+        let mut totals = vec![0.0; union.tree.len()];
+        for block in &self.own {
+            totals.fill(0.0);
+            for &(node, amount) in block {
+                totals[node as usize] += amount;
+            }
+            union.tree.accumulate(&mut totals);
+            let mut by_frame = vec![0.0; union.frames.len()];
+            for (node, _, frame) in union.tree.nodes() {
+                if union.outermost[node.0 as usize] {
+                    by_frame[frame.0 as usize] += totals[node.0 as usize];
+                }
+            }
+            let of_functions = chosen.functions.iter().map(|&at| by_frame[at]);
+            let of_nodes = chosen.nodes.iter().map(|&at| totals[at]);
+            for (series, value) in series.iter_mut().zip(of_functions.chain(of_nodes)) {
+                series.push(value);
+            }
+        }
+        series
+    }
+}
+
+/// One side's blocks. Without times, every so many samples are a block: the order of the input is
+/// all there is.
+fn cut(
+    union: &Union,
+    side: &Samples<'_>,
+    at: usize,
+    block: u64,
+    measure: Measure,
+) -> Vec<Vec<(u32, f64)>> {
+    let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+    let count = match block {
+        0 => number(BLOCKS),
+        block => number(side.span / block).max(1),
+    };
+    let mut blocks = vec![Vec::new(); count];
+    // A block's amounts are those of a whole that went like it.
+    let scale = side.scale * count as f64;
+    let all = side.samples.len();
+    for (index, sample) in side.samples.iter().enumerate() {
+        let place = match block {
+            // Dealt out by turns: neighbours in a folded file are neighbours by name, not in time.
+            0 => index % count.min(all.max(1)),
+            // What is left over at the end joins the last block.
+            block => number((sample.time - side.from) / block).min(count - 1),
+        };
+        let node = u32::try_from(union.place(at, sample)).unwrap_or(u32::MAX);
+        blocks[place].push((node, sample.weight as f64 * scale));
+    }
+    if measure == Measure::ShareOfBusy {
+        // Of its own block, so that how busy a block was does not matter.
+        blocks.retain(|block| !block.is_empty());
+        for block in &mut blocks {
+            let all: f64 = block.iter().map(|(_, amount)| amount).sum();
+            block.iter_mut().for_each(|(_, amount)| *amount /= all);
+        }
+    }
+    blocks
+}

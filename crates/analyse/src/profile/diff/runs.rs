@@ -1,0 +1,292 @@
+//! Whether functions took more CPU time in one whole run of a program than in another.
+//!
+//! A run does the same work, so its CPU time is compared, however long it took and whoever else ran
+//! meanwhile. Blocks of time are no measure of chance here: a program's phases make them differ by
+//! its nature. What two runs of one program differ by is
+//!
+//! * sampling: so many samples of so many fall on a function (binomial),
+//! * the machine's speed: others on the same core, cache or hypervisor slow all functions down, up
+//!   to a limit that depends on how contended the CPUs were. The slowdown is estimated from
+//!   the functions themselves, as the one by which most of them agree, and taken out,
+//! * each function's own noise: memory-bound ones suffer more from neighbours than others.
+
+use super::chance::{Tested, two_sided};
+use pagewise_model::units::Estimate;
+
+/// One side's CPU time and the samples that divide it among functions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    /// CPU time, or events, of the whole run.
+    pub(super) total: f64,
+    /// Samples, as many as equal weights would make of them.
+    pub(super) samples: f64,
+    /// How contended its CPUs were, from 0 to 1; `None` where not known.
+    pub(super) contended: Option<f64>,
+}
+
+/// By how much B's run was slower in everything.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Slowdown {
+    /// B's time over A's for the same work.
+    pub(super) factor: f64,
+    /// Standard error of its logarithm.
+    pub(super) error: f64,
+}
+
+/// Spread of a whole run's CPU time between runs that are alike (standard deviation of the
+/// logarithm), on CPUs of its own and on wholly contended ones: 1 to 2 % and 3 to 10 % for loops of
+/// arithmetic and of cache misses, python, sort and xz on two virtual CPUs (bench/diff/run).
+const WHOLE: (f64, f64) = (0.03, 0.10);
+/// The same of one function beside the rest of its run.
+const ONE: (f64, f64) = (0.010, 0.045);
+/// Contention that is taken for granted where nothing tells of it.
+const UNKNOWN: f64 = 0.5;
+/// Functions that are this many standard errors off the slowdown say nothing about it: they changed.
+const CHANGED: f64 = 3.0;
+/// Smaller functions say little about the slowdown.
+const LEAST_WITNESS: f64 = 0.02;
+/// Steps in which the slowdown is sought on either side of none.
+const STEPS: i32 = 100;
+/// Changes below this share of a run matter to nobody.
+pub(super) const LEAST_CHANGE: f64 = 0.01;
+
+/// How a run's noise grows with contention.
+fn spread((alone, contended): (f64, f64), runs: &[Run; 2]) -> f64 {
+    let degree = |run: &Run| run.contended.unwrap_or(UNKNOWN);
+    let most = degree(&runs[0]).max(degree(&runs[1]));
+    alone + (contended - alone) * most
+}
+
+/// What can be said of both runs before any function is looked at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Comparing {
+    runs: [Run; 2],
+    pub(super) slowdown: Slowdown,
+    /// Each function's own noise.
+    noise: f64,
+}
+
+impl Comparing {
+    /// `own` holds the time of each function alone, callees left out, in both runs.
+    pub(super) fn new(runs: [Run; 2], own: &[(f64, f64)]) -> Self {
+        let mut comparing = Self {
+            runs,
+            slowdown: Slowdown {
+                factor: 1.0,
+                error: 0.0,
+            },
+            noise: spread(ONE, &runs),
+        };
+        comparing.slowdown = comparing.slowdown_of(own);
+        comparing
+    }
+
+    /// The slowdown with which fewest functions disagree, held near none by what contention can do.
+    fn slowdown_of(&self, own: &[(f64, f64)]) -> Slowdown {
+        let whole = spread(WHOLE, &self.runs);
+        let witnesses: Vec<(f64, f64)> = own
+            .iter()
+            .filter_map(|&amounts| self.witness(amounts))
+            .collect();
+        let disagreement = |log: f64| {
+            let of = |&(ratio, error): &(f64, f64)| ((ratio - log) / error).powi(2);
+            let each = |witness: &(f64, f64)| of(witness).min(CHANGED.powi(2));
+            (log / whole).powi(2) + witnesses.iter().map(each).sum::<f64>()
+        };
+        let log = (-STEPS..=STEPS)
+            .map(|step| 3.0 * whole * f64::from(step) / f64::from(STEPS))
+            .min_by(|a, b| disagreement(*a).total_cmp(&disagreement(*b)))
+            .unwrap_or(0.0);
+        let agree = witnesses
+            .iter()
+            .filter(|(ratio, error)| ((ratio - log) / error).abs() < CHANGED);
+        let weight: f64 = agree.map(|(_, error)| error.powi(-2)).sum();
+        Slowdown {
+            factor: log.exp(),
+            error: (whole.powi(-2) + weight).sqrt().recip(),
+        }
+    }
+
+    /// Logarithm of a function's growth, with its standard error.
+    fn witness(&self, (a, b): (f64, f64)) -> Option<(f64, f64)> {
+        let [in_a, in_b] = self.runs;
+        let shares = [a / in_a.total, b / in_b.total];
+        if shares[0].min(shares[1]) < LEAST_WITNESS {
+            return None;
+        }
+        let relative = |share: f64, run: Run| (1.0 - share).max(0.0) / (share * run.samples);
+        let variance =
+            relative(shares[0], in_a) + relative(shares[1], in_b) + 2.0 * self.noise.powi(2);
+        Some(((b / a).ln(), variance.sqrt()))
+    }
+
+    /// B's amounts as they would be at A's speed, less A's: each of `amounts`, with its chance
+    /// among all of them.
+    pub(super) fn test(&self, amounts: &[(f64, f64)]) -> Vec<Tested> {
+        let least = LEAST_CHANGE * self.runs[0].total.max(self.total_b());
+        let one = |&(a, b): &(f64, f64)| {
+            let b = b / self.slowdown.factor;
+            let (change, error) = (b - a, self.error(a, b));
+            let chance = two_sided(change / error) * amounts.len() as f64;
+            Tested {
+                change: Estimate {
+                    value: change,
+                    low: change - 1.96 * error,
+                    high: change + 1.96 * error,
+                },
+                error,
+                p_adjusted: chance.min(1.0),
+                matters: change.abs() >= least,
+            }
+        };
+        amounts.iter().map(one).collect()
+    }
+
+    fn total_b(&self) -> f64 {
+        self.runs[1].total / self.slowdown.factor
+    }
+
+    /// Standard error of a difference, where both are alike.
+    fn error(&self, a: f64, b: f64) -> f64 {
+        let [in_a, in_b] = self.runs;
+        let totals = [in_a.total, self.total_b()];
+        let seen = a / totals[0] * in_a.samples + b / totals[1] * in_b.samples;
+        let all = in_a.samples + in_b.samples;
+        // Half a sample either way is never known.
+        let share = (seen.max(1.0) / all).min(1.0);
+        let mean = f64::midpoint(a, b);
+        let sampling = share
+            * (1.0 - share)
+            * (totals[0].powi(2) / in_a.samples + totals[1].powi(2) / in_b.samples);
+        let noise = 2.0 * (self.noise * mean).powi(2);
+        let speed = (self.slowdown.error * mean).powi(2);
+        (sampling + noise + speed).sqrt()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::Random;
+
+    const ALONE: Option<f64> = Some(0.0);
+
+    fn run(total: f64, samples: f64, contended: Option<f64>) -> Run {
+        Run {
+            total,
+            samples,
+            contended,
+        }
+    }
+
+    /// Both runs' amounts of functions with these shares, sampled; B's are `grown` times as long.
+    fn sampled(
+        random: &mut Random,
+        work: &[f64],
+        grown: &[f64],
+        samples: usize,
+        contended: Option<f64>,
+    ) -> (Comparing, Vec<(f64, f64)>) {
+        let mut side = |times: &[f64]| -> (Vec<f64>, f64) {
+            let total: f64 = times.iter().sum();
+            let mut counts = vec![0.0; times.len()];
+            for _ in 0..samples {
+                let mut draw = random.below(1_000_000) as f64 / 1e6 * total;
+                let at = times.iter().position(|time| {
+                    draw -= time;
+                    draw < 0.0
+                });
+                counts[at.unwrap_or(times.len() - 1)] += total / samples as f64;
+            }
+            (counts, total)
+        };
+        let later: Vec<f64> = work.iter().zip(grown).map(|(time, by)| time * by).collect();
+        let ((a, total_a), (b, total_b)) = (side(work), side(&later));
+        let amounts: Vec<(f64, f64)> = a.into_iter().zip(b).collect();
+        let runs = [total_a, total_b].map(|total| run(total, samples as f64, contended));
+        (Comparing::new(runs, &amounts), amounts)
+    }
+
+    fn claims(comparing: &Comparing, amounts: &[(f64, f64)]) -> Vec<usize> {
+        let tested = comparing.test(amounts);
+        let sure = tested
+            .iter()
+            .enumerate()
+            .filter(|(_, t)| t.is_significant());
+        sure.map(|(at, _)| at).collect()
+    }
+
+    const WORK: [f64; 5] = [3.0, 2.5, 2.0, 1.5, 1.0];
+
+    #[test]
+    fn runs_that_are_alike_differ_in_nothing_also_where_one_was_slowed_down() {
+        let mut random = Random::seeded(1);
+        for slower in [1.0, 1.08, 1.2, 0.85] {
+            let wrong = (0..100)
+                .filter(|_| {
+                    let (comparing, amounts) =
+                        sampled(&mut random, &WORK, &[slower; 5], 2_000, Some(1.0));
+                    !claims(&comparing, &amounts).is_empty()
+                })
+                .count();
+            assert!(wrong <= 2, "{slower}: {wrong} of 100");
+        }
+    }
+
+    #[test]
+    fn half_as_much_again_in_one_function_is_found_in_a_busier_second_run() {
+        let mut random = Random::seeded(2);
+        for slower in [1.0, 1.15] {
+            for at in 0..3 {
+                let mut grown = [slower; 5];
+                grown[at] *= 1.5;
+                let (comparing, amounts) = sampled(&mut random, &WORK, &grown, 4_000, Some(1.0));
+                assert_eq!(claims(&comparing, &amounts), [at], "{slower}");
+                assert!(comparing.test(&amounts)[at].change.value > 0.0);
+            }
+        }
+    }
+
+    /// Of a function that is a third of the run, on CPUs of its own.
+    #[test]
+    fn a_tenth_more_is_found_with_twenty_thousand_samples() {
+        let mut random = Random::seeded(3);
+        let found = (0..40).filter(|_| {
+            let grown = [1.1, 1.0, 1.0, 1.0, 1.0];
+            let (comparing, amounts) = sampled(&mut random, &WORK, &grown, 20_000, ALONE);
+            claims(&comparing, &amounts) == [0]
+        });
+        let found = found.count();
+        assert!(found >= 36, "{found} of 40");
+    }
+
+    #[test]
+    fn a_program_that_takes_twice_as_long_in_everything_grew_on_quiet_cpus() {
+        let mut random = Random::seeded(4);
+        let (comparing, amounts) = sampled(&mut random, &WORK, &[2.0; 5], 2_000, ALONE);
+        assert_eq!(claims(&comparing, &amounts), [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn a_program_of_one_function_is_judged_by_its_cpu_time() {
+        let one = |b: f64, contended: Option<f64>| {
+            let runs = [run(10.0, 1_000.0, contended), run(b, 1_000.0, contended)];
+            let comparing = Comparing::new(runs, &[(10.0, b)]);
+            claims(&comparing, &[(10.0, b)])
+        };
+        assert_eq!(one(15.0, Some(1.0)), [0]);
+        assert_eq!(one(15.0, ALONE), [0]);
+        assert!(one(10.5, ALONE).is_empty() && one(12.0, Some(1.0)).is_empty());
+    }
+
+    #[test]
+    fn a_few_samples_prove_nothing() {
+        let runs = [run(0.1, 10.0, ALONE), run(0.1, 10.0, ALONE)];
+        let amounts = [(0.03, 0.06), (0.07, 0.04), (0.0, 0.01)];
+        let comparing = Comparing::new(runs, &amounts);
+        assert!(claims(&comparing, &amounts).is_empty());
+        for tested in comparing.test(&[(0.0, 0.0), (0.1, 0.1)]) {
+            assert!(tested.change.low.is_finite() && tested.p_adjusted <= 1.0);
+        }
+    }
+}
