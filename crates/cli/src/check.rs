@@ -1,11 +1,12 @@
 //! `pagewise check`: what this machine allows, what is missing, how to get it.
 
+use crate::terminal;
 use anyhow::Result;
 use clap::Args as ClapArgs;
 use pagewise_linux::{capability, proc::ProcRoot, pseudo_file};
 use pagewise_model::capability::{Availability, Capability};
 use serde::Serialize;
-use std::io::{self, IsTerminal, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Examples for `--help`.
@@ -42,7 +43,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let found = capability::capabilities();
     let release = ProcRoot::default().path("sys/kernel/osrelease");
     let kernel = pseudo_file::setting(&release).unwrap_or_else(|| "unknown".to_string());
-    let mut out = io::stdout().lock();
+    let mut out = terminal::output(args.json);
     match args.json {
         true => print_json(&mut out, &kernel, &found)?,
         false => write!(out, "{}", text(&found, &kernel, &Look::of_output()))?,
@@ -69,15 +70,9 @@ struct Look {
 impl Look {
     /// As suits standard output: its width and colours on a terminal, plain otherwise.
     fn of_output() -> Self {
-        let is_terminal = io::stdout().is_terminal();
-        let size = is_terminal.then(crossterm::terminal::size);
-        let columns = size
-            .and_then(Result::ok)
-            .map_or(100, |(columns, _)| columns);
-        let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Self {
-            width: usize::from(columns).clamp(40, 120),
-            colours: is_terminal && !no_colour,
+            width: terminal::width().clamp(40, 120),
+            colours: terminal::style().color,
         }
     }
 

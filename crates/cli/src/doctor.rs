@@ -1,10 +1,12 @@
 //! `pagewise doctor`: observe one run, explain it, say what to change, prove it.
 
+use crate::destination;
 use crate::duration::parse as duration;
 use crate::explain::explain;
 use crate::huge::join as huge_pages;
 use crate::observe::{Observation, ObserveOptions, Subject, observe};
 use crate::prove::{self, Candidate, SavedInput, prove};
+use crate::record::status;
 use crate::terminal;
 use anyhow::{Context, Result};
 use pagewise_analyse::plan::proved;
@@ -15,8 +17,11 @@ use pagewise_model::proof::Proof;
 use pagewise_model::run::{Ending, signal_name};
 use pagewise_model::units::{Bytes, Estimate};
 use pagewise_report::{html, json, text};
+use std::borrow::Cow;
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -95,7 +100,8 @@ pub struct Args {
     quiet: bool,
 }
 
-/// The whole story. Returns 0, or 1 where the observed program failed.
+/// The whole story. Returns the program's status, or 128 and the signal that killed it; 0 where it
+/// runs on.
 ///
 /// # Errors
 /// When nothing could be observed, or the answer not be delivered.
@@ -103,11 +109,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let input = args.prove.then(SavedInput::take).transpose()?;
     // A wrong path should not cost the run.
     if let Some(report) = &args.output {
-        writable(report).with_context(|| cannot_write(report))?;
+        destination::check(report).with_context(|| cannot_write(report))?;
     }
     let recording = Recording::named(args.record.as_deref())?;
     args.tell_beginning();
-    let observation = match observe(&args.observation(input.as_ref(), recording.path())?) {
+    let observation = match observe(&args.observation(input.as_ref(), &recording.path())?) {
         Ok(observation) => observation,
         Err(error) => return failed_to_start(error),
     };
@@ -137,7 +143,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         let by = signal_name(signal);
         writeln!(io::stderr(), "pagewise: the program was killed by {by}")?;
     }
-    Ok(status(&observation))
+    Ok(status(observation.ending.shell_status()))
 }
 
 impl Args {
@@ -191,8 +197,7 @@ impl Args {
 
     fn tell(&self, message: &str) {
         if !self.quiet {
-            // Progress that cannot be shown is no reason to stop.
-            let _ = writeln!(io::stderr(), "{message}");
+            terminal::tell(message);
         }
     }
 }
@@ -200,13 +205,22 @@ impl Args {
 /// Where the recording goes: a name that the user gave, or a file that vanishes with us.
 enum Recording {
     Kept(PathBuf),
+    Nameless(File),
     Temporary(tempfile::TempPath),
 }
 
 impl Recording {
     fn named(path: Option<&Path>) -> Result<Self> {
         if let Some(path) = path {
+            destination::check(path)?;
             return Ok(Self::Kept(path.to_path_buf()));
+        }
+        // However we end, nothing is left of a file without a name.
+        if let Some(file) = tempfile::tempfile()
+            .ok()
+            .filter(|file| path_of(file).exists())
+        {
+            return Ok(Self::Nameless(file));
         }
         let file = tempfile::Builder::new()
             .prefix("pagewise-")
@@ -216,12 +230,18 @@ impl Recording {
         Ok(Self::Temporary(file.into_temp_path()))
     }
 
-    fn path(&self) -> &Path {
+    fn path(&self) -> Cow<'_, Path> {
         match self {
-            Self::Kept(path) => path,
-            Self::Temporary(path) => path,
+            Self::Kept(path) => path.into(),
+            Self::Nameless(file) => path_of(file).into(),
+            Self::Temporary(path) => Cow::from(&**path),
         }
     }
+}
+
+/// A path to an open file while we live.
+fn path_of(file: &File) -> PathBuf {
+    Path::new("/proc/self/fd").join(file.as_raw_fd().to_string())
 }
 
 /// A command that cannot be executed ends us as it ends a shell: 127 or 126.
@@ -312,7 +332,7 @@ fn deliver(args: &Args, findings: &Findings) -> Result<()> {
     } else {
         text::render(findings, terminal::width(), terminal::style())
     };
-    let mut out = io::stdout().lock();
+    let mut out = terminal::output(args.json);
     out.write_all(answer.as_bytes())?;
     if !answer.ends_with('\n') {
         out.write_all(b"\n")?;
@@ -330,7 +350,7 @@ fn write_report(args: &Args, findings: &Findings) -> Result<()> {
     let path = args.output.clone().unwrap_or_else(|| PathBuf::from(REPORT));
     let page = html::render(findings)?;
     let size = Bytes(page.len() as u64);
-    let written = std::fs::write(&path, page).with_context(|| cannot_write(&path));
+    let written = destination::write(&path, page.as_bytes()).with_context(|| cannot_write(&path));
     match written {
         Ok(()) => args.tell(&format!("Report: {} ({size})", path.display())),
         Err(error) if args.output.is_none() => args.tell(&format!("pagewise: {error:#}")),
@@ -344,19 +364,6 @@ fn cannot_write(report: &Path) -> String {
     format!("cannot write the report {path} (another place: -o FILE)")
 }
 
-/// Whether a file can be written there. One that stands there keeps its content, and none is left.
-fn writable(path: &Path) -> io::Result<()> {
-    let is_new = !path.exists();
-    std::fs::OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(path)?;
-    match is_new {
-        true => std::fs::remove_file(path),
-        false => Ok(()),
-    }
-}
-
 /// The signal that killed the program, unless that is how we end one where `was_asked`.
 fn killed_by(observation: &Observation, was_asked: bool) -> Option<i32> {
     match observation.ending {
@@ -367,12 +374,5 @@ fn killed_by(observation: &Observation, was_asked: bool) -> Option<i32> {
         }
         Ending::Killed(signal) => Some(signal),
         Ending::Exited(_) | Ending::Running => None,
-    }
-}
-
-fn status(observation: &Observation) -> ExitCode {
-    match observation.ending {
-        Ending::Exited(0) | Ending::Running => ExitCode::SUCCESS,
-        Ending::Exited(_) | Ending::Killed(_) => ExitCode::FAILURE,
     }
 }

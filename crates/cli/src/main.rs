@@ -4,6 +4,7 @@ mod analysis;
 mod bench;
 mod bytes;
 mod check;
+mod destination;
 mod diff;
 mod doctor;
 mod duration;
@@ -101,7 +102,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "pagewise: {error:#}");
+            terminal::tell(&format!("pagewise: {error:#}"));
             ExitCode::FAILURE
         }
     }

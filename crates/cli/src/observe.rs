@@ -1,5 +1,6 @@
 //! One observation, from launch to a finished perf.data file: what `record` and `doctor` share.
 
+use crate::destination;
 use crate::huge::join::{PagesOf, pages_of};
 use anyhow::Context;
 use pagewise_linux::perf::{
@@ -17,8 +18,7 @@ use pagewise_model::recording::{Counter, SIDECAR_VERSION, Sidecar};
 use pagewise_model::run::{Ending, RunCost};
 use pagewise_model::timeline::Timeline;
 use pagewise_model::units::{Bytes, Nanos};
-use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -489,23 +489,12 @@ fn features(sidecar: Sidecar) -> Features {
 
 /// Begins the recording in a new file.
 fn begin(recorder: Recorder, path: &Path) -> anyhow::Result<Recording> {
-    match recorder.start(create(path)?, path) {
+    match recorder.start(destination::begin(path)?, path) {
         Err(perf::Error::Write(error)) => {
             Err(error).with_context(|| format!("cannot write the recording {}", path.display()))
         }
         begun => Ok(begun?),
     }
-}
-
-/// Makes the file, readable for its owner alone: a recording tells about memory.
-fn create(path: &Path) -> anyhow::Result<File> {
-    OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)
-        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 impl Beginning {

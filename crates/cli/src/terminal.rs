@@ -1,7 +1,8 @@
 //! What our standard output can show.
 
+use pagewise_report::border::{Border, Content, passed};
 use pagewise_report::text::Style;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, StdoutLock, Write};
 
 /// Columns where nothing tells: a file or a pipe is read at this width.
 const USUAL_WIDTH: usize = 100;
@@ -11,7 +12,32 @@ pub fn width() -> usize {
     if !io::stdout().is_terminal() {
         return USUAL_WIDTH;
     }
-    crossterm::terminal::size().map_or(USUAL_WIDTH, |(columns, _)| usize::from(columns))
+    columns().unwrap_or(USUAL_WIDTH)
+}
+
+/// Columns of the terminal on standard output, else on standard error; `None` where there is none,
+/// or it does not know.
+pub fn columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout())
+        .or_else(|_| rustix::termios::tcgetwinsize(io::stderr()))
+        .ok()?;
+    (size.ws_col > 0).then_some(size.ws_col.into())
+}
+
+/// Standard output for JSON or a text, past which nothing from a recording can drive a terminal.
+pub fn output(json: bool) -> Border<StdoutLock<'static>> {
+    let content = match json {
+        true => Content::Json,
+        false if style().color => Content::Coloured,
+        false => Content::Text,
+    };
+    Border::new(io::stdout().lock(), content)
+}
+
+/// Writes lines to standard error, names in them made safe.
+pub fn tell(text: &str) {
+    // Where nobody can be told, that is no reason to stop.
+    let _ = writeln!(io::stderr(), "{}", passed(text, Content::Text));
 }
 
 /// A report as a terminal shows it without cutting words; unchanged for a file or a pipe.
@@ -70,14 +96,35 @@ fn is_before_unit(line: &[char], at: usize) -> bool {
     line[at - 1].is_ascii_digit() && matches!(&*unit, "ns" | "µs" | "ms" | "s" | "%")
 }
 
-/// Colours only on a terminal and without `NO_COLOR`; characters beyond ASCII unless the locale
-/// says that they cannot be shown.
+/// Colours only on a terminal that has them; characters beyond ASCII unless the locale says that
+/// they cannot be shown.
 pub fn style() -> Style {
-    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     Style {
-        color: io::stdout().is_terminal() && !is_set("NO_COLOR"),
+        color: io::stdout().is_terminal() && has_colours(),
         unicode: shows_unicode(),
     }
+}
+
+/// Whether the environment lets a terminal have colours: `NO_COLOR` (no-color.org), `CLICOLOR=0`
+/// (bixense.com/clicolors), `TERM=dumb`.
+pub fn has_colours() -> bool {
+    has_colours_by(|name| std::env::var(name).ok())
+}
+
+fn has_colours_by(variable: impl Fn(&str) -> Option<String>) -> bool {
+    variable("NO_COLOR").is_none_or(|value| value.is_empty())
+        && variable("CLICOLOR").as_deref() != Some("0")
+        && !is_dumb(variable("TERM").as_deref())
+}
+
+/// Whether a terminal of this name obeys no escape sequences.
+fn is_dumb(term: Option<&str>) -> bool {
+    term == Some("dumb")
+}
+
+/// Whether a line on standard error can be written over: by a terminal that is not dumb.
+pub fn rewrites_lines() -> bool {
+    io::stderr().is_terminal() && !is_dumb(std::env::var("TERM").ok().as_deref())
 }
 
 /// The first of these variables that is set names the locale (locale(7)). Where none is set, most
@@ -96,6 +143,22 @@ fn shows_unicode() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn colours_are_off_by_each_of_the_three_variables() {
+        let with = |given: &'static [(&str, &str)]| {
+            has_colours_by(|name| {
+                let found = given.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert!(with(&[("TERM", "xterm-256color")]) && with(&[]));
+        assert!(with(&[("NO_COLOR", ""), ("CLICOLOR", "1")]));
+        for off in [[("NO_COLOR", "1")], [("CLICOLOR", "0")], [("TERM", "dumb")]] {
+            let off: &'static [(&str, &str)] = Box::leak(Box::new(off));
+            assert!(!with(off), "{off:?}");
+        }
+    }
 
     #[test]
     fn rows_go_on_in_line_with_their_heads_and_figures_keep_their_units() {

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod base64;
+pub mod border;
 pub mod exports;
 mod fault_contrast;
 pub mod fault_diff;

@@ -8,9 +8,12 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Whether a terminal or a browser would act on this character instead of showing it.
-fn is_active(c: char) -> bool {
+#[must_use]
+pub fn is_active(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}')
 }
 
 /// `text` with every control, bidirectional and zero-width character written as `\u{…}`; newline
@@ -25,14 +28,28 @@ pub fn visible(text: &str) -> Cow<'_, str> {
         match c {
             '\n' => shown.push_str("\\n"),
             '\t' => shown.push_str("\\t"),
-            c if is_active(c) => {
-                // Writing to a String cannot fail.
-                let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
-            }
+            c if is_active(c) => escape(c, &mut shown),
             c => shown.push(c),
         }
     }
     Cow::Owned(shown)
+}
+
+/// Writes a character as `\u{…}`.
+pub(crate) fn escape(c: char, shown: &mut String) {
+    // Writing to a String cannot fail.
+    let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
+}
+
+/// `text` with the replacement character for all that a browser would act on: for pages, where
+/// names are text nodes.
+#[must_use]
+pub fn inert(text: &str) -> Cow<'_, str> {
+    let acts = |c: char| is_active(c) && !matches!(c, '\n' | '\t');
+    match text.contains(acts) {
+        true => Cow::Owned(text.replace(acts, "\u{fffd}")),
+        false => Cow::Borrowed(text),
+    }
 }
 
 /// A command line as one would type it: arguments with special characters in single quotes.

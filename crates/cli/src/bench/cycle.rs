@@ -1,5 +1,6 @@
 //! One measurement in a process of its own: the child's side, and how it is asked for.
 
+use crate::terminal;
 use anyhow::{Context, Result, bail};
 use pagewise_linux::heap::{Shape, measure};
 use pagewise_linux::process::{Input, Launch, Output};
@@ -55,7 +56,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         cpu_ns: found.cpu_ns as f64 / rounds,
         calls,
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = terminal::output(true);
     serde_json::to_writer(&mut out, &cost)?;
     writeln!(out)?;
     Ok(ExitCode::SUCCESS)

@@ -3,6 +3,7 @@
 
 use super::touch::Times;
 use crate::run::{Budgeted, budgeted};
+use crate::terminal;
 use anyhow::{Context, Result, bail};
 use pagewise_linux::process::{Launch, Output, interrupt};
 use pagewise_model::advice::{Setting, Settings};
@@ -69,7 +70,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         runs: args.runs,
         rows: measure(&threads, args.runs)?,
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = terminal::output(args.json);
     match args.json {
         true => out.write_all(pagewise_report::json::to_string(&document)?.as_bytes())?,
         false => write!(out, "{}", text(&document, &threads))?,

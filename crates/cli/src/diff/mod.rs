@@ -7,12 +7,13 @@ mod profiles;
 use crate::fault_paths::{Opened, Trace, open};
 use crate::profile_input;
 use crate::report::write_page;
+use crate::terminal;
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::formats::sniff::{Format, sniff};
 use pagewise_model::profile::Profile;
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -150,7 +151,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         true => &pagewise_report::json::to_string(&diff)?,
         false => &words,
     };
-    print(text)?;
+    print(text, args.json)?;
     if let Some(path) = &args.output {
         let page = pagewise_report::html::render_fault_diff(&diff, &words)?;
         write_page(path, &page)?;
@@ -159,8 +160,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 /// Writes a result to standard output.
-fn print(text: &str) -> Result<()> {
-    let mut out = io::stdout().lock();
+fn print(text: &str, json: bool) -> Result<()> {
+    let mut out = terminal::output(json);
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
 }

@@ -128,7 +128,7 @@ pub fn run(a: &Profile, b: &Profile, args: &Args, labels: &(String, String)) -> 
             pagewise_report::text::profile_diff::render(&found, width, style)
         }
     };
-    super::print(&text)?;
+    super::print(&text, args.json)?;
     if let Some(path) = &args.output {
         crate::report::write_page(path, &render_profile_diff(&found, &a, &b)?)?;
     }

@@ -1,11 +1,13 @@
 //! Exports of the faults of a function_graph trace.
 
-use super::{FaultExport, Written, create, inside, output, place, required};
+use super::{FaultExport, Written, inside, output, place, required};
+use crate::destination::Destination;
 use crate::fault_paths::{self, Opened, Trace};
 use anyhow::{Context, Result, bail};
 use pagewise_analyse::fault_paths::Rows;
 use pagewise_model::fault_paths::Source;
 use pagewise_model::formats::function_graph::{CallTree, Names, Sink};
+use pagewise_report::border::{Border, Content};
 use pagewise_report::exports::fault_slices::slices;
 use pagewise_report::exports::fault_tables::{
     FaultTable, write_functions, write_histograms, write_paths,
@@ -23,8 +25,11 @@ pub fn folded(export: &FaultExport<'_>) -> Result<Written> {
         _ => (Times::Corrected, "without the tracer's cost"),
     };
     let mut out = output(export.output)?;
-    folded::write(&export.findings.call_map, times, &mut out)?;
-    out.flush()?;
+    let mut text = Border::new(&mut out, Content::Text);
+    folded::write(&export.findings.call_map, times, &mut text)?;
+    text.flush()?;
+    drop(text);
+    out.finish()?;
     let place = place(export.output);
     Ok(Written(format!(
         "{place}: own times in nanoseconds, {word}"
@@ -38,7 +43,7 @@ pub fn perfetto(export: &FaultExport<'_>) -> Result<Written> {
     let calls: u64 = map.nodes.iter().map(|node| node.calls).sum();
     let every = calls.div_ceil(export.limit.max(1)).max(1);
     let mut sink = PerfettoSink {
-        out: PerfettoWriter::new(create(path)?),
+        out: PerfettoWriter::new(Destination::create(path)?),
         every,
         met: 0,
         written: 0,
@@ -49,9 +54,10 @@ pub fn perfetto(export: &FaultExport<'_>) -> Result<Written> {
     if let Some(error) = sink.error {
         return Err(error).with_context(|| format!("cannot write {}", path.display()));
     }
-    sink.out
-        .finish()
-        .with_context(|| format!("cannot write {}", path.display()))?;
+    let written = sink.out.finish();
+    written
+        .with_context(|| format!("cannot write {}", path.display()))?
+        .finish()?;
     let sampled = match every {
         1 => String::new(),
         _ => format!(", one in {every} (--export-limit raises that)"),
@@ -96,7 +102,8 @@ pub fn parquet(export: &FaultExport<'_>) -> Result<Written> {
     let folder = required(export.output, "a folder of Parquet tables")?;
     std::fs::create_dir_all(folder)
         .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-    let mut table = FaultTable::new(create(&inside(folder, "faults.parquet"))?)?;
+    let file = |name| Destination::create(&inside(folder, name));
+    let mut table = FaultTable::new(file("faults.parquet")?)?;
     let mut error = None;
     let mut faults = 0_u64;
     let mut rows = Rows::new(export.findings.calibration, |row| {
@@ -111,18 +118,13 @@ pub fn parquet(export: &FaultExport<'_>) -> Result<Written> {
     if let Some(error) = error {
         return Err(error).with_context(cannot);
     }
-    table.finish().with_context(cannot)?;
-    write_paths(&paths, create(&inside(folder, "paths.parquet"))?).with_context(cannot)?;
-    write_functions(
-        export.findings,
-        create(&inside(folder, "functions.parquet"))?,
-    )
-    .with_context(cannot)?;
-    write_histograms(
-        export.findings,
-        create(&inside(folder, "histograms.parquet"))?,
-    )
-    .with_context(cannot)?;
+    table.finish().with_context(cannot)?.finish()?;
+    let paths = write_paths(&paths, file("paths.parquet")?);
+    paths.with_context(cannot)?.finish()?;
+    let functions = write_functions(export.findings, file("functions.parquet")?);
+    functions.with_context(cannot)?.finish()?;
+    let histograms = write_histograms(export.findings, file("histograms.parquet")?);
+    histograms.with_context(cannot)?.finish()?;
     Ok(Written(format!(
         "{}: tables faults ({faults} rows), paths, functions, histograms",
         folder.display()

@@ -5,11 +5,11 @@
 mod faults;
 mod profiles;
 
+use crate::destination::Destination;
 use anyhow::{Context, Result, bail};
 use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::profile::Profile;
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Stdout, Write, stdout};
 use std::path::{Path, PathBuf};
 
 /// A format that findings can be written in.
@@ -130,7 +130,7 @@ impl Format {
             );
         };
         let Written(words) = write(export)?;
-        eprintln!("{words}");
+        crate::terminal::tell(&words);
         Ok(())
     }
 
@@ -143,25 +143,48 @@ impl Format {
             bail!("--before goes with --export svg");
         }
         let Written(words) = (self.profile)(export)?;
-        eprintln!("{words}");
+        crate::terminal::tell(&words);
         Ok(())
     }
 }
 
 /// Opens the export's file, or standard output.
-fn output(path: Option<&Path>) -> Result<Box<dyn Write + Send>> {
+enum Out {
+    File(Destination),
+    Standard(BufWriter<Stdout>),
+}
+
+fn output(path: Option<&Path>) -> Result<Out> {
     match path {
-        None => Ok(Box::new(BufWriter::with_capacity(
-            1 << 16,
-            std::io::stdout(),
-        ))),
-        Some(path) => Ok(Box::new(create(path)?)),
+        None => Ok(Out::Standard(BufWriter::with_capacity(1 << 16, stdout()))),
+        Some(path) => Ok(Out::File(Destination::create(path)?)),
     }
 }
 
-fn create(path: &Path) -> Result<BufWriter<File>> {
-    let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(BufWriter::new(file))
+impl Out {
+    /// Completes the export.
+    fn finish(self) -> Result<()> {
+        match self {
+            Self::File(file) => file.finish(),
+            Self::Standard(mut out) => out.flush().context("cannot write standard output"),
+        }
+    }
+}
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.write(bytes),
+            Self::Standard(out) => out.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.flush(),
+            Self::Standard(out) => out.flush(),
+        }
+    }
 }
 
 fn place(path: Option<&Path>) -> String {

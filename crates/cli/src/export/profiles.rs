@@ -1,8 +1,9 @@
 //! Exports of profiles: samples with stacks, whatever they were read from.
 
-use super::{ProfileExport, Written, output, place, required};
+use super::{Out, ProfileExport, Written, output, place, required};
 use anyhow::{Context, Result, bail};
 use pagewise_model::profile::{Profile, ProfileSample, Samples, WeightUnit};
+use pagewise_report::border::{Border, Content};
 use pagewise_report::exports::stacks::Stacks;
 use pagewise_report::exports::svg::Picture;
 use pagewise_report::exports::{
@@ -14,7 +15,7 @@ use std::io::Write;
 /// Folded stacks of one event.
 pub fn folded(export: &ProfileExport<'_>) -> Result<Written> {
     let event = one_event(export.profile, export.event)?;
-    write(export, |out| {
+    write_text(export, |out| {
         folded_stacks::write(export.profile, event, out)
     })?;
     told(export, &about(export.profile, event))
@@ -79,7 +80,7 @@ pub fn perfetto(export: &ProfileExport<'_>) -> Result<Written> {
 /// A row for each sample.
 pub fn csv(export: &ProfileExport<'_>) -> Result<Written> {
     let profile = &chosen(export)?;
-    write(export, |out| samples::write_csv(profile, out))?;
+    write_text(export, |out| samples::write_csv(profile, out))?;
     told(export, &format!("{} samples", profile.samples.len()))
 }
 
@@ -157,12 +158,23 @@ fn about(profile: &Profile, event: u8) -> String {
 
 fn write(
     export: &ProfileExport<'_>,
-    write: impl FnOnce(&mut Box<dyn Write + Send>) -> std::io::Result<()>,
+    write: impl FnOnce(&mut Out) -> std::io::Result<()>,
 ) -> Result<()> {
     let mut out = output(export.output)?;
-    let place = place(export.output);
-    write(&mut out).with_context(|| format!("cannot write {place}"))?;
-    out.flush().with_context(|| format!("cannot write {place}"))
+    write(&mut out).with_context(|| format!("cannot write {}", place(export.output)))?;
+    out.finish()
+}
+
+/// The same for text, past which no name can drive a terminal.
+fn write_text(
+    export: &ProfileExport<'_>,
+    write_to: impl FnOnce(&mut Border<&mut Out>) -> std::io::Result<()>,
+) -> Result<()> {
+    write(export, |out| {
+        let mut out = Border::new(out, Content::Text);
+        write_to(&mut out)?;
+        out.flush()
+    })
 }
 
 fn told(export: &ProfileExport<'_>, what: &str) -> Result<Written> {

@@ -8,7 +8,7 @@ use anyhow::Result;
 use pagewise_analyse::tune::parse_size;
 use pagewise_linux::hugepages::map::PageSizes;
 use pagewise_model::units::Bytes;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -51,7 +51,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     let sizes = PageSizes::of(Path::new("/sys"))?;
     let found = chases::probe(args.memory, args.rounds, sizes, args.quiet)?;
-    let mut out = io::stdout().lock();
+    let mut out = terminal::output(args.json);
     if args.json {
         out.write_all(pagewise_report::json::to_string(&found)?.as_bytes())?;
     } else {

@@ -73,9 +73,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let name = args.output.display();
     let sink: OwnedFd = match to_stdout {
         true => io::stdout().as_fd().try_clone_to_owned()?,
-        false => File::create(&args.output)
-            .with_context(|| format!("cannot write {name}"))?
-            .into(),
+        false => crate::destination::begin(&args.output)?.into(),
     };
     let extent = Extent {
         limit: args.limit,

@@ -1,9 +1,11 @@
 //! Patterns and projected databases as text or JSON, written as they are found.
 
+use crate::terminal;
 use anyhow::{Context, Result};
 use pagewise_analyse::mine::{self, Algorithm, Database, Item, Query};
 use pagewise_model::fault_paths::TreePattern;
 use pagewise_model::units::Nanos;
+use pagewise_report::border::Border;
 use pagewise_report::quantity::percent;
 use serde::Serialize;
 use std::io::{self, BufWriter, StdoutLock, Write};
@@ -18,9 +20,9 @@ pub struct Output<W: Write> {
 }
 
 /// Results on standard output.
-pub fn stdout(json: bool) -> Output<BufWriter<StdoutLock<'static>>> {
+pub fn stdout(json: bool) -> Output<BufWriter<Border<StdoutLock<'static>>>> {
     Output {
-        out: BufWriter::with_capacity(1 << 16, io::stdout().lock()),
+        out: BufWriter::with_capacity(1 << 16, terminal::output(json)),
         json,
     }
 }

@@ -4,6 +4,7 @@ mod descent;
 mod paging;
 mod recording;
 
+use crate::destination;
 use crate::export::{FaultExport, ProfileExport};
 use crate::fault_paths::{Opened, Trace};
 use crate::{bytes, export, fault_paths, input, profile_input, terminal};
@@ -14,7 +15,7 @@ use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::profile::Profile;
 use pagewise_model::units::Bytes;
 use pagewise_report::html::render_fault_paths;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -213,7 +214,7 @@ fn report_part(trace: Trace, file: &Path, args: &Args, steps: Vec<Step>) -> Resu
             terminal::width(),
         )),
     };
-    let mut out = io::stdout().lock();
+    let mut out = terminal::output(args.json);
     out.write_all(text.as_bytes())?;
     out.flush()?;
     match &args.output {
@@ -256,7 +257,7 @@ fn show_trace(findings: &FaultPaths, sums: Option<&Sums>, name: &str, args: &Arg
             terminal::width(),
         )),
     };
-    let mut out = io::stdout().lock();
+    let mut out = terminal::output(args.json);
     out.write_all(text.as_bytes())?;
     out.flush()?;
     match &args.output {
@@ -270,8 +271,9 @@ fn show_trace(findings: &FaultPaths, sums: Option<&Sums>, name: &str, args: &Arg
 /// # Errors
 /// When it can't be written.
 pub fn write_page(path: &Path, page: &str) -> Result<()> {
-    std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
-    eprintln!("Report: {} ({})", path.display(), Bytes(page.len() as u64));
+    destination::write(path, page.as_bytes())?;
+    let size = Bytes(page.len() as u64);
+    terminal::tell(&format!("Report: {} ({size})", path.display()));
     Ok(())
 }
 

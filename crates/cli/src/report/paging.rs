@@ -4,7 +4,7 @@ use super::Args;
 use crate::{input, terminal};
 use anyhow::{Context, Result, bail};
 use pagewise_model::paging::{KIND, PagingTimeline, VERSION};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 /// Bytes in which the document says what it is: its first field.
@@ -37,7 +37,7 @@ pub fn report(path: &Path, args: &Args) -> Result<()> {
         true => pagewise_report::json::to_string(&timeline)?,
         false => pagewise_report::paging::render(&timeline, terminal::width()),
     };
-    let mut out = io::stdout().lock();
+    let mut out = terminal::output(args.json);
     out.write_all(text.as_bytes())?;
     out.flush()?;
     match &args.output {

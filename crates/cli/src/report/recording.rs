@@ -15,7 +15,7 @@ use pagewise_model::profile_findings::ProfileFindings;
 use pagewise_report::html::{render_profile, render_with_profile};
 use pagewise_report::text;
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 /// What a recording shows; at least one of the two.
@@ -132,7 +132,7 @@ fn seen(data: &PerfData<'_>, analysis: &Analysis) -> Result<Seen> {
 }
 
 fn show(seen: &Seen, profile: Option<&Profile>, file: &Path, args: &Args) -> Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = terminal::output(args.json);
     out.write_all(render(seen, args.json)?.as_bytes())?;
     out.flush()?;
     if let Some(path) = &args.output {

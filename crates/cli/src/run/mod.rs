@@ -10,6 +10,7 @@ mod statistics;
 mod timeline;
 mod view;
 
+use crate::terminal;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args as ClapArgs;
 use outside::Sizes;
@@ -24,7 +25,7 @@ use requests::Requests;
 use statistics::{Document, Figures};
 use std::ffi::{CString, OsString};
 use std::fs::File;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
@@ -225,7 +226,7 @@ fn path_of(file: &File) -> String {
 }
 
 fn recording(path: &Path) -> Result<File> {
-    File::create(path).with_context(|| format!("cannot make {}", path.display()))
+    crate::destination::begin(path)
 }
 
 fn settings(
@@ -317,7 +318,7 @@ fn watch(
 ) -> Result<Finished> {
     let root = u32::try_from(running.pid()).unwrap_or(0);
     let mut refused = false;
-    let live = args.stats && std::io::stderr().is_terminal();
+    let live = args.stats && terminal::rewrites_lines();
     let mut requests = Requests::default();
     loop {
         let pause = if live {
@@ -359,7 +360,7 @@ fn managed(shared: &File, pid: u32) -> Option<u64> {
 }
 
 fn terminal_width() -> usize {
-    crossterm::terminal::size().map_or(80, |(columns, _)| usize::from(columns))
+    terminal::columns().unwrap_or(80)
 }
 
 fn tell(args: &Args, shared: &File, finished: &Finished, to: Option<File>) -> Result<Document> {
@@ -391,7 +392,7 @@ fn tell(args: &Args, shared: &File, finished: &Finished, to: Option<File>) -> Re
                 file.write_all(text.as_bytes())
                     .with_context(|| format!("cannot write {}", path.display()))?;
             }
-            _ => std::io::stdout().write_all(text.as_bytes())?,
+            _ => terminal::output(true).write_all(text.as_bytes())?,
         }
     }
     Ok(document)

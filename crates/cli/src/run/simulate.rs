@@ -1,11 +1,12 @@
 //! `pagewise run --simulate TRACE`: policies on a recorded trace, beside Belady's bound.
 
+use crate::terminal;
 use anyhow::{Context, Result, bail};
 use pagewise_policy::simulate::{Memory, Outcome, footprint, min, run};
 use pagewise_policy::trace::Trace;
 use pagewise_policy::{Config, by_name};
 use serde::Serialize;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 /// Version of the JSON document; raised when a field changes its meaning.
@@ -77,7 +78,7 @@ pub fn simulate(path: &Path, policies: &str, memory_bytes: u64, json: bool) -> R
         true => pagewise_report::json::to_string(&answer)?,
         false => table(&answer),
     };
-    io::stdout().write_all(text.as_bytes())?;
+    terminal::output(json).write_all(text.as_bytes())?;
     Ok(())
 }
 

@@ -2,9 +2,8 @@
 
 use anyhow::Context;
 use pagewise_model::trace_note::TraceNote;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// zstd's usual level: traces shrink to about a twentieth, at some 200 MB/s.
@@ -31,9 +30,7 @@ impl Output {
     pub fn create(path: &Path) -> anyhow::Result<Self> {
         super::keep_previous(path);
         let cannot = || format!("cannot write {}", path.display());
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o600);
-        let file = options.open(path).with_context(cannot)?;
+        let file = crate::destination::begin(path)?;
         let writer = match path.extension().is_some_and(|extension| extension == "zst") {
             true => Writer::Zstd(Box::new(
                 zstd::Encoder::new(file, LEVEL).with_context(cannot)?,

@@ -12,6 +12,7 @@ mod view;
 pub use view::{width, wrapped};
 
 use crate::prove::{Candidate, Options, SavedInput};
+use crate::terminal;
 use anyhow::{Result, anyhow};
 use pagewise_analyse::compare::{Criteria, Stopping};
 use pagewise_analyse::tune::{Recipe, parse_size, recipes};
@@ -82,7 +83,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let (trials, absent) = trials(&args.only)?;
     let input = SavedInput::take()?;
     let result = search::search(&args.command, &trials, &args.options(&input), absent)?;
-    let mut out = std::io::stdout().lock();
+    let mut out = terminal::output(args.json);
     if args.json {
         out.write_all(
             pagewise_report::json::to_string(&document::document(&args.command, &result))?

@@ -2,6 +2,7 @@
 
 use super::scatter::{bytes, scatter};
 use super::search::{Found, Winner, speed_up};
+use crate::terminal;
 use pagewise_analyse::compare::{Clock, percent_change, sentence};
 use pagewise_analyse::tune::Point;
 use pagewise_model::proof::{Comparison, Verdict};
@@ -11,7 +12,7 @@ use std::ffi::OsString;
 
 /// Columns of the terminal; 80 where it cannot be told.
 pub fn width() -> usize {
-    crossterm::terminal::size().map_or(80, |(columns, _)| usize::from(columns).max(40))
+    terminal::columns().unwrap_or(80).max(40)
 }
 
 /// The whole answer.

@@ -3,9 +3,11 @@
 //! The grandchild of findfault.sh (Ezolt, "A Study in Malloc", 2001), which let `ps` print sizes
 //! and fault counts each second until a graph of them told the story: ever-rising against flat.
 
+#[cfg(feature = "screen")]
 mod history;
 mod parquet;
 mod rows;
+#[cfg(feature = "screen")]
 mod screen;
 mod subject;
 mod summary;
@@ -105,8 +107,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let (sampler, readings) = sample(&subject, args.interval);
     let watched = match live {
+        #[cfg(feature = "screen")]
         true => screen::show(&subject, &readings, &mut rows, args.duration),
-        false => follow(&readings, &mut rows, args.duration),
+        _ => follow(&readings, &mut rows, args.duration),
     };
     let timeline = sampler.stop();
     let rest = readings
@@ -131,7 +134,14 @@ fn interval(text: &str) -> Result<Duration, String> {
 /// A live view needs a terminal that nothing else writes to.
 fn wants_screen(args: &Args) -> bool {
     let csv_takes_it = args.csv.as_deref().is_some_and(rows::is_standard_output);
-    std::io::stdout().is_terminal() && !args.json && !csv_takes_it
+    let wants = std::io::stdout().is_terminal() && !args.json && !csv_takes_it;
+    if wants && !cfg!(feature = "screen") {
+        eprintln!(
+            "pagewise: this build has no live view (it was made without the feature `screen`); \
+             a table follows"
+        );
+    }
+    wants && cfg!(feature = "screen")
 }
 
 /// A command that is not there ends as in a shell: 127 or 126.

@@ -12,6 +12,7 @@ use super::history::{History, View};
 use super::rows::Rows;
 use super::subject::Subject;
 use super::{End, Reading};
+use crate::terminal;
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use keyboard::{Keyboard, Wait};
 use pagewise_linux::proc::ProcessReading;
@@ -108,7 +109,7 @@ impl<'a> Screen<'a> {
             shows_table: false,
             shows_help: false,
             ended: false,
-            colours: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+            colours: terminal::has_colours(),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::tracefs::control::Control;
 use crate::tracefs::{self, Tracefs, guard};
 use pagewise_model::capability::Capability;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const PLACE: &str = "kernel/tracing";
 
@@ -54,9 +54,19 @@ pub(super) fn capabilities(machine: &Machine) -> Vec<Capability> {
             .map(|tracefs| try_tracepoint(tracefs, point.1, point.2));
         found.push(tracepoint(point, tried));
     }
-    found.push(function_graph(&folder));
-    found.push(kprobes(&folder));
+    let tracing = tracing_folder(folder, &tracefs);
+    found.push(function_graph(&tracing));
+    found.push(kprobes(&tracing));
     found
+}
+
+/// Where the kernel's tracers are listed: the public tracefs, or where there is none, our own mount of
+/// it. Without that a kernel that lacks a tracer would be said to lack a mount.
+pub(super) fn tracing_folder(public: PathBuf, found: &Result<Tracefs, tracefs::Error>) -> PathBuf {
+    match found {
+        Ok(tracefs) if !public.join("events").is_dir() => tracefs.control().path("."),
+        _ => public,
+    }
 }
 
 pub(super) fn mounted(found: &Result<Tracefs, tracefs::Error>, publicly: bool) -> Capability {

@@ -117,6 +117,20 @@ fn tracefs_is_mounted_privately_mountable_closed_or_absent() {
 }
 
 #[test]
+fn tracers_are_looked_for_in_a_private_mount_where_there_is_no_public_one() {
+    use crate::tracefs::Tracefs;
+    let (folder, machine) = bare();
+    write(folder.path(), "own/available_tracers", "blk nop\n");
+    let public = machine.sys.join("kernel/tracing");
+    let own = Ok(Tracefs::at(folder.path().join("own")));
+    let tracing = kernel::tracing_folder(public.clone(), &own);
+    let found = kernel::function_graph(&tracing);
+    assert_eq!(found.finding, "this kernel has only: blk nop");
+    std::fs::create_dir_all(public.join("events")).unwrap();
+    assert_eq!(kernel::tracing_folder(public.clone(), &own), public);
+}
+
+#[test]
 fn an_unmounted_tracefs_is_mounted_by_the_remedy() {
     let (folder, machine) = bare();
     let tracing = machine.sys.join("kernel/tracing");

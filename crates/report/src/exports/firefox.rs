@@ -3,6 +3,7 @@
 //! Threads sampled by several events have a track for each, since a track there has one kind of
 //! weight. Frames are names; the kernel's and JIT compilers' have categories of their own.
 
+use crate::border::{Border, Content};
 use fxprof_processed_profile::{
     CategoryColor, CategoryHandle, CpuDelta, Frame, FrameFlags, FrameHandle, FrameInfo,
     Profile as Processed, ReferenceTimestamp, SamplingInterval, StackHandle, ThreadHandle,
@@ -21,8 +22,10 @@ pub fn write(profile: &Profile, name: &str, out: &mut impl Write) -> io::Result<
     for sample in profile.samples.iter() {
         tracks.add(sample);
     }
-    serde_json::to_writer(&mut *out, &tracks.processed)?;
-    writeln!(out)
+    let mut out = Border::new(out, Content::Json);
+    serde_json::to_writer(&mut out, &tracks.processed)?;
+    writeln!(out)?;
+    out.flush()
 }
 
 struct Tracks<'a> {

@@ -1,5 +1,6 @@
 //! Folded stacks: `caller;called;innermost weight`, a line each, as flame graph tools read them.
 
+use crate::visible::visible;
 use pagewise_model::call_map::CallMap;
 use std::io::{self, Write};
 
@@ -41,5 +42,5 @@ pub fn write(map: &CallMap, times: Times, out: &mut impl Write) -> io::Result<()
 
 /// A name without what separates frames and lines.
 fn frame(name: &str) -> String {
-    name.replace(';', ":").replace(['\n', '\r'], " ")
+    visible(name).replace(';', ":")
 }

@@ -1,6 +1,7 @@
 //! A profile as a table with a row for each sample: CSV (RFC 4180) or Parquet.
 
 use super::parquet::{Column, ParquetWriter, Value};
+use crate::visible::visible;
 use pagewise_model::profile::{NO_CPU, NodeId, Profile, WeightUnit};
 use std::io::{self, Write};
 
@@ -57,8 +58,9 @@ pub fn write_parquet(profile: &Profile, out: impl Write) -> io::Result<()> {
 /// Text with what CSV needs around it. A spreadsheet takes text that begins with `=`, `+`, `-` or
 /// `@` for a formula: an apostrophe in front keeps names of unknown origin inert.
 fn quoted(text: &str, out: &mut impl Write) -> io::Result<()> {
-    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    if !is_formula && !text.contains([',', '"', '\n', '\r']) {
+    let text = visible(text);
+    let is_formula = text.starts_with(['=', '+', '-', '@']);
+    if !is_formula && !text.contains([',', '"']) {
         return out.write_all(text.as_bytes());
     }
     let mark = if is_formula { "'" } else { "" };

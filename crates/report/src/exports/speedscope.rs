@@ -1,6 +1,7 @@
 //! speedscope's own file format (its `file-format-schema.json`, version 1.25): a sampled profile
 //! for each thread and event, in time order.
 
+use crate::border::{Border, Content};
 use pagewise_model::profile::{Profile, ProfileThread, WeightUnit};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -66,8 +67,10 @@ pub fn write(profile: &Profile, name: &str, out: &mut impl Write) -> io::Result<
         },
         profiles: profiles(profile),
     };
-    serde_json::to_writer(&mut *out, &file)?;
-    writeln!(out)
+    let mut out = Border::new(out, Content::Json);
+    serde_json::to_writer(&mut out, &file)?;
+    writeln!(out)?;
+    out.flush()
 }
 
 /// The busiest threads' profiles, the heaviest of the first event first; then all others as one.

@@ -5,6 +5,7 @@
 //! code without a symbol bears its file's name. Where the two differ, inferno is followed. What is
 //! done otherwise, and why, is told in docs/EXPORTS.md.
 
+use crate::visible::visible;
 use pagewise_model::profile::{Frame, FrameId, FrameKind, NodeId, Profile, ProfileThread};
 use pagewise_model::symbol::Unnamed;
 use rustc_hash::FxHashMap;
@@ -230,7 +231,7 @@ pub(super) fn thread_name(thread: &ProfileThread) -> Option<String> {
     Some(match (&*thread.comm, thread.tid) {
         ("", -1) => return None,
         ("", tid) => format!(":{tid}"),
-        (comm, _) => comm.replace(' ', "_").replace(';', ":"),
+        (comm, _) => visible(comm).replace(' ', "_").replace(';', ":"),
     })
 }
 
@@ -273,7 +274,7 @@ pub(super) fn frame_names(frame: &Frame, is_java: bool) -> Vec<String> {
         false => vec![&frame.name],
     };
     let named = parts.iter().enumerate().map(|(at, part)| {
-        let name = java(without_arguments(&part.replace(';', ":")).to_owned());
+        let name = java(without_arguments(&visible(part).replace(';', ":")).to_owned());
         match at {
             0 => name,
             _ => name + "_[i]",
@@ -286,7 +287,7 @@ fn unnamed(frame: &Frame, reason: Unnamed) -> String {
     match (&*frame.module, reason) {
         ("", _) | (_, Unnamed::KernelHidden) => "[unknown]".to_owned(),
         ("[kernel]", _) => "[[kernel.kallsyms]]".to_owned(),
-        (module, _) => format!("[{}]", module.replace(';', ":")),
+        (module, _) => format!("[{}]", visible(module).replace(';', ":")),
     }
 }
 

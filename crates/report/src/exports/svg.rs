@@ -6,6 +6,7 @@
 
 use super::stacks::{NodeNumber, Stacks};
 use crate::quantity::{count, percent};
+use crate::visible::is_active;
 use pagewise_model::profile::FrameKind;
 use std::io::{self, Write};
 
@@ -268,7 +269,7 @@ pub fn escaped(text: &str) -> String {
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
             '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
-            c if c.is_control() => escaped.push('\u{fffd}'),
+            c if is_active(c) => escaped.push('\u{fffd}'),
             c => escaped.push(c),
         }
     }

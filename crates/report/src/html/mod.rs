@@ -29,6 +29,7 @@ pub use profile_diff::render_profile_diff;
 
 use crate::base64::base64;
 use crate::text::Style;
+use crate::visible::inert;
 use bytes::Columns;
 use serde::Serialize;
 use std::io::Write;
@@ -89,13 +90,15 @@ fn page_with(data: &Encoded, columns: &Columns, text: &str) -> String {
     } = data;
     let element = format!(r#"type="application/json" data-encoding="{encoding}">{data}<"#);
     SHELL
-        .replacen(TEXT_MARK, &escaped(text), 1)
+        .replacen(TEXT_MARK, &escaped(&inert(text)), 1)
         .replacen(DATA_MARK, &element, 1)
         .replacen(BYTES_MARK, &format!("{}<", columns.text()), 1)
 }
 
 fn encode(data: &impl Serialize) -> Result<Encoded, Error> {
+    // Characters that act stand in JSON's strings alone; ASCII's serde has escaped.
     let json = serde_json::to_string(data)?;
+    let json = inert(&json);
     if json.len() <= PLAIN_LIMIT {
         let text = json.replace('<', "\\u003c");
         return Ok(Encoded {

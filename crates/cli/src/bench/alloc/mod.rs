@@ -7,6 +7,7 @@ mod view;
 
 use super::cycle::{Cost, ask};
 use crate::prove::Progress;
+use crate::terminal;
 use crate::tune;
 use anyhow::{Result, anyhow, bail};
 use pagewise_analyse::compare::Random;
@@ -104,7 +105,7 @@ const BENCH_ALLOC_VERSION: u32 = 1;
 pub fn run(args: &Args) -> Result<ExitCode> {
     interrupt::install()?;
     let document = measure_all(args)?;
-    let mut out = std::io::stdout().lock();
+    let mut out = terminal::output(args.json);
     if args.json {
         out.write_all(pagewise_report::json::to_string(&document)?.as_bytes())?;
     } else {

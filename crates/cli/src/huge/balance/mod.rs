@@ -15,6 +15,7 @@ mod verdict;
 
 pub use verdict::percent;
 
+use crate::destination;
 use crate::duration::parse as duration;
 use crate::terminal;
 use anyhow::{Context, Result, bail};
@@ -367,13 +368,12 @@ fn nobody(population: &Population) -> String {
 fn deliver(args: &Args, found: &pagewise_model::balance::Balance) -> Result<()> {
     if let Some(path) = &args.output {
         let page = pagewise_report::html::render_huge_balance(found, &text::plain(found))?;
-        let cannot = || format!("cannot write {}", path.display());
-        std::fs::write(path, page).with_context(cannot)?;
+        destination::write(path, page.as_bytes())?;
         if !args.quiet {
             eprintln!("pagewise: the report is in {}", path.display());
         }
     }
-    let mut out = io::stdout().lock();
+    let mut out = terminal::output(args.json);
     if args.json {
         out.write_all(pagewise_report::json::to_string(found)?.as_bytes())?;
     } else {

@@ -1,6 +1,7 @@
 //! `--undo`: the journals of earlier controllers, taken back.
 
 use super::population::boot_id;
+use crate::terminal;
 use anyhow::{Result, bail};
 use pagewise_linux::hugepages::actuator::{Outcome, Target};
 use pagewise_linux::hugepages::journal::{self, Record};
@@ -8,7 +9,7 @@ use pagewise_linux::hugepages::map::PageSizes;
 use pagewise_linux::hugepages::system;
 use pagewise_linux::proc::ProcRoot;
 use serde::Serialize;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -120,7 +121,7 @@ fn take_back(proc: &ProcRoot, record: &Record, boot: &str) -> Result<Undone> {
 }
 
 fn show(undone: &[Undone], json: bool) -> Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = terminal::output(json);
     if json {
         let document = Document {
             schema_version: UNDO_VERSION,

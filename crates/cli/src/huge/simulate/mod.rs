@@ -6,6 +6,8 @@ mod programs;
 mod reuse;
 mod view;
 
+use crate::destination;
+use crate::terminal;
 use anyhow::{Context, Result, bail};
 use pagewise_analyse::tlb::{Machine, shipped};
 use pagewise_model::huge_simulation::{HugeSimulation, SCHEMA_VERSION};
@@ -131,11 +133,10 @@ fn write(args: &Args, result: &HugeSimulation) -> Result<()> {
     let text = view::text(result);
     if let Some(path) = &args.output {
         let page = pagewise_report::html::render_huge_simulation(result, &text)?;
-        let cannot = || format!("cannot write {}", path.display());
-        std::fs::write(path, page).with_context(cannot)?;
+        destination::write(path, page.as_bytes())?;
         eprintln!("The report is in {}", path.display());
     }
-    let mut out = io::stdout().lock();
+    let mut out = terminal::output(args.json);
     if args.json {
         out.write_all(pagewise_report::json::to_string(result)?.as_bytes())?;
     } else {

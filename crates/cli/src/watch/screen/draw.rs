@@ -7,6 +7,7 @@ use crate::watch::summary::grouped;
 use pagewise_linux::sys::machine::page_size;
 use pagewise_model::timeline::TimelinePoint;
 use pagewise_model::units::{Bytes, Nanos};
+use pagewise_report::visible::visible;
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -87,7 +88,7 @@ fn title<'a>(screen: &Screen<'a>, last: &TimelinePoint, width: usize) -> Line<'a
     };
     let tail = format!("  {tree}  {}", clock(last.time));
     let room = width.saturating_sub(tail.chars().count() + 16);
-    let name = shortened(screen.subject.name(), room);
+    let name = shortened(&visible(screen.subject.name()), room);
     Line::from(vec![
         Span::styled("pagewise watch  ", screen.faint()),
         Span::styled(name, Style::new().add_modifier(Modifier::BOLD)),
@@ -391,8 +392,8 @@ fn process_table<'a>(screen: &Screen<'_>) -> Table<'a> {
 fn table_row<'a>(line: &ProcessLine) -> Row<'a> {
     let process = &line.process;
     let name = match process.state {
-        'Z' => format!("{} (ended)", process.comm),
-        _ => process.comm.clone(),
+        'Z' => format!("{} (ended)", visible(&process.comm)),
+        _ => visible(&process.comm).into_owned(),
     };
     Row::new([
         process.pid.to_string(),

@@ -1,0 +1,270 @@
+//! Files that Pagewise writes for its user.
+//!
+//! A recording tells about memory and a report shows command lines: both are readable for their owner
+//! alone, and never go into a file of somebody else's making. A file that stands there is replaced by
+//! a new one of ours. A result takes its name once it is whole, so that a full disk or a kill leaves
+//! the one before; a recording takes it at once, since what was gathered by then is worth keeping.
+//!
+//! What is no file (`/dev/stdout`, a pipe, `/dev/null`) is written to as it is.
+
+use anyhow::{Context, Result, bail};
+use pagewise_linux::sys::process::effective_user;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use tempfile::TempPath;
+
+/// A result that is being written.
+pub struct Destination {
+    path: PathBuf,
+    writer: Writer,
+}
+
+enum Writer {
+    /// Beside where it goes, until it is whole.
+    Aside(BufWriter<File>, TempPath),
+    /// No file that could be replaced.
+    Straight(BufWriter<File>),
+}
+
+/// Writes a whole result.
+///
+/// # Errors
+/// When it can't be written; what stood there before is there still.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut destination = Destination::create(path)?;
+    destination
+        .write_all(bytes)
+        .with_context(|| cannot_write(path))?;
+    destination.finish()
+}
+
+/// Begins a recording: a new file, under its name from now on.
+///
+/// # Errors
+/// When it can't be made.
+pub fn begin(path: &Path) -> Result<File> {
+    match aside(path)? {
+        Some((target, file, name)) => {
+            let named = name.persist(&target).map_err(|refused| refused.error);
+            named.with_context(|| cannot_write(path))?;
+            Ok(file)
+        }
+        None => straight(path),
+    }
+}
+
+/// Says early that nothing can be written there, before a run is spent.
+///
+/// # Errors
+/// The reason.
+pub fn check(path: &Path) -> Result<()> {
+    // What is no file is left alone: a pipe can be opened once.
+    aside(path).map(drop)
+}
+
+impl Destination {
+    /// Begins a result.
+    ///
+    /// # Errors
+    /// When nothing can be written there.
+    pub fn create(path: &Path) -> Result<Self> {
+        let (path, writer) = match aside(path)? {
+            Some((target, file, name)) => (target, Writer::Aside(BufWriter::new(file), name)),
+            None => {
+                let file = straight(path)?;
+                (path.to_path_buf(), Writer::Straight(BufWriter::new(file)))
+            }
+        };
+        Ok(Self { path, writer })
+    }
+
+    /// Gives it its name.
+    ///
+    /// # Errors
+    /// When not all could be written, as on a full disk.
+    pub fn finish(self) -> Result<()> {
+        let cannot = || cannot_write(&self.path);
+        match self.writer {
+            Writer::Aside(mut out, name) => {
+                out.flush().with_context(cannot)?;
+                let named = name.persist(&self.path).map_err(|refused| refused.error);
+                named.with_context(cannot)
+            }
+            Writer::Straight(mut out) => out.flush().with_context(cannot),
+        }
+    }
+}
+
+impl Write for Destination {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.writer {
+            Writer::Aside(out, _) => out.write(bytes),
+            Writer::Straight(out) => out.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.writer {
+            Writer::Aside(out, _) => out.flush(),
+            Writer::Straight(out) => out.flush(),
+        }
+    }
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write {}", path.display())
+}
+
+/// A new file in the folder of `path`, for its owner alone, and the name that it is to take; `None`
+/// where no file could stand at `path`.
+fn aside(path: &Path) -> Result<Option<(PathBuf, File, TempPath)>> {
+    let special = ["/dev", "/proc"].iter().any(|root| path.starts_with(root));
+    if special {
+        return Ok(None);
+    }
+    let target = target(path);
+    match fs::symlink_metadata(&target) {
+        Ok(found) if found.is_dir() => bail!("{}: it is a folder", cannot_write(path)),
+        Ok(found) if !found.is_file() && !found.is_symlink() => return Ok(None),
+        Ok(found) => may_replace(&target, &found).with_context(|| cannot_write(path))?,
+        Err(_) => {}
+    }
+    let made = tempfile::Builder::new()
+        .prefix(".pagewise-")
+        .tempfile_in(folder(&target));
+    match made {
+        Ok(made) => {
+            // Apart: together they name the temporary file in their errors.
+            let (file, name) = made.into_parts();
+            Ok(Some((target, file, name)))
+        }
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && is_own(&target) => {
+            Ok(None)
+        }
+        Err(error) => Err(error).with_context(|| cannot_write(path)),
+    }
+}
+
+/// Whether a file of ours stands there: in a folder that takes no new one, it can be written to.
+fn is_own(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.uid() == effective_user())
+}
+
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// Where a link of our own leads; else the path itself. Somebody else's link, as one may lie in a
+/// shared folder, is replaced and not followed.
+fn target(path: &Path) -> PathBuf {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() && found.uid() == effective_user() => {
+            fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
+        }
+        _ => path.to_path_buf(),
+    }
+}
+
+/// In a folder that all may write to, others' files can't be replaced (`S_ISVTX`, inode(7)). Ones
+/// that their owner protects from writing are not taken from under that protection.
+fn may_replace(path: &Path, found: &Metadata) -> Result<()> {
+    let own = effective_user();
+    if own == 0 || found.is_symlink() {
+        return Ok(());
+    }
+    let of_folder = fs::metadata(folder(path))?;
+    let is_shared = of_folder.permissions().mode() & 0o1000 != 0 && of_folder.uid() != own;
+    if is_shared && found.uid() != own {
+        bail!("it belongs to another user; name another file");
+    }
+    if found.uid() == own && found.permissions().mode() & 0o200 == 0 {
+        bail!("it is write-protected");
+    }
+    Ok(())
+}
+
+/// Opens what is no file, or where no file can be put in its place.
+fn straight(path: &Path) -> Result<File> {
+    let cannot = || cannot_write(path);
+    let mut options = OpenOptions::new();
+    let file = options
+        .write(true)
+        .truncate(true)
+        .open(path)
+        .with_context(cannot)?;
+    if is_own(path) {
+        let private = fs::Permissions::from_mode(0o600);
+        file.set_permissions(private).with_context(cannot)?;
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn what_is_not_finished_leaves_the_file_before_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.html");
+        fs::write(&path, "before").unwrap();
+        let mut begun = Destination::create(&path).unwrap();
+        begun.write_all(b"half").unwrap();
+        drop(begun);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "before");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        write(&path, b"whole").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "whole");
+    }
+
+    #[test]
+    fn results_and_recordings_are_for_their_owner_alone_whatever_stood_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        for begun in [false, true] {
+            fs::write(&path, "old").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+            let reader = File::open(&path).unwrap();
+            match begun {
+                true => begin(&path).unwrap().write_all(b"secret").unwrap(),
+                false => write(&path, b"secret").unwrap(),
+            }
+            assert_eq!(mode(&path), 0o600);
+            assert_eq!(io::read_to_string(reader).unwrap(), "old");
+            assert_eq!(fs::read_to_string(&path).unwrap(), "secret");
+        }
+    }
+
+    #[test]
+    fn an_own_link_is_followed_and_a_special_file_written_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&file, "old").unwrap();
+        symlink(&file, &link).unwrap();
+        write(&link, b"new").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        write(Path::new("/dev/null"), b"nothing").unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    }
+
+    #[test]
+    fn a_folder_and_a_missing_one_are_refused_early() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(check(folder.path()).is_err());
+        let missing = folder.path().join("none/x");
+        assert!(format!("{:#}", check(&missing).unwrap_err()).contains("cannot write"));
+        assert!(check(&folder.path().join("x")).is_ok());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
