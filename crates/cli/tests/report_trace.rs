@@ -1,5 +1,8 @@
 //! `pagewise report` on a function_graph trace, as a user runs it.
 
+#[path = "../../../tests/traces.rs"]
+mod traces;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -85,25 +88,18 @@ fn json_fits_its_schema() {
     }
 }
 
-fn trace_dat() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let given = std::env::var_os("PAGEWISE_TRACES").map(PathBuf::from);
-    let shared = ["../shared/traces", "../../shared/traces"].map(|path| root.join(path));
-    let folders = given.into_iter().chain(shared);
-    let found = folders
-        .map(|folder| folder.join("trace-dat-6.1/v6.dat.zst"))
-        .find(|file| file.is_file());
-    if found.is_none() {
-        eprintln!("SKIPPED: no real traces; set PAGEWISE_TRACES to their folder");
-    }
-    found
-}
-
 /// The file of trace-cmd record, packed: from its place and through a pipe.
 #[test]
 fn trace_dat_is_reported_and_mined() {
-    let Some(file) = trace_dat() else { return };
-    for command in ["report", "mine"] {
+    let file = |traces: &traces::Traces| traces.file("trace-dat-6.1/v6.dat");
+    let files = traces::all();
+    let files = files
+        .iter()
+        .map(|traces| (file(traces), traces.expect(706, 25)));
+    let both = |(file, faults)| {
+        ["report", "mine"].map(move |command| (PathBuf::clone(&file), faults, command))
+    };
+    for (file, faults, command) in files.flat_map(both) {
         let run = |argument: &Path, stdin: Stdio| {
             Command::new(env!("CARGO_BIN_EXE_pagewise"))
                 .args([command, "--json"])
@@ -118,7 +114,7 @@ fn trace_dat_is_reported_and_mined() {
         assert_eq!(run(Path::new("-"), input.into()).stdout, named.stdout);
         let json: serde_json::Value = serde_json::from_slice(&named.stdout).expect("JSON");
         match command {
-            "report" => assert_eq!(json["faults"], 706),
+            "report" => assert_eq!(json["faults"], faults),
             _ => assert!(
                 json["patterns"]
                     .as_array()

@@ -129,7 +129,7 @@ mod tests {
         // 32 MiB is DEFAULT_MMAP_THRESHOLD_MAX (malloc/malloc.c), which the dynamic threshold
         // never passes.
         if glibc_version().is_none() {
-            eprintln!("skipped: not glibc");
+            skipped!("not glibc");
             return;
         }
         let size = 48 << 20;

@@ -5,6 +5,11 @@
 //! what they mean. All `unsafe` lives in [`sys`].
 #![deny(unsafe_code)]
 
+#[cfg(test)]
+#[macro_use]
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
 pub mod capability;
 pub mod heap;
 pub mod host;

@@ -1,28 +1,14 @@
 //! Every real trace is read without an unknown line, and what comes out is checked against
-//! counts taken with other tools. The traces are looked for in `PAGEWISE_TRACES` or
-//! `../shared/traces`; without them these tests say so and check nothing.
+//! counts taken with other tools.
+
+#[path = "../../../tests/traces.rs"]
+mod traces;
 
 use pagewise_model::formats::function_graph::{self, CallTree, Incomplete, Names, Summary};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
-
-fn traces() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let given = std::env::var_os("PAGEWISE_TRACES").map(PathBuf::from);
-    let found = given
-        .into_iter()
-        .chain([
-            root.join("../shared/traces"),
-            root.join("../../shared/traces"),
-        ])
-        .find(|folder| folder.is_dir());
-    if found.is_none() {
-        eprintln!("SKIPPED: no real traces; set PAGEWISE_TRACES to their folder");
-    }
-    found
-}
 
 fn open(path: &Path) -> Box<dyn Read> {
     let file = File::open(path).expect("a trace");
@@ -69,9 +55,10 @@ fn roots(path: &Path) -> (Roots, Summary) {
             .entry(names.text(root.name()).to_owned())
             .or_default() += 1;
     };
-    let input = match path.extension() {
-        Some(head) if head == "head" => without_line_numbers(open(path)),
-        _ => open(path),
+    let name = path.to_string_lossy();
+    let input = match name.trim_end_matches(".zst").ends_with(".head") {
+        true => without_line_numbers(open(path)),
+        false => open(path),
     };
     let summary = function_graph::read(input, &mut sink).expect("readable");
     (roots, summary)
@@ -91,8 +78,9 @@ fn texts(folder: &Path) -> Vec<PathBuf> {
     for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
         let path = entry.path();
         let name = entry.file_name().to_string_lossy().into_owned();
-        let is_text = name.ends_with(".txt.zst")
-            || name.ends_with(".head")
+        // trace-cmd's text has another form, and its test another file.
+        let is_text = name.ends_with(".txt.zst") && name != "report.txt.zst"
+            || name.trim_end_matches(".zst").ends_with(".head")
             || ["lost.txt", "pipe.txt", "thresh.txt"].contains(&name.as_str());
         if path.is_dir() {
             found.extend(texts(&path));
@@ -106,13 +94,15 @@ fn texts(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn no_line_of_a_real_trace_is_unknown() {
-    let Some(folder) = traces() else { return };
-    for path in texts(&folder) {
+    for path in traces::all()
+        .iter()
+        .flat_map(|traces| texts(traces.folder()))
+    {
         let (roots, summary) = roots(&path);
         let counts = summary.counts;
         println!(
             "{}: {} trees, {} nodes, {:?}, {:?}",
-            path.strip_prefix(&folder).unwrap_or(&path).display(),
+            path.display(),
             roots.trees,
             roots.nodes,
             summary.incomplete,
@@ -125,16 +115,19 @@ fn no_line_of_a_real_trace_is_unknown() {
 /// `zstdcat redis-6.1/trace.txt.zst | grep -c '|  } /\* handle_mm_fault \*/'` and the like.
 #[test]
 fn faults_of_the_redis_trace() {
-    let Some(folder) = traces() else { return };
-    let (roots, summary) = roots(&folder.join("redis-6.1/trace.txt.zst"));
-    println!("{roots:?} {:?}", summary.incomplete);
-    assert_eq!(roots.by_name.get("handle_mm_fault"), Some(&4880));
+    for traces in traces::all() {
+        let (roots, summary) = roots(&traces.file("redis-6.1/trace.txt"));
+        println!("{roots:?} {:?}", summary.incomplete);
+        let faults = traces.expect(4880, 1628);
+        assert_eq!(roots.by_name.get("handle_mm_fault"), Some(&faults));
+    }
 }
 
 #[test]
 fn losses_break_calls_and_are_counted() {
-    let Some(folder) = traces() else { return };
-    let (_, summary) = roots(&folder.join("formats-6.1/pipe.txt"));
-    assert!(summary.counts.losses > 0);
-    assert!(summary.incomplete.contains_key(&Incomplete::LostEvents));
+    for traces in traces::all() {
+        let (_, summary) = roots(&traces.file("formats-6.1/pipe.txt"));
+        assert!(summary.counts.losses > 0);
+        assert!(summary.incomplete.contains_key(&Incomplete::LostEvents));
+    }
 }

@@ -68,17 +68,48 @@ fn doctor_tells_a_crash_and_still_reports() {
     let outcome = Outcome::of(stage.pagewise().args(["doctor", "--", target(), "crash"]));
     assert!(outcome.stdout.contains("SIGSEGV"), "{}", outcome.stdout);
     let told = "the program was killed by SIGSEGV (signal 11)";
-    outcome.ended_with(1).tells(&[told]);
+    // 128 and the signal, as a shell says it.
+    outcome.ended_with(139).tells(&[told]);
     let outcome = Outcome::of(
         stage
             .pagewise()
             .args(["doctor", "--json", "--", target(), "crash"]),
     )
-    .ended_with(1)
+    .ended_with(139)
     .tells(&[told]);
     let findings = outcome.json();
     assert_eq!(findings["ending"]["killed"], libc::SIGSEGV);
     assert_eq!(findings["diagnoses"][0]["id"], "churn.mmap");
+}
+
+#[test]
+fn doctor_ends_with_the_programs_own_status() {
+    let stage = Stage::new();
+    let mut doctor = stage.pagewise();
+    doctor.args(["doctor", "--no-report", "--", "sh", "-c", "exit 3"]);
+    Outcome::of(&mut doctor).ended_with(3);
+}
+
+#[test]
+fn a_doctor_that_is_killed_leaves_no_recording() {
+    let stage = Stage::new();
+    let (ready, temporary) = (stage.path("ready"), stage.path("temporary"));
+    std::fs::create_dir(&temporary).expect("a folder");
+    let mut child = stage
+        .pagewise()
+        .env("TMPDIR", &temporary)
+        .args(["doctor", "--no-report", "--", target(), "until-killed"])
+        .arg(&ready)
+        .process_group(0)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("pagewise starts");
+    await_file(&ready);
+    signal_group(child.id(), "KILL");
+    child.wait().expect("pagewise ends");
+    let left = std::fs::read_dir(&temporary).expect("readable").count();
+    assert_eq!(left, 0, "files in the temporary folder");
 }
 
 #[test]
@@ -98,7 +129,7 @@ fn interrupting_doctor_reports_what_was_gathered() {
         .spawn()
         .expect("pagewise starts");
     await_file(&ready);
-    signal_group(child.id(), "-INT");
+    signal_group(child.id(), "INT");
     let outcome = Outcome::from(child.wait_with_output().expect("pagewise ends"));
     let findings = outcome.json();
     assert!(faults(&findings) >= 20, "faults {}", faults(&findings));
@@ -143,7 +174,7 @@ fn interrupting_record_keeps_a_readable_file() {
         .spawn()
         .expect("pagewise starts");
     await_file(&ready);
-    signal_group(child.id(), "-INT");
+    signal_group(child.id(), "INT");
     let status = child
         .wait_with_output()
         .map(Outcome::from)

@@ -8,6 +8,9 @@
 mod endings;
 mod output;
 mod permission;
+#[path = "../../../../tests/skipped.rs"]
+#[allow(unused_macros, reason = "the stage calls what the macro stands for")]
+mod skipped;
 mod stage;
 mod targets;
 mod watching;

@@ -1,6 +1,7 @@
 //! Where results go: full disks, closed pipes, terminals with and without colour.
 
 use crate::stage::{Outcome, Stage, pagewise_path, skip, target, works};
+use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
 const SPACES: [&str; 4] = ["-r", "--mount", "--propagation", "private"];
@@ -53,6 +54,45 @@ fn a_full_disk_is_told_and_what_was_written_stays_readable() {
         lost.as_object().is_some_and(|kinds| !kinds.is_empty()),
         "nothing counted as lost: {lost}"
     );
+}
+
+#[test]
+fn a_full_disk_leaves_the_report_that_was_there() {
+    const TEST: &str = "a_full_disk_leaves_the_report_that_was_there";
+    let stage = Stage::new();
+    let Some(outcome) = on_a_full_disk(
+        &stage,
+        "echo before > r.html; head -c 1000000 /dev/zero > filler\n\
+         TMPDIR=/dev/shm $pagewise doctor -o r.html -- true; echo \"doctor $?\" >&2\n\
+         cat r.html >&2; ls -A >&2",
+    ) else {
+        return skip(TEST, "cannot mount a small file system in a namespace here");
+    };
+    let outcome = outcome.tells(&["no space left", "doctor 1", "before"]);
+    assert!(!outcome.stderr.contains(".pagewise-"), "{}", outcome.stderr);
+}
+
+#[test]
+fn recordings_and_reports_are_for_their_owner_alone_whatever_stood_there() {
+    let stage = Stage::new();
+    let files = ["x.data", "x.html", "x.folded"].map(|name| stage.path(name));
+    for file in &files {
+        std::fs::write(file, "old").expect("written");
+        std::fs::set_permissions(file, PermissionsExt::from_mode(0o666)).expect("opened");
+    }
+    let run = |words: &[&str], tail: &[&str]| {
+        Outcome::of(stage.pagewise().args(words).args(tail)).ended_with(0);
+    };
+    let program = ["--", target(), "churn", "30"];
+    run(&["doctor", "--record", "x.data", "-o", "x.html"], &program);
+    run(
+        &["report", "--export", "folded", "-o", "x.folded", "x.data"],
+        &[],
+    );
+    for file in &files {
+        let mode = std::fs::metadata(file).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", file.display());
+    }
 }
 
 #[test]

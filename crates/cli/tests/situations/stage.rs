@@ -4,7 +4,6 @@
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs::{self, Permissions};
-use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -128,7 +127,7 @@ pub fn is_root() -> bool {
 
 /// Says that a test did not run, where the harness cannot hide it.
 pub fn skip(test: &str, why: &str) {
-    let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {why}");
+    crate::skipped::note(test, why);
 }
 
 /// Whether a helper command succeeds, so that a test that needs it can run.
@@ -228,12 +227,10 @@ pub fn await_file(path: &Path) {
     }
 }
 
-/// Sends a signal to a process group by kill(1).
+/// Sends a signal to a process group by the shell's own kill: small systems have no program for it.
 pub fn signal_group(leader: u32, signal: &str) {
-    assert!(
-        works("kill", &[signal, "--", &format!("-{leader}")]),
-        "kill {signal} failed"
-    );
+    let kill = format!("kill -s {signal} -- -{leader}");
+    assert!(works("sh", &["-c", &kill]), "{kill} failed");
 }
 
 /// All notes of findings on how events were collected, as one text.

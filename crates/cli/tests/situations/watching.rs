@@ -57,7 +57,7 @@ fn interrupting_watch_keeps_the_points() {
         .spawn()
         .expect("pagewise starts");
     await_file(&ready);
-    signal_group(child.id(), "-INT");
+    signal_group(child.id(), "INT");
     let outcome = Outcome::from(child.wait_with_output().expect("pagewise ends"));
     assert!(!outcome.stderr.contains("panicked"), "{}", outcome.stderr);
     let text = std::fs::read_to_string(&table).expect("the table was kept");

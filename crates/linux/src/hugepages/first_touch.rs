@@ -68,7 +68,7 @@ mod tests {
     fn both_sizes_cost_something_and_all_pages_were_touched() {
         let sizes = match PageSizes::of(Path::new("/sys")) {
             Ok(sizes) => sizes,
-            Err(error) => return eprintln!("skipped: {error}"),
+            Err(error) => return skipped!("{error}"),
         };
         let found = measure(sizes).unwrap();
         assert_eq!((found.base.len(), found.huge.len()), (12, 12));

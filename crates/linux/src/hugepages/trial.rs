@@ -88,7 +88,7 @@ mod tests {
     fn this_machine_answers() {
         let sizes = match PageSizes::of(Path::new("/sys")) {
             Ok(sizes) => sizes,
-            Err(error) => return eprintln!("skipped: {error}"),
+            Err(error) => return skipped!("{error}"),
         };
         match run(&ProcRoot::default(), sizes) {
             Ok(trial) => {
@@ -97,7 +97,7 @@ mod tests {
                     assert!(call > Nanos(0) && trial.allows(Change::Split));
                 }
             }
-            Err(error) => eprintln!("skipped: {error}"),
+            Err(error) => skipped!("{error}"),
         }
     }
 }

@@ -230,7 +230,7 @@ mod tests {
         let ours = i32::try_from(std::process::id()).unwrap();
         let Some(counters) = Counters::start(&Target::Pids(vec![ours]), Duration::from_millis(5))
         else {
-            eprintln!("skipped: perf events are not allowed here");
+            skipped!("perf events are not allowed here");
             return;
         };
         let began = std::time::Instant::now();

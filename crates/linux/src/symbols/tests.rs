@@ -170,7 +170,7 @@ fn stripped_program(folder: &Path, cache: &Path) -> Option<(PathBuf, Vec<u8>, u6
             .args(&command[1..])
             .status();
         if !done.is_ok_and(|status| status.success()) {
-            eprintln!("skipped: {} is not to be had", command[0]);
+            skipped!("{} is not to be had", command[0]);
             return None;
         }
     }

@@ -262,7 +262,7 @@ mod tests {
         let second_page = holder.address() + 4096;
         match super::super::page_map::read_memory(holder.pid(), second_page, &mut word) {
             Ok(()) => assert_eq!(u64::from_ne_bytes(word), 4097),
-            Err(error) => eprintln!("skipped: the child's memory cannot be read: {error}"),
+            Err(error) => skipped!("the child's memory cannot be read: {error}"),
         }
     }
 }

@@ -225,11 +225,11 @@ mod tests {
     fn a_private_mount_shows_what_the_public_one_does() {
         let private = match Tracefs::mount_privately() {
             Ok(private) => private,
-            Err(error) => return eprintln!("skipped: {error}"),
+            Err(error) => return skipped!("{error}"),
         };
         let found = private.tracepoint("exceptions", "page_fault_user").unwrap();
         let Some(found) = found else {
-            return eprintln!("skipped: this kernel has no exceptions:page_fault_user");
+            return skipped!("this kernel has no exceptions:page_fault_user");
         };
         assert!(found.id > 0 && found.format.contains("error_code"));
     }

@@ -213,7 +213,7 @@ mod tests {
         match Counting::prepare(Path::new("/sys"), table.as_ref()) {
             Err(refusal) => {
                 assert!(!refusal.message().is_empty());
-                eprintln!("skipped: {}", refusal.message());
+                skipped!("{}", refusal.message());
             }
             Ok(mut counting) => {
                 let me = i32::try_from(std::process::id()).unwrap();

@@ -55,7 +55,7 @@ fn built_by(compiler: &str, options: &[&str]) -> Option<(tempfile::TempDir, Path
     match command.status() {
         Ok(status) if status.success() => Some((folder, program)),
         _ => {
-            eprintln!("skipped: {compiler} {options:?} builds no program here");
+            skipped!("{compiler} {options:?} builds no program here");
             None
         }
     }
@@ -115,7 +115,7 @@ fn a_preloaded_allocator_replaces_the_c_library() {
     for (name, kind) in cases {
         let library = format!("{folder}/{name}");
         if !Path::new(&library).exists() {
-            eprintln!("skipped: there is no {library}");
+            skipped!("there is no {library}");
             continue;
         }
         let mut command = shell();
@@ -136,7 +136,7 @@ fn python_stands_on_the_c_library() {
     let mut command = Command::new("python3");
     command.args(["-c", "print('ready', flush=True); input()"]);
     let Some(running) = Running::start(command.env("PYTHONMALLOC", "pymalloc")) else {
-        eprintln!("skipped: there is no python3");
+        skipped!("there is no python3");
         return;
     };
     let found = running.found();

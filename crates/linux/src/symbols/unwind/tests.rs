@@ -36,7 +36,7 @@ fn faults_in_libraries_without_frame_pointers_get_full_stacks() {
         ])
         .output();
     if !record.as_ref().is_ok_and(|output| output.status.success()) {
-        eprintln!("SKIPPED: perf cannot record here: {record:?}");
+        skipped!("perf cannot record here: {record:?}");
         return;
     }
     let bytes = std::fs::read(&file).expect("perf wrote it");
