@@ -11,7 +11,7 @@ use crate::terminal;
 use anyhow::{Context, Result, bail};
 use pagewise_analyse::tlb::{Machine, shipped};
 use pagewise_model::huge_simulation::{HugeSimulation, SCHEMA_VERSION};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
