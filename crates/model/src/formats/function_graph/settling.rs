@@ -296,7 +296,7 @@ impl Learned {
         }
         let mut found: Vec<u32> = Vec::new();
         self.each_caller(tree, |caller, row| {
-            let mut is = row.iter().map(|call| call.sure || call.marked).collect();
+            let mut is: Vec<bool> = row.iter().map(|call| call.sure || call.marked).collect();
             self.put_aside(caller, row, &mut is);
             self.extend(row, &mut is);
             let marked = row.iter().zip(is).filter(|(_, is)| *is);
@@ -308,7 +308,7 @@ impl Learned {
     }
 
     /// Adds what is known to follow, and to precede, an interrupt's frames.
-    fn extend(&self, row: &[Sibling], is: &mut Vec<bool>) {
+    fn extend(&self, row: &[Sibling], is: &mut [bool]) {
         let seen = &self.before;
         for next in 1..row.len() {
             let (a, b) = (row[next - 1].name, row[next].name);
@@ -324,7 +324,7 @@ impl Learned {
 
     /// Adds the scheduler's calls in a function that is not the scheduler's: an interrupt has put
     /// the task aside. One that takes itself off the run queue does so of its own.
-    fn put_aside(&self, caller: u32, row: &[Sibling], is: &mut Vec<bool>) {
+    fn put_aside(&self, caller: u32, row: &[Sibling], is: &mut [bool]) {
         if self.parts.known(caller) != Part::None {
             return;
         }
