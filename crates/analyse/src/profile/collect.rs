@@ -433,7 +433,8 @@ mod tests {
             Sampling::Every(10_000_000),
         )];
         let mut collector = ProfileCollector::new(&sources, |_| true);
-        let chain = words(&[1, 2]);
+        // The caller is called `main` where it calls, before the address that it returns to.
+        let chain = words(&[1, 3]);
         let name = Event::Comm {
             pid: 7,
             tid: 7,
