@@ -158,18 +158,35 @@ fn by_small_pages(findings: &Findings, huge_faults: f64) -> Estimate {
     let zeroing =
         sampled.unwrap_or_else(|| nanos_each(findings, &[Cause::HugePage]).scaled(huge_faults));
     let small_pages = (huge_faults * BASE_PAGES * used).max(huge_faults);
-    let gain = |saved: f64, spent: f64| cpu / (cpu - saved + spent).max(cpu * LEAST_LEFT);
+    let gain = |saved: f64, spent: f64, left: f64| cpu / (cpu - saved + spent).max(cpu * left);
     Estimate {
-        value: gain(zeroing.value, small_pages * USUAL_FAULT_NS.value),
-        low: gain(zeroing.low, 2.0 * small_pages * USUAL_FAULT_NS.high),
-        high: gain(zeroing.high, small_pages * USUAL_FAULT_NS.low),
+        value: gain(
+            zeroing.value,
+            small_pages * USUAL_FAULT_NS.value,
+            LEAST_LEFT.value,
+        ),
+        low: gain(
+            zeroing.low,
+            2.0 * small_pages * USUAL_FAULT_NS.high,
+            LEAST_LEFT.high,
+        ),
+        high: gain(
+            zeroing.high,
+            small_pages * USUAL_FAULT_NS.low,
+            LEAST_LEFT.low,
+        ),
     }
 }
 
 /// Base pages of a huge page: 2 MiB of 4 KiB.
 const BASE_PAGES: f64 = 512.0;
-/// No prediction leaves less of the CPU time than this.
-const LEAST_LEFT: f64 = 0.01;
+/// Share of the CPU time that no prediction goes below: samples cannot tell what the last hundredth
+/// goes into.
+const LEAST_LEFT: Estimate = Estimate {
+    value: 0.02,
+    low: 0.004,
+    high: 0.1,
+};
 
 /// Kernel time of one churned fault, with what giving its page back costs. System time spread over
 /// all faults bounds it from above; where that is close, it is the better figure, because it holds

@@ -467,11 +467,10 @@ fn huge_pages_used_for_a_few_bytes_are_switched_off() {
             mode: "never".into()
         }]
     );
-    assert!(
-        best.predicted_speedup.low > 10.0,
-        "{:?}",
-        best.predicted_speedup
-    );
+    // Of 1,510 ms 1,480 go, and 10,240 small pages of 1.4 µs come: 44 ms are left.
+    let gain = best.predicted_speedup;
+    assert!((gain.value - 34.0).abs() < 0.5, "{gain:?}");
+    assert!(gain.low > 5.0 && gain.covers(gain.value), "{gain:?}");
     findings.huge_pages = Some(HugePageUse {
         held: Bytes(1 << 30),
         zeros: Some(0.0),

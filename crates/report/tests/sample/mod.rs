@@ -20,6 +20,7 @@ mod runs;
 
 pub use profile::{names, profile};
 
+use pagewise_model::account::{Account, KernelEntry, KernelWork};
 use pagewise_model::advice::{Advice, Risk, Setting, Settings};
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::findings::{
@@ -29,7 +30,7 @@ use pagewise_model::findings::{
 use pagewise_model::histogram::Histogram;
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::loss::{LossKind, Losses};
-use pagewise_model::recording::Collection;
+use pagewise_model::recording::{Collection, HugePageUse};
 use pagewise_model::run::{Ending, RunCost};
 use pagewise_model::timeline::Timeline;
 use pagewise_model::units::{Bytes, Estimate, Nanos};
@@ -84,8 +85,11 @@ pub fn churning() -> Findings {
         advice: advice(),
         proof: Some(runs::proof()),
         allocators: allocators(),
-        account: Default::default(),
-        huge_pages: None,
+        account: account(),
+        huge_pages: Some(HugePageUse {
+            held: Bytes(64 << 20),
+            zeros: Some(0.1),
+        }),
         by_cause: by_cause(),
         by_region: by_region(),
         by_thread: by_thread(),
@@ -289,6 +293,27 @@ fn advice() -> Vec<Advice> {
             caveat: None,
         },
     ]
+}
+
+fn account() -> Account {
+    let fault = KernelEntry {
+        id: "fault".into(),
+        label: "page faults".into(),
+        time: estimate(6.1e8, 5.8e8, 6.4e8),
+        functions: vec!["clear_page_rep".into()],
+    };
+    let work = KernelWork {
+        id: "anonymous".into(),
+        time: estimate(5.5e8, 5.2e8, 5.8e8),
+        in_faults: estimate(5.5e8, 5.2e8, 5.8e8),
+    };
+    Account {
+        samples: 296,
+        kernel: estimate(7.5e8, 7.1e8, 7.9e8),
+        entries: vec![fault],
+        work: vec![work],
+        unexplained: estimate(0.0, 0.0, 1e7),
+    }
 }
 
 fn allocators() -> Vec<Allocator> {
