@@ -181,7 +181,7 @@ impl Spellings {
             return known;
         }
         let name = names.intern(Name::Known {
-            functions: functions().map(|function| demangled(function)).collect(),
+            functions: functions().map(demangled).collect(),
             module: self.module.clone(),
         });
         self.known.insert(self.spelling.clone(), name);
