@@ -77,6 +77,14 @@ export const nanos = (value: number): string =>
     [1, "ns"],
   ]);
 
+/** `6.61 µs ± 480 ns`; where nothing may be left after correcting, `≤ 7.09 µs`. */
+export function interval(value: number, bounds: [number, number] | undefined): string {
+  if (bounds === undefined) return nanos(value);
+  const [low, high] = bounds;
+  if (low <= 0 && high > 0) return `≤ ${nanos(high)}`;
+  return `${nanos(value)} ± ${nanos(Math.max(value - low, high - value))}`;
+}
+
 /** Bytes with a binary unit: 126 KiB. */
 export const bytes = (value: number): string =>
   scaled(value, [

@@ -1,6 +1,8 @@
 //! Adding up the sums of parts of a trace gives the report of the whole trace.
 
-use pagewise_analyse::fault_paths::{Collector, FaultPaths, Sums, Total, analyse, estimate};
+use pagewise_analyse::fault_paths::{
+    Calibration, Collector, FaultPaths, Source, Sums, Total, analyse,
+};
 use pagewise_model::formats::function_graph::read_bytes;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -57,23 +59,32 @@ fn text<'s>(steps: impl IntoIterator<Item = &'s Step>) -> String {
     text
 }
 
+/// What tracing costs in all of them.
+const COST: Calibration = Calibration {
+    per_call_ns: 40.0,
+    inside_ns: 15.0,
+    error_ns: 2.0,
+    source: Source::OwnTrace,
+    withdrawn: None,
+};
+
 fn report(text: &str) -> (FaultPaths, Sums) {
     let mut collector = Collector::default();
     let summary = read_bytes(text.as_bytes(), &mut collector);
-    let findings = analyse(&collector, &summary, estimate(&collector));
-    (findings, Sums::of(&collector, &summary))
+    let findings = analyse(&collector, &summary, COST);
+    (findings, Sums::of(&collector, &summary, COST))
 }
 
 /// The report of parts, each stored as JSON and read again.
 fn merged(parts: &[String]) -> FaultPaths {
-    let mut total = Total::default();
+    let mut total = Total::of(&[COST]);
     for part in parts {
         let stored = serde_json::to_string(&report(part).1).expect("sums are JSON");
         let sums = serde_json::from_str(&stored).expect("what was stored is read");
         total.add(&sums).expect("sums of this version");
     }
     let (collector, summary, _) = total.finish();
-    analyse(&collector, &summary, estimate(&collector))
+    analyse(&collector, &summary, COST)
 }
 
 /// Where two documents differ by more than rounding.
@@ -147,7 +158,11 @@ proptest! {
 fn sums_that_contradict_themselves_are_refused() {
     let (_, sums) = report(&text(&[(0, 4, 10), (0, 0, 5)]));
     let good = serde_json::to_value(&sums).expect("sums are JSON");
+    assert_eq!(Total::of(&[COST]).add(&sums), Ok(()));
     for (path, value) in [
+        ("/costs", Value::Array(vec![])),
+        ("/costs/0/per_call_ns", Value::from(-1.0)),
+        ("/shapes/0/source", Value::from(7)),
         ("/version", Value::from(99)),
         ("/names", Value::Array(vec![])),
         ("/contexts", Value::Array(vec![])),
@@ -163,6 +178,6 @@ fn sums_that_contradict_themselves_are_refused() {
         let mut bad = good.clone();
         *bad.pointer_mut(path).expect(path) = value;
         let bad: Sums = serde_json::from_value(bad).expect("still of the right shape");
-        assert!(Total::default().add(&bad).is_err(), "{path}");
+        assert!(Total::of(&[COST]).add(&bad).is_err(), "{path}");
     }
 }

@@ -74,7 +74,7 @@ fn headline_of(text: &mut String, letter: char, side: &Side) {
         .duration_ns
         .map_or(String::new(), |ns| format!(" in {}", Nanos(ns)));
     let cost = match side.calibration.source {
-        Source::Nothing => "not corrected for tracing".to_owned(),
+        Source::Nothing | Source::Withdrawn => "not corrected for tracing".to_owned(),
         source => format!(
             "tracing costs {} ± {} a call ({})",
             nanos(side.calibration.per_call_ns),

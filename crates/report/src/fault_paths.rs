@@ -3,11 +3,12 @@
 //! Raw figures stand beside corrected ones everywhere, since the tracer's own cost can exceed what
 //! it measures.
 
+use crate::corrected::{cost_of_tracing, interval};
 use crate::lines::line;
 use crate::quantity::{count, counted, percent, signed_percent};
 use crate::visible::visible;
 use pagewise_model::fault_paths::{
-    ClassFindings, Contributor, FaultPaths, Latencies, LayerFindings, Mode, Path, Source,
+    ClassFindings, Contributor, FaultPaths, Latencies, LayerFindings, Mode, Path,
 };
 use pagewise_model::units::Nanos;
 
@@ -27,8 +28,9 @@ pub fn render(findings: &FaultPaths, width: usize) -> String {
         headline(&mut text, findings);
         probe(&mut text, findings);
         split(&mut text, findings);
-        classes(&mut text, &findings.classes);
-        layers(&mut text, &findings.layers);
+        let corrects = findings.latency.bounds.is_some();
+        classes(&mut text, &findings.classes, corrects);
+        layers(&mut text, &findings.layers, corrects);
         contributors(&mut text, &findings.contributors);
         lock_waits(&mut text, &findings.classes);
         paths(&mut text, findings, width);
@@ -68,36 +70,32 @@ fn headline(text: &mut String, findings: &FaultPaths) {
         counted(findings.faults, "page fault"),
         counted(findings.distinct_paths, "different path")
     );
-    let Latencies { raw, corrected } = &findings.latency;
-    line!(
-        text,
-        "On the CPU, a fault takes {} at the median and {} at the 99th percentile \
-         ({} and {} as traced).",
-        Nanos(corrected.p50_ns),
-        Nanos(corrected.p99_ns),
-        Nanos(raw.p50_ns),
-        Nanos(raw.p99_ns)
-    );
+    let Latencies {
+        raw,
+        corrected,
+        bounds,
+    } = &findings.latency;
+    match bounds {
+        None => line!(
+            text,
+            "On the CPU, a fault takes {} at the median and {} at the 99th percentile, as traced.",
+            Nanos(raw.p50_ns),
+            Nanos(raw.p99_ns)
+        ),
+        Some(bounds) => line!(
+            text,
+            "On the CPU, a fault takes {} at the median and {} at the 99th percentile \
+             ({} and {} as traced).",
+            interval(corrected.p50_ns, Some(bounds.p50_ns)),
+            interval(corrected.p99_ns, Some(bounds.p99_ns)),
+            Nanos(raw.p50_ns),
+            Nanos(raw.p99_ns)
+        ),
+    }
 }
 
 fn probe(text: &mut String, findings: &FaultPaths) {
-    let calibration = &findings.calibration;
-    let cost = Nanos::from_secs_f64(calibration.per_call_ns / 1e9);
-    let error = Nanos::from_secs_f64(calibration.error_ns / 1e9);
-    let origin = match calibration.source {
-        Source::RootOnly => "measured against a trace of the root alone",
-        Source::OwnTrace => {
-            "estimated from the cheapest calls of this trace; a second trace of the root alone \
-             (--calibrate) measures it"
-        }
-        Source::Nothing => {
-            return line!(
-                text,
-                "Not corrected for the tracer's own cost: no calls inside faults."
-            );
-        }
-    };
-    line!(text, "Tracing costs {cost} ± {error} a call, {origin}.");
+    line!(text, "{}", cost_of_tracing(&findings.calibration));
     if findings.correction_exceeds_signal {
         line!(
             text,
@@ -141,26 +139,49 @@ fn share(part: u64, whole: u64) -> f64 {
     }
 }
 
-const FIGURES: &str = "       raw p50  corrected p50  corrected p99";
-
-fn latencies(latencies: &Latencies) -> String {
-    format!(
-        "{:>14} {:>14} {:>14}",
-        Nanos(latencies.raw.p50_ns).to_string(),
-        Nanos(latencies.corrected.p50_ns).to_string(),
-        Nanos(latencies.corrected.p99_ns).to_string()
-    )
+/// The heads over [`latencies`].
+fn heads(corrects: bool) -> String {
+    match corrects {
+        true => format!(
+            "{:>10} {:>20} {:>20}",
+            "raw p50", "corrected p50", "corrected p99"
+        ),
+        false => format!("{:>14} {:>14}", "p50 as traced", "p99 as traced"),
+    }
 }
 
-fn classes(text: &mut String, classes: &[ClassFindings]) {
+fn latencies(latencies: &Latencies, corrects: bool) -> String {
+    let Latencies {
+        raw,
+        corrected,
+        bounds,
+    } = latencies;
+    let p50 = Nanos(raw.p50_ns).to_string();
+    match corrects {
+        true => format!(
+            "{p50:>10} {:>20} {:>20}",
+            interval(corrected.p50_ns, bounds.map(|bounds| bounds.p50_ns)),
+            interval(corrected.p99_ns, bounds.map(|bounds| bounds.p99_ns))
+        ),
+        false => format!("{p50:>14} {:>14}", Nanos(raw.p99_ns).to_string()),
+    }
+}
+
+fn classes(text: &mut String, classes: &[ClassFindings], corrects: bool) {
     line!(text);
     line!(
         text,
-        "{:<38} {:>9} {:>7} {:>7}{FIGURES}  peaks, corrected",
+        "{:<38} {:>9} {:>7} {:>7} {}  {}",
         "Kinds of faults",
         "faults",
         "share",
-        "time"
+        "time",
+        heads(corrects),
+        if corrects {
+            "peaks, corrected"
+        } else {
+            "peaks, as traced"
+        }
     );
     for class in classes {
         line!(
@@ -170,7 +191,7 @@ fn classes(text: &mut String, classes: &[ClassFindings]) {
             count(class.faults),
             percent(class.share),
             percent(class.time_share),
-            latencies(&class.latency),
+            latencies(&class.latency, corrects),
             peaks(&class.latency.corrected.modes)
         );
     }
@@ -187,14 +208,15 @@ fn peaks(modes: &[Mode]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-fn layers(text: &mut String, layers: &[LayerFindings]) {
+fn layers(text: &mut String, layers: &[LayerFindings], corrects: bool) {
     line!(text);
     line!(
         text,
-        "{:<38} {:>9}{:16}{FIGURES}",
+        "{:<38} {:>9}{:16} {}",
         "Layers (time per fault that has it)",
         "faults",
-        ""
+        "",
+        heads(corrects)
     );
     for layer in layers {
         line!(
@@ -203,7 +225,7 @@ fn layers(text: &mut String, layers: &[LayerFindings]) {
             layer.layer.describe(),
             count(layer.latency.raw.count),
             "",
-            latencies(&layer.latency)
+            latencies(&layer.latency, corrects)
         );
         if !layer.stood_for_by.is_empty() {
             let names: Vec<_> = layer
@@ -220,7 +242,7 @@ fn contributors(text: &mut String, contributors: &[Contributor]) {
     line!(text);
     line!(
         text,
-        "{:<38} {:>9} {:>12} {:>12} {:>11}",
+        "{:<38} {:>9} {:>12} {:>18} {:>11}",
         "Functions by their own time",
         "calls",
         "time",
@@ -230,13 +252,28 @@ fn contributors(text: &mut String, contributors: &[Contributor]) {
     for found in contributors.iter().take(LINES) {
         line!(
             text,
-            "  {:<36} {:>9} {:>12} {:>12} {:>11}",
+            "  {:<36} {:>9} {:>12} {:>18} {:>11}",
             visible(&found.function),
             count(found.calls),
             percent(found.time_share),
-            percent(found.corrected_time_share),
+            corrected_share(found),
             signed_percent(found.variance_share)
         );
+    }
+}
+
+/// `12 % ± 3 %`
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "shares are shown with few digits"
+)]
+fn corrected_share(found: &Contributor) -> String {
+    let share = found.corrected_time_share;
+    let error = share * found.error_ns as f64 / found.corrected_self_ns.max(1) as f64;
+    match (found.error_ns, found.corrected_self_ns) {
+        (0, _) => percent(share),
+        (_, 0) => "lost in the error".to_owned(),
+        _ => format!("{} ± {}", percent(share), percent(error)),
     }
 }
 
@@ -274,16 +311,26 @@ fn paths(text: &mut String, findings: &FaultPaths, width: usize) {
         } = path;
         line!(
             text,
-            "  {} ({}), {}: {mean_calls:.0} calls, {} corrected, {} as traced",
+            "  {} ({}), {}: {mean_calls:.0} calls on average, median {}",
             counted(*faults, "fault"),
             percent(*share),
             path.class.describe(),
-            Nanos(latency.corrected.p50_ns),
-            Nanos(latency.raw.p50_ns)
+            median(latency)
         );
         for part in wrapped(&visible(&path.outline), width.saturating_sub(6).max(40)) {
             line!(text, "      {part}");
         }
+    }
+}
+
+fn median(latency: &Latencies) -> String {
+    let raw = Nanos(latency.raw.p50_ns);
+    match latency.bounds {
+        None => format!("{raw} as traced"),
+        Some(bounds) => format!(
+            "{} corrected, {raw} as traced",
+            interval(latency.corrected.p50_ns, Some(bounds.p50_ns))
+        ),
     }
 }
 

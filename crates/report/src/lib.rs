@@ -8,6 +8,7 @@
 
 mod base64;
 pub mod border;
+mod corrected;
 pub mod exports;
 mod fault_contrast;
 pub mod fault_diff;

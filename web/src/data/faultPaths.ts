@@ -27,9 +27,19 @@ export interface Latency {
   buckets: Bucket[];
 }
 
+/** Least and most of corrected figures, by the error of the tracer's cost. */
+export interface Bounds {
+  mean_ns: [number, number];
+  p50_ns: [number, number];
+  p90_ns: [number, number];
+  p99_ns: [number, number];
+}
+
 export interface Latencies {
   raw: Latency;
   corrected: Latency;
+  /** Null where nothing is corrected. */
+  bounds: Bounds | null;
 }
 
 export interface TimeSplit {
@@ -53,6 +63,7 @@ export interface Contributor {
   calls: number;
   self_ns: number;
   corrected_self_ns: number;
+  error_ns: number;
   time_share: number;
   corrected_time_share: number;
   variance_share: number;
@@ -115,7 +126,8 @@ export interface Calibration {
   per_call_ns: number;
   inside_ns: number;
   error_ns: number;
-  source: "root_only" | "own_trace" | "nothing";
+  source: "root_only" | "own_trace" | "several" | "nothing" | "withdrawn";
+  withdrawn: { misfit: { clamped: number } | { unbalanced: number } | { uneven: number }; per_call_ns: number } | null;
 }
 
 export interface Contrast {
@@ -226,6 +238,7 @@ export interface TreePattern {
   mean_ns: number;
   p50_ns: number;
   p99_ns: number;
+  error_ns: number;
   timed: number;
   repeats: { function: string; counts: [number, number][] }[];
 }

@@ -6,9 +6,10 @@ use super::collector::Collector;
 use super::contexts::Context;
 use super::contrast::contrasts;
 use super::contributors::contributors;
+use super::corrected::{Group, latencies};
 use super::layer::Layer;
 use super::modes::modes;
-use super::probe::{Calibration, Source};
+use super::probe::{Calibration, Costs};
 use super::reading::reading;
 use super::shapes::{MOST_SHAPES, Shape, Split, Token};
 use super::signature::Class;
@@ -36,10 +37,11 @@ const TREE_SHARE: f64 = 0.01;
 pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibration) -> FaultPaths {
     let names = &summary.names;
     let shapes: Vec<&Shape> = collector.shapes.all.iter().collect();
+    let costs = Costs::new(collector, &calibration);
     let view = View {
         collector,
         names,
-        calibration,
+        costs,
     };
     let latency = view.latencies(&shapes, Layer::Fault);
     let trees = frequent_trees(collector, names, calibration, wanted_trees(collector));
@@ -50,7 +52,7 @@ pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibratio
         faults: collector.checks.faults,
         duration_ns: collector.duration(),
         calibration,
-        correction_exceeds_signal: exceeds && calibration.source != Source::Nothing,
+        correction_exceeds_signal: exceeds && costs.corrects(),
         latency,
         elapsed: figures(&merged(shapes.iter().map(|shape| &shape.elapsed))),
         split: split(&shapes),
@@ -65,7 +67,7 @@ pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibratio
         paths: view.paths(&shapes),
         distinct_paths: shapes.len() as u64,
         contributors: view.contributors(None, collector.checks.faults),
-        call_map: call_map(collector, names, calibration),
+        call_map: call_map(collector, names, costs),
         calls_below_1us: below_1us(collector),
         other_calls: view.others(&collector.others),
         bare_ends: view.others(&collector.bare),
@@ -76,7 +78,7 @@ pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibratio
         contrasts: contrasts(collector, names, calibration),
         timeline: timeline(collector, calibration),
         lock_waits: collector.locks.findings(names, whole_time(collector)),
-        charges: charges(collector, names, calibration),
+        charges: charges(collector, names, costs),
         trees: trees.trees,
         trees_left_out: trees.left_out,
         reading: reading(collector),
@@ -101,8 +103,8 @@ fn wanted_trees(collector: &Collector) -> TreeQuery {
 fn all_missing(collector: &Collector, summary: &Summary, calibration: Calibration) -> Vec<Missing> {
     let beyond = collector.shapes.beyond_limit;
     let mut all = missing(summary);
-    let alone = collector.root_only().count();
-    if alone > 0 && calibration.source != Source::RootOnly {
+    let alone = collector.unmeasured(&calibration);
+    if alone > 0 {
         all.push(Missing {
             count: alone,
             what: "faults with the root alone: too few, or too different from the others, to \
@@ -162,7 +164,7 @@ pub fn missing(summary: &Summary) -> Vec<Missing> {
 struct View<'a> {
     collector: &'a Collector,
     names: &'a Names,
-    calibration: Calibration,
+    costs: Costs<'a>,
 }
 
 impl View<'_> {
@@ -232,22 +234,19 @@ impl View<'_> {
 
     /// A layer's time per fault, raw and with each shape's calls inside the layer paid for.
     fn latencies(&self, shapes: &[&Shape], layer: Layer) -> Latencies {
-        let tally = |shape: &Shape| shape.latency[layer as usize].clone();
-        let raw = merged(shapes.iter().map(|shape| &shape.latency[layer as usize]));
-        let mut corrected = Histogram::default();
-        for shape in shapes {
-            let inside: usize = shape
-                .places
-                .iter()
-                .filter(|place| place.layer == layer)
-                .map(|place| place.calls_inside as usize)
-                .sum();
-            corrected.merge(&tally(shape).shifted(self.calibration.cost(inside)));
-        }
-        Latencies {
-            raw: figures(&raw),
-            corrected: figures(&corrected),
-        }
+        let costs = self.costs;
+        let groups = shapes.iter().map(|shape| {
+            let places = shape.places.iter().filter(|place| place.layer == layer);
+            let inside = places.map(|place| place.calls_inside as usize).sum();
+            let tally = &shape.latency[layer as usize];
+            Group {
+                times: tally,
+                calls: inside,
+                interrupts: interrupts_in(shape, layer),
+                cost: costs.of(shape.source),
+            }
+        });
+        latencies(groups)
     }
 
     fn contributors(
@@ -258,7 +257,7 @@ impl View<'_> {
         let contexts = (0..).zip(&self.collector.contexts.all);
         let wanted = |(_, context): &(u32, &Context)| class.is_none_or(|c| c == context.class);
         let contexts = contexts.filter(wanted);
-        let mut found = contributors(contexts, faults, self.calibration, self.names);
+        let mut found = contributors(contexts, faults, self.costs, self.names);
         found.truncate(MOST_CONTRIBUTORS);
         found
     }
@@ -320,6 +319,19 @@ impl View<'_> {
             by_count.then_with(|| a.function.cmp(&b.function))
         });
         found
+    }
+}
+
+/// Interrupts in one of a shape's faults on average, of the layers that are all or most of it: of
+/// the others it is not known which were struck.
+#[allow(clippy::cast_precision_loss, reason = "counts")]
+fn interrupts_in(shape: &Shape, layer: Layer) -> f64 {
+    match layer {
+        Layer::Fault | Layer::MmFault | Layer::Handler => {
+            let faults = shape.latency[Layer::Fault as usize].count;
+            shape.interrupts as f64 / faults.max(1) as f64
+        }
+        _ => 0.0,
     }
 }
 

@@ -4,7 +4,7 @@ use super::collector::Collector;
 use super::contexts::Context;
 use super::contributors::corrected;
 use super::layer::Layer;
-use super::probe::Calibration;
+use super::probe::Costs;
 use super::shapes::Shape;
 use pagewise_model::call_map::{CallMap, CallNode};
 use pagewise_model::formats::function_graph::{NameId, Names};
@@ -17,15 +17,21 @@ const MOST_NODES: usize = 3000;
 /// The call paths of the collected faults. Of more than [`MOST_NODES`], those that take the most
 /// time as traced stay: every caller takes at least as long as what it calls, so none loses its
 /// caller.
-pub(super) fn call_map(collector: &Collector, names: &Names, calibration: Calibration) -> CallMap {
+pub(super) fn call_map(collector: &Collector, names: &Names, costs: Costs<'_>) -> CallMap {
     let contexts = &collector.contexts.all;
-    let counts = counts(&collector.shapes.all, contexts.len());
-    let times = corrected_times(contexts, calibration);
-    let is_root = |at: u32| contexts[at as usize].parent == at;
-    let durations = collector
-        .call_times
-        .by_context(contexts.len(), is_root, calibration);
-    let mut order: Vec<usize> = (0..contexts.len()).collect();
+    let join = Join::new(contexts);
+    let counts = counts(&collector.shapes.all, &join);
+    let times = join.summed(corrected_times(contexts, costs), |sum, more| {
+        sum.own += more.own;
+        sum.total += more.total;
+    });
+    let durations = collector.call_times.by_context(contexts, costs);
+    let durations = join.summed(durations, |sum, more| {
+        sum.raw.merge(&more.raw);
+        sum.corrected.merge(&more.corrected);
+    });
+    let contexts = &join.contexts;
+    let mut order = join.paths();
     order.sort_by_key(|&at| (std::cmp::Reverse(contexts[at].total), at));
     order.truncate(MOST_NODES);
     order.sort_unstable();
@@ -63,14 +69,62 @@ pub(super) fn call_map(collector: &Collector, names: &Names, calibration: Calibr
             corrected_times: coarse(&durations[at].corrected),
         });
     }
-    let all = contexts.iter().map(|context| context.own);
+    let all = collector.contexts.all.iter().map(|context| context.own);
     let kept: u64 = nodes.iter().map(|node| node.self_ns).sum();
     CallMap {
         functions: functions.names,
-        nodes_left_out: (contexts.len() - nodes.len()) as u64,
+        nodes_left_out: (join.paths().len() - nodes.len()) as u64,
         self_ns_left_out: narrow(all.sum()).saturating_sub(kept),
         nodes,
         timed_faults: collector.call_times.faults,
+    }
+}
+
+/// Paths that are the same but for the source of their calls, as one.
+struct Join {
+    /// The path that stands for each.
+    to: Vec<u32>,
+    /// Those that stand for others, with the sums of all of them.
+    contexts: Vec<Context>,
+}
+
+impl Join {
+    fn new(all: &[Context]) -> Self {
+        let mut first: FxHashMap<(Option<u32>, u32, u32), u32> = FxHashMap::default();
+        let mut to: Vec<u32> = Vec::with_capacity(all.len());
+        let mut contexts = all.to_vec();
+        for (at, context) in (0..).zip(all) {
+            // Callers stand before what they call.
+            let caller = (context.parent != at).then(|| to[context.parent as usize]);
+            let key = (caller, context.class as u32, context.name);
+            let joined = *first.entry(key).or_insert(at);
+            to.push(joined);
+            contexts[at as usize].parent = caller.unwrap_or(at);
+            if joined != at {
+                contexts[joined as usize].add(context);
+            }
+        }
+        Self { to, contexts }
+    }
+
+    /// Paths that stand for themselves.
+    fn paths(&self) -> Vec<usize> {
+        let each = (0_u32..).zip(&self.to);
+        each.filter(|(at, to)| at == *to)
+            .map(|(at, _)| at as usize)
+            .collect()
+    }
+
+    /// Figures by path, those of joined paths added up.
+    fn summed<T>(&self, mut figures: Vec<T>, add: impl Fn(&mut T, &T)) -> Vec<T> {
+        for at in 0..figures.len() {
+            let to = self.to[at] as usize;
+            if to < at {
+                let (before, from) = figures.split_at_mut(at);
+                add(&mut before[to], &from[0]);
+            }
+        }
+        figures
     }
 }
 
@@ -81,9 +135,9 @@ struct Corrected {
     total: f64,
 }
 
-fn corrected_times(contexts: &[Context], calibration: Calibration) -> Vec<Corrected> {
+fn corrected_times(contexts: &[Context], costs: Costs<'_>) -> Vec<Corrected> {
     let own = (0..).zip(contexts).map(|(index, context)| {
-        let own = corrected(index, context, calibration);
+        let own = corrected(index, context, *costs.of(context.source));
         Corrected { own, total: own }
     });
     let mut times: Vec<Corrected> = own.collect();
@@ -106,12 +160,13 @@ struct Counts {
 }
 
 /// How many faults take each path, and how many calls are below it.
-fn counts(shapes: &[Shape], contexts: usize) -> Vec<Counts> {
-    let mut counts = vec![Counts::default(); contexts];
+fn counts(shapes: &[Shape], join: &Join) -> Vec<Counts> {
+    let mut counts = vec![Counts::default(); join.to.len()];
     for (place, shape) in (1..).zip(shapes) {
         let faults = shape.latency[Layer::Fault as usize].count;
         let mut open: Vec<(u16, u32)> = Vec::new();
         for (token, &context) in shape.tokens.iter().zip(&shape.contexts) {
+            let context = join.to[context as usize];
             while open.pop_if(|(depth, _)| *depth >= token.depth()).is_some() {}
             for &(_, above) in &open {
                 counts[above as usize].calls_inside += faults;

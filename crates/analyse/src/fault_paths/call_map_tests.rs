@@ -31,6 +31,7 @@ fn map() -> CallMap {
         inside_ns: 400.0,
         error_ns: 0.0,
         source: Source::OwnTrace,
+        withdrawn: None,
     };
     analyse(&collector, &summary, calibration).call_map
 }

@@ -4,7 +4,8 @@
 //! faults; so durations are kept apart by that number, and corrected exactly once the cost is
 //! known.
 
-use super::probe::Calibration;
+use super::contexts::Context;
+use super::probe::Costs;
 use super::shapes::Shape;
 use super::tally::Tally;
 use super::trees::Forest;
@@ -126,18 +127,12 @@ impl CallTimes {
         }
     }
 
-    /// The durations by call path; `is_root` tells the paths of outermost functions, whose own
-    /// tracing stays in.
-    pub(super) fn by_context(
-        &self,
-        contexts: usize,
-        is_root: impl Fn(u32) -> bool,
-        calibration: Calibration,
-    ) -> Vec<Durations> {
-        let mut found = vec![Durations::default(); contexts];
+    /// The durations by call path. The own tracing of outermost functions stays in.
+    pub(super) fn by_context(&self, contexts: &[Context], costs: Costs<'_>) -> Vec<Durations> {
+        let mut found = vec![Durations::default(); contexts.len()];
         for slot in &self.slots {
             let durations = &mut found[slot.key.context as usize];
-            durations.add(slot, is_root(slot.key.context), calibration);
+            durations.add(slot, contexts, costs);
         }
         found
     }
@@ -147,8 +142,8 @@ impl CallTimes {
         &self,
         trees: usize,
         wanted: &[u32],
-        is_root: impl Fn(u32) -> bool,
-        calibration: Calibration,
+        contexts: &[Context],
+        costs: Costs<'_>,
     ) -> Vec<Durations> {
         let mut places = vec![usize::MAX; trees];
         for (place, &tree) in wanted.iter().enumerate() {
@@ -157,7 +152,7 @@ impl CallTimes {
         let mut found = vec![Durations::default(); wanted.len()];
         for slot in &self.slots {
             if let Some(durations) = found.get_mut(places[slot.key.tree as usize]) {
-                durations.add(slot, is_root(slot.key.context), calibration);
+                durations.add(slot, contexts, costs);
             }
         }
         found
@@ -175,7 +170,10 @@ impl StoredTimes {
 }
 
 impl Durations {
-    fn add(&mut self, slot: &Slot, is_root: bool, calibration: Calibration) {
+    fn add(&mut self, slot: &Slot, contexts: &[Context], costs: Costs<'_>) {
+        let context = &contexts[slot.key.context as usize];
+        let calibration = costs.of(context.source);
+        let is_root = context.parent == slot.key.context;
         let own = if is_root { 0.0 } else { calibration.inside_ns };
         let cost = calibration.cost(slot.key.inside as usize) + own;
         self.raw.merge(&slot.times.histogram());

@@ -6,46 +6,41 @@
 //! `try_charge` in `mm/memcontrol.c`. Compilers inline `consume_stock`: a `try_charge_memcg` that
 //! asks no counter found the stock filled. The root cgroup is charged without any of them.
 
-use super::analyse::figures;
 use super::collector::Collector;
+use super::corrected::{Group, latencies};
 use super::layer::Layer;
-use super::probe::Calibration;
+use super::probe::Costs;
 use super::shapes::{Shape, end_of};
 use pagewise_model::fault_paths::{ChargePath, ChargeWay, Latencies};
 use pagewise_model::formats::function_graph::{NameId, Names};
-use pagewise_model::histogram::Histogram;
 use std::collections::BTreeMap;
 
 /// Charges by their way, the most frequent first; empty where the trace shows none, or nothing
 /// below them.
-pub(super) fn charges(
-    collector: &Collector,
-    names: &Names,
-    calibration: Calibration,
-) -> Vec<ChargePath> {
-    let mut ways: BTreeMap<ChargeWay, (Histogram, Histogram)> = BTreeMap::new();
+pub(super) fn charges(collector: &Collector, names: &Names, costs: Costs<'_>) -> Vec<ChargePath> {
+    let mut ways: BTreeMap<ChargeWay, Vec<Group<'_>>> = BTreeMap::new();
     for shape in &collector.shapes.all {
-        let Some((way, calls)) = way(shape, names) else {
-            continue;
-        };
-        let tally = &shape.latency[Layer::Charge as usize];
-        let (raw, corrected) = ways.entry(way).or_default();
-        raw.merge(&tally.histogram());
-        corrected.merge(&tally.shifted(calibration.cost(calls)));
+        if let Some((way, calls)) = way(shape, names) {
+            let tally = &shape.latency[Layer::Charge as usize];
+            ways.entry(way).or_default().push(Group {
+                times: tally,
+                calls,
+                interrupts: 0.0,
+                cost: costs.of(shape.source),
+            });
+        }
     }
-    let all: u64 = ways.values().map(|(raw, _)| raw.count()).sum();
-    let mut found: Vec<ChargePath> = ways
-        .into_iter()
-        .map(|(way, (raw, corrected))| ChargePath {
-            way,
-            faults: raw.count(),
-            share: super::analyse::ratio(raw.count(), all),
-            latency: Latencies {
-                raw: figures(&raw),
-                corrected: figures(&corrected),
-            },
-        })
-        .collect();
+    let latencies =
+        |(way, charges): (ChargeWay, Vec<Group<'_>>)| (way, latencies(charges.into_iter()));
+    let ways: Vec<(ChargeWay, Latencies)> = ways.into_iter().map(latencies).collect();
+    let all: u64 = ways.iter().map(|(_, latency)| latency.raw.count).sum();
+    let charge = |(way, latency): (ChargeWay, Latencies)| ChargePath {
+        way,
+        faults: latency.raw.count,
+        share: super::analyse::ratio(latency.raw.count, all),
+        latency,
+    };
+    let mut found: Vec<ChargePath> = ways.into_iter().map(charge).collect();
     found.sort_by_key(|charge| std::cmp::Reverse(charge.faults));
     found
 }

@@ -7,6 +7,8 @@ use rustc_hash::FxHashMap;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Context {
     pub class: Class,
+    /// Whose cost its calls have, in [`super::probe::Costs`].
+    pub source: u16,
     /// The caller's path; the path's own index for a root.
     pub parent: u32,
     pub name: u32,
@@ -24,17 +26,36 @@ pub(super) struct Context {
     pub direct_calls: u64,
 }
 
+impl Context {
+    /// Adds the sums of the same path of another source.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.total += other.total;
+        self.own += other.own;
+        self.own_below_1us += other.own_below_1us;
+        self.own_by_fault += other.own_by_fault;
+        self.total_by_fault += other.total_by_fault;
+        self.direct_calls += other.direct_calls;
+    }
+}
+
+/// More than there are classes.
+const CLASSES: u32 = 64;
+
 /// All call paths.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Contexts {
     pub all: Vec<Context>,
     index: FxHashMap<(u32, u32), u32>,
+    /// Where the faults at hand come from: those of other sources have other paths.
+    pub source: u16,
 }
 
 impl Contexts {
     /// The root's path for a class.
     pub(super) fn root(&mut self, class: Class, name: u32) -> u32 {
-        self.at(u32::MAX - class as u32, name, class, None)
+        let root = u32::from(self.source) * CLASSES + class as u32;
+        self.at(u32::MAX - root, name, class, None)
     }
 
     /// The path of a call made on another path.
@@ -49,6 +70,7 @@ impl Contexts {
         if found == next {
             self.all.push(Context {
                 class,
+                source: self.source,
                 parent: parent.unwrap_or(next),
                 name,
                 calls: 0,

@@ -5,7 +5,7 @@
 //! which shares by each function's own variance don't.
 
 use super::contexts::Context;
-use super::probe::Calibration;
+use super::probe::{Calibration, Costs};
 use pagewise_model::fault_paths::Contributor;
 use pagewise_model::formats::function_graph::{NameId, Names};
 use rustc_hash::FxHashMap;
@@ -16,6 +16,7 @@ struct Sums {
     own: f64,
     corrected: f64,
     by_fault: f64,
+    error: f64,
 }
 
 /// The contributors to `faults` faults whose call paths are given, the largest first by
@@ -24,7 +25,7 @@ struct Sums {
 pub(super) fn contributors<'a>(
     contexts: impl Iterator<Item = (u32, &'a Context)>,
     faults: u64,
-    calibration: Calibration,
+    costs: Costs<'_>,
     names: &Names,
 ) -> Vec<Contributor> {
     let mut by_name: FxHashMap<u32, Sums> = FxHashMap::default();
@@ -32,7 +33,9 @@ pub(super) fn contributors<'a>(
         let sums = by_name.entry(context.name).or_default();
         sums.calls += context.calls;
         sums.own += context.own as f64;
-        sums.corrected += corrected(index, context, calibration);
+        let cost = costs.of(context.source);
+        sums.corrected += corrected(index, context, *cost);
+        sums.error += cost.own_error(inner(index, context), context.direct_calls as f64);
         sums.by_fault += context.own_by_fault as f64;
     }
     let all = Totals::of(&by_name, faults);
@@ -52,13 +55,18 @@ pub(super) fn contributors<'a>(
 #[allow(clippy::cast_precision_loss, reason = "sums of nanoseconds")]
 pub(super) fn corrected(index: u32, context: &Context, calibration: Calibration) -> f64 {
     let outside = calibration.per_call_ns - calibration.inside_ns;
-    let calls = if context.parent == index {
-        0
-    } else {
-        context.calls
-    };
-    let cost = calls as f64 * calibration.inside_ns + context.direct_calls as f64 * outside;
+    let inner = inner(index, context);
+    let cost = inner * calibration.inside_ns + context.direct_calls as f64 * outside;
     (context.own as f64 - cost).max(0.0)
+}
+
+/// Calls whose own tracing is taken off: all but the outermost, as in a trace of the root alone.
+#[allow(clippy::cast_precision_loss, reason = "a count")]
+fn inner(index: u32, context: &Context) -> f64 {
+    match context.parent == index {
+        true => 0.0,
+        false => context.calls as f64,
+    }
 }
 
 struct Totals {
@@ -95,6 +103,7 @@ impl Totals {
             calls: sums.calls,
             self_ns: sums.own as u64,
             corrected_self_ns: sums.corrected as u64,
+            error_ns: sums.error.ceil() as u64,
             time_share: ratio(sums.own, self.own),
             corrected_time_share: ratio(sums.corrected, self.corrected),
             variance_share: ratio(covariance, self.variance),

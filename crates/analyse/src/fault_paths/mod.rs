@@ -15,6 +15,7 @@ mod collector;
 mod contexts;
 mod contrast;
 mod contributors;
+mod corrected;
 mod descent;
 mod diff;
 mod layer;
@@ -44,7 +45,8 @@ pub use pagewise_model::fault_paths::{
     Missing, OtherCalls, Path, SCHEMA_VERSION, TimeSplit,
 };
 pub use probe::{
-    Calibration, Source, calibrate, calibrate_by_histogram, calibrate_by_notes, estimate,
+    Calibration, Misfit, Refusal, Source, Withdrawal, calibrate, calibrate_by_histogram,
+    calibrate_by_notes, estimate,
 };
 pub use rows::Rows;
 pub use signature::{Class, Signs, classify, signs_of};

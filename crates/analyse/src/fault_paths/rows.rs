@@ -150,6 +150,7 @@ mod tests {
             inside_ns: 400.0,
             error_ns: 0.0,
             source: Source::OwnTrace,
+            withdrawn: None,
         };
         let mut found = Vec::new();
         let mut rows = Rows::new(calibration, |row| found.push(row));

@@ -57,6 +57,8 @@ pub(super) struct Place {
 pub(super) struct Shape {
     pub tokens: Box<[Token]>,
     pub class: Class,
+    /// Whose cost its calls have, in [`super::probe::Costs`].
+    pub source: u16,
     /// Context of each node in [`super::contexts::Contexts`].
     pub contexts: Box<[u32]>,
     pub places: Box<[Place]>,
@@ -70,6 +72,8 @@ pub(super) struct Shape {
     /// Waits for the lock before the fault, found by task.
     pub lock_before: Tally,
     pub split: Split,
+    /// Interrupts that struck its faults.
+    pub interrupts: u64,
     /// Its faults by how long they took.
     pub cells: Cells,
     /// Own time by node of faults that are in no cell: they came as sums. Or empty.
@@ -166,6 +170,8 @@ pub(super) struct Shapes {
     by_hash: FxHashMap<u64, Vec<u32>>,
     /// The last shape: faults of one kind come in rows.
     last: usize,
+    /// Where the faults at hand come from: those of other sources have other shapes.
+    pub source: u16,
     pub beyond_limit: u64,
 }
 
@@ -178,8 +184,10 @@ impl Shapes {
         tokens: &[Token],
         class: Option<Class>,
     ) -> Option<usize> {
+        let source = self.source;
         let is_it = |shape: &Shape| {
-            *shape.tokens == *tokens && class.is_none_or(|class| class == shape.class)
+            let same_class = class.is_none_or(|class| class == shape.class);
+            *shape.tokens == *tokens && same_class && shape.source == source
         };
         if self.all.get(self.last).is_some_and(is_it) {
             return Some(self.last);

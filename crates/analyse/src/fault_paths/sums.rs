@@ -2,13 +2,15 @@
 //! make the report that one trace of them all would have made.
 //!
 //! Counts, histograms, and sums of times and of their squares add exactly. What depends on the
-//! order of faults, or on single ones, is not among them; and of long traces the tracer's cost
-//! and the times of single calls are known by samples, which add up to samples.
+//! order of faults, or on single ones, is not among them; and of long traces the times of single
+//! calls are known by samples, which add up to samples. What the tracer cost is each part's own:
+//! parts may come from different kernels.
 
 use super::call_times::StoredTimes;
-use super::collector::{Checks, Collector, Dense};
+use super::collector::{Checks, Collector};
 use super::contexts::Context;
 use super::layer::Layer;
+use super::probe::{Calibration, place, pooled, together};
 use super::shapes::{Split, Token};
 use super::tally::Tally;
 use pagewise_model::formats::function_graph::{Counts, IncompleteCounts, Names, Summary};
@@ -17,12 +19,18 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 /// Version of the sums; others can't be added.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// The sums of one trace or several.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sums {
     version: u32,
+    /// Reports added up in it.
+    reports: u64,
+    /// What tracing cost, by source.
+    costs: Vec<Calibration>,
+    /// Faults with the root alone that could not serve as a measure.
+    unmeasured: u64,
     /// Function names; others refer to them by place.
     names: Vec<String>,
     shapes: Vec<ShapeSums>,
@@ -31,8 +39,6 @@ pub struct Sums {
     others: Vec<(u32, Tally)>,
     bare: Vec<(u32, Tally)>,
     checks: Checks,
-    leaf: Dense,
-    own_per_child: Dense,
     root_only: Histogram,
     duration_ns: Option<u64>,
     counts: Counts,
@@ -41,6 +47,8 @@ pub struct Sums {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct ShapeSums {
+    /// Place of its cost.
+    source: u16,
     /// Name and depth of each call.
     calls: Vec<(u32, u16)>,
     contexts: Vec<u32>,
@@ -50,6 +58,7 @@ struct ShapeSums {
     elapsed: Tally,
     lock_before: Tally,
     split: Split,
+    interrupts: u64,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -84,9 +93,13 @@ pub enum SumsError {
 }
 
 impl Sums {
-    /// The sums of what was collected.
+    /// The sums of what was collected, and corrected by this calibration.
     #[must_use]
-    pub fn of(collector: &Collector, summary: &Summary) -> Self {
+    pub fn of(collector: &Collector, summary: &Summary, calibration: Calibration) -> Self {
+        let costs = match collector.costs.is_empty() {
+            true => vec![calibration],
+            false => collector.costs.clone(),
+        };
         let tallies = |tallies: &FxHashMap<u32, Tally>| {
             let mut all: Vec<_> = tallies.iter().map(|(&n, t)| (n, t.clone())).collect();
             all.sort_by_key(|(name, _)| *name);
@@ -95,6 +108,9 @@ impl Sums {
         let names = summary.names.iter().map(|(_, text)| text.to_owned());
         Self {
             version: VERSION,
+            reports: collector.reports.max(1),
+            costs,
+            unmeasured: collector.unmeasured(&calibration),
             names: names.collect(),
             shapes: shapes_of(collector),
             contexts: collector.contexts.all.iter().map(ContextSums::of).collect(),
@@ -102,13 +118,17 @@ impl Sums {
             others: tallies(&collector.others),
             bare: tallies(&collector.bare),
             checks: collector.checks,
-            leaf: collector.probe.leaf.clone(),
-            own_per_child: collector.probe.own_per_child.clone(),
             root_only: collector.root_only().clone(),
             duration_ns: collector.duration(),
             counts: summary.counts,
             incomplete: summary.incomplete.clone(),
         }
+    }
+
+    /// What tracing cost, by source.
+    #[must_use]
+    pub fn costs(&self) -> &[Calibration] {
+        &self.costs
     }
 
     /// The same, observed for so long.
@@ -123,6 +143,7 @@ impl Sums {
 
 fn shapes_of(collector: &Collector) -> Vec<ShapeSums> {
     let of = |shape: &super::shapes::Shape| ShapeSums {
+        source: shape.source,
         calls: shape.tokens.iter().map(|t| (t.name(), t.depth())).collect(),
         contexts: shape.contexts.to_vec(),
         own: shape.own_times(),
@@ -134,6 +155,7 @@ fn shapes_of(collector: &Collector) -> Vec<ShapeSums> {
         elapsed: shape.elapsed.clone(),
         lock_before: shape.lock_before.clone(),
         split: shape.split,
+        interrupts: shape.interrupts,
     };
     collector.shapes.all.iter().map(of).collect()
 }
@@ -173,19 +195,36 @@ pub struct Total {
 }
 
 impl Total {
+    /// Nothing yet of reports with these costs ([`Sums::costs`] of all of them).
+    #[must_use]
+    pub fn of(costs: &[Calibration]) -> Self {
+        let mut total = Self::default();
+        total.collector.costs = pooled(costs);
+        total
+    }
+
     /// Adds the sums of another part.
     ///
     /// # Errors
-    /// When they are of another version, or contradict themselves. Nothing is added then.
+    /// When they are of another version, contradict themselves, or have a cost that was not
+    /// announced. Nothing is added then.
     pub fn add(&mut self, part: &Sums) -> Result<(), SumsError> {
         part.check()?;
+        let pools = &self.collector.costs;
+        let sources = part.costs.iter().map(|cost| place(pools, cost));
+        let sources = sources.map(|at| at.and_then(|at| u16::try_from(at).ok()));
+        let Some(sources) = sources.collect::<Option<Vec<u16>>>() else {
+            return Err(SumsError::Contradiction {
+                what: "a cost that is none of the announced",
+            });
+        };
         let names: Vec<u32> = part
             .names
             .iter()
             .map(|name| self.names.intern(name.as_bytes()).0)
             .collect();
         self.collector.roles.learn(&self.names);
-        let (shapes, contexts) = self.add_shapes(part, &names);
+        let (shapes, contexts) = self.add_shapes(part, &names, &sources);
         for (sums, &context) in part.contexts.iter().zip(&contexts) {
             if let Some(context) = context {
                 sums.add_to(&mut self.collector.contexts.all[context as usize]);
@@ -205,9 +244,9 @@ impl Total {
         add(&mut self.collector.others, &part.others);
         add(&mut self.collector.bare, &part.bare);
         self.collector.checks.add(part.checks);
-        self.collector.probe.leaf.add(&part.leaf);
-        self.collector.probe.own_per_child.add(&part.own_per_child);
         self.collector.add_root_only(&part.root_only);
+        self.collector.reports += part.reports;
+        self.collector.unmeasured += part.unmeasured;
         self.counts.add(&part.counts);
         for (&cause, &count) in &part.incomplete {
             *self.incomplete.entry(cause).or_default() += count;
@@ -218,12 +257,18 @@ impl Total {
     }
 
     /// Adds the shapes; where the part's shapes and call paths are in the total.
-    fn add_shapes(&mut self, part: &Sums, names: &[u32]) -> (Vec<usize>, Vec<Option<u32>>) {
+    fn add_shapes(
+        &mut self,
+        part: &Sums,
+        names: &[u32],
+        sources: &[u16],
+    ) -> (Vec<usize>, Vec<Option<u32>>) {
         let mut shapes = Vec::with_capacity(part.shapes.len());
         let mut contexts = vec![None; part.contexts.len()];
         for sums in &part.shapes {
             let calls = sums.calls.iter();
             let tokens = calls.map(|&(name, depth)| Token::new(names[name as usize], depth));
+            self.collector.set_source(sources[usize::from(sums.source)]);
             let at = self.collector.shape_of(&tokens.collect::<Vec<_>>());
             let shape = &mut self.collector.shapes.all[at];
             for (&theirs, &ours) in sums.contexts.iter().zip(&shape.contexts) {
@@ -236,9 +281,28 @@ impl Total {
             shape.elapsed.merge(&sums.elapsed);
             shape.lock_before.merge(&sums.lock_before);
             shape.split.add(&sums.split);
+            shape.interrupts += sums.interrupts;
             shapes.push(at);
         }
         (shapes, contexts)
+    }
+
+    /// Reports added so far, those that were added up before counted singly.
+    #[must_use]
+    pub fn reports(&self) -> u64 {
+        self.collector.reports
+    }
+
+    /// What tracing cost all parts together.
+    #[must_use]
+    pub fn calibration(&self) -> Calibration {
+        let mut calls = vec![0; self.collector.costs.len()];
+        for context in &self.collector.contexts.all {
+            if let Some(calls) = calls.get_mut(usize::from(context.source)) {
+                *calls += context.calls;
+            }
+        }
+        together(&self.collector.costs, &calls)
     }
 
     /// What [`super::analyse()`] takes, and the time observed by all parts together.
@@ -251,6 +315,12 @@ impl Total {
         };
         (self.collector, summary, self.duration_ns)
     }
+}
+
+/// Whether a cost can be taken off durations.
+fn is_sound(cost: &Calibration) -> bool {
+    let parts = [cost.per_call_ns, cost.inside_ns, cost.error_ns];
+    parts.iter().all(|ns| ns.is_finite() && *ns >= 0.0)
 }
 
 impl Sums {
@@ -272,11 +342,15 @@ impl Sums {
             let paths = &shape.contexts;
             starts_at_root
                 && has_one_root
+                && usize::from(shape.source) < self.costs.len()
                 && paths.len() == shape.calls.len()
                 && shape.own.len() == shape.calls.len()
                 && paths.iter().all(|&path| (path as usize) < contexts)
         };
         let wrong = |what| Err(SumsError::Contradiction { what });
+        if !self.costs.iter().all(is_sound) {
+            return wrong("a cost that is no duration");
+        }
         if !named.chain(others).all(known) {
             return wrong("a function without a name");
         }
@@ -291,9 +365,6 @@ impl Sums {
         let mut others = self.others.iter().chain(&self.bare);
         if !self.shapes.iter().all(of_shape) || !others.all(|(_, tally)| tally.is_sound()) {
             return wrong("a histogram out of order");
-        }
-        if !self.leaf.is_sound() || !self.own_per_child.is_sound() {
-            return wrong("a histogram out of range");
         }
         Ok(())
     }

@@ -64,13 +64,23 @@ impl Tally {
         Histogram::from_counts(self.buckets.iter().copied(), self.sum, self.min, self.max)
     }
 
+    /// Values that are no more than this.
+    pub(super) fn count_below(&self, ns: f64) -> u64 {
+        let buckets = self.buckets.iter();
+        let below = buckets.filter(|&&(bucket, _)| reduce(self.middle(bucket), ns) == 0);
+        below.map(|&(_, count)| count).sum()
+    }
+
+    fn middle(&self, bucket: u32) -> u64 {
+        let (low, high) = bucket_range(bucket);
+        (low + (high - low - 1) / 2).clamp(self.min, self.max)
+    }
+
     /// The distribution with `less` taken off every value, none below zero.
     pub(super) fn shifted(&self, less: f64) -> Histogram {
         let mut shifted = Histogram::default();
         for &(bucket, count) in &self.buckets {
-            let (low, high) = bucket_range(bucket);
-            let middle = (low + (high - low - 1) / 2).clamp(self.min, self.max);
-            shifted.record_many(reduce(middle, less), count);
+            shifted.record_many(reduce(self.middle(bucket), less), count);
         }
         shifted
     }

@@ -100,10 +100,5 @@ fn measured(faults: &Collector, root_only: &Path) -> Result<Calibration> {
         bail!("{name}: --calibrate takes a function_graph trace of the fault's root alone");
     };
     let (plain, _) = collected(trace, root_only)?;
-    calibrate(faults, &plain).with_context(|| {
-        format!(
-            "{name}: nothing to calibrate by: both traces need complete faults of one workload, \
-             the first with calls inside them"
-        )
-    })
+    calibrate(faults, &plain).with_context(|| format!("{name} can't calibrate this trace"))
 }

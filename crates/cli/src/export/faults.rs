@@ -21,7 +21,7 @@ use std::path::Path;
 /// Folded stacks of corrected own time, or of raw where nothing could be corrected.
 pub fn folded(export: &FaultExport<'_>) -> Result<Written> {
     let (times, word) = match export.findings.calibration.source {
-        Source::Nothing => (Times::Raw, "as traced"),
+        Source::Nothing | Source::Withdrawn => (Times::Raw, "as traced"),
         _ => (Times::Corrected, "without the tracer's cost"),
     };
     let mut out = output(export.output)?;

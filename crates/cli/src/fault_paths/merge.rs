@@ -2,22 +2,23 @@
 
 use crate::{bytes, input};
 use anyhow::{Context, Result, bail};
-use pagewise_analyse::fault_paths::{Sums, Total, analyse, calibrate_by_notes, estimate};
-use pagewise_model::fault_paths::{FaultPaths, Missing, SCHEMA_VERSION, Source};
+use pagewise_analyse::fault_paths::{Calibration, Sums, Total, analyse};
+use pagewise_model::fault_paths::{FaultPaths, Missing, SCHEMA_VERSION};
 use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use std::path::{Path, PathBuf};
 
 /// What a stored report must hold to be added.
 #[derive(Deserialize)]
-struct Stored {
+struct Stored<S> {
     kind: Option<String>,
-    calibration: Option<Calibrated>,
-    sums: Option<Sums>,
+    sums: Option<S>,
 }
 
+/// Of the sums, what must be known of all reports before the first is added.
 #[derive(Deserialize)]
-struct Calibrated {
-    source: Source,
+struct Costs {
+    costs: Option<Vec<Calibration>>,
 }
 
 /// Whether a file holds a JSON document.
@@ -32,8 +33,8 @@ pub fn is_stored(path: &Path) -> Result<bool> {
     Ok(head.trim_ascii_start().starts_with(b"{"))
 }
 
-/// The report on all the traces whose reports are stored in these files, and the sums behind it; a
-/// single report may lack them.
+/// The report on all the traces whose reports are stored in these files, each corrected for what
+/// tracing cost it, and the sums behind it; a single report may lack them.
 ///
 /// # Errors
 /// When one can't be read, is no report of a trace, lacks what is to be added, or was made by
@@ -41,50 +42,43 @@ pub fn is_stored(path: &Path) -> Result<bool> {
 pub fn merged(files: &[PathBuf]) -> Result<(FaultPaths, Option<Sums>)> {
     if let [file] = files {
         let bytes = bytes::open(file)?;
-        if !stored(&bytes)
-            .with_context(|| file.display().to_string())?
-            .has_sums()
-        {
+        let stored = stored::<IgnoredAny>(&bytes);
+        let stored = stored.with_context(|| file.display().to_string())?;
+        if stored.sums.is_none() {
             return Ok((stored_report(&bytes)?, None));
         }
     }
-    let mut total = Total::default();
-    let mut measured = 0;
+    let mut costs = Vec::new();
     for file in files {
-        measured += u64::from(add(&mut total, file).with_context(|| file.display().to_string())?);
+        costs.extend(sums_of::<Costs>(file)?.costs.into_iter().flatten());
     }
+    let mut total = Total::of(&costs);
+    for file in files {
+        let sums = sums_of::<Sums>(file)?;
+        total
+            .add(&sums)
+            .with_context(|| file.display().to_string())?;
+    }
+    let (calibration, reports) = (total.calibration(), total.reports());
     let (collector, summary, duration_ns) = total.finish();
-    let by_notes = calibrate_by_notes(&collector);
-    if measured > 0 && by_notes.is_none() {
-        eprintln!(
-            "pagewise: {measured} of the reports had the tracer's cost measured by --calibrate, \
-             which can't be merged: it is estimated from the traces instead"
-        );
-    }
-    let calibration = by_notes.unwrap_or_else(|| estimate(&collector));
     let mut findings = analyse(&collector, &summary, calibration);
     findings.duration_ns = duration_ns;
-    if files.len() > 1 {
+    if reports > 1 {
         findings.missing.push(Missing {
-            count: files.len() as u64,
+            count: reports,
             what: "reports were merged, and what is told of single faults or of their order \
                    (contrasts, timeline, lock holders) is in none of the figures"
                 .to_owned(),
         });
     }
-    let sums = Sums::of(&collector, &summary).over(duration_ns);
+    let sums = Sums::of(&collector, &summary, calibration).over(duration_ns);
     Ok((findings, Some(sums)))
 }
 
-impl Stored {
-    fn has_sums(&self) -> bool {
-        self.sums.is_some()
-    }
-}
-
 /// What a file holds to be added.
-fn stored(bytes: &[u8]) -> Result<Stored> {
-    let stored: Stored = serde_json::from_slice(bytes).context("it is no report of pagewise")?;
+fn stored<S: DeserializeOwned>(bytes: &[u8]) -> Result<Stored<S>> {
+    let stored: Stored<S> =
+        serde_json::from_slice(bytes).context("it is no report of this version of pagewise")?;
     if stored.kind.as_deref() != Some("fault_paths") {
         bail!(
             "only reports of traces can be merged (pagewise report --json --sums TRACE), this is {}",
@@ -92,6 +86,18 @@ fn stored(bytes: &[u8]) -> Result<Stored> {
         );
     }
     Ok(stored)
+}
+
+/// The sums of a stored report.
+fn sums_of<S: DeserializeOwned>(file: &Path) -> Result<S> {
+    let bytes = bytes::open(file)?;
+    let sums = stored(&bytes).and_then(|stored| {
+        stored.sums.context(
+            "it lacks the sums that a merge adds up: store the report again with \
+             pagewise report --json --sums TRACE",
+        )
+    });
+    sums.with_context(|| file.display().to_string())
 }
 
 /// A finished report on a trace.
@@ -114,21 +120,6 @@ pub fn stored_report(text: &[u8]) -> Result<FaultPaths> {
         );
     }
     serde_json::from_value(value).context("not a whole result of pagewise report")
-}
-
-/// Adds a stored report; whether its calibration was measured by a second trace.
-fn add(total: &mut Total, file: &Path) -> Result<bool> {
-    let bytes = bytes::open(file)?;
-    let stored = stored(&bytes)?;
-    let Some(sums) = stored.sums else {
-        bail!(
-            "it lacks the sums that a merge adds up: store the report again with \
-             pagewise report --json --sums TRACE"
-        );
-    };
-    total.add(&sums)?;
-    let source = stored.calibration.map(|calibration| calibration.source);
-    Ok(source == Some(Source::RootOnly))
 }
 
 /// A report as JSON together with the sums that make it mergeable.

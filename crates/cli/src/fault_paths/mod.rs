@@ -26,7 +26,7 @@ pub fn findings(trace: Trace, root_only: Option<&Path>) -> Result<(FaultPaths, S
         Some(path) => measured(&faults, path)?,
         None => calibrate_by_notes(&faults).unwrap_or_else(|| estimate(&faults)),
     };
-    let sums = Sums::of(&faults, &summary);
+    let sums = Sums::of(&faults, &summary, calibration);
     Ok((analyse(&faults, &summary, calibration), sums))
 }
 
@@ -63,12 +63,7 @@ fn measured(faults: &Collector, root_only: &Path) -> Result<Calibration> {
         bail!("{name}: --calibrate takes a function_graph trace of the fault's root alone");
     };
     let (plain, _) = collect(trace).with_context(|| format!("cannot read {name}"))?;
-    calibrate(faults, &plain).with_context(|| {
-        format!(
-            "{name}: nothing to calibrate by: both traces need complete faults of one workload, of \
-             the same kinds, the first with calls inside them"
-        )
-    })
+    calibrate(faults, &plain).with_context(|| format!("{name} can't calibrate this trace"))
 }
 
 fn collect(trace: Trace) -> Result<(Collector, Summary)> {

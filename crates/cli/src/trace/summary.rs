@@ -137,12 +137,14 @@ impl Report {
                 plural(cost.root_only_faults, "fault")
             ),
             Source::OwnTrace if cost.root_only_faults > 0 => format!(
-                "estimated from the shortest calls: {} with the roots alone are too few or too \
+                "estimated from the calls that do least: {} with the roots alone are too few or too \
                  different to measure it",
                 plural(cost.root_only_faults, "fault")
             ),
-            Source::OwnTrace => "estimated from the shortest calls".to_owned(),
-            Source::Nothing => {
+            Source::OwnTrace | Source::Several => {
+                "estimated from the calls that do least".to_owned()
+            }
+            Source::Nothing | Source::Withdrawn => {
                 return vec![format!(
                     "what tracing cost can't be told from {}; reading and writing it took {} of \
                      CPU time",

@@ -2,10 +2,12 @@
 //!
 //! Plain data between the analysis that finds them and the reports that show them.
 
+mod calibration;
 mod course;
 mod kinds;
 mod waits;
 
+pub use calibration::{Bounds, Calibration, Misfit, Source, Withdrawal};
 pub use course::{ChangePoint, Changed, Contrast, Excess, Overrepresented, TimeBlock, Timeline};
 pub use kinds::{Class, Layer};
 pub use waits::{ChargePath, ChargeWay, Hold, Holder, Lock, LockWait, LockWaits};
@@ -143,6 +145,9 @@ pub struct TreePattern {
     pub p50_ns: u64,
     /// 99th percentile of it.
     pub p99_ns: u64,
+    /// How far the corrected mean, median and percentile may be off, either way, ns.
+    #[serde(default)]
+    pub error_ns: f64,
     /// Places behind the median and the percentile: a sample where there are many faults.
     pub timed: u64,
     /// How often the calls of its outermost function repeat.
@@ -224,8 +229,11 @@ pub struct Latency {
 pub struct Latencies {
     /// As traced.
     pub raw: Latency,
-    /// Without the tracer's cost.
+    /// Without the tracer's cost; as traced where nothing is corrected.
     pub corrected: Latency,
+    /// How sure the corrected figures are; absent where nothing is corrected.
+    #[serde(default)]
+    pub bounds: Option<Bounds>,
 }
 
 /// Where time went; the parts add up to the total.
@@ -306,6 +314,9 @@ pub struct Contributor {
     pub self_ns: u64,
     /// Own time without the tracer's cost, ns; not below zero.
     pub corrected_self_ns: u64,
+    /// How far the corrected time may be off, either way, ns.
+    #[serde(default)]
+    pub error_ns: u64,
     /// Share of the faults' time on the CPU, raw.
     pub time_share: f64,
     /// Share of it, corrected.
@@ -354,49 +365,4 @@ pub struct Mode {
     pub high_ns: u64,
     /// The share of all values that belongs to the mode.
     pub share: f64,
-}
-
-/// Where a calibration comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Source {
-    /// A second trace of the same workload with the root alone.
-    RootOnly,
-    /// The cheapest calls of the trace itself.
-    OwnTrace,
-    /// Nothing to correct by: the trace shows no calls inside faults.
-    Nothing,
-}
-
-/// The tracer's cost for one call.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Calibration {
-    /// Nanoseconds a call adds to everything around it.
-    pub per_call_ns: f64,
-    /// The part of them that lands inside the call itself.
-    pub inside_ns: f64,
-    /// Half the width of the interval that holds `per_call_ns` with 95 % confidence.
-    pub error_ns: f64,
-    /// Where it comes from.
-    pub source: Source,
-}
-
-impl Calibration {
-    /// No correction.
-    #[must_use]
-    pub fn nothing() -> Self {
-        Self {
-            per_call_ns: 0.0,
-            inside_ns: 0.0,
-            error_ns: 0.0,
-            source: Source::Nothing,
-        }
-    }
-
-    /// What the tracer added to a call that made so many others.
-    #[must_use]
-    #[allow(clippy::cast_precision_loss, reason = "at most a million calls")]
-    pub fn cost(&self, calls_inside: usize) -> f64 {
-        self.per_call_ns * calls_inside as f64
-    }
 }

@@ -1,7 +1,7 @@
 /** The first screen: how long faults take, what kinds there are, what it rests on. */
 import type { Calibration, FaultPathsPage, TimeSplit } from "../../data/faultPaths";
 import { h, type Child } from "../../dom";
-import { compact, count, nanos, percent } from "../../format";
+import { compact, count, interval, nanos, percent } from "../../format";
 import { term } from "../../glossary";
 import type { Section } from "../section";
 import { kindsOf } from "./kinds";
@@ -16,7 +16,7 @@ export const answer: Section<FaultPathsPage> = {
     h(
       "div",
       {},
-      h("div", { class: "verdict" }, report.findings.correction_exceeds_signal && h("span", { class: "pill costly" }, "Mostly the tracer's time"), h("h1", {}, headline(report)), findings(report)),
+      h("div", { class: "verdict" }, (report.findings.correction_exceeds_signal || report.findings.calibration.source === "withdrawn") && h("span", { class: "pill costly" }, report.findings.calibration.source === "withdrawn" ? "Not corrected for tracing" : "Mostly the tracer's time"), h("h1", {}, headline(report)), findings(report)),
       report.findings.faults > 0 && h("div", { class: "tiles" }, ...tiles(report)),
       report.findings.split.total_ns > 0 && splitBar(report.findings.split),
       caution(report),
@@ -29,7 +29,7 @@ function headline(report: FaultPathsPage): string {
   const [first] = classes;
   const kinds = kindsOf(report);
   const most = first ? ` ${percent(first.share)} are of one kind: ${kinds.name(first.class)}.` : "";
-  return `Half of ${count(faults)} page faults take less than ${nanos(latency.corrected.p50_ns)} on the CPU, one in a hundred more than ${nanos(latency.corrected.p99_ns)}.${most}`;
+  return `Half of ${count(faults)} page faults take less than ${interval(latency.corrected.p50_ns, latency.bounds?.p50_ns)} on the CPU, one in a hundred more than ${interval(latency.corrected.p99_ns, latency.bounds?.p99_ns)}${latency.bounds === null ? ", as traced" : ""}.${most}`;
 }
 
 /** What stands out, each with its number. */
@@ -72,12 +72,12 @@ function tile(name: Child[], figure: string, notes: string[]): HTMLElement {
 function tiles(report: FaultPathsPage): HTMLElement[] {
   const { faults, duration_ns, latency, distinct_paths, calibration } = report.findings;
   const rate = duration_ns !== null && duration_ns > 0 ? `${compact(faults / (duration_ns / 1e9))} a second for ${nanos(duration_ns)}` : "the trace has no times";
-  const { raw, corrected } = latency;
+  const { raw, corrected, bounds } = latency;
   return [
     tile(["Page faults"], count(faults), [rate, `${count(distinct_paths)} different paths`]),
-    tile([term("Median on the CPU", CORRECTED)], nanos(corrected.p50_ns), [`${nanos(raw.p50_ns)} as traced`, `mean ${nanos(corrected.mean_ns)}`]),
-    tile([term("99th percentile", CORRECTED)], nanos(corrected.p99_ns), [`${nanos(raw.p99_ns)} as traced`, `longest ${nanos(corrected.max_ns)}`]),
-    tile([term("Tracing costs, a call", "function_graph makes every traced call slower by a constant; a fault makes dozens of calls, so it appears many times as long as it is. Corrected figures are without this cost.")], calibration.source === "nothing" ? "–" : nanos(calibration.per_call_ns), [calibrationWords(calibration)]),
+    tile([term("Median on the CPU", CORRECTED)], interval(corrected.p50_ns, bounds?.p50_ns), [`${nanos(raw.p50_ns)} as traced`, `mean ${interval(corrected.mean_ns, bounds?.mean_ns)}`]),
+    tile([term("99th percentile", CORRECTED)], interval(corrected.p99_ns, bounds?.p99_ns), [`${nanos(raw.p99_ns)} as traced`, `longest ${nanos(corrected.max_ns)}`]),
+    tile([term("Tracing costs, a call", "function_graph makes every traced call slower by a constant; a fault makes dozens of calls, so it appears many times as long as it is. Corrected figures are without this cost.")], bounds === null ? "–" : nanos(calibration.per_call_ns), [calibrationWords(calibration)]),
   ];
 }
 
@@ -86,7 +86,9 @@ const CORRECTED = "Without the tracer's own cost: the traced time less a constan
 function calibrationWords({ source, error_ns }: Calibration): string {
   const error = `± ${nanos(error_ns)}`;
   if (source === "root_only") return `${error}, measured against the root alone`;
-  return source === "own_trace" ? `${error}, from the cheapest calls of this trace` : "nothing to correct by: no calls inside faults";
+  if (source === "several") return `${error}, the mean of several sources' own`;
+  if (source === "withdrawn") return "withdrawn: no one cost fits this trace";
+  return source === "own_trace" ? `${error}, from the calls that do least` : "nothing to correct by: too few calls inside faults";
 }
 
 const PARTS: [keyof TimeSplit, string, string][] = [

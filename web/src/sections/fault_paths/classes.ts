@@ -1,7 +1,7 @@
 /** The kinds of faults side by side: how many, how long, where they peak. */
 import type { ClassFindings, FaultPathsPage, Latency } from "../../data/faultPaths";
 import { h } from "../../dom";
-import { count, nanos, percent } from "../../format";
+import { count, interval, nanos, percent } from "../../format";
 import type { Section } from "../section";
 import { absent } from "./absent";
 import { kindsOf } from "./kinds";
@@ -33,8 +33,8 @@ export const classes: Section<FaultPathsPage> = {
 };
 
 function row(found: ClassFindings, name: string, ink: string, most: number): HTMLElement {
-  const { raw, corrected } = found.latency;
-  const figures = [count(found.faults), percent(found.share), percent(found.time_share), nanos(corrected.p50_ns), nanos(raw.p50_ns), nanos(corrected.p99_ns), count(found.paths)];
+  const { raw, corrected, bounds } = found.latency;
+  const figures = [count(found.faults), percent(found.share), percent(found.time_share), interval(corrected.p50_ns, bounds?.p50_ns), nanos(raw.p50_ns), interval(corrected.p99_ns, bounds?.p99_ns), count(found.paths)];
   return h(
     "tr",
     {},

@@ -1,7 +1,7 @@
 /** Which functions the time and its variance come from. */
 import type { Contributor, FaultPathsPage } from "../../data/faultPaths";
 import { h } from "../../dom";
-import { count, nanos, percent } from "../../format";
+import { count, interval, nanos, percent } from "../../format";
 import type { Section } from "../section";
 import { absent } from "./absent";
 import { kindPicker } from "./kinds";
@@ -59,7 +59,7 @@ function row(found: Contributor, most: number): HTMLElement {
     {},
     h("th", { scope: "row" }, h("code", {}, found.function)),
     h("td", { class: "number" }, count(found.calls)),
-    h("td", { class: "number" }, nanos(found.corrected_self_ns)),
+    h("td", { class: "number" }, found.error_ns > 0 ? interval(found.corrected_self_ns, [Math.max(0, found.corrected_self_ns - found.error_ns), found.corrected_self_ns + found.error_ns]) : nanos(found.corrected_self_ns)),
     h("td", { class: "number faint" }, nanos(found.self_ns)),
     share(found.corrected_time_share, most, "k0"),
     share(found.time_share, most, "k3"),

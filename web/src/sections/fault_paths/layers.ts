@@ -1,9 +1,9 @@
 /** Latency by layer: raw and corrected histograms side by side, peaks marked. */
-import type { FaultPathsPage, Latency, LayerFindings } from "../../data/faultPaths";
+import type { FaultPathsPage, Latencies, LayerFindings } from "../../data/faultPaths";
 import { h } from "../../dom";
 import { choice } from "../../draw/choice";
 import { latencyChart, type Series } from "../../draw/latency";
-import { count, counted, nanos, percent } from "../../format";
+import { count, counted, interval, nanos, percent } from "../../format";
 import { linearAxis, logAxis, type Axis } from "../../layout/latency";
 import type { Section } from "../section";
 import { absent } from "./absent";
@@ -65,7 +65,7 @@ const isSame = (a: LayerFindings, b: LayerFindings): boolean => a.latency.raw.su
 
 function row(report: FaultPathsPage, layer: LayerFindings, state: State): HTMLElement {
   const name = report.labels.layers[layer.layer] ?? layer.layer;
-  const { raw, corrected } = layer.latency;
+  const { raw, bounds } = layer.latency;
   const share = raw.count / Math.max(1, report.findings.faults);
   return h(
     "div",
@@ -76,20 +76,20 @@ function row(report: FaultPathsPage, layer: LayerFindings, state: State): HTMLEl
       h("strong", {}, name),
       h("div", { class: "faint" }, counted(raw.count, "fault"), state.kind === null && share < 0.9995 && ` (${percent(share)})`),
       layer.stood_for_by.length > 0 && h("div", { class: "faint" }, "here ", ...layer.stood_for_by.slice(0, 4).flatMap((f, i) => [i > 0 ? ", " : "", h("code", {}, f)])),
-      h("table", { class: "mini" }, h("thead", {}, h("tr", {}, h("th", {}), h("th", {}, "traced"), h("th", {}, "corrected"))), h("tbody", {}, ...figures(raw, corrected))),
+      h("table", { class: "mini" }, h("thead", {}, h("tr", {}, h("th", {}), h("th", {}, "traced"), h("th", {}, bounds === null ? "not corrected" : "corrected"))), h("tbody", {}, ...figures(layer.latency))),
     ),
     pane(report, layer, state, "raw", "as traced"),
     pane(report, layer, state, "corrected", "corrected"),
   );
 }
 
-function figures(raw: Latency, corrected: Latency): HTMLElement[] {
-  const rows: [string, (latency: Latency) => number][] = [
-    ["median", (l) => l.p50_ns],
-    ["mean", (l) => l.mean_ns],
-    ["99 %", (l) => l.p99_ns],
+function figures({ raw, corrected, bounds }: Latencies): HTMLElement[] {
+  const rows: [string, "p50_ns" | "mean_ns" | "p99_ns"][] = [
+    ["median", "p50_ns"],
+    ["mean", "mean_ns"],
+    ["99 %", "p99_ns"],
   ];
-  return rows.map(([name, of]) => h("tr", {}, h("th", {}, name), h("td", { class: "number" }, nanos(of(raw))), h("td", { class: "number" }, nanos(of(corrected)))));
+  return rows.map(([name, of]) => h("tr", {}, h("th", {}, name), h("td", { class: "number" }, nanos(raw[of])), h("td", { class: "number" }, bounds === null ? "–" : interval(corrected[of], bounds[of]))));
 }
 
 function pane(report: FaultPathsPage, layer: LayerFindings, state: State, which: "raw" | "corrected", words: string): HTMLElement {

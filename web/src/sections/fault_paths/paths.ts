@@ -1,7 +1,7 @@
 /** The most frequent paths in full, and trees that many faults share. */
 import type { FaultPathsPage, PathFindings, TreePattern } from "../../data/faultPaths";
 import { h } from "../../dom";
-import { count, counted, nanos, percent } from "../../format";
+import { count, counted, interval, nanos, percent } from "../../format";
 import { indented } from "../../layout/outline";
 import type { Section } from "../section";
 import { kindsOf } from "./kinds";
@@ -24,10 +24,10 @@ function folded(items: HTMLElement[]): HTMLElement[] {
 
 function pathItem(report: FaultPathsPage, path: PathFindings): HTMLElement {
   const kinds = kindsOf(report);
-  const { raw, corrected } = path.latency;
+  const { raw, corrected, bounds } = path.latency;
   const bar = h("span", { class: `bar kbar ${kinds.ink(path.class)}` });
   bar.style.width = `${Math.max(0.4, path.share * 100)}%`;
-  const words = `${counted(path.faults, "fault")} · ${percent(path.share)} · ${nanos(corrected.p50_ns)} (${nanos(raw.p50_ns)} as traced) · ${path.mean_calls.toFixed(0)} calls`;
+  const words = `${counted(path.faults, "fault")} · ${percent(path.share)} · ${bounds === null ? `${nanos(raw.p50_ns)} as traced` : `${interval(corrected.p50_ns, bounds.p50_ns)} (${nanos(raw.p50_ns)} as traced)`} · ${path.mean_calls.toFixed(0)} calls`;
   return h("details", { class: "site path" }, h("summary", {}, h("span", { class: "site-head" }, h("span", {}, kinds.name(path.class)), h("span", { class: "faint" }, words)), h("span", { class: "track" }, bar)), outline(path.outline));
 }
 
@@ -45,7 +45,7 @@ function trees(report: FaultPathsPage): HTMLElement[] {
   const kinds = kindsOf(report);
   const item = (tree: TreePattern) => {
     const calls = tree.calls[0] === tree.calls[1] ? count(tree.calls[0]) : `${count(tree.calls[0])} to ${count(tree.calls[1])}`;
-    const words = `${percent(tree.corrected_time_share)} of the time · ${counted(tree.faults, "fault")} · mean ${nanos(tree.mean_ns)}, 99th percentile ${nanos(tree.p99_ns)} · ${calls} ${calls === "1" ? "call" : "calls"}`;
+    const words = `${percent(tree.corrected_time_share)} of the time · ${counted(tree.faults, "fault")} · mean ${tree.error_ns > 0 ? interval(tree.mean_ns, [Math.max(0, tree.mean_ns - tree.error_ns), tree.mean_ns + tree.error_ns]) : nanos(tree.mean_ns)}, 99th percentile ${nanos(tree.p99_ns)} · ${calls} ${calls === "1" ? "call" : "calls"}`;
     const bar = h("span", { class: `bar kbar ${tree.class === null ? "k0" : kinds.ink(tree.class)}` });
     bar.style.width = `${Math.max(0.4, tree.corrected_time_share * 100)}%`;
     const of = `${tree.complete ? "All of the fault" : "A part of the fault"}: ${tree.class === null ? "several kinds" : kinds.name(tree.class)}.`;

@@ -1,5 +1,5 @@
 /** What the figures rest on: losses, the correction and its error, whether times add up. */
-import type { FaultPathsPage } from "../../data/faultPaths";
+import type { Calibration, FaultPathsPage } from "../../data/faultPaths";
 import { h } from "../../dom";
 import { count, counted, nanos, percent } from "../../format";
 import type { Section } from "../section";
@@ -32,11 +32,9 @@ function lines(texts: string[], none: string): HTMLElement {
 
 function correction(report: FaultPathsPage): HTMLElement[] {
   const { calibration, latency, correction_exceeds_signal } = report.findings;
-  if (calibration.source === "nothing") return [h("p", {}, "None: the trace shows no calls inside faults, so there is nothing to take off.")];
-  const from =
-    calibration.source === "root_only"
-      ? "measured by comparing with a trace of the outermost function alone"
-      : "estimated from the cheapest calls of this trace. A second trace of the outermost function alone measures it: pagewise report --calibrate ROOT-ONLY TRACE";
+  if (calibration.source === "nothing") return [h("p", {}, "None: the trace shows too few calls inside faults to tell what tracing them cost.")];
+  if (calibration.source === "withdrawn") return [h("p", { class: "warn" }, withdrawal(calibration)), h("p", {}, REMEDY)];
+  const from = ORIGINS[calibration.source];
   const calls = (latency.raw.sum_ns - latency.corrected.sum_ns) / Math.max(1, calibration.per_call_ns);
   const error = (calibration.error_ns * calls) / Math.max(1, latency.corrected.sum_ns);
   return [
@@ -44,6 +42,25 @@ function correction(report: FaultPathsPage): HTMLElement[] {
     h("p", {}, `It takes the mean fault from ${nanos(latency.raw.mean_ns)} to ${nanos(latency.corrected.mean_ns)}; its error is ± ${percent(error)} of what is left.`),
     ...(correction_exceeds_signal ? [h("p", { class: "warn" }, "The correction takes more than half of the mean: where two paths differ by less than the error times their difference in calls, the difference may be the tracer's.")] : []),
   ];
+}
+
+const ORIGINS = {
+  root_only: "measured by comparing with a trace of the outermost function alone",
+  own_trace: "estimated from those calls of this trace that do least. A second trace of the outermost function alone measures it: pagewise report --calibrate ROOT-ONLY TRACE",
+  several: "a mean over several sources, each corrected by its own cost",
+};
+
+const REMEDY = "Capture again with nothing else on the CPU (under emulation: in virtual time, tests/qemu/guest -i), or pass a trace of the same workload with the root alone: pagewise report --calibrate ROOT-ONLY TRACE.";
+
+/** Why nothing is corrected. */
+export function withdrawal({ withdrawn }: Calibration): string {
+  const all = "All times are as traced, with the tracer's own cost in them, since no one cost fits this trace";
+  if (withdrawn === null) return `${all}.`;
+  const { misfit } = withdrawn;
+  const cost = nanos(withdrawn.per_call_ns);
+  if ("clamped" in misfit) return `${all}: the calls that do least show ${cost} a call, but ${percent(misfit.clamped)} of the faults took less than that for their calls.`;
+  if ("unbalanced" in misfit) return `${all}: with ${cost} a call taken off, the calls of the faults add up to ${misfit.unbalanced.toFixed(2)} times the faults.`;
+  return `${all}: the cost of a call changed during the trace, ×${misfit.uneven.toFixed(1)} from the tenth to the ninetieth percentile of the calls that do least.`;
 }
 
 function conservation(report: FaultPathsPage): string {

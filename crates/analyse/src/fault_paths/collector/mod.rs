@@ -8,11 +8,9 @@
 //!       + off CPU                       (from sched_switch; else the switch lines; else schedule())
 //! ```
 
-mod dense;
 mod descend;
 mod scratch;
 
-pub(super) use dense::Dense;
 use scratch::{Cut, Kind, Scratch, add_split, waits_of};
 
 use super::call_times::CallTimes;
@@ -21,12 +19,13 @@ use super::contexts::Contexts;
 use super::descent::{Descent, Step};
 use super::layer::Layer;
 use super::locks::Locks;
+use super::probe::ProbeSigns;
 use super::roles::Roles;
 use super::shapes::{MOST_SHAPES, Shape, Shapes, Split, Token, describe};
 use super::signature::{Class, Signs, class_returned};
 use super::stretches::Stretches;
 use super::tally::Tally;
-use pagewise_model::fault_paths::Lock;
+use pagewise_model::fault_paths::{Calibration, Lock, Source};
 use pagewise_model::formats::function_graph::{
     CallTree, Line, Names, Node, Sink, Span, Tail, Wait,
 };
@@ -46,6 +45,11 @@ pub struct Collector {
     pub(super) bare: FxHashMap<u32, Tally>,
     pub(super) checks: Checks,
     pub(super) probe: ProbeSigns,
+    /// What tracing cost each of several sources, where shapes and contexts come from those.
+    pub(super) costs: Vec<Calibration>,
+    /// Reports whose sums these are, and their faults with the root alone that measured nothing.
+    pub(super) reports: u64,
+    pub(super) unmeasured: u64,
     pub(super) first_time: Option<u64>,
     pub(super) last_time: Option<u64>,
     /// Latencies that the capture noted of stretches in which the roots alone were traced.
@@ -94,13 +98,6 @@ pub(super) struct Checks {
     pub faults: u64,
     pub violations: u64,
     pub untimed: u64,
-}
-
-/// What calls without and with children tell of the tracer's own cost.
-#[derive(Clone, Debug, Default)]
-pub(super) struct ProbeSigns {
-    pub leaf: Dense,
-    pub own_per_child: Dense,
 }
 
 impl Checks {
@@ -185,7 +182,7 @@ impl Collector {
     /// A collector of the calls that a descent leaves, with the tracer's cost as calibrated: each
     /// is taken as a fault is elsewhere.
     #[must_use]
-    pub fn descending(steps: Vec<Step>, calibration: super::Calibration) -> Self {
+    pub fn descending(steps: Vec<Step>, calibration: Calibration) -> Self {
         Self {
             descent: Some(Descent::new(steps, calibration.per_call_ns)),
             ..Self::default()
@@ -254,6 +251,11 @@ impl Collector {
             Some(shape) => shape,
             None => self.new_shape(hash, &scratch.tokens, class),
         };
+        let struck = scratch
+            .cuts
+            .iter()
+            .filter(|cut| cut.kind == Kind::Interrupt);
+        self.shapes.all[shape].interrupts += struck.count() as u64;
         let lock = tree.pid.and_then(|pid| self.pending_locks.remove(&pid));
         let layers = self.add(shape, tree.nodes[root].span.ns, &scratch);
         self.remember(shape, tree.end, lock.unwrap_or(0), &scratch, layers);
@@ -340,13 +342,7 @@ impl Collector {
     fn note_probe(&mut self, tree: &CallTree, scratch: &Scratch) {
         for kept in &scratch.kept {
             let node = &tree.nodes[kept.node as usize];
-            if node.end == kept.node + 1 {
-                self.probe.leaf.record(node.span.ns);
-            } else if kept.direct_calls > 1 {
-                self.probe
-                    .own_per_child
-                    .record(kept.own / u64::from(kept.direct_calls));
-            }
+            self.probe.record(node.name, kept.direct_calls, kept.own);
         }
     }
 
@@ -390,6 +386,20 @@ impl Collector {
         }
     }
 
+    /// Faults with the root alone that did not serve as the measure.
+    pub(super) fn unmeasured(&self, calibration: &Calibration) -> u64 {
+        match self.costs.is_empty() && calibration.source != Source::RootOnly {
+            true => self.root_only.count(),
+            false => self.unmeasured,
+        }
+    }
+
+    /// Says where the shapes that come next are from.
+    pub(super) fn set_source(&mut self, source: u16) {
+        self.shapes.source = source;
+        self.contexts.source = source;
+    }
+
     pub(super) fn add_root_only(&mut self, latency: &Histogram) {
         self.root_only.merge(latency);
     }
@@ -408,6 +418,7 @@ impl Collector {
             contexts: self.contexts_of(class, tokens),
             tokens: tokens.into(),
             class,
+            source: self.shapes.source,
             places: places.into(),
             handler,
             latency: Default::default(),
@@ -417,6 +428,7 @@ impl Collector {
             elapsed: Tally::default(),
             lock_before: Tally::default(),
             split: Split::default(),
+            interrupts: 0,
         };
         self.shapes.beyond_limit += u64::from(full);
         self.shapes.add(hash, shape)

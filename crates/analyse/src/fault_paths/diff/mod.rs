@@ -107,7 +107,7 @@ fn common(a: Calibration, b: Calibration) -> (Calibration, Calibration) {
     let error = a.error_ns + b.error_ns;
     let agree = (a.per_call_ns - b.per_call_ns).abs() <= error
         && (a.inside_ns - b.inside_ns).abs() <= error;
-    if !agree || a.source != b.source {
+    if !agree || a.source != b.source || !a.corrects() {
         return (a, b);
     }
     let both = Calibration {
@@ -115,6 +115,7 @@ fn common(a: Calibration, b: Calibration) -> (Calibration, Calibration) {
         inside_ns: f64::midpoint(a.inside_ns, b.inside_ns),
         error_ns: a.error_ns.max(b.error_ns),
         source: a.source,
+        withdrawn: None,
     };
     (both, both)
 }

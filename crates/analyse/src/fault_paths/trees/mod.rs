@@ -15,7 +15,7 @@ pub(super) use fold::Forest;
 use super::call_times::Durations;
 use super::collector::Collector;
 use super::layer::Layer;
-use super::probe::Calibration;
+use super::probe::{Calibration, Costs};
 use super::signature::Class;
 use fold::{Folded, Run};
 use outline::Outline;
@@ -66,12 +66,12 @@ struct Sums {
     /// The last shape that was counted, plus one.
     seen: usize,
     occurrences: u64,
-    /// Places that are no fault's outermost call.
-    inner: u64,
     calls: (u64, u64),
-    /// Traced calls inside and directly inside, over all places.
-    inside: u128,
-    direct: u128,
+    /// What tracing cost all places, within them and within their own time, and how far the
+    /// first may be off, ns.
+    cost: f64,
+    own_cost: f64,
+    error: f64,
     total: u128,
     own: u128,
 }
@@ -86,10 +86,10 @@ impl Default for Sums {
             faults: 0,
             seen: 0,
             occurrences: 0,
-            inner: 0,
             calls: (u64::MAX, 0),
-            inside: 0,
-            direct: 0,
+            cost: 0.0,
+            own_cost: 0.0,
+            error: 0.0,
             total: 0,
             own: 0,
         }
@@ -114,8 +114,9 @@ pub fn frequent_trees(
         .iter()
         .map(|shape| forest.fold(&shape.tokens))
         .collect();
-    let sums = sums(collector, &forest, &folded);
-    let weigher = Weigher::new(collector, calibration);
+    let costs = Costs::new(collector, &calibration);
+    let sums = sums(collector, &forest, &folded, costs);
+    let weigher = Weigher::new(collector, costs);
     let mut wanted: Vec<(f64, u32)> = (0..)
         .zip(&sums)
         .filter(|(tree, sums)| sums.above == Above::Free && !forest.below(*tree).is_empty())
@@ -130,9 +131,8 @@ pub fn frequent_trees(
     wanted.truncate(query.most);
     let trees: Vec<u32> = wanted.into_iter().map(|(_, tree)| tree).collect();
     let rows = rows(collector, &forest, &folded, &trees);
-    let is_root = |at: u32| collector.contexts.all[at as usize].parent == at;
-    let times = &collector.call_times;
-    let durations = times.by_tree(forest.len(), &trees, is_root, calibration);
+    let (times, contexts) = (&collector.call_times, &collector.contexts.all);
+    let durations = times.by_tree(forest.len(), &trees, contexts, costs);
     let each = trees.iter().zip(&durations);
     let mut found: Vec<TreePattern> = each
         .map(|(&tree, durations)| {
@@ -152,7 +152,7 @@ pub fn frequent_trees(
 }
 
 /// The sums of all trees.
-fn sums(collector: &Collector, forest: &Forest, folded: &[Folded]) -> Vec<Sums> {
+fn sums(collector: &Collector, forest: &Forest, folded: &[Folded], costs: Costs<'_>) -> Vec<Sums> {
     let mut all = vec![Sums::default(); forest.len()];
     for (place, (shape, folded)) in (1..).zip(collector.shapes.all.iter().zip(folded)) {
         let faults = shape.latency[Layer::Fault as usize].count;
@@ -170,10 +170,13 @@ fn sums(collector: &Collector, forest: &Forest, folded: &[Folded]) -> Vec<Sums> 
             sums.met_in(place, faults, shape.class);
             sums.met_below((node > 0).then(|| folded.trees[caller]));
             sums.occurrences += faults;
-            sums.inner += if node > 0 { faults } else { 0 };
             sums.calls = (sums.calls.0.min(inside), sums.calls.1.max(inside));
-            sums.inside += u128::from(inside) * u128::from(faults);
-            sums.direct += u128::from(direct[node]) * u128::from(faults);
+            let inner = u64::from(node > 0);
+            sums.pay(
+                faults,
+                (inner, inside, direct[node].into()),
+                costs.of(shape.source),
+            );
             sums.own += u128::from(own[node]);
             sums.total += total[node];
         }
@@ -182,6 +185,17 @@ fn sums(collector: &Collector, forest: &Forest, folded: &[Folded]) -> Vec<Sums> 
 }
 
 impl Sums {
+    /// Adds what tracing cost so many places, each with calls of its own (but for the outermost),
+    /// inside and directly inside.
+    #[allow(clippy::cast_precision_loss, reason = "counts of calls")]
+    fn pay(&mut self, places: u64, (inner, inside, direct): (u64, u64, u64), cost: &Calibration) {
+        let calls = |each: u64| (places * each) as f64;
+        let own = cost.inside_ns * calls(inner);
+        self.cost += cost.per_call_ns * calls(inside) + own;
+        self.own_cost += (cost.per_call_ns - cost.inside_ns) * calls(direct) + own;
+        self.error += cost.error(calls(inside + inner));
+    }
+
     fn met_in(&mut self, shape: usize, faults: u64, class: Class) {
         if self.seen != shape {
             self.seen = shape;
@@ -264,7 +278,6 @@ fn repeats(forest: &Forest, rows: &FxHashMap<u32, Rows>, names: &Names, tree: u3
 
 /// Makes figures of sums.
 struct Weigher {
-    calibration: Calibration,
     /// Time of all faults, as traced and corrected, ns.
     all: f64,
     all_corrected: f64,
@@ -272,34 +285,25 @@ struct Weigher {
 
 #[allow(clippy::cast_precision_loss, reason = "sums of nanoseconds as figures")]
 impl Weigher {
-    fn new(collector: &Collector, calibration: Calibration) -> Self {
-        let (mut all, mut inside) = (0_u128, 0_u128);
+    fn new(collector: &Collector, costs: Costs<'_>) -> Self {
+        let (mut all, mut cost) = (0_u128, 0.0);
         for shape in &collector.shapes.all {
             let latency = &shape.latency[Layer::Fault as usize];
             all += latency.sum;
-            inside += u128::from(latency.count) * shape.calls_inside() as u128;
+            cost += latency.count as f64 * costs.of(shape.source).cost(shape.calls_inside());
         }
         Self {
-            calibration,
             all: all as f64,
-            all_corrected: (all as f64 - calibration.per_call_ns * inside as f64).max(0.0),
+            all_corrected: (all as f64 - cost).max(0.0),
         }
     }
 
     fn corrected_total(&self, sums: &Sums) -> f64 {
-        let inside = self.calibration.per_call_ns * sums.inside as f64;
-        let own = self.calibration.inside_ns * sums.inner as f64;
-        (sums.total as f64 - inside - own).max(0.0)
+        (sums.total as f64 - sums.cost).max(0.0)
     }
 
     fn corrected_own(&self, sums: &Sums) -> f64 {
-        let Calibration {
-            per_call_ns,
-            inside_ns,
-            ..
-        } = self.calibration;
-        let around = (per_call_ns - inside_ns) * sums.direct as f64;
-        (sums.own as f64 - around - inside_ns * sums.inner as f64).max(0.0)
+        (sums.own as f64 - sums.own_cost).max(0.0)
     }
 
     fn corrected_share(&self, sums: &Sums) -> f64 {
@@ -338,6 +342,7 @@ impl Weigher {
             mean_ns: corrected / occurrences,
             p50_ns: durations.corrected.quantile(0.5),
             p99_ns: durations.corrected.quantile(0.99),
+            error_ns: sums.error / occurrences,
             timed: durations.corrected.count(),
             repeats,
         }

@@ -159,6 +159,7 @@ const CALIBRATION: Calibration = Calibration {
     inside_ns: 40.0,
     error_ns: 0.0,
     source: Source::OwnTrace,
+    withdrawn: None,
 };
 
 fn found(faults: &[Call], min_faults: u64) -> FrequentTrees {

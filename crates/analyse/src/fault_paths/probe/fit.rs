@@ -1,0 +1,79 @@
+//! Whether one cost for every call fits a trace.
+
+use super::super::collector::Collector;
+use super::super::contributors::corrected;
+use super::super::layer::Layer;
+use super::floor::Floors;
+use pagewise_model::fault_paths::{Calibration, Misfit, Withdrawal};
+
+/// Faults that would have taken no time at all: single odd ones are no reason to correct none.
+const MOST_CLAMPED: f64 = 0.03;
+/// Corrected own times of all calls by the corrected time of the faults. They are the same but for
+/// what was cut off at zero: 0.98 to 1.01 on traces that a constant fits.
+const BALANCED: std::ops::RangeInclusive<f64> = 0.95..=1.05;
+/// What was cut off at zero, by the time as traced, from which it matters: of faults that are mostly
+/// the tracer's time little is left, and some odd calls are much of that.
+const LEAST_CUT: f64 = 0.03;
+/// The ninetieth percentile of what a call costs by the tenth.
+const MOST_UNEVEN: f64 = 2.0;
+
+/// The calibration, or its withdrawal.
+pub(super) fn fitting(
+    full: &Collector,
+    calibration: Calibration,
+    floors: Option<&Floors>,
+) -> Calibration {
+    let misfit = clamped(full, &calibration)
+        .or_else(|| floors.and_then(uneven))
+        .or_else(|| unbalanced(full, &calibration));
+    match misfit {
+        Some(misfit) => Calibration::withdrawn(Withdrawal {
+            misfit,
+            per_call_ns: calibration.per_call_ns,
+        }),
+        None => calibration,
+    }
+}
+
+/// Faults with calls inside that take no longer than tracing these costs at least.
+#[allow(clippy::cast_precision_loss, reason = "counts as a share")]
+fn clamped(full: &Collector, calibration: &Calibration) -> Option<Misfit> {
+    let (mut all, mut none_left) = (0, 0);
+    for shape in &full.shapes.all {
+        let calls = shape.calls_inside();
+        let latency = &shape.latency[Layer::Fault as usize];
+        if calls > 0 {
+            all += latency.count;
+            none_left += latency.count_below(calibration.cost(calls));
+        }
+    }
+    let share = none_left as f64 / all.max(1) as f64;
+    (share > MOST_CLAMPED).then_some(Misfit::Clamped(share))
+}
+
+fn uneven(floors: &Floors) -> Option<Misfit> {
+    let low = floors.inside.p10 + floors.outside.p10;
+    let high = floors.inside.p90 + floors.outside.p90;
+    let ratio = high / low;
+    (low > 0.0 && ratio > MOST_UNEVEN).then_some(Misfit::Uneven(ratio))
+}
+
+#[allow(clippy::cast_precision_loss, reason = "sums of nanoseconds")]
+fn unbalanced(full: &Collector, calibration: &Calibration) -> Option<Misfit> {
+    let contexts = (0..).zip(&full.contexts.all);
+    let own: f64 = contexts
+        .map(|(index, context)| corrected(index, context, *calibration))
+        .sum();
+    let of_shape = |shape: &super::super::shapes::Shape| {
+        let latency = &shape.latency[Layer::Fault as usize];
+        let cost = calibration.cost(shape.calls_inside()) * latency.count as f64;
+        (latency.sum as f64 - cost).max(0.0)
+    };
+    let whole: f64 = full.shapes.all.iter().map(of_shape).sum();
+    let shapes = full.shapes.all.iter();
+    let raw = shapes.map(|shape| shape.latency[Layer::Fault as usize].sum);
+    let raw = raw.sum::<u128>() as f64;
+    let ratio = own / whole;
+    let matters = whole > 0.0 && (own - whole).abs() > LEAST_CUT * raw;
+    (matters && !BALANCED.contains(&ratio)).then_some(Misfit::Unbalanced(ratio))
+}

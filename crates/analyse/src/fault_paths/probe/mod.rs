@@ -1,0 +1,26 @@
+//! What the tracer itself costs, and latencies without it.
+//!
+//! function_graph makes every traced call slower: a part of that lands inside the call, between
+//! the times that the tracer takes at its begin and end, the rest in its caller. A fault with 46
+//! calls inside takes ten times its real time, and since paths differ in their number of calls,
+//! comparisons of raw latencies can turn around. The cost of the root's own tracing stays in, as
+//! in a trace of the root alone:
+//!
+//! ```text
+//! corrected = raw − cost × calls inside
+//! ```
+//!
+//! The cost is found in the trace itself (`floor`) or by comparing with faults of which the root
+//! alone was traced (`root_only`); either is withdrawn where it does not fit (`fit`).
+
+mod costs;
+mod fit;
+mod floor;
+mod root_only;
+mod signs;
+
+pub(super) use costs::{Costs, place, pooled, together};
+pub use floor::estimate;
+pub use pagewise_model::fault_paths::{Calibration, Misfit, Source, Withdrawal};
+pub use root_only::{Refusal, calibrate, calibrate_by_histogram, calibrate_by_notes};
+pub(super) use signs::ProbeSigns;
