@@ -70,8 +70,9 @@ fn a_task_that_leaves_the_run_queue_or_calls_schedule_sleeps() {
     };
     let away = ("schedule".to_owned(), 3_000_000, Wait::Blocked);
     // The task went on with another CPU.
-    assert_eq!(asleep("dequeue_task_fair();"), [away.clone()]);
-    assert_eq!(asleep("update_rq_clock();"), [away]);
+    let away = [away];
+    assert_eq!(asleep("dequeue_task_fair();"), away);
+    assert_eq!(asleep("update_rq_clock();"), away);
 }
 
 /// The function in which a task comes back may be left out by a filter: what calls the switch

@@ -2,7 +2,7 @@
 
 use super::*;
 use pagewise_model::account::{Account, KernelEntry, KernelWork};
-use pagewise_model::advice::{Risk, Setting};
+use pagewise_model::advice::Setting;
 use pagewise_model::allocator::Allocator;
 use pagewise_model::findings::{
     Cause, Churn, ChurnRoute, FINDINGS_VERSION, FaultMap, FaultTime, FlameNode, RegionKind,

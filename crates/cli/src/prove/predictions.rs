@@ -79,6 +79,7 @@ mod tests {
             rss_price: Bytes(0),
             risk: pagewise_model::advice::Risk::Low,
             caveat: None,
+            cures: Vec::new(),
         }
     }
 
