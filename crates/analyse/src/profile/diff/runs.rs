@@ -34,8 +34,9 @@ pub(super) struct Slowdown {
 }
 
 /// Spread of a whole run's CPU time between runs that are alike (standard deviation of the
-/// logarithm), on CPUs of its own and on wholly contended ones: 1 to 2 % and 3 to 10 % for loops of
-/// arithmetic and of cache misses, python, sort and xz on two virtual CPUs (bench/diff/run).
+/// logarithm), on CPUs of its own and on wholly contended ones. Eight runs of a second of
+/// `bench/diff/functions.c` on two busy virtual CPUs varied by 1 to 2 % in arithmetic and by 10 % in
+/// cache misses; no wider set of programs was measured yet.
 const WHOLE: (f64, f64) = (0.03, 0.10);
 /// The same of one function beside the rest of its run.
 const ONE: (f64, f64) = (0.010, 0.045);
