@@ -75,7 +75,7 @@ fn faults(attributor: Attributor, sidecar: &Sidecar) {
     let rules = Rules::shipped().expect("shipped rules are right");
     let around = Surroundings::default();
     let findings = pagewise_analyse::findings(&attribution, &names, sidecar, &rules, &around);
-    text::render(&findings, WIDTH, STYLE);
+    let _ = text::render(&findings, WIDTH, STYLE);
     let _ = pagewise_report::json::to_string(&findings);
     let _ = render(&findings);
 }
@@ -84,8 +84,8 @@ fn profile(profile: &Profile) {
     columns::check(profile);
     let rules = ProfileRules::shipped().expect("shipped rules are right");
     let findings = summarise(profile, &rules);
-    text::profile::render(&findings, WIDTH, STYLE);
-    let _ = pagewise_report::json::profile(&findings);
+    let _ = text::profile::render(&findings, WIDTH, STYLE);
+    let _ = pagewise_report::json::to_string(&findings);
     let _ = render_profile(profile, &findings, "fuzz");
     for event in (0..profile.events.len()).filter_map(|at| u8::try_from(at).ok()) {
         folded_stacks::write(profile, event, &mut sink()).expect("a sink takes all");
@@ -96,7 +96,7 @@ fn profile(profile: &Profile) {
 fn trace_of(collector: &Collector, summary: &function_graph::Summary) {
     let calibration = fault_paths::estimate(collector);
     let findings = fault_paths::analyse(collector, summary, calibration);
-    pagewise_report::fault_paths::render(&findings, WIDTH);
-    let _ = pagewise_report::fault_paths::to_json(&findings);
+    let _ = pagewise_report::fault_paths::render(&findings, WIDTH);
+    let _ = pagewise_report::json::to_string(&findings);
     let _ = render_fault_paths(&findings, "fuzz");
 }

@@ -5,14 +5,15 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Compilers leave the frames of functions that call nothing out even so.
-const WITH_FRAME_POINTERS: &[&str] = &["-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer"];
+/// Functions that call nothing keep a frame only where they ask for its address.
+const WITH_FRAME_POINTERS: &[&str] = &["-fno-omit-frame-pointer"];
 
 /// `parent` calls `callee`, and what follows that call was inlined from another function.
 const NEXT_LINE_IS_INLINED: &str = "
+#define FRAMED sum += (unsigned long)__builtin_frame_address(0) & 1
 volatile unsigned long sum;
 static inline __attribute__((always_inline)) void after(void) { sum ^= 3; sum += 5; }
-__attribute__((noinline)) void callee(void) { for (long i = 0; i < 200000; i++) sum += i * i; }
+__attribute__((noinline)) void callee(void) { FRAMED; for (long i = 0; i < 200000; i++) sum += i * i; }
 __attribute__((noinline)) void parent(void) { callee(); after(); }
 int main(void) { for (int i = 0; i < 1500; i++) parent(); return 0; }
 ";
@@ -20,8 +21,9 @@ int main(void) { for (int i = 0; i < 1500; i++) parent(); return 0; }
 /// A handler of signals that interrupt `work`.
 const INTERRUPTED: &str = "
 #include <signal.h>
+#define FRAMED sum += (unsigned long)__builtin_frame_address(0) & 1
 volatile unsigned long sum;
-__attribute__((noinline)) void inside(void) { for (long i = 0; i < 2000000; i++) sum += i; }
+__attribute__((noinline)) void inside(void) { FRAMED; for (long i = 0; i < 2000000; i++) sum += i; }
 __attribute__((noinline)) void handler(int n) { inside(); sum++; }
 __attribute__((noinline)) void work(void) { for (int i = 0; i < 150; i++) { raise(SIGUSR1); sum++; } }
 int main(void) { signal(SIGUSR1, handler); work(); return sum == 0; }
