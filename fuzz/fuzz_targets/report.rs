@@ -58,11 +58,12 @@ fn recording(data: &PerfData<'_>) {
         },
         |_| (),
     );
-    profile(&collector.finish(&NamedList::default()));
-    faults(attributor, &sidecar);
+    let found = collector.finish(&NamedList::default());
+    profile(&found);
+    faults(attributor, &sidecar, &found);
 }
 
-fn faults(attributor: Attributor, sidecar: &Sidecar) {
+fn faults(attributor: Attributor, sidecar: &Sidecar, profile: &Profile) {
     let attribution = attributor.finish();
     let keys = attribution.frame_keys();
     let mut named = NamedList::default();
@@ -74,7 +75,14 @@ fn faults(attributor: Attributor, sidecar: &Sidecar) {
     let names = SymbolTable::new(&keys, named);
     let rules = Rules::shipped().expect("shipped rules are right");
     let around = Surroundings::default();
-    let findings = pagewise_analyse::findings(&attribution, &names, sidecar, &rules, &around);
+    let findings = pagewise_analyse::findings(
+        &attribution,
+        &names,
+        sidecar,
+        Some(profile),
+        &rules,
+        &around,
+    );
     let _ = text::render(&findings, WIDTH, STYLE);
     let _ = pagewise_report::json::to_string(&findings);
     let _ = render(&findings);
