@@ -39,7 +39,7 @@ Examples:
   pagewise report trace.dat                    the same, of trace-cmd record
   pagewise report trace.txt --class cow --layer wp_page_copy --range 10us..
   pagewise report run.json -o run.html         a paged run, from run --timeline
-  pagewise report a.json b.json                traces of many hosts, from --json --sums";
+  pagewise report a.json b.json                stored by --json --sums, merged";
 
 /// Options of `pagewise report`.
 #[derive(ClapArgs, Debug)]
