@@ -16,8 +16,11 @@ pub fn is_timeline(path: &Path) -> Result<bool> {
         return Ok(false);
     }
     let (head, _) = input::peek(input::open(path)?, HEAD)?;
-    let name = format!("\"pagewise\": \"{KIND}\"");
-    Ok(memchr::memmem::find(&head, name.as_bytes()).is_some())
+    // Earlier versions put a space behind the colon.
+    let said = |colon| format!("\"pagewise\"{colon}\"{KIND}\"");
+    Ok([":", ": "]
+        .iter()
+        .any(|colon| memchr::memmem::find(&head, said(colon).as_bytes()).is_some()))
 }
 
 /// Shows one timeline.
