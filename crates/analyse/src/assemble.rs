@@ -440,7 +440,7 @@ mod tests {
                 raw: &[],
                 user_stack: None,
             });
-            let full = [0x1000, 0x2000, 0x3000];
+            let full = [0x1000, 0x2001, 0x3001];
             attributor.event_with_chain(&sample, (fault >= 100).then_some(&full[..]));
         }
         let names = [(0x1000, "memset"), (0x2000, "fill"), (0x3000, "main")];

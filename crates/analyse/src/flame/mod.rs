@@ -185,7 +185,8 @@ mod tests {
     use pagewise_model::stack::{FrameKey, StackTable};
     use pagewise_model::symbol::{Name, SymbolTable};
 
-    /// Stacks written innermost first, one letter a function; lower-case letters are libc's.
+    /// Stacks written innermost first, one letter a function; lower-case letters are libc's. A
+    /// function is at twice its letter, and its calls return to the byte behind.
     fn table(stacks: &[&str]) -> (StackTable, SymbolTable, Vec<StackId>) {
         let (mut table, mut symbols) = (StackTable::default(), Vec::new());
         let ids = stacks
@@ -193,7 +194,9 @@ mod tests {
             .map(|stack| {
                 let bytes: Vec<u8> = stack
                     .bytes()
-                    .flat_map(|letter| u64::from(letter).to_le_bytes())
+                    .enumerate()
+                    .map(|(depth, letter)| 2 * u64::from(letter) + u64::from(depth > 0))
+                    .flat_map(u64::to_le_bytes)
                     .collect();
                 table.intern(1, Callchain::from_le_bytes(&bytes))
             })
@@ -204,7 +207,7 @@ mod tests {
             let key = FrameKey {
                 pid: 1,
                 mode: CpuMode::User,
-                address: u64::from(letter),
+                address: 2 * u64::from(letter),
             };
             let name = Name::Known {
                 functions: vec![char::from(letter).to_string()],
