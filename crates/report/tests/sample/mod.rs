@@ -510,6 +510,5 @@ fn host() -> HostSnapshot {
             .map(|&(name, value)| (name.to_owned(), value.to_owned()))
             .collect(),
         counters: [("ksm.pages_shared".to_owned(), "0".to_owned())].into(),
-        ..HostSnapshot::default()
     }
 }
