@@ -53,6 +53,23 @@ static void ends_by_itself(void) {
     expect(pid, "child that ends its only thread");
 }
 
+static void *rests(void *milliseconds) {
+    usleep((long)milliseconds * 1000);
+    syscall(SYS_exit, 7);
+    return NULL;
+}
+
+/* The first thread ends by itself, then another: one that has ended but whose number stays is none. */
+static void ends_after_the_first(void) {
+    pid_t pid = fork();
+    if (pid == 0) {
+        pthread_t other;
+        pthread_create(&other, NULL, rests, (void *)200L);
+        syscall(SYS_exit, see_all());
+    }
+    expect(pid, "child whose first thread ends before the last");
+}
+
 static void words(void) {
     size_t bytes = 64 << 20;
     char *room = map(bytes);
@@ -132,7 +149,8 @@ int main(int count, char **arguments) {
     push_out();
     on_new_stacks();
     words();
-    ends_by_itself();
+    for (int i = 0; i < 20; i++) ends_by_itself();
+    ends_after_the_first();
     if (count > 2) on_own_stacks();
     see_all();
     return verdict("clones");

@@ -4,6 +4,7 @@
 pub mod locks;
 pub mod seccomp;
 pub mod signals;
+pub mod tasks;
 pub mod thread;
 pub mod uffd;
 

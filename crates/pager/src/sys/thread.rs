@@ -96,18 +96,9 @@ pub fn end(status: usize) -> ! {
 }
 
 /// Whether the program has no other thread. Two that end at once may each find the other, which the
-/// kernel has no way around to ask; a second look finds one that is still ending.
+/// kernel has no way around to ask.
 #[must_use]
 pub fn is_last() -> bool {
-    // SAFETY: zeros are a valid `stat`, which lives through the call, as does the constant path.
-    let links = unsafe {
-        let mut status: libc::stat = core::mem::zeroed();
-        let path = c"/proc/self/task".as_ptr() as usize;
-        match call3(libc::SYS_stat, path, &raw mut status as usize, 0) {
-            0 => status.st_nlink,
-            _ => return false,
-        }
-    };
-    // Two links of the folder's own, and one for each thread.
-    links.saturating_sub(2) <= STARTED.load(Ordering::SeqCst) + 1
+    let ours = STARTED.load(Ordering::SeqCst);
+    super::tasks::running().is_some_and(|running| running <= ours + 1)
 }

@@ -1,0 +1,137 @@
+//! This process's threads, as /proc/self/task lists them.
+
+use super::{call3, call6};
+
+/// A thread that has ended, but whose number stays until others have (fs/proc/array.c).
+const ZOMBIE: u8 = b'Z';
+/// The same a moment before it goes.
+const DEAD: u8 = b'X';
+/// A worker of an io_uring of this process (include/linux/sched.h, PF_IO_WORKER): it comes and goes
+/// as the kernel likes, and ends with the last thread of the process.
+const IO_WORKER: u64 = 0x10;
+
+/// Threads that run code of the program's or ours; `None` where /proc does not tell.
+#[must_use]
+pub fn running() -> Option<u64> {
+    let folder = open(libc::AT_FDCWD as usize, c"/proc/self/task".to_bytes_with_nul())?;
+    let mut entries = [0_u8; 2048];
+    let mut count = 0;
+    let told = loop {
+        // SAFETY: the kernel writes at most as many bytes as there are.
+        let read = unsafe {
+            let place = entries.as_mut_ptr() as usize;
+            call3(libc::SYS_getdents64, folder, place, entries.len())
+        };
+        match usize::try_from(read) {
+            Ok(0) => break Some(count),
+            Ok(bytes) => count += running_among(folder, &entries[..bytes.min(entries.len())]),
+            Err(_) => break None,
+        }
+    };
+    close(folder);
+    told
+}
+
+/// How many of the entries of a block of getdents64(2) are threads that run.
+fn running_among(folder: usize, mut entries: &[u8]) -> u64 {
+    let mut count = 0;
+    // An inode and an offset of 8 bytes each, the length of the entry, its type, its name.
+    while let Some((&low, &high)) = entries.get(16).zip(entries.get(17)) {
+        let length = usize::from(u16::from_le_bytes([low, high]));
+        let Some((entry, rest)) = entries.split_at_checked(length.max(20)) else {
+            break;
+        };
+        let name = entry[19..].split(|byte| *byte == 0).next().unwrap_or(&[]);
+        if name.first().is_some_and(u8::is_ascii_digit) {
+            count += u64::from(does_run(folder, name));
+        }
+        entries = rest;
+    }
+    count
+}
+
+/// Whether thread `name` runs; one that is gone meanwhile does not.
+fn does_run(folder: usize, name: &[u8]) -> bool {
+    let mut path = [0_u8; 32];
+    let file = b"/stat\0";
+    let Some(place) = path.get_mut(..name.len() + file.len()) else {
+        return false;
+    };
+    place[..name.len()].copy_from_slice(name);
+    place[name.len()..].copy_from_slice(file);
+    let Some(stat) = open(folder, place) else {
+        return false;
+    };
+    let mut line = [0_u8; 256];
+    // SAFETY: the kernel writes at most as many bytes as there are.
+    let read = unsafe {
+        let place = line.as_mut_ptr() as usize;
+        call3(libc::SYS_read, stat, place, line.len())
+    };
+    close(stat);
+    usize::try_from(read).is_ok_and(|bytes| says_running(&line[..bytes.min(256)]))
+}
+
+/// Whether a line of `stat` (proc_pid_stat(5)) is of a thread that runs; a line that is no such
+/// counts as one that does, since to end a process too early is worse than too late.
+fn says_running(line: &[u8]) -> bool {
+    // The name stands in parentheses and may hold anything, those too.
+    let Some(end) = line.iter().rposition(|byte| *byte == b')') else {
+        return !line.is_empty();
+    };
+    let mut fields = line[end + 1..].split(|byte| *byte == b' ').skip(1);
+    let state = fields.next().and_then(|field| field.first().copied());
+    // After the state: four numbers of processes and terminals, a group, and the flags.
+    let flags = fields.nth(5).map(number).unwrap_or(0);
+    !matches!(state, Some(ZOMBIE | DEAD)) && flags & IO_WORKER == 0
+}
+
+fn number(digits: &[u8]) -> u64 {
+    digits.iter().fold(0_u64, |sum, digit| {
+        let digit = u64::from(digit.wrapping_sub(b'0'));
+        sum.wrapping_mul(10).wrapping_add(digit)
+    })
+}
+
+/// Opens a path that ends with a zero, to read.
+fn open(folder: usize, path: &[u8]) -> Option<usize> {
+    let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
+    let path = path.as_ptr() as usize;
+    // SAFETY: the path ends with a zero, and the kernel only reads it.
+    let answer = unsafe { call6(libc::SYS_openat, folder, path, flags, 0, 0, 0) };
+    usize::try_from(answer).ok()
+}
+
+fn close(descriptor: usize) {
+    // SAFETY: a descriptor of ours, which nobody else knows.
+    unsafe { call3(libc::SYS_close, descriptor, 0, 0) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_and_zombies_do_not_run() {
+        let line = |state: &str, flags: u64| {
+            format!("77 (a ) b) {state} 1 77 77 0 -1 {flags} 12 0 0 0").into_bytes()
+        };
+        assert!(says_running(&line("S", 0x0040_0040)));
+        assert!(says_running(&line("R", 0)));
+        assert!(!says_running(&line("Z", 0x40)));
+        assert!(!says_running(&line("S", 0x0040_0010)));
+        assert!(!says_running(b""));
+        assert!(says_running(b"what is this"));
+    }
+
+    #[test]
+    fn a_thread_more_is_counted() {
+        let stop = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            scope.spawn(|| stop.wait());
+            // Other tests' threads may come and go beside these two.
+            assert!(running().unwrap() >= 2);
+            stop.wait();
+        });
+    }
+}
