@@ -13,7 +13,10 @@ const IO_WORKER: u64 = 0x10;
 /// Threads that run code of the program's or ours; `None` where /proc does not tell.
 #[must_use]
 pub fn running() -> Option<u64> {
-    let folder = open(libc::AT_FDCWD as usize, c"/proc/self/task".to_bytes_with_nul())?;
+    let folder = open(
+        libc::AT_FDCWD as usize,
+        c"/proc/self/task".to_bytes_with_nul(),
+    )?;
     let mut entries = [0_u8; 2048];
     let mut count = 0;
     let told = loop {
