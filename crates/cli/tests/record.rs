@@ -6,6 +6,7 @@ use pagewise_model::event::Event;
 use pagewise_model::formats::perf_data::PerfData;
 use pagewise_model::run::Ending;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -141,36 +142,34 @@ fn told_of(program: &str) -> Option<Told> {
     })
 }
 
-/// Holds where one of three recordings of `program` is as true as that: whatever else the machine
-/// does may keep the program and its recorder from running at the same time.
-fn is_true_within(error: f64, program: &str, check: impl Fn(&Told)) {
-    let mut errors = Vec::new();
+/// Holds where one of three recordings of `program` is as true as that, with samples that stand for
+/// as many faults: whatever else the machine does may keep the program and its recorder from running
+/// at the same time.
+fn is_true_within(error: f64, factors: Range<f64>, program: &str) {
+    let mut seen = Vec::new();
     for _ in 0..3 {
         let Some(told) = told_of(program) else {
             return;
         };
-        check(&told);
-        if told.error() < error {
+        let factor = told.all / told.sampled;
+        if told.error() < error && factors.contains(&factor) {
             return;
         }
-        errors.push(told.error());
+        seen.push((told.error(), factor));
     }
-    panic!("errors: {errors:?}");
+    panic!("errors, and faults that a sampled one stands for: {seen:?}");
 }
 
 #[test]
 fn sampled_weights_add_up_to_the_true_count() {
-    is_true_within(0.1, &toucher(60), |_| ());
+    is_true_within(0.1, 0.0..f64::INFINITY, &toucher(60));
 }
 
 /// In a storm of more than two seconds faults are recorded in windows, each of which stands for the
 /// rests beside it. The time in them is about a sixth, and so is their share of the faults.
 #[test]
 fn windows_of_a_long_storm_stand_for_its_rests() {
-    is_true_within(0.5, &toucher_for(8), |told| {
-        let factor = told.all / told.sampled;
-        assert!((1.5..12.0).contains(&factor), "each stands for {factor}");
-    });
+    is_true_within(0.5, 1.5..12.0, &toucher_for(8));
 }
 
 /// Samples of each event as perf counts them.
