@@ -33,7 +33,7 @@ int main(int argc, char **argv) {
         perror(argv[1]);
         return 1;
     }
-    // Golden Cove's data TLBs for small pages, as in crates/analyse/machines/golden-cove.toml.
+    // Golden Cove's data TLBs for small pages, as in crates/simulate/machines/golden-cove.toml.
     const int page = 4096, first = 96, first_ways = 6, second = 2048, second_ways = 16;
     tlb_t l2("second"), l1("first");
     auto stats1 = new tlb_stats_t(page), stats2 = new tlb_stats_t(page);

@@ -5,7 +5,6 @@
 mod account;
 mod assemble;
 mod attribute;
-pub mod balance;
 mod churn;
 pub mod compare;
 pub mod fault_paths;
@@ -18,7 +17,6 @@ pub mod paging;
 pub mod plan;
 pub mod probe;
 pub mod profile;
-pub mod tlb;
 pub mod tune;
 
 pub use assemble::{findings, measure};

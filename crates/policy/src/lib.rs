@@ -1,7 +1,7 @@
 //! Paging policies: which page leaves memory, and which is read before it is asked for.
 //!
 //! A crate of its own because two programs run the same code: the pager inside a live process, and
-//! the command line on a recorded trace ([`simulate`]). Nothing here asks the kernel, reads a clock
+//! the simulator on a recorded trace (`pagewise-simulate`). Nothing here asks the kernel, reads a clock
 //! or takes memory while it works.
 #![deny(unsafe_code)]
 
@@ -17,7 +17,6 @@ pub mod queue;
 pub mod replay;
 pub mod roles;
 pub mod s3fifo;
-pub mod simulate;
 pub mod stream;
 pub mod streaming;
 pub mod sweep;

@@ -51,24 +51,6 @@ export interface ReuseCurve {
   error: number;
 }
 
-export interface Target {
-  name: string;
-  unit: string;
-  paper: number;
-  simulated: number;
-  tolerance: number;
-  holds: boolean;
-}
-
-export interface Paper {
-  holds: boolean;
-  cases: { name: string; label: string; ns_per_access: number; score: number; huge_per_s: number; small_per_s: number; huge: number }[];
-  targets: Target[];
-  orderings: { name: string; holds: boolean }[];
-  suite: { name: string; host: number; both: number; paper: number; paper_whole: number; min_cost: number; min_cost_whole: number; huge: [number, number, number] }[];
-  sensitivity: { name: string; targets: [number, boolean][]; failing: string[]; left: number }[];
-}
-
 export interface HugeSimulationPage {
   kind: "huge_simulation";
   generator: string;
@@ -81,6 +63,5 @@ export interface HugeSimulationPage {
     sweep: { huge: number; ns_per_access: number; small_per_1000: number; huge_per_1000: number }[];
     reuse: ReuseCurve[];
     reaches: { machine: string; page_bytes: number; entries: number }[];
-    paper: Paper | null;
   };
 }

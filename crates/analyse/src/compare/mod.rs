@@ -11,7 +11,6 @@
 pub(crate) mod blocks;
 mod interval;
 mod needed;
-mod random;
 mod signed_rank;
 mod stopping;
 mod verdict;
@@ -19,7 +18,6 @@ mod words;
 
 pub use interval::{Centre, centre};
 pub use needed::{Promise, promise};
-pub use random::Random;
 pub use signed_rank::p_value;
 pub use stopping::{FEWEST_PAIRS, Stopping, fewest_pairs, half_width};
 pub use verdict::{Clock, Criteria, faster_by};
@@ -27,6 +25,7 @@ pub use words::{bytes_change, causal_doubt, percent_change, promised, sentence};
 
 use interval::median;
 use pagewise_model::proof::{Comparison, Verdict};
+pub use pagewise_model::random::Random;
 use pagewise_model::run::RunCost;
 use pagewise_model::units::{Bytes, Estimate};
 

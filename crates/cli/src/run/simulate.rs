@@ -2,9 +2,9 @@
 
 use crate::terminal;
 use anyhow::{Context, Result, bail};
-use pagewise_policy::simulate::{Memory, Outcome, footprint, min, run};
 use pagewise_policy::trace::Trace;
 use pagewise_policy::{Config, by_name};
+use pagewise_simulate::paging::{Memory, Outcome, footprint, min, run};
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;

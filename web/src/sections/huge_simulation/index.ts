@@ -4,9 +4,8 @@ import { answer } from "./answer";
 import { configurations } from "./configurations";
 import { course } from "./course";
 import { hugeMap } from "./hugeMap";
-import { paper } from "./paper";
 import { reuse } from "./reuse";
 import { sweep } from "./sweep";
 
 /** The page about simulated huge pages, top to bottom. */
-export const SECTIONS: Section<HugeSimulationPage>[] = [answer, paper, configurations, course, hugeMap, sweep, reuse];
+export const SECTIONS: Section<HugeSimulationPage>[] = [answer, configurations, course, hugeMap, sweep, reuse];

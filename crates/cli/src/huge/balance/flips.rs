@@ -2,9 +2,9 @@
 
 use super::session::Session;
 use anyhow::Result;
-use pagewise_analyse::balance::Victims;
 use pagewise_linux::hugepages::actuator::Change;
 use pagewise_linux::process::interrupt;
+use pagewise_simulate::balance::Victims;
 use std::time::{Duration, Instant};
 
 /// What a unit of work cost, base pages and huge pages, pair by pair.

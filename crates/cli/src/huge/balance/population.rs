@@ -2,7 +2,6 @@
 
 use super::history::History;
 use anyhow::{Context, Result, bail};
-use pagewise_analyse::balance::Victims;
 use pagewise_analyse::compare::Random;
 use pagewise_linux::hugepages::actuator::{Act, Change, Outcome, Refusal, Target};
 use pagewise_linux::hugepages::journal::{Entry, Journal, Subject};
@@ -10,6 +9,7 @@ use pagewise_linux::hugepages::map::{self, PageSizes};
 use pagewise_linux::proc::ProcRoot;
 use pagewise_model::huge_pages::{HugeMap, HugeSummary, Obstacle, Slot};
 use pagewise_model::units::Bytes;
+use pagewise_simulate::balance::Victims;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -1,12 +1,12 @@
 //! What the processes' work costs: the ladder of signals, the best that this machine has.
 
 use anyhow::{Result, bail};
-use pagewise_analyse::balance::Refills;
 use pagewise_linux::hugepages::progress::Progress;
 use pagewise_linux::hugepages::walks::{Count, Counting, Cpu, Table, table_for};
 use pagewise_linux::proc::ProcRoot;
 use pagewise_linux::sys::machine::process_cpu_time;
 use pagewise_model::units::Nanos;
+use pagewise_simulate::balance::Refills;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;

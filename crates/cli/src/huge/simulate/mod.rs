@@ -1,23 +1,21 @@
 //! `pagewise huge simulate`: what page sizes and controllers would do, on any machine.
 
-mod controlled;
-mod paper;
 mod programs;
-mod reuse;
 mod view;
 
 use crate::destination;
 use crate::terminal;
 use anyhow::{Context, Result, bail};
-use pagewise_analyse::tlb::{Machine, shipped};
-use pagewise_model::huge_simulation::{HugeSimulation, SCHEMA_VERSION};
+use pagewise_model::huge_simulation::HugeSimulation;
+use pagewise_simulate::page_sizes::{self, Request};
+use pagewise_simulate::tlb::{Machine, shipped};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 Examples:
-  pagewise huge simulate --paper               the paper against simulation
+  pagewise huge simulate --workload mcf        would huge pages help or hurt?
   pagewise huge simulate --workload oltp --machine zen4
   pagewise huge simulate --controller min-cost -o huge.html trace.pwt
   pagewise huge simulate --workload mcf --workload gups --controller paper";
@@ -32,38 +30,30 @@ Examples:
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub struct Args {
-    /// Repeat the experiment of Zhu Chen et al. and hold it against the paper's numbers
-    #[arg(long, conflicts_with_all = ["workload", "trace", "controller"])]
-    paper: bool,
     /// The processor: 3a4000, skylake-sp, golden-cove, zen4, neoverse-v2, or a TOML file
-    /// [default: golden-cove, with --paper 3a4000]
-    #[arg(long, value_name = "NAME|FILE")]
-    machine: Option<String>,
+    #[arg(long, value_name = "NAME|FILE", default_value = "golden-cove")]
+    machine: String,
     /// Generated accesses, with a size where one fits (gups:512M); several share the TLB as guests
     #[arg(long, value_name = "NAME[:SIZE]")]
     workload: Vec<String>,
     /// Who decides on huge pages: paper, min-cost, always, never, oracle
     #[arg(long, value_name = "NAME")]
     controller: Option<String>,
-    /// With --paper: other assumptions about the machine. Else: cost at each number of huge pages
+    /// Also show the cost at each number of huge pages, of the first program
     #[arg(long)]
     sweep: bool,
-    /// With --paper: fit what the paper leaves open, and say what the fit can't tell
-    #[arg(long, requires = "paper")]
-    calibrate: bool,
     /// Simulate native processes only, no guests: a third of the work
-    #[arg(long, conflicts_with = "paper")]
+    #[arg(long)]
     native: bool,
     /// Nanoseconds of an access whose translation is free
     #[arg(long, value_name = "NS", default_value_t = 5.0, value_parser = positive)]
     access_ns: f64,
     /// Accesses measured of each configuration, and on to the end of a trace or of a round of phases
-    #[arg(long, value_name = "N", default_value_t = 4_000_000, conflicts_with = "paper",
+    #[arg(long, value_name = "N", default_value_t = 4_000_000,
         value_parser = clap::value_parser!(u64).range(1..))]
     accesses: u64,
     /// Seconds that a controller is watched, in simulated time
-    #[arg(long, value_name = "S", default_value_t = 80.0, conflicts_with = "paper",
-        value_parser = positive)]
+    #[arg(long, value_name = "S", default_value_t = 80.0, value_parser = positive)]
     seconds: f64,
     /// Most accesses of a trace to keep; the rest is left out and counted
     #[arg(long, value_name = "N", default_value_t = 64_000_000)]
@@ -91,32 +81,22 @@ fn positive(text: &str) -> Result<f64, String> {
 /// When a machine, workload or trace can't be used, or output can't be written.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let machine = machine(args)?;
-    let mut result = HugeSimulation {
-        schema_version: SCHEMA_VERSION,
-        machine: machine.name.clone(),
-        workloads: Vec::new(),
-        notes: Vec::new(),
-        configurations: Vec::new(),
-        controlled: Vec::new(),
-        sweep: Vec::new(),
-        reuse: Vec::new(),
-        reaches: Vec::new(),
-        paper: None,
+    let (programs, notes) = programs::open(args)?;
+    let request = Request {
+        access_ns: args.access_ns,
+        accesses: args.accesses,
+        seconds: args.seconds,
+        is_native: args.native,
+        sweep: args.sweep,
+        controller: args.controller.clone(),
     };
-    if args.paper {
-        paper::run(&machine, args, &mut result);
-    } else {
-        let programs = programs::open(args, &mut result)?;
-        controlled::run(&machine, args, &programs, &mut result)?;
-    }
+    let result = page_sizes::simulate(&machine, &request, &programs, notes)?;
     write(args, &result)?;
-    let fails = result.paper.as_ref().is_some_and(|paper| !paper.holds);
-    Ok(ExitCode::from(u8::from(fails)))
+    Ok(ExitCode::SUCCESS)
 }
 
 fn machine(args: &Args) -> Result<Machine> {
-    let usual = if args.paper { "3a4000" } else { "golden-cove" };
-    let name = args.machine.as_deref().unwrap_or(usual);
+    let name = args.machine.as_str();
     if let Some(machine) = Machine::named(name) {
         return Ok(machine);
     }

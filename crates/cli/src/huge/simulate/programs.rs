@@ -1,98 +1,32 @@
-//! What is simulated: generators by name, or a trace.
+//! Opens what is simulated: generators by name, or a trace.
 
 use super::Args;
-use anyhow::{Context, Result, anyhow, bail};
-use pagewise_analyse::tlb::Visit;
-use pagewise_analyse::tlb::workload::{Mix, Replay, Workload, named};
+use anyhow::{Context, Result, bail};
 use pagewise_model::formats::memory_trace::{self, Accesses};
-use pagewise_model::huge_simulation::HugeSimulation;
+use pagewise_simulate::page_sizes::Source;
+use pagewise_simulate::tlb::Visit;
+use pagewise_simulate::tlb::workload::Replay;
 use std::io::BufReader;
 use std::path::Path;
 
-/// Something that can be run again from its start.
-pub enum Source {
-    /// Generators that take turns, joined by `+`, with sizes.
-    Generated(String),
-    /// A trace, which all simulations share.
-    Trace(Replay),
-}
-
-/// Accesses of a generator before the next of a mix has its turn.
-const PHASE: u64 = 1_000_000;
-
-impl Source {
-    /// For people.
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Generated(name) => name,
-            Self::Trace(replay) => replay.name(),
-        }
-    }
-
-    /// From its start.
-    pub fn workload(&self, seed: u64) -> Result<Box<dyn Workload>> {
-        match self {
-            Self::Trace(replay) => Ok(Box::new(replay.clone())),
-            Self::Generated(text) => {
-                let mut parts = Vec::new();
-                for part in text.split('+') {
-                    parts.push((generated(part, seed)?, PHASE));
-                }
-                if parts.len() == 1 {
-                    return Ok(parts.remove(0).0);
-                }
-                Ok(Box::new(Mix::new(parts)))
-            }
-        }
-    }
-}
-
-fn generated(text: &str, seed: u64) -> Result<Box<dyn Workload>> {
-    let (name, size) = match text.split_once(':') {
-        Some((name, size)) => (name, Some(bytes(size)?)),
-        None => (text, None),
-    };
-    named(name, size, seed).map_err(|error| anyhow!(error))
-}
-
-/// A size such as 512M.
-fn bytes(text: &str) -> Result<u64> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match text[digits.len()..].to_ascii_uppercase().as_str() {
-        "K" | "KIB" => 1 << 10,
-        "M" | "MIB" => 1 << 20,
-        "G" | "GIB" => 1 << 30,
-        _ => bail!("\"{text}\" is no size: expected one such as 512M or 2G"),
-    };
-    let number: u64 = digits
-        .parse()
-        .with_context(|| format!("\"{text}\" is no size: expected one such as 512M or 2G"))?;
-    let size = number.checked_mul(unit).filter(|size| *size <= 1 << 40);
-    size.with_context(|| format!("{text} is more than the 1 TiB that is simulated"))
-}
-
-/// The programs that the arguments name.
-pub fn open(args: &Args, result: &mut HugeSimulation) -> Result<Vec<Source>> {
-    let mut sources = Vec::new();
+/// The programs that the arguments name, and what of a trace was not used.
+pub fn open(args: &Args) -> Result<(Vec<Source>, Vec<String>)> {
+    let (mut sources, mut notes) = (Vec::new(), Vec::new());
     for text in &args.workload {
         let source = Source::Generated(text.clone());
         source.workload(1)?;
         sources.push(source);
     }
     if let Some(path) = &args.trace {
-        sources.push(trace(path, args.most, result)?);
+        sources.push(trace(path, args.most, &mut notes)?);
     }
     if sources.is_empty() {
-        bail!("nothing to simulate: name a --workload, a trace, or --paper");
+        bail!("nothing to simulate: name a --workload or a trace");
     }
-    result.workloads = sources
-        .iter()
-        .map(|source| source.name().to_owned())
-        .collect();
-    Ok(sources)
+    Ok((sources, notes))
 }
 
-fn trace(path: &Path, most: usize, result: &mut HugeSimulation) -> Result<Source> {
+fn trace(path: &Path, most: usize, notes: &mut Vec<String>) -> Result<Source> {
     let name = path.display().to_string();
     let input = BufReader::with_capacity(1 << 18, crate::input::open(path)?);
     let (mut visits, mut room) = (Vec::new(), most as u64);
@@ -100,7 +34,7 @@ fn trace(path: &Path, most: usize, result: &mut HugeSimulation) -> Result<Source
         room -= keep(batch.accesses, room, &mut visits);
     })
     .with_context(|| format!("cannot use {name}"))?;
-    let mut note = |text: String| result.notes.push(format!("{name}: {text}"));
+    let mut note = |text: String| notes.push(format!("{name}: {text}"));
     let left_out = summary.accesses - (most as u64 - room);
     if left_out > 0 {
         note(format!(

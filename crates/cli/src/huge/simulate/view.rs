@@ -1,8 +1,6 @@
 //! Simulations as text.
 
-use pagewise_model::huge_simulation::{
-    Controlled, HugeSimulation, Paper, PaperFit, PaperTarget, ReuseCurve,
-};
+use pagewise_model::huge_simulation::{Controlled, HugeSimulation, ReuseCurve};
 use pagewise_model::units::Bytes;
 use std::fmt::Write;
 
@@ -13,14 +11,10 @@ pub fn text(result: &HugeSimulation) -> String {
     for note in &result.notes {
         let _ = writeln!(text, "  note: {note}");
     }
-    if let Some(paper) = &result.paper {
-        paper_text(&mut text, paper);
-    } else {
-        configurations(&mut text, result);
-        sweep(&mut text, result);
-        for curve in &result.reuse {
-            reuse(&mut text, curve);
-        }
+    configurations(&mut text, result);
+    sweep(&mut text, result);
+    for curve in &result.reuse {
+        reuse(&mut text, curve);
     }
     if !result.controlled.is_empty() {
         controlled(&mut text, &result.controlled);
@@ -160,165 +154,5 @@ fn controlled(text: &mut String, rows: &[Controlled]) {
             let _ = writeln!(text, "{}: {:.2}× as fast as alone", row.workload, share);
         }
         let _ = writeln!(text, "fairness {jain:.3} (Jain's index, 1 is even)");
-    }
-}
-
-fn paper_text(text: &mut String, paper: &Paper) {
-    let _ = writeln!(
-        text,
-        "\n{:<36} {:>6} {:>9} {:>9} {:>9} {:>5}",
-        "mcf; refills in k/s", "score", "ns/access", "huge", "small", "N_h"
-    );
-    for case in &paper.cases {
-        let _ = writeln!(
-            text,
-            "  {:<34} {:>6.3} {:>9.2} {:>9.1} {:>9.1} {:>5}",
-            case.label,
-            case.score,
-            case.ns_per_access,
-            case.huge_per_s / 1e3,
-            case.small_per_s / 1e3,
-            case.huge
-        );
-    }
-    let _ = writeln!(
-        text,
-        "\n{:<43} {:>9} {:>10} {:>8}",
-        "", "paper", "simulated", "within"
-    );
-    for target in &paper.targets {
-        target_line(text, target);
-    }
-    let _ = writeln!(text);
-    for ordering in &paper.orderings {
-        let mark = if ordering.holds { "holds" } else { "FAILS" };
-        let _ = writeln!(text, "{mark}  {}", ordering.name);
-    }
-    let _ = writeln!(
-        text,
-        "\n{:<9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}  huge left:",
-        "", "THP on", "both", "paper", "whole", "min-cost", "whole"
-    );
-    let _ = writeln!(
-        text,
-        "{:<9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}  paper, min, all",
-        "suite", "the host", "in guest", "at rest", "run", "at rest", "run"
-    );
-    for row in &paper.suite {
-        let _ = write!(text, "{:<9}", row.name);
-        let changes = [
-            row.host,
-            row.both,
-            row.paper,
-            row.paper_whole,
-            row.min_cost,
-            row.min_cost_whole,
-        ];
-        for change in changes {
-            let _ = write!(text, " {:>+7.1}%", change * 100.0);
-        }
-        let [paper, min_cost, all] = row.huge;
-        let _ = writeln!(text, "  {paper}, {min_cost}, {all}");
-    }
-    sensitivity(text, paper);
-    if let Some(fit) = &paper.fit {
-        fit_text(text, fit);
-    }
-    let _ = writeln!(
-        text,
-        "\nCalibrated: both refill costs, the time of an access, the share of sweeps: four\n\
-         numbers on five of the paper's. Predicted: all orderings, where controllers rest,\n\
-         the suite. A calibration, no validation. {}",
-        if paper.holds {
-            "Everything holds."
-        } else {
-            "Not everything holds."
-        }
-    );
-}
-
-fn target_line(text: &mut String, target: &PaperTarget) {
-    let (paper, found, tolerance) = match target.unit.as_str() {
-        "change" => (
-            format!("{:+.1} %", target.paper * 100.0),
-            format!("{:+.1} %", target.simulated * 100.0),
-            format!("±{:.1}", target.tolerance * 100.0),
-        ),
-        "per_second" => (
-            format!("{:.2} M/s", target.paper / 1e6),
-            format!("{:.2} M/s", target.simulated / 1e6),
-            format!("±{:.2}", target.tolerance / 1e6),
-        ),
-        _ => (
-            format!("{:.2}", target.paper),
-            format!("{:.2}", target.simulated),
-            format!("±{:.2}", target.tolerance),
-        ),
-    };
-    let mark = if target.holds { "" } else { "  FAILS" };
-    let _ = writeln!(
-        text,
-        "{:<43} {paper:>9} {found:>10} {tolerance:>8}{mark}",
-        target.name
-    );
-}
-
-fn sensitivity(text: &mut String, paper: &Paper) {
-    if paper.sensitivity.is_empty() {
-        return;
-    }
-    let _ = writeln!(
-        text,
-        "\n{:<35} {:>7} {:>7} {:>7} {:>7} {:>7} {:>4}",
-        "other assumptions (* is too far off)", "host", "both", "control", "huge/s", "off/s", "N_h"
-    );
-    for variant in &paper.sensitivity {
-        let _ = write!(text, "{:<36}", variant.name);
-        for (target, (found, holds)) in paper.targets.iter().zip(&variant.targets) {
-            let shown = if target.unit == "change" {
-                format!("{:+.1}%", found * 100.0)
-            } else {
-                format!("{:.2}M", found / 1e6)
-            };
-            let mark = if *holds { "" } else { "*" };
-            let _ = write!(text, "{:>7} ", shown + mark);
-        }
-        let _ = writeln!(text, "{:>4}", variant.left);
-        for failing in &variant.failing {
-            let _ = writeln!(text, "    fails: {failing}");
-        }
-    }
-}
-
-fn fit_text(text: &mut String, fit: &PaperFit) {
-    let _ = writeln!(
-        text,
-        "\n{:<40} {:>8} {:>8} {:>10} {:>7}",
-        "fit", "before", "after", "own share", "slack"
-    );
-    for parameter in &fit.parameters {
-        let note = match (parameter.is_fitted, parameter.is_identified) {
-            (true, true) => "",
-            (true, false) => "\n      not identified",
-            (false, true) => "\n      held; could be told apart",
-            (false, false) => "\n      held; not identified",
-        };
-        let _ = writeln!(
-            text,
-            "  {:<38} {:>8.3} {:>8.3} {:>9.0}% {:>6.0}%{note}",
-            parameter.name,
-            parameter.before,
-            parameter.after,
-            parameter.own_share * 100.0,
-            parameter.slack * 100.0
-        );
-    }
-    let held = fit.parameters.iter().filter(|p| !p.is_fitted).count();
-    let _ = writeln!(
-        text,
-        "  Fitting the {held} held ones too would leave nothing identified: more parameters\n  than targets."
-    );
-    for target in &fit.targets {
-        target_line(text, target);
     }
 }

@@ -1,0 +1,183 @@
+//! The simulated core.
+
+use crate::paging::{Memory, Outcome};
+use pagewise_policy::page::{Arrival, Fault, FaultKind, Page, Plan, Span, Use};
+use pagewise_policy::policy::Policy;
+use pagewise_policy::trace::{Reference, ReferenceKind, Trace};
+
+const RESIDENT: u8 = 1;
+/// Has contents in the store (also while it is resident and clean).
+const STORED: u8 = 2;
+const DIRTY: u8 = 4;
+const WATCHED: u8 = 8;
+/// Read early and not used yet.
+const EARLY: u8 = 16;
+
+struct Core<'a> {
+    policy: &'a dyn Policy,
+    trace: &'a Trace,
+    memory: Memory,
+    pages: Vec<u8>,
+    resident: u32,
+    outcome: Outcome,
+    /// Uses of watched pages in whose place others are watched since.
+    replaced: u64,
+}
+
+/// Runs `policy`, made for this many pages, on `trace`.
+#[must_use]
+pub fn run(trace: &Trace, policy: &dyn Policy, memory: Memory) -> Outcome {
+    let pages = vec![0; trace.pages() as usize];
+    let mut core = Core {
+        policy,
+        trace,
+        memory,
+        pages,
+        resident: 0,
+        outcome: Outcome::default(),
+        replaced: 0,
+    };
+    for reference in &trace.references {
+        match reference.kind {
+            ReferenceKind::Remove => core.remove(reference.page),
+            ReferenceKind::Read => core.access(reference, false),
+            ReferenceKind::Write => core.access(reference, true),
+        }
+    }
+    core.outcome
+}
+
+impl Core<'_> {
+    fn state(&mut self, page: Page) -> &mut u8 {
+        &mut self.pages[page as usize]
+    }
+
+    fn access(&mut self, reference: &Reference, write: bool) {
+        self.outcome.uses += 1;
+        let page = reference.page;
+        if *self.state(page) & RESIDENT == 0 {
+            self.fault(reference, write);
+        } else if *self.state(page) & WATCHED != 0 {
+            self.outcome.soft_faults += 1;
+            self.policy.used(page, Use::Touch);
+        } else if write && *self.state(page) & (STORED | DIRTY) == STORED {
+            self.policy.used(page, Use::Write);
+        }
+        let state = self.state(page);
+        *state &= !(WATCHED | EARLY);
+        if write {
+            *state |= DIRTY;
+        }
+    }
+
+    fn fault(&mut self, reference: &Reference, write: bool) {
+        let page = reference.page;
+        let stored = *self.state(page) & STORED != 0;
+        let kind = if stored {
+            FaultKind::Refault
+        } else {
+            FaultKind::FirstTouch
+        };
+        match kind {
+            FaultKind::Refault => self.outcome.refaults += 1,
+            FaultKind::FirstTouch => self.outcome.first_touches += 1,
+        }
+        let mut plan = Plan::only(page);
+        let fault = Fault {
+            page,
+            region: self
+                .trace
+                .regions
+                .get(&reference.region)
+                .copied()
+                .unwrap_or_default(),
+            region_id: reference.region,
+            thread: u32::from(reference.thread),
+            kind,
+            write,
+        };
+        self.policy.faulted(&fault, &mut plan);
+        self.bring(page, Arrival::Demand);
+        for span in [plan.along].iter().chain(plan.ahead()) {
+            self.bring_early(*span);
+        }
+    }
+
+    fn bring_early(&mut self, span: Span) {
+        let end = span
+            .end()
+            .min(u32::try_from(self.pages.len()).unwrap_or(u32::MAX));
+        for page in span.first..end {
+            if *self.state(page) & (RESIDENT | STORED) == STORED {
+                self.bring(page, Arrival::Ahead);
+                *self.state(page) |= EARLY;
+                self.outcome.read_early += 1;
+            }
+        }
+    }
+
+    fn bring(&mut self, page: Page, how: Arrival) {
+        if self.resident >= self.memory.pages {
+            self.evict();
+        }
+        let stored = *self.state(page) & STORED != 0;
+        self.outcome.pages_read += u64::from(stored);
+        *self.state(page) = RESIDENT | if stored { STORED } else { DIRTY };
+        self.resident += 1;
+        self.policy.mapped(page, how);
+    }
+
+    fn evict(&mut self) {
+        let mut batch = [0; 64];
+        let wanted = (self.memory.batch as usize).min(batch.len());
+        let count = self.policy.victims(&mut batch[..wanted]);
+        assert!(
+            count > 0,
+            "{} names no victim among {} resident pages",
+            self.policy.name(),
+            self.resident
+        );
+        for page in &batch[..count] {
+            self.drop_page(*page);
+        }
+        // As the pager does: as many as are evicted, and as were found in use since.
+        let seen = self.outcome.soft_faults - self.replaced;
+        let mut left = wanted + usize::try_from(seen).unwrap_or(usize::MAX);
+        let most = left;
+        while left > 0 {
+            let watched = self.policy.watch(&mut batch[..wanted.min(left)]);
+            for page in &batch[..watched] {
+                *self.state(*page) |= WATCHED;
+            }
+            let all = watched == wanted.min(left);
+            left -= watched;
+            if !all {
+                break;
+            }
+        }
+        self.replaced += (most - left).saturating_sub(wanted) as u64;
+    }
+
+    fn drop_page(&mut self, page: Page) {
+        let state = *self.state(page);
+        if state & RESIDENT == 0 {
+            return;
+        }
+        self.outcome.evictions += 1;
+        self.outcome.pages_written += u64::from(state & DIRTY != 0);
+        self.outcome.read_in_vain += u64::from(state & EARLY != 0);
+        *self.state(page) = STORED;
+        self.resident -= 1;
+    }
+
+    fn remove(&mut self, page: Page) {
+        let state = *self.state(page);
+        self.resident -= u32::from(state & RESIDENT != 0);
+        self.outcome.read_in_vain += u64::from(state & EARLY != 0);
+        *self.state(page) = 0;
+        self.policy.removed(Span {
+            first: page,
+            count: 1,
+        });
+    }
+}
