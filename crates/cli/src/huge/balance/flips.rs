@@ -68,6 +68,7 @@ pub fn run(session: &mut Session) -> Result<Option<Flips>> {
         false => Change::Split,
     };
     reach(session, change, goal)?;
+    session.remember();
     Ok((!flips.pairs.is_empty()).then_some(flips))
 }
 
@@ -76,7 +77,9 @@ fn half(session: &mut Session, huge: bool) -> Result<Option<f64>> {
         true => (Change::Collapse, session.population.possible()),
         false => (Change::Split, 0),
     };
-    if !reach(session, change, goal)? {
+    let reached = reach(session, change, goal)?;
+    session.remember();
+    if !reached {
         return Ok(None);
     }
     std::thread::sleep(SETTLE);

@@ -435,7 +435,7 @@ impl Session {
             imbalance: gauge.imbalance,
             reason,
         });
-        self.population.remember(self.started.elapsed());
+        self.remember();
         if self.points.len() >= MOST_POINTS {
             let mut at = 0;
             self.points.retain(|_| {
@@ -443,6 +443,11 @@ impl Session {
                 at % 2 == 0
             });
         }
+    }
+
+    /// Keeps the page sizes of this moment for the map.
+    pub fn remember(&mut self) {
+        self.population.remember(self.started.elapsed());
     }
 
     /// What is left to do while the program still runs.
