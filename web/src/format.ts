@@ -88,6 +88,9 @@ export function interval(value: number, bounds: [number, number] | undefined): s
   return `${nanos(value)} ± ${nanos(Math.max(value - low, high - value))}`;
 }
 
+/** The same where it may be off by as much either way; 0: it is as exact as it stands. */
+export const within = (value: number, error: number): string => interval(value, error > 0 ? [Math.max(0, value - error), value + error] : undefined);
+
 /** Bytes with a binary unit: 126 KiB. */
 export const bytes = (value: number): string =>
   scaled(value, [

@@ -44,6 +44,9 @@ pub struct CallNode {
     pub total_ns: u64,
     /// The same without the tracer's cost, ns.
     pub corrected_total_ns: u64,
+    /// How far that may be off, either way: the error of a call's cost, once for each call whose cost
+    /// was taken off, ns.
+    pub error_ns: u64,
     /// Own time of the calls, as traced, ns.
     pub self_ns: u64,
     /// The same without the tracer's cost, ns.

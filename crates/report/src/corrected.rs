@@ -16,6 +16,18 @@ pub(crate) fn interval(value: u64, bounds: Option<(u64, u64)>) -> String {
     }
 }
 
+/// The same of a mean that may be off by as much either way; 0: it is as exact as it stands.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "nanoseconds, not negative"
+)]
+pub(crate) fn within(ns: f64, error_ns: f64) -> String {
+    let bounds =
+        (error_ns > 0.0).then(|| ((ns - error_ns).max(0.0) as u64, (ns + error_ns) as u64));
+    interval(ns as u64, bounds)
+}
+
 /// What tracing costs and how that is known, or why nothing is corrected: a sentence or two.
 pub(crate) fn cost_of_tracing(calibration: &Calibration) -> String {
     let cost = nanos(calibration.per_call_ns);

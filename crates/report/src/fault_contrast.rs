@@ -1,6 +1,7 @@
 //! What sets slow faults apart, when faults changed, who held locks and how pages were charged:
 //! further sections of the text about a function_graph trace.
 
+use crate::corrected::within;
 use crate::fault_paths::{counted_as, wrapped};
 use crate::lines::line;
 use crate::quantity::{count, counted, percent, signed_percent};
@@ -115,8 +116,8 @@ fn contrast(text: &mut String, found: &Contrast, each: &str) {
         percent(1.0 - found.quantile),
         Nanos(found.threshold_ns),
         counted(found.tail, each),
-        nanos(found.tail_mean_ns),
-        nanos(found.body_mean_ns)
+        within(found.tail_mean_ns, found.error_ns[0]),
+        within(found.body_mean_ns, found.error_ns[1])
     );
     for excess in found.excess.iter().take(LINES) {
         line!(

@@ -102,6 +102,7 @@ export interface CallNode {
   calls_inside: number;
   total_ns: number;
   corrected_total_ns: number;
+  error_ns: number;
   self_ns: number;
   corrected_self_ns: number;
   total_by_latency: number;
@@ -138,6 +139,7 @@ export interface Contrast {
   body: number;
   tail_mean_ns: number;
   body_mean_ns: number;
+  error_ns: [number, number];
   tests: number;
   functions: Overrepresented[];
   paths: Overrepresented[];
@@ -169,6 +171,7 @@ export interface TimeBlock {
   end_ns: number | null;
   faults: number;
   mean_ns: number;
+  error_ns: number;
   p50_ns: number;
   p90_ns: number;
   p99_ns: number;

@@ -1,7 +1,7 @@
 /** The map of call paths as an SVG diagram: unfold, point, select, by mouse and by keyboard. */
 import { visible } from "../data/visible";
 import { h, s } from "../dom";
-import { count, nanos, percent } from "../format";
+import { count, nanos, percent, within } from "../format";
 import { layoutPatterns, timeShare, type PatternBox, type Unfolding } from "../layout/patternMap";
 import type { Call, CallTree } from "../layout/callTree";
 import { hideTip, showTip } from "../tooltip";
@@ -188,7 +188,7 @@ function tip(box: PatternBox, tree: CallTree, look: PatternLook): Node[] {
   return [
     h("strong", {}, call.name),
     h("div", {}, `${count(call.faults)} faults (${percent(call.faults / Math.max(1, tree.faults))})${each > 1.005 ? `, ${each.toFixed(1)} calls in each` : ""}`),
-    h("div", {}, `${perFault(call)} in each, without tracing; ${nanos(call.total / Math.max(1, call.faults))} as traced`),
+    h("div", {}, `${within(call.correctedTotal / Math.max(1, call.faults), call.error / Math.max(1, call.faults))} in each, without tracing; ${nanos(call.total / Math.max(1, call.faults))} as traced`),
     h("div", {}, `${percent(timeShare(tree, call))} of the time, its own ${nanos(call.correctedSelf / Math.max(1, call.faults))}`),
     ...kinds.map(([kind, faults]) => h("div", { class: "faint" }, `${look.kindName(kind)}: ${count(faults)}`)),
   ];

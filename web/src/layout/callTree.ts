@@ -17,6 +17,8 @@ export interface Call {
   callsInside: number;
   total: number;
   correctedTotal: number;
+  /** How far that may be off, either way. */
+  error: number;
   self: number;
   correctedSelf: number;
   totalByLatency: number;
@@ -45,7 +47,7 @@ export function callTree(map: CallMap, kind: string | null): CallTree {
     const name = map.functions[node.function] ?? "";
     let call = siblings.find((sibling) => sibling.name === name);
     if (!call) {
-      call = { id: calls.length, name, layer: node.layer, parent, children: [], byClass: new Map(), faults: 0, calls: 0, callsInside: 0, total: 0, correctedTotal: 0, self: 0, correctedSelf: 0, totalByLatency: 0, times: [], correctedTimes: [] };
+      call = { id: calls.length, name, layer: node.layer, parent, children: [], byClass: new Map(), faults: 0, calls: 0, callsInside: 0, total: 0, correctedTotal: 0, error: 0, self: 0, correctedSelf: 0, totalByLatency: 0, times: [], correctedTimes: [] };
       siblings.push(call);
       calls.push(call);
     }
@@ -56,6 +58,7 @@ export function callTree(map: CallMap, kind: string | null): CallTree {
     call.callsInside += node.calls_inside;
     call.total += node.total_ns;
     call.correctedTotal += node.corrected_total_ns;
+    call.error += node.error_ns;
     call.self += node.self_ns;
     call.correctedSelf += node.corrected_self_ns;
     call.totalByLatency += node.total_by_latency;

@@ -2,7 +2,7 @@
 
 use super::collector::Collector;
 use super::contexts::Context;
-use super::contributors::corrected;
+use super::contributors::{corrected, inner};
 use super::layer::Layer;
 use super::probe::Costs;
 use super::shapes::Shape;
@@ -24,6 +24,7 @@ pub(super) fn call_map(collector: &Collector, names: &Names, costs: Costs<'_>) -
     let times = join.summed(corrected_times(contexts, costs), |sum, more| {
         sum.own += more.own;
         sum.total += more.total;
+        sum.error += more.error;
     });
     let durations = collector.call_times.by_context(contexts, costs);
     let durations = join.summed(durations, |sum, more| {
@@ -63,6 +64,7 @@ pub(super) fn call_map(collector: &Collector, names: &Names, costs: Costs<'_>) -
             calls_inside: counts[at].calls_inside,
             total_ns: narrow(context.total),
             corrected_total_ns: whole(times[at].total),
+            error_ns: whole(times[at].error.ceil()),
             self_ns: narrow(context.own),
             corrected_self_ns: whole(times[at].own),
             times: coarse(&durations[at].raw),
@@ -128,24 +130,31 @@ impl Join {
     }
 }
 
-/// Own times and totals of all paths without the tracer's cost.
+/// Own times and totals of all paths without the tracer's cost, and how far the totals may be off.
 #[derive(Clone, Copy, Default)]
 struct Corrected {
     own: f64,
     total: f64,
+    error: f64,
 }
 
 fn corrected_times(contexts: &[Context], costs: Costs<'_>) -> Vec<Corrected> {
     let own = (0..).zip(contexts).map(|(index, context)| {
-        let own = corrected(index, context, *costs.of(context.source));
-        Corrected { own, total: own }
+        let cost = *costs.of(context.source);
+        let own = corrected(index, context, cost);
+        Corrected {
+            own,
+            total: own,
+            error: cost.error(inner(index, context)),
+        }
     });
     let mut times: Vec<Corrected> = own.collect();
     // Callers stand before what they call.
     for at in (0..times.len()).rev() {
-        let (total, parent) = (times[at].total, contexts[at].parent as usize);
+        let (Corrected { total, error, .. }, parent) = (times[at], contexts[at].parent as usize);
         if parent != at {
             times[parent].total += total;
+            times[parent].error += error;
         }
     }
     times

@@ -29,7 +29,7 @@ fn map() -> CallMap {
     let calibration = Calibration {
         per_call_ns: 1000.0,
         inside_ns: 400.0,
-        error_ns: 0.0,
+        error_ns: 10.0,
         source: Source::OwnTrace,
         withdrawn: None,
     };
@@ -93,18 +93,25 @@ fn corrected_totals_are_own_times_added_up() {
     let leaf = 4_000 - 3 * 400;
     let rmap = 6_000 - 2 * 400 - 3 * 600;
     let root = 12_000 - 2 * 600;
-    let corrected: Vec<(u64, u64)> = map
+    let corrected: Vec<(u64, u64, u64)> = map
         .nodes
         .iter()
         .filter(|node| node.class == Class::Anonymous)
-        .map(|node| (node.corrected_self_ns, node.corrected_total_ns))
+        .map(|node| {
+            (
+                node.corrected_self_ns,
+                node.corrected_total_ns,
+                node.error_ns,
+            )
+        })
         .collect();
     assert_eq!(
         corrected,
         [
-            (root, root + rmap + leaf),
-            (rmap, rmap + leaf),
-            (leaf, leaf)
+            // 10 ns for each of the five calls whose cost was taken off.
+            (root, root + rmap + leaf, 50),
+            (rmap, rmap + leaf, 50),
+            (leaf, leaf, 30)
         ]
     );
     let counted = |node: &CallNode| node.times.iter().map(|(_, _, count)| count).sum::<u64>();

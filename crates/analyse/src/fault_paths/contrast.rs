@@ -142,11 +142,26 @@ impl<'a> View<'a> {
             body: (all - tail) as u64 * every,
             tail_mean_ns: in_tail.mean().1,
             body_mean_ns: in_body.mean().1,
+            error_ns: [true, false].map(|slow| self.error(scope, |ns| is_slow(ns) == slow)),
             tests,
             functions,
             paths,
             excess: excess(&in_tail, &in_body),
         })
+    }
+
+    /// How far the mean of the chosen faults may be off for what the correction does not know.
+    #[allow(clippy::cast_precision_loss, reason = "a mean of counts of calls")]
+    fn error(&self, scope: &Scope<'_>, is_chosen: impl Fn(u64) -> bool) -> f64 {
+        let shapes = &self.collector.shapes.all;
+        let chosen = scope.faults.iter().filter(|(_, ns)| is_chosen(*ns));
+        let (faults, calls) = chosen.fold((0_usize, 0_usize), |(faults, calls), (fault, _)| {
+            (
+                faults + 1,
+                calls + shapes[fault.shape as usize].calls_inside(),
+            )
+        });
+        self.calibration.error(calls as f64 / faults.max(1) as f64)
     }
 
     /// The number of tests, then functions and paths that slow faults have more often.

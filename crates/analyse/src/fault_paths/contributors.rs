@@ -62,7 +62,7 @@ pub(super) fn corrected(index: u32, context: &Context, calibration: Calibration)
 
 /// Calls whose own tracing is taken off: all but the outermost, as in a trace of the root alone.
 #[allow(clippy::cast_precision_loss, reason = "a count")]
-fn inner(index: u32, context: &Context) -> f64 {
+pub(super) fn inner(index: u32, context: &Context) -> f64 {
     match context.parent == index {
         true => 0.0,
         false => context.calls as f64,

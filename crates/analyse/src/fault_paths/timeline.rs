@@ -53,6 +53,7 @@ pub(super) fn timeline(collector: &Collector, calibration: Calibration) -> Timel
     }
 }
 
+#[allow(clippy::cast_precision_loss, reason = "a mean of counts of calls")]
 fn block(
     collector: &Collector,
     calibration: Calibration,
@@ -70,12 +71,14 @@ fn block(
         *sum = (sum.0 + 1, sum.1 + fault.whole(), sum.2 + calls as u64);
     }
     let since = |time: Option<u64>| Some(time?.saturating_sub(start?));
+    let calls: u64 = classes.values().map(|(_, _, calls)| calls).sum();
     let classes = classes.into_iter();
     TimeBlock {
         start_ns: since(from),
         end_ns: since(faults.last().and_then(|fault| fault.end_ns)),
         faults: faults.len() as u64,
         mean_ns: latency.mean(),
+        error_ns: calibration.error(calls as f64 / faults.len().max(1) as f64),
         p50_ns: latency.quantile(0.5),
         p90_ns: latency.quantile(0.9),
         p99_ns: latency.quantile(0.99),

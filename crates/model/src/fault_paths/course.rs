@@ -21,6 +21,9 @@ pub struct Contrast {
     pub tail_mean_ns: f64,
     /// Mean whole time of the others, ns.
     pub body_mean_ns: f64,
+    /// How far the two means may be off for what the correction does not know, either way and both
+    /// the same way, ns.
+    pub error_ns: [f64; 2],
     /// Hypotheses tested together; 0 where the trace is too short to.
     pub tests: u64,
     /// Functions more frequent in the tail beyond chance, the strongest first.
@@ -92,6 +95,8 @@ pub struct TimeBlock {
     pub faults: u64,
     /// Mean whole time, corrected, ns.
     pub mean_ns: f64,
+    /// How far that may be off for what the correction does not know, either way, ns.
+    pub error_ns: f64,
     /// Median of it.
     pub p50_ns: u64,
     /// 90th percentile.

@@ -1,7 +1,7 @@
 /** The most frequent paths in full, and trees that many faults share. */
 import type { FaultPathsPage, PathFindings, TreePattern } from "../../data/faultPaths";
 import { h } from "../../dom";
-import { count, counted, interval, nanos, percent } from "../../format";
+import { count, counted, interval, nanos, percent, within } from "../../format";
 import { indented } from "../../layout/outline";
 import type { Section } from "../section";
 import { kindsOf } from "./kinds";
@@ -45,7 +45,7 @@ function trees(report: FaultPathsPage): HTMLElement[] {
   const kinds = kindsOf(report);
   const item = (tree: TreePattern) => {
     const calls = tree.calls[0] === tree.calls[1] ? count(tree.calls[0]) : `${count(tree.calls[0])} to ${count(tree.calls[1])}`;
-    const words = `${percent(tree.corrected_time_share)} of the time · ${counted(tree.faults, "fault")} · mean ${tree.error_ns > 0 ? interval(tree.mean_ns, [Math.max(0, tree.mean_ns - tree.error_ns), tree.mean_ns + tree.error_ns]) : nanos(tree.mean_ns)}, 99th percentile ${nanos(tree.p99_ns)} · ${calls} ${calls === "1" ? "call" : "calls"}`;
+    const words = `${percent(tree.corrected_time_share)} of the time · ${counted(tree.faults, "fault")} · mean ${within(tree.mean_ns, tree.error_ns)}, 99th percentile ${nanos(tree.p99_ns)} · ${calls} ${calls === "1" ? "call" : "calls"}`;
     const bar = h("span", { class: `bar kbar ${tree.class === null ? "k0" : kinds.ink(tree.class)}` });
     bar.style.width = `${Math.max(0.4, tree.corrected_time_share * 100)}%`;
     const of = `${tree.complete ? "All of the fault" : "A part of the fault"}: ${tree.class === null ? "several kinds" : kinds.name(tree.class)}.`;

@@ -3,7 +3,7 @@ import type { FaultPathsPage } from "../../data/faultPaths";
 import { h, type Child } from "../../dom";
 import { latencyChart } from "../../draw/latency";
 import { patternView } from "../../draw/patternMap";
-import { count, nanos, percent } from "../../format";
+import { count, nanos, percent, within } from "../../format";
 import { callTree, pathTo, varianceShare, type Call, type CallTree } from "../../layout/callTree";
 import { logAxis, quantile } from "../../layout/latency";
 import { findCalls, mainPaths, timeShare } from "../../layout/patternMap";
@@ -118,7 +118,7 @@ function times(report: FaultPathsPage, tree: CallTree, call: Call): HTMLElement 
   const rows: [string, string][] = [
     ["faults that take this way", `${count(call.faults)} (${percent(call.faults / Math.max(1, tree.faults))})`],
     ["calls", `${count(call.calls)}, ${(call.calls / Math.max(1, call.faults)).toFixed(2)} a fault`],
-    ["mean, corrected", nanos(call.correctedTotal / Math.max(1, call.calls))],
+    ["mean, corrected", within(call.correctedTotal / Math.max(1, call.calls), call.error / Math.max(1, call.calls))],
     ["mean, as traced", `${nanos(call.total / Math.max(1, call.calls))} with ${(call.callsInside / Math.max(1, call.calls)).toFixed(1)} calls inside`],
     ["median, 99 %", `${nanos(quantile(corrected, 0.5))}, ${nanos(quantile(corrected, 0.99))} corrected; ${nanos(quantile(raw, 0.5))}, ${nanos(quantile(raw, 0.99))} as traced`],
     ["share of all time", `${percent(timeShare(tree, call))} corrected, ${percent(call.total / Math.max(1, tree.total))} as traced`],

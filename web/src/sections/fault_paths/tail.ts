@@ -1,7 +1,7 @@
 /** The slowest faults against all others: what they have that the others lack. */
 import type { Contrast, FaultPathsPage, Overrepresented } from "../../data/faultPaths";
 import { h } from "../../dom";
-import { count, counted, nanos, percent } from "../../format";
+import { count, counted, nanos, percent, within } from "../../format";
 import type { Section } from "../section";
 import { absent } from "./absent";
 import { kindsOf } from "./kinds";
@@ -29,7 +29,7 @@ export const tail: Section<FaultPathsPage> = {
 };
 
 function contrast(report: FaultPathsPage, found: Contrast): HTMLElement {
-  const words = `${counted(found.tail, "fault")} take ${nanos(found.threshold_ns)} or more: ${nanos(found.tail_mean_ns)} on average, against ${nanos(found.body_mean_ns)} of the ${count(found.body)} others.`;
+  const words = `${counted(found.tail, "fault")} take ${nanos(found.threshold_ns)} or more: ${within(found.tail_mean_ns, found.error_ns[0])} on average, against ${within(found.body_mean_ns, found.error_ns[1])} of the ${count(found.body)} others.`;
   const tested = found.tests === 0 ? "Too few faults to test which functions are more frequent in the tail." : `${count(found.tests)} functions and paths were tested together; those above would be found by chance in fewer than one of twenty such traces.`;
   return h(
     "div",

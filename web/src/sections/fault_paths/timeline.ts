@@ -60,8 +60,9 @@ function ratePane(blocks: TimeBlock[], changes: ChangePoint[]): Pane {
 
 function latencyPane(blocks: TimeBlock[], changes: ChangePoint[], hasTimes: boolean): Pane {
   const { xs, end } = places(blocks, hasTimes);
+  const error = Math.max(0, ...blocks.map((block) => block.error_ns));
   const line = (name: string, ink: string, of: (block: TimeBlock) => number) => ({ name, ink, points: blocks.map((block, at) => ({ x: xs[at]!, y: of(block) })) });
-  return { title: "Whole time of a fault, corrected", lines: [line("99th percentile", "k1", (b) => b.p99_ns), line("90th", "k4", (b) => b.p90_ns), line("median", "k0", (b) => b.p50_ns)], unit: "number", label: axisNanos, end, log: true, marks: marks(changes, ["median", "tail"], hasTimes), ...(hasTimes ? {} : { time: compact }) };
+  return { title: `Whole time of a fault, corrected${error > 0 ? ` (mean ± ${nanos(error)})` : ""}`, lines: [line("99th percentile", "k1", (b) => b.p99_ns), line("90th", "k4", (b) => b.p90_ns), line("median", "k0", (b) => b.p50_ns)], unit: "number", label: axisNanos, end, log: true, marks: marks(changes, ["median", "tail"], hasTimes), ...(hasTimes ? {} : { time: compact }) };
 }
 
 const MOST_KINDS = 6;
