@@ -6,7 +6,8 @@
 //! a repeat may be the end of a leaf.
 //!
 //! So where time goes back, lines are held until the last line before comes again: then they
-//! were a repeat and are dropped. If it does not come, they are read as they are.
+//! were a repeat and are dropped. If it does not come, they are read as they are. A repeat of the
+//! last line alone, as at the end of the file, shows by what no task can do twice in a row.
 
 use super::line::{Content, Line};
 
@@ -22,31 +23,44 @@ pub(super) struct Key {
     depth: u32,
     ns: Option<u64>,
     kind: u8,
+    /// Whether the next line of the same task can't be such a line, too.
+    is_single: bool,
 }
 
 impl Key {
     /// `None` of a line without a time.
     #[inline]
     pub fn of(line: &Line<'_>) -> Option<Self> {
+        let kind = match line.content {
+            Content::Leaf(_) => 0,
+            Content::Open(_) => 1,
+            Content::Close(_) => 2,
+            _ => 3,
+        };
+        let ns = line.span.map(|span| span.ns);
         Some(Self {
             time: line.time?,
             cpu: line.cpu.unwrap_or(0),
             pid: line.pid,
             depth: line.depth,
-            ns: line.span.map(|span| span.ns),
-            kind: match line.content {
-                Content::Leaf(_) => 0,
-                Content::Open(_) => 1,
-                Content::Close(_) => 2,
-                _ => 3,
-            },
+            ns,
+            kind,
+            is_single: line.cpu.is_some() && is_single(kind, ns),
         })
     }
+}
+
+/// Behind a call that begins comes another depth, and before one that ends, too. Of leaves two may
+/// well look alike, unless they take longer than the last digit of their times.
+#[inline]
+fn is_single(kind: u8, ns: Option<u64>) -> bool {
+    matches!(kind, 1 | 2) || kind == 0 && ns.is_some_and(|ns| ns >= 1000)
 }
 
 /// What the order of lines so far says of the next one.
 #[derive(Clone, Default)]
 pub(super) struct Order {
+    first: Option<Key>,
     last: Option<Key>,
     /// Each CPU's first and last time; but for the last line's, which is the last of its CPU.
     times: Vec<(u32, u64, u64)>,
@@ -56,6 +70,12 @@ pub(super) struct Order {
     is_back: bool,
     /// Where time has gone back without a repeat.
     pub went_back: u64,
+}
+
+/// Whether a line directly behind the last is that line, told once more.
+#[inline]
+fn is_again(last: Key, key: Key) -> bool {
+    key.is_single && key == last
 }
 
 /// What to do with a line.
@@ -76,7 +96,7 @@ impl Order {
     #[inline]
     pub fn is_next(&mut self, key: Key) -> bool {
         match self.last {
-            Some(last) if last.time <= key.time && self.held.is_empty() => {
+            Some(last) if last.time <= key.time && self.held.is_empty() && !is_again(last, key) => {
                 match last.cpu == key.cpu {
                     true => self.last = Some(key),
                     false => self.take(key),
@@ -94,6 +114,10 @@ impl Order {
             self.take(key);
             return Verdict::Next;
         };
+        if self.held.is_empty() && is_again(last, key) {
+            self.hold(line);
+            return Verdict::Repeat;
+        }
         if !self.is_back {
             if last.time <= key.time {
                 self.take(key);
@@ -124,6 +148,7 @@ impl Order {
         if before.is_none() {
             self.times.push((key.cpu, key.time, key.time));
         }
+        self.first = self.first.or(Some(key));
         self.last = Some(key);
     }
 
@@ -165,16 +190,11 @@ impl Order {
 
     /// Whether a piece of the text that was read on its own would have been read so behind this.
     pub fn is_before(&self, piece: &Self) -> bool {
-        let is_later = match (piece.first(), self.last) {
-            (Some(first), Some(last)) => last.time <= first,
+        let is_later = match (piece.first, self.last) {
+            (Some(first), Some(last)) => last.time <= first.time && !is_again(last, first),
             _ => true,
         };
         self.held.is_empty() && is_later
-    }
-
-    /// The time of the first line: the CPU that came first is noted first.
-    fn first(&self) -> Option<u64> {
-        self.times.first().map(|times| times.1)
     }
 
     /// Goes on behind a piece that was read on its own. How often time went back where it begins.
@@ -190,6 +210,7 @@ impl Order {
                 None => self.times.push((cpu, first, last)),
             }
         }
+        self.first = self.first.or(piece.first);
         self.last = piece.last.or(self.last);
         self.held = piece.held;
         self.lines = piece.lines;
