@@ -2,6 +2,10 @@
 //! interrupted stands where it was. What a machine lacks for a test is said, and the test passed
 //! over.
 
+#[macro_use]
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -36,7 +40,7 @@ fn built(folder: &Path, source: &str, options: &[&str]) -> Option<PathBuf> {
     command.args(["-O2", "-g"]).args(options).arg("-o");
     let done = command.args([&program, &file]).status();
     if !done.is_ok_and(|status| status.success()) {
-        eprintln!("SKIPPED: cc does not build the program");
+        skipped!("cc does not build the program");
         return None;
     }
     Some(program)
@@ -48,7 +52,7 @@ fn recorded(program: &Path, options: &[&str]) -> Option<PathBuf> {
     perf.args(["record", "-q", "-e", "cpu-clock:u", "-F", "499"]);
     let done = perf.args(options).arg("-o").args([&out, program]).output();
     if !done.as_ref().is_ok_and(|output| output.status.success()) {
-        eprintln!("SKIPPED: perf cannot record here: {done:?}");
+        skipped!("perf cannot record here: {done:?}");
         return None;
     }
     Some(out)
@@ -130,7 +134,7 @@ fn a_copied_stack_is_the_only_one_of_its_sample() {
     let mut perf = Command::new("perf");
     perf.args(["script", "--no-inline", "-F", "ip,sym", "-i"]);
     let Ok(text) = perf.arg(&file).output() else {
-        eprintln!("SKIPPED: there is no perf");
+        skipped!("there is no perf");
         return;
     };
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
@@ -147,7 +151,7 @@ fn a_copied_stack_is_the_only_one_of_its_sample() {
         seen += 1;
     }
     if seen == 0 {
-        eprintln!("SKIPPED: nothing could be sampled here");
+        skipped!("nothing could be sampled here");
         return;
     }
     those_with(&folded(&file, &[]), "main;parent;callee");

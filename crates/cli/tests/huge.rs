@@ -2,6 +2,10 @@
 //! transparent huge pages, Linux 6.7 and the right to advise other processes; skips visibly
 //! without.
 
+#[macro_use]
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -83,7 +87,7 @@ fn allowed(runtime: &Path) -> bool {
     // A kernel that cannot split says so and goes on; the tests need both.
     let works = tried.status.success() && !why.contains("left out");
     if !works {
-        eprintln!("skipped: {why}");
+        skipped!("{why}");
     }
     works
 }
@@ -156,7 +160,7 @@ fn a_dry_run_changes_nothing_and_its_json_fits_the_schema() {
     sleeper.kill().expect("it runs");
     sleeper.wait().expect("it ends");
     if !output.status.success() {
-        return eprintln!("skipped: {}", text(&output.stderr));
+        return skipped!("{}", text(&output.stderr));
     }
     let found = json(&output);
     fits(&found, "huge-balance.json");
@@ -172,7 +176,7 @@ fn a_dry_run_changes_nothing_and_its_json_fits_the_schema() {
 fn pages_are_built_split_and_given_back() {
     let runtime = tempfile::tempdir().expect("a folder");
     let Some(program) = server(runtime.path()) else {
-        return eprintln!("skipped: no C compiler");
+        return skipped!("no C compiler");
     };
     if !allowed(runtime.path()) {
         return;
@@ -276,7 +280,7 @@ fn journal_lines(folder: &Path) -> usize {
 fn a_killed_controller_leaves_a_correct_program_and_a_journal() {
     let runtime = tempfile::tempdir().expect("a folder");
     let Some(program) = server(runtime.path()) else {
-        return eprintln!("skipped: no C compiler");
+        return skipped!("no C compiler");
     };
     if !allowed(runtime.path()) {
         return;
@@ -332,7 +336,7 @@ fn a_killed_controller_leaves_a_correct_program_and_a_journal() {
 fn a_controller_killed_at_any_moment_can_be_undone() {
     let runtime = tempfile::tempdir().expect("a folder");
     let Some(program) = server(runtime.path()) else {
-        return eprintln!("skipped: no C compiler");
+        return skipped!("no C compiler");
     };
     if !allowed(runtime.path()) {
         return;
@@ -395,14 +399,14 @@ fn sparse(program: &Path, runtime: &Path, promise: &str, grows: &str) -> (Value,
 fn a_promise_about_memory_is_kept_where_huge_pages_would_multiply_it() {
     let runtime = tempfile::tempdir().expect("a folder");
     let Some(program) = example(runtime.path(), "sparse_server") else {
-        return eprintln!("skipped: no C compiler");
+        return skipped!("no C compiler");
     };
     if !allowed(runtime.path()) {
         return;
     }
     let enabled = "/sys/kernel/mm/transparent_hugepage/enabled";
     if std::fs::read_to_string(enabled).is_ok_and(|text| text.contains("[always]")) {
-        return eprintln!("skipped: faults give huge pages here already ({enabled})");
+        return skipped!("faults give huge pages here already ({enabled})");
     }
     const PROMISE_KIB: u64 = 64 << 10;
     // 32 MiB of 256 are touched; every huge page adds 1.75 MiB.
@@ -435,7 +439,7 @@ fn middle_setting() -> Option<PathBuf> {
 fn a_setting_of_the_machine_holds_while_the_program_runs_and_undo_gives_it_back_after_a_kill() {
     let runtime = tempfile::tempdir().expect("a folder");
     let Some(setting) = middle_setting() else {
-        return eprintln!("skipped: no setting of 64 KiB pages that is never and may be written");
+        return skipped!("no setting of 64 KiB pages that is never and may be written");
     };
     let chosen = || {
         let text = std::fs::read_to_string(&setting).expect("it is there");
@@ -512,7 +516,7 @@ fn the_probe_fits_its_schema_within_a_minute() {
         runtime.path(),
     );
     if !output.status.success() {
-        return eprintln!("skipped: {}", text(&output.stderr));
+        return skipped!("{}", text(&output.stderr));
     }
     let found = json(&output);
     fits(&found, "huge-probe.json");
@@ -524,7 +528,7 @@ fn the_probe_fits_its_schema_within_a_minute() {
 fn doctor_says_what_huge_pages_would_save_by_fewer_faults() {
     let runtime = tempfile::tempdir().expect("a folder");
     let Some(program) = example(runtime.path(), "sparse_server") else {
-        return eprintln!("skipped: no C compiler");
+        return skipped!("no C compiler");
     };
     if !allowed(runtime.path()) {
         return;
@@ -547,9 +551,7 @@ fn doctor_says_what_huge_pages_would_save_by_fewer_faults() {
     };
     let evidence = note["evidence"].to_string();
     if found["cost"]["minor_faults"].as_u64() < Some(100_000) || !evidence.contains("faults on") {
-        return eprintln!(
-            "skipped: huge pages at fault here already, or faults not measured: {note}"
-        );
+        return skipped!("huge pages at fault here already, or faults not measured: {note}");
     }
     let share = &note["share_of_cpu"];
     let (low, high) = (share["low"].as_f64(), share["high"].as_f64());

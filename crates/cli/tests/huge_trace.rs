@@ -1,5 +1,9 @@
 //! `pagewise huge trace` on real programs. Needs qemu-user and a C compiler; skips visibly without.
 
+#[macro_use]
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
 use pagewise_model::formats::memory_trace::{self, Accesses, Summary};
 use serde_json::Value;
 use std::io::BufReader;
@@ -28,7 +32,7 @@ fn a_trace_holds_a_programs_accesses() {
         .expect("pagewise runs");
     let said = text(&output.stderr);
     if said.contains("not installed") || said.contains("no C compiler") {
-        return eprintln!("skipped: {said}");
+        return skipped!("{said}");
     }
     assert!(output.status.success(), "{said}");
     let bytes = std::fs::read(&trace).expect("the trace is there");
@@ -79,7 +83,7 @@ fn stretches_of_a_long_run_are_written_and_the_rest_is_counted() {
         })
     };
     let (Some(whole), Some(part)) = (traced("1"), traced("4")) else {
-        return eprintln!("skipped: no emulator or no compiler");
+        return skipped!("no emulator or no compiler");
     };
     assert_eq!(whole.1, 0);
     let stretch = 16 * 65_536;
@@ -142,7 +146,7 @@ fn a_trace_by_page_gives_the_figures_of_a_full_one() {
         let full = traced_pages(&folders[0], &options);
         let by_page = traced_pages(&folders[1], &[&options[..], &["--pages"]].concat());
         let (Some(full), Some(by_page)) = (full, by_page) else {
-            return eprintln!("skipped: no emulator or no compiler");
+            return skipped!("no emulator or no compiler");
         };
         assert!(
             full.1.accesses > 1_000_000 && full.1.is_complete,

@@ -5,6 +5,10 @@
 //! stderr and checks nothing; swap-ins are checked only where swap is on, huge pages only where
 //! they are.
 
+#[macro_use]
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
 use pagewise_analyse::faults::{Attribution, Attributor};
 use pagewise_analyse::measure;
 use pagewise_model::findings::{Cause, Findings};
@@ -33,7 +37,7 @@ fn generator(folder: &Path) -> Option<PathBuf> {
     match built {
         Ok(status) if status.success() => Some(program),
         other => {
-            eprintln!("SKIPPED: the generator cannot be built with cc here: {other:?}");
+            skipped!("the generator cannot be built with cc here: {other:?}");
             None
         }
     }
@@ -67,7 +71,7 @@ fn record(
         .expect("events in time order");
     let attribution = attributor.finish();
     if !attribution.sees_releases && options.contains(&"--full") {
-        eprintln!("SKIPPED: memory system calls cannot be recorded here; run as root");
+        skipped!("memory system calls cannot be recorded here; run as root");
         return None;
     }
     let findings = measure(&attribution, &SymbolTable::default(), &sidecar, None);
@@ -82,7 +86,7 @@ fn parse_truth(stdout: &[u8]) -> Truth {
         .expect("the generator's truth");
     let json: serde_json::Value = serde_json::from_str(line).expect("the truth is JSON");
     for skipped in json["skipped"].as_array().into_iter().flatten() {
-        eprintln!("SKIPPED: {skipped}");
+        skipped!("{skipped}");
     }
     let causes = json["causes"].as_object().expect("causes").iter();
     Truth {
@@ -151,7 +155,7 @@ fn a_sampled_recordings_intervals_hold_the_truth() {
         attribution.losses, findings.losses
     );
     if !attribution.sees_releases {
-        eprintln!("SKIPPED: memory system calls were not on record all the time");
+        skipped!("memory system calls were not on record all the time");
         return;
     }
     let mut wrong = Vec::new();

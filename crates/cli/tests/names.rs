@@ -1,6 +1,10 @@
 //! Names of code that is no plain file of this system: made at run time, in a container, without
 //! frame pointers. What a machine lacks for a test is said, and the test passed over.
 
+#[macro_use]
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -21,7 +25,7 @@ fn build(folder: &Path, source: &str, options: &[&str]) -> Option<PathBuf> {
         .args([&program, &file])
         .status();
     if !status.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: cc {} does not build it", options.join(" "));
+        skipped!("cc {} does not build it", options.join(" "));
         return None;
     }
     Some(program)
@@ -52,7 +56,7 @@ fn recorded(output: &Output) -> bool {
     assert!(output.status.success(), "{messages}");
     let can = !messages.contains("could not be sampled");
     if !can {
-        eprintln!("skipped: {messages}");
+        skipped!("{messages}");
     }
     can
 }
@@ -149,7 +153,7 @@ fn code_in_a_container_is_named_through_its_own_files() {
         .stderr(Stdio::null())
         .spawn();
     let Ok(child) = container else {
-        eprintln!("skipped: there is no unshare");
+        skipped!("there is no unshare");
         return;
     };
     let mut child = Running(child);
@@ -157,7 +161,7 @@ fn code_in_a_container_is_named_through_its_own_files() {
     let stdout = child.0.stdout.take().expect("a pipe");
     std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut line).unwrap();
     if line != "ready\n" {
-        eprintln!("skipped: a mount namespace of its own needs root");
+        skipped!("a mount namespace of its own needs root");
         return;
     }
     let data = folder.path().join("container.data");
@@ -281,7 +285,7 @@ fn a_recording_of_perf_tells_control_groups_where_it_has_them() {
     match perf {
         Ok(output) if output.status.success() => {}
         other => {
-            eprintln!("skipped: perf record --all-cgroups does not work here: {other:?}");
+            skipped!("perf record --all-cgroups does not work here: {other:?}");
             return;
         }
     }

@@ -1,5 +1,9 @@
 //! Profiles from the command line: recorded, reported, compared.
 
+#[macro_use]
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
 use serde_json::Value;
 use std::fmt::Write;
 use std::path::Path;
@@ -24,7 +28,7 @@ fn record(path: &Path) -> bool {
     let messages = text(&output.stderr);
     assert!(output.status.success(), "{messages}");
     if messages.contains("could not be sampled") {
-        eprintln!("skipped: {messages}");
+        skipped!("{messages}");
         return false;
     }
     true
@@ -174,7 +178,7 @@ fn tracepoints_that_perf_recorded_are_a_profile_of_their_own() {
         .args(["-o", data, "--", "sh", "-c", write])
         .output();
     if !perf.as_ref().is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: perf records no tracepoints here: {perf:?}");
+        skipped!("perf records no tracepoints here: {perf:?}");
         return;
     }
     let report = pagewise(&["report", data, "--json"]);

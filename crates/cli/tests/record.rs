@@ -1,6 +1,10 @@
 //! `pagewise record` in good and bad situations. Where perf events, tracepoints, perf itself or
 //! root are missing, a test says so and passes over what needs them.
 
+#[macro_use]
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
 use pagewise_analyse::faults::Attributor;
 use pagewise_model::event::Event;
 use pagewise_model::formats::perf_data::PerfData;
@@ -34,7 +38,7 @@ impl Recorded {
     fn has_events(&self) -> bool {
         let has = !self.messages().contains("Faults could not be sampled");
         if !has {
-            eprintln!("skipped: perf events are not allowed here");
+            skipped!("perf events are not allowed here");
         }
         has
     }
@@ -209,7 +213,7 @@ fn perf_counts_the_same_samples() {
         return;
     }
     let Some(by_perf) = counts_by_perf(&recorded.file()) else {
-        return eprintln!("skipped: perf is not installed");
+        return skipped!("perf is not installed");
     };
     let bytes = recorded.bytes();
     let data = PerfData::parse(&bytes).unwrap();

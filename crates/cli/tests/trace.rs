@@ -1,6 +1,10 @@
 //! `pagewise trace` as a user runs it, on whatever kernel this is. tests/qemu/run checks captures
 //! under kernels that have the tracer.
 
+#[macro_use]
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -42,7 +46,7 @@ fn whatever_the_kernel_allows_there_is_a_file_that_report_opens() {
 #[test]
 fn without_the_tracer_it_says_why_and_what_it_records_instead() {
     if has_tracer() {
-        return eprintln!("skipped: this kernel has function_graph, and we may use it");
+        return skipped!("this kernel has function_graph, and we may use it");
     }
     let folder = tempfile::tempdir().unwrap();
     let output = pagewise(folder.path(), &["trace", "--", "true"]);

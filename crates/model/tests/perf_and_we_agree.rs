@@ -4,6 +4,10 @@
 //! Needs `perf` and the right to record software events; without them the tests say so and pass.
 //! The committed fixtures of `perf_data_fixtures.rs` cover machines without perf.
 
+#[macro_use]
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
 use pagewise_model::event::Event;
 use pagewise_model::formats::perf_data::PerfData;
 use std::path::Path;
@@ -50,7 +54,7 @@ fn perfs(file: &Path, chains: bool) -> Option<Vec<Row>> {
         .expect("perf is there");
     if !output.status.success() {
         let reason = String::from_utf8_lossy(&output.stderr);
-        eprintln!("SKIPPED perf script fails on perf's own file: {reason}");
+        skipped!("perf script fails on perf's own file: {reason}");
         return None;
     }
     let mut rows: Vec<Row> = Vec::new();
@@ -91,7 +95,7 @@ fn recorded(arguments: &[&str], file: &Path) -> Option<Vec<u8>> {
             Some(std::fs::read(file).expect("perf wrote it"))
         }
         other => {
-            eprintln!("SKIPPED perf record {arguments:?}: {other:?}");
+            skipped!("perf record {arguments:?}: {other:?}");
             None
         }
     }

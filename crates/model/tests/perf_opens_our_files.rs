@@ -2,6 +2,10 @@
 //!
 //! Needs the `perf` program; without it the tests say so and pass.
 
+#[macro_use]
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
 use pagewise_model::formats::perf_data::synthesise::{self, MapsLine, SampleId};
 use pagewise_model::formats::perf_data::{
     BuildId, Features, SourceAttr, TracingData, Writer, sample_type,
@@ -25,7 +29,7 @@ const FLAGS: u64 = (1 << 8) | (1 << 9) | (1 << 13) | (1 << 18) | (1 << 23);
 fn perf() -> Option<Command> {
     let found = Command::new("perf").arg("--version").output().is_ok();
     if !found {
-        eprintln!("SKIPPED: perf is not installed, so nothing was compared with it");
+        skipped!("perf is not installed, so nothing was compared with it");
     }
     found.then(|| Command::new("perf"))
 }

@@ -1,5 +1,9 @@
 //! The example policies, built as their first lines say, run on a trace.
 
+#[macro_use]
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -32,7 +36,7 @@ fn built(program: &str, arguments: &[&str], name: &str) -> Option<String> {
             Some(output.to_str().expect("UTF-8").to_owned())
         }
         Err(error) => {
-            eprintln!("SKIPPED: {program} cannot be run: {error}");
+            skipped!("{program} cannot be run: {error}");
             None
         }
     }

@@ -43,7 +43,14 @@ mod tests {
         let found = family(&ProcRoot::default(), us);
         let children = ProcRoot::default().children(shell_pid).unwrap();
         for &child in &children {
-            let _ = Command::new("kill").arg(child.to_string()).status();
+            let kill = format!("kill {child}");
+            assert!(
+                Command::new("sh")
+                    .args(["-c", &kill])
+                    .status()
+                    .unwrap()
+                    .success()
+            );
         }
         shell.wait().unwrap();
         assert_eq!(found[0], us);
