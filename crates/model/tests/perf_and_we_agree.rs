@@ -54,7 +54,7 @@ fn perfs(file: &Path, chains: bool) -> Option<Vec<Row>> {
         .expect("perf is there");
     if !output.status.success() {
         let reason = String::from_utf8_lossy(&output.stderr);
-        skipped!("perf script fails on perf's own file: {reason}");
+        eprintln!("perf script fails on perf's own file: {reason}");
         return None;
     }
     let mut rows: Vec<Row> = Vec::new();
@@ -104,13 +104,20 @@ fn recorded(arguments: &[&str], file: &Path) -> Option<Vec<u8>> {
 fn agree(arguments: &[&str], chains: bool) {
     let directory = tempfile::tempdir().expect("temporary directory");
     let file = directory.path().join("perf.data");
-    let Some(bytes) = recorded(arguments, &file) else {
-        return;
-    };
-    let Some(mut expected) = perfs(&file, chains) else {
-        return;
-    };
-    let mut seen = ours(&bytes);
+    // perf 6.1 can't read some of its own files of a busy machine ("Bad address").
+    for _ in 0..8 {
+        let Some(bytes) = recorded(arguments, &file) else {
+            return;
+        };
+        if let Some(expected) = perfs(&file, chains) {
+            return compare(&bytes, expected, chains);
+        }
+    }
+    skipped!("perf script fails on eight of perf's own files: {arguments:?}");
+}
+
+fn compare(bytes: &[u8], mut expected: Vec<Row>, chains: bool) {
+    let mut seen = ours(bytes);
     assert!(seen.is_sorted_by_key(|row| row.0));
     if !chains {
         seen.iter_mut().for_each(|row| row.3 = 0);
