@@ -157,12 +157,27 @@ fn entry(capability: &Capability, look: &Look) -> String {
     text
 }
 
-/// Breaks `text` at blanks, so that it fits between the indent and `width`.
+/// Breaks `text` at blanks, so that it fits between the indent and `width`; a word that does not fit
+/// alone, behind a slash or anywhere.
 fn wrapped(text: &str, width: usize) -> String {
     let room = width.saturating_sub(INDENT).max(20);
     let mut result = String::new();
     let mut used = 0;
-    for word in text.split(' ') {
+    for mut word in text.split(' ') {
+        while word.chars().count() > room {
+            if used > 0 {
+                result.push('\n');
+                result.push_str(&" ".repeat(INDENT));
+            }
+            let end = word
+                .char_indices()
+                .nth(room)
+                .map_or(word.len(), |(at, _)| at);
+            let end = word[..end].rfind('/').map_or(end, |slash| slash + 1);
+            result.push_str(&word[..end]);
+            used = room;
+            word = &word[end..];
+        }
         let length = word.chars().count();
         if used > 0 && used + 1 + length > room {
             result.push('\n');
@@ -231,6 +246,24 @@ Confinement
                 .count();
             assert_eq!(groups, 1, "{}", found.name);
         }
+    }
+
+    #[test]
+    fn a_path_that_is_wider_than_the_terminal_is_broken_behind_a_slash() {
+        let text = wrapped(
+            "cannot read /sys/kernel/tracing/available_tracers: closed",
+            60,
+        );
+        let blank = " ".repeat(INDENT);
+        let lines = [
+            "cannot read",
+            "/sys/kernel/tracing/",
+            "available_tracers: closed",
+        ];
+        assert_eq!(text, lines.join(&format!("\n{blank}")));
+        let text = wrapped(&"x".repeat(100), 60);
+        assert!(text.lines().all(|line| line.trim().len() <= 60 - INDENT));
+        assert_eq!(text.matches('x').count(), 100);
     }
 
     #[test]
