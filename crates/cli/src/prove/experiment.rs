@@ -116,7 +116,7 @@ impl<'a> Experiment<'a> {
             reference: Ending::Running,
             batch: 1,
             patience: Duration::MAX,
-            typical: Duration::ZERO,
+            typical: options.one_run.unwrap_or_default(),
             random: Random::seeded(options.seed),
             deadline: Instant::now().checked_add(options.budget),
             stopped: false,
@@ -128,8 +128,16 @@ impl<'a> Experiment<'a> {
 
     fn warm_up(&mut self) -> Result<()> {
         let first = self.run_once(&self.arms[0])?;
-        let Some(first) = first.filter(|_| interrupt::requested().is_none()) else {
+        if interrupt::requested().is_some() {
             bail!("interrupted before the first measurement");
+        }
+        let Some(first) = first else {
+            bail!(
+                "the unchanged command took {} before, and was ended because it now took longer \
+                 than the time budget of {}",
+                Nanos::from(self.typical),
+                Nanos::from(self.options.budget)
+            );
         };
         self.reference = first.ending;
         self.typical = Duration::from_nanos(first.cost.wall.0);

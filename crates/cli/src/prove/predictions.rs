@@ -3,8 +3,6 @@
 use pagewise_analyse::compare::FEWEST_PAIRS;
 use pagewise_model::advice::Advice;
 use pagewise_model::proof::{Comparison, Proof};
-use pagewise_model::ratio::Ratio;
-use pagewise_model::units::Estimate;
 use pagewise_report::quantity::told_factor;
 
 /// Adds to the summary whether the prediction of what is told there held, and to the notes those of
@@ -38,7 +36,7 @@ pub fn judge(proof: &mut Proof, advice: &[Advice]) {
 fn words(advice: &Advice, found: &Comparison) -> Option<String> {
     let predicted = advice.predicted_speedup;
     let measured = found.cpu_speedup;
-    if found.pairs < FEWEST_PAIRS || !is_told(&measured) || !is_told(&predicted) {
+    if found.pairs < FEWEST_PAIRS {
         return None;
     }
     let held = predicted.low <= measured.high && measured.low <= predicted.high;
@@ -53,16 +51,12 @@ fn words(advice: &Advice, found: &Comparison) -> Option<String> {
     })
 }
 
-fn is_told(ratio: &Estimate) -> bool {
-    matches!(Ratio::of(ratio), Ratio::Measured(_))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use pagewise_model::advice::{Setting, Settings};
     use pagewise_model::proof::Verdict;
-    use pagewise_model::units::Bytes;
+    use pagewise_model::units::{Bytes, Estimate};
 
     fn advice(predicted: Estimate) -> Advice {
         Advice {
@@ -83,13 +77,20 @@ mod tests {
         }
     }
 
-    fn judged(low: f64, high: f64, pairs: u32, winner: bool) -> Proof {
-        let estimate = |low, high| Estimate {
+    fn estimate(low: f64, high: f64) -> Estimate {
+        Estimate {
             value: f64::midpoint(low, high),
             low,
             high,
-        };
-        let advice = advice(estimate(2.8, 3.6));
+        }
+    }
+
+    fn judged(low: f64, high: f64, pairs: u32, winner: bool) -> Proof {
+        judged_against(estimate(2.8, 3.6), low, high, pairs, winner)
+    }
+
+    fn judged_against(predicted: Estimate, low: f64, high: f64, pairs: u32, winner: bool) -> Proof {
+        let advice = advice(predicted);
         let mut proof = Proof {
             arms: Vec::new(),
             comparisons: vec![Comparison {
@@ -124,5 +125,16 @@ mod tests {
         assert!(summary(0.99, 1.01, 8, false).starts_with("Summary. The prediction failed: "));
         assert_eq!(summary(0.99, 1.01, 3, false), "Summary.");
         assert_eq!(summary(0.0, f64::MAX, 8, false), "Summary.");
+    }
+
+    #[test]
+    fn a_prediction_without_an_upper_end_can_fail_too() {
+        let summary = |low, high| judged_against(estimate(4.5, 75.0), low, high, 8, true).summary;
+        assert_eq!(
+            summary(6.0, 17.0),
+            "Summary. The prediction held: more than ×4.5 was predicted, ×11.5 [6.0, 17.0] \
+             measured in CPU time."
+        );
+        assert!(summary(1.1, 1.3).starts_with("Summary. The prediction failed: more than ×4.5"));
     }
 }

@@ -113,6 +113,23 @@ fn a_budget_too_small_for_all_goes_to_the_first() {
 }
 
 #[test]
+fn a_first_run_that_hangs_is_ended_by_the_budget() {
+    let options = Options {
+        budget: Duration::from_secs(1),
+        one_run: Some(Duration::from_millis(50)),
+        ..Options::default()
+    };
+    let began = Instant::now();
+    let error = prove(&command("sleep 60"), &[candidate("any", "1")], &options).unwrap_err();
+    assert!(began.elapsed() < Duration::from_secs(30), "{error}");
+    let told = error.to_string();
+    assert!(
+        told.starts_with("the unchanged command took 50.0 ms before"),
+        "{told}"
+    );
+}
+
+#[test]
 fn what_looks_best_is_not_proved_before_it_is_confirmed() {
     let criteria = Criteria {
         fewer_faults: false,
