@@ -155,6 +155,7 @@ impl Args {
             recorder: Options {
                 mode: if self.full { Mode::Full } else { Mode::Sampled },
                 cpu: Some(CPU_FREQUENCY),
+                cpu_of_kernel: true,
                 ..Options::default()
             },
             counters: false,

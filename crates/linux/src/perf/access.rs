@@ -2,8 +2,10 @@
 
 use super::notes::Note;
 use super::source::{Access, Fault, Source};
+use super::threads;
 use crate::sys::perf_event;
 use std::io;
+use std::path::Path;
 
 /// Tries the widest wish first, then step by step less. `None` when there is no perf at all.
 pub(super) fn probe(notes: &mut Vec<Note>) -> Option<Access> {
@@ -12,6 +14,7 @@ pub(super) fn probe(notes: &mut Vec<Note>) -> Option<Access> {
         counts_losses: true,
         build_ids: true,
         cgroups: true,
+        machine: false,
     };
     let mut outcome = try_on_ourselves(access);
     if is(&outcome, &[libc::EACCES, libc::EPERM]) {
@@ -33,6 +36,7 @@ pub(super) fn probe(notes: &mut Vec<Note>) -> Option<Access> {
             if !access.kernel {
                 notes.push(Note::UserOnly);
             }
+            access.machine = access.kernel && may_watch_a_cpu(access);
             Some(access)
         }
         Err(error) => {
@@ -60,6 +64,17 @@ fn try_on_ourselves(access: Access) -> io::Result<()> {
         perf_event::open(&mut attr, 0, -1, None)?;
     }
     Ok(())
+}
+
+/// Whether events may see all that a CPU runs (`perf_event_paranoid` of 0 and below, or
+/// `CAP_PERFMON`).
+fn may_watch_a_cpu(access: Access) -> bool {
+    let Some(&cpu) = threads::online_cpus(Path::new("/sys")).first() else {
+        return false;
+    };
+    let mut attr = Source::nothing(access).attr;
+    attr.set_disabled(1);
+    perf_event::open(&mut attr, -1, cpu, None).is_ok()
 }
 
 fn is(outcome: &io::Result<()>, codes: &[i32]) -> bool {

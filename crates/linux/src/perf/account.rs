@@ -1,6 +1,6 @@
 //! Counts what goes through the rings, by source.
 
-use super::plan::{Plan, Role};
+use super::plan::{Plan, Reach, Role};
 use pagewise_model::loss::{LossKind, Losses};
 use pagewise_model::units::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -37,6 +37,9 @@ mod kind {
 /// `PERF_RECORD_MISC_MMAP_DATA`: the mapping holds no code.
 const MISC_MMAP_DATA: u16 = 1 << 13;
 
+/// `PERF_RECORD_MISC_COMM_EXEC`: the new name comes from an exec.
+const MISC_COMM_EXEC: u16 = 1 << 13;
+
 /// A source's running figures.
 #[derive(Clone, Debug)]
 struct Tally {
@@ -44,6 +47,9 @@ struct Tally {
     role: Role,
     unit_cost: u64,
     time_offset: usize,
+    thread_offset: usize,
+    /// Whether its records are of anybody, and those of others are to be dropped.
+    sees_all: bool,
     count: u64,
     /// The id that its samples carry in the file.
     stable_id: Option<u64>,
@@ -60,6 +66,8 @@ pub(super) struct Account {
     previous: FxHashSet<u64>,
     /// Threads whose births, and no deaths, were seen.
     threads: BTreeSet<i32>,
+    /// Threads that ended in this round of emptying rings and in the one before.
+    ended: [FxHashSet<i32>; 2],
     lifetimes: Option<usize>,
     mappings: Option<usize>,
     first: Option<u64>,
@@ -79,14 +87,16 @@ impl Account {
         let sources = plan
             .units
             .iter()
-            .flat_map(|unit| unit.sources.iter().map(move |source| (unit.role, source)));
-        for (at, ((role, source), ids)) in sources.zip(ids).enumerate() {
+            .flat_map(|unit| unit.sources.iter().map(move |source| (unit, source)));
+        for (at, ((unit, source), ids)) in sources.zip(ids).enumerate() {
             account.by_id.extend(ids.iter().map(|&id| (id, at)));
             account.tallies.push(Tally {
                 name: source.name.clone(),
-                role,
+                role: unit.role,
                 unit_cost: source.unit_cost,
                 time_offset: source.time_offset(),
+                thread_offset: source.thread_offset(),
+                sees_all: unit.reach == Reach::Machine,
                 count: 0,
                 stable_id: ids.first().copied(),
             });
@@ -169,6 +179,48 @@ impl Account {
         self.threads.retain(|tid| !threads.contains(tid));
     }
 
+    /// Whether some source records anybody, so that records need [`Account::keep_ours`].
+    pub fn sees_all(&self) -> bool {
+        self.tallies.iter().any(|tally| tally.sees_all)
+    }
+
+    /// The records of `span` without samples of others, taken by sources that record anybody.
+    /// Births are to be counted before: they were written before what the thread then did.
+    pub fn keep_ours(&self, mut span: &[u8]) -> Vec<u8> {
+        let mut kept = Vec::with_capacity(span.len());
+        while let Some((record, after)) = next_record(span) {
+            if !self.is_of_others(record) {
+                kept.extend_from_slice(record);
+            }
+            span = after;
+        }
+        kept
+    }
+
+    fn is_of_others(&self, record: &[u8]) -> bool {
+        if word32(record, 0) != kind::SAMPLE {
+            return false;
+        }
+        let tally = self.by_id.get(&word64(record, 8));
+        let Some(tally) = tally.map(|&at| &self.tallies[at]).filter(|t| t.sees_all) else {
+            return false;
+        };
+        let at = tally.thread_offset;
+        let ids = [word32(record, at), word32(record, at + 4)];
+        !ids.iter().any(|id| self.knows(id.cast_signed()))
+    }
+
+    /// Whether a thread is observed, or was a moment ago.
+    fn knows(&self, tid: i32) -> bool {
+        self.threads.contains(&tid) || self.ended.iter().any(|ended| ended.contains(&tid))
+    }
+
+    /// A round of emptying the rings is over.
+    pub fn end_round(&mut self) {
+        self.ended.swap(0, 1);
+        self.ended[0].clear();
+    }
+
     /// Counts the whole records of `span`.
     pub fn count(&mut self, span: &[u8]) {
         let mut rest = span;
@@ -187,13 +239,22 @@ impl Account {
                 let source = if data { self.mappings } else { self.lifetimes };
                 self.add(source);
             }
-            kind::COMM => self.add(self.lifetimes),
+            kind::COMM => {
+                // A thread that executes takes over the identity of its process's first one, whose
+                // end was told before.
+                if u16::from_le_bytes([record[4], record[5]]) & MISC_COMM_EXEC != 0 {
+                    self.threads.insert(word32(record, 12).cast_signed());
+                }
+                self.add(self.lifetimes);
+            }
             kind::FORK => {
                 self.threads.insert(word32(record, 16).cast_signed());
                 self.add(self.lifetimes);
             }
             kind::EXIT => {
-                self.threads.remove(&word32(record, 16).cast_signed());
+                let tid = word32(record, 16).cast_signed();
+                self.threads.remove(&tid);
+                self.ended[0].insert(tid);
                 self.add(self.lifetimes);
             }
             kind::LOST => self.lost += word64(record, 16),
@@ -311,20 +372,26 @@ mod tests {
             counts_losses: true,
             build_ids: true,
             cgroups: true,
+            machine: true,
         };
         let unit = |role, source| Unit {
             role,
             sources: vec![source],
             start: Start::AtOnce,
+            reach: match role {
+                Role::Cpu => Reach::Machine,
+                _ => Reach::Threads,
+            },
         };
         let plan = Plan {
             units: vec![
                 unit(Role::Lifetimes, Source::lifetimes(access)),
                 unit(Role::Paired, Source::each_fault(Fault::MinorEnd, access)),
+                unit(Role::Cpu, Source::cpu(99, false, access)),
             ],
             ..Plan::default()
         };
-        Account::new(&plan, &[vec![1], vec![7, 8]])
+        Account::new(&plan, &[vec![1], vec![7, 8], vec![20, 21]])
     }
 
     fn record(kind: u32, words: &[u64]) -> Vec<u8> {
@@ -348,7 +415,7 @@ mod tests {
         .concat();
         account.count(&span);
         let counts: Vec<u64> = account.counts().iter().map(|count| count.count).collect();
-        assert_eq!(counts, [0, 2]);
+        assert_eq!(counts, [0, 2, 0]);
         assert_eq!(account.span(), Some((400, 500)));
         assert_eq!(account.losses(None).of(LossKind::UnknownRecord), 1);
         assert_eq!(account.losses(None).of(LossKind::RingOverrun), 21);
@@ -402,6 +469,48 @@ mod tests {
             account.threads().iter().copied().collect::<Vec<_>>(),
             [40, 42]
         );
+    }
+
+    /// A sample of CPU time: id, code, process and thread, time.
+    fn cpu_sample(pid: u64, tid: u64) -> Vec<u8> {
+        record(kind::SAMPLE, &[20, 0xc0de, pid | tid << 32, 500, 0])
+    }
+
+    #[test]
+    fn of_whole_cpus_only_what_is_ours_is_kept() {
+        let mut account = account();
+        account.add_threads(&[40]);
+        account.count(&record(kind::FORK, &[50 | 40 << 32, 50 | 40 << 32, 0]));
+        let fault = record(kind::SAMPLE, &[7, 99 | 99 << 32, 500, 0]);
+        let (ours, child, thread) = (cpu_sample(40, 40), cpu_sample(50, 50), cpu_sample(40, 41));
+        let foreign = cpu_sample(99, 99);
+        let span = [&ours[..], &foreign, &child, &fault, &thread].concat();
+        let kept = [&ours[..], &child, &fault, &thread].concat();
+        assert_eq!(account.keep_ours(&span), kept);
+    }
+
+    #[test]
+    fn the_last_samples_of_a_thread_that_ended_are_kept() {
+        let mut account = account();
+        account.add_threads(&[40]);
+        account.count(&record(kind::EXIT, &[40 | 1 << 32, 40 | 40 << 32, 0]));
+        for kept in [true, true, false] {
+            assert_eq!(!account.keep_ours(&cpu_sample(40, 40)).is_empty(), kept);
+            account.end_round();
+        }
+    }
+
+    #[test]
+    fn a_process_goes_on_when_another_than_its_first_thread_executes() {
+        let mut account = account();
+        account.add_threads(&[40, 41]);
+        account.count(&record(kind::EXIT, &[40 | 1 << 32, 40 | 40 << 32, 0]));
+        let mut exec = record(kind::COMM, &[40 | 40 << 32, 0]);
+        exec[4..6].copy_from_slice(&MISC_COMM_EXEC.to_le_bytes());
+        account.count(&exec);
+        account.end_round();
+        account.end_round();
+        assert!(!account.keep_ours(&cpu_sample(40, 40)).is_empty());
     }
 
     #[test]

@@ -8,8 +8,8 @@ use super::ballast::Ballast;
 use super::governor::Governor;
 use super::ladder::Ladder;
 use super::notes::Note;
-use super::opening::{Opened, threads_of};
-use super::plan::{Plan, Role};
+use super::opening::{Opened, SharedRing, threads_of};
+use super::plan::{Plan, RingClass, Role};
 use super::rotation::{Rotation, Slot};
 use super::turns::Turns;
 use super::{Mode, Target};
@@ -283,8 +283,9 @@ impl Drain {
     /// takes events from a process that ends, shortly before it is seen to have ended; hence the
     /// delay.
     fn note_if_detached(&mut self) {
-        let rings = self.polled.len();
-        if rings == 0 || (0..rings).any(|at| self.poll_descriptor(at) >= 0) {
+        let of_threads = |at: &usize| self.opened.rings[*at].class == RingClass::Side;
+        let mut rings = (0..self.polled.len()).filter(of_threads).peekable();
+        if rings.peek().is_none() || rings.any(|at| self.poll_descriptor(at) >= 0) {
             return;
         }
         let now = monotonic_now();
@@ -302,7 +303,9 @@ impl Drain {
     fn drain_rings(&mut self) {
         let before = self.writer.data_size();
         let mut rings = std::mem::take(&mut self.opened.rings);
-        for shared in &mut rings {
+        let of_anybody = self.drain_machine(&mut rings);
+        let rest = |ring: &&mut SharedRing| of_anybody.is_none() || ring.class != RingClass::Cpu;
+        for shared in rings.iter_mut().filter(rest) {
             let whole = shared.ring.drain(|span| {
                 self.account.count(span);
                 self.gather(span);
@@ -311,11 +314,32 @@ impl Drain {
                 .add(LossKind::MalformedRecord, u64::from(!whole));
         }
         self.opened.rings = rings;
+        if let Some(records) = of_anybody {
+            let ours = self.account.keep_ours(&records);
+            self.account.count(&ours);
+            self.gather(&ours);
+            self.account.end_round();
+        }
         self.write_batch();
         if self.writer.data_size() > before && self.disk_full.is_none() {
             let outcome = self.writer.finished_round();
             self.note_failure(outcome.map_err(|error| error.to_string()), 0);
         }
+    }
+
+    /// Records of CPU time, where they are of anybody. They are taken out first, so that whoever
+    /// made them was born in records that are taken out after them.
+    fn drain_machine(&mut self, rings: &mut [SharedRing]) -> Option<Vec<u8>> {
+        if !self.account.sees_all() {
+            return None;
+        }
+        let mut records = Vec::new();
+        for shared in rings.iter_mut().filter(|ring| ring.class == RingClass::Cpu) {
+            let whole = shared.ring.drain(|span| records.extend_from_slice(span));
+            self.losses
+                .add(LossKind::MalformedRecord, u64::from(!whole));
+        }
+        Some(records)
     }
 
     fn gather(&mut self, span: &[u8]) {

@@ -94,6 +94,8 @@ pub struct Options {
     pub faults: bool,
     /// Record where CPU time goes, with so many samples a second on each busy CPU.
     pub cpu: Option<u64>,
+    /// Record it only where what the kernel does can be seen, too.
+    pub cpu_of_kernel: bool,
     /// Copy stacks of samples of CPU time too: 8 KiB with each, for unwinding later.
     pub cpu_stacks: bool,
     /// Record where threads leave the CPU, and when they come back.
@@ -133,6 +135,7 @@ impl Default for Options {
             period: None,
             faults: true,
             cpu: None,
+            cpu_of_kernel: false,
             cpu_stacks: false,
             off_cpu: false,
             block_io: false,

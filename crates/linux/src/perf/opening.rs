@@ -1,7 +1,7 @@
 //! Opens a plan's units for every thread on every CPU, and the rings that they write to.
 
 use super::notes::Note;
-use super::plan::{Plan, RingClass, Role, Start, Unit};
+use super::plan::{Plan, Reach, RingClass, Role, Start, Unit};
 use super::{Error, Mode, Target};
 use crate::proc::ProcRoot;
 use crate::sys::machine;
@@ -108,6 +108,8 @@ fn lost(instances: &[Instance]) -> Option<u64> {
 const SPARE_FILES: u64 = 128;
 /// Events of one thread on one CPU that are opened for a turn at most.
 const LARGEST_TURN: usize = 4;
+/// The thread to name for all that a CPU runs (perf_event_open(2)).
+pub(super) const EVERYBODY: i32 = -1;
 /// Bytes that are worth waking up for.
 const LEAST_WATERMARK: usize = 16 << 10;
 
@@ -200,7 +202,7 @@ impl<'a> Opener<'a> {
         let each = |plan: &Plan| {
             plan.units
                 .iter()
-                .filter(|unit| unit.start != Start::OnTurn)
+                .filter(|unit| unit.start != Start::OnTurn && unit.reach == Reach::Threads)
                 .map(|unit| unit.sources.len())
                 .sum::<usize>()
                 + usize::from(plan.has_turns()) * LARGEST_TURN
@@ -283,7 +285,8 @@ impl<'a> Opener<'a> {
     fn open_on_cpu(&mut self, tid: i32, cpu: i32) -> Result<(), Refusal> {
         let mut at = 0;
         while at < self.plan.units.len() {
-            if self.plan.units[at].start == Start::OnTurn {
+            let unit = &self.plan.units[at];
+            if unit.start == Start::OnTurn || unit.reach == Reach::Machine {
                 at += 1;
                 continue;
             }
@@ -291,6 +294,31 @@ impl<'a> Opener<'a> {
                 Ok(()) => at += 1,
                 Err(Refusal::Other(error)) if at > 0 => self.leave_out(at, &error),
                 Err(refusal) => return Err(refusal),
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens what watches whole CPUs. A refused unit is left out, with a note.
+    pub fn open_machine(&mut self) {
+        let mut at = 0;
+        while at < self.plan.units.len() {
+            match self.open_on_all_cpus(at) {
+                Ok(()) => at += 1,
+                Err(error) => self.leave_out(at, &error),
+            }
+        }
+    }
+
+    fn open_on_all_cpus(&mut self, at: usize) -> io::Result<()> {
+        if self.plan.units[at].reach != Reach::Machine {
+            return Ok(());
+        }
+        for cpu in self.cpus.clone() {
+            match self.open_unit(at, EVERYBODY, cpu) {
+                Ok(()) | Err(Refusal::CpuGone | Refusal::ThreadGone) => {}
+                Err(Refusal::NoFiles) => return Err(io::Error::from_raw_os_error(libc::EMFILE)),
+                Err(Refusal::Other(error)) => return Err(error),
             }
         }
         Ok(())
@@ -325,7 +353,7 @@ impl<'a> Opener<'a> {
                 at,
                 Place { tid, cpu, leader },
                 self.on_exec,
-                self.inherit,
+                self.inherit && unit.reach == Reach::Threads,
                 u32::try_from(watermark).unwrap_or(u32::MAX),
             )
             .map_err(Refusal::from)?;

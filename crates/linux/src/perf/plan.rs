@@ -101,12 +101,23 @@ pub(super) enum Start {
     Never,
 }
 
+/// What an event watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// A thread and those that it starts. The kernel takes it off a CPU and puts it back at each
+    /// switch of threads.
+    Threads,
+    /// All that a CPU runs; records of others are dropped before they are written.
+    Machine,
+}
+
 /// Sources that are switched together: a group of perf events, the first one leading.
 #[derive(Clone)]
 pub(super) struct Unit {
     pub role: Role,
     pub sources: Vec<Source>,
     pub start: Start,
+    pub reach: Reach,
 }
 
 /// Everything that will be recorded, the most important unit first.
@@ -157,9 +168,10 @@ impl Plan {
             Start::AtOnce,
             vec![Source::lifetimes(access)],
         );
-        if let Some(frequency) = options.cpu {
-            let source = Source::cpu(frequency, options.stacks_of_cpu(), access);
-            plan.add(Role::Cpu, Start::WithProgram, vec![source]);
+        if let Some(frequency) = options.cpu
+            && (access.kernel || !options.cpu_of_kernel)
+        {
+            plan.add_cpu(frequency, options.stacks_of_cpu(), access);
         }
         match options.mode {
             _ if !options.faults => {}
@@ -222,6 +234,23 @@ impl Plan {
             role,
             sources,
             start,
+            reach: Reach::Threads,
+        });
+    }
+
+    /// A timer for each thread is set and cancelled at each switch, which makes a storm of switches
+    /// three times as dear, and it never fires in a process that lives shorter than its period. One
+    /// for each CPU does neither. Copies of others' stacks would be too much to throw away.
+    fn add_cpu(&mut self, frequency: u64, stacks: bool, access: Access) {
+        let source = Source::cpu(frequency, stacks, access);
+        if stacks || !access.machine {
+            return self.add(Role::Cpu, Start::WithProgram, vec![source]);
+        }
+        self.units.push(Unit {
+            role: Role::Cpu,
+            sources: vec![source.passing_over_idleness()],
+            start: Start::AtOnce,
+            reach: Reach::Machine,
         });
     }
 
@@ -432,6 +461,7 @@ mod tests {
         counts_losses: true,
         build_ids: true,
         cgroups: true,
+        machine: true,
     };
 
     fn no_tracefs() -> Result<Tracefs, crate::tracefs::Error> {

@@ -85,7 +85,9 @@ impl Recorder {
             frequency: (options.faults && options.period.is_none()).then_some(options.frequency),
         };
         recorder.check_target()?;
-        if let Some(access) = access::probe(&mut recorder.notes) {
+        if let Some(mut access) = access::probe(&mut recorder.notes) {
+            // Where all are observed, nobody's records are dropped.
+            access.machine &= recorder.target != Target::System;
             let crowd = recorder.is_crowd();
             let options = Options {
                 dwarf_stacks: options.dwarf_stacks && !crowd,
@@ -137,12 +139,13 @@ impl Recorder {
             }
             Target::System => {
                 opener.make_room(1);
-                opener.open_threads(&[-1])?;
+                opener.open_threads(&[opening::EVERYBODY])?;
             }
             Target::Pids(pids) => {
                 open_all_threads(&mut opener, pids, &self.proc, &mut self.early)?;
             }
         }
+        opener.open_machine();
         self.opened = opener.finish();
         Ok(())
     }

@@ -32,6 +32,8 @@ pub(super) struct Access {
     pub build_ids: bool,
     /// Samples tell the control group (Linux 5.7, `CONFIG_CGROUP_PERF`).
     pub cgroups: bool,
+    /// All that a CPU runs, whosoever it is.
+    pub machine: bool,
 }
 
 /// Nanoseconds that one record costs the program that caused it, by kind, its way into the file
@@ -168,6 +170,14 @@ impl Source {
         Self::new("cpu-clock", attr, unit_cost::CPU)
     }
 
+    /// The same source without samples of a CPU that has nothing to do. Cycles are not counted then
+    /// anyway, and AArch64 refuses them the wish (drivers/perf/arm_pmuv3.c).
+    pub fn passing_over_idleness(mut self) -> Self {
+        let is_timer = self.attr.type_ == bindings::PERF_TYPE_SOFTWARE;
+        self.attr.set_exclude_idle(u64::from(is_timer));
+        self
+    }
+
     /// Each switch away from a thread with its call chain, and each return to one
     /// (`PERF_RECORD_SWITCH`).
     pub fn switches(access: Access) -> Self {
@@ -256,6 +266,11 @@ impl Source {
         }
     }
 
+    /// Offset of process and thread in its samples, in bytes.
+    pub fn thread_offset(&self) -> usize {
+        self.time_offset() - 8
+    }
+
     /// Offset of the time in its samples, in bytes: header, identifier, then the address of the
     /// code where recorded, then the thread (`perf_output_sample`, kernel/events/core.c).
     pub fn time_offset(&self) -> usize {
@@ -302,6 +317,7 @@ mod tests {
         counts_losses: true,
         build_ids: true,
         cgroups: true,
+        machine: false,
     };
 
     #[test]
