@@ -204,6 +204,16 @@ mod tests {
     }
 
     #[test]
+    fn what_recording_adds_to_a_call_is_not_the_call() {
+        let clone = ["do_syscall_64", "__x64_sys_clone3", "copy_process"];
+        let inherits = [&clone[..], &["perf_event_init_task", "perf_trace_init"]].concat();
+        assert_eq!(reason(&inherits).as_deref(), Some("observer"));
+        assert_eq!(reason(&clone).as_deref(), Some("call.process"));
+        let switches = ["__x64_sys_read", "schedule", "__perf_event_task_sched_out"];
+        assert_eq!(reason(&switches).as_deref(), Some("observer"));
+    }
+
+    #[test]
     fn a_call_without_a_family_is_named_by_itself() {
         assert_eq!(reason(&["__x64_sys_bpf"]).as_deref(), Some("call.bpf"));
     }

@@ -31,8 +31,9 @@ fn seen(findings: &Findings, symptoms: &[Symptom]) -> Option<Diagnosis> {
         one.id.starts_with("churn.")
             && severity_of(one.cost.value, findings.cost.cpu()) >= Some(Severity::Costly)
     });
-    let told_elsewhere =
-        |entry: &&KernelEntry| entry.id == "fault" || (churns && table.is_memory_call(&entry.id));
+    let told_elsewhere = |entry: &&KernelEntry| {
+        ["fault", "observer"].contains(&&*entry.id) || (churns && table.is_memory_call(&entry.id))
+    };
     let others: Vec<&KernelEntry> = account
         .entries
         .iter()

@@ -428,6 +428,74 @@ fn what_the_kernel_does_is_told_and_never_called_nothing() {
 }
 
 #[test]
+fn a_verdict_predicts_no_more_than_its_interval_bears_out() {
+    let mut findings = concluded(zlib_churn());
+    let mut told = |low, value, high| {
+        findings.advice[0].predicted_speedup = Estimate { value, low, high };
+        words::verdict(&findings)
+    };
+    assert!(told(2.0, 2.5, 3.0).contains("about 2.5 times as fast in CPU time (predicted 2.0"));
+    let at_least = told(5.0, 17.6, 75.0);
+    assert!(
+        at_least.contains("more than 5.0 times as fast"),
+        "{at_least}"
+    );
+    let open = told(1.0, 1.1, 133.0);
+    assert!(
+        open.contains("cannot be predicted") && !open.contains("133"),
+        "{open}"
+    );
+}
+
+#[test]
+fn recording_is_no_work_of_the_program() {
+    let mut findings = in_the_kernel();
+    findings.account = Account {
+        samples: 300,
+        kernel: Estimate::exact(9e8),
+        entries: vec![
+            KernelEntry {
+                id: "observer".into(),
+                label: "being recorded".into(),
+                time: Estimate::exact(5e8),
+                functions: vec!["perf_trace_init".into()],
+            },
+            KernelEntry {
+                id: "call.process".into(),
+                label: "starting and ending processes (clone3)".into(),
+                time: Estimate::exact(3e8),
+                functions: vec!["copy_process".into()],
+            },
+        ],
+        ..Account::default()
+    };
+    let answer = concluded(findings);
+    let told = &answer.diagnoses[0];
+    assert!(
+        answer.verdict.contains("starting and ending"),
+        "{}",
+        answer.verdict
+    );
+    assert!(told.share_of_cpu.unwrap().value < 0.5, "{told:?}");
+}
+
+#[test]
+fn a_share_that_is_hardly_known_is_told_by_its_ends() {
+    let mut findings = in_the_kernel();
+    findings.account.unexplained = Estimate {
+        value: 4e8,
+        low: 2e7,
+        high: 9e8,
+    };
+    let answer = concluded(findings);
+    assert!(
+        answer.verdict.contains("takes between 2.0 % and 90 %"),
+        "{}",
+        answer.verdict
+    );
+}
+
+#[test]
 fn kernel_time_that_nobody_saw_is_never_called_nothing() {
     let mut findings = in_the_kernel();
     findings.account.unexplained = Estimate::exact(8e8);

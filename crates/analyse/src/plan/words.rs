@@ -5,7 +5,8 @@ use crate::compare::{Criteria, promised};
 use pagewise_model::advice::Advice;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::proof::{Comparison, Proof, Verdict};
-use pagewise_model::units::Nanos;
+use pagewise_model::ratio::Ratio;
+use pagewise_model::units::{Estimate, Nanos};
 
 /// The verdict: what is wrong and whether something can be done.
 pub(super) fn verdict(findings: &Findings) -> String {
@@ -68,8 +69,17 @@ fn waiting(findings: &Findings) -> String {
     )
 }
 
+/// An interval whose ends differ by this factor is told in place of the value in it.
+const VAGUE: f64 = 5.0;
+
 fn trouble(gravest: &Diagnosis) -> String {
     match gravest.share_of_cpu {
+        Some(share) if share.high > VAGUE * share.low.max(0.001) => format!(
+            "{}: this takes between {} and {} of the CPU time.",
+            gravest.headline,
+            percent(share.low),
+            percent(share.high)
+        ),
         Some(share) => format!(
             "{}: this takes about {} of the CPU time.",
             gravest.headline,
@@ -130,14 +140,9 @@ fn by_proof(proof: &Proof, advice: &[Advice]) -> String {
         .find(|one| one.name() == *name)
         .map_or(1, |one| one.settings.0.len());
     let measured = proof.comparisons.iter().find(|one| one.arm == *name);
-    match proof.confirmation.as_ref().or(measured) {
-        Some(shown) => format!(
-            "{}, no rebuild: proved {} times as fast in CPU time (95 % interval {} to {}).",
-            count(settings),
-            times(shown.cpu_speedup.value),
-            times(shown.cpu_speedup.low),
-            times(shown.cpu_speedup.high)
-        ),
+    let shown = proof.confirmation.as_ref().or(measured);
+    match shown.and_then(|shown| faster(&shown.cpu_speedup, "", "95 % interval")) {
+        Some(words) => format!("{}, no rebuild: proved {words}.", count(settings)),
         None => format!("{}, no rebuild: proved faster.", count(settings)),
     }
 }
@@ -175,21 +180,41 @@ fn count(settings: usize) -> String {
 }
 
 fn by_settings(advice: &Advice) -> String {
-    let gain = advice.predicted_speedup;
     let settings = count(advice.settings.0.len());
-    format!(
-        "{settings}, no rebuild: about {} times as fast in CPU time (predicted {} to {}).",
-        times(gain.value),
-        times(gain.low),
-        times(gain.high)
-    )
+    match faster(&advice.predicted_speedup, "about ", "predicted") {
+        Some(words) => format!("{settings}, no rebuild: {words}."),
+        None => format!(
+            "{settings}, no rebuild: by how much cannot be predicted here, pagewise doctor --prove \
+             measures it."
+        ),
+    }
 }
+
+/// `about 3.2 times as fast in CPU time (predicted 2.8 to 3.6)`; no more than the interval bears
+/// out, nothing where that is nothing.
+fn faster(gain: &Estimate, about: &str, interval: &str) -> Option<String> {
+    match Ratio::of(gain) {
+        Ratio::Measured(gain) => Some(format!(
+            "{about}{} times as fast in CPU time ({interval} {} to {})",
+            times(gain.value),
+            times(gain.low),
+            times(gain.high)
+        )),
+        Ratio::AtLeast(least) if least >= LEAST_TOLD => Some(format!(
+            "more than {} times as fast in CPU time ({interval})",
+            times(least)
+        )),
+        _ => None,
+    }
+}
+
+/// "More than 1.0 times as fast" would say nothing.
+const LEAST_TOLD: f64 = 1.05;
 
 /// A ratio in no more digits than its interval bears out: `3.2`, `31`.
 fn times(ratio: f64) -> String {
-    match ratio {
-        ratio if !(0.0..1e6).contains(&ratio) => "any number of".to_string(),
-        ratio if ratio < 19.95 => format!("{ratio:.1}"),
-        ratio => format!("{ratio:.0}"),
+    match ratio < 19.95 {
+        true => format!("{ratio:.1}"),
+        false => format!("{ratio:.0}"),
     }
 }
