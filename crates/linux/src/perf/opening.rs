@@ -7,8 +7,9 @@ use crate::proc::ProcRoot;
 use crate::sys::machine;
 use crate::sys::perf_event::{self, EventFd};
 use crate::sys::perf_ring::Ring;
+use std::fs::File;
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, RawFd};
 
 /// One unit for one thread on one CPU.
 #[derive(Debug)]
@@ -102,6 +103,12 @@ impl Opened {
 fn lost(instances: &[Instance]) -> Option<u64> {
     let events = instances.iter().flat_map(|instance| &instance.events);
     events.map(|event| event.read().ok()?.lost).sum()
+}
+
+/// The lowest descriptor that is not in use, which is what open(2) gives: as many are open below it.
+fn first_free_descriptor() -> usize {
+    let probe = File::open("/dev/null").map(|file| file.as_raw_fd());
+    probe.map_or(0, |number| usize::try_from(number).unwrap_or(0))
 }
 
 /// Descriptors that the process needs for other things than events.
@@ -207,12 +214,7 @@ impl<'a> Opener<'a> {
                 .sum::<usize>()
                 + usize::from(plan.has_turns()) * LARGEST_TURN
         };
-        let have = self
-            .opened
-            .instances
-            .iter()
-            .map(|i| i.events.len())
-            .sum::<usize>();
+        let have = first_free_descriptor();
         let cpus = self.cpus.len();
         let needed = |plan: &Plan| (have + each(plan) * threads * cpus) as u64 + SPARE_FILES;
         let wanted = needed(self.plan);
