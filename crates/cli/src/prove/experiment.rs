@@ -88,6 +88,9 @@ const OUT_OF_TIME: &str = "The time budget ended in the middle of a round, becau
 /// Settings that change faults and memory by no more than one part in so many did not reach the
 /// program: fault counts of one program repeat within about 1 %.
 const UNTOUCHED: u64 = 100;
+/// The same of small programs, whose stack and libraries lie elsewhere in each run.
+const UNTOUCHED_FAULTS: u64 = 32;
+const UNTOUCHED_BYTES: u64 = 512 << 10;
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -325,9 +328,10 @@ impl<'a> Experiment<'a> {
             let Some(run) = self.arms[at].runs.first() else {
                 continue;
             };
-            let alike = |a: u64, b: u64| a.abs_diff(b).saturating_mul(UNTOUCHED) <= a.max(b);
-            let same =
-                alike(run.faults(), baseline.faults()) && alike(run.max_rss.0, baseline.max_rss.0);
+            let alike =
+                |a: u64, b: u64, least: u64| a.abs_diff(b) <= (a.max(b) / UNTOUCHED).max(least);
+            let same = alike(run.faults(), baseline.faults(), UNTOUCHED_FAULTS)
+                && alike(run.max_rss.0, baseline.max_rss.0, UNTOUCHED_BYTES);
             if same {
                 let name = self.arms[at].candidate.name.clone();
                 self.note(&format!(
