@@ -404,18 +404,7 @@ fn random_key() -> [u8; 32] {
 /// where there can be none.
 fn open_store(path: &std::ffi::CStr) -> Result<i32, i32> {
     let open = |flags: i32| {
-        // SAFETY: the path is a string that lives through the call.
-        let answer = unsafe {
-            call6(
-                libc::SYS_openat,
-                libc::AT_FDCWD as usize,
-                path.as_ptr() as usize,
-                (flags | libc::O_CLOEXEC | libc::O_RDWR) as usize,
-                0o600,
-                0,
-                0,
-            )
-        };
+        let answer = sys::open(path, flags | libc::O_RDWR);
         match i32::try_from(answer) {
             Ok(fd @ 0..) => Ok(fd),
             _ => Err(sys::errno(answer)),

@@ -70,6 +70,25 @@ static void ends_after_the_first(void) {
     expect(pid, "child whose first thread ends before the last");
 }
 
+static void *ends_all(void *milliseconds) {
+    usleep((long)milliseconds * 1000);
+    _exit(see_all());
+}
+
+/* One descriptor is left: enough to list the threads, not to look at each. None is taken for ended. */
+static void ends_without_descriptors(void) {
+    pid_t pid = fork();
+    if (pid == 0) {
+        pthread_t other;
+        pthread_create(&other, NULL, ends_all, (void *)200L);
+        int last = -1;
+        for (int copy; (copy = dup(0)) >= 0;) last = copy;
+        close(last);
+        syscall(SYS_exit, 3);
+    }
+    expect(pid, "child whose first thread ends when descriptors are short");
+}
+
 static void words(void) {
     size_t bytes = 64 << 20;
     char *room = map(bytes);
@@ -151,6 +170,7 @@ int main(int count, char **arguments) {
     words();
     for (int i = 0; i < 20; i++) ends_by_itself();
     ends_after_the_first();
+    ends_without_descriptors();
     if (count > 2) on_own_stacks();
     see_all();
     return verdict("clones");

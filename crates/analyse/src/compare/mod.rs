@@ -18,6 +18,7 @@ mod words;
 
 pub use interval::{Centre, centre};
 pub use needed::{Promise, promise};
+pub use pagewise_model::random::Random;
 pub use signed_rank::p_value;
 pub use stopping::{FEWEST_PAIRS, Stopping, fewest_pairs, half_width};
 pub use verdict::{Clock, Criteria, faster_by};
@@ -25,7 +26,6 @@ pub use words::{bytes_change, causal_doubt, percent_change, promised, sentence};
 
 use interval::median;
 use pagewise_model::proof::{Comparison, Verdict};
-pub use pagewise_model::random::Random;
 use pagewise_model::run::RunCost;
 use pagewise_model::units::{Bytes, Estimate};
 

@@ -28,7 +28,7 @@ pub struct Format {
 pub const FORMATS: [Format; 8] = [
     Format {
         name: "folded",
-        about: "a line a stack for flame graph tools: weights of samples, or corrected own time of call paths in ns",
+        about: "one line per stack for flame graph tools: weights of samples, or corrected own time of call paths in ns",
         faults: Some(faults::folded),
         profile: profiles::folded,
     },
@@ -70,7 +70,7 @@ pub const FORMATS: [Format; 8] = [
     },
     Format {
         name: "csv",
-        about: "a row a sample",
+        about: "one row per sample",
         faults: None,
         profile: profiles::csv,
     },

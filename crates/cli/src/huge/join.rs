@@ -416,7 +416,7 @@ pub fn verdict(proof: &Proof) -> Option<String> {
     };
     let is_told = matches!(Ratio::of(&found.cpu_speedup), Ratio::Measured(_));
     let judged = match (is_with, effect) {
-        (_, "") => "It stays open whether huge pages help this program".to_owned(),
+        (_, "") => "Whether huge pages help this program is still open".to_owned(),
         (true, effect) => format!("Huge pages would {effect} this program"),
         (false, effect) => format!("Huge pages {effect} this program"),
     };
@@ -502,7 +502,7 @@ mod tests {
         );
         let open = verdict(&proof(WITH, 0.8, 1.3, Verdict::Undecided)).unwrap();
         assert!(
-            open.starts_with("It stays open whether huge pages help this program: −23 % … +25 %"),
+            open.starts_with("Whether huge pages help this program is still open: −23 % … +25 %"),
             "{open}"
         );
         assert_eq!(verdict(&proof("jemalloc", 1.0, 1.0, Verdict::Faster)), None);

@@ -85,6 +85,12 @@ impl Opened {
         lost(&self.instances).map(|lost| lost + self.lost_by_closed)
     }
 
+    /// Descriptors of all events.
+    fn files(&self) -> usize {
+        let all = self.instances.iter().chain(&self.retired);
+        all.map(|instance| instance.events.len()).sum()
+    }
+
     /// Takes in instances that were opened for a turn.
     pub fn extend(&mut self, instances: Vec<Instance>) {
         self.instances.extend(instances);
@@ -106,9 +112,10 @@ fn lost(instances: &[Instance]) -> Option<u64> {
 }
 
 /// The lowest descriptor that is not in use, which is what open(2) gives: as many are open below it.
-fn first_free_descriptor() -> usize {
-    let probe = File::open("/dev/null").map(|file| file.as_raw_fd());
-    probe.map_or(0, |number| usize::try_from(number).unwrap_or(0))
+/// `None` where nothing can be opened.
+fn first_free_descriptor() -> Option<usize> {
+    let probe = File::open("/dev/null").ok()?;
+    usize::try_from(probe.as_raw_fd()).ok()
 }
 
 /// Descriptors that the process needs for other things than events.
@@ -214,7 +221,7 @@ impl<'a> Opener<'a> {
                 .sum::<usize>()
                 + usize::from(plan.has_turns()) * LARGEST_TURN
         };
-        let have = first_free_descriptor();
+        let have = first_free_descriptor().unwrap_or_else(|| self.opened.files());
         let cpus = self.cpus.len();
         let needed = |plan: &Plan| (have + each(plan) * threads * cpus) as u64 + SPARE_FILES;
         let wanted = needed(self.plan);

@@ -280,7 +280,7 @@ pub(super) fn write_parked(
 /// What becomes of a page in the tray.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// It is not there (any more).
+    /// It is not there, or no longer.
     Gone,
     /// All zeros: needs no slot.
     Zero,

@@ -63,32 +63,15 @@ fn page_table_pages(resident: u64) -> u64 {
 /// Resident pages of this process (second field of `/proc/self/statm`).
 fn resident_pages() -> Option<u64> {
     let mut text = [0_u8; 128];
-    // SAFETY: the path is a constant string, the buffer lives through the calls, and the descriptor
-    // is closed by who opened it.
+    let file = sys::open(c"/proc/self/statm", libc::O_RDONLY);
+    let file = i32::try_from(file).ok().filter(|file| *file >= 0)?;
+    // SAFETY: the buffer lives through the call.
     let count = unsafe {
-        let path = c"/proc/self/statm";
-        let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
-        let fd = sys::call6(
-            libc::SYS_openat,
-            libc::AT_FDCWD as usize,
-            path.as_ptr() as usize,
-            flags,
-            0,
-            0,
-            0,
-        );
-        if fd < 0 {
-            return None;
-        }
-        let count = sys::call3(
-            libc::SYS_read,
-            fd as usize,
-            text.as_mut_ptr() as usize,
-            text.len(),
-        );
-        sys::call3(libc::SYS_close, fd as usize, 0, 0);
-        usize::try_from(count).ok()?
+        let place = text.as_mut_ptr() as usize;
+        sys::call3(libc::SYS_read, file as usize, place, text.len())
     };
+    sys::close(file);
+    let count = usize::try_from(count).ok()?;
     let text = core::str::from_utf8(&text[..count]).ok()?;
     text.split(' ').nth(1)?.parse().ok()
 }

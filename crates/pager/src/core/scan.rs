@@ -43,7 +43,8 @@ fn opened(file: &AtomicI32, path: &core::ffi::CStr) -> i32 {
     if there >= 0 {
         return there;
     }
-    let own = sys::high(open(path));
+    let answer = sys::open(path, libc::O_RDONLY);
+    let own = sys::high(i32::try_from(answer).unwrap_or(-1)).max(-1);
     match file.compare_exchange(-1, own, Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => own,
         // Another thread was quicker.
@@ -52,22 +53,6 @@ fn opened(file: &AtomicI32, path: &core::ffi::CStr) -> i32 {
             there
         }
     }
-}
-
-fn open(path: &core::ffi::CStr) -> i32 {
-    // SAFETY: the path is a constant string.
-    let answer = unsafe {
-        sys::call6(
-            libc::SYS_openat,
-            libc::AT_FDCWD as usize,
-            path.as_ptr() as usize,
-            (libc::O_RDONLY | libc::O_CLOEXEC) as usize,
-            0,
-            0,
-            0,
-        )
-    };
-    i32::try_from(answer).unwrap_or(-1).max(-1)
 }
 
 fn pagemap() -> i32 {

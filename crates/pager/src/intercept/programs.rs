@@ -5,8 +5,8 @@ use super::given;
 use crate::core::{PAGER, fatal};
 use crate::observe::strangers;
 use crate::settings::VARIABLE;
-use crate::sys::{call3, call6, close};
-use core::ffi::c_char;
+use crate::sys::{self, call3, call6, close};
+use core::ffi::{CStr, c_char};
 use core::sync::atomic::Ordering;
 use pagewise_wire::shared::Stranger;
 
@@ -64,22 +64,8 @@ impl File {
         let mut name = [0_u8; libc::PATH_MAX as usize];
         let room = name.len() - 1;
         name[..room].get_mut(..path.len())?.copy_from_slice(path);
-        let (folder, flags) = (
-            libc::AT_FDCWD as usize,
-            (libc::O_RDONLY | libc::O_CLOEXEC) as usize,
-        );
-        // SAFETY: the name ends with zero and lives through the call.
-        let answer = unsafe {
-            call6(
-                libc::SYS_openat,
-                folder,
-                name.as_ptr() as usize,
-                flags,
-                0,
-                0,
-                0,
-            )
-        };
+        let name = CStr::from_bytes_until_nul(&name).ok()?;
+        let answer = sys::open(name, libc::O_RDONLY);
         i32::try_from(answer).ok().filter(|fd| *fd >= 0).map(Self)
     }
 

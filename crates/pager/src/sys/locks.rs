@@ -1,7 +1,7 @@
 //! Locks of open file descriptions on single bytes of a file: the kernel gives them back with the
 //! process, whatever ends it, and at exec.
 
-use super::{call3, call6, high};
+use super::{call3, high};
 
 /// Another description of the file behind `fd`, out of the program's way; -1 if there is none.
 #[must_use]
@@ -9,20 +9,8 @@ pub fn reopen(fd: i32) -> i32 {
     use core::fmt::Write;
     let mut path = crate::core::fatal::Line::new();
     let _ = write!(path, "/proc/self/fd/{fd}\0");
-    // SAFETY: the path ends with zero, and lives through the call.
-    let file = unsafe {
-        let flags = (libc::O_RDWR | libc::O_CLOEXEC) as usize;
-        let path = path.text().as_ptr() as usize;
-        call6(
-            libc::SYS_openat,
-            libc::AT_FDCWD as usize,
-            path,
-            flags,
-            0,
-            0,
-            0,
-        )
-    };
+    let path = core::ffi::CStr::from_bytes_until_nul(path.text());
+    let file = path.map_or(-1, |path| super::open(path, libc::O_RDWR));
     high(i32::try_from(file).unwrap_or(-1)).max(-1)
 }
 

@@ -9,6 +9,7 @@ pub mod thread;
 pub mod uffd;
 
 use core::arch::asm;
+use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 /// What a system call answered: a value, or the negated `errno`.
@@ -197,6 +198,19 @@ pub fn high(fd: i32) -> i32 {
         call3(libc::SYS_close, fd as usize, 0, 0);
         moved as i32
     }
+}
+
+/// Opens `path`, to be closed at exec: its descriptor, or the negated `errno`.
+pub fn open(path: &CStr, flags: i32) -> Answer {
+    open_at(libc::AT_FDCWD, path, flags)
+}
+
+/// The same beneath `folder`. A file that this makes is its owner's alone.
+pub fn open_at(folder: i32, path: &CStr, flags: i32) -> Answer {
+    let (folder, path) = (folder as usize, path.as_ptr() as usize);
+    let flags = (flags | libc::O_CLOEXEC) as usize;
+    // SAFETY: the path ends with a zero and lives through the call, which only reads it.
+    unsafe { call6(libc::SYS_openat, folder, path, flags, 0o600, 0, 0) }
 }
 
 /// Closes a descriptor of the pager's own; nothing where it is none.

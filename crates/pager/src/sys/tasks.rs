@@ -1,6 +1,7 @@
 //! This process's threads, as /proc/self/task lists them.
 
-use super::{call3, call6};
+use super::{call3, close, errno, open, open_at};
+use core::ffi::CStr;
 
 /// A thread that has ended, but whose number stays until others have (fs/proc/array.c).
 const ZOMBIE: u8 = b'Z';
@@ -10,20 +11,37 @@ const DEAD: u8 = b'X';
 /// as the kernel likes, and ends with the last thread of the process.
 const IO_WORKER: u64 = 0x10;
 
+const FOLDER: &CStr = c"/proc/self/task";
+
+/// Threads, those that have ended but are still listed among them; needs no descriptor. `None` where
+/// /proc does not tell.
+#[must_use]
+pub fn listed() -> Option<u64> {
+    // SAFETY: zeros are a valid `stat`, which lives through the call, as does the constant path.
+    let links = unsafe {
+        let mut status: libc::stat = core::mem::zeroed();
+        let (path, place) = (FOLDER.as_ptr() as usize, &raw mut status as usize);
+        match call3(libc::SYS_stat, path, place, 0) {
+            0 => status.st_nlink,
+            _ => return None,
+        }
+    };
+    // Two links of the folder's own, and one for each thread (fs/proc/base.c, proc_task_getattr).
+    Some(links.saturating_sub(2))
+}
+
 /// Threads that run code of the program's or ours; `None` where /proc does not tell.
 #[must_use]
 pub fn running() -> Option<u64> {
-    let folder = open(
-        libc::AT_FDCWD as usize,
-        c"/proc/self/task".to_bytes_with_nul(),
-    )?;
+    let folder = open(FOLDER, libc::O_RDONLY | libc::O_DIRECTORY);
+    let folder = i32::try_from(folder).ok().filter(|folder| *folder >= 0)?;
     let mut entries = [0_u8; 2048];
     let mut count = 0;
     let told = loop {
         // SAFETY: the kernel writes at most as many bytes as there are.
         let read = unsafe {
             let place = entries.as_mut_ptr() as usize;
-            call3(libc::SYS_getdents64, folder, place, entries.len())
+            call3(libc::SYS_getdents64, folder as usize, place, entries.len())
         };
         match usize::try_from(read) {
             Ok(0) => break Some(count),
@@ -36,7 +54,7 @@ pub fn running() -> Option<u64> {
 }
 
 /// How many of the entries of a block of getdents64(2) are threads that run.
-fn running_among(folder: usize, mut entries: &[u8]) -> u64 {
+fn running_among(folder: i32, mut entries: &[u8]) -> u64 {
     let mut count = 0;
     // An inode and an offset of 8 bytes each, the length of the entry, its type, its name.
     while let Some((&low, &high)) = entries.get(16).zip(entries.get(17)) {
@@ -53,26 +71,34 @@ fn running_among(folder: usize, mut entries: &[u8]) -> u64 {
     count
 }
 
-/// Whether thread `name` runs; one that is gone meanwhile does not.
-fn does_run(folder: usize, name: &[u8]) -> bool {
+/// Whether thread `name` runs; one that is gone meanwhile does not. One that cannot be looked at (no
+/// descriptor is left, say) counts as one that does.
+fn does_run(folder: i32, name: &[u8]) -> bool {
     let mut path = [0_u8; 32];
     let file = b"/stat\0";
     let Some(place) = path.get_mut(..name.len() + file.len()) else {
-        return false;
+        return true;
     };
     place[..name.len()].copy_from_slice(name);
     place[name.len()..].copy_from_slice(file);
-    let Some(stat) = open(folder, place) else {
-        return false;
+    let Ok(path) = CStr::from_bytes_with_nul(place) else {
+        return true;
+    };
+    let stat = open_at(folder, path, libc::O_RDONLY);
+    let Some(stat) = i32::try_from(stat).ok().filter(|stat| *stat >= 0) else {
+        return errno(stat) != libc::ENOENT;
     };
     let mut line = [0_u8; 256];
     // SAFETY: the kernel writes at most as many bytes as there are.
     let read = unsafe {
         let place = line.as_mut_ptr() as usize;
-        call3(libc::SYS_read, stat, place, line.len())
+        call3(libc::SYS_read, stat as usize, place, line.len())
     };
     close(stat);
-    usize::try_from(read).is_ok_and(|bytes| says_running(&line[..bytes.min(256)]))
+    match usize::try_from(read) {
+        Ok(bytes) => says_running(&line[..bytes.min(line.len())]),
+        Err(_) => errno(read) != libc::ESRCH,
+    }
 }
 
 /// Whether a line of `stat` (proc_pid_stat(5)) is of a thread that runs; a line that is no such
@@ -94,20 +120,6 @@ fn number(digits: &[u8]) -> u64 {
         let digit = u64::from(digit.wrapping_sub(b'0'));
         sum.wrapping_mul(10).wrapping_add(digit)
     })
-}
-
-/// Opens a path that ends with a zero, to read.
-fn open(folder: usize, path: &[u8]) -> Option<usize> {
-    let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
-    let path = path.as_ptr() as usize;
-    // SAFETY: the path ends with a zero, and the kernel only reads it.
-    let answer = unsafe { call6(libc::SYS_openat, folder, path, flags, 0, 0, 0) };
-    usize::try_from(answer).ok()
-}
-
-fn close(descriptor: usize) {
-    // SAFETY: a descriptor of ours, which nobody else knows.
-    unsafe { call3(libc::SYS_close, descriptor, 0, 0) };
 }
 
 #[cfg(test)]
@@ -134,6 +146,7 @@ mod tests {
             scope.spawn(|| stop.wait());
             // Other tests' threads may come and go beside these two.
             assert!(running().unwrap() >= 2);
+            assert!(listed().unwrap() >= 2);
             stop.wait();
         });
     }

@@ -4,7 +4,7 @@
 //! can't be made by `pthread_create`. They get a stack and a block of zeros in place of
 //! thread-local storage, run with all signals blocked, and never return.
 
-use super::{call3, map, signals::Blocked};
+use super::{call3, map, signals::Blocked, tasks};
 use core::arch::global_asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -99,6 +99,8 @@ pub fn end(status: usize) -> ! {
 /// kernel has no way around to ask.
 #[must_use]
 pub fn is_last() -> bool {
-    let ours = STARTED.load(Ordering::SeqCst);
-    super::tasks::running().is_some_and(|running| running <= ours + 1)
+    let most = STARTED.load(Ordering::SeqCst) + 1;
+    // Those listed need no descriptor, of which the program may have none left.
+    tasks::listed().is_some_and(|listed| listed <= most)
+        || tasks::running().is_some_and(|running| running <= most)
 }

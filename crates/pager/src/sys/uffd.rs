@@ -247,11 +247,7 @@ const NEW: usize = 0xaa << 8;
 
 /// Opens [`maker`], where this process may; once, before the program runs.
 pub fn prepare() {
-    let path = c"/dev/userfaultfd".as_ptr() as usize;
-    let flags = (libc::O_RDWR | libc::O_CLOEXEC) as usize;
-    let folder = libc::AT_FDCWD as usize;
-    // SAFETY: a constant path.
-    let answer = unsafe { super::call6(libc::SYS_openat, folder, path, flags, 0, 0, 0) };
+    let answer = super::open(c"/dev/userfaultfd", libc::O_RDWR);
     let fd = super::high(i32::try_from(answer).unwrap_or(-1)).max(-1);
     MAKER.store(fd, Ordering::Relaxed);
 }
@@ -262,7 +258,7 @@ pub fn maker() -> i32 {
     MAKER.load(Ordering::Relaxed)
 }
 
-/// A new userfaultfd: by the system call, or where that is not permitted (any more), by the device.
+/// A new userfaultfd: by the system call, or where that is not (or no longer) permitted, by the device.
 fn create(flags: usize) -> Answer {
     // SAFETY: plain arguments.
     let answer = unsafe { call3(libc::SYS_userfaultfd, flags, 0, 0) };

@@ -361,7 +361,7 @@ fn cgroup_folder(group: &Path) -> Result<PathBuf> {
 fn nobody(population: &Population) -> String {
     match population.unreachable.iter().next() {
         Some((_, why)) => why.clone(),
-        None => "there is no such process (any more)".to_owned(),
+        None => "there is no such process, or it has ended".to_owned(),
     }
 }
 
