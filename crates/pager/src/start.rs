@@ -342,12 +342,14 @@ pub fn say_refused(pager: &Pager) {
 
 fn equip(pager: &Pager, settings: &Settings) -> Result<(), Refusal> {
     let file = high(open_store(&settings.store).map_err(Refusal::Store)?);
-    let pages = settings.store_bytes / PAGE_BYTES as u64;
+    let limit = sys::largest_file().filter(|_| sys::is_regular(file));
+    let file_bytes = settings.store_bytes.min(limit.unwrap_or(u64::MAX));
+    let pages = file_bytes / PAGE_BYTES as u64;
     let tables = usize::try_from(store::shared_bytes(pages)).map_err(|_| Refusal::NoMemory)?;
     let shared = sys::map_shared(tables).ok_or(Refusal::NoMemory)?;
     let place = Place {
         file,
-        file_bytes: settings.store_bytes,
+        file_bytes,
         shared,
     };
     let store = open_named_store(settings, place)?;
@@ -424,18 +426,6 @@ fn open_store(path: &std::ffi::CStr) -> Result<i32, i32> {
         _ => return Err(KEEPS_NOTHING),
     };
     open(own | libc::O_DIRECT).or_else(|_| open(own))
-}
-
-/// Largest file that this process may write; none where that is not limited.
-#[must_use]
-pub fn largest_file() -> Option<u64> {
-    let mut limit = libc::rlimit {
-        rlim_cur: libc::RLIM_INFINITY,
-        rlim_max: libc::RLIM_INFINITY,
-    };
-    // SAFETY: the structure lives through the call.
-    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) };
-    (limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
 /// Opens what is to be recorded to, where that is asked for.

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use pagewise_linux::proc::runtime::Obstacle;
 use pagewise_pager::settings::Settings;
-use pagewise_pager::start;
+use pagewise_pager::{start, sys};
 use pagewise_wire::snapshot;
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub fn check(settings: &mut Settings) -> Result<()> {
         let store = settings.store.to_string_lossy();
         bail!("--store {store}: {}", refusal.words());
     }
-    if let Some(most) = start::largest_file() {
+    if let Some(most) = sys::largest_file() {
         limit_store(settings, most)?;
     }
     Ok(())
@@ -30,7 +30,7 @@ pub fn check(settings: &mut Settings) -> Result<()> {
 /// # Errors
 /// With what to do.
 pub fn check_file_limit() -> Result<()> {
-    match start::largest_file() {
+    match sys::largest_file() {
         Some(most) if most < snapshot::BYTES as u64 => bail!(
             "the limit of file sizes is {most} bytes (ulimit -f); the run's own files need {} and the \
              store what --store-size says: ulimit -f unlimited",

@@ -60,6 +60,7 @@ impl Pager {
             locked: false,
             wiped_on_fork: false,
             not_forked: false,
+            ceded: false,
         }
     }
 
@@ -87,7 +88,7 @@ impl Pager {
         if region.kind.id == 0 {
             region.kind.id = self.new_number();
         }
-        let large = region.end - region.start >= smallest;
+        let large = region.end - region.start >= smallest && !region.kind.ceded;
         if (large || region.kind.managed) && self.take_over(&region) {
             region.kind.managed = true;
             self.regions.replace(region);
@@ -142,7 +143,7 @@ impl Pager {
             let mut region = self.regions.get(index);
             let large = region.end - region.start >= smallest;
             // Nothing is gained by what must not leave.
-            let wanted = large && !region.kind.managed && !region.kind.locked;
+            let wanted = large && !(region.kind.managed || region.kind.locked || region.kind.ceded);
             if wanted && self.take_over(&region) {
                 region.kind.managed = true;
                 self.regions.replace(region);

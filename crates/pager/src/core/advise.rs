@@ -13,7 +13,7 @@ use pagewise_wire::shared::{Delivery, Why, capability};
 
 impl Pager {
     /// Changes the kind of the listed parts of `[start, end)`: those that are not managed may be later.
-    fn change_kind(&self, start: u64, end: u64, change: impl Fn(&mut Kind)) {
+    pub(super) fn change_kind(&self, start: u64, end: u64, change: impl Fn(&mut Kind)) {
         let mut index = self.regions.first_behind(start);
         while index < self.regions.len() {
             let region = self.regions.get(index);

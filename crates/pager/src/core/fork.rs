@@ -95,6 +95,8 @@ impl Pager {
         crate::start::count_as_child(self);
         let mut resident = 0;
         let mut managed = 0;
+        // The kernel passes no lock on (mlock(2)).
+        self.change_kind(0, u64::MAX, |kind| kind.locked = false);
         for index in 0..self.regions.len() {
             let region = self.regions.get(index);
             if region.kind.managed {

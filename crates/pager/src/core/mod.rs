@@ -9,6 +9,7 @@ pub mod adopt;
 pub mod advise;
 pub mod bring;
 pub mod budget;
+mod cede;
 mod cluster;
 pub mod discard;
 pub mod evict;

@@ -43,6 +43,8 @@ pub struct Kind {
     pub wiped_on_fork: bool,
     /// Absent in the child of a fork.
     pub not_forked: bool,
+    /// The program's own: a userfaultfd of its has it, and it is never managed again.
+    pub ceded: bool,
 }
 
 impl Kind {
@@ -51,6 +53,7 @@ impl Kind {
             | u64::from(self.locked) << 1
             | u64::from(self.wiped_on_fork) << 2
             | u64::from(self.not_forked) << 3
+            | u64::from(self.ceded) << 4
             | (self.delivery as u64) << 8
             | (self.why as u64) << 16
             | u64::from(self.role) << 24
@@ -63,6 +66,7 @@ impl Kind {
             locked: bits & 2 != 0,
             wiped_on_fork: bits & 4 != 0,
             not_forked: bits & 8 != 0,
+            ceded: bits & 16 != 0,
             delivery: match bits >> 8 & 0xff {
                 1 => Delivery::Signal,
                 _ => Delivery::Handler,
@@ -77,6 +81,11 @@ impl Kind {
             role: (bits >> 24) as u8,
             id: (bits >> 32) as u16,
         }
+    }
+
+    /// Whether it is not managed, but could be.
+    fn is_left_out(self) -> bool {
+        !self.managed && !self.ceded
     }
 
     /// Whether neighbours of both kinds may become one region.
@@ -104,7 +113,7 @@ pub struct Regions {
     entries: AtomicPtr<Entry>,
     count: AtomicU32,
     sequence: AtomicU32,
-    /// Bytes of listed ranges that are not managed.
+    /// Bytes of listed ranges that are not managed, but could be.
     left_out: AtomicU64,
     /// Numbers given so far.
     numbered: AtomicU32,
@@ -315,7 +324,7 @@ impl Regions {
         if self.len() >= CAPACITY {
             return false;
         }
-        if !region.kind.managed {
+        if region.kind.is_left_out() {
             self.left_out
                 .fetch_add(region.end - region.start, Ordering::Relaxed);
         }
@@ -343,7 +352,7 @@ impl Regions {
             if left && right && self.len() >= CAPACITY {
                 return false;
             }
-            if !region.kind.managed {
+            if region.kind.is_left_out() {
                 let gone = region.end.min(end) - region.start.max(start);
                 self.left_out.fetch_sub(gone, Ordering::Relaxed);
             }
@@ -418,6 +427,7 @@ mod tests {
         locked: false,
         wiped_on_fork: false,
         not_forked: false,
+        ceded: false,
     };
 
     fn list(ranges: &[(u64, u64)]) -> Regions {
@@ -500,6 +510,7 @@ mod tests {
             role: 5,
             locked: true,
             not_forked: true,
+            ceded: true,
             ..KIND
         };
         assert_eq!(Kind::from_bits(kind.bits()), kind);

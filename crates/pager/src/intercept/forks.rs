@@ -12,7 +12,7 @@
 //! before ([`Kept`]).
 
 use super::signals::next;
-use super::{detour, given};
+use super::{detour, given, locks};
 use crate::core::PAGER;
 use crate::core::pins::Pin;
 use crate::page::PAGE_BYTES;
@@ -133,6 +133,7 @@ fn in_child() {
     let raised = PAGER.signals_used.load(Ordering::Relaxed);
     // SAFETY: as in `after`. The child begins with nothing kept: what its parent keeps is forgotten.
     core::mem::forget(unsafe { core::mem::replace(&mut *KEEPER.0.get(), NOTHING) });
+    locks::forked();
     PAGER.after_fork_child();
     if !raised && PAGER.signals_used.load(Ordering::Relaxed) {
         detour::while_writable(detour::install_inner);

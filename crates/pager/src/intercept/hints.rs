@@ -40,7 +40,7 @@ pub extern "C" fn pagewise_prefetch(place: *const c_void, bytes: usize) -> c_int
 #[unsafe(no_mangle)]
 pub extern "C" fn pagewise_pin(place: *const c_void, bytes: usize) -> c_int {
     answer(managed(place, bytes).and_then(|(start, end)| {
-        if super::memory::too_much_to_lock(start, end) {
+        if super::locks::too_much_to_lock(start, end) {
             return Err(libc::ENOMEM);
         }
         PAGER.set_locked(start, end, true);

@@ -1,9 +1,10 @@
 //! Calls that change the address space.
 
+use super::locks::{self, mlock, mlock2, mlockall, munlock, munlockall};
 use super::{libc_answer, set_errno};
 use crate::core::PAGER;
 use crate::core::adopt::Purpose;
-use crate::page::{PAGE_BYTES, page_ceil, page_floor};
+use crate::page::{page_ceil, page_floor};
 use crate::sys::{self, Answer, Lock, call3, call6};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -49,6 +50,10 @@ pub unsafe extern "C" fn mmap(
     if !PAGER.is_started() {
         return libc_answer(call(flags)) as *mut c_void;
     }
+    if locks::refuses(length as u64, protection) {
+        set_errno(libc::EAGAIN);
+        return libc::MAP_FAILED;
+    }
     // Filled at once, a mapping would pass the budget before it is known.
     let filled = is_plain(flags, fd) && flags & (libc::MAP_POPULATE | libc::MAP_LOCKED) != 0;
     let call = || match filled {
@@ -69,6 +74,10 @@ pub unsafe extern "C" fn mmap(
         if filled {
             fill(answer as *mut c_void, length, protection, flags);
         }
+    }
+    if is_ok(answer) {
+        let start = answer as u64;
+        locks::follow(start, page_ceil(start + length as u64), protection);
     }
     libc_answer(answer) as *mut c_void
 }
@@ -191,6 +200,11 @@ pub unsafe extern "C" fn detoured_mremap(
             || target
                 .is_some_and(|to| PAGER.regions.touches(to, to.saturating_add(length), false)));
     let answer = match known {
+        true if locks::holds(start) => {
+            let old_bytes = old_end - start;
+            let remap = || PAGER.remapping(start, old_bytes, length, target, flags, call);
+            locks::remapping(start, old_end, length, remap)
+        }
         true => PAGER.remapping(start, old_end - start, length, target, flags, call),
         false => call(flags),
     };
@@ -270,6 +284,8 @@ pub(super) unsafe fn by_number(number: i64, arguments: [usize; 6]) -> Option<i64
             libc::SYS_mlock => i64::from(mlock(place, b)),
             libc::SYS_mlock2 => i64::from(mlock2(place, b, c as u32)),
             libc::SYS_munlock => i64::from(munlock(place, b)),
+            libc::SYS_mlockall => i64::from(mlockall(a as c_int)),
+            libc::SYS_munlockall => i64::from(munlockall()),
             _ => return None,
         }
     };
@@ -302,6 +318,28 @@ pub fn adopt_heap() {
 /// As for the system call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn brk(address: *mut c_void) -> c_int {
+    let known = HEAP_END.load(Ordering::Acquire);
+    let grows = (address as u64).saturating_sub(known);
+    if known != 0 && grows > 0 && locks::refuses(grows, libc::PROT_WRITE) {
+        set_errno(libc::ENOMEM);
+        return -1;
+    }
+    let moved = move_break(address);
+    let end = HEAP_END.load(Ordering::Acquire);
+    if moved && known != 0 && end > known {
+        locks::follow(known, end, libc::PROT_WRITE);
+    }
+    match moved {
+        true => 0,
+        false => {
+            set_errno(libc::ENOMEM);
+            -1
+        }
+    }
+}
+
+/// Asks the kernel for another end of the heap; whether it gave it.
+fn move_break(address: *mut c_void) -> bool {
     let _stack = PAGER.keep_stack();
     let _quiet = crate::sys::signals::Blocked::new();
     let _heap = HEAP.hold();
@@ -321,8 +359,7 @@ pub unsafe extern "C" fn brk(address: *mut c_void) -> c_int {
         unsafe { *place = end as *mut c_void };
     }
     if end < address as u64 {
-        set_errno(libc::ENOMEM);
-        return -1;
+        return false;
     }
     let grown = page_ceil(end);
     if PAGER.is_started() && known != 0 {
@@ -331,81 +368,5 @@ pub unsafe extern "C" fn brk(address: *mut c_void) -> c_int {
         }
         HEAP_END.store(grown, Ordering::Release);
     }
-    0
-}
-
-/// Refused where an eighth of the room for managed pages would not remain: locked pages never leave.
-pub(super) fn too_much_to_lock(start: u64, end: u64) -> bool {
-    if !PAGER.is_started() || !PAGER.regions.touches(start, end, true) {
-        return false;
-    }
-    PAGER.refresh_limit();
-    let room = PAGER.budget.limit() * PAGE_BYTES as u64;
-    PAGER.locked_bytes() + (end - start) > room - room / 8
-}
-
-/// `mlock(2)`.
-///
-/// # Safety
-/// As for the system call.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mlock(address: *const c_void, length: usize) -> c_int {
-    // SAFETY: the caller's arguments.
-    unsafe { mlock2(address, length, 0) }
-}
-
-/// `mlock2(2)`.
-///
-/// # Safety
-/// As for the system call.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mlock2(address: *const c_void, length: usize, flags: u32) -> c_int {
-    let start = page_floor(address as u64);
-    let end = page_ceil((address as u64).saturating_add(length as u64));
-    if too_much_to_lock(start, end) {
-        set_errno(libc::ENOMEM);
-        return -1;
-    }
-    let known = PAGER.is_started() && PAGER.regions.touches(start, end, false);
-    if known {
-        // Locked first: what is brought in cannot leave again.
-        PAGER.set_locked(start, end, true);
-        PAGER.bring_in(start, end);
-    }
-    // SAFETY: the program's own call.
-    let answer = unsafe { call3(libc::SYS_mlock2, address as usize, length, flags as usize) };
-    if !is_ok(answer) && known {
-        PAGER.set_locked(start, end, false);
-    }
-    libc_answer(answer) as c_int
-}
-
-/// `munlock(2)`.
-///
-/// # Safety
-/// As for the system call.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn munlock(address: *const c_void, length: usize) -> c_int {
-    // SAFETY: the program's own call.
-    let answer = unsafe { call3(libc::SYS_munlock, address as usize, length, 0) };
-    let start = page_floor(address as u64);
-    let end = page_ceil((address as u64).saturating_add(length as u64));
-    if is_ok(answer) && PAGER.is_started() && PAGER.regions.touches(start, end, false) {
-        PAGER.set_locked(start, end, false);
-    }
-    libc_answer(answer) as c_int
-}
-
-/// `mlockall(2)`: everything for ever is what a budget excludes.
-///
-/// # Safety
-/// As for the system call.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mlockall(flags: c_int) -> c_int {
-    if PAGER.is_started() {
-        set_errno(libc::ENOMEM);
-        return -1;
-    }
-    // SAFETY: the program's own call.
-    libc_answer(unsafe { call3(libc::SYS_mlockall, flags as usize, 0, 0) }) as c_int
+    true
 }

@@ -7,10 +7,13 @@
 
 mod allocator;
 mod detour;
+mod environment;
 mod files;
 mod forks;
 mod given;
 mod hints;
+mod ioctls;
+mod locks;
 mod memory;
 mod process;
 mod programs;

@@ -31,10 +31,10 @@ type List = *const Text;
 /// As for the system call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn execve(path: Text, arguments: List, environment: List) -> c_int {
-    if PAGER.is_started() && !programs::may_run(path, environment) {
+    let Some(environment) = admitted(path, environment) else {
         set_errno(libc::EACCES);
         return -1;
-    }
+    };
     // SAFETY: the program's own arguments, or copies of them.
     unsafe {
         if PAGER.is_started()
@@ -54,6 +54,14 @@ pub unsafe extern "C" fn execve(path: Text, arguments: List, environment: List) 
     }
 }
 
+/// What the program at `path` may be run with; none where it is refused.
+fn admitted(path: Text, environment: List) -> Option<List> {
+    match PAGER.is_started() {
+        true => programs::admit(path, environment),
+        false => Some(environment),
+    }
+}
+
 unsafe fn raw_exec(path: Text, arguments: List, environment: List) -> Answer {
     let (path, arguments) = (path as usize, arguments as usize);
     // SAFETY: the caller answers for the arguments.
@@ -70,10 +78,14 @@ pub unsafe extern "C" fn fexecve(file: c_int, arguments: List, environment: List
     // Written without allocation, as this may run in the child of a vfork.
     let written = write!(path, "/proc/self/fd/{file}\0");
     let path = path.text().as_ptr().cast();
-    if written.is_ok() && PAGER.is_started() && !programs::may_run(path, environment) {
+    let admitted = match written.is_ok() {
+        true => admitted(path, environment),
+        false => Some(environment),
+    };
+    let Some(environment) = admitted else {
         set_errno(libc::EACCES);
         return -1;
-    }
+    };
     next!(
         c"fexecve",
         fn(c_int, List, List) -> c_int,

@@ -1,6 +1,7 @@
 //! Programs that cannot be managed, told before they run: by the first bytes of their files, read
 //! without memory of the pager's, as this runs in children of `vfork` as well.
 
+use super::environment::{self, List};
 use super::given;
 use crate::core::{PAGER, fatal};
 use crate::observe::strangers;
@@ -17,16 +18,16 @@ const LINE_BYTES: usize = 256;
 const INTERPRETER: u32 = 3;
 const NOTE: u32 = 4;
 
-/// Whether the program at `path` may be run with `environment`: one that cannot be managed is told of,
-/// and refused where the run is strict.
-pub fn may_run(path: *const c_char, environment: *const *const c_char) -> bool {
+/// The environment to run the program at `path` with: one that cannot be managed is told of, refused
+/// where the run is strict, and not given a library that its linker cannot load.
+pub fn admit(path: *const c_char, environment: List) -> Option<List> {
     let Some(length) = given::text_length(path) else {
-        return true;
+        return Some(environment);
     };
     // SAFETY: so many bytes can be read there.
     let path = unsafe { core::slice::from_raw_parts(path.cast::<u8>(), length) };
     let Some(why) = obstacle(path).or_else(|| cleared(path, environment)) else {
-        return true;
+        return Some(environment);
     };
     if PAGER.strict.load(Ordering::Relaxed) {
         let name = core::str::from_utf8(path).unwrap_or("a program");
@@ -34,7 +35,11 @@ pub fn may_run(path: *const c_char, environment: *const *const c_char) -> bool {
         fatal::say(format_args!("{name} is refused (--strict): {why}"));
     }
     strangers::tell(path, why);
-    !PAGER.strict.load(Ordering::Relaxed)
+    match why {
+        _ if PAGER.strict.load(Ordering::Relaxed) => None,
+        Stranger::OtherLibc => Some(environment::without_library(environment)),
+        _ => Some(environment),
+    }
 }
 
 const fn words(why: Stranger) -> &'static str {
@@ -172,7 +177,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u64> {
 }
 
 /// Whether `environment` lacks what starts the pager in the program at `path`.
-fn cleared(path: &[u8], environment: *const *const c_char) -> Option<Stranger> {
+fn cleared(path: &[u8], environment: List) -> Option<Stranger> {
     File::open(path)?;
     given::list_length(environment)?;
     let (mut settings, mut library) = (false, false);
@@ -185,13 +190,9 @@ fn cleared(path: &[u8], environment: *const *const c_char) -> Option<Stranger> {
             settings |= text
                 .strip_prefix(VARIABLE.as_bytes())
                 .is_some_and(|rest| rest.first() == Some(&b'='));
-            library |= text.starts_with(b"LD_PRELOAD=") && contains(text, b"pagewise_pager");
+            library |= environment::preloads(text);
             at = at.add(1);
         }
     }
     (!(settings && library)).then_some(Stranger::Cleared)
-}
-
-fn contains(text: &[u8], part: &[u8]) -> bool {
-    text.windows(part.len()).any(|window| window == part)
 }

@@ -55,6 +55,8 @@ pub struct Device {
     patience: Patience,
     injected: Option<Injected>,
     reserve: Reserve,
+    /// Whether limits of file sizes hold for it.
+    is_limited: bool,
 }
 
 impl Device {
@@ -68,6 +70,7 @@ impl Device {
             rings: Rings::new(),
             injected,
             reserve: Reserve::new(file, pages),
+            is_limited: sys::is_regular(file),
         }
     }
 
@@ -102,6 +105,7 @@ impl Device {
         transfers: &[Transfer],
     ) -> Result<(), (usize, StoreError)> {
         if operation == Operation::Write {
+            self.check_limit(transfers)?;
             self.reserve.cover(self.file, transfers);
         }
         // Counted until the end of this function, asleep or not.
@@ -125,6 +129,20 @@ impl Device {
             unsafe { self.one(operation, transfer) }.map_err(|why| (place, why))?;
         }
         Ok(())
+    }
+
+    /// The kernel answers a write beyond the limit of file sizes, which a program may lower at any
+    /// time, with SIGXFSZ: that would be the end of a program that only sent pages away.
+    fn check_limit(&self, transfers: &[Transfer]) -> Result<(), (usize, StoreError)> {
+        if !self.is_limited {
+            return Ok(());
+        }
+        let most = sys::largest_file().unwrap_or(u64::MAX);
+        let end = |one: &Transfer| one.offset() + one.bytes() as u64;
+        match transfers.iter().position(|one| end(one) > most) {
+            None => Ok(()),
+            Some(place) => Err((place, StoreError::Io(libc::EFBIG))),
+        }
     }
 
     /// # Safety

@@ -45,7 +45,10 @@ impl Reserve {
         if wanted <= begin {
             return;
         }
-        let end = wanted.next_multiple_of(PIECE).min(self.most.max(wanted));
+        // What is asked for beyond the limit of file sizes would end the program by SIGXFSZ.
+        let limit = sys::largest_file().map_or(u64::MAX, |bytes| bytes / PAGE_BYTES as u64);
+        let most = self.most.min(u32::try_from(limit).unwrap_or(u32::MAX));
+        let end = wanted.next_multiple_of(PIECE).min(most.max(wanted));
         let mine = self
             .end
             .compare_exchange(begin, end, Ordering::Relaxed, Ordering::Relaxed);

@@ -2,6 +2,7 @@
 //! so that they may run in signal handlers and on threads that libc does not know.
 
 pub mod locks;
+pub mod maps;
 pub mod seccomp;
 pub mod signals;
 pub mod tasks;
@@ -91,6 +92,7 @@ fn map_with(bytes: usize, sharing: i32) -> Option<*mut u8> {
         return None;
     }
     let place = answer as *mut u8;
+    maps::note_own(place as u64, (place as u64).saturating_add(bytes as u64));
     // SAFETY: advice about the mapping made above; its failure harms nothing.
     unsafe {
         call3(
@@ -114,6 +116,7 @@ fn map_with(bytes: usize, sharing: i32) -> Option<*mut u8> {
 /// # Safety
 /// Nothing may use it any more.
 pub unsafe fn unmap(place: *mut u8, bytes: usize) {
+    maps::forget_own(place as u64);
     // SAFETY: the caller gives up the mapping.
     unsafe { call3(libc::SYS_munmap, place as usize, bytes, 0) };
 }
@@ -227,6 +230,32 @@ pub fn allocate(file: i32, start: u64, bytes: u64) -> bool {
     // SAFETY: plain arguments.
     let answer = unsafe { call6(libc::SYS_fallocate, file as usize, 0, start, bytes, 0, 0) };
     answer == 0
+}
+
+/// Largest file that this process may write; none where that is not limited.
+#[must_use]
+pub fn largest_file() -> Option<u64> {
+    let mut limit = libc::rlimit {
+        rlim_cur: libc::RLIM_INFINITY,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: the structure lives through the call, which only reads the limit.
+    unsafe {
+        let (place, limited) = (&raw mut limit as usize, libc::RLIMIT_FSIZE as usize);
+        call6(libc::SYS_prlimit64, 0, limited, 0, place, 0, 0);
+    }
+    (limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
+/// Whether `file` is a file of a file system, and no device.
+#[must_use]
+pub fn is_regular(file: i32) -> bool {
+    // SAFETY: zeros are a valid `stat`, which lives through the call.
+    unsafe {
+        let mut status: libc::stat = core::mem::zeroed();
+        let answer = call3(libc::SYS_fstat, file as usize, &raw mut status as usize, 0);
+        answer == 0 && status.st_mode & libc::S_IFMT == libc::S_IFREG
+    }
 }
 
 /// Whether `file` lies in a file system that keeps it in memory.

@@ -10,11 +10,12 @@ mod paths;
 mod sockets;
 mod transfers;
 
-use super::{forks, libc_answer, memory};
+use super::{forks, ioctls, libc_answer, memory};
 use crate::core::PAGER;
 use crate::start;
 use core::ffi::{c_int, c_void};
-use kept::{forward, parts, raw, whole};
+pub use kept::whole;
+use kept::{forward, parts, raw};
 use transfers::List;
 
 pub use transfers::{inner_pread, inner_pwrite, inner_read, inner_write, prepare};
@@ -90,6 +91,10 @@ pub unsafe extern "C" fn syscall(
     }
     if let Some(answer) = forks::by_number(number, [a, b, c, d, e, f]) {
         return libc_answer(answer) as i64;
+    }
+    if number == libc::SYS_ioctl {
+        // SAFETY: the program's own call.
+        return i64::from(unsafe { ioctls::ioctl(a as c_int, b as u64, c as *mut c_void) });
     }
     if matches!(number, libc::SYS_io_uring_setup | libc::SYS_io_setup) && PAGER.is_started() {
         start::say_refused(&PAGER);

@@ -1,0 +1,119 @@
+//! A range that the program takes for itself: its own userfaultfd shall have it. Its pages come back
+//! from the store, and the range is the kernel's and the program's from then on, for good.
+
+use super::word::{State, Word};
+use super::{Pager, evict, scan};
+use crate::page::{PAGE_BYTES, Page};
+use crate::sys::{self, signals::Blocked};
+use core::sync::atomic::Ordering;
+
+/// Rounds in which all pages must have come back: a page that another thread sent away by name in
+/// between is fetched again.
+const ROUNDS: usize = 16;
+
+impl Pager {
+    /// Ends the management of `[start, end)`, whose pages keep their contents; those that were never
+    /// touched are missing, as the program's handler expects. Errors where the budget has no room for
+    /// what is there, since it can't leave any more.
+    ///
+    /// # Errors
+    /// The `errno` for the program.
+    pub fn cede(&self, start: u64, end: u64) -> Result<(), i32> {
+        if !self.regions.touches(start, end, true) {
+            return Ok(());
+        }
+        if !self.has_room_for(start, end) {
+            return Err(libc::ENOMEM);
+        }
+        for _ in 0..ROUNDS {
+            self.set_locked(start, end, true);
+            self.bring_back(start, end);
+            if self.try_to_cede(start, end) {
+                self.refresh_limit();
+                return Ok(());
+            }
+        }
+        self.set_locked(start, end, false);
+        Err(libc::ENOMEM)
+    }
+
+    /// Whether the pages of `[start, end)` that have contents leave an eighth of the room to others.
+    fn has_room_for(&self, start: u64, end: u64) -> bool {
+        self.refresh_limit();
+        let locked = self.locked_bytes() / PAGE_BYTES as u64;
+        let mut pages = 0;
+        {
+            let _quiet = self.quiet();
+            self.each_page(start, end, |_, _| pages += 1);
+        }
+        let room = self.budget.limit();
+        locked + pages <= room - room / 8
+    }
+
+    /// Brings in what left of `[start, end)`, and no page that has no contents. Nothing is held.
+    fn bring_back(&self, start: u64, end: u64) {
+        for region in self.regions.managed(start, end) {
+            let pages = (region.start..region.end).step_by(PAGE_BYTES);
+            pages
+                .filter(|address| self.is_away(*address))
+                .for_each(|address| {
+                    let _quiet = Blocked::new();
+                    self.touch(address, false);
+                });
+        }
+    }
+
+    fn is_away(&self, address: u64) -> bool {
+        let word = self
+            .table
+            .page_at(address)
+            .map(|page| self.table.word(page));
+        word.is_some_and(|word| matches!(word.state(), State::Evicted | State::Parked))
+    }
+
+    /// Gives the range up where all that has contents is there; whether that was so.
+    fn try_to_cede(&self, start: u64, end: u64) -> bool {
+        let _quiet = self.quiet();
+        self.lock_pages(start, end);
+        let mut absent = 0_usize;
+        self.each_page(start, end, |_: Page, word: Word| {
+            absent += usize::from(!word.idle().is_resident());
+        });
+        if absent > 0 {
+            self.unlock_pages(start, end);
+            return false;
+        }
+        let mut bytes = 0;
+        for region in self.regions.managed(start, end) {
+            self.uffd(&region).protect(region.start, region.end);
+            self.drop_zeros(region.start, region.end);
+            self.uffd(&region).unregister(region.start, region.end);
+            bytes += region.end - region.start;
+        }
+        self.clear_pages(start, end);
+        self.change_kind(start, end, |kind| {
+            kind.managed = false;
+            kind.locked = false;
+            kind.ceded = true;
+        });
+        if let Some(place) = self.counters.place() {
+            place.managed_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        true
+    }
+
+    /// Drops pages of nothing but zeros, which nobody writes to just now. The pager fills pages ahead of
+    /// their first touch, and sends such pages away as if they were not there: so none of them may be
+    /// there for a program that waits for its first faults.
+    fn drop_zeros(&self, start: u64, end: u64) {
+        let mut buffer = self.scratch.take();
+        let bytes = buffer.bytes(1);
+        self.each_page(start, end, |page, _| {
+            let address = self.table.address_of(page);
+            if scan::copy(address, bytes) && evict::is_zero(bytes) {
+                // SAFETY: the page reads as zeros before and after.
+                unsafe { sys::advise(address, address + PAGE_BYTES as u64, libc::MADV_DONTNEED) };
+            }
+        });
+    }
+}

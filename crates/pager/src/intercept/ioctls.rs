@@ -1,0 +1,64 @@
+//! `ioctl(2)`, for programs that have a userfaultfd of their own.
+
+use super::shim::whole;
+use super::{given, libc_answer};
+use crate::core::PAGER;
+use crate::page::PAGE_BYTES;
+use crate::sys::call3;
+use core::ffi::{c_int, c_ulong, c_void};
+
+/// `UFFDIO_REGISTER` (linux/userfaultfd.h): a range of start and length, mode, and what is answered.
+const REGISTER: c_ulong = 0xc020_aa00;
+const REGISTER_BYTES: usize = 32;
+/// `UFFDIO_COPY`: destination, source, length, mode, and what is answered.
+const COPY: c_ulong = 0xc028_aa03;
+const COPY_BYTES: usize = 40;
+
+/// `ioctl(2)`. Variadic in C, where the third argument comes in the same register.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
+    // SAFETY: the program's own call.
+    let call = || unsafe {
+        call3(
+            libc::SYS_ioctl,
+            fd as usize,
+            request as usize,
+            argument as usize,
+        )
+    };
+    let bytes = match request {
+        REGISTER => REGISTER_BYTES,
+        COPY => COPY_BYTES,
+        _ => return libc_answer(call()) as c_int,
+    };
+    if !PAGER.is_started() || !given::is_readable(argument as usize, bytes) {
+        return libc_answer(call()) as c_int;
+    }
+    let _argument = whole(argument as usize, bytes, true);
+    // SAFETY: so many bytes can be read there.
+    let words = unsafe { argument.cast::<[u64; 3]>().read_unaligned() };
+    let _source = match request {
+        COPY => whole(words[1] as usize, words[2] as usize, false),
+        _ => None,
+    };
+    if request == REGISTER
+        && let Err(errno) = cede(words[0], words[1])
+    {
+        return libc_answer(-(errno as isize)) as c_int;
+    }
+    libc_answer(call()) as c_int
+}
+
+/// The program wants the faults of `[start, start + bytes)`. What is no range is the kernel's to refuse.
+fn cede(start: u64, bytes: u64) -> Result<(), c_int> {
+    let whole = [start, bytes]
+        .iter()
+        .all(|one| one.is_multiple_of(PAGE_BYTES as u64));
+    match start.checked_add(bytes) {
+        Some(end) if whole && bytes > 0 => PAGER.cede(start, end),
+        _ => Ok(()),
+    }
+}
