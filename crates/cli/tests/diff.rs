@@ -115,6 +115,42 @@ fn a_slower_charge_is_named_with_its_size() {
 }
 
 #[test]
+fn the_first_line_says_how_long_where_and_how_many() {
+    let folder = folder();
+    let output = run(folder.path(), &["before.txt", "after.txt"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let first = text
+        .split("\n\n")
+        .next()
+        .expect("a line")
+        .replace('\n', " ");
+    assert!(first.starts_with("Faults take "), "{first}");
+    for part in [
+        "median",
+        "nearly all of it in __mem_cgroup_charge",
+        "as many faults",
+    ] {
+        assert!(first.contains(part), "{part} in {first}");
+    }
+}
+
+#[test]
+fn what_explains_is_tested_only_where_something_differs() {
+    let folder = folder();
+    let tests = |b: &str| {
+        let diff = json(&run(folder.path(), &["--json", "before.txt", b]));
+        let number = |name: &str| diff["method"][name].as_u64().expect("a number");
+        (number("questions"), number("tests"))
+    };
+    let (alike, changed) = (tests("before.txt"), tests("after.txt"));
+    assert!(
+        alike.0 == changed.0 && alike.0 < 20,
+        "{alike:?} {changed:?}"
+    );
+    assert!(alike.1 < changed.1, "{alike:?} {changed:?}");
+}
+
+#[test]
 fn a_trace_does_not_differ_from_itself() {
     let folder = folder();
     let output = run(folder.path(), &["before.txt", "before.txt"]);

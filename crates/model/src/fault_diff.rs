@@ -25,10 +25,16 @@ pub struct FaultDiff {
     pub b: Side,
     /// How it was tested.
     pub method: Method,
-    /// What differs beyond chance, the largest first, in words. Empty where nothing does.
+    /// What a user wants to know first, in a sentence or two.
+    pub headline: String,
+    /// The few questions that were asked first, with their answers.
+    pub questions: Vec<Question>,
+    /// What differs beyond chance and by enough to matter, in words: first the answers to the
+    /// questions, then what explains them, the largest part of the difference first. Empty where
+    /// nothing does.
     pub findings: Vec<Finding>,
-    /// What looks different on the whole (three standard errors) but could be chance, given how
-    /// many figures were looked at and how few phases the traces have; the largest first.
+    /// Answers that could be chance (three standard errors, but not sure), and such that the error
+    /// of the correction for the tracer's cost could be all of.
     pub suspicions: Vec<Finding>,
     /// Whole time of all faults.
     pub whole: Shift,
@@ -76,10 +82,12 @@ pub struct Side {
 /// How the tests were made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Method {
-    /// The chance of any false finding at all, over all tests together.
+    /// The chance that anything at all is found in traces that are alike.
     pub level: f64,
-    /// Hypotheses tested.
+    /// Figures tested; what explains a difference is tested only where there is one.
     pub tests: u64,
+    /// Of those, the figures behind the questions.
+    pub questions: u64,
     /// Random exchanges of blocks between the inputs.
     pub permutations: u32,
     /// Resamples of blocks behind each interval.
@@ -119,6 +127,41 @@ pub struct Test {
     pub significant: bool,
 }
 
+/// A question about the faults as a whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// What it is about.
+    pub subject: Subject,
+    /// The kind of fault, for shares of kinds.
+    pub class: Option<Class>,
+    /// The quantile, for quantiles.
+    pub name: Option<String>,
+    /// What [`Self::figures`] count.
+    pub unit: Unit,
+    /// The figure of both inputs.
+    pub figures: Pairs,
+    /// B minus A, corrected, with its 95 % interval where there is one.
+    pub change: Estimate,
+    /// The test.
+    pub test: Test,
+    /// The answer.
+    pub answer: Answer,
+}
+
+/// The answer to a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// They differ beyond chance, by enough to matter.
+    Differs,
+    /// They differ beyond chance, by too little to matter.
+    Negligible,
+    /// Nothing beyond chance was found.
+    NotFound,
+    /// The change is smaller than the error of the correction for the tracer's cost.
+    WithinCorrection,
+}
+
 /// Something that differs beyond chance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
@@ -151,16 +194,20 @@ pub struct Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
+    /// Faults a second.
+    Rate,
     /// The share of a kind of fault.
     ClassShare,
     /// Mean whole time.
     Mean,
     /// A quantile of whole time.
     Quantile,
+    /// Whole time compared with that of other faults of the same path.
+    SamePath,
+    /// The share of faults that are slower than 99 % of both inputs' faults of the same path.
+    SamePathTail,
     /// Mean time of a layer.
     Layer,
-    /// A quantile of a layer's time.
-    LayerQuantile,
     /// Time asleep, waiting for a CPU or for the lock before the fault.
     Wait,
     /// The share of a path among faults of its kind.
@@ -183,6 +230,10 @@ pub enum Unit {
     Share,
     /// Calls a fault.
     PerFault,
+    /// Faults a second.
+    PerSecond,
+    /// B over A, A being 1.
+    Ratio,
 }
 
 /// A distribution of both inputs.
@@ -213,7 +264,7 @@ pub struct QuantileShift {
     pub ns: Pairs,
     /// B minus A, corrected, ns; the interval by resampling blocks.
     pub change: Estimate,
-    /// For the quantiles that are tested: 0.5, 0.9, 0.99, 0.999.
+    /// For the quantiles that are tested: 0.5, 0.9, 0.99.
     pub test: Option<Test>,
 }
 

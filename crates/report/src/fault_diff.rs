@@ -22,7 +22,9 @@ const LINES: usize = 12;
 pub fn render(diff: &FaultDiff, width: usize) -> String {
     let width = width.max(60);
     let mut text = String::new();
-    headline(&mut text, diff);
+    paragraph(&mut text, "", &visible(&diff.headline), width);
+    line!(&mut text);
+    sides(&mut text, diff);
     findings(&mut text, diff, width);
     explanation(&mut text, "Why the means differ", &diff.mean, width);
     explanation(
@@ -40,17 +42,7 @@ pub fn render(diff: &FaultDiff, width: usize) -> String {
     text
 }
 
-/// The comparison as indented JSON with a newline at the end.
-///
-/// # Errors
-/// Only if a figure could not be written, which the model's types rule out.
-pub fn to_json(diff: &FaultDiff) -> Result<String, serde_json::Error> {
-    let mut text = serde_json::to_string_pretty(diff)?;
-    text.push('\n');
-    Ok(text)
-}
-
-fn headline(text: &mut String, diff: &FaultDiff) {
+fn sides(text: &mut String, diff: &FaultDiff) {
     line!(
         text,
         "A is {}, B is {}; changes are B minus A.",
@@ -58,7 +50,7 @@ fn headline(text: &mut String, diff: &FaultDiff) {
         visible(&diff.b.label)
     );
     for (letter, side) in [('A', &diff.a), ('B', &diff.b)] {
-        headline_of(text, letter, side);
+        one_side(text, letter, side);
     }
     if diff.a.correction_exceeds_signal || diff.b.correction_exceeds_signal {
         line!(
@@ -69,7 +61,7 @@ fn headline(text: &mut String, diff: &FaultDiff) {
     }
 }
 
-fn headline_of(text: &mut String, letter: char, side: &Side) {
+fn one_side(text: &mut String, letter: char, side: &Side) {
     let over = side
         .duration_ns
         .map_or(String::new(), |ns| format!(" in {}", Nanos(ns)));
@@ -102,80 +94,76 @@ fn headline_of(text: &mut String, letter: char, side: &Side) {
     }
 }
 
+/// Findings that the text shows of what explains the answers.
+const EXPLAINING: usize = 8;
+
 fn findings(text: &mut String, diff: &FaultDiff, width: usize) {
     line!(text);
-    let chosen = headlines(&diff.findings);
     if let Some(reason) = &diff.method.not_tested {
         return paragraph(text, "", &format!("Nothing was tested: {reason}."), width);
     }
-    if chosen.is_empty() {
+    let (answers, explaining): (Vec<&Finding>, Vec<&Finding>) =
+        diff.findings.iter().partition(|finding| is_answer(finding));
+    if diff.findings.is_empty() {
         let words = format!(
-            "Nothing differs beyond chance, in {} figures tested.",
+            "Nothing differs beyond chance by enough to matter, in {} figures tested.",
             count(diff.method.tests)
         );
         paragraph(text, "", &words, width);
-        return suspicions(text, diff, width);
     }
-    line!(
-        text,
-        "What differs ({} of {} figures tested; {} chance of any false one)",
-        count(diff.findings.len() as u64),
-        count(diff.method.tests),
-        percent(diff.method.level)
-    );
-    for finding in &chosen {
-        paragraph(text, "- ", &visible(&finding.sentence), width);
+    if !answers.is_empty() {
+        line!(text, "What differs");
+        sentences(text, answers.into_iter(), width);
+        line!(text);
     }
-    let more = diff.findings.len() - chosen.len();
-    if more > 0 {
-        line!(text, "  … and {} more with --json", count(more as u64));
+    if !explaining.is_empty() {
+        line!(text, "What explains it, the largest part first");
+        let chosen = without_repeats(&explaining);
+        let shown = chosen.len().min(EXPLAINING);
+        sentences(text, chosen.into_iter().take(EXPLAINING), width);
+        if explaining.len() > shown {
+            let more = (explaining.len() - shown) as u64;
+            line!(text, "  … and {} more with --json", count(more));
+        }
     }
-    suspicions(text, diff, width);
-}
-
-fn suspicions(text: &mut String, diff: &FaultDiff, width: usize) {
-    let chosen = headlines(&diff.suspicions);
-    if chosen.is_empty() {
-        return;
-    }
-    line!(text);
-    line!(
-        text,
-        "What looks different, but could be chance: traces with few phases, many figures"
-    );
-    for finding in chosen {
-        paragraph(text, "- ", &visible(&finding.sentence), width);
+    if !diff.suspicions.is_empty() {
+        line!(text);
+        line!(
+            text,
+            "What looks different, but could be chance or the tracer's cost"
+        );
+        sentences(text, diff.suspicions.iter(), width);
     }
 }
 
-/// How many findings of each subject the text shows: over all faults, and by kind of fault.
-const SHOWN: [(Subject, usize, usize); 10] = [
-    (Subject::Mean, 1, 0),
-    (Subject::Quantile, 4, 0),
-    (Subject::Wait, 4, 1),
-    (Subject::Layer, 3, 0),
-    (Subject::ClassShare, 0, 4),
-    (Subject::FunctionSlowCalls, 0, 3),
-    (Subject::FunctionTime, 0, 4),
-    (Subject::FunctionCalls, 0, 2),
-    (Subject::PathShare, 0, 2),
-    (Subject::LayerQuantile, 0, 0),
-];
+fn sentences<'a>(text: &mut String, found: impl Iterator<Item = &'a Finding>, width: usize) {
+    for finding in found {
+        paragraph(text, "- ", &visible(&finding.sentence), width);
+    }
+}
 
-/// The findings that say most, from the whole to the detail; where a subject would show none,
-/// its largest by kind.
-fn headlines(all: &[Finding]) -> Vec<&Finding> {
+/// Whether it is about the faults as a whole.
+fn is_answer(finding: &Finding) -> bool {
+    match finding.subject {
+        Subject::Mean | Subject::Quantile => finding.class.is_none(),
+        Subject::Rate | Subject::ClassShare | Subject::SamePath | Subject::SamePathTail => true,
+        _ => false,
+    }
+}
+
+/// What is told of all faults is not told again of a kind of them.
+fn without_repeats<'a>(all: &[&'a Finding]) -> Vec<&'a Finding> {
+    let same = |x: &Finding, y: &Finding| {
+        let of_function = |finding: &Finding| finding.subject >= Subject::FunctionTime;
+        x.name == y.name
+            && x.layer == y.layer
+            && (x.subject == y.subject || of_function(x) && of_function(y))
+    };
     let mut chosen: Vec<&Finding> = Vec::new();
-    for (subject, of_all, by_class) in SHOWN {
-        let of_subject = all.iter().filter(|finding| finding.subject == subject);
-        let (whole, by_kind): (Vec<&Finding>, Vec<&Finding>) =
-            of_subject.partition(|finding| finding.class.is_none());
-        let alone = usize::from(whole.is_empty() && of_all > 0) * 2;
-        chosen.extend(whole.into_iter().take(of_all));
-        chosen.extend(by_kind.into_iter().take(by_class.max(alone)));
-    }
-    if chosen.is_empty() {
-        chosen.extend(all.iter().take(3));
+    for finding in all {
+        if !chosen.iter().any(|earlier| same(earlier, finding)) {
+            chosen.push(finding);
+        }
     }
     chosen
 }
@@ -401,13 +389,17 @@ fn method(text: &mut String, diff: &FaultDiff, width: usize) {
     }
     let words = format!(
         "* differs beyond chance: {} blocks of A's faults and {} of B's, exchanged at random {} \
-         times; the largest score of all {} figures sets the bound (Westfall & Young), so that \
-         traces that are alike show any star in {} of comparisons. Neighbouring blocks correlate \
-         by {:.2} and {:.2}. Intervals hold 95 % each, from {} resamples of blocks. Two runs of \
-         one program differ too: what differs is the runs.",
+         times; the largest score of all figures tested together sets the bound (Westfall & \
+         Young). {} figures answer the questions of how many, which kinds and how long; others \
+         explain what was found ({} in all). Traces that are alike show anything in {} of \
+         comparisons. Told is what matters: 2 % of the median or mean, 5 % of the 99th \
+         percentile, 1 % of the faults, 10 % of the rate, or a part of 0.5 % of the mean fault. \
+         Neighbouring blocks correlate by {:.2} and {:.2}. Intervals hold 95 % each, from {} \
+         resamples of blocks. Two runs of one program differ too: what differs is the runs.",
         diff.a.blocks,
         diff.b.blocks,
         count(u64::from(method.permutations)),
+        count(method.questions),
         count(method.tests),
         percent(method.level),
         diff.a.block_correlation,

@@ -36,7 +36,7 @@ export interface Finding {
   layer: string | null;
   name: string | null;
   sentence: string;
-  unit: "ns" | "share" | "per_fault";
+  unit: "ns" | "share" | "per_fault" | "per_second" | "ratio";
   figures: Pairs;
   change: Estimate;
   mean_ns: number;
@@ -126,9 +126,10 @@ export interface Explanation {
 export interface FaultDiff {
   a: Side;
   b: Side;
-  method: { level: number; tests: number; permutations: number; resamples: number; seed: number; not_tested: string | null };
+  method: { level: number; tests: number; questions: number; permutations: number; resamples: number; seed: number; not_tested: string | null };
+  headline: string;
   findings: Finding[];
-  /** Large differences that could be chance. */
+  /** Large differences that could be chance, or the tracer's cost. */
   suspicions?: Finding[];
   whole: Shift;
   classes: ClassChange[];

@@ -1,9 +1,8 @@
-/** What differs, in sentences, the largest first. */
+/** What differs, in sentences: the answers to a few questions, then what explains them. */
 import type { FaultDiffPage, Finding, Side } from "../../data/faultDiff";
 import { h } from "../../dom";
 import { count, counted, nanos } from "../../format";
 import type { Section } from "../section";
-import { sideNames } from "./figures";
 
 const SHOWN = 8;
 
@@ -16,20 +15,11 @@ export const answer: Section<FaultDiffPage> = {
     h(
       "div",
       {},
-      h("div", { class: "verdict" }, h("h1", {}, headline(report))),
+      h("div", { class: "verdict" }, h("h1", {}, report.diff.headline)),
       h("div", { class: "tiles two" }, side(report, "A", report.diff.a, "k0"), side(report, "B", report.diff.b, "k1")),
       h("section", { class: "card", id: "differences" }, h("h2", {}, "What differs"), findings(report)),
     ),
 };
-
-function headline(report: FaultDiffPage): string {
-  const { method, findings, whole } = report.diff;
-  const [a, b] = sideNames(report);
-  const means = `A fault takes ${nanos(whole.a.mean_ns)} on average in ${a} and ${nanos(whole.b.mean_ns)} in ${b}`;
-  if (method.not_tested !== null) return `${means}; nothing was tested: ${method.not_tested}`;
-  if (findings.length === 0) return `${means}: nothing differs beyond chance.`;
-  return `${means}. ${count(findings.length)} ${findings.length === 1 ? "thing differs" : "things differ"} beyond chance.`;
-}
 
 function side(report: FaultDiffPage, letter: string, side: Side, ink: string): HTMLElement {
   const shift = letter === "A" ? { now: report.diff.whole.a, raw: report.diff.whole.a_raw } : { now: report.diff.whole.b, raw: report.diff.whole.b_raw };
@@ -46,10 +36,10 @@ function side(report: FaultDiffPage, letter: string, side: Side, ink: string): H
 
 function findings(report: FaultDiffPage): HTMLElement {
   const { findings, method } = report.diff;
-  if (findings.length === 0) return h("div", {}, h("p", {}, method.not_tested ?? `Nothing beyond chance, in ${count(method.tests)} tests.`), suspicions(report));
+  if (findings.length === 0) return h("div", {}, h("p", {}, method.not_tested ?? `Nothing differs beyond chance by enough to matter, in ${count(method.tests)} figures tested.`), suspicions(report));
   const item = (finding: Finding) => h("li", {}, finding.sentence);
   const first = h("ol", { class: "evidence findings" }, ...findings.slice(0, SHOWN).map(item));
-  const how = `${count(method.tests)} figures were tested together by exchanging blocks of faults between the traces ${count(method.permutations)} times: the chance that any of these is false is below ${Number((method.level * 100).toPrecision(2))} %.`;
+  const how = `${count(method.questions)} figures say how many faults there are, of which kinds, and how long they take; ${count(method.tests - method.questions)} more explain what was found. Traces that are alike show anything in ${Number((method.level * 100).toPrecision(2))} % of comparisons.`;
   const more = findings.length > SHOWN && h("details", {}, h("summary", {}, `${count(findings.length - SHOWN)} more`), h("ol", { class: "evidence findings", start: SHOWN + 1 }, ...findings.slice(SHOWN).map(item)));
   return h("div", {}, first, more, h("p", { class: "faint" }, how), suspicions(report));
 }
@@ -58,5 +48,5 @@ function findings(report: FaultDiffPage): HTMLElement {
 function suspicions(report: FaultDiffPage): HTMLElement | null {
   const { suspicions = [] } = report.diff;
   if (suspicions.length === 0) return null;
-  return h("div", {}, h("h3", {}, "Looks different, but could be chance"), h("ul", { class: "evidence findings" }, ...suspicions.slice(0, SHOWN).map((finding) => h("li", {}, finding.sentence))));
+  return h("div", {}, h("h3", {}, "Looks different, but could be chance or the tracer's cost"), h("ul", { class: "evidence findings" }, ...suspicions.slice(0, SHOWN).map((finding) => h("li", {}, finding.sentence))));
 }

@@ -1,12 +1,17 @@
 //! Two traces compared: what differs beyond chance, and what explains it.
 //!
-//! [`compare`] cuts both traces into blocks ([`side`]), makes every figure a ratio of sums over
-//! blocks ([`figures`]), tests them together ([`crate::compare::blocks`]), puts intervals around
-//! shifts of quantiles ([`shifts`]) and takes the difference of means apart ([`explain`]).
+//! [`compare`] cuts both traces into blocks ([`side`]) and makes every figure a ratio of sums over
+//! blocks ([`figures`]). A few questions are asked first: how many faults, of which kinds, how long
+//! at the median, in the tail and on the whole. Their figures are tested together
+//! ([`crate::compare::blocks`]); what explains an answer (paths, layers, functions) is tested only
+//! where one was found. What differs beyond chance by too little to matter is not told
+//! ([`assemble`]). Shifts of quantiles have intervals ([`shifts`]), and the difference of the means
+//! is taken apart ([`explain`]).
 
 mod assemble;
 pub(super) mod explain;
 mod figures;
+mod headline;
 mod results;
 mod shifts;
 mod side;
@@ -16,7 +21,7 @@ pub use results::compare_results;
 
 use super::collector::Collector;
 use super::probe::Calibration;
-use assemble::Assembly;
+use assemble::Frame;
 use figures::Figures;
 use pagewise_model::fault_diff::{FaultDiff, Method};
 use pagewise_model::formats::function_graph::Summary;
@@ -69,7 +74,10 @@ impl Default for Criteria {
 /// What differs between two traces.
 #[must_use]
 pub fn compare<'a>(mut a: Input<'a>, mut b: Input<'a>, criteria: Criteria) -> FaultDiff {
-    (a.calibration, b.calibration) = common(a.calibration, b.calibration);
+    let shared = common(a.calibration, b.calibration);
+    if let Some(both) = shared {
+        (a.calibration, b.calibration) = (both, both);
+    }
     let side = |input: Input<'a>, alike| {
         Side::new(
             input.collector,
@@ -83,10 +91,25 @@ pub fn compare<'a>(mut a: Input<'a>, mut b: Input<'a>, criteria: Criteria) -> Fa
     let blocks = [sides[0].blocks.len(), sides[1].blocks.len()];
     let enough = blocks.iter().all(|blocks| *blocks >= FEWEST_BLOCKS);
     let testing = enough.then_some((criteria.permutations, criteria.seed));
-    let figures = Figures::new(&sides, &within, testing);
+    let mut figures = Figures::new(&sides, &within, testing);
+    let draws = Draws::new(blocks, criteria.resamples, criteria.seed);
+    let frame = Frame {
+        inputs: [a, b],
+        sides: &sides,
+        draws: &draws,
+        level: criteria.level,
+        is_cost_shared: shared.is_some(),
+    };
+    if let Some(testing) = testing
+        && !frame.with(&figures).findings().is_empty()
+    {
+        figures.explain(testing);
+    }
+    let (tests, questions) = figures.counts();
     let method = Method {
         level: criteria.level,
-        tests: figures.count() as u64,
+        tests: tests as u64,
+        questions: questions as u64,
         permutations: figures.permutations(),
         resamples: criteria.resamples,
         seed: criteria.seed,
@@ -97,25 +120,29 @@ pub fn compare<'a>(mut a: Input<'a>, mut b: Input<'a>, criteria: Criteria) -> Fa
             )
         }),
     };
-    let draws = Draws::new(blocks, criteria.resamples, criteria.seed);
-    Assembly::new([a, b], &sides, &figures, &draws, method).diff()
+    frame.with(&figures).diff(method)
 }
 
-/// The tracer's cost in both: one and the same where the two don't contradict each other, since
-/// their errors would otherwise look like differences of every function.
-fn common(a: Calibration, b: Calibration) -> (Calibration, Calibration) {
+/// Errors of the tracer's cost above this part of it tell nothing of whether two costs are one.
+const UNSURE: f64 = 0.05;
+
+/// The tracer's cost in both, if it is one and the same: where both are well known and don't
+/// contradict each other. Errors of two would look like differences of every function.
+fn common(a: Calibration, b: Calibration) -> Option<Calibration> {
     let error = a.error_ns + b.error_ns;
     let agree = (a.per_call_ns - b.per_call_ns).abs() <= error
         && (a.inside_ns - b.inside_ns).abs() <= error;
-    if !agree || a.source != b.source || !a.corrects() {
-        return (a, b);
+    let known = |cost: &Calibration| {
+        cost.corrects() && cost.error_ns <= UNSURE * cost.per_call_ns
+    };
+    if !agree || a.source != b.source || ![a, b].iter().all(known) {
+        return None;
     }
-    let both = Calibration {
+    Some(Calibration {
         per_call_ns: f64::midpoint(a.per_call_ns, b.per_call_ns),
         inside_ns: f64::midpoint(a.inside_ns, b.inside_ns),
         error_ns: a.error_ns.max(b.error_ns),
         source: a.source,
         withdrawn: None,
-    };
-    (both, both)
+    })
 }

@@ -1,6 +1,7 @@
 //! Two finished results compared: effects without tests, since sums tell nothing of how much
 //! they vary from stretch to stretch.
 
+use super::headline::headline;
 use pagewise_model::fault_diff::{
     ClassChange, Explanation, FaultDiff, FunctionChange, LayerChange, Method, Pair, Pairs,
     PathChange, QuantileShift, SCHEMA_VERSION, Shift, Side,
@@ -17,7 +18,7 @@ const QUANTILES: [f64; 5] = [0.1, 0.5, 0.9, 0.99, 0.999];
 #[must_use]
 pub fn compare_results(a: (&FaultPaths, &str, &str), b: (&FaultPaths, &str, &str)) -> FaultDiff {
     let (fa, fb) = (a.0, b.0);
-    FaultDiff {
+    let mut diff = FaultDiff {
         schema_version: SCHEMA_VERSION,
         kind: "fault_diff".to_owned(),
         a: side(a),
@@ -25,6 +26,7 @@ pub fn compare_results(a: (&FaultPaths, &str, &str), b: (&FaultPaths, &str, &str
         method: Method {
             level: 0.0,
             tests: 0,
+            questions: 0,
             permutations: 0,
             resamples: 0,
             seed: 0,
@@ -33,6 +35,8 @@ pub fn compare_results(a: (&FaultPaths, &str, &str), b: (&FaultPaths, &str, &str
                     .to_owned(),
             ),
         },
+        headline: String::new(),
+        questions: Vec::new(),
         findings: Vec::new(),
         suspicions: Vec::new(),
         whole: shift(Some(&fa.latency), Some(&fb.latency)),
@@ -46,7 +50,9 @@ pub fn compare_results(a: (&FaultPaths, &str, &str), b: (&FaultPaths, &str, &str
         extra: Vec::new(),
         mean: Explanation::default(),
         tail: Explanation::default(),
-    }
+    };
+    diff.headline = headline(&diff);
+    diff
 }
 
 fn side((found, name, label): (&FaultPaths, &str, &str)) -> Side {

@@ -13,10 +13,13 @@ use crate::compare::blocks::neighbour_correlation;
 use pagewise_model::formats::function_graph::{NameId, Names};
 use std::collections::BTreeMap;
 
-/// Blocks of a trace that is long enough; a longer one has longer blocks.
-const MOST_BLOCKS: usize = 128;
+/// Blocks of a trace that is long enough; a longer one has longer blocks. For questions about the
+/// trace more would tell hardly more, but outlast fewer of the phases that make neighbours alike;
+/// rare slow calls of one function take more to be told.
+const MOST_BLOCKS: usize = 64;
+const MOST_BLOCKS_WITHIN: usize = 128;
 /// Blocks are made longer while neighbours are alike, but not fewer than half of these.
-const FEWEST_TO_JOIN: usize = 64;
+const FEWEST_TO_JOIN: usize = 48;
 /// Neighbouring blocks that correlate more than this are alike.
 const ALIKE: f64 = 0.25;
 /// Kinds with at least this share of all faults are looked at for that.
@@ -55,6 +58,8 @@ pub(super) struct Row {
     pub logged: usize,
     /// Its number among all faults.
     number: u64,
+    /// When it ended, by the trace's clock.
+    end_ns: Option<u64>,
     /// Whole time as traced, ns.
     pub raw: u64,
     /// Whole time without the tracer's cost, ns.
@@ -80,7 +85,11 @@ impl<'a> Side<'a> {
         alike: Alike,
     ) -> Self {
         let mut stretches = collector.stretches.finished(&collector.contexts.all);
-        let group = stretches.len().div_ceil(MOST_BLOCKS).max(1);
+        let most = match alike {
+            Alike::Faults => MOST_BLOCKS,
+            Alike::WithinKinds => MOST_BLOCKS_WITHIN,
+        };
+        let group = stretches.len().div_ceil(most).max(1);
         stretches = grouped(&stretches, group);
         let mut rows = rows(collector, calibration);
         let mut correlation = place(&mut rows, &stretches, alike);
@@ -115,6 +124,20 @@ impl<'a> Side<'a> {
             }
         });
         by_block.map(whole).collect()
+    }
+
+    /// How long each block lasted, ns; `None` where the trace tells no times.
+    pub(super) fn durations(&self) -> Option<Vec<f64>> {
+        let mut ends = vec![None; self.blocks.len()];
+        for row in &self.rows {
+            ends[row.block] = ends[row.block].max(row.end_ns);
+        }
+        let mut before = self.collector.first_time?;
+        let duration = |end: Option<u64>| {
+            let end = end?.max(before);
+            Some(whole(end - std::mem::replace(&mut before, end)))
+        };
+        ends.into_iter().map(duration).collect()
     }
 
     /// Sums over the logged faults of a class (or all), by block.
@@ -234,6 +257,7 @@ fn rows(collector: &Collector, calibration: Calibration) -> Vec<Row> {
             shape: logged.shape as usize,
             logged: at,
             number: logged.number,
+            end_ns: logged.end_ns,
             raw: logged.whole(),
             corrected: logged.corrected(calibration.cost(shape.calls_inside())),
             waits: logged.waits,

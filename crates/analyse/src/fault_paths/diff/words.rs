@@ -2,7 +2,7 @@
 
 use super::figures::Wait;
 use pagewise_model::fault_diff::{
-    Explanation, Finding, Pair, Pairs, Part, PartCause, SlowCalls, Subject,
+    Explanation, Finding, Pair, Pairs, Part, PartCause, SlowCalls, Subject, Unit,
 };
 use pagewise_model::fault_paths::Class;
 use pagewise_model::units::Nanos;
@@ -13,6 +13,8 @@ pub(super) struct Context<'a> {
     /// Mean whole time of the faults that it is about.
     pub time: Pairs,
     pub slow: Option<SlowCalls>,
+    /// How much of the change could be the error of the correction, in its unit.
+    pub error: f64,
 }
 
 /// What was waited for.
@@ -51,12 +53,22 @@ pub(super) fn finding(finding: &Finding, context: &Context<'_>) -> String {
         ),
         Subject::Mean => format!("A fault{of} takes {} on average", times()),
         Subject::Quantile => format!("The {} of faults{of} is {}", rank(name), times()),
-        Subject::LayerQuantile => format!(
-            "The {} of the layer \"{}\"{} is {}",
-            rank(name),
-            finding.layer.map_or("", |layer| layer.describe()),
-            in_faults(finding.class),
-            times()
+        Subject::Rate => format!(
+            "{b} has {} faults a second, {a} {}",
+            number(corrected.b),
+            number(corrected.a)
+        ),
+        Subject::SamePath => format!(
+            "Compared with {a}'s faults of the same path, {b}'s take {} [{}, {}]",
+            longer(corrected.b),
+            signed_percent(finding.change.low),
+            signed_percent(finding.change.high)
+        ),
+        Subject::SamePathTail => format!(
+            "{} of {b}'s faults, {} of {a}'s, are slower than 99 % of both's faults of the same \
+             path",
+            percent(corrected.b),
+            percent(corrected.a)
         ),
         Subject::Layer => spends(&format!(
             "in the layer \"{}\"",
@@ -80,11 +92,38 @@ pub(super) fn finding(finding: &Finding, context: &Context<'_>) -> String {
             None => format!("{name} has slow calls{of} in one of both"),
         },
     };
+    let error = context.error;
     match finding.correction_exceeds_signal {
+        true if error >= finding.change.value.abs() && error.is_finite() => {
+            let error = match finding.unit {
+                Unit::Ns => ns(error),
+                _ => percent(error),
+            };
+            format!("{sentence}. The tracer's cost is known no better than ± {error} of that.")
+        }
+        true if error > 0.0 && error.is_infinite() => {
+            format!("{sentence}. The tracer's cost is not known well enough to tell.")
+        }
         true => format!(
             "{sentence}. Careful: the correction for the tracer's cost differs by more than that."
         ),
         false => format!("{sentence}."),
+    }
+}
+
+/// `12 % longer`, `2.3 times as long`, `30 % less time`: a time over another.
+pub(super) fn longer(ratio: f64) -> String {
+    match ratio {
+        ratio if ratio >= 1.995 => format!("{ratio:.1} times as long"),
+        ratio if ratio >= 1.0 => format!("{} longer", percent(ratio - 1.0)),
+        ratio => format!("{} less time", percent(1.0 - ratio)),
+    }
+}
+
+fn signed_percent(share: f64) -> String {
+    match share {
+        share if share < 0.0 => format!("−{}", percent(-share)),
+        share => format!("+{}", percent(share)),
     }
 }
 
@@ -229,7 +268,7 @@ fn whole(ns: u64) -> f64 {
     super::side::whole(ns)
 }
 
-fn ns(value: f64) -> String {
+pub(super) fn ns(value: f64) -> String {
     let size = Nanos::from_secs_f64(value.abs() / 1e9);
     if value < -0.5 {
         format!("−{size}")
@@ -247,7 +286,7 @@ fn signed(value: f64) -> String {
 }
 
 /// `21 %`, `0.3 %`, `0.0 %`.
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     let per_cent = share * 100.0;
     match per_cent.abs() {
         size if (0.005..0.095).contains(&size) => format!("{per_cent:.2} %"),
@@ -257,7 +296,7 @@ fn percent(share: f64) -> String {
 }
 
 /// `0`, `1`, `2.35`, `17`.
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     match value {
         value if (value - value.round()).abs() < 0.005 || value >= 20.0 => format!("{value:.0}"),
         value if value < 0.1 => format!("{value:.3}"),

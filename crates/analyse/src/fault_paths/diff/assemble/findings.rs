@@ -1,48 +1,103 @@
 //! What differs, in sentences: from a figure and its test to a finding.
 
-use super::super::super::layer::Layer;
 use super::super::super::signature::Class;
 use super::super::figures::{About, At, bound};
 use super::super::side::{Side, whole};
 use super::super::words;
 use super::{Assembly, over, pairs};
-use pagewise_model::fault_diff::{Finding, Pair, Pairs, Subject, Unit};
+use pagewise_model::fault_diff::{Answer, Finding, Pair, Pairs, Question, Subject, Unit};
 use pagewise_model::histogram::Histogram;
 use pagewise_model::units::Estimate;
 use std::collections::BTreeMap;
 
-/// Changes below this part of the mean fault are no finding, however sure.
-const NEGLIGIBLE: f64 = 0.0005;
-
-/// Standard errors beyond which a figure of the whole looks different.
+/// Standard errors beyond which the answer to a question looks different.
 const SUSPICIOUS: f64 = 3.0;
 
 impl Assembly<'_> {
-    pub(super) fn findings(&self) -> Vec<Finding> {
-        let is_sure = |at: At| self.test_at(at).is_some_and(|test| test.significant);
-        let sure = self.figures.all().filter(|(at, _)| is_sure(*at));
-        let mut found: Vec<Finding> = sure
-            .filter_map(|(at, about)| self.finding(at, *about))
-            .collect();
+    /// What differs: the answers to the questions, then what explains them.
+    pub(in super::super) fn findings(&self) -> Vec<Finding> {
+        let judged = self.figures.all().filter_map(|(at, about)| {
+            let is_sure = self.test_at(at).is_some_and(|test| test.significant);
+            let (finding, answer) = is_sure.then(|| self.judged(at, *about))??;
+            (answer == Answer::Differs).then_some(finding)
+        });
+        let mut found: Vec<Finding> = judged.collect();
         keep_surest_slow(&mut found);
-        found.sort_by(by_weight);
+        found.sort_by(|x, y| place(x).cmp(&place(y)).then(by_weight(x, y)));
         found
     }
 
-    /// Figures of the whole that differ by more than their own errors, but not surely.
+    /// The questions with their answers.
+    pub(super) fn questions(&self) -> Vec<Question> {
+        let asked = self.figures.questions();
+        let mut all: Vec<(Finding, Answer)> = asked
+            .filter_map(|(at, about)| self.judged(at, *about))
+            .collect();
+        all.sort_by_key(|(finding, _)| place(finding));
+        let question = |(finding, answer): (Finding, Answer)| Question {
+            subject: finding.subject,
+            class: finding.class,
+            name: finding.name,
+            unit: finding.unit,
+            figures: finding.figures,
+            change: finding.change,
+            test: finding.test,
+            answer,
+        };
+        all.into_iter().map(question).collect()
+    }
+
+    /// Answers that differ by more than their own errors, but not surely.
     pub(super) fn suspicions(&self) -> Vec<Finding> {
         let looks_different = |at: At| {
             let (change, error) = self.figures.difference(at);
             change.abs() > SUSPICIOUS * error && error > 0.0
         };
-        let is_sure = |at: At| self.test_at(at).is_some_and(|test| test.significant);
-        let of_all = self.figures.all().filter(|(_, about)| about.is_whole());
-        let chosen = of_all.filter(|(at, _)| !is_sure(*at) && looks_different(*at));
-        let mut found: Vec<Finding> = chosen
-            .filter_map(|(at, about)| self.finding(at, *about))
-            .collect();
-        found.sort_by(by_weight);
+        let asked = self.figures.questions();
+        let chosen = asked.filter_map(|(at, about)| {
+            let (finding, answer) = self.judged(at, *about)?;
+            let told = match answer {
+                Answer::WithinCorrection => true,
+                Answer::NotFound => looks_different(at) && self.matters(&finding),
+                Answer::Differs | Answer::Negligible => false,
+            };
+            told.then_some(finding)
+        });
+        let mut found: Vec<Finding> = chosen.collect();
+        found.sort_by_key(place);
         found
+    }
+
+    /// A figure in words, and what it answers.
+    fn judged(&self, at: At, about: About<'_>) -> Option<(Finding, Answer)> {
+        let mut finding = self.finding(at, about)?;
+        let error = self.correction_error(&finding);
+        if finding.unit == Unit::Ns {
+            finding.change.low -= error;
+            finding.change.high += error;
+        }
+        let within = finding.change.value.abs() <= error;
+        let answer = match finding.test.significant {
+            false => Answer::NotFound,
+            true if within => Answer::WithinCorrection,
+            true if !self.matters(&finding) => Answer::Negligible,
+            true => Answer::Differs,
+        };
+        finding.correction_exceeds_signal |= answer == Answer::WithinCorrection;
+        finding.sentence = words::finding(&finding, &self.context(&finding, about, error));
+        Some((finding, answer))
+    }
+
+    fn context(&self, finding: &Finding, about: About<'_>, error: f64) -> words::Context<'_> {
+        words::Context {
+            labels: [self.frame.inputs[0].label, self.frame.inputs[1].label],
+            time: self.mean(finding.class, |_, row| (row.raw, row.corrected)),
+            slow: match about {
+                About::SlowCalls(class, function, _) => self.slow(class, function),
+                _ => None,
+            },
+            error,
+        }
     }
 
     fn finding(&self, at: At, about: About<'_>) -> Option<Finding> {
@@ -69,6 +124,48 @@ impl Assembly<'_> {
             correction_exceeds_signal: false,
         };
         match about {
+            About::Rate => {
+                finding.subject = Subject::Rate;
+                finding.unit = Unit::PerSecond;
+                let rates = per_second(corrected);
+                finding.figures = Pairs {
+                    raw: rates,
+                    corrected: rates,
+                };
+                // Of the time between faults, by the slope of the rate over it.
+                let error = change.high - change.value;
+                let between = f64::midpoint(corrected.a, corrected.b).max(1.0);
+                let error = error * 1e9 / between.powi(2);
+                let value = rates.b - rates.a;
+                finding.change = Estimate {
+                    value,
+                    low: value - error,
+                    high: value + error,
+                };
+                finding.test.score = -finding.test.score;
+            }
+            About::SamePath => {
+                finding.subject = Subject::SamePath;
+                finding.unit = Unit::Ratio;
+                finding.mean_ns = change.value * mean;
+                let ratio = Pair {
+                    a: 1.0,
+                    b: change.value.exp(),
+                };
+                finding.figures = Pairs {
+                    raw: ratio,
+                    corrected: ratio,
+                };
+                finding.change = Estimate {
+                    value: change.value.exp_m1(),
+                    low: change.low.exp_m1(),
+                    high: change.high.exp_m1(),
+                };
+            }
+            About::SamePathTail => {
+                finding.subject = Subject::SamePathTail;
+                finding.unit = Unit::Share;
+            }
             About::ClassShare(class) => {
                 let of = self.mean(Some(class), |_, row| (row.raw, row.corrected));
                 let takes = match (of.corrected.a, of.corrected.b) {
@@ -91,7 +188,7 @@ impl Assembly<'_> {
                 finding.class = class;
                 let quantile = f64::from(quantile) / 1000.0;
                 finding.name = Some(quantile.to_string());
-                self.quantile(&mut finding, class, None, quantile);
+                self.quantile(&mut finding, class, quantile);
             }
             About::Layer(layer, class) => {
                 finding.subject = Subject::Layer;
@@ -100,13 +197,6 @@ impl Assembly<'_> {
                     side.layer(row, layer).unwrap_or_default()
                 });
                 finding.mean_ns = change.value * share(class);
-            }
-            About::LayerQuantile(layer, class, quantile) => {
-                finding.subject = Subject::LayerQuantile;
-                (finding.class, finding.layer) = (class, Some(layer));
-                let quantile = f64::from(quantile) / 1000.0;
-                finding.name = Some(quantile.to_string());
-                self.quantile(&mut finding, class, Some(layer), quantile);
             }
             About::Wait(wait, class) => {
                 finding.subject = Subject::Wait;
@@ -140,24 +230,12 @@ impl Assembly<'_> {
                 self.slow_finding(&mut finding, class, function);
             }
         }
-        self.judge_correction(&mut finding);
-        let context = words::Context {
-            labels: [self.inputs[0].label, self.inputs[1].label],
-            time: match finding.class {
-                Some(_) => self.mean(finding.class, |_, row| (row.raw, row.corrected)),
-                None => time,
-            },
-            slow: match about {
-                About::SlowCalls(class, function, _) => self.slow(class, function),
-                _ => None,
-            },
-        };
-        finding.sentence = words::finding(&finding, &context);
-        let worth_saying = match finding.unit {
-            Unit::Ns => finding.change.value.abs() >= NEGLIGIBLE * mean || finding.mean_ns == 0.0,
-            Unit::Share | Unit::PerFault => true,
-        };
-        worth_saying.then_some(finding)
+        if finding.unit == Unit::Ns {
+            let Pairs { raw, corrected } = finding.figures;
+            let taken = (raw.b - raw.a) - (corrected.b - corrected.a);
+            finding.correction_exceeds_signal |= taken.abs() > finding.change.value.abs();
+        }
+        Some(finding)
     }
 
     /// Own time a fault as traced; over all kinds, as if both had the same kinds.
@@ -168,8 +246,9 @@ impl Assembly<'_> {
         let (mut deviation, mut faults, mut total) = ([0.0; 2], [0.0; 2], 0.0);
         for ((class, _), both) in of {
             let own = [0, 1].map(|place: usize| both[place].own.iter().sum::<f64>());
-            let of_kind = [0, 1]
-                .map(|place: usize| -> f64 { self.sides[place].faults(Some(*class)).iter().sum() });
+            let of_kind = [0, 1].map(|place: usize| -> f64 {
+                self.frame.sides[place].faults(Some(*class)).iter().sum()
+            });
             if of_kind.contains(&0.0) {
                 continue;
             }
@@ -188,35 +267,22 @@ impl Assembly<'_> {
     }
 
     /// The mean share of a kind among the faults of both.
-    fn mean_share(&self, class: Option<Class>) -> f64 {
+    pub(super) fn mean_share(&self, class: Option<Class>) -> f64 {
         let Some(class) = class else { return 1.0 };
         let of = |place: usize| {
-            let side: &Side<'_> = &self.sides[place];
+            let side: &Side<'_> = &self.frame.sides[place];
             let faults: f64 = side.faults(Some(class)).iter().sum();
             over(faults, whole(side.collector.checks.faults))
         };
         f64::midpoint(of(0), of(1))
     }
 
-    fn quantile(
-        &self,
-        finding: &mut Finding,
-        class: Option<Class>,
-        layer: Option<Layer>,
-        quantile: f64,
-    ) {
+    fn quantile(&self, finding: &mut Finding, class: Option<Class>, quantile: f64) {
         let each = [0, 1].map(|place: usize| {
-            let side = &self.sides[place];
             let (mut raw, mut corrected) = (Histogram::default(), Histogram::default());
-            for row in side.of(class) {
-                let value = match layer {
-                    None => Some((row.raw, row.corrected)),
-                    Some(layer) => side.layer(row, layer),
-                };
-                if let Some((r, c)) = value {
-                    raw.record(r);
-                    corrected.record(c);
-                }
+            for row in self.frame.sides[place].of(class) {
+                raw.record(row.raw);
+                corrected.record(row.corrected);
             }
             (
                 whole(raw.quantile(quantile)),
@@ -236,32 +302,37 @@ impl Assembly<'_> {
                 false => longer(slow.slow_ns.a, slow.usual_ns.a),
             };
             finding.mean_ns = finding.change.value * more * self.mean_share(class);
-            let inside = [0, 1].map(|place: usize| self.inputs[place].calibration.inside_ns);
+            let inside = [0, 1].map(|place: usize| self.frame.inputs[place].calibration.inside_ns);
             finding.correction_exceeds_signal = (inside[0] - inside[1]).abs() > more / 2.0;
         }
     }
+}
 
-    /// Whether the correction changes more than what is left, and how far its error widens the
-    /// interval.
-    fn judge_correction(&self, finding: &mut Finding) {
-        if finding.unit != Unit::Ns {
-            return;
-        }
-        let Pairs { raw, corrected } = finding.figures;
-        let taken = (raw.b - raw.a) - (corrected.b - corrected.a);
-        finding.correction_exceeds_signal |= taken.abs() > finding.change.value.abs();
-        let doubts = self
-            .inputs
-            .iter()
-            .map(|input| over(input.calibration.error_ns, input.calibration.per_call_ns));
-        let doubt = doubts.fold(0.0, f64::max) * taken.abs();
-        finding.change.low -= doubt;
-        finding.change.high += doubt;
+/// The place of a finding: the answers to the questions first, in their order.
+fn place(finding: &Finding) -> usize {
+    let of_all = finding.class.is_none();
+    match finding.subject {
+        Subject::Quantile if of_all && finding.name.as_deref() == Some("0.5") => 0,
+        Subject::Mean if of_all => 1,
+        Subject::Quantile if of_all => 2,
+        Subject::SamePath => 3,
+        Subject::SamePathTail => 4,
+        Subject::ClassShare => 5,
+        Subject::Rate => 6,
+        _ => 7,
+    }
+}
+
+/// Faults a second, from nanoseconds between them.
+fn per_second(between: Pair) -> Pair {
+    Pair {
+        a: over(1e9, between.a),
+        b: over(1e9, between.b),
     }
 }
 
 /// Weighing kinds alike leaves a little less than no time where a trace lacks the function.
-fn at_least_nothing(own: Pair) -> Pair {
+pub(super) fn at_least_nothing(own: Pair) -> Pair {
     Pair {
         a: own.a.max(0.0),
         b: own.b.max(0.0),

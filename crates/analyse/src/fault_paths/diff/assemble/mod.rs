@@ -1,8 +1,9 @@
 //! From tested figures to findings.
 
 mod findings;
+mod judging;
 
-use findings::own_times;
+use findings::{at_least_nothing, own_times};
 
 use super::super::analyse::missing;
 use super::super::layer::Layer;
@@ -11,6 +12,7 @@ use super::super::signature::Class;
 use super::Input;
 use super::explain::{Chosen, explain, sums};
 use super::figures::{About, At, Figures, TESTED, bound, thousandths};
+use super::headline::headline;
 use super::shifts::{Draws, Value, shift};
 use super::side::{Side, whole};
 use super::words;
@@ -29,34 +31,37 @@ const MOST_FUNCTIONS: usize = 200;
 const MOST_PATHS: usize = 60;
 const MOST_EXTRA: usize = 100;
 
-pub(super) struct Assembly<'a> {
-    inputs: [Input<'a>; 2],
-    sides: &'a [Side<'a>; 2],
-    figures: &'a Figures<'a>,
-    draws: &'a Draws,
-    method: Method,
+/// What findings are made of, besides the figures.
+#[derive(Clone, Copy)]
+pub(super) struct Frame<'a> {
+    pub inputs: [Input<'a>; 2],
+    pub sides: &'a [Side<'a>; 2],
+    pub draws: &'a Draws,
+    /// The chance of any finding in traces that are alike.
+    pub level: f64,
+    /// Whether one cost of the tracer is taken for both.
+    pub is_cost_shared: bool,
 }
 
-impl<'a> Assembly<'a> {
-    pub(super) fn new(
-        inputs: [Input<'a>; 2],
-        sides: &'a [Side<'a>; 2],
-        figures: &'a Figures<'a>,
-        draws: &'a Draws,
-        method: Method,
-    ) -> Self {
-        Self {
-            inputs,
-            sides,
+impl<'a> Frame<'a> {
+    pub(super) fn with(self, figures: &'a Figures<'a>) -> Assembly<'a> {
+        Assembly {
+            frame: self,
             figures,
-            draws,
-            method,
         }
     }
+}
 
-    pub(super) fn diff(&self) -> FaultDiff {
+pub(super) struct Assembly<'a> {
+    frame: Frame<'a>,
+    figures: &'a Figures<'a>,
+}
+
+impl Assembly<'_> {
+    pub(super) fn diff(&self, method: Method) -> FaultDiff {
         let mut mean = self.explanation(Chosen::All);
         let fewest = self
+            .frame
             .sides
             .iter()
             .map(|side| side.collector.checks.faults)
@@ -65,16 +70,18 @@ impl<'a> Assembly<'a> {
             Some(100..) => self.explanation(Chosen::Slowest(0.01)),
             _ => Explanation::default(),
         };
-        let labels = [self.inputs[0].label, self.inputs[1].label];
+        let labels = [self.frame.inputs[0].label, self.frame.inputs[1].label];
         mean.sentences = words::explanation(&mean, "mean", labels);
         tail.sentences = words::explanation(&tail, "mean of the slowest hundredth", labels);
         let [a, b] = [0, 1].map(|place| self.side(place));
-        FaultDiff {
+        let mut diff = FaultDiff {
             schema_version: SCHEMA_VERSION,
             kind: "fault_diff".to_owned(),
             a,
             b,
-            method: self.method.clone(),
+            method,
+            headline: String::new(),
+            questions: self.questions(),
             findings: self.findings(),
             suspicions: self.suspicions(),
             whole: self.whole(None),
@@ -85,11 +92,13 @@ impl<'a> Assembly<'a> {
             extra: self.extra(),
             mean,
             tail,
-        }
+        };
+        diff.headline = headline(&diff);
+        diff
     }
 
     fn side(&self, place: usize) -> model::Side {
-        let (input, side) = (&self.inputs[place], &self.sides[place]);
+        let (input, side) = (&self.frame.inputs[place], &self.frame.sides[place]);
         let raw: f64 = side.rows.iter().map(|row| whole(row.raw)).sum();
         let corrected: f64 = side.rows.iter().map(|row| whole(row.corrected)).sum();
         let collector = input.collector;
@@ -120,7 +129,7 @@ impl<'a> Assembly<'a> {
         Some(Test {
             score: outcome.score,
             p_adjusted: outcome.p_adjusted,
-            significant: outcome.p_adjusted <= self.method.level,
+            significant: outcome.p_adjusted <= self.frame.level,
         })
     }
 
@@ -148,7 +157,7 @@ impl<'a> Assembly<'a> {
         of: impl Fn(&Side<'_>, &super::side::Row) -> (u64, u64),
     ) -> Pairs {
         let each = [0, 1].map(|place: usize| {
-            let side = &self.sides[place];
+            let side = &self.frame.sides[place];
             let (mut count, mut raw, mut corrected) = (0.0, 0.0, 0.0);
             for row in side.of(class) {
                 let (r, c) = of(side, row);
@@ -164,35 +173,32 @@ impl<'a> Assembly<'a> {
 
     fn whole(&self, class: Option<Class>) -> Shift {
         let values = [0, 1].map(|place: usize| -> Vec<Value> {
-            let rows = self.sides[place].of(class);
+            let rows = self.frame.sides[place].of(class);
             rows.map(|row| (row.block, row.raw, row.corrected))
                 .collect()
         });
         let mut found = shift(
             &values[0],
             &values[1],
-            self.draws,
+            self.frame.draws,
             self.change(&About::Mean(class)),
         );
         found.mean_test = self.test(&About::Mean(class));
-        self.test_quantiles(&mut found, |q| About::Quantile(class, thousandths(q)));
+        for quantile in &mut found.quantiles {
+            if TESTED.contains(&quantile.quantile) {
+                let about = About::Quantile(class, thousandths(quantile.quantile));
+                quantile.test = self.test(&about);
+            }
+        }
         if found.mean_test.is_none() {
             found.mean = Estimate::exact(found.b.mean_ns - found.a.mean_ns);
         }
         found
     }
 
-    fn test_quantiles<'b>(&self, shift: &mut Shift, about: impl Fn(f64) -> About<'b>) {
-        for quantile in &mut shift.quantiles {
-            if TESTED.contains(&quantile.quantile) {
-                quantile.test = self.test(&about(quantile.quantile));
-            }
-        }
-    }
-
     fn all_classes(&self) -> Vec<Class> {
         let mut faults: BTreeMap<Class, f64> = BTreeMap::new();
-        for side in self.sides {
+        for side in self.frame.sides {
             let all = side.rows.len().max(1) as f64;
             for row in &side.rows {
                 *faults.entry(row.class).or_default() += 1.0 / all;
@@ -209,9 +215,10 @@ impl<'a> Assembly<'a> {
     }
 
     fn class(&self, class: Class) -> ClassChange {
-        let faults = [0, 1]
-            .map(|place: usize| -> f64 { self.sides[place].faults(Some(class)).iter().sum() });
-        let all = [0, 1].map(|place: usize| whole(self.sides[place].collector.checks.faults));
+        let faults = [0, 1].map(|place: usize| -> f64 {
+            self.frame.sides[place].faults(Some(class)).iter().sum()
+        });
+        let all = [0, 1].map(|place: usize| whole(self.frame.sides[place].collector.checks.faults));
         let share = Pair {
             a: over(faults[0], all[0]),
             b: over(faults[1], all[1]),
@@ -254,7 +261,7 @@ impl<'a> Assembly<'a> {
                 .filter(|layer| *layer != Layer::Fault)
             {
                 let values = [0, 1].map(|place: usize| -> Vec<Value> {
-                    let side = &self.sides[place];
+                    let side = &self.frame.sides[place];
                     let rows = side.of(class);
                     rows.filter_map(|row| {
                         side.layer(row, layer).map(|(raw, ns)| (row.block, raw, ns))
@@ -265,11 +272,13 @@ impl<'a> Assembly<'a> {
                     continue;
                 }
                 let about = About::Layer(layer, class);
-                let mut shift = shift(&values[0], &values[1], self.draws, self.change(&about));
+                let mut shift = shift(
+                    &values[0],
+                    &values[1],
+                    self.frame.draws,
+                    self.change(&about),
+                );
                 shift.mean_test = self.test(&about);
-                self.test_quantiles(&mut shift, |q| {
-                    About::LayerQuantile(layer, class, thousandths(q))
-                });
                 found.push(LayerChange {
                     layer,
                     class,
@@ -291,7 +300,7 @@ impl<'a> Assembly<'a> {
     fn paths(&self) -> Vec<PathChange> {
         let mut sums: BTreeMap<(Class, &str), [PathSums; 2]> = BTreeMap::new();
         let mut of_class: BTreeMap<Class, [f64; 2]> = BTreeMap::new();
-        for (place, side) in self.sides.iter().enumerate() {
+        for (place, side) in self.frame.sides.iter().enumerate() {
             for row in &side.rows {
                 let path = &side.paths[row.shape];
                 let sum = &mut sums.entry((row.class, path)).or_default()[place];
@@ -316,7 +325,7 @@ impl<'a> Assembly<'a> {
                     Some(at) => self.change_of(at),
                     None => Estimate::exact(share.b - share.a),
                 };
-                let every = [0, 1].map(|place: usize| self.sides[place].collector.log.every);
+                let every = [0, 1].map(|place: usize| self.frame.sides[place].collector.log.every);
                 PathChange {
                     class,
                     outline: path.to_owned(),
@@ -346,9 +355,11 @@ impl<'a> Assembly<'a> {
     fn functions(&self) -> Vec<FunctionChange> {
         let mut found: Vec<(f64, FunctionChange)> = Vec::new();
         for (&(class, function), both) in self.figures.functions() {
-            let faults = [0, 1]
-                .map(|place: usize| -> f64 { self.sides[place].faults(Some(class)).iter().sum() });
-            let all = [0, 1].map(|place: usize| whole(self.sides[place].collector.checks.faults));
+            let faults = [0, 1].map(|place: usize| -> f64 {
+                self.frame.sides[place].faults(Some(class)).iter().sum()
+            });
+            let all =
+                [0, 1].map(|place: usize| whole(self.frame.sides[place].collector.checks.faults));
             if faults.contains(&0.0) {
                 continue;
             }
@@ -416,7 +427,7 @@ impl<'a> Assembly<'a> {
         let ((usual_a, slow_a), (usual_b, slow_b)) = (own(0), own(1));
         Some(SlowCalls {
             above_ns: bound(bin),
-            per_fault: self.figures.pair(at),
+            per_fault: at_least_nothing(self.figures.pair(at)),
             usual_ns: Pair {
                 a: usual_a,
                 b: usual_b,
@@ -433,7 +444,7 @@ impl<'a> Assembly<'a> {
         let sets = [0, 1].map(|place: usize| self.met(place));
         let mut found = Vec::new();
         for (place, in_b) in [(0, false), (1, true)] {
-            let all = whole(self.sides[place].collector.checks.faults);
+            let all = whole(self.frame.sides[place].collector.checks.faults);
             let time: f64 = sets[place].values().map(|met| met.2).sum();
             for (function, (calls, faults, own)) in &sets[place] {
                 if !sets[1 - place].contains_key(function) {
@@ -455,7 +466,7 @@ impl<'a> Assembly<'a> {
 
     /// Functions with their calls, the faults that call them, and their own time, corrected.
     fn met(&self, place: usize) -> BTreeMap<&str, (u64, u64, f64)> {
-        let side = &self.sides[place];
+        let side = &self.frame.sides[place];
         let mut found: BTreeMap<&str, (u64, u64, f64)> = BTreeMap::new();
         for shape in &side.collector.shapes.all {
             let faults = shape.latency[Layer::Fault as usize].count;
@@ -480,7 +491,7 @@ impl<'a> Assembly<'a> {
 
     fn explanation(&self, part: Chosen) -> Explanation {
         let sums = [0, 1].map(|place: usize| {
-            let side = &self.sides[place];
+            let side = &self.frame.sides[place];
             sums(side.collector, side.names, side.calibration, None, part).0
         });
         explain(&sums[0], &sums[1])

@@ -8,7 +8,7 @@ use crate::compare::blocks::Figure;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Faults or calls, of both traces together, that a figure is about at least.
-const FEWEST: f64 = 10.0;
+pub(super) const FEWEST: f64 = 10.0;
 
 /// Faults that a class needs in both traces to be compared.
 const FEWEST_FAULTS: f64 = 20.0;
@@ -20,19 +20,40 @@ pub(super) struct Making<'a> {
 }
 
 impl<'a> Making<'a> {
-    pub(super) fn whole(&mut self) {
+    pub(super) fn questions(&mut self) {
         let faults = self.denominator(|side| side.faults(None));
-        self.scope(None, faults);
+        if let [Some(a), Some(b)] = [0, 1].map(|place: usize| self.sides[place].durations()) {
+            self.add(About::Rate, [a, b].concat(), faults);
+        }
         for class in self.classes() {
             let of_class = self.both(|side| side.faults(Some(class)));
-            self.add(About::ClassShare(class), of_class, faults);
+            if of_class.iter().sum::<f64>() >= FEWEST {
+                self.add(About::ClassShare(class), of_class, faults);
+            }
         }
+        let logged = self.logged(None, faults);
+        self.times(None, logged);
+        self.same_paths();
+    }
+
+    pub(super) fn parts(&mut self) {
+        let faults = self.denominator(|side| side.faults(None));
+        let logged = self.logged(None, faults);
+        self.waits_and_layers(None, logged);
+    }
+
+    pub(super) fn details(&mut self) {
+        for (class, _) in self.compared_classes() {
+            self.paths(class);
+        }
+        self.functions_of_all();
     }
 
     pub(super) fn kinds(&mut self) {
         for (class, faults) in self.compared_classes() {
-            self.scope(Some(class), faults);
-            self.paths(class);
+            let logged = self.logged(Some(class), faults);
+            self.times(Some(class), logged);
+            self.waits_and_layers(Some(class), logged);
             self.functions(class, faults);
         }
     }
@@ -57,13 +78,13 @@ impl<'a> Making<'a> {
             .collect()
     }
 
-    fn denominator(&mut self, of: impl Fn(&Side<'a>) -> Vec<f64>) -> usize {
+    pub(super) fn denominator(&mut self, of: impl Fn(&Side<'a>) -> Vec<f64>) -> usize {
         let both = self.both(of);
         self.made.denominators.push(both);
         self.made.denominators.len() - 1
     }
 
-    fn both(&self, of: impl Fn(&Side<'a>) -> Vec<f64>) -> Vec<f64> {
+    pub(super) fn both(&self, of: impl Fn(&Side<'a>) -> Vec<f64>) -> Vec<f64> {
         self.sides.iter().flat_map(of).collect()
     }
 
@@ -73,7 +94,7 @@ impl<'a> Making<'a> {
         (a.iter().sum(), b.iter().sum())
     }
 
-    fn add(&mut self, about: About<'a>, numerators: Vec<f64>, denominator: usize) {
+    pub(super) fn add(&mut self, about: About<'a>, numerators: Vec<f64>, denominator: usize) {
         self.add_deviation(about, numerators, denominator, 0.0);
     }
 
@@ -93,19 +114,22 @@ impl<'a> Making<'a> {
         });
     }
 
-    /// Times of the faults of a class or of all.
-    fn scope(&mut self, class: Option<Class>, faults: usize) {
-        // Sums are over logged faults; so are their denominators.
-        let logged = match self.sides.iter().all(|side| side.collector.log.every == 1) {
+    /// Sums are over logged faults; so are their denominators.
+    fn logged(&mut self, class: Option<Class>, faults: usize) -> usize {
+        match self.sides.iter().all(|side| side.collector.log.every == 1) {
             true => faults,
             false => self.denominator(|side| side.sums(class, |_| 1.0)),
-        };
+        }
+    }
+
+    /// Times of the faults of a class or of all.
+    fn times(&mut self, class: Option<Class>, logged: usize) {
         let means = self.both(|side| side.sums(class, |row| whole(row.corrected)));
         self.add(About::Mean(class), means, logged);
-        let value = |_: &Side<'a>, row: &Row| Some(row.corrected);
-        self.quantiles(class, logged, value, |q| {
-            About::Quantile(class, thousandths(q))
-        });
+        self.quantiles(class, logged);
+    }
+
+    fn waits_and_layers(&mut self, class: Option<Class>, logged: usize) {
         for wait in Wait::ALL {
             let sums = self.both(|side| side.sums(class, |row| whole(wait.of(row))));
             if sums.iter().any(|sum| *sum > 0.0) {
@@ -123,63 +147,32 @@ impl<'a> Making<'a> {
 
     fn layer(&mut self, layer: Layer, class: Option<Class>, faults: usize) {
         let time = |side: &Side<'a>, row: &Row| side.layer(row, layer).map(|(_, ns)| ns);
-        let having = |side: &Side<'a>| side.sums(class, |row| f64::from(time(side, row).is_some()));
-        let with = self.both(having);
+        let with = self.both(|side| side.sums(class, |row| f64::from(time(side, row).is_some())));
         if with.iter().sum::<f64>() < FEWEST {
             return;
         }
         let sums = self.both(|side| side.sums(class, |row| whole(time(side, row).unwrap_or(0))));
         self.add(About::Layer(layer, class), sums, faults);
-        self.made.denominators.push(with);
-        let having = self.made.denominators.len() - 1;
-        self.quantiles(class, having, time, |q| {
-            About::LayerQuantile(layer, class, thousandths(q))
-        });
     }
 
-    /// Shares of values beyond the quantiles of both traces together.
-    fn quantiles(
-        &mut self,
-        class: Option<Class>,
-        denominator: usize,
-        value: impl Fn(&Side<'a>, &Row) -> Option<u64>,
-        about: impl Fn(f64) -> About<'a>,
-    ) {
-        let sides = self.sides;
-        let values = |side: &'_ Side<'a>| -> Vec<u64> {
-            side.of(class).filter_map(|row| value(side, row)).collect()
-        };
-        let mut pooled: Vec<u64> = sides.iter().flat_map(values).collect();
+    /// Shares of faults beyond the quantiles of both traces together.
+    fn quantiles(&mut self, class: Option<Class>, denominator: usize) {
+        let sides = self.sides.iter();
+        let values = sides.flat_map(|side| side.of(class).map(|row| row.corrected));
+        let mut pooled: Vec<u64> = values.collect();
         pooled.sort_unstable();
         for quantile in TESTED {
             let Some(bound) = at_rank(&pooled, quantile) else {
                 continue;
             };
-            let is_beyond = |side: &Side<'a>, row: &Row| value(side, row) > Some(bound);
-            let beyond = self.both(|side| side.sums(class, |row| f64::from(is_beyond(side, row))));
+            let is_beyond = |row: &Row| f64::from(row.corrected > bound);
+            let beyond = self.both(|side| side.sums(class, is_beyond));
             if beyond.iter().sum::<f64>() >= FEWEST {
-                self.add(about(quantile), beyond, denominator);
-            }
-        }
-    }
-
-    fn paths(&mut self, class: Class) {
-        let logged = self.denominator(|side| side.sums(Some(class), |_| 1.0));
-        let mut counts: BTreeMap<&'a str, Vec<f64>> = BTreeMap::new();
-        let blocks = self.made.denominators[logged].len();
-        let mut first = 0;
-        let sides = self.sides;
-        for side in sides {
-            for row in side.of(Some(class)) {
-                let path: &'a str = &side.paths[row.shape];
-                let count = counts.entry(path).or_insert_with(|| vec![0.0; blocks]);
-                count[first + row.block] += 1.0;
-            }
-            first += side.blocks.len();
-        }
-        for (path, count) in counts {
-            if count.iter().sum::<f64>() >= FEWEST {
-                self.add(About::Path(class, path), count, logged);
+                self.add(
+                    About::Quantile(class, thousandths(quantile)),
+                    beyond,
+                    denominator,
+                );
             }
         }
     }
@@ -214,7 +207,7 @@ impl<'a> Making<'a> {
     }
 
     /// What functions do in all faults, each compared with what it does in faults of its kind.
-    pub(super) fn functions_of_all(&mut self) {
+    fn functions_of_all(&mut self) {
         let classes = self.compared_classes();
         let mut by_name: BTreeMap<&'a str, Vec<(Class, usize)>> = BTreeMap::new();
         for &(class, faults) in &classes {

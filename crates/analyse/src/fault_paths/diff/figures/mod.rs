@@ -1,6 +1,8 @@
-//! Everything that is compared, as sums by block.
+//! Everything that is compared, as sums by block, in an order: a few questions first; what explains
+//! their answers only where an answer was found.
 
 mod making;
+mod paths;
 
 use super::super::layer::Layer;
 use super::super::signature::Class;
@@ -12,7 +14,7 @@ use pagewise_model::fault_diff::Pair;
 use std::collections::{BTreeMap, HashMap};
 
 /// Quantiles that are tested.
-pub(super) const TESTED: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
+pub(super) const TESTED: [f64; 3] = [0.5, 0.9, 0.99];
 
 /// A quantile in thousandths.
 #[allow(
@@ -30,12 +32,17 @@ const SLOW_SHARES: [f64; 4] = [0.04, 0.02, 0.01, 0.005];
 /// What a figure says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum About<'a> {
+    /// Time from fault to fault.
+    Rate,
     ClassShare(Class),
     Mean(Option<Class>),
     /// A quantile, in thousandths.
     Quantile(Option<Class>, u16),
+    /// The logarithm of whole time, compared with that of faults of the same path.
+    SamePath,
+    /// Faults slower than 99 % of their path's.
+    SamePathTail,
     Layer(Layer, Option<Class>),
-    LayerQuantile(Layer, Option<Class>, u16),
     Wait(Wait, Option<Class>),
     Path(Class, &'a str),
     /// In faults of a kind, or in all, compared kind by kind.
@@ -45,31 +52,23 @@ pub(super) enum About<'a> {
     SlowCalls(Option<Class>, &'a str, u32),
 }
 
-impl About<'_> {
-    /// Whether it is about the faults as a whole.
-    pub(super) fn is_whole(&self) -> bool {
-        matches!(
-            self,
-            Self::ClassShare(_)
-                | Self::Mean(None)
-                | Self::Quantile(None, _)
-                | Self::Layer(_, None)
-                | Self::Wait(_, None)
-        )
-    }
-}
-
-/// Figures that are tested together; each family has an equal part of the level, so that a few
-/// questions about the whole are not drowned by thousands about details.
+/// Figures that are tested together, in the order in which they are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
-    /// The faults as a whole: kinds, latency, layers, waits.
-    Whole,
-    /// What functions do in faults of the same kind, all kinds together.
-    Functions,
+    /// How many faults, of which kinds, how long at the median, in the tail, on the whole.
+    Questions,
+    /// What single paths and functions do in faults of the same kind, all kinds together.
+    Details,
+    /// Layers and waits of all faults.
+    Parts,
     /// What happens in faults of one kind.
     Kinds,
 }
+
+/// The part of the level that the questions have; what is left is for a change of a single path
+/// or function that answers none of them. Once something was found, what explains it is tested at
+/// the whole level: in traces that are alike, that is not reached.
+const QUESTIONS: f64 = 0.5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Wait {
@@ -99,7 +98,9 @@ impl Wait {
 
 /// All families with their tests.
 pub(super) struct Figures<'a> {
-    families: [Tests<'a>; 3],
+    families: [Tests<'a>; 4],
+    /// Whether what explains a difference was tested.
+    explained: bool,
 }
 
 /// A figure's place.
@@ -109,26 +110,49 @@ pub(super) struct At {
     figure: usize,
 }
 
+/// Random exchanges at most, and their seed.
+pub(super) type Testing = (u32, u64);
+
 impl<'a> Figures<'a> {
     /// Compares the traces as wholes by the blocks of `sides`, faults of the same kind by those
     /// of `within`; `None` leaves out the tests.
     pub(super) fn new(
         sides: &'a [Side<'a>; 2],
         within: &'a [Side<'a>; 2],
-        testing: Option<(u32, u64)>,
+        testing: Option<Testing>,
     ) -> Self {
-        Self {
-            families: [
-                Tests::new(Family::Whole, sides, testing),
-                Tests::new(Family::Functions, within, testing),
-                Tests::new(Family::Kinds, within, testing),
-            ],
+        let is_tested = testing.is_some();
+        let mut families = [
+            Tests::new(Family::Questions, sides, is_tested),
+            Tests::new(Family::Details, within, is_tested),
+            Tests::new(Family::Parts, sides, is_tested),
+            Tests::new(Family::Kinds, within, is_tested),
+        ];
+        if let Some(testing) = testing {
+            families[0].test(testing);
+            families[1].test(testing);
         }
+        Self {
+            families,
+            explained: false,
+        }
+    }
+
+    /// Tests what explains a difference that was found.
+    pub(super) fn explain(&mut self, testing: Testing) {
+        self.families[2].test(testing);
+        self.families[3].test(testing);
+        self.explained = true;
     }
 
     /// What functions did, of both traces.
     pub(super) fn functions(&self) -> &BTreeMap<(Class, &'a str), [FunctionSums; 2]> {
-        &self.families[2].functions
+        &self.families[3].functions
+    }
+
+    /// The figures behind the questions.
+    pub(super) fn questions(&self) -> impl Iterator<Item = (At, &About<'a>)> {
+        self.all().filter(|(at, _)| at.family == 0)
     }
 
     pub(super) fn find(&self, about: &About<'_>) -> Option<At> {
@@ -147,11 +171,17 @@ impl<'a> Figures<'a> {
         })
     }
 
-    /// A figure's test, adjusted for all figures of all families.
+    /// A figure's test, adjusted for all figures tested with it and the part of the level that
+    /// these have.
     pub(super) fn outcome(&self, at: At) -> Option<Outcome> {
         let outcome = self.families[at.family].tested.outcomes.get(at.figure)?;
+        let part = match at.family {
+            0 => QUESTIONS,
+            1 if !self.explained => 1.0 - QUESTIONS,
+            _ => 1.0,
+        };
         Some(Outcome {
-            p_adjusted: (outcome.p_adjusted * 3.0).min(1.0),
+            p_adjusted: (outcome.p_adjusted / part).min(1.0),
             ..*outcome
         })
     }
@@ -177,8 +207,11 @@ impl<'a> Figures<'a> {
         }
     }
 
-    pub(super) fn count(&self) -> usize {
-        self.families.iter().map(|tests| tests.about.len()).sum()
+    /// Figures that were tested, and those of the questions among them.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        let tested = |tests: &Tests<'_>| tests.tested.outcomes.len();
+        let all = self.families.iter().map(tested).sum();
+        (all, tested(&self.families[0]))
     }
 
     /// The most exchanges that a family needed.
@@ -205,11 +238,11 @@ struct Tests<'a> {
 }
 
 impl<'a> Tests<'a> {
-    fn new(family: Family, sides: &'a [Side<'a>; 2], testing: Option<(u32, u64)>) -> Self {
+    fn new(family: Family, sides: &'a [Side<'a>; 2], is_tested: bool) -> Self {
         let [a, b] = sides;
         let functions = match family {
-            Family::Whole => BTreeMap::new(),
-            Family::Functions | Family::Kinds => both_functions(a, b),
+            Family::Questions | Family::Parts => BTreeMap::new(),
+            Family::Details | Family::Kinds => both_functions(a, b),
         };
         let mut making = Making {
             sides,
@@ -224,22 +257,25 @@ impl<'a> Tests<'a> {
                 functions,
             },
         };
-        if let Some((permutations, seed)) = testing {
+        if is_tested {
             match family {
-                Family::Whole => making.whole(),
-                Family::Functions => making.functions_of_all(),
+                Family::Questions => making.questions(),
+                Family::Details => making.details(),
+                Family::Parts => making.parts(),
                 Family::Kinds => making.kinds(),
             }
-            let made = &mut making.made;
-            made.tested = compare_blocks(
-                &made.figures,
-                &made.denominators,
-                made.blocks_a,
-                permutations,
-                seed,
-            );
         }
         making.made
+    }
+
+    fn test(&mut self, (permutations, seed): Testing) {
+        let Self {
+            figures,
+            denominators,
+            blocks_a,
+            ..
+        } = self;
+        self.tested = compare_blocks(figures, denominators, *blocks_a, permutations, seed);
     }
 }
 

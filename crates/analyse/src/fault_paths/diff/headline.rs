@@ -1,0 +1,245 @@
+//! What a user wants to know first: do faults take longer, where, and are there more of them?
+
+use super::words::{longer, ns, number, percent};
+use pagewise_model::fault_diff::{
+    Answer, Explanation, FaultDiff, Finding, Pair, Part, PartCause, Question, Subject,
+};
+use pagewise_model::fault_paths::Class;
+use std::collections::BTreeMap;
+
+/// Numbers of faults that differ by less are called alike.
+const AS_MANY: f64 = 0.05;
+
+/// The parts of a difference that are named make up at least this part of it.
+const WORTH_NAMING: f64 = 0.25;
+
+/// The answers in a sentence.
+pub(super) fn headline(diff: &FaultDiff) -> String {
+    if diff.method.not_tested.is_some() {
+        return format!("{}; {}. Not tested.", untested(diff), how_many(diff));
+    }
+    let (time, usual, explanation) = how_long(diff);
+    let place = explanation.and_then(whereabouts);
+    let named = place.as_ref().and_then(|(_, mix)| *mix);
+    let mut parts = vec![match &place {
+        Some((place, _)) => format!("{time}, {place}"),
+        None => time,
+    }];
+    parts.extend(usual);
+    parts.extend(kinds(diff, named));
+    parts.push(how_many(diff));
+    format!("{}.", parts.join("; "))
+}
+
+fn untested(diff: &FaultDiff) -> String {
+    match quantile(diff, 0.5) {
+        Some(median) => format!(
+            "The median fault takes {} in A, {} in B",
+            ns(median.a),
+            ns(median.b)
+        ),
+        None => "One of both has no faults".to_owned(),
+    }
+}
+
+/// How long faults take, what besides the median takes, and the difference that tells why.
+fn how_long(diff: &FaultDiff) -> (String, Option<String>, Option<&Explanation>) {
+    let pair = |pair: Pair| format!("{} → {}", ns(pair.a), ns(pair.b));
+    let ratio = |pair: Pair| longer(pair.b / pair.a.max(1.0));
+    let found = |subject, name: Option<&'static str>| {
+        finding(diff, subject, name).map(|found| found.figures.corrected)
+    };
+    let tails = [("0.99", "99th percentile"), ("0.9", "90th percentile")];
+    let tail = tails
+        .into_iter()
+        .find_map(|(quantile, name)| Some((found(Subject::Quantile, Some(quantile))?, name)));
+    if let Some(median) = found(Subject::Quantile, Some("0.5")) {
+        let time = format!("Faults take {} (median {})", ratio(median), pair(median));
+        return (time, None, Some(&diff.mean));
+    }
+    let usual = match quantile(diff, 0.5) {
+        Some(median) => format!("the median is {} and {}", ns(median.a), ns(median.b)),
+        None => "the median is not known".to_owned(),
+    };
+    if let Some(mean) = found(Subject::Mean, None) {
+        let time = format!("Faults take {} on average ({})", ratio(mean), pair(mean));
+        return (time, Some(usual), Some(&diff.mean));
+    }
+    if let Some((tail, name)) = tail {
+        let time = format!(
+            "The slow faults take {} ({name} {})",
+            ratio(tail),
+            pair(tail)
+        );
+        return (time, Some(usual), Some(&diff.tail));
+    }
+    if let Some(same) = found(Subject::SamePath, None) {
+        let time = format!("Faults of the same path take {}", longer(same.b));
+        return (time, Some(usual), Some(&diff.mean));
+    }
+    if let Some(slow) = found(Subject::SamePathTail, None) {
+        let time = format!(
+            "{} of B's faults are slow for their path, {} of A's",
+            percent(slow.b),
+            percent(slow.a)
+        );
+        return (time, Some(usual), Some(&diff.tail));
+    }
+    (as_long(diff, &usual), None, None)
+}
+
+/// Nothing was found in how long faults take: what would have been, or why that is not known.
+fn as_long(diff: &FaultDiff, usual: &str) -> String {
+    let untold = |question: &&Question| {
+        question.answer == Answer::WithinCorrection && question.subject != Subject::SamePathTail
+    };
+    // Something that answers none of the questions, but was found.
+    let detail = diff
+        .findings
+        .iter()
+        .find(|f| f.subject > Subject::SamePathTail);
+    if let Some(detail) = detail {
+        let sentence = detail.sentence.trim_end_matches('.');
+        return format!(
+            "On the whole, no change of how long faults take was found ({usual}), but {sentence}"
+        );
+    }
+    if diff.questions.iter().any(|question| untold(&question)) {
+        return format!(
+            "Whether faults take longer is not known, since the tracer's cost is not known well \
+             enough ({usual})"
+        );
+    }
+    let same = |question: &&Question| question.subject == Subject::SamePath;
+    let seen = diff.questions.iter().find(same).map(|question| {
+        let half = (question.change.high - question.change.low) / 2.0;
+        // Half a 95 % interval is 1.96 standard errors; a finding takes about 3.5, and another 1.3
+        // for nine in ten to be found.
+        half / 1.96 * 4.8
+    });
+    match seen {
+        Some(seen) => format!(
+            "No change of how long faults take was found ({usual}); one of {} within the same \
+             paths would have been",
+            percent(seen.max(0.02))
+        ),
+        None => format!("No change of how long faults take was found ({usual})"),
+    }
+}
+
+/// Where most of a difference lies, with the kind of which there are more or fewer.
+fn whereabouts(found: &Explanation) -> Option<(String, Option<Class>)> {
+    let all = found.change_ns;
+    let mut causes: BTreeMap<(PartCause, Option<Class>, Option<&str>), (f64, &Part)> =
+        BTreeMap::new();
+    for part in found.parts.iter().filter(|p| p.cause != PartCause::Rest) {
+        // A function, or a wait, in whichever kind of fault.
+        let class = part.class.filter(|_| part.cause == PartCause::Mix);
+        let key = (part.cause, class, part.function.as_deref());
+        causes.entry(key).or_insert((0.0, part)).0 += part.ns;
+    }
+    let share = |ns: f64| ns / all;
+    let (ns, part) = causes
+        .into_values()
+        .filter(|(ns, _)| all != 0.0 && share(*ns) >= WORTH_NAMING)
+        .max_by(|x, y| share(x.0).total_cmp(&share(y.0)))?;
+    let much = match share(ns) {
+        // Others cancel out.
+        share if share > 0.9 => "nearly all of it".to_owned(),
+        share if share >= 0.5 => format!("most of it ({})", percent(share)),
+        share => format!("the largest part of it ({})", percent(share)),
+    };
+    Some((
+        format!("{much} {}", cause(part)),
+        part.class.filter(|_| part.cause == PartCause::Mix),
+    ))
+}
+
+fn cause(part: &Part) -> String {
+    match part.cause {
+        PartCause::Function => format!("in {}", part.function.as_deref().unwrap_or_default()),
+        PartCause::Mix => of_kind(part.class.map_or("", Class::describe), part.figures),
+        PartCause::Runnable => "waiting for a CPU".to_owned(),
+        PartCause::Blocked => "asleep".to_owned(),
+        PartCause::OffCpu => "off the CPU".to_owned(),
+        PartCause::LockBefore => "waiting for the lock before the fault".to_owned(),
+        PartCause::Rest => "in all else".to_owned(),
+    }
+}
+
+fn of_kind(kind: &str, share: Pair) -> String {
+    let more = if share.b > share.a { "more" } else { "fewer" };
+    format!(
+        "because {more} are of the kind \"{kind}\" ({} → {})",
+        percent(share.a),
+        percent(share.b)
+    )
+}
+
+/// The kinds of which there are more or fewer, but for one that was named already.
+fn kinds(diff: &FaultDiff, named: Option<Class>) -> Option<String> {
+    let shares = diff
+        .findings
+        .iter()
+        .filter(|f| f.subject == Subject::ClassShare);
+    if shares.clone().any(|f| f.class == named && named.is_some()) {
+        return None;
+    }
+    let change = |finding: &&Finding| finding.change.value.abs();
+    let most = shares.max_by(|x, y| change(x).total_cmp(&change(y)))?;
+    let Pair { a, b } = most.figures.corrected;
+    Some(format!(
+        "{} faults are of the kind \"{}\" ({} → {})",
+        if b > a { "more" } else { "fewer" },
+        most.class.map_or("", Class::describe),
+        percent(a),
+        percent(b)
+    ))
+}
+
+fn how_many(diff: &FaultDiff) -> String {
+    let (a, b) = (count(diff.a.faults), count(diff.b.faults));
+    if let Some(rate) = finding(diff, Subject::Rate, None) {
+        let Pair { a, b } = rate.figures.corrected;
+        let ratio = b / a.max(f64::MIN_POSITIVE);
+        let times = match ratio {
+            ratio if ratio >= 1.995 => format!("{ratio:.1} times as many"),
+            ratio if ratio >= 1.0 => format!("{} more", percent(ratio - 1.0)),
+            ratio => format!("{} fewer", percent(1.0 - ratio)),
+        };
+        return format!("{times} a second ({} → {})", number(a), number(b));
+    }
+    if (a - b).abs() <= AS_MANY * a.max(b) {
+        return format!("as many faults ({a:.0} and {b:.0})");
+    }
+    let same = diff
+        .questions
+        .iter()
+        .find(|question| question.subject == Subject::Rate);
+    match same.map(|question| question.figures.corrected) {
+        Some(rate) => format!(
+            "{a:.0} and {b:.0} faults, {} and {} a second",
+            number(rate.a),
+            number(rate.b)
+        ),
+        None => format!("{a:.0} and {b:.0} faults"),
+    }
+}
+
+fn finding<'a>(diff: &'a FaultDiff, subject: Subject, name: Option<&str>) -> Option<&'a Finding> {
+    diff.findings.iter().find(|finding| {
+        finding.subject == subject
+            && finding.class.is_none()
+            && (name.is_none() || finding.name.as_deref() == name)
+    })
+}
+
+fn quantile(diff: &FaultDiff, quantile: f64) -> Option<Pair> {
+    let mut all = diff.whole.quantiles.iter();
+    let found = all.find(|shift| (shift.quantile - quantile).abs() < 1e-9)?;
+    Some(found.ns.corrected)
+}
+
+fn count(faults: u64) -> f64 {
+    super::side::whole(faults)
+}
