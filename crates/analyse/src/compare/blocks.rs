@@ -17,6 +17,9 @@
 //! makes anywhere (Westfall & Young, 1993, single-step maxT): the chance of any false finding in
 //! a whole comparison is the level, however many figures there are and however they hang together.
 //!
+//! Scores of rare and of skewed figures vary more by chance than others, and would set the bound
+//! for all: every score is divided by its own figure's width over exchanges first ([`Prepared::widths`]).
+//!
 //! Where neighbouring blocks are alike all the same, sums over many vary more than exchanges show:
 //! the observed scores are divided by how much more ([`lengthening`]; Newey & West, 1987).
 
@@ -69,34 +72,43 @@ pub(crate) fn compare_blocks(
         let below = &denominators[figure.denominator];
         *score /= lengthening(&figure.numerators, below, blocks_a);
     }
-    let strongest = largest(&observed);
     let mut random = Random::seeded(seed);
+    let widths = prepared.widths(&mut order, blocks_a, &mut random);
+    let strongest = largest(&observed, &widths);
     let mut by_chance = Vec::new();
     let (mut permutations, mut beaten) = (0, 0);
     while permutations < most_permutations && beaten < BEATEN {
         random.shuffle(&mut order);
         permutations += 1;
-        let most = largest(&prepared.scores(&order[..blocks_a]));
+        let most = largest(&prepared.scores(&order[..blocks_a]), &widths);
         by_chance.push(most);
         beaten += u32::from(most >= strongest);
     }
     by_chance.sort_by(f64::total_cmp);
-    let outcome = |&score: &f64| {
-        let below = by_chance.partition_point(|&most| most < score.abs() - 1e-9);
+    let outcome = |(&score, &width): (&f64, &f64)| {
+        let size = score.abs() / width;
+        let below = by_chance.partition_point(|&most| most < size - 1e-9);
         Outcome {
             score,
             p_adjusted: ((by_chance.len() - below) as f64 + 1.0) / (by_chance.len() as f64 + 1.0),
         }
     };
     Tested {
-        outcomes: observed.iter().map(outcome).collect(),
+        outcomes: observed.iter().zip(&widths).map(outcome).collect(),
         permutations,
     }
 }
 
-fn largest(scores: &[f64]) -> f64 {
-    scores.iter().fold(0.0, |most, score| most.max(score.abs()))
+fn largest(scores: &[f64], widths: &[f64]) -> f64 {
+    let sizes = scores.iter().zip(widths);
+    sizes.fold(0.0, |most, (score, width)| most.max(score.abs() / width))
 }
+
+/// Exchanges that tell how widely a figure's score varies by chance, and the score in a standard
+/// normal distribution that as few exceed as those beyond the width.
+const TRIALS: usize = 400;
+const BEYOND: usize = TRIALS / 50;
+const NORMAL: f64 = 2.326;
 
 struct Prepared {
     blocks: usize,
@@ -164,6 +176,24 @@ impl Prepared {
             difference / variance.sqrt()
         };
         self.figures.iter().map(score).collect()
+    }
+
+    /// How many times as widely as a normal score each figure's varies by chance.
+    fn widths(&self, order: &mut [usize], blocks_a: usize, random: &mut Random) -> Vec<f64> {
+        let mut sizes = vec![Vec::with_capacity(TRIALS); self.figures.len()];
+        for _ in 0..TRIALS {
+            random.shuffle(order);
+            let scores = self.scores(&order[..blocks_a]);
+            for (sizes, score) in sizes.iter_mut().zip(scores) {
+                sizes.push(score.abs());
+            }
+        }
+        let width = |mut sizes: Vec<f64>| {
+            let at = TRIALS - BEYOND - 1;
+            let (_, width, _) = sizes.select_nth_unstable_by(at, f64::total_cmp);
+            if *width > 0.0 { *width / NORMAL } else { 1.0 }
+        };
+        sizes.into_iter().map(width).collect()
     }
 }
 

@@ -13,13 +13,16 @@ const AS_MANY: f64 = 0.05;
 /// The parts of a difference that are named make up at least this part of it.
 const WORTH_NAMING: f64 = 0.25;
 
+/// Parts of more than this are so large since others cancel out.
+const ALL: f64 = 1.2;
+
 /// The answers in a sentence.
 pub(super) fn headline(diff: &FaultDiff) -> String {
     if diff.method.not_tested.is_some() {
         return format!("{}; {}. Not tested.", untested(diff), how_many(diff));
     }
     let (time, usual, explanation) = how_long(diff);
-    let place = explanation.and_then(whereabouts);
+    let place = explanation.and_then(|found| whereabouts(diff, found));
     let named = place.as_ref().and_then(|(_, mix)| *mix);
     let mut parts = vec![match &place {
         Some((place, _)) => format!("{time}, {place}"),
@@ -127,12 +130,13 @@ fn as_long(diff: &FaultDiff, usual: &str) -> String {
     }
 }
 
-/// Where most of a difference lies, with the kind of which there are more or fewer.
-fn whereabouts(found: &Explanation) -> Option<(String, Option<Class>)> {
+/// Where most of a difference lies, of what was found beyond chance, with the kind of which there
+/// are more or fewer.
+fn whereabouts(diff: &FaultDiff, found: &Explanation) -> Option<(String, Option<Class>)> {
     let all = found.change_ns;
     let mut causes: BTreeMap<(PartCause, Option<Class>, Option<&str>), (f64, &Part)> =
         BTreeMap::new();
-    for part in found.parts.iter().filter(|p| p.cause != PartCause::Rest) {
+    for part in found.parts.iter().filter(|part| is_sure(diff, part)) {
         // A function, or a wait, in whichever kind of fault.
         let class = part.class.filter(|_| part.cause == PartCause::Mix);
         let key = (part.cause, class, part.function.as_deref());
@@ -144,7 +148,10 @@ fn whereabouts(found: &Explanation) -> Option<(String, Option<Class>)> {
         .filter(|(ns, _)| all != 0.0 && share(*ns) >= WORTH_NAMING)
         .max_by(|x, y| share(x.0).total_cmp(&share(y.0)))?;
     let much = match share(ns) {
-        // Others cancel out.
+        // A quantile differs by another amount than the mean of those beyond it; and where the
+        // rest cancels out, parts of what is left say nothing.
+        _ if std::ptr::eq(found, &diff.tail) => "above all".to_owned(),
+        share if share > ALL => "above all".to_owned(),
         share if share > 0.9 => "nearly all of it".to_owned(),
         share if share >= 0.5 => format!("most of it ({})", percent(share)),
         share => format!("the largest part of it ({})", percent(share)),
@@ -153,6 +160,19 @@ fn whereabouts(found: &Explanation) -> Option<(String, Option<Class>)> {
         format!("{much} {}", cause(part)),
         part.class.filter(|_| part.cause == PartCause::Mix),
     ))
+}
+
+/// Whether a part of a difference is a finding of its own: parts add up what is chance, too.
+fn is_sure(diff: &FaultDiff, part: &Part) -> bool {
+    let is_of = |finding: &Finding| match part.cause {
+        PartCause::Rest => false,
+        PartCause::Mix => finding.subject == Subject::ClassShare && finding.class == part.class,
+        PartCause::Function => {
+            finding.subject >= Subject::FunctionTime && finding.name == part.function
+        }
+        _ => finding.subject == Subject::Wait && finding.name.as_deref() == Some(&*cause(part)),
+    };
+    diff.findings.iter().any(is_of)
 }
 
 fn cause(part: &Part) -> String {

@@ -12,6 +12,7 @@ mod assemble;
 pub(super) mod explain;
 mod figures;
 mod headline;
+mod least;
 mod results;
 mod shifts;
 mod side;
@@ -75,7 +76,7 @@ impl Default for Criteria {
 #[must_use]
 pub fn compare<'a>(mut a: Input<'a>, mut b: Input<'a>, criteria: Criteria) -> FaultDiff {
     let shared = common(a.calibration, b.calibration);
-    if let Some(both) = shared {
+    if let Some((both, _)) = shared {
         (a.calibration, b.calibration) = (both, both);
     }
     let side = |input: Input<'a>, alike| {
@@ -98,7 +99,7 @@ pub fn compare<'a>(mut a: Input<'a>, mut b: Input<'a>, criteria: Criteria) -> Fa
         sides: &sides,
         draws: &draws,
         level: criteria.level,
-        is_cost_shared: shared.is_some(),
+        costs_apart: shared.map(|(_, apart)| apart),
     };
     if let Some(testing) = testing
         && !frame.with(&figures).findings().is_empty()
@@ -127,22 +128,23 @@ pub fn compare<'a>(mut a: Input<'a>, mut b: Input<'a>, criteria: Criteria) -> Fa
 const UNSURE: f64 = 0.05;
 
 /// The tracer's cost in both, if it is one and the same: where both are well known and don't
-/// contradict each other. Errors of two would look like differences of every function.
-fn common(a: Calibration, b: Calibration) -> Option<Calibration> {
+/// contradict each other. Errors of two would look like differences of every function. With it, how
+/// far both are apart, as a part of their error.
+fn common(a: Calibration, b: Calibration) -> Option<(Calibration, f64)> {
     let error = a.error_ns + b.error_ns;
-    let agree = (a.per_call_ns - b.per_call_ns).abs() <= error
-        && (a.inside_ns - b.inside_ns).abs() <= error;
-    let known = |cost: &Calibration| {
-        cost.corrects() && cost.error_ns <= UNSURE * cost.per_call_ns
-    };
+    let apart = (a.per_call_ns - b.per_call_ns).abs();
+    let agree = apart <= error && (a.inside_ns - b.inside_ns).abs() <= error;
+    let known = |cost: &Calibration| cost.corrects() && cost.error_ns <= UNSURE * cost.per_call_ns;
     if !agree || a.source != b.source || ![a, b].iter().all(known) {
         return None;
     }
-    Some(Calibration {
+    let error_ns = a.error_ns.max(b.error_ns);
+    let both = Calibration {
         per_call_ns: f64::midpoint(a.per_call_ns, b.per_call_ns),
         inside_ns: f64::midpoint(a.inside_ns, b.inside_ns),
-        error_ns: a.error_ns.max(b.error_ns),
+        error_ns,
         source: a.source,
         withdrawn: None,
-    })
+    };
+    Some((both, apart / error_ns.max(f64::MIN_POSITIVE)))
 }

@@ -64,6 +64,8 @@ pub(super) struct Row {
     pub raw: u64,
     /// Whole time without the tracer's cost, ns.
     pub corrected: u64,
+    /// How far that may be off, ns.
+    pub doubt: f64,
     pub waits: Waits,
 }
 
@@ -73,6 +75,8 @@ pub(super) struct FunctionSums {
     pub calls: Vec<f64>,
     pub own: Vec<f64>,
     pub corrected: Vec<f64>,
+    /// How far that may be off.
+    pub doubt: Vec<f64>,
     /// Calls by interval of own time.
     pub bins: BTreeMap<u32, Vec<f64>>,
 }
@@ -164,6 +168,13 @@ impl<'a> Side<'a> {
         Some((raw, reduce(raw, self.calibration.cost(layers[at].1))))
     }
 
+    /// How far a layer's corrected time in a fault may be off, ns.
+    pub(super) fn layer_doubt(&self, row: &Row, layer: Layer) -> f64 {
+        let layers = self.layers[row.shape].iter();
+        let calls = layers.filter(|(found, _)| *found == layer);
+        doubt(self.calibration) * calls.map(|(_, calls)| whole(*calls as u64)).sum::<f64>()
+    }
+
     /// What each function did in faults of each class.
     pub(super) fn functions(&self) -> BTreeMap<(Class, &'a str), FunctionSums> {
         let mut found: BTreeMap<(Class, &str), FunctionSums> = BTreeMap::new();
@@ -171,6 +182,7 @@ impl<'a> Side<'a> {
         let contexts = &self.collector.contexts.all;
         let inside = self.calibration.inside_ns;
         let outside = self.calibration.per_call_ns - inside;
+        let doubt = doubt(self.calibration);
         for (block, stretch) in self.blocks.iter().enumerate() {
             for sums in &stretch.sums {
                 let context = contexts[sums.context as usize];
@@ -184,6 +196,7 @@ impl<'a> Side<'a> {
                     sums.calls
                 };
                 let cost = whole(traced_inside) * inside + whole(sums.direct_calls) * outside;
+                entry.doubt[block] += doubt * whole(traced_inside.max(sums.direct_calls));
                 entry.calls[block] += whole(sums.calls);
                 entry.own[block] += whole(sums.own);
                 entry.corrected[block] += whole(sums.own) - cost;
@@ -215,6 +228,7 @@ impl FunctionSums {
         add(&mut self.calls, &other.calls);
         add(&mut self.own, &other.own);
         add(&mut self.corrected, &other.corrected);
+        add(&mut self.doubt, &other.doubt);
         let blocks = self.calls.len();
         for (bin, calls) in &other.bins {
             add(
@@ -229,6 +243,7 @@ impl FunctionSums {
             calls: vec![0.0; blocks],
             own: vec![0.0; blocks],
             corrected: vec![0.0; blocks],
+            doubt: vec![0.0; blocks],
             bins: BTreeMap::new(),
         }
     }
@@ -248,7 +263,16 @@ fn grouped(stretches: &[Stretch], group: usize) -> Vec<Stretch> {
     groups.collect()
 }
 
+/// How far the correction of one call may be off, ns: all of a cost that was withdrawn.
+fn doubt(calibration: Calibration) -> f64 {
+    match calibration.withdrawn {
+        Some(withdrawn) => withdrawn.per_call_ns,
+        None => calibration.error_ns,
+    }
+}
+
 fn rows(collector: &Collector, calibration: Calibration) -> Vec<Row> {
+    let doubt = doubt(calibration);
     let row = |(at, logged): (usize, &super::super::cells::Logged)| {
         let shape = &collector.shapes.all[logged.shape as usize];
         Row {
@@ -260,6 +284,7 @@ fn rows(collector: &Collector, calibration: Calibration) -> Vec<Row> {
             end_ns: logged.end_ns,
             raw: logged.whole(),
             corrected: logged.corrected(calibration.cost(shape.calls_inside())),
+            doubt: doubt * whole(shape.calls_inside() as u64),
             waits: logged.waits,
         }
     };

@@ -97,6 +97,7 @@ pub(super) fn finding(finding: &Finding, context: &Context<'_>) -> String {
         true if error >= finding.change.value.abs() && error.is_finite() => {
             let error = match finding.unit {
                 Unit::Ns => ns(error),
+                Unit::PerSecond => format!("{} a second", number(error)),
                 _ => percent(error),
             };
             format!("{sentence}. The tracer's cost is known no better than ± {error} of that.")

@@ -71,8 +71,8 @@ impl Assembly<'_> {
     /// A figure in words, and what it answers.
     fn judged(&self, at: At, about: About<'_>) -> Option<(Finding, Answer)> {
         let mut finding = self.finding(at, about)?;
-        let error = self.correction_error(&finding);
-        if finding.unit == Unit::Ns {
+        let error = self.correction_error(&finding, about);
+        if error.is_finite() {
             finding.change.low -= error;
             finding.change.high += error;
         }

@@ -1,33 +1,15 @@
 //! What is worth telling: changes that matter, and that the correction for the tracer's cost could
 //! not have made.
 
-use super::super::super::probe::Calibration;
-use super::{Assembly, over};
-use pagewise_model::fault_diff::{Finding, Pair, Pairs, Subject, Unit};
-
-/// Least changes of answers, as parts of the figure: of the median and the mean, and of time within
-/// a path; of quantiles above the median, which vary more from run to run; of the rate.
-const OF_TIME: f64 = 0.02;
-const OF_TAIL: f64 = 0.05;
-const OF_RATE: f64 = 0.1;
-/// Of time, besides, ns: less is within a few cycles of how calls are timed.
-const LEAST_NS: f64 = 20.0;
-/// Least change of the share of a kind or path among all faults. One that takes [`OF_TIME`] of the
-/// mean fault matters even if it is rarer.
-const OF_FAULTS: f64 = 0.01;
-/// Least change of the share of faults that are slow.
-const OF_SLOW: f64 = 0.005;
-/// What explains a difference makes up at least this part of the mean fault.
-const OF_MEAN: f64 = 0.005;
-/// A function that takes so much longer, by more than [`LEAST_NS`] a fault, matters all the same.
-const OF_FUNCTION: f64 = 0.5;
-/// Slow calls that are no such part of the mean take, each, this part of it longer.
-const SLOW_BY: f64 = 0.1;
-/// Least change of calls a fault: of their number, and for each fault.
-const OF_CALLS: f64 = 0.1;
-const CALLS: f64 = 0.05;
-/// The part of a fault that its outer layers make up.
-const NEARLY_ALL: f64 = 0.8;
+use super::super::super::signature::Class;
+use super::super::figures::About;
+use super::super::least::{
+    CALLS, LEAST_NS, NEARLY_ALL, OF_CALLS, OF_FAULTS, OF_FUNCTION, OF_MEAN, OF_RATE, OF_SLOW,
+    OF_TAIL, OF_TIME, SLOW_BY,
+};
+use super::super::side::{Row, Side, whole};
+use super::{Assembly, over, rounded};
+use pagewise_model::fault_diff::{Finding, Pair, Pairs, Subject};
 
 impl Assembly<'_> {
     /// Whether a change is large enough to be told.
@@ -73,34 +55,95 @@ impl Assembly<'_> {
 
     /// How much of a change could be the error of the correction for the tracer's cost, in the
     /// change's unit.
-    pub(super) fn correction_error(&self, finding: &Finding) -> f64 {
-        match (finding.unit, finding.subject) {
-            (Unit::Ns, _) => self.error_of(&finding.figures),
-            // Within a path both have the same calls: one cost for both cancels out.
-            (Unit::Ratio, _) if !self.frame.is_cost_shared => self.error_of_mean(),
-            (_, Subject::SamePathTail)
-                if !self.frame.is_cost_shared && self.error_of_mean() > OF_TIME =>
-            {
-                f64::INFINITY
+    pub(super) fn correction_error(&self, finding: &Finding, about: About<'_>) -> f64 {
+        match about {
+            About::Mean(class) => self.of_both(self.doubt(class, |_, row| row.doubt)),
+            About::Quantile(class, rank) => self.of_both(self.doubt_at(class, rank)),
+            About::Layer(layer, class) => {
+                self.of_both(self.doubt(class, |side, row| side.layer_doubt(row, layer)))
             }
+            About::FunctionTime(class, function) => {
+                self.of_both(self.function_doubt(class, function))
+            }
+            About::SamePath => self.within_a_path(),
+            // Slow by as little as that is not slow.
+            About::SamePathTail if self.within_a_path() > OF_TIME => f64::INFINITY,
+            About::SlowCalls(..) if finding.correction_exceeds_signal => f64::INFINITY,
+            About::Rate => self.of_rate(finding.figures.corrected),
             _ => 0.0,
         }
     }
 
-    /// The error of the correction as a part of the mean fault.
-    fn error_of_mean(&self) -> f64 {
-        let mean = self.mean(None, |_, row| (row.raw, row.corrected));
-        let Pair { a, b } = mean.corrected;
-        over(self.error_of(&mean), f64::midpoint(a, b))
+    /// The error of a difference of corrected times that may be off by these. Errors of one cost
+    /// for both go the same way; what its two estimates are apart does not.
+    fn of_both(&self, [a, b]: [f64; 2]) -> f64 {
+        match self.frame.costs_apart {
+            Some(apart) => (b - a).abs() + apart * a.max(b),
+            None => a.hypot(b),
+        }
     }
 
-    fn error_of(&self, Pairs { raw, corrected }: &Pairs) -> f64 {
-        let part = |cost: Calibration| over(cost.error_ns, cost.per_call_ns);
-        let [in_a, in_b] = [0, 1].map(|place: usize| part(self.frame.inputs[place].calibration));
+    /// The same as a part of the mean fault, of faults of the same path: both have the same calls.
+    fn within_a_path(&self) -> f64 {
+        let [a, b] = self.doubt(None, |_, row| row.doubt);
+        let error = match self.frame.costs_apart {
+            Some(apart) => apart * a.max(b),
+            None => a.hypot(b),
+        };
+        let time = self.mean(None, |_, row| (row.raw, row.corrected)).corrected;
+        over(error, f64::midpoint(time.a, time.b))
+    }
+
+    /// Of faults a second: tracing makes the time between faults longer, at most by all that it
+    /// takes.
+    fn of_rate(&self, rates: Pair) -> f64 {
+        let Pairs { raw, corrected } = self.mean(None, |_, row| (row.raw, row.corrected));
         let (taken_a, taken_b) = (raw.a - corrected.a, raw.b - corrected.b);
-        match self.frame.is_cost_shared {
-            true => (taken_b - taken_a).abs() * in_a.max(in_b),
-            false => (taken_a * in_a).hypot(taken_b * in_b),
+        let error = self.of_both(self.doubt(None, |_, row| row.doubt));
+        ((taken_b - taken_a).abs() + error) * rates.a * rates.b / 1e9
+    }
+
+    fn doubt(&self, class: Option<Class>, of: impl Fn(&Side<'_>, &Row) -> f64) -> [f64; 2] {
+        [0, 1].map(|place: usize| {
+            let side = &self.frame.sides[place];
+            let doubts = side.of(class).map(|row| of(side, row));
+            over(doubts.sum(), whole(side.of(class).count() as u64))
+        })
+    }
+
+    /// The same of the faults about a quantile, in thousandths: half as many on either side as are
+    /// beyond it.
+    fn doubt_at(&self, class: Option<Class>, rank: u16) -> [f64; 2] {
+        let quantile = f64::from(rank) / 1000.0;
+        let beyond = quantile.min(1.0 - quantile) / 2.0;
+        [0, 1].map(|place: usize| {
+            let side = &self.frame.sides[place];
+            let mut rows: Vec<&Row> = side.of(class).collect();
+            rows.sort_by_key(|row| row.corrected);
+            let at = |share: f64| {
+                usize::try_from(rounded(share * whole(rows.len() as u64))).unwrap_or(rows.len())
+            };
+            let about = &rows[at(quantile - beyond)..at(quantile + beyond).min(rows.len())];
+            over(
+                about.iter().map(|row| row.doubt).sum(),
+                whole(about.len() as u64),
+            )
+        })
+    }
+
+    fn function_doubt(&self, class: Option<Class>, function: &str) -> [f64; 2] {
+        let functions = self.figures.functions().iter();
+        let of = functions.filter(|((c, f), _)| class.is_none_or(|k| k == *c) && *f == function);
+        let (mut doubts, mut faults) = ([0.0; 2], [0.0; 2]);
+        for ((class, _), both) in of {
+            for place in [0, 1] {
+                doubts[place] += both[place].doubt.iter().sum::<f64>();
+                faults[place] += self.frame.sides[place]
+                    .faults(Some(*class))
+                    .iter()
+                    .sum::<f64>();
+            }
         }
+        [0, 1].map(|place| over(doubts[place], faults[place]))
     }
 }

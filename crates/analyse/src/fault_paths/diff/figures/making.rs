@@ -2,6 +2,7 @@
 
 use super::super::super::layer::Layer;
 use super::super::super::signature::Class;
+use super::super::least::{CALLS, LEAST_NS, OF_MEAN};
 use super::super::side::{FunctionSums, Row, Side, whole};
 use super::{About, SLOW_SHARES, TESTED, Tests, Wait, thousandths};
 use crate::compare::blocks::Figure;
@@ -209,6 +210,7 @@ impl<'a> Making<'a> {
     /// What functions do in all faults, each compared with what it does in faults of its kind.
     fn functions_of_all(&mut self) {
         let classes = self.compared_classes();
+        let least_ns = LEAST_NS.min(OF_MEAN * self.mean());
         let mut by_name: BTreeMap<&'a str, Vec<(Class, usize)>> = BTreeMap::new();
         for &(class, faults) in &classes {
             let of_class = self
@@ -234,25 +236,47 @@ impl<'a> Making<'a> {
             self.made.denominators.push((0..blocks).map(sum).collect());
             let faults = self.made.denominators.len() - 1;
             let within = self.split(faults);
-            self.stratified(
-                About::FunctionTime(None, function),
-                function,
-                &kinds,
-                faults,
-                |both| joined(both, |sums| &sums.corrected),
-            );
-            self.stratified(
-                About::FunctionCalls(None, function),
-                function,
-                &kinds,
-                faults,
-                |both| joined(both, |sums| &sums.calls),
-            );
+            let own = |sums: &[FunctionSums; 2]| joined(sums, |sums| &sums.corrected);
+            if self.could_change(&own(&all), faults, least_ns) {
+                let about = About::FunctionTime(None, function);
+                self.stratified(about, function, &kinds, faults, own);
+            }
+            let calls = |sums: &[FunctionSums; 2]| joined(sums, |sums| &sums.calls);
+            if self.could_change(&calls(&all), faults, CALLS) {
+                let about = About::FunctionCalls(None, function);
+                self.stratified(about, function, &kinds, faults, calls);
+            }
             for bin in bounds(&all, within) {
                 let about = About::SlowCalls(None, function, bin);
                 self.stratified(about, function, &kinds, faults, |both| beyond(both, bin));
             }
         }
+    }
+
+    /// Mean whole time of both traces' faults, ns.
+    fn mean(&self) -> f64 {
+        let rows = || self.sides.iter().flat_map(|side| &side.rows);
+        let time: f64 = rows().map(|row| whole(row.corrected)).sum();
+        time / whole(rows().count().max(1) as u64)
+    }
+
+    /// The share of a kind among the faults, on average of both traces.
+    pub(super) fn share(&self, class: Class) -> f64 {
+        let share = |side: &Side<'a>| {
+            let [of_class, all] = [Some(class), None].map(|class| side.faults(class).iter().sum());
+            let (of_class, all): (f64, f64) = (of_class, all);
+            of_class / all.max(1.0)
+        };
+        let [a, b] = self.sides;
+        f64::midpoint(share(a), share(b))
+    }
+
+    /// Whether a figure could differ by `least`, however it falls to both traces: if not, testing
+    /// it only makes all others harder to find.
+    pub(super) fn could_change(&self, numerators: &[f64], denominator: usize, least: f64) -> bool {
+        let most: f64 = numerators.iter().map(|value| value.abs()).sum();
+        let (in_a, in_b) = self.split(denominator);
+        most >= least * in_a.min(in_b)
     }
 
     /// Sums of a function over several kinds of faults.

@@ -4,6 +4,7 @@
 //! faults show changes of a few per cent that the whole hides, whatever the mix of paths.
 
 use super::super::super::signature::Class;
+use super::super::least::OF_FAULTS;
 use super::super::side::whole;
 use super::About;
 use super::making::{FEWEST, Making};
@@ -26,10 +27,12 @@ impl<'a> Making<'a> {
     pub(super) fn paths(&mut self, class: Class) {
         let logged = self.denominator(|side| side.sums(Some(class), |_| 1.0));
         let blocks = self.made.denominators[logged].len();
+        let least = OF_FAULTS / self.share(class).max(OF_FAULTS);
         for (path, faults) in self.by_path(Some(class)) {
             let all = faults.iter().flatten();
             let count = sums(blocks, all.map(|(block, _)| (*block, 1.0)));
-            if count.iter().sum::<f64>() >= FEWEST {
+            let enough = count.iter().sum::<f64>() >= FEWEST;
+            if enough && self.could_change(&count, logged, least) {
                 self.add(About::Path(class, path.1), count, logged);
             }
         }
