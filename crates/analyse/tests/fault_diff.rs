@@ -169,13 +169,13 @@ fn a_delay_planted_into_a_real_trace_is_found_and_named() {
     }
 }
 
-/// Each call of one half takes 200 ns more: a change, or a tracer that costs more.
+/// Each call of one half takes 1 µs more: a change, or a tracer that costs more.
 #[test]
 fn what_the_error_of_the_correction_could_be_is_no_difference() {
     let (plain, mut changed) = (made(4000), made(4000));
     for tree in &mut changed.all {
         let calls = tree.nodes.len() as u64 - 1;
-        longer(tree, 0, 200 * calls);
+        longer(tree, 0, 1_000 * calls);
     }
     let [a, _] = split(&plain, 10, 3);
     let [_, b] = split(&changed, 10, 3);
@@ -205,7 +205,7 @@ fn what_the_error_of_the_correction_could_be_is_no_difference() {
         known.headline
     );
     assert!(of_time(&known).contains(&Subject::Mean));
-    let doubtful = answers(250.0);
+    let doubtful = answers(1_000.0);
     assert_eq!(of_time(&doubtful), []);
     let untold = |question: &&Question| question.answer == Answer::WithinCorrection;
     assert!(doubtful.questions.iter().filter(untold).count() >= 2);
