@@ -302,7 +302,8 @@ impl Assembly<'_> {
                 false => longer(slow.slow_ns.a, slow.usual_ns.a),
             };
             finding.mean_ns = finding.change.value * more * self.mean_share(class);
-            finding.correction_exceeds_signal = self.error_of_calls(class, function) > more / 2.0;
+            let inside = [0, 1].map(|place: usize| self.frame.inputs[place].calibration.inside_ns);
+            finding.correction_exceeds_signal = (inside[0] - inside[1]).abs() > more / 2.0;
         }
     }
 }

@@ -7,7 +7,7 @@ use super::super::least::{
     CALLS, LEAST_NS, NEARLY_ALL, OF_CALLS, OF_FAULTS, OF_FUNCTION, OF_MEAN, OF_RATE, OF_SLOW,
     OF_TAIL, OF_TIME, SLOW_BY,
 };
-use super::super::side::{FunctionSums, Row, Side, whole};
+use super::super::side::{Row, Side, whole};
 use super::{Assembly, over, rounded};
 use pagewise_model::fault_diff::{Finding, Pair, Pairs, Subject};
 
@@ -131,46 +131,19 @@ impl Assembly<'_> {
         })
     }
 
-    /// Of a function's own time a fault.
     fn function_doubt(&self, class: Option<Class>, function: &str) -> [f64; 2] {
+        let functions = self.figures.functions().iter();
+        let of = functions.filter(|((c, f), _)| class.is_none_or(|k| k == *c) && *f == function);
         let (mut doubts, mut faults) = ([0.0; 2], [0.0; 2]);
-        for (class, both) in self.of_function(class, function) {
+        for ((class, _), both) in of {
             for place in [0, 1] {
                 doubts[place] += both[place].doubt.iter().sum::<f64>();
                 faults[place] += self.frame.sides[place]
-                    .faults(Some(class))
+                    .faults(Some(*class))
                     .iter()
                     .sum::<f64>();
             }
         }
         [0, 1].map(|place| over(doubts[place], faults[place]))
-    }
-
-    /// How far the own times of a function's calls, as traced, may differ for the tracer's cost.
-    pub(super) fn error_of_calls(&self, class: Option<Class>, function: &str) -> f64 {
-        let (mut doubts, mut calls) = ([0.0; 2], [0.0; 2]);
-        for (_, both) in self.of_function(class, function) {
-            for place in [0, 1] {
-                doubts[place] += both[place].doubt.iter().sum::<f64>();
-                calls[place] += both[place].calls.iter().sum::<f64>();
-            }
-        }
-        let inside = [0, 1].map(|place: usize| self.frame.inputs[place].calibration.inside_ns);
-        let error = self.of_both([0, 1].map(|place| over(doubts[place], calls[place])));
-        (inside[0] - inside[1]).abs() + error
-    }
-
-    /// What a function did in faults of a kind, or of each.
-    fn of_function(
-        &self,
-        class: Option<Class>,
-        function: &str,
-    ) -> impl Iterator<Item = (Class, &[FunctionSums; 2])> {
-        let functions = self.figures.functions().iter();
-        functions
-            .filter(move |((of, name), _)| {
-                class.is_none_or(|class| class == *of) && *name == function
-            })
-            .map(|((of, _), both)| (*of, both))
     }
 }
