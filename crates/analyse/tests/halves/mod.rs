@@ -231,7 +231,7 @@ impl Change {
                             let calls = calls.filter(|n| n.depth == node.depth + 1).count() as u64;
                             let own = node.span.ns - node.children_ns;
                             let own = own.saturating_sub(670 * (1 + calls));
-                            longer(tree, at, (own as f64 * part) as u64);
+                            longer(tree, at, part_of(own, part));
                         }
                     }
                 }
@@ -275,9 +275,18 @@ pub fn longer(tree: &mut CallTree, at: usize, ns: u64) {
     }
 }
 
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "times, not negative"
+)]
+fn part_of(ns: u64, part: f64) -> u64 {
+    (ns as f64 * part).round() as u64
+}
+
 /// Adds a call at the end of the fault, with what tracing it costs.
 fn call(tree: &mut CallTree, name: u32, ns: u64) {
-    let end = tree.nodes.len() as u32 + 1;
+    let end = u32::try_from(tree.nodes.len() + 1).expect("few calls");
     let mut node = tree.nodes[0];
     (node.name, node.end, node.depth) = (name, end, 1);
     (node.span.ns, node.children_ns) = (ns + 670, 0);

@@ -96,22 +96,27 @@ fn as_long(diff: &FaultDiff, usual: &str) -> String {
     let untold = |question: &&Question| {
         question.answer == Answer::WithinCorrection && question.subject != Subject::SamePathTail
     };
+    let is_untold = diff.questions.iter().any(|question| untold(&question));
     // Something that answers none of the questions, but was found.
     let detail = diff
         .findings
         .iter()
         .find(|f| f.subject > Subject::SamePathTail);
-    if let Some(detail) = detail {
-        let sentence = detail.sentence.trim_end_matches('.');
-        return format!(
-            "On the whole, no change of how long faults take was found ({usual}), but {sentence}"
-        );
-    }
-    if diff.questions.iter().any(|question| untold(&question)) {
-        return format!(
-            "Whether faults take longer is not known, since the tracer's cost is not known well \
-             enough ({usual})"
-        );
+    let detail = detail.map(|detail| detail.sentence.trim_end_matches('.'));
+    match (is_untold, detail) {
+        (true, detail) => {
+            let but = detail.map_or(String::new(), |sentence| format!(", but {sentence}"));
+            return format!(
+                "Whether faults take longer is not known, since the tracer's cost is not known \
+                 well enough ({usual}){but}"
+            );
+        }
+        (false, Some(sentence)) => {
+            return format!(
+                "On the whole, no change of how long faults take was found ({usual}), but {sentence}"
+            );
+        }
+        (false, None) => {}
     }
     let same = |question: &&Question| question.subject == Subject::SamePath;
     let seen = diff.questions.iter().find(same).map(|question| {
@@ -134,8 +139,7 @@ fn as_long(diff: &FaultDiff, usual: &str) -> String {
 /// are more or fewer.
 fn whereabouts(diff: &FaultDiff, found: &Explanation) -> Option<(String, Option<Class>)> {
     let all = found.change_ns;
-    let mut causes: BTreeMap<(PartCause, Option<Class>, Option<&str>), (f64, &Part)> =
-        BTreeMap::new();
+    let mut causes: BTreeMap<_, (f64, &Part)> = BTreeMap::new();
     for part in found.parts.iter().filter(|part| is_sure(diff, part)) {
         // A function, or a wait, in whichever kind of fault.
         let class = part.class.filter(|_| part.cause == PartCause::Mix);

@@ -21,7 +21,7 @@ mod words;
 pub use results::compare_results;
 
 use super::collector::Collector;
-use super::probe::Calibration;
+use super::probe::{Calibration, Source};
 use assemble::Frame;
 use figures::Figures;
 use pagewise_model::fault_diff::{FaultDiff, Method};
@@ -124,18 +124,25 @@ pub fn compare<'a>(mut a: Input<'a>, mut b: Input<'a>, criteria: Criteria) -> Fa
     frame.with(&figures).diff(method)
 }
 
-/// Errors of the tracer's cost above this part of it tell nothing of whether two costs are one.
-const UNSURE: f64 = 0.05;
+/// Two costs that are known, or alike, to this part of them can be one: those of several traces of
+/// one kernel are alike within 2 %, those of kernels that follow one another 12 % apart and more.
+const ALIKE: f64 = 0.05;
 
-/// The tracer's cost in both, if it is one and the same: where both are well known and don't
-/// contradict each other. Errors of two would look like differences of every function. With it, how
-/// far both are apart, as a part of their error.
+/// The tracer's cost in both, if it is one and the same: where neither contradicts the other, and
+/// both are well known or found alike. Errors of two would look like differences of every function.
+/// What a trace does not tell of its cost is the same in both, as it is for want of calls of some
+/// kind; were calls themselves dearer in one, so would be its estimate. With it, how far both are
+/// apart, as a part of their error.
 fn common(a: Calibration, b: Calibration) -> Option<(Calibration, f64)> {
     let error = a.error_ns + b.error_ns;
     let apart = (a.per_call_ns - b.per_call_ns).abs();
-    let agree = apart <= error && (a.inside_ns - b.inside_ns).abs() <= error;
-    let known = |cost: &Calibration| cost.corrects() && cost.error_ns <= UNSURE * cost.per_call_ns;
-    if !agree || a.source != b.source || ![a, b].iter().all(known) {
+    let apart_inside = (a.inside_ns - b.inside_ns).abs();
+    let agree = apart.max(apart_inside) <= error;
+    let corrects = [&a, &b].iter().all(|cost| cost.corrects());
+    let much = ALIKE * a.per_call_ns.min(b.per_call_ns);
+    let known = a.error_ns.max(b.error_ns) <= much;
+    let alike = a.source == Source::OwnTrace && apart.max(apart_inside) <= much;
+    if !agree || a.source != b.source || !corrects || !(known || alike) {
         return None;
     }
     let error_ns = a.error_ns.max(b.error_ns);
