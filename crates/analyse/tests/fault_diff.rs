@@ -2,8 +2,8 @@
 
 use pagewise_analyse::compare::Random;
 use pagewise_analyse::fault_paths::{Criteria, Input, compare, estimate};
-use pagewise_model::fault_diff::{Answer, FaultDiff, Question, Subject};
-use pagewise_model::fault_paths::{Calibration, Source};
+use pagewise_model::fault_diff::{Answer, FaultDiff, Finding, Question, Subject};
+use pagewise_model::fault_paths::{Calibration, Class, Source};
 use std::path::Path;
 
 mod halves;
@@ -212,6 +212,28 @@ fn what_the_error_of_the_correction_could_be_is_no_difference() {
         doubtful.headline.contains("is not known"),
         "{}",
         doubtful.headline
+    );
+}
+
+/// What is all in one stretch of a recording tells the recordings apart, not the programs.
+#[test]
+fn what_lies_in_few_phases_is_told_as_that() {
+    let (plain, mut changed) = (made(4000), made(4000));
+    let rest = changed.all.split_off(600);
+    Change::DeviceReads(0.3).apply(&mut changed, &mut Random::seeded(5));
+    changed.all.extend(rest);
+    let sides = [&plain, &changed].map(halves::collected);
+    let diff = diff(&sides, &changed.summary, 0);
+    println!("{}", diff.headline);
+    let is_read = |finding: &Finding| {
+        finding.subject == Subject::ClassShare && finding.class == Some(Class::FileReadMajor)
+    };
+    assert!(!diff.findings.iter().any(is_read));
+    assert!(diff.phases.iter().any(is_read));
+    assert!(
+        diff.headline.contains("In these recordings"),
+        "{}",
+        diff.headline
     );
 }
 

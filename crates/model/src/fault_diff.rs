@@ -33,6 +33,9 @@ pub struct FaultDiff {
     /// questions, then what explains them, the largest part of the difference first. Empty where
     /// nothing does.
     pub findings: Vec<Finding>,
+    /// Answers that tell these recordings apart, beyond chance and by enough to matter, but lie in
+    /// few of their phases: another recording may differ.
+    pub phases: Vec<Finding>,
     /// Answers that could be chance (three standard errors, but not sure), and such that the error
     /// of the correction for the tracer's cost could be all of.
     pub suspicions: Vec<Finding>,
@@ -156,6 +159,9 @@ pub enum Answer {
     Differs,
     /// They differ beyond chance, by too little to matter.
     Negligible,
+    /// These recordings differ beyond chance, by enough to matter, in few of their phases: another
+    /// recording may differ.
+    DiffersInPhases,
     /// Nothing beyond chance was found.
     NotFound,
     /// The change is smaller than the error of the correction for the tracer's cost.

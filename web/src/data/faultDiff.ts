@@ -130,6 +130,7 @@ export interface FaultDiff {
   headline: string;
   findings: Finding[];
   /** Large differences that could be chance, or the tracer's cost. */
+  phases?: Finding[];
   suspicions?: Finding[];
   whole: Shift;
   classes: ClassChange[];

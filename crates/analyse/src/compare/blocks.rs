@@ -21,7 +21,8 @@
 //! for all: every score is divided by its own figure's width over exchanges first ([`Prepared::widths`]).
 //!
 //! Where neighbouring blocks are alike all the same, sums over many vary more than exchanges show:
-//! the observed scores are divided by how much more ([`lengthening`]; Newey & West, 1987).
+//! the observed scores are divided by how much more ([`lengthening`]; Newey & West, 1987), unless
+//! what is asked is only whether these recordings differ ([`Asked::Recordings`]).
 
 use super::Random;
 
@@ -49,6 +50,26 @@ pub(crate) struct Tested {
     pub permutations: u32,
 }
 
+/// What a difference is to be beyond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// What phases of a program make, which neighbouring blocks share: a difference is one of the
+    /// programs.
+    Programs,
+    /// What chance makes from block to block: a difference is one of the recordings, and may be of
+    /// phases that another recording has more or less of.
+    Recordings,
+}
+
+/// How blocks are exchanged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exchanges {
+    pub asked: Asked,
+    /// At most.
+    pub number: u32,
+    pub seed: u64,
+}
+
 /// After so many exchanges beat the strongest figure, no more are needed to call it chance
 /// (Besag & Clifford, 1991).
 const BEATEN: u32 = 30;
@@ -58,8 +79,7 @@ pub(crate) fn compare_blocks(
     figures: &[Figure],
     denominators: &[Vec<f64>],
     blocks_a: usize,
-    most_permutations: u32,
-    seed: u64,
+    exchanges: Exchanges,
 ) -> Tested {
     let blocks = denominators.first().map_or(0, Vec::len);
     if figures.is_empty() || blocks_a == 0 || blocks_a >= blocks {
@@ -69,15 +89,18 @@ pub(crate) fn compare_blocks(
     let mut order: Vec<usize> = (0..blocks).collect();
     let mut observed = prepared.scores(&order[..blocks_a]);
     for (score, figure) in observed.iter_mut().zip(figures) {
+        if exchanges.asked == Asked::Recordings {
+            break;
+        }
         let below = &denominators[figure.denominator];
         *score /= lengthening(&figure.numerators, below, blocks_a);
     }
-    let mut random = Random::seeded(seed);
+    let mut random = Random::seeded(exchanges.seed);
     let widths = prepared.widths(&mut order, blocks_a, &mut random);
     let strongest = largest(&observed, &widths);
     let mut by_chance = Vec::new();
     let (mut permutations, mut beaten) = (0, 0);
-    while permutations < most_permutations && beaten < BEATEN {
+    while permutations < exchanges.number && beaten < BEATEN {
         random.shuffle(&mut order);
         permutations += 1;
         let most = largest(&prepared.scores(&order[..blocks_a]), &widths);
@@ -277,6 +300,14 @@ mod tests {
 
     const BLOCKS: usize = 40;
 
+    fn programs(number: u32, seed: u64) -> Exchanges {
+        Exchanges {
+            asked: Asked::Programs,
+            number,
+            seed,
+        }
+    }
+
     /// A roughly normal draw.
     fn normal(random: &mut Random) -> f64 {
         let uniform = |random: &mut Random| random.below(1 << 20) as f64 / f64::from(1 << 20);
@@ -314,7 +345,7 @@ mod tests {
         let false_findings = (0..200)
             .filter(|_| {
                 let (figures, below) = figures(&mut random, 0.0);
-                let tested = compare_blocks(&figures, &below, BLOCKS / 2, 199, 3);
+                let tested = compare_blocks(&figures, &below, BLOCKS / 2, programs(199, 3));
                 tested
                     .outcomes
                     .iter()
@@ -329,7 +360,7 @@ mod tests {
     fn a_planted_difference_is_found_alone() {
         let mut random = Random::seeded(5);
         let (figures, below) = figures(&mut random, 3.0);
-        let tested = compare_blocks(&figures, &below, BLOCKS / 2, 499, 3);
+        let tested = compare_blocks(&figures, &below, BLOCKS / 2, programs(499, 3));
         let found: Vec<usize> = (0..50)
             .filter(|&at| tested.outcomes[at].p_adjusted <= 0.01)
             .collect();
@@ -358,7 +389,7 @@ mod tests {
                 denominator: 0,
             };
             let faults = vec![50.0; 2 * BLOCKS];
-            let tested = compare_blocks(&[figure], &[faults], BLOCKS, 199, 3);
+            let tested = compare_blocks(&[figure], &[faults], BLOCKS, programs(199, 3));
             found += usize::from(tested.outcomes[0].p_adjusted <= 0.05);
         }
         // 10 are expected; of exchanges alone it was 35 and more.
@@ -372,13 +403,17 @@ mod tests {
             numerators,
             denominator: 0,
         });
-        let tested = compare_blocks(&figures, &[faults], 4, 99, 1);
+        let tested = compare_blocks(&figures, &[faults], 4, programs(99, 1));
         assert!(
             tested
                 .outcomes
                 .iter()
                 .all(|o| o.score == 0.0 && o.p_adjusted == 1.0)
         );
-        assert!(compare_blocks(&[], &[], 4, 99, 1).outcomes.is_empty());
+        assert!(
+            compare_blocks(&[], &[], 4, programs(99, 1))
+                .outcomes
+                .is_empty()
+        );
     }
 }

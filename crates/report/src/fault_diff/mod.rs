@@ -102,41 +102,47 @@ fn findings(text: &mut String, diff: &FaultDiff, width: usize) {
     }
     let (answers, explaining): (Vec<&Finding>, Vec<&Finding>) =
         diff.findings.iter().partition(|finding| is_answer(finding));
-    if diff.findings.is_empty() {
+    let chosen = without_repeats(&explaining);
+    let shown = chosen.into_iter().take(EXPLAINING).collect();
+    let (phases, doubtful) = (
+        diff.phases.iter().collect(),
+        diff.suspicions.iter().collect(),
+    );
+    let lists: [(&str, Vec<&Finding>); 4] = [
+        ("What differs", answers),
+        ("What explains it, the largest part first", shown),
+        (
+            "What differs in these recordings, but in few of their phases: another may differ",
+            phases,
+        ),
+        (
+            "What looks different, but could be chance or the tracer's cost",
+            doubtful,
+        ),
+    ];
+    let mut is_first = diff.findings.len() + diff.phases.len() > 0;
+    if !is_first {
         let words = format!(
             "Nothing differs beyond chance by enough to matter, in {} figures tested.",
             count(diff.method.tests)
         );
         paragraph(text, "", &words, width);
     }
-    if !answers.is_empty() {
-        line!(text, "What differs");
-        sentences(text, answers.into_iter(), width);
-        line!(text);
-    }
-    if !explaining.is_empty() {
-        line!(text, "What explains it, the largest part first");
-        let chosen = without_repeats(&explaining);
-        let shown = chosen.len().min(EXPLAINING);
-        sentences(text, chosen.into_iter().take(EXPLAINING), width);
-        if explaining.len() > shown {
-            let more = (explaining.len() - shown) as u64;
+    for (place, (title, found)) in lists.iter().enumerate() {
+        if found.is_empty() {
+            continue;
+        }
+        if !std::mem::take(&mut is_first) {
+            line!(text);
+        }
+        line!(text, "{title}");
+        for finding in found {
+            paragraph(text, "- ", &visible(&finding.sentence), width);
+        }
+        if place == 1 && explaining.len() > found.len() {
+            let more = (explaining.len() - found.len()) as u64;
             line!(text, "  … and {} more with --json", count(more));
         }
-    }
-    if !diff.suspicions.is_empty() {
-        line!(text);
-        line!(
-            text,
-            "What looks different, but could be chance or the tracer's cost"
-        );
-        sentences(text, diff.suspicions.iter(), width);
-    }
-}
-
-fn sentences<'a>(text: &mut String, found: impl Iterator<Item = &'a Finding>, width: usize) {
-    for finding in found {
-        paragraph(text, "- ", &visible(&finding.sentence), width);
     }
 }
 

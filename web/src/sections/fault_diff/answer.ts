@@ -35,18 +35,21 @@ function side(report: FaultDiffPage, letter: string, side: Side, ink: string): H
 }
 
 function findings(report: FaultDiffPage): HTMLElement {
-  const { findings, method } = report.diff;
-  if (findings.length === 0) return h("div", {}, h("p", {}, method.not_tested ?? `Nothing differs beyond chance by enough to matter, in ${count(method.tests)} figures tested.`), suspicions(report));
+  const { findings, phases = [], suspicions = [], method } = report.diff;
+  const others = [list("In these recordings, but in few of their phases: another may differ", phases), list("Looks different, but could be chance or the tracer's cost", suspicions)];
+  if (findings.length === 0) {
+    const nothing = method.not_tested ?? `Nothing differs beyond chance by enough to matter, in ${count(method.tests)} figures tested.`;
+    return h("div", {}, phases.length === 0 && h("p", {}, nothing), ...others);
+  }
   const item = (finding: Finding) => h("li", {}, finding.sentence);
   const first = h("ol", { class: "evidence findings" }, ...findings.slice(0, SHOWN).map(item));
   const how = `${count(method.questions)} figures say how many faults there are, of which kinds, and how long they take; ${count(method.tests - method.questions)} more explain what was found. Traces that are alike show anything in ${Number((method.level * 100).toPrecision(2))} % of comparisons.`;
   const more = findings.length > SHOWN && h("details", {}, h("summary", {}, `${count(findings.length - SHOWN)} more`), h("ol", { class: "evidence findings", start: SHOWN + 1 }, ...findings.slice(SHOWN).map(item)));
-  return h("div", {}, first, more, h("p", { class: "faint" }, how), suspicions(report));
+  return h("div", {}, first, more, h("p", { class: "faint" }, how), ...others);
 }
 
-/** What looks different, but has too few phases or faults behind it to be sure. */
-function suspicions(report: FaultDiffPage): HTMLElement | null {
-  const { suspicions = [] } = report.diff;
-  if (suspicions.length === 0) return null;
-  return h("div", {}, h("h3", {}, "Looks different, but could be chance or the tracer's cost"), h("ul", { class: "evidence findings" }, ...suspicions.slice(0, SHOWN).map((finding) => h("li", {}, finding.sentence))));
+/** What is told with less certainty than findings. */
+function list(title: string, found: Finding[]): HTMLElement | null {
+  if (found.length === 0) return null;
+  return h("div", {}, h("h3", {}, title), h("ul", { class: "evidence findings" }, ...found.slice(0, SHOWN).map((finding) => h("li", {}, finding.sentence))));
 }

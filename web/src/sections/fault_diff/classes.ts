@@ -23,7 +23,7 @@ export const classes: Section<FaultDiffPage> = {
         h("td", { class: "number" }, count(change.faults[0])),
         h("td", { class: "number" }, count(change.faults[1])),
         pair(change.share.a, change.share.b, shares),
-        h("td", {}, verdict(change.test)),
+        h("td", {}, verdict(change.test, report.diff.phases?.some((found) => found.class === change.class))),
         pair(change.time_share.corrected.a, change.time_share.corrected.b, times),
       );
     return h(

@@ -22,8 +22,10 @@ export function figure(unit: "ns" | "share" | "per_fault", value: number): strin
   return unit === "share" ? percent(value) : value.toFixed(value < 10 ? 2 : 1);
 }
 
-export function verdict(test: Test | null): HTMLElement | null {
+/** How sure a difference is; `phases`: it lies in few phases of these recordings. */
+export function verdict(test: Test | null, phases = false): HTMLElement | null {
   if (!test) return null;
+  if (phases) return h("span", { class: "faint" }, "in few phases");
   return test.significant ? h("strong", { class: "sure" }, "sure") : h("span", { class: "faint" }, "may be chance");
 }
 

@@ -47,48 +47,70 @@ fn untested(diff: &FaultDiff) -> String {
 
 /// How long faults take, what besides the median takes, and the difference that tells why.
 fn how_long(diff: &FaultDiff) -> (String, Option<String>, Option<&Explanation>) {
-    let pair = |pair: Pair| format!("{} → {}", ns(pair.a), ns(pair.b));
-    let ratio = |pair: Pair| longer(pair.b / pair.a.max(1.0));
-    let found = |subject, name: Option<&'static str>| {
-        finding(diff, subject, name).map(|found| found.figures.corrected)
-    };
-    let tails = [("0.99", "99th percentile"), ("0.9", "90th percentile")];
-    let tail = tails
-        .into_iter()
-        .find_map(|(quantile, name)| Some((found(Subject::Quantile, Some(quantile))?, name)));
-    if let Some(median) = found(Subject::Quantile, Some("0.5")) {
-        let time = format!("Faults take {} (median {})", ratio(median), pair(median));
-        return (time, None, Some(&diff.mean));
-    }
     let usual = match quantile(diff, 0.5) {
-        Some(median) => format!("the median is {} and {}", ns(median.a), ns(median.b)),
+        Some(Pair { a, b }) => match [ns(a), ns(b)] {
+            [a, b] if a == b => format!("the median is {a} in both"),
+            [a, b] => format!("the median is {a} and {b}"),
+        },
         None => "the median is not known".to_owned(),
     };
-    if let Some(mean) = found(Subject::Mean, None) {
-        let time = format!("Faults take {} on average ({})", ratio(mean), pair(mean));
-        return (time, Some(usual), Some(&diff.mean));
+    if let Some((time, explanation)) = times(diff, &diff.findings, "take") {
+        let is_of_median = finding(&diff.findings, Subject::Quantile, Some("0.5")).is_some();
+        return (time, (!is_of_median).then_some(usual), Some(explanation));
     }
-    if let Some((tail, name)) = tail {
+    if let Some((time, explanation)) = times(diff, &diff.phases, "took") {
         let time = format!(
-            "The slow faults take {} ({name} {})",
-            ratio(tail),
-            pair(tail)
+            "In these recordings, in few of their phases, {}",
+            lower(&time)
         );
-        return (time, Some(usual), Some(&diff.tail));
-    }
-    if let Some(same) = found(Subject::SamePath, None) {
-        let time = format!("Faults of the same path take {}", longer(same.b));
-        return (time, Some(usual), Some(&diff.mean));
-    }
-    if let Some(slow) = found(Subject::SamePathTail, None) {
-        let time = format!(
-            "{} of B's faults are slow for their path, {} of A's",
-            percent(slow.b),
-            percent(slow.a)
-        );
-        return (time, Some(usual), Some(&diff.tail));
+        return (time, Some(usual), Some(explanation));
     }
     (as_long(diff, &usual), None, None)
+}
+
+/// The first answer of `found` that is about time, with the difference that tells why.
+fn times<'a>(
+    diff: &'a FaultDiff,
+    found: &[Finding],
+    take: &str,
+) -> Option<(String, &'a Explanation)> {
+    let pair = |pair: Pair| format!("{} → {}", ns(pair.a), ns(pair.b));
+    let ratio = |pair: Pair| longer(pair.b / pair.a.max(1.0));
+    let of = |subject, name: Option<&'static str>| {
+        finding(found, subject, name).map(|found| found.figures.corrected)
+    };
+    if let Some(median) = of(Subject::Quantile, Some("0.5")) {
+        let time = format!("Faults {take} {} (median {})", ratio(median), pair(median));
+        return Some((time, &diff.mean));
+    }
+    if let Some(mean) = of(Subject::Mean, None) {
+        let time = format!("Faults {take} {} on average ({})", ratio(mean), pair(mean));
+        return Some((time, &diff.mean));
+    }
+    let tails = [("0.99", "99th percentile"), ("0.9", "90th percentile")];
+    for (quantile, name) in tails {
+        if let Some(tail) = of(Subject::Quantile, Some(quantile)) {
+            let much = ratio(tail);
+            let time = format!("The slow faults {take} {much} ({name} {})", pair(tail));
+            return Some((time, &diff.tail));
+        }
+    }
+    if let Some(same) = of(Subject::SamePath, None) {
+        let time = format!("Faults of the same path {take} {}", longer(same.b));
+        return Some((time, &diff.mean));
+    }
+    of(Subject::SamePathTail, None).map(|slow| {
+        let [a, b] = [slow.a, slow.b].map(percent);
+        let time = format!("{b} of B's faults are slow for their path, {a} of A's");
+        (time, &diff.tail)
+    })
+}
+
+/// A sentence's beginning within another.
+fn lower(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_lowercase());
+    first.into_iter().chain(letters).collect()
 }
 
 /// Nothing was found in how long faults take: what would have been, or why that is not known.
@@ -176,7 +198,7 @@ fn is_sure(diff: &FaultDiff, part: &Part) -> bool {
         }
         _ => finding.subject == Subject::Wait && finding.name.as_deref() == Some(&*cause(part)),
     };
-    diff.findings.iter().any(is_of)
+    diff.findings.iter().chain(&diff.phases).any(is_of)
 }
 
 fn cause(part: &Part) -> String {
@@ -194,7 +216,7 @@ fn cause(part: &Part) -> String {
 fn of_kind(kind: &str, share: Pair) -> String {
     let more = if share.b > share.a { "more" } else { "fewer" };
     format!(
-        "because {more} are of the kind \"{kind}\" ({} → {})",
+        "because {more} of them are of the kind \"{kind}\" ({} → {})",
         percent(share.a),
         percent(share.b)
     )
@@ -202,14 +224,15 @@ fn of_kind(kind: &str, share: Pair) -> String {
 
 /// The kinds of which there are more or fewer, but for one that was named already.
 fn kinds(diff: &FaultDiff, named: Option<Class>) -> Option<String> {
-    let shares = diff
-        .findings
-        .iter()
-        .filter(|f| f.subject == Subject::ClassShare);
+    let found = [&diff.findings, &diff.phases].map(|found| {
+        let shares = found.iter().filter(|f| f.subject == Subject::ClassShare);
+        shares.collect::<Vec<&Finding>>()
+    });
+    let shares = found.iter().find(|shares| !shares.is_empty())?.iter();
     if shares.clone().any(|f| f.class == named && named.is_some()) {
         return None;
     }
-    let change = |finding: &&Finding| finding.change.value.abs();
+    let change = |finding: &&&Finding| finding.change.value.abs();
     let most = shares.max_by(|x, y| change(x).total_cmp(&change(y)))?;
     let Pair { a, b } = most.figures.corrected;
     Some(format!(
@@ -223,7 +246,9 @@ fn kinds(diff: &FaultDiff, named: Option<Class>) -> Option<String> {
 
 fn how_many(diff: &FaultDiff) -> String {
     let (a, b) = (count(diff.a.faults), count(diff.b.faults));
-    if let Some(rate) = finding(diff, Subject::Rate, None) {
+    let found = [&diff.findings, &diff.phases];
+    let rate = found.map(|found| finding(found, Subject::Rate, None));
+    if let Some(rate) = rate.into_iter().flatten().next() {
         let Pair { a, b } = rate.figures.corrected;
         let ratio = b / a.max(f64::MIN_POSITIVE);
         let times = match ratio {
@@ -250,8 +275,8 @@ fn how_many(diff: &FaultDiff) -> String {
     }
 }
 
-fn finding<'a>(diff: &'a FaultDiff, subject: Subject, name: Option<&str>) -> Option<&'a Finding> {
-    diff.findings.iter().find(|finding| {
+fn finding<'a>(found: &'a [Finding], subject: Subject, name: Option<&str>) -> Option<&'a Finding> {
+    found.iter().find(|finding| {
         finding.subject == subject
             && finding.class.is_none()
             && (name.is_none() || finding.name.as_deref() == name)

@@ -4,7 +4,8 @@
 //! blocks ([`figures`]). A few questions are asked first: how many faults, of which kinds, how long
 //! at the median, in the tail and on the whole. Their figures are tested together
 //! ([`crate::compare::blocks`]); what explains an answer (paths, layers, functions) is tested only
-//! where one was found. What differs beyond chance by too little to matter is not told
+//! where one was found. Programs have phases, and a trace has few of them: an answer that only tells
+//! the recordings apart is told as that. What differs beyond chance by too little to matter is not told
 //! ([`assemble`]). Shifts of quantiles have intervals ([`shifts`]), and the difference of the means
 //! is taken apart ([`explain`]).
 
@@ -88,11 +89,12 @@ pub fn compare<'a>(mut a: Input<'a>, mut b: Input<'a>, criteria: Criteria) -> Fa
         )
     };
     let sides = [a, b].map(|input| side(input, Alike::Faults));
+    let short = [a, b].map(|input| side(input, Alike::Nothing));
     let within = [a, b].map(|input| side(input, Alike::WithinKinds));
     let blocks = [sides[0].blocks.len(), sides[1].blocks.len()];
     let enough = blocks.iter().all(|blocks| *blocks >= FEWEST_BLOCKS);
     let testing = enough.then_some((criteria.permutations, criteria.seed));
-    let mut figures = Figures::new(&sides, &within, testing);
+    let mut figures = Figures::new([&sides, &short, &within], testing);
     let draws = Draws::new(blocks, criteria.resamples, criteria.seed);
     let frame = Frame {
         inputs: [a, b],

@@ -38,6 +38,7 @@ pub fn compare_results(a: (&FaultPaths, &str, &str), b: (&FaultPaths, &str, &str
         headline: String::new(),
         questions: Vec::new(),
         findings: Vec::new(),
+        phases: Vec::new(),
         suspicions: Vec::new(),
         whole: shift(Some(&fa.latency), Some(&fb.latency)),
         classes: classes(fa, fb),

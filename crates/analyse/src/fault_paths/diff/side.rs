@@ -32,6 +32,8 @@ pub(super) enum Alike {
     Faults,
     /// Latency compared with that of other faults of the same kind: for questions about a kind.
     WithinKinds,
+    /// By nothing, as short as they are: for questions about this recording alone.
+    Nothing,
 }
 
 /// A trace with its faults by block.
@@ -92,12 +94,13 @@ impl<'a> Side<'a> {
         let most = match alike {
             Alike::Faults => MOST_BLOCKS,
             Alike::WithinKinds => MOST_BLOCKS_WITHIN,
+            Alike::Nothing => usize::MAX,
         };
         let group = stretches.len().div_ceil(most).max(1);
         stretches = grouped(&stretches, group);
         let mut rows = rows(collector, calibration);
         let mut correlation = place(&mut rows, &stretches, alike);
-        while correlation > ALIKE && stretches.len() >= FEWEST_TO_JOIN {
+        while alike != Alike::Nothing && correlation > ALIKE && stretches.len() >= FEWEST_TO_JOIN {
             stretches = grouped(&stretches, 2);
             correlation = place(&mut rows, &stretches, alike);
         }
@@ -309,12 +312,12 @@ fn place(rows: &mut [Row], blocks: &[Stretch], alike: Alike) -> f64 {
         faults[row.block].0 += 1.0;
     }
     let means = match alike {
-        Alike::Faults => BTreeMap::new(),
+        Alike::Faults | Alike::Nothing => BTreeMap::new(),
         Alike::WithinKinds => mean_logarithms(rows),
     };
     let frequent = match alike {
         Alike::Faults => whole(rows.len() as u64) * FREQUENT,
-        Alike::WithinKinds => f64::INFINITY,
+        Alike::WithinKinds | Alike::Nothing => f64::INFINITY,
     };
     kinds.retain(|_, faults| faults.iter().map(|(faults, _)| faults).sum::<f64>() >= frequent);
     for row in rows {

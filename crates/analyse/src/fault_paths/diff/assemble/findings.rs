@@ -29,11 +29,6 @@ impl Assembly<'_> {
 
     /// The questions with their answers.
     pub(super) fn questions(&self) -> Vec<Question> {
-        let asked = self.figures.questions();
-        let mut all: Vec<(Finding, Answer)> = asked
-            .filter_map(|(at, about)| self.judged(at, *about))
-            .collect();
-        all.sort_by_key(|(finding, _)| place(finding));
         let question = |(finding, answer): (Finding, Answer)| Question {
             subject: finding.subject,
             class: finding.class,
@@ -44,7 +39,23 @@ impl Assembly<'_> {
             test: finding.test,
             answer,
         };
-        all.into_iter().map(question).collect()
+        self.asked().into_iter().map(question).collect()
+    }
+
+    /// The questions with such an answer.
+    pub(super) fn answered(&self, is_chosen: impl Fn(Answer) -> bool) -> Vec<Finding> {
+        let asked = self.asked().into_iter();
+        let chosen = asked.filter(|(_, answer)| is_chosen(*answer));
+        chosen.map(|(finding, _)| finding).collect()
+    }
+
+    fn asked(&self) -> Vec<(Finding, Answer)> {
+        let asked = self.figures.questions();
+        let mut all: Vec<(Finding, Answer)> = asked
+            .filter_map(|(at, about)| self.judged(at, *about))
+            .collect();
+        all.sort_by_key(|(finding, _)| place(finding));
+        all
     }
 
     /// Answers that differ by more than their own errors, but not surely.
@@ -59,7 +70,7 @@ impl Assembly<'_> {
             let told = match answer {
                 Answer::WithinCorrection => true,
                 Answer::NotFound => looks_different(at) && self.matters(&finding),
-                Answer::Differs | Answer::Negligible => false,
+                Answer::Differs | Answer::DiffersInPhases | Answer::Negligible => false,
             };
             told.then_some(finding)
         });
@@ -77,7 +88,10 @@ impl Assembly<'_> {
             finding.change.high += error;
         }
         let within = finding.change.value.abs() <= error;
+        let of_recordings = self.figures.p_of_recordings(&about);
+        let in_phases = of_recordings.is_some_and(|p| p <= self.frame.level);
         let answer = match finding.test.significant {
+            false if in_phases && !within && self.matters(&finding) => Answer::DiffersInPhases,
             false => Answer::NotFound,
             true if within => Answer::WithinCorrection,
             true if !self.matters(&finding) => Answer::Negligible,

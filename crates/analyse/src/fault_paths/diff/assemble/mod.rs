@@ -15,7 +15,7 @@ use super::shifts::{Draws, Value, shift};
 use super::side::{Side, whole};
 use super::words;
 use pagewise_model::fault_diff::{
-    self as model, Explanation, FaultDiff, Method, Pair, Pairs, SCHEMA_VERSION, Shift, Test,
+    self as model, Answer, Explanation, FaultDiff, Method, Pair, Pairs, SCHEMA_VERSION, Shift, Test,
 };
 use pagewise_model::units::Estimate;
 
@@ -75,6 +75,7 @@ impl Assembly<'_> {
             headline: String::new(),
             questions: self.questions(),
             findings: self.findings(),
+            phases: self.answered(|answer| answer == Answer::DiffersInPhases),
             suspicions: self.suspicions(),
             whole: self.whole(None),
             classes: self.classes(),

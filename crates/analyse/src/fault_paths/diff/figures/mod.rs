@@ -8,7 +8,9 @@ use super::super::layer::Layer;
 use super::super::signature::Class;
 use super::super::stretches::bin_start;
 use super::side::{FunctionSums, Row, Side};
-use crate::compare::blocks::{Figure, Outcome, Tested, compare_blocks, difference, ratio};
+use crate::compare::blocks::{
+    Asked, Exchanges, Figure, Outcome, Tested, compare_blocks, difference, ratio,
+};
 use making::Making;
 use pagewise_model::fault_diff::Pair;
 use std::collections::{BTreeMap, HashMap};
@@ -99,6 +101,8 @@ impl Wait {
 /// All families with their tests.
 pub(super) struct Figures<'a> {
     families: [Tests<'a>; 4],
+    /// The questions again, asked of these recordings alone.
+    recordings: Tests<'a>,
     /// Whether what explains a difference was tested.
     explained: bool,
 }
@@ -114,14 +118,14 @@ pub(super) struct At {
 pub(super) type Testing = (u32, u64);
 
 impl<'a> Figures<'a> {
-    /// Compares the traces as wholes by the blocks of `sides`, faults of the same kind by those
-    /// of `within`; `None` leaves out the tests.
+    /// Compares the traces as wholes by the blocks of `sides`, as recordings by those of `short`,
+    /// faults of the same kind by those of `within`; `None` leaves out the tests.
     pub(super) fn new(
-        sides: &'a [Side<'a>; 2],
-        within: &'a [Side<'a>; 2],
+        [sides, short, within]: [&'a [Side<'a>; 2]; 3],
         testing: Option<Testing>,
     ) -> Self {
         let is_tested = testing.is_some();
+        let mut recordings = Tests::new(Family::Questions, short, is_tested);
         let mut families = [
             Tests::new(Family::Questions, sides, is_tested),
             Tests::new(Family::Details, within, is_tested),
@@ -129,19 +133,21 @@ impl<'a> Figures<'a> {
             Tests::new(Family::Kinds, within, is_tested),
         ];
         if let Some(testing) = testing {
-            families[0].test(testing);
-            families[1].test(testing);
+            families[0].test(Asked::Programs, testing);
+            families[1].test(Asked::Programs, testing);
+            recordings.test(Asked::Recordings, testing);
         }
         Self {
             families,
+            recordings,
             explained: false,
         }
     }
 
     /// Tests what explains a difference that was found.
     pub(super) fn explain(&mut self, testing: Testing) {
-        self.families[2].test(testing);
-        self.families[3].test(testing);
+        self.families[2].test(Asked::Programs, testing);
+        self.families[3].test(Asked::Programs, testing);
         self.explained = true;
     }
 
@@ -184,6 +190,13 @@ impl<'a> Figures<'a> {
             p_adjusted: (outcome.p_adjusted / part).min(1.0),
             ..*outcome
         })
+    }
+
+    /// The chance of so large a difference between two recordings of the same faults in another
+    /// order; of questions.
+    pub(super) fn p_of_recordings(&self, about: &About<'_>) -> Option<f64> {
+        let figure = *self.recordings.index.get(about)?;
+        Some(self.recordings.tested.outcomes.get(figure)?.p_adjusted)
     }
 
     /// B less A with its standard error.
@@ -268,14 +281,19 @@ impl<'a> Tests<'a> {
         making.made
     }
 
-    fn test(&mut self, (permutations, seed): Testing) {
+    fn test(&mut self, asked: Asked, (number, seed): Testing) {
         let Self {
             figures,
             denominators,
             blocks_a,
             ..
         } = self;
-        self.tested = compare_blocks(figures, denominators, *blocks_a, permutations, seed);
+        let exchanges = Exchanges {
+            asked,
+            number,
+            seed,
+        };
+        self.tested = compare_blocks(figures, denominators, *blocks_a, exchanges);
     }
 }
 
