@@ -1,6 +1,6 @@
 //! Counts what goes through the rings, by source.
 
-use super::plan::{Plan, Reach, Role};
+use super::plan::{Plan, Reach, RingClass, Role};
 use pagewise_model::loss::{LossKind, Losses};
 use pagewise_model::units::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -179,35 +179,39 @@ impl Account {
         self.threads.retain(|tid| !threads.contains(tid));
     }
 
-    /// Whether some source records anybody, so that records need [`Account::keep_ours`].
-    pub fn sees_all(&self) -> bool {
-        self.tallies.iter().any(|tally| tally.sees_all)
+    /// Whether some source whose records go to such rings records anybody, so that these need
+    /// [`Account::keep_ours`].
+    pub fn sees_all(&self, class: RingClass) -> bool {
+        let mut tallies = self.tallies.iter();
+        tallies.any(|tally| tally.sees_all && tally.role.ring() == class)
     }
 
-    /// The records of `span` without samples of others, taken by sources that record anybody.
-    /// Births are to be counted before: they were written before what the thread then did.
-    pub fn keep_ours(&self, mut span: &[u8]) -> Vec<u8> {
+    /// The records of `span` without samples of others, taken by sources that record anybody; what
+    /// those cost is counted. Births are to be counted before: they were written before what the
+    /// thread then did.
+    pub fn keep_ours(&mut self, mut span: &[u8]) -> Vec<u8> {
         let mut kept = Vec::with_capacity(span.len());
         while let Some((record, after)) = next_record(span) {
-            if !self.is_of_others(record) {
-                kept.extend_from_slice(record);
+            match self.of_others(record) {
+                Some(source) => self.spend(source),
+                None => kept.extend_from_slice(record),
             }
             span = after;
         }
         kept
     }
 
-    fn is_of_others(&self, record: &[u8]) -> bool {
+    /// The source of a sample of a thread that is not observed.
+    fn of_others(&self, record: &[u8]) -> Option<usize> {
         if word32(record, 0) != kind::SAMPLE {
-            return false;
+            return None;
         }
-        let tally = self.by_id.get(&word64(record, 8));
-        let Some(tally) = tally.map(|&at| &self.tallies[at]).filter(|t| t.sees_all) else {
-            return false;
-        };
+        let source = *self.by_id.get(&word64(record, 8))?;
+        let tally = self.tallies.get(source).filter(|tally| tally.sees_all)?;
         let at = tally.thread_offset;
         let ids = [word32(record, at), word32(record, at + 4)];
-        !ids.iter().any(|id| self.knows(id.cast_signed()))
+        let is_ours = ids.iter().any(|id| self.knows(id.cast_signed()));
+        (!is_ours).then_some(source)
     }
 
     /// Whether a thread is observed, or was a moment ago.
@@ -275,12 +279,17 @@ impl Account {
     }
 
     fn add(&mut self, source: Option<usize>) {
-        let Some(tally) = source.and_then(|at| self.tallies.get_mut(at)) else {
+        let Some((at, tally)) = source.and_then(|at| Some((at, self.tallies.get_mut(at)?))) else {
             return;
         };
         tally.count += 1;
-        let (role, cost) = (tally.role, tally.unit_cost);
-        self.total_cost += cost;
+        self.total_cost += tally.unit_cost;
+        self.spend(at);
+    }
+
+    /// Counts what a record cost whoever caused it.
+    fn spend(&mut self, source: usize) {
+        let (role, cost) = (self.tallies[source].role, self.tallies[source].unit_cost);
         let at = self.fresh.iter().position(|(known, _)| *known == role);
         let at = at.unwrap_or_else(|| {
             self.fresh.push((role, Spent::default()));
@@ -487,6 +496,8 @@ mod tests {
         let span = [&ours[..], &foreign, &child, &fault, &thread].concat();
         let kept = [&ours[..], &child, &fault, &thread].concat();
         assert_eq!(account.keep_ours(&span), kept);
+        // What is dropped cost somebody all the same.
+        assert_eq!(account.take(Role::Cpu).records, 1);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::ballast::Ballast;
 use super::governor::Governor;
 use super::ladder::Ladder;
 use super::notes::Note;
-use super::opening::{Opened, SharedRing, threads_of};
+use super::opening::{Opened, threads_of};
 use super::plan::{Plan, RingClass, Role};
 use super::rotation::{Rotation, Slot};
 use super::turns::Turns;
@@ -299,27 +299,31 @@ impl Drain {
         }
     }
 
-    /// Empties all rings once, which makes a round.
+    /// Empties all rings once, which makes a round. Those with records of anybody come first, so
+    /// that whoever made them was born in records that are taken out after them.
     fn drain_rings(&mut self) {
         let before = self.writer.data_size();
         let mut rings = std::mem::take(&mut self.opened.rings);
-        let of_anybody = self.drain_machine(&mut rings);
-        let rest = |ring: &&mut SharedRing| of_anybody.is_none() || ring.class != RingClass::Cpu;
-        for shared in rings.iter_mut().filter(rest) {
+        let (of_anybody, ours): (Vec<_>, Vec<_>) = rings
+            .iter_mut()
+            .partition(|ring| self.account.sees_all(ring.class));
+        let mut records = Vec::new();
+        for shared in of_anybody {
+            let whole = shared.ring.drain(|span| records.extend_from_slice(span));
+            self.note_malformed(whole);
+        }
+        for shared in ours {
             let whole = shared.ring.drain(|span| {
                 self.account.count(span);
                 self.gather(span);
             });
-            self.losses
-                .add(LossKind::MalformedRecord, u64::from(!whole));
+            self.note_malformed(whole);
         }
         self.opened.rings = rings;
-        if let Some(records) = of_anybody {
-            let ours = self.account.keep_ours(&records);
-            self.account.count(&ours);
-            self.gather(&ours);
-            self.account.end_round();
-        }
+        let records = self.account.keep_ours(&records);
+        self.account.count(&records);
+        self.gather(&records);
+        self.account.end_round();
         self.write_batch();
         if self.writer.data_size() > before && self.disk_full.is_none() {
             let outcome = self.writer.finished_round();
@@ -327,19 +331,9 @@ impl Drain {
         }
     }
 
-    /// Records of CPU time, where they are of anybody. They are taken out first, so that whoever
-    /// made them was born in records that are taken out after them.
-    fn drain_machine(&mut self, rings: &mut [SharedRing]) -> Option<Vec<u8>> {
-        if !self.account.sees_all() {
-            return None;
-        }
-        let mut records = Vec::new();
-        for shared in rings.iter_mut().filter(|ring| ring.class == RingClass::Cpu) {
-            let whole = shared.ring.drain(|span| records.extend_from_slice(span));
-            self.losses
-                .add(LossKind::MalformedRecord, u64::from(!whole));
-        }
-        Some(records)
+    fn note_malformed(&mut self, whole: bool) {
+        let malformed = u64::from(!whole);
+        self.losses.add(LossKind::MalformedRecord, malformed);
     }
 
     fn gather(&mut self, span: &[u8]) {

@@ -254,6 +254,20 @@ impl Plan {
         });
     }
 
+    /// Some fifteen tracepoints of a thread are taken off a CPU and put back at each switch, which
+    /// doubles what a storm of switches takes; those of a CPU stay.
+    fn add_traced(&mut self, role: Role, sources: Vec<Source>, access: Access) {
+        if !access.machine {
+            return self.add(role, Start::WithProgram, sources);
+        }
+        self.units.push(Unit {
+            role,
+            sources,
+            start: Start::AtOnce,
+            reach: Reach::Machine,
+        });
+    }
+
     fn add_sampled(&mut self, options: &Options, access: Access) {
         self.add_fault_ring(access);
         let first = match options.period {
@@ -324,13 +338,13 @@ impl Plan {
         let mut used = Vec::new();
         if options.calls {
             match calls(&tracefs, options, access, &mut used) {
-                Ok(sources) => self.add(Role::Calls, Start::WithProgram, sources),
+                Ok(sources) => self.add_traced(Role::Calls, sources, access),
                 Err(reason) => notes.push(Note::NoCalls { reason }),
             }
         }
         if options.locks {
             match locks(&tracefs, access, &mut used) {
-                Ok(sources) => self.add(Role::Locks, Start::WithProgram, sources),
+                Ok(sources) => self.add_traced(Role::Locks, sources, access),
                 Err(reason) => notes.push(Note::NoLocks { reason }),
             }
         }
@@ -532,12 +546,21 @@ mod tests {
         let tracefs = || Ok(Tracefs::at(root.path()));
         let plan = Plan::new(&Options::default(), ACCESS, tracefs, &mut notes);
         let calls = plan.units.iter().find(|unit| unit.role == Role::Calls);
+        let sources = ENTERED.len() + BLAMED.len() + EXITED.len();
         assert_eq!(
-            calls.map(|unit| unit.sources.len()),
-            Some(ENTERED.len() + BLAMED.len() + EXITED.len())
+            calls.map(|unit| (unit.sources.len(), unit.start, unit.reach)),
+            Some((sources, Start::AtOnce, Reach::Machine))
         );
         let formats = plan.tracing_data.map(|data| data.events.len());
         assert_eq!(formats, Some(ENTERED.len() + EXITED.len()));
         assert!(matches!(notes[..], [Note::NoLocks { .. }]));
+        let own = Access {
+            machine: false,
+            ..ACCESS
+        };
+        let tracefs = || Ok(Tracefs::at(root.path()));
+        let plan = Plan::new(&Options::default(), own, tracefs, &mut notes);
+        let is_of_threads = |unit: &Unit| unit.reach == Reach::Threads;
+        assert!(plan.units.iter().all(is_of_threads));
     }
 }
