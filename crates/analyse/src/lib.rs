@@ -17,6 +17,7 @@ pub mod paging;
 pub mod plan;
 pub mod probe;
 pub mod profile;
+pub mod run_diff;
 pub mod tune;
 
 pub use assemble::{findings, measure};

@@ -124,16 +124,18 @@ const LOOK: Duration = Duration::from_millis(100);
 /// file cannot be written at all. Anything less is a note.
 pub fn observe(options: &ObserveOptions) -> anyhow::Result<Observation> {
     interrupt::install()?;
-    let host = host::snapshot();
+    let own = i32::try_from(std::process::id()).unwrap_or_default();
     match &options.subject {
         Subject::Command(launch) | Subject::SystemDuring(launch) => {
-            observe_command(options, launch, host)
+            // The program inherits what is set for us.
+            observe_command(options, launch, host::snapshot_with(own))
         }
         Subject::Processes(pids) => {
             let first = pids.first().copied().unwrap_or_default();
+            let host = host::snapshot_with(first);
             observe_running(options, Target::Pids(pids.clone()), first, host)
         }
-        Subject::System => observe_running(options, Target::System, 1, host),
+        Subject::System => observe_running(options, Target::System, 1, host::snapshot()),
     }
 }
 

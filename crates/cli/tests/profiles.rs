@@ -18,6 +18,65 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// 40 MiB written and given back, 30 times: glibc maps such a block anew each time, unless told to
+/// keep it.
+const CHURN: &str = "#include <stdlib.h>\n#include <string.h>\n\
+    int main(void) { long sum = 0; for (int i = 0; i < 30; i++) { char *p = malloc(40 << 20);\n\
+    for (long k = 0; k < 40 << 20; k += 512) p[k] = i; sum += p[4096]; free(p); } return sum == 1; }\n";
+const KEEPING: &str =
+    "glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=4294967296";
+
+#[test]
+fn two_runs_differ_first_by_their_cause_and_the_setting() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("churn.c"), CHURN).unwrap();
+    let built = Command::new("cc")
+        .args(["-O1", "-g", "-o", &path("churn"), &path("churn.c")])
+        .status();
+    assert!(built.unwrap().success());
+    for (name, tunables) in [("a", ""), ("b", KEEPING)] {
+        let (data, json) = (path(&format!("{name}.data")), path(&format!("{name}.json")));
+        let output = Command::new(env!("CARGO_BIN_EXE_pagewise"))
+            .args(["doctor", "-q", "--no-report", "--json", "--record", &data])
+            .args(["--", &path("churn")])
+            .env("GLIBC_TUNABLES", tunables)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        std::fs::write(json, output.stdout).unwrap();
+    }
+    for kind in ["data", "json"] {
+        let (a, b) = (path(&format!("a.{kind}")), path(&format!("b.{kind}")));
+        let output = pagewise(&["diff", "--json", &a, &b]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let run = match found.get("run") {
+            Some(run) => run,
+            None => &found,
+        };
+        let headline = run["headline"].as_str().unwrap();
+        for part in [
+            "page faults became",
+            "touched again after munmap",
+            "GLIBC_TUNABLES is what differs.",
+        ] {
+            assert!(headline.contains(part), "{kind}: {part} in {headline}");
+        }
+        let again = pagewise(&["diff", "--json", &a, &a]);
+        let found: Value = serde_json::from_slice(&again.stdout).unwrap();
+        let run = found.get("run").unwrap_or(&found);
+        assert_eq!(run["headline"], "", "{kind}");
+    }
+    let told = |file: &str| {
+        let output = pagewise(&["report", "--json", &path(file)]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+        found["verdict"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(told("a.json"), told("a.data"));
+}
+
 /// Records CPU time of a shell that counts. False where perf events are not to be had.
 fn record(path: &Path) -> bool {
     let count = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";

@@ -21,7 +21,8 @@ pub struct HostSnapshot {
     /// Base page size in bytes.
     pub page_size: u64,
     /// Everything else: `vm.swappiness`, `thp.enabled`, `mitigations.meltdown`,
-    /// `block.vda.scheduler`, `cgroup.memory.limit`… Absent where unreadable.
+    /// `block.vda.scheduler`, `cgroup.memory.limit`…; of the program that was observed,
+    /// `environment.GLIBC_TUNABLES`, `limit.stack`… Absent where unreadable.
     pub settings: BTreeMap<String, String>,
     /// What the machine counts or has at the moment, beside its settings: `ksm.pages_shared`,
     /// `hugetlb.2048kB.free`… Differs between any two moments and tells nothing about a change.

@@ -39,6 +39,7 @@ pub mod random;
 pub mod ratio;
 pub mod recording;
 pub mod run;
+pub mod run_diff;
 pub mod stack;
 mod stack_tree;
 pub mod symbol;

@@ -2,6 +2,7 @@
 //! settings of the two hosts may be behind it.
 
 use crate::profile::{FrameKind, WeightUnit};
+use crate::run_diff::RunDiff;
 use crate::symbol::Unnamed;
 use crate::units::{Estimate, Nanos};
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,9 @@ pub struct ProfileDiff {
     pub blocks: (u32, u32),
     /// The most important thing in one sentence.
     pub headline: String,
+    /// How the two runs differ, where both are whole runs of a command whose faults were recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunDiff>,
     /// Functions by how much they changed in total: significant ones first, of these the ones that
     /// have a name.
     pub functions: Vec<Change>,

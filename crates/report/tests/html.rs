@@ -293,6 +293,7 @@ fn two_profiles_lie_over_one_tree() {
         block: pagewise_model::units::Nanos(1),
         blocks: (1, 1),
         headline: "memcpy grew".to_owned(),
+        run: None,
         functions: Vec::new(),
         stacks: Vec::new(),
         detectable: 0.1,

@@ -1,5 +1,6 @@
 //! Holds `docs/schema/profile.json` and `profile-diff.json` true, and looks at the texts.
 
+use pagewise_model::findings::Cause;
 use pagewise_model::findings::{Diagnosis, Severity};
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::loss::{LossKind, Losses};
@@ -10,6 +11,10 @@ use pagewise_model::profile_diff::{
 use pagewise_model::profile_findings::{
     Burst, CounterRate, CpuShare, EventProfile, FunctionShare, ProcessShare, ProfileFindings,
     StackShare, UnknownShare,
+};
+use pagewise_model::run::RunCost;
+use pagewise_model::run_diff::{
+    CauseChange, FigureChange, KIND, Quantity, RUN_DIFF_VERSION, RunDiff, RunSide,
 };
 use pagewise_model::symbol::Unnamed;
 use pagewise_model::units::{Estimate, Nanos};
@@ -145,6 +150,7 @@ fn difference() -> ProfileDiff {
         block: Nanos(1_000_000_000),
         blocks: (10, 10),
         headline: "kyber_limit_depth grew in after: 14.0 % of a CPU against 2.0 % of a CPU.".into(),
+        run: Some(runs()),
         functions: vec![Change {
             name: "kyber_limit_depth".into(),
             module: "[kernel]".into(),
@@ -199,6 +205,75 @@ fn difference() -> ProfileDiff {
     }
 }
 
+/// Two runs, one of which churns.
+fn runs() -> RunDiff {
+    let side = |name: &str, system: u64, minor_faults: u64| RunSide {
+        name: name.into(),
+        command: vec!["./churn".into()],
+        host: "h".into(),
+        cost: RunCost {
+            system: Nanos(system),
+            minor_faults,
+            ..RunCost::default()
+        },
+    };
+    RunDiff {
+        schema_version: RUN_DIFF_VERSION,
+        kind: KIND.into(),
+        a: side("before", 2_000_000_000, 614_470),
+        b: side("after", 80_000_000, 10_307),
+        headline: "CPU time fell from 2.00 s to 80.0 ms (−96 %).".into(),
+        figures: vec![
+            FigureChange {
+                quantity: Quantity::CpuTime,
+                a: 2e9,
+                b: 8e7,
+                differs: true,
+            },
+            FigureChange {
+                quantity: Quantity::PeakMemory,
+                a: 4e7,
+                b: 4e7,
+                differs: false,
+            },
+        ],
+        causes: vec![CauseChange {
+            cause: Cause::RefaultAfterMunmap,
+            a: Estimate::exact(603_356.0),
+            b: Estimate::exact(0.0),
+            differs: true,
+        }],
+        settings: vec![SettingChange {
+            name: "environment.GLIBC_TUNABLES".into(),
+            a: None,
+            b: Some("glibc.malloc.trim_threshold=1".into()),
+            touches: Vec::new(),
+            reason: String::new(),
+        }],
+    }
+}
+
+#[test]
+fn two_runs_are_told_before_their_functions() {
+    let text = pagewise_report::text::profile_diff::render(&difference(), 100, PLAIN);
+    let place = |part: &str| {
+        text.find(part)
+            .unwrap_or_else(|| panic!("{part} in\n{text}"))
+    };
+    assert!(place("CPU time fell from") < place("kyber_limit_depth grew"));
+    place("-96.0 % * CPU time".replace('-', "−").as_str());
+    place("gone * faults: touched again after munmap");
+    let alone = pagewise_report::text::run_diff::render(&runs(), 100, PLAIN);
+    assert!(
+        alone.contains("environment.GLIBC_TUNABLES: absent in A"),
+        "{alone}"
+    );
+    fits(
+        &pagewise_report::json::to_string(&runs()).unwrap(),
+        "run-diff.json",
+    );
+}
+
 fn schema(name: &str) -> Value {
     let path = format!("{}/../../docs/schema/{name}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).expect("the schema is there");
@@ -206,8 +281,11 @@ fn schema(name: &str) -> Value {
 }
 
 fn fits(text: &str, name: &str) {
-    let schema = schema(name);
-    let mut checker = Checker::new(&schema);
+    let mut whole = schema(name);
+    for other in ["run-diff.json", "findings.json"] {
+        whole["$defs"][other] = schema(other);
+    }
+    let mut checker = Checker::new(&whole);
     let document: Value = serde_json::from_str(text).expect("the output is JSON");
     checker.check(&document);
     assert_eq!(checker.errors, [""; 0], "{name}");

@@ -35,6 +35,7 @@ export interface ProfileDiff {
   block: number;
   blocks: [number, number];
   headline: string;
+  run?: RunDiff;
   functions: Change[];
   stacks: StackChange[];
   detectable: number;
@@ -42,6 +43,20 @@ export interface ProfileDiff {
   settings: { name: string; a: string | null; b: string | null; touches: string[]; reason: string }[];
   counters: { name: string; a: number; b: number }[];
   notes: string[];
+}
+
+/** Two whole runs of a command. */
+export interface RunDiff {
+  headline: string;
+  figures: FigureChange[];
+  causes: { cause: string; a: Estimate; b: Estimate; differs: boolean }[];
+}
+
+export interface FigureChange {
+  quantity: "cpu_time" | "elapsed_time" | "faults" | "major_faults" | "peak_memory";
+  a: number;
+  b: number;
+  differs: boolean;
 }
 
 export type Measure = "share_of_busy" | "cpus_in_use" | "per_second" | "cpu_seconds_per_run" | "events_per_run";

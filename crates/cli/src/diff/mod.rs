@@ -2,17 +2,18 @@
 
 mod faults;
 mod label;
+mod observed;
 mod profiles;
 
 use crate::fault_paths::{Opened, Trace, open};
 use crate::profile_input;
-use crate::report::write_page;
+use crate::report::{stored, write_page};
 use crate::terminal;
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
+use observed::Observed;
 use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::formats::sniff::{Format, sniff};
-use pagewise_model::profile::Profile;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,9 +24,9 @@ Examples:
   pagewise diff redis/trace.txt.zst tpcc/trace.txt.zst   two workloads
   pagewise diff before.dat after.dat --json              two kernels
   pagewise diff --labels old,new before.txt after.txt    with names for both
-  pagewise diff a.json b.json                            two finished results
   pagewise diff slow.data fast.data -o diff.html         two hosts' samples
   pagewise diff before.folded after.folded               folded stacks, text
+  pagewise diff a.json b.json                            results of --json
   pagewise diff x.data x.data --range-a 4s..5s --range-b rest
   pagewise diff a.data b.data --fail-if \"+10% memcpy\"  for CI: exit code 1";
 
@@ -38,6 +39,10 @@ pagewise hold. Two runs of a command from start to end are compared by the CPU t
 function took, however busy the machine was; two machines, and two stretches of a recording, by CPU
 time in elapsed time. Of processes observed for a while, and of inputs that don't tell what they are
 of (folded stacks, text), shares of the samples are compared.
+
+Where both are whole runs of a command (pagewise doctor --record, record, doctor --json), the answer
+is first what changed for the user: time, page faults, memory; by which cause of faults; and which
+settings of the program (variables that allocators and runtimes read, limits) and of the host differ.
 
 Or they are function_graph traces (text of the kernel or of trace-cmd report, or trace.dat), or
 results of pagewise report --json on such traces. All may be packed by gzip or zstd. A few
@@ -61,7 +66,7 @@ pub struct Args {
     #[arg(value_name = "B")]
     b: PathBuf,
 
-    /// Print JSON (docs/schema/fault-diff.json, profile-diff.json for profiles)
+    /// Print JSON (docs/schema/fault-diff.json, profile-diff.json or run-diff.json)
     #[arg(long)]
     json: bool,
 
@@ -105,11 +110,18 @@ pub struct Args {
     seed: u64,
 }
 
+impl Args {
+    /// Whether parts of the recordings are compared, not the whole.
+    fn is_of_stretches(&self) -> bool {
+        self.range_a.is_some() || self.range_b.is_some()
+    }
+}
+
 /// What can be compared.
 enum Recording {
     Trace(Trace),
     Result(Box<FaultPaths>),
-    Profile(Box<Profile>),
+    Observed(Observed),
 }
 
 /// Compares both recordings.
@@ -128,12 +140,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         None => label::from_paths(&args.a, &args.b),
     };
     let recordings = (read(&args.a)?, read(&args.b)?);
-    if let (Recording::Profile(a), Recording::Profile(b)) = &recordings {
-        return profiles::run(a, b, args, &labels);
+    if let (Recording::Observed(a), Recording::Observed(b)) = &recordings {
+        return observed::run(a, b, args, &labels);
     }
     only_for_profiles(args)?;
     let diff = match recordings {
-        (Recording::Profile(_), _) | (_, Recording::Profile(_)) => {
+        (Recording::Observed(_), _) | (_, Recording::Observed(_)) => {
             bail!("one is a recording of samples, the other is about the paths of faults")
         }
         (Recording::Trace(a), Recording::Trace(b)) => faults::traces(a, b, args, &labels)?,
@@ -199,31 +211,33 @@ fn other(input: Box<dyn Read + Send>, path: &Path) -> Result<Recording> {
     let (head, input) = crate::input::peek(input, profile_input::HEAD)?;
     if let Some(kind) = profile_input::kind(&head) {
         let profile = profile_input::read_text(kind, input, path)?;
-        return Ok(Recording::Profile(Box::new(profile)));
+        return Ok(Recording::Observed(Observed::of_profile(profile)));
     }
     match sniff(&head) {
         Some(Format::PerfDataFile | Format::PerfDataPipe) => {
-            let profile = profiles::read(input, path)?;
-            Ok(Recording::Profile(Box::new(profile)))
+            Ok(Recording::Observed(observed::read(input, path)?))
         }
         _ => result(input),
     }
 }
 
-/// A result of `pagewise report --json`.
+/// A result of `pagewise report --json` or `pagewise doctor --json`.
 fn result(input: Box<dyn Read + Send>) -> Result<Recording> {
     // A wrong file may be large; a result begins with its brace.
     let (head, mut input) = crate::input::peek(input, 64)?;
     if !head.trim_ascii_start().starts_with(b"{") {
         bail!(
             "it is neither perf.data, nor text of perf script, nor folded stacks, nor a \
-             function_graph trace, nor a result of pagewise report --json on one"
+             function_graph trace, nor a result of pagewise doctor --json or report --json"
         );
     }
     let mut text = String::new();
     input
         .read_to_string(&mut text)
         .context("it is not UTF-8 text")?;
+    if let Some(findings) = stored::findings(text.as_bytes())? {
+        return Ok(Recording::Observed(Observed::of_findings(findings)));
+    }
     let found = crate::fault_paths::stored_report(text.as_bytes())?;
     Ok(Recording::Result(Box::new(found)))
 }

@@ -1,17 +1,14 @@
 //! Two profiles, or two ranges of one.
 
 use super::Args;
-use crate::{analysis, bytes, terminal};
-use anyhow::{Context, Result, bail};
+use crate::terminal;
+use anyhow::{Result, bail};
 use pagewise_analyse::profile::diff::{DiffError, DiffOptions, SettingRules, diff};
-use pagewise_linux::sys::mapped_file::MappedFile;
-use pagewise_model::formats::perf_data::PerfData;
 use pagewise_model::profile::{Profile, WeightUnit};
 use pagewise_model::profile_diff::ProfileDiff;
+use pagewise_model::run_diff::RunDiff;
 use pagewise_model::units::Nanos;
 use pagewise_report::html::render_profile_diff;
-use std::io::Read;
-use std::path::Path;
 use std::process::ExitCode;
 use std::str::FromStr;
 
@@ -79,28 +76,17 @@ impl FromStr for Limit {
     }
 }
 
-/// The profile of a recording that was begun to be read.
-///
-/// # Errors
-/// When it is no recording, or has no samples that a profile could be made of.
-pub fn read(input: Box<dyn Read + Send>, path: &Path) -> Result<Profile> {
-    let bytes: MappedFile = match path.is_file() {
-        true => bytes::open(path)?,
-        false => bytes::spooled(input, path)?,
-    };
-    let data = PerfData::parse(&bytes)?;
-    let analysis = analysis::analyse(&data, |offset| bytes.release(offset));
-    analysis
-        .into_profile()
-        .filter(|profile| !profile.samples.is_empty())
-        .context("it has no samples to compare; record with pagewise record or perf record -g")
-}
-
 /// Compares two profiles, prints what differs, and holds it against the limits.
 ///
 /// # Errors
 /// When they cannot be compared.
-pub fn run(a: &Profile, b: &Profile, args: &Args, labels: &(String, String)) -> Result<ExitCode> {
+pub fn run(
+    a: &Profile,
+    b: &Profile,
+    runs: Option<RunDiff>,
+    args: &Args,
+    labels: &(String, String),
+) -> Result<ExitCode> {
     if !args.calibrate.is_empty() {
         bail!("--calibrate goes with function_graph traces");
     }
@@ -112,7 +98,7 @@ pub fn run(a: &Profile, b: &Profile, args: &Args, labels: &(String, String)) -> 
         seed: args.seed,
     };
     let found = diff(&a, &b, &options, &SettingRules::shipped()?);
-    let found = found.map_err(|error| match error {
+    let mut found = found.map_err(|error| match error {
         DiffError::NoCommonEvent { .. } if is_folded(&a) != is_folded(&b) => {
             anyhow::Error::new(error).context(
                 "folded stacks can be compared with folded stacks alone: make some of the other \
@@ -121,6 +107,7 @@ pub fn run(a: &Profile, b: &Profile, args: &Args, labels: &(String, String)) -> 
         }
         error => error.into(),
     })?;
+    found.run = runs;
     let text = match args.json {
         true => pagewise_report::json::to_string(&found)?,
         false => {

@@ -3,6 +3,7 @@
 mod descent;
 mod paging;
 mod recording;
+pub mod stored;
 
 use crate::destination;
 use crate::export::{FaultExport, ProfileExport};
@@ -223,8 +224,15 @@ fn report_part(trace: Trace, file: &Path, args: &Args, steps: Vec<Step>) -> Resu
     }
 }
 
-/// Reports on the traces whose reports are stored.
+/// Reports on a run whose findings are stored, or on the traces whose reports are.
 fn report_stored(args: &Args) -> Result<ExitCode> {
+    if let [file] = args.files.as_slice()
+        && let Some(stored) =
+            stored::findings(&bytes::open(file)?).map_err(|error| named(file, error))?
+    {
+        recording::report_stored(stored, file, args)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if args.calibrate.is_some() {
         bail!("--calibrate goes with a trace, not with reports that were stored");
     }

@@ -1,5 +1,6 @@
 //! Reports on perf.data: on its faults, on where CPU time and other events went, or on both.
 
+use super::stored::Stored;
 use super::{Args, export_profile, name_of, write_page};
 use crate::analysis::{self, Analysis, is_about_faults};
 use crate::{profile_input, terminal};
@@ -50,6 +51,25 @@ pub fn report(bytes: &MappedFile, file: &Path, args: &Args) -> Result<()> {
         return report_profile(profile, file, args);
     }
     show(&seen(&data, &analysis)?, analysis.profile(), file, args)
+}
+
+/// Reports on a run whose findings were stored.
+///
+/// # Errors
+/// When something is asked that only the recording itself can tell.
+pub fn report_stored(stored: Stored, file: &Path, args: &Args) -> Result<()> {
+    let steps = !args.descent.steps().map_err(anyhow::Error::msg)?.is_empty();
+    if args.export.is_some() || args.cgroup.is_some() || args.calibrate.is_some() || steps {
+        bail!(
+            "--export, --cgroup, --calibrate and parts need the recording itself (pagewise doctor \
+             --record FILE), which this result does not hold"
+        );
+    }
+    let seen = Seen {
+        faults: Some(stored.findings),
+        profile: stored.profile,
+    };
+    show(&seen, None, file, args)
 }
 
 /// Reports on a profile alone, or exports it: all of it, or the stretch of time that is asked for.

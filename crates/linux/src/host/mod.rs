@@ -7,6 +7,7 @@
 mod cpu_limit;
 mod hardware;
 mod memory;
+mod program;
 
 use crate::proc::ProcRoot;
 use crate::pseudo_file::{names, setting};
@@ -20,6 +21,16 @@ use std::path::{Path, PathBuf};
 #[must_use]
 pub fn snapshot() -> HostSnapshot {
     snapshot_at(Path::new("/"))
+}
+
+/// The same with what is set for process `pid`: variables that allocators and runtimes read, and
+/// limits.
+#[must_use]
+pub fn snapshot_with(pid: i32) -> HostSnapshot {
+    let mut snapshot = snapshot();
+    let own = program::settings(&ProcRoot::default(), pid);
+    snapshot.settings.extend(own);
+    snapshot
 }
 
 /// Settings of the machine whose root folder is `root`.

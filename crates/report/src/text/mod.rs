@@ -5,6 +5,7 @@ mod answer;
 mod page;
 pub mod profile;
 pub mod profile_diff;
+pub mod run_diff;
 mod tables;
 
 use page::Page;

@@ -24,7 +24,14 @@ pub fn render(diff: &ProfileDiff, width: usize, style: Style) -> String {
     let mut page = Page::new(width.clamp(super::WIDTHS.0, super::WIDTHS.1), style);
     let found = diff.functions.iter().any(|change| change.significant);
     let ink = if found { Ink::Caution } else { Ink::Good };
-    page.marked("● diff", ink, &visible(&diff.headline));
+    let of_runs = diff.run.as_ref().filter(|run| !run.headline.is_empty());
+    match of_runs {
+        None => page.marked("● diff", ink, &visible(&diff.headline)),
+        Some(run) => {
+            page.marked("● diff", Ink::Caution, &visible(&run.headline));
+            page.paragraph("", Ink::Plain, &visible(&diff.headline));
+        }
+    }
     page.gap();
     for (label, side) in [("A", &diff.a), ("B", &diff.b)] {
         page.paragraph(label, Ink::Plain, &side_line(side));
@@ -32,6 +39,9 @@ pub fn render(diff: &ProfileDiff, width: usize, style: Style) -> String {
     page.paragraph("Method", Ink::Faint, &method(diff));
     for note in &diff.notes {
         page.paragraph("Note", Ink::Faint, &visible(note));
+    }
+    if let Some(run) = &diff.run {
+        super::run_diff::runs(&mut page, run);
     }
     settings(&mut page, diff);
     functions(&mut page, diff);
@@ -168,7 +178,7 @@ fn settings(page: &mut Page, diff: &ProfileDiff) {
     page.more(others.len(), OTHER_SETTINGS);
 }
 
-fn setting_line(setting: &SettingChange) -> String {
+pub(super) fn setting_line(setting: &SettingChange) -> String {
     let value = |value: &Option<String>| match value {
         Some(value) => visible(value).into_owned(),
         None => "absent".to_owned(),

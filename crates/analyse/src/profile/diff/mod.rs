@@ -138,6 +138,7 @@ pub fn diff(
         block: Nanos(block),
         blocks: if is_of_runs { (0, 0) } else { cuts.counts() },
         headline: String::new(),
+        run: None,
         detectable: compared.detectable(of_functions, sizes, cuts.totals[0][0]),
         functions,
         stacks,

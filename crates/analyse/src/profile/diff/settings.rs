@@ -42,7 +42,7 @@ impl SettingRules {
     }
 
     /// Settings that differ, given the functions that changed.
-    pub(super) fn changes(
+    pub(crate) fn changes(
         &self,
         a: &HostSnapshot,
         b: &HostSnapshot,

@@ -1,0 +1,382 @@
+//! Two whole runs compared: first what a user feels (time, faults, memory), then by which causes of
+//! faults, then what was set differently.
+//!
+//! Each run was seen once, so there is no test: a figure differs where it does by more than two runs
+//! of one program on one machine were seen to. Faults are counted and hardly vary; CPU time varies
+//! with what else the machine does.
+
+use crate::profile::diff::SettingRules;
+use pagewise_model::findings::{Cause, Findings, Share};
+use pagewise_model::profile_diff::SettingChange;
+use pagewise_model::run::Ending;
+use pagewise_model::run_diff::{
+    CauseChange, FigureChange, KIND, Quantity, RUN_DIFF_VERSION, RunDiff, RunSide,
+};
+use pagewise_model::units::{Bytes, Estimate, Nanos};
+use std::collections::BTreeSet;
+
+/// Changes that are told, as natural logarithms of the ratio: of CPU and elapsed time on CPUs of
+/// one's own, and on those that others use all the time; of counted faults and of memory.
+const OF_TIME: f64 = 0.2;
+const OF_TIME_CONTENDED: f64 = 0.6;
+const OF_COUNTS: f64 = 0.1;
+/// Least changes besides: ns, faults, bytes.
+const LEAST_NS: f64 = 20e6;
+const LEAST_FAULTS: f64 = 1_000.0;
+const LEAST_MAJOR_FAULTS: f64 = 50.0;
+const LEAST_BYTES: f64 = (4 << 20) as f64;
+/// Part of the change of all faults that a cause makes up to be named.
+const OF_CHANGE: f64 = 0.5;
+/// What a program's own settings are called by in a snapshot.
+const OWN: [&str; 2] = ["environment.", "limit."];
+
+/// A run, what to call it, and how much its CPUs were shared (0 to 1).
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    /// What was found in it.
+    pub findings: &'a Findings,
+    /// What sentences call it.
+    pub name: &'a str,
+    /// `None` where that is not known.
+    pub contended: Option<f64>,
+}
+
+/// How B differs from A; `None` where one is no whole run of a command.
+#[must_use]
+pub fn compare(a: Run<'_>, b: Run<'_>, rules: &SettingRules) -> Option<RunDiff> {
+    if ![a, b].iter().all(|run| is_whole(run.findings)) {
+        return None;
+    }
+    let mut causes = causes(a.findings, b.findings);
+    causes.sort_by(|x, y| change(y).abs().total_cmp(&change(x).abs()));
+    let mut found = RunDiff {
+        schema_version: RUN_DIFF_VERSION,
+        kind: KIND.to_owned(),
+        a: side(a),
+        b: side(b),
+        headline: String::new(),
+        figures: figures(a, b),
+        causes,
+        settings: settings(a.findings, b.findings, rules),
+    };
+    found.headline = headline(&found);
+    Some(found)
+}
+
+fn is_whole(findings: &Findings) -> bool {
+    !findings.command.is_empty()
+        && findings.ending != Ending::Running
+        && !findings.collection.whole_machine
+}
+
+fn side(run: Run<'_>) -> RunSide {
+    RunSide {
+        name: run.name.to_owned(),
+        command: run.findings.command.clone(),
+        host: run.findings.host.hostname.clone(),
+        cost: run.findings.cost,
+    }
+}
+
+fn figures(a: Run<'_>, b: Run<'_>) -> Vec<FigureChange> {
+    let contended = [a.contended, b.contended].into_iter().flatten();
+    let contended = contended.fold(0.0, f64::max);
+    let of_time = OF_TIME + contended * (OF_TIME_CONTENDED - OF_TIME);
+    let (a, b) = (a.findings.cost, b.findings.cost);
+    let figure = |quantity, a: f64, b: f64, least: f64, ratio: f64| FigureChange {
+        quantity,
+        a,
+        b,
+        differs: (b - a).abs() >= least && logarithm(a, b).abs() >= ratio,
+    };
+    let ns = |time: Nanos| time.0 as f64;
+    vec![
+        figure(
+            Quantity::CpuTime,
+            ns(a.cpu()),
+            ns(b.cpu()),
+            LEAST_NS,
+            of_time,
+        ),
+        figure(
+            Quantity::ElapsedTime,
+            ns(a.wall),
+            ns(b.wall),
+            LEAST_NS,
+            of_time,
+        ),
+        figure(
+            Quantity::Faults,
+            a.faults() as f64,
+            b.faults() as f64,
+            LEAST_FAULTS,
+            OF_COUNTS,
+        ),
+        figure(
+            Quantity::MajorFaults,
+            a.major_faults as f64,
+            b.major_faults as f64,
+            LEAST_MAJOR_FAULTS,
+            OF_TIME_CONTENDED,
+        ),
+        figure(
+            Quantity::PeakMemory,
+            a.max_rss.0 as f64,
+            b.max_rss.0 as f64,
+            LEAST_BYTES,
+            OF_COUNTS,
+        ),
+    ]
+}
+
+/// The logarithm of B over A; of none against some, infinite.
+fn logarithm(a: f64, b: f64) -> f64 {
+    match a == b {
+        true => 0.0,
+        false => (b / a).ln(),
+    }
+}
+
+fn causes(a: &Findings, b: &Findings) -> Vec<CauseChange> {
+    let all = a.by_cause.iter().chain(&b.by_cause);
+    let all: BTreeSet<Cause> = all.map(|share| share.key).collect();
+    let most = a.cost.faults().max(b.cost.faults()) as f64;
+    let change = |cause| {
+        let of = |shares: &[Share<Cause>]| {
+            let share = shares.iter().find(|share| share.key == cause);
+            share.map_or(Estimate::exact(0.0), |share| share.faults)
+        };
+        let (a, b) = (of(&a.by_cause), of(&b.by_cause));
+        let apart = a.high < b.low || b.high < a.low;
+        CauseChange {
+            cause,
+            a,
+            b,
+            differs: apart && (b.value - a.value).abs() >= (most * 0.1).max(LEAST_FAULTS),
+        }
+    };
+    all.into_iter().map(change).collect()
+}
+
+fn change(cause: &CauseChange) -> f64 {
+    cause.b.value - cause.a.value
+}
+
+/// Settings that differ, the program's own first.
+fn settings(a: &Findings, b: &Findings, rules: &SettingRules) -> Vec<SettingChange> {
+    let mut all = rules.changes(&a.host, &b.host, &[]);
+    all.sort_by_key(|setting| !is_own(setting));
+    all
+}
+
+fn is_own(setting: &SettingChange) -> bool {
+    OWN.iter().any(|start| setting.name.starts_with(start))
+}
+
+fn headline(diff: &RunDiff) -> String {
+    let told = |quantity| {
+        let mut figures = diff.figures.iter();
+        figures.find(|figure| figure.quantity == quantity && figure.differs)
+    };
+    let mut parts = Vec::new();
+    let elapsed = || Some((told(Quantity::ElapsedTime)?, "Elapsed time"));
+    let time = told(Quantity::CpuTime).map(|cpu| (cpu, "CPU time"));
+    if let Some((time, of)) = time.or_else(elapsed) {
+        parts.push(times(time, of));
+    }
+    if let Some(faults) = told(Quantity::Faults) {
+        let because = cause(diff, faults).map_or(String::new(), |cause| format!(", {cause}"));
+        parts.push(format!(
+            "{} page faults became {}{because}",
+            grouped(faults.a),
+            grouped(faults.b)
+        ));
+    }
+    if let Some(major) = told(Quantity::MajorFaults) {
+        parts.push(format!(
+            "{} page faults that needed I/O became {}",
+            grouped(major.a),
+            grouped(major.b)
+        ));
+    }
+    if let Some(memory) = told(Quantity::PeakMemory) {
+        let [a, b] = [memory.a, memory.b].map(bytes);
+        parts.push(format!("peak memory went from {a} to {b}"));
+    }
+    if parts.is_empty() {
+        return String::new();
+    }
+    let mut headline = format!("{}.", parts.join("; "));
+    headline[..1].make_ascii_uppercase();
+    match set_differently(diff) {
+        Some(words) => format!("{headline} {words}"),
+        None => headline,
+    }
+}
+
+/// `CPU time fell from 2.18 s to 83.3 ms (−96 %)`.
+fn times(figure: &FigureChange, of: &str) -> String {
+    let [a, b] = [figure.a, figure.b].map(|ns| Nanos::from_secs_f64(ns / 1e9));
+    let ratio = figure.b / figure.a.max(1.0);
+    let (verb, much) = match ratio {
+        ratio if ratio >= 1.95 => ("rose", format!("{ratio:.1} times as much")),
+        ratio if ratio >= 1.0 => ("rose", format!("+{:.0} %", 100.0 * (ratio - 1.0))),
+        ratio => ("fell", format!("−{:.0} %", 100.0 * (1.0 - ratio))),
+    };
+    format!("{of} {verb} from {a} to {b} ({much})")
+}
+
+/// The cause that most of the change of all faults is of.
+fn cause(diff: &RunDiff, faults: &FigureChange) -> Option<String> {
+    let all = faults.b - faults.a;
+    let most = diff.causes.iter().find(|cause| {
+        let part = change(cause);
+        cause.differs && part.signum() == all.signum() && part.abs() >= OF_CHANGE * all.abs()
+    })?;
+    let label = most.cause.label();
+    let (a, b) = (grouped(most.a.value), grouped(most.b.value));
+    Some(match (most.a.value, most.b.value) {
+        (_, 0.0) => format!("since the {a} of the kind \"{label}\" are gone"),
+        (0.0, _) => format!("since {b} of the kind \"{label}\" came up"),
+        _ => format!("above all of the kind \"{label}\" ({a} → {b})"),
+    })
+}
+
+/// What was set for the programs themselves; how much else differs.
+fn set_differently(diff: &RunDiff) -> Option<String> {
+    let own: Vec<&str> = diff
+        .settings
+        .iter()
+        .filter(|s| is_own(s))
+        .map(plain)
+        .collect();
+    let others = diff.settings.len() - own.len();
+    let more = match others {
+        0 => String::new(),
+        1 => ", beside one setting of the host".to_owned(),
+        many => format!(", beside {many} settings of the host"),
+    };
+    let same = diff.a.command == diff.b.command;
+    match own.as_slice() {
+        [] if !same => Some("The commands differ.".to_owned()),
+        [] if others > 0 => Some(format!("{others} settings of the host differ.")),
+        [] => None,
+        [one] if same => Some(format!("{one} is what differs{more}.")),
+        all if same => Some(format!("{} are what differs{more}.", all.join(", "))),
+        all => Some(format!("The commands differ, and {}.", all.join(", "))),
+    }
+}
+
+/// Its name without the snapshot's prefix.
+fn plain(setting: &SettingChange) -> &str {
+    setting.name.strip_prefix(OWN[0]).unwrap_or(&setting.name)
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts, not negative"
+)]
+fn bytes(value: f64) -> Bytes {
+    Bytes(value.round() as u64)
+}
+
+fn grouped(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut grouped = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(quantity: Quantity, a: f64, b: f64) -> FigureChange {
+        FigureChange {
+            quantity,
+            a,
+            b,
+            differs: true,
+        }
+    }
+
+    fn run(name: &str) -> RunSide {
+        RunSide {
+            name: name.to_owned(),
+            command: vec!["churn".to_owned()],
+            host: String::new(),
+            cost: pagewise_model::run::RunCost::default(),
+        }
+    }
+
+    fn setting(name: &str) -> SettingChange {
+        SettingChange {
+            name: name.to_owned(),
+            a: None,
+            b: Some("1".to_owned()),
+            touches: Vec::new(),
+            reason: String::new(),
+        }
+    }
+
+    fn two_runs() -> RunDiff {
+        let exact = Estimate::exact;
+        RunDiff {
+            schema_version: RUN_DIFF_VERSION,
+            kind: KIND.to_owned(),
+            a: run("a"),
+            b: run("b"),
+            headline: String::new(),
+            figures: vec![
+                figure(Quantity::CpuTime, 2.18e9, 83.3e6),
+                figure(Quantity::Faults, 614_470.0, 10_307.0),
+            ],
+            causes: vec![CauseChange {
+                cause: Cause::RefaultAfterMunmap,
+                a: exact(603_356.0),
+                b: exact(0.0),
+                differs: true,
+            }],
+            settings: vec![setting("environment.GLIBC_TUNABLES")],
+        }
+    }
+
+    #[test]
+    fn the_first_sentence_names_time_cause_and_setting() {
+        let told = headline(&two_runs());
+        assert_eq!(
+            told,
+            "CPU time fell from 2.18 s to 83.3 ms (−96 %); 614,470 page faults became 10,307, \
+             since the 603,356 of the kind \"touched again after munmap\" are gone. \
+             GLIBC_TUNABLES is what differs."
+        );
+    }
+
+    #[test]
+    fn runs_that_are_alike_are_not_told_apart() {
+        let mut diff = two_runs();
+        diff.figures.iter_mut().for_each(|f| f.differs = false);
+        assert_eq!(headline(&diff), "");
+    }
+
+    #[test]
+    fn settings_of_the_host_are_counted_beside_the_programs_own() {
+        let mut diff = two_runs();
+        diff.settings.push(setting("vm.swappiness"));
+        let told = headline(&diff);
+        let end = "GLIBC_TUNABLES is what differs, beside one setting of the host.";
+        assert!(told.ends_with(end), "{told}");
+        diff.b.command = vec!["other".to_owned()];
+        let told = headline(&diff);
+        assert!(
+            told.ends_with("The commands differ, and GLIBC_TUNABLES."),
+            "{told}"
+        );
+    }
+}

@@ -1,0 +1,125 @@
+//! Two observed runs: their samples, what they cost, or both.
+
+use super::{Args, profiles};
+use crate::analysis;
+use crate::bytes;
+use crate::report::stored::Stored;
+use crate::terminal;
+use anyhow::{Result, bail};
+use pagewise_analyse::plan::Surroundings;
+use pagewise_analyse::profile::diff::SettingRules;
+use pagewise_analyse::run_diff::{Run, compare};
+use pagewise_linux::sys::mapped_file::MappedFile;
+use pagewise_model::contention::Contention;
+use pagewise_model::findings::Findings;
+use pagewise_model::formats::perf_data::PerfData;
+use pagewise_model::profile::Profile;
+use pagewise_model::run_diff::RunDiff;
+use std::io::Read;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// What is known of a run; at least one of both.
+pub struct Observed {
+    profile: Option<Box<Profile>>,
+    findings: Option<Box<Findings>>,
+}
+
+impl Observed {
+    /// Samples alone.
+    pub fn of_profile(profile: Profile) -> Self {
+        Self {
+            profile: Some(Box::new(profile)),
+            findings: None,
+        }
+    }
+
+    /// What was stored of a run: without its samples.
+    pub fn of_findings(stored: Stored) -> Self {
+        Self {
+            profile: None,
+            findings: Some(Box::new(stored.findings)),
+        }
+    }
+}
+
+/// A recording that was begun to be read.
+///
+/// # Errors
+/// When it is none, or has neither samples nor totals to compare.
+pub fn read(input: Box<dyn Read + Send>, path: &Path) -> Result<Observed> {
+    let bytes: MappedFile = match path.is_file() {
+        true => bytes::open(path)?,
+        false => bytes::spooled(input, path)?,
+    };
+    let data = PerfData::parse(&bytes)?;
+    let analysis = analysis::analyse(&data, |offset| bytes.release(offset));
+    let findings = match analysis.own_cost() {
+        Some(_) => Some(Box::new(analysis.findings(&Surroundings::default())?)),
+        None => None,
+    };
+    let profile = analysis.into_profile();
+    let profile = profile.filter(|profile| !profile.samples.is_empty());
+    if findings.is_none() && profile.is_none() {
+        bail!("it has no samples to compare; record with pagewise record or perf record -g");
+    }
+    Ok(Observed {
+        profile: profile.map(Box::new),
+        findings,
+    })
+}
+
+/// Compares what is known of both.
+///
+/// # Errors
+/// When they have nothing in common.
+pub fn run(a: &Observed, b: &Observed, args: &Args, labels: &(String, String)) -> Result<ExitCode> {
+    let runs = match args.is_of_stretches() {
+        true => None,
+        false => runs(a, b, labels)?,
+    };
+    if let (Some(a), Some(b)) = (&a.profile, &b.profile) {
+        return profiles::run(a, b, runs, args, labels);
+    }
+    let Some(runs) = runs else {
+        bail!(
+            "they have nothing in common that could be compared: samples (pagewise record, perf \
+             record -g), or whole runs of a command (pagewise doctor or record -- CMD, doctor --json)"
+        );
+    };
+    if args.output.is_some() || !args.fail_if.is_empty() {
+        bail!("-o and --fail-if need samples in both: record with pagewise record -- CMD");
+    }
+    let text = match args.json {
+        true => pagewise_report::json::to_string(&runs)?,
+        false => {
+            let (width, style) = (terminal::width(), terminal::style());
+            pagewise_report::text::run_diff::render(&runs, width, style)
+        }
+    };
+    super::print(&text, args.json)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How the runs as wholes differ, where both are known.
+fn runs(a: &Observed, b: &Observed, labels: &(String, String)) -> Result<Option<RunDiff>> {
+    let (Some(of_a), Some(of_b)) = (&a.findings, &b.findings) else {
+        return Ok(None);
+    };
+    let run = |findings, name, observed: &Observed| Run {
+        findings,
+        name,
+        contended: contended(observed),
+    };
+    let (a, b) = (run(of_a, &*labels.0, a), run(of_b, &*labels.1, b));
+    Ok(compare(a, b, &SettingRules::shipped()?))
+}
+
+/// How much others used the CPUs meanwhile; as much as can be where that is not known.
+fn contended(observed: &Observed) -> Option<f64> {
+    let known = observed
+        .profile
+        .as_ref()
+        .and_then(|profile| profile.contention);
+    known.as_ref().and_then(Contention::degree).or(Some(1.0))
+}

@@ -1,0 +1,124 @@
+//! What was set for the program itself: variables that allocators and runtimes read, and limits.
+
+use crate::proc::ProcRoot;
+use crate::pseudo_file;
+use std::collections::BTreeMap;
+
+/// Variables that allocators, loaders and runtimes read; `*` stands for any end. Others are left
+/// out: they tell little, and may hold secrets.
+const VARIABLES: [&str; 37] = [
+    // glibc (mallopt(3), ld.so(8)).
+    "GLIBC_TUNABLES",
+    "MALLOC_*",
+    "LD_PRELOAD",
+    "LD_LIBRARY_PATH",
+    "LD_BIND_NOW",
+    // Other allocators.
+    "_RJEM_MALLOC_CONF",
+    "JE_MALLOC_CONF",
+    "MIMALLOC_*",
+    "TCMALLOC_*",
+    "HUGETLB_*",
+    "HEAPPROFILE",
+    // Runtimes.
+    "GODEBUG",
+    "GOGC",
+    "GOMEMLIMIT",
+    "GOMAXPROCS",
+    "JAVA_TOOL_OPTIONS",
+    "_JAVA_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "JAVA_OPTS",
+    "NODE_OPTIONS",
+    "UV_THREADPOOL_SIZE",
+    "PYTHONMALLOC",
+    "PYTHONHASHSEED",
+    "PYTHONDEVMODE",
+    "RUBY_GC_*",
+    "RUBYOPT",
+    "R_GC_*",
+    "R_MAX_VSIZE",
+    "DOTNET_GC*",
+    "COMPlus_GC*",
+    // Threads.
+    "OMP_*",
+    "GOMP_*",
+    "KMP_*",
+    "MKL_*",
+    "OPENBLAS_*",
+    "NUMEXPR_*",
+    "RAYON_NUM_THREADS",
+];
+
+/// Limits of proc_pid_limits(5) that memory management heeds, by the name that a snapshot has.
+const LIMITS: [(&str, &str); 4] = [
+    ("Max address space", "limit.address_space"),
+    ("Max data size", "limit.data"),
+    ("Max stack size", "limit.stack"),
+    ("Max locked memory", "limit.locked_memory"),
+];
+
+/// What is set for process `pid`, by dotted name: `environment.GLIBC_TUNABLES`, `limit.stack`…
+/// Nothing of a process that is gone or closed to us.
+#[must_use]
+pub fn settings(proc: &ProcRoot, pid: i32) -> BTreeMap<String, String> {
+    let variables = proc.environ(pid).ok().flatten().unwrap_or_default();
+    let telling = variables.into_iter().filter(|(name, _)| is_telling(name));
+    let named = telling.map(|(name, value)| (format!("environment.{name}"), value));
+    let limits = pseudo_file::bytes(&proc.process_path(pid, "limits"));
+    let limits = limits.ok().flatten().unwrap_or_default();
+    let limits = String::from_utf8_lossy(&limits).into_owned();
+    named.chain(soft_limits(&limits)).collect()
+}
+
+fn is_telling(name: &str) -> bool {
+    VARIABLES.iter().any(|known| match known.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => name == *known,
+    })
+}
+
+/// Soft limits as the kernel writes them (fs/proc/base.c, proc_pid_limits): a name of 26 columns,
+/// then the soft one.
+fn soft_limits(text: &str) -> impl Iterator<Item = (String, String)> {
+    LIMITS.iter().filter_map(|(kernel, name)| {
+        let line = text.lines().find(|line| line.starts_with(kernel))?;
+        let soft = line[kernel.len()..].split_whitespace().next()?;
+        Some(((*name).to_owned(), soft.to_owned()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_allocators_read_is_told_and_secrets_are_not() {
+        for name in ["GLIBC_TUNABLES", "MALLOC_ARENA_MAX", "OMP_NUM_THREADS"] {
+            assert!(is_telling(name), "{name}");
+        }
+        for name in ["AWS_SECRET_ACCESS_KEY", "PATH", "GLIBC_TUNABLES_X"] {
+            assert!(!is_telling(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn limits_are_read_as_the_kernel_writes_them() {
+        let text = "Limit                     Soft Limit           Hard Limit           Units     \n\
+            Max stack size            8388608              unlimited            bytes     \n\
+            Max locked memory         unlimited            unlimited            bytes     \n";
+        let found: Vec<(String, String)> = soft_limits(text).collect();
+        let expected = [
+            ("limit.stack", "8388608"),
+            ("limit.locked_memory", "unlimited"),
+        ];
+        assert_eq!(found, expected.map(|(n, v)| (n.to_owned(), v.to_owned())));
+    }
+
+    #[test]
+    fn our_own_are_found() {
+        let pid = i32::try_from(std::process::id()).unwrap();
+        let found = settings(&ProcRoot::default(), pid);
+        assert!(found.contains_key("limit.stack"), "{found:?}");
+    }
+}

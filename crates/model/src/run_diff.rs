@@ -1,0 +1,89 @@
+//! Two whole runs of a command side by side: what changed for the user, by which causes of faults,
+//! and what was set differently.
+
+use crate::findings::Cause;
+use crate::profile_diff::SettingChange;
+use crate::run::RunCost;
+use crate::units::Estimate;
+use serde::{Deserialize, Serialize};
+
+/// Version of [`RunDiff`] as JSON (`docs/schema/run-diff.json`).
+pub const RUN_DIFF_VERSION: u32 = 1;
+/// What [`RunDiff::kind`] is.
+pub const KIND: &str = "run_diff";
+
+/// How run B differs from run A.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunDiff {
+    /// [`RUN_DIFF_VERSION`].
+    pub schema_version: u32,
+    /// [`KIND`], to tell this from other reports.
+    pub kind: String,
+    /// The first run.
+    pub a: RunSide,
+    /// The second run.
+    pub b: RunSide,
+    /// What a user wants to know first; empty where the runs are alike.
+    pub headline: String,
+    /// Time, faults and memory.
+    pub figures: Vec<FigureChange>,
+    /// Faults by cause, the largest change first.
+    pub causes: Vec<CauseChange>,
+    /// Settings that differ, those of the program first.
+    pub settings: Vec<SettingChange>,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunSide {
+    /// What it is called here.
+    pub name: String,
+    /// The command.
+    pub command: Vec<String>,
+    /// The host.
+    pub host: String,
+    /// What it used.
+    pub cost: RunCost,
+}
+
+/// What a figure of a run counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// CPU time, ns.
+    CpuTime,
+    /// Elapsed time, ns.
+    ElapsedTime,
+    /// Minor and major page faults.
+    Faults,
+    /// Page faults that needed I/O.
+    MajorFaults,
+    /// Largest resident set of any one process, bytes.
+    PeakMemory,
+}
+
+/// A figure of both runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FigureChange {
+    /// What it counts.
+    pub quantity: Quantity,
+    /// In A.
+    pub a: f64,
+    /// In B.
+    pub b: f64,
+    /// Whether they differ by more than two runs of one program on one machine do.
+    pub differs: bool,
+}
+
+/// Faults of one cause in both runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CauseChange {
+    /// The cause.
+    pub cause: Cause,
+    /// Faults in A, with their 95 % interval.
+    pub a: Estimate,
+    /// Faults in B.
+    pub b: Estimate,
+    /// Whether the intervals are apart, and the change makes a tenth or more of the faults.
+    pub differs: bool,
+}
