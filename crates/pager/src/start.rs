@@ -2,7 +2,7 @@
 
 use crate::core::lot::Lot;
 use crate::core::numbers::MOST_PAGES;
-use crate::core::{PAGER, Pager, discard, fatal, scan};
+use crate::core::{PAGER, Pager, discard, fatal, limit, scan};
 use crate::handler;
 use crate::observe::{places, recorder};
 use crate::page::PAGE_BYTES;
@@ -132,7 +132,7 @@ pub fn start(settings: &Settings) -> Result<(), Refusal> {
         .store(settings.smallest_ever, Ordering::Relaxed);
     pager.total_bytes.store(settings.memory, Ordering::Relaxed);
     guard_asynchronous(pager);
-    count_as_process(pager);
+    count_as_process(pager, 0);
     pager.refresh_limit();
     record(settings);
     if pager.can(capability::MOVE) {
@@ -494,13 +494,17 @@ pub fn count_as_child(pager: &'static Pager) {
     places::forked();
     pager.region_counts.forked();
     pager.heat.forked();
-    count_as_process(pager);
+    let inherited_bytes = match places::share() {
+        Some(_) => limit::resident_bytes(),
+        None => 0,
+    };
+    count_as_process(pager, inherited_bytes);
 }
 
-/// Takes a place for this process's figures.
-fn count_as_process(pager: &'static Pager) {
+/// Takes a place for this process's figures; so many bytes of it are its parent's as well.
+fn count_as_process(pager: &'static Pager, inherited_bytes: u64) {
     pager.process.store(sys::process_id(), Ordering::Relaxed);
-    let Some((place, own)) = places::take() else {
+    let Some((place, own)) = places::take(inherited_bytes) else {
         return;
     };
     pager.counters.use_place(place);

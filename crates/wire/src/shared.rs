@@ -28,6 +28,11 @@ pub struct Run {
     pub version: AtomicU32,
     /// Programs that came to manage memory: each fork, and each exec.
     pub taken: AtomicU32,
+    /// Bytes that all processes may keep resident together; 0 where each has its own budget.
+    pub tree_bytes: AtomicU64,
+    /// What those that came since the command line's last look have taken for a start, beyond the shares
+    /// that it has dealt out.
+    pub newcomers_bytes: AtomicU64,
     /// One for each process that manages memory.
     pub processes: [Process; PROCESSES],
     /// The counters of all that have no place: what was counted in places that were taken again, and
@@ -41,8 +46,8 @@ pub struct Run {
     pub strangers: [StrangerPlace; STRANGERS],
     /// Those that found no place there.
     pub more_strangers: AtomicU32,
-    /// Zero.
-    pub reserved: AtomicU32,
+    /// Whether several processes share [`Run::tree_bytes`].
+    pub several: AtomicU32,
 }
 
 /// A program that runs outside the budget.
@@ -89,6 +94,9 @@ pub struct Process {
     pub name: [AtomicU64; 2],
     /// Bytes that the process may keep resident.
     pub budget_bytes: AtomicU64,
+    /// Its share of [`Run::tree_bytes`], dealt by the command line, and what it shares with others besides.
+    /// Rises and falls.
+    pub share_bytes: AtomicU64,
     /// Pages that may be resident now: the budget less metadata, page tables and memory that is not
     /// managed. Rises and falls.
     pub limit_pages: AtomicU64,
@@ -249,6 +257,7 @@ impl Process {
             .for_each(|one| one.store(0, Ordering::Relaxed));
         let words = [
             &self.budget_bytes,
+            &self.share_bytes,
             &self.limit_pages,
             &self.resident_pages,
             &self.peak_pages,
@@ -352,7 +361,7 @@ const _: () = assert!(size_of::<Region>() == 88);
 const _: () = assert!(size_of::<Process>().is_multiple_of(8));
 const _: () = assert!(
     size_of::<Run>()
-        == 16
+        == 32
             + (PROCESSES + 1) * size_of::<Process>()
             + 16
             + STRANGERS * size_of::<StrangerPlace>()

@@ -19,6 +19,27 @@ pub fn header() -> [u8; 12] {
     bytes
 }
 
+/// Where the budget of all processes is, as the command line sets it at the start.
+pub const TREE_AT: usize = offset_of!(Run, tree_bytes);
+/// Where it finds, and forgets, what newcomers took.
+pub const NEWCOMERS_AT: usize = offset_of!(Run, newcomers_bytes);
+/// Where it says whether several processes live, in 32 bits.
+pub const SEVERAL_AT: usize = offset_of!(Run, several);
+/// Bytes of the head.
+pub const HEAD_BYTES: usize = offset_of!(Run, processes);
+
+/// Bytes up to the end of the first `count` places.
+#[must_use]
+pub fn bytes_of_first(count: usize) -> usize {
+    HEAD_BYTES + count.min(PROCESSES) * size_of::<Process>()
+}
+
+/// Where the share of the process in `place` is.
+#[must_use]
+pub fn share_at(place: usize) -> usize {
+    HEAD_BYTES + place * size_of::<Process>() + offset_of!(Process, share_bytes)
+}
+
 /// One process's part of the shared memory.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessBytes<'a>(&'a [u8]);

@@ -5,9 +5,11 @@ mod outside;
 mod preflight;
 mod requests;
 mod samples;
+mod shares;
 mod simulate;
 mod statistics;
 mod timeline;
+mod together;
 mod view;
 
 use crate::terminal;
@@ -33,6 +35,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use timeline::Timeline;
+use together::Together;
 
 /// Smallest stretch of memory to manage, where nobody says: it falls between these, bytes.
 const MIN_REGION: (u64, u64) = (256 << 10, 64 << 20);
@@ -43,6 +46,7 @@ Examples:
   pagewise run --memory 1G -- ./simulate            a gigabyte, the rest on disk
   pagewise run --memory 512M --stats -- sort big    and what paging did
   pagewise run --memory 512M --timeline sort.json -- sort big
+  pagewise run --memory-each 200M -- make -j8       each process its own budget
   pagewise run --memory 2G --policy prefetch -- ./scan
   pagewise run --memory 1G --delivery sigbus -- ./compute
   pagewise run --memory 1G --json -o run.json -- redis-server
@@ -53,9 +57,16 @@ Examples:
 /// Options of `pagewise run`.
 #[derive(ClapArgs, Debug)]
 pub struct Args {
-    /// Memory that each process may keep resident, such as 512M or 2G
+    /// Memory that the program and all that it starts may keep resident together, such as 512M or 2G
+    ///
+    /// Pages that a process shares with its children count once. What cannot be managed is taken off
+    /// first; shares of the rest move to the processes that read most back.
+    #[arg(long, value_name = "SIZE", value_parser = size, required_unless_present = "memory_each",
+          conflicts_with = "memory_each")]
+    memory: Option<u64>,
+    /// Memory that each process may keep resident, however many there are
     #[arg(long, value_name = "SIZE", value_parser = size)]
-    memory: u64,
+    memory_each: Option<u64>,
     /// Which pages leave, and which come early: prefetch (over 2q), 2q, fifo, clock,
     /// s3fifo, csr, replay:FILE, or ./mine.so
     #[arg(long, default_value = "prefetch", value_name = "NAME")]
@@ -86,8 +97,8 @@ pub struct Args {
     when_full: String,
     /// Refuse what would run outside the budget
     ///
-    /// Programs that cannot be managed are not started (EACCES), and a process that passes --memory by
-    /// more than a tenth ends the run; either ends with status 1 or more. Without it a line at the end
+    /// Programs that cannot be managed are not started (EACCES), and processes that pass --memory by more
+    /// than a tenth, one or all together, end the run; either ends with status 1 or more. Without it a line at the end
     /// tells of both.
     #[arg(long)]
     strict: bool,
@@ -155,17 +166,21 @@ const LEAST_MEMORY: u64 = 16 << 20;
 /// When the program cannot be run under a budget, with the reason and what to do.
 pub fn run(args: &Args) -> Result<ExitCode> {
     if let Some(trace) = &args.simulate {
-        simulate::simulate(trace, &args.policy, args.memory, args.json)?;
+        simulate::simulate(trace, &args.policy, args.budget(), args.json)?;
         return Ok(ExitCode::SUCCESS);
     }
-    if args.memory < LEAST_MEMORY {
-        bail!("--memory {} is too small: at least 16M", args.memory);
+    if args.budget() < LEAST_MEMORY {
+        bail!("--memory {} is too small: at least 16M", args.budget());
     }
     let mut launch =
         Launch::of(&args.command).ok_or_else(|| anyhow!("there is no program to run"))?;
     preflight::check_file_limit()?;
     let library = library::installed()?;
     let shared = shared_memory()?;
+    let together = match args.memory {
+        Some(budget) => Some(Together::new(budget, &shared)?),
+        None => None,
+    };
     let record = args.record.as_deref().map(recording).transpose()?;
     launch.settings = settings(args, &library, &shared, record.as_ref())?;
     interrupt::install()?;
@@ -177,12 +192,19 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Err(error) => return crate::doctor::failed_to_start(error),
     };
     let mut timeline = output.is_some().then(Timeline::new);
-    let mut sizes = Sizes::default();
-    let finished = watch(running, args, &shared, timeline.as_mut(), &mut sizes)?;
-    let document = tell(args, &shared, &finished, document)?;
-    let outside = tell_outside(args, &document, &sizes);
+    let mut course = Course {
+        timeline: timeline.as_mut(),
+        sizes: Sizes::default(),
+        together,
+    };
+    let finished = watch(running, args, &shared, &mut course)?;
+    let Course {
+        sizes, together, ..
+    } = course;
+    let document = tell(args, &shared, &finished, together.as_ref(), document)?;
+    let outside = tell_outside(args, &document, &sizes, together.as_ref());
     if let (Some(file), Some(timeline)) = (output, timeline) {
-        let timeline = timeline.finish(&document, args.memory);
+        let timeline = timeline.finish(&document, args.budget());
         let text = pagewise_report::json::to_string(&timeline)?;
         (&file).write_all(text.as_bytes()).context("--timeline")?;
     }
@@ -192,9 +214,31 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
 }
 
+/// What is seen of a run while it runs.
+struct Course<'a> {
+    timeline: Option<&'a mut Timeline>,
+    sizes: Sizes,
+    /// Where the processes have one budget.
+    together: Option<Together>,
+}
+
+impl Args {
+    /// The budget, of all processes together or of each.
+    fn budget(&self) -> u64 {
+        self.memory.or(self.memory_each).unwrap_or(0)
+    }
+}
+
 /// Says what was outside the budget; whether anything was.
-fn tell_outside(args: &Args, document: &Document, sizes: &Sizes) -> bool {
-    let passed = outside::passed(sizes, args.memory, document.max_rss_bytes);
+fn tell_outside(
+    args: &Args,
+    document: &Document,
+    sizes: &Sizes,
+    together: Option<&Together>,
+) -> bool {
+    let passed = together
+        .and_then(Together::passed)
+        .or_else(|| outside::passed(sizes, args.budget(), document.max_rss_bytes));
     let strangers = outside::strangers(&document.figures);
     for words in passed.iter().chain(&strangers) {
         eprintln!("pagewise: {words}");
@@ -237,14 +281,14 @@ fn settings(
 ) -> Result<LaunchSettings> {
     let least_store = 4 << 30;
     let mut settings = Settings {
-        memory: args.memory,
+        memory: args.budget(),
         policy: policy(args)?,
         store: store_place(&args.store)?,
         store_kind: args.store_kind.clone(),
         store_bytes: args
             .store_size
-            .unwrap_or_else(|| args.memory.saturating_mul(8).max(least_store)),
-        compressed_bytes: args.memory / 100 * u64::from(args.compressed),
+            .unwrap_or_else(|| args.budget().saturating_mul(8).max(least_store)),
+        compressed_bytes: args.budget() / 100 * u64::from(args.compressed),
         encrypt: args.encrypt,
         delivery: match args.delivery.as_str() {
             "fd" => Choice::Handler,
@@ -313,8 +357,7 @@ fn watch(
     mut running: Running,
     args: &Args,
     shared: &File,
-    mut timeline: Option<&mut Timeline>,
-    sizes: &mut Sizes,
+    course: &mut Course<'_>,
 ) -> Result<Finished> {
     let root = u32::try_from(running.pid()).unwrap_or(0);
     let mut refused = false;
@@ -326,24 +369,37 @@ fn watch(
         } else {
             Duration::from_secs(3600)
         };
-        let until_point = timeline.as_ref().map_or(pause, |course| course.pause());
-        let pause = sizes.patience(requests.patience(pause.min(until_point)));
+        let timeline = &mut course.timeline;
+        let until_point = timeline.as_ref().map_or(pause, |points| points.pause());
+        let pause = course
+            .sizes
+            .patience(requests.patience(pause.min(until_point)));
+        let together = &mut course.together;
+        let pause = together.as_ref().map_or(pause, |all| all.patience(pause));
         if let Some(finished) = running.wait_for(pause)? {
             if live {
                 eprint!("\r\x1b[K");
             }
             return Ok(finished);
         }
-        if let Some(course) = timeline.as_deref_mut().filter(|course| course.is_due()) {
-            course.take(&Figures::read(shared)?);
+        if let Some(points) = timeline.as_deref_mut().filter(|points| points.is_due()) {
+            points.take(&Figures::read(shared)?);
+        }
+        if let Some(all) = together {
+            all.look(root, shared)?;
         }
         if live {
             let figures = Figures::read(shared)?;
-            eprint!("\r\x1b[K{}", view::line(&figures, terminal_width()));
+            eprint!(
+                "\r\x1b[K{}",
+                view::line(&figures, args.memory, terminal_width())
+            );
         }
         requests.see_to(&running, shared)?;
-        sizes.look(root, args.memory, |pid| managed(shared, pid));
-        if args.strict && !refused && sizes.largest(args.memory).is_some() {
+        let sizes = &mut course.sizes;
+        sizes.look(root, args.budget(), |pid| managed(shared, pid));
+        let passed = together.as_ref().is_some_and(Together::has_passed);
+        if args.strict && !refused && (passed || sizes.largest(args.budget()).is_some()) {
             refused = true;
             requests::kill(&running, shared)?;
         }
@@ -363,7 +419,13 @@ fn terminal_width() -> usize {
     terminal::columns().unwrap_or(80)
 }
 
-fn tell(args: &Args, shared: &File, finished: &Finished, to: Option<File>) -> Result<Document> {
+fn tell(
+    args: &Args,
+    shared: &File,
+    finished: &Finished,
+    together: Option<&Together>,
+    to: Option<File>,
+) -> Result<Document> {
     let document = Document {
         schema_version: statistics::RUN_VERSION,
         command: args
@@ -378,6 +440,9 @@ fn tell(args: &Args, shared: &File, finished: &Finished, to: Option<File>) -> Re
         },
         elapsed_s: seconds(finished.cost.wall.0),
         max_rss_bytes: finished.cost.max_rss.0,
+        memory_bytes: args.budget(),
+        memory_is_each: together.is_none(),
+        together_peak_bytes: together.map(Together::peak_bytes).filter(|peak| *peak > 0),
         policy: args.policy.clone(),
         store: args.store_kind.clone(),
         figures: Figures::read(shared)?,

@@ -59,10 +59,7 @@ impl Sizes {
         self.pause = (self.pause * 2).min(PAUSES.1);
         self.due = Instant::now() + self.pause;
         for pid in tree(root) {
-            let Some(mut now) = fs::read_to_string(format!("/proc/{pid}/status"))
-                .ok()
-                .and_then(|text| peak(&text))
-            else {
+            let Some(mut now) = size(pid) else {
                 continue;
             };
             let known = self.peaks.entry(pid).or_default();
@@ -93,7 +90,7 @@ pub fn has_passed(resident: u64, budget: u64) -> bool {
 }
 
 /// The processes from `root` down, as far as the kernel tells (`CONFIG_PROC_CHILDREN`).
-fn tree(root: u32) -> Vec<u32> {
+pub fn tree(root: u32) -> Vec<u32> {
     let mut found = vec![root];
     let mut next = 0;
     while let Some(&pid) = found.get(next).filter(|_| found.len() < MOST) {
@@ -111,6 +108,18 @@ fn tree(root: u32) -> Vec<u32> {
         }
     }
     found
+}
+
+/// How large process `pid` is now; none of one that has ended.
+pub fn size(pid: u32) -> Option<Peak> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    peak(&text)
+}
+
+/// The name of process `pid`.
+pub fn name(pid: u32) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some(text.trim_end().to_owned())
 }
 
 /// The sizes in `/proc/PID/status`; none of a process that has ended.

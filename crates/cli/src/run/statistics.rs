@@ -27,6 +27,11 @@ pub struct Document {
     pub elapsed_s: f64,
     /// Largest resident size of any process of the run, by wait4(2).
     pub max_rss_bytes: u64,
+    /// The budget, and whether each process has one of its own.
+    pub memory_bytes: u64,
+    pub memory_is_each: bool,
+    /// Most that all processes were seen to have resident at a time, shared pages counted once.
+    pub together_peak_bytes: Option<u64>,
     pub policy: String,
     pub store: String,
     #[serde(flatten)]

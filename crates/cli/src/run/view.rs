@@ -13,7 +13,8 @@ fn human(bytes: u64) -> String {
 }
 
 /// One line while the program runs, for a terminal of so many columns.
-pub fn line(figures: &Figures, columns: usize) -> String {
+/// `together` is the budget of all processes, where they have one.
+pub fn line(figures: &Figures, together: Option<u64>, columns: usize) -> String {
     let living = |of: fn(&Process) -> u64| figures.living().map(of).sum::<u64>();
     let of_several = match figures.living().count() {
         0 | 1 => String::new(),
@@ -25,7 +26,7 @@ pub fn line(figures: &Figures, columns: usize) -> String {
     let text = format!(
         "resident {} of {}{of_several}{hot} | store {} | refaults {} | read {} written {} pages",
         human(living(|one| one.resident_bytes)),
-        human(living(|one| one.budget_bytes)),
+        human(together.unwrap_or_else(|| living(|one| one.budget_bytes))),
         human(figures.store_bytes()),
         grouped(figures.sum_faults(|all| all.refaults)),
         grouped(figures.sum_pages(|all| all.read)),
@@ -57,7 +58,7 @@ pub fn text(document: &Document) -> String {
         figures.processes.iter().partition(|one| is_idle(one));
     managed.sort_by_key(|one| std::cmp::Reverse(one.pages.evicted));
     for process in managed.iter().take(MOST) {
-        text += &describe(process);
+        text += &describe(process, document.memory_is_each);
     }
     let rest = managed.get(MOST..).unwrap_or_default();
     text += &describe_others(rest, &figures.others);
@@ -106,7 +107,7 @@ fn is_idle(one: &Process) -> bool {
     one.managed_bytes == 0 && one.faults.first_touches == 0
 }
 
-fn describe(one: &Process) -> String {
+fn describe(one: &Process, is_each: bool) -> String {
     let mut text = String::new();
     let (faults, pages, latency) = (&one.faults, &one.pages, &one.latency);
     let mut row = |name: &str, value: String| {
@@ -120,12 +121,20 @@ fn describe(one: &Process) -> String {
     row("process", format!("{} ({}){end}", one.pid, one.name));
     row(
         "memory",
-        format!(
-            "at most {} of {} resident, and {} not managed",
-            human(one.peak_managed_bytes),
-            human(one.budget_bytes),
-            human(one.unmanaged_bytes)
-        ),
+        match is_each {
+            true => format!(
+                "at most {} of {} resident, and {} not managed",
+                human(one.peak_managed_bytes),
+                human(one.budget_bytes),
+                human(one.unmanaged_bytes)
+            ),
+            false => format!(
+                "at most {} resident, and {} not managed; its last share {}",
+                human(one.peak_managed_bytes),
+                human(one.unmanaged_bytes),
+                human(one.budget_bytes)
+            ),
+        },
     );
     if (1..super::MIN_REGION.1).contains(&one.min_region_bytes) {
         row(
@@ -445,6 +454,9 @@ mod tests {
             ending: "killed 11".to_owned(),
             elapsed_s: 12_345.6,
             max_rss_bytes: 123 << 30,
+            memory_bytes: 1 << 30,
+            memory_is_each: true,
+            together_peak_bytes: None,
             policy: "prefetch+s3fifo".to_owned(),
             store: "compressed".to_owned(),
             figures,

@@ -171,18 +171,22 @@ impl Budget {
     }
 
     /// The evictor sleeps until there is work. `fruitless` says that it found nothing to evict last
-    /// time: then it waits for a ring even when room is short.
-    pub fn await_alarm(&self, fruitless: bool) {
+    /// time: then it waits for a ring even when room is short. It waits for `most_ns` at most (none: for
+    /// ever); whether there was a ring.
+    pub fn await_alarm(&self, fruitless: bool, most_ns: Option<u64>) -> bool {
         self.alarm.store(ASLEEP, Ordering::SeqCst);
         // Who ran short before the store above did not ring.
         if self.is_short() && !fruitless {
             self.alarm.store(AT_WORK, Ordering::SeqCst);
-            return;
+            return true;
         }
         while self.alarm.load(Ordering::SeqCst) == ASLEEP {
-            sys::futex_wait(&self.alarm, ASLEEP, None);
+            sys::futex_wait(&self.alarm, ASLEEP, most_ns);
+            if most_ns.is_some() {
+                break;
+            }
         }
-        self.alarm.store(AT_WORK, Ordering::SeqCst);
+        self.alarm.swap(AT_WORK, Ordering::SeqCst) == RUNG
     }
 
     /// Whether the evictor is at work, and may want a processor.
@@ -249,7 +253,7 @@ mod tests {
         BUDGET.set_limit(100);
         assert!(!BUDGET.reserve(100));
         let waiter = std::thread::spawn(|| BUDGET.reserve(10));
-        BUDGET.await_alarm(false);
+        assert!(BUDGET.await_alarm(false, None));
         BUDGET.release(10);
         waiter.join().expect("the waiter ends");
         assert_eq!(BUDGET.resident(), 100);

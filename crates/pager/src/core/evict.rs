@@ -84,6 +84,7 @@ pub fn evict_these(pager: &Pager, victims: &mut [Page]) -> Batch {
     for &(page, _) in written.all() {
         observe::happened(pager, page, Event::Evicted);
     }
+    let mut shared = held::count_shared(pager, &clean);
     let mut batch = Batch {
         chosen: count,
         evicted: drop_clean(pager, &clean) + written.all().len(),
@@ -99,11 +100,12 @@ pub fn evict_these(pager: &Pager, victims: &mut [Page]) -> Batch {
         }
     };
     batch.evicted += write_parked(pager, &dirty, 0, parked, &mut batch.error);
-    batch.evicted += held::evict(pager, &held, &mut batch.error);
+    batch.evicted += held::evict(pager, &held, &mut shared, &mut batch.error);
     let counters = &pager.counters;
     counters.add(|all| &all.evictions, 1);
     counters.add(|all| &all.pages_evicted, batch.evicted as u64);
     if batch.evicted > 0 {
+        pager.shared_left(shared.min(batch.evicted) as u64);
         pager.budget.release(batch.evicted as u64);
     }
     batch
@@ -409,6 +411,9 @@ pub fn make_room(pager: &Pager) -> bool {
         }
         pager.evictions.release();
         pager.follow_store();
+        if pager.is_outdated() {
+            pager.refresh_limit();
+        }
         if batch.evicted > 0 {
             fruitless = 0;
             pager.budget.set_overdraft(false);

@@ -71,6 +71,10 @@ impl Pager {
             self.store().forget_child();
         }
         self.thaw();
+        // From now on the evictor has to look whether there is less to share.
+        if crate::observe::places::share().is_some() && !crate::observe::places::has_others() {
+            self.budget.rouse();
+        }
     }
 
     fn thaw(&self) {
@@ -107,6 +111,9 @@ impl Pager {
             resident += u64::from(self.own_after_fork(page, word.idle()));
         });
         self.budget.forked(resident);
+        if self.is_outdated() {
+            self.refresh_limit();
+        }
         self.counters.set(|all| &all.managed_bytes, managed);
         self.policy().forked();
         crate::start::outdate_uffds();
@@ -130,6 +137,7 @@ impl Pager {
         crate::start::renew_uffds(self)
             && self.register_again()
             && handler::threads::start_first(self)
+            && handler::warden::start(self)
     }
 
     fn register_again(&self) -> bool {

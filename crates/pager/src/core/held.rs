@@ -19,11 +19,36 @@ use crate::sys;
 use pagewise_wire::shared::capability;
 use pagewise_wire::trace::Event;
 
-/// Evicts the locked pages of `held`; how many left.
-pub(super) fn evict(pager: &Pager, held: &List, error: &mut Option<StoreError>) -> usize {
+/// How many of `list` another process has as well.
+pub(super) fn count_shared(pager: &Pager, list: &List) -> usize {
+    if !pager.shares_slots() {
+        return 0;
+    }
+    let mut shared = 0;
+    for run in runs(pager, list.all()) {
+        let mut looks = [scan::Look::Absent; BATCH];
+        let looks = &mut looks[..run.len()];
+        scan::look(bounds(pager, run).0, looks);
+        shared += looks
+            .iter()
+            .filter(|look| **look == scan::Look::Shared)
+            .count();
+    }
+    shared
+}
+
+/// Evicts the locked pages of `held`; how many left. Those of them that another process has as well are
+/// added to `others`.
+pub(super) fn evict(
+    pager: &Pager,
+    held: &List,
+    others: &mut usize,
+    error: &mut Option<StoreError>,
+) -> usize {
     let mut alone = List::new();
     let mut shared = List::new();
     let absent = sort(pager, held, &mut alone, &mut shared);
+    *others += count_shared(pager, &shared);
     let own = make_own(pager, &alone, &mut shared);
     let moved = match own.all().is_empty() {
         true => 0,

@@ -14,6 +14,9 @@ const LEAST_SHARE: u64 = 4;
 impl Pager {
     /// Measures anew what else is resident, and sets the limit.
     pub fn refresh_limit(&self) {
+        if let Some(share) = places::share() {
+            self.take_share(share);
+        }
         self.left_out_seen
             .store(self.regions.left_out(), Ordering::Relaxed);
         let total = self.total_bytes.load(Ordering::Relaxed) / PAGE_BYTES as u64;
@@ -37,6 +40,37 @@ impl Pager {
         places::tell_store(usage.disk_bytes);
     }
 
+    /// Whether the share of the run's budget is another than when the limit was set.
+    #[must_use]
+    pub fn is_outdated(&self) -> bool {
+        places::share().is_some_and(|share| share != self.share_seen.load(Ordering::Relaxed))
+    }
+
+    /// The budget is this share, and what is shared with other processes besides: as far as that has
+    /// not left since the share was dealt.
+    fn take_share(&self, share: u64) {
+        if self.share_seen.swap(share, Ordering::Relaxed) != share {
+            self.shared_gone.store(0, Ordering::Relaxed);
+        }
+        let gone = self.shared_gone.load(Ordering::Relaxed) * PAGE_BYTES as u64;
+        let total = share.saturating_sub(gone);
+        self.total_bytes.store(total, Ordering::Relaxed);
+        self.store().hold_to(total, places::tree());
+        self.counters.set(|all| &all.budget_bytes, share);
+    }
+
+    /// So many pages have left that another process still has: they made no room, and whatever came in
+    /// their place would be this process's alone.
+    pub(super) fn shared_left(&self, pages: u64) {
+        if pages == 0 || places::share().is_none() {
+            return;
+        }
+        self.shared_gone.fetch_add(pages, Ordering::Relaxed);
+        let least = self.total_bytes.load(Ordering::Relaxed) / PAGE_BYTES as u64 / LEAST_SHARE;
+        let limit = self.budget.limit().saturating_sub(pages);
+        self.budget.set_limit(limit.max(least).max(64));
+    }
+
     /// Corrects the limit by what the store has grown or shrunk since, between measurements: a
     /// store in memory takes of the room that it makes.
     pub fn follow_store(&self) {
@@ -58,6 +92,12 @@ impl Pager {
 /// pages were evicted.
 fn page_table_pages(resident: u64) -> u64 {
     resident / 256
+}
+
+/// Resident bytes of this process; 0 where the kernel does not tell.
+#[must_use]
+pub fn resident_bytes() -> u64 {
+    resident_pages().unwrap_or(0) * PAGE_BYTES as u64
 }
 
 /// Resident pages of this process (second field of `/proc/self/statm`).

@@ -110,6 +110,10 @@ pub struct Pager {
     pub smallest_ever: AtomicU64,
     /// Bytes that the whole process may keep resident.
     pub total_bytes: AtomicU64,
+    /// The share of the run's budget that the limit was set by.
+    share_seen: AtomicU64,
+    /// Pages that have left since then and that other processes still have.
+    shared_gone: AtomicU64,
     /// What to do where the store is full: [`crate::settings::WhenFull`] as a number.
     pub when_full: AtomicU32,
     /// Whether programs that cannot be managed are refused.
@@ -156,6 +160,8 @@ impl Pager {
             smallest_array: AtomicU64::new(64 << 20),
             smallest_ever: AtomicU64::new(64 << 20),
             total_bytes: AtomicU64::new(0),
+            share_seen: AtomicU64::new(0),
+            shared_gone: AtomicU64::new(0),
             when_full: AtomicU32::new(0),
             strict: AtomicBool::new(false),
             left_out_seen: AtomicU64::new(0),

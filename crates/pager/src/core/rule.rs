@@ -11,16 +11,34 @@
 
 use super::{Pager, fatal};
 use crate::handler;
-use crate::sys::signals;
+use crate::sys::{self, signals};
+use core::sync::atomic::AtomicU32;
+
+/// A thread whose fault has arrived may have been woken since by whoever resolved it for a neighbour, and
+/// hold what it takes then: but one that breaks the rule holds it until it is served. So many looks tell,
+const LOOKS: usize = 100;
+/// with so many nanoseconds between them.
+const PAUSE_NS: u64 = 2_000_000;
 
 /// Ends the process where `thread`, whose fault at `address` has arrived, breaks the rule.
 pub fn check(pager: &Pager, thread: u32, address: u64) {
-    if let Some(what) = held_by(pager, thread) {
+    if let Some(what) = kept_by(pager, thread) {
         fatal::say(format_args!(
             "thread {thread} touches managed memory at {address:#x} and holds {what}"
         ));
         signals::die_by(libc::SIGABRT);
     }
+}
+
+/// What of the pager's `thread` holds at each of many looks.
+fn kept_by(pager: &Pager, thread: u32) -> Option<&'static str> {
+    let never = AtomicU32::new(0);
+    let first = held_by(pager, thread)?;
+    let still = (0..LOOKS).all(|_| {
+        sys::futex_wait(&never, 0, Some(PAUSE_NS));
+        held_by(pager, thread) == Some(first)
+    });
+    still.then_some(first)
 }
 
 /// What of the pager's `thread` holds.
@@ -48,9 +66,13 @@ mod tests {
         assert_eq!(held_by(&PAGER, own), None);
         let evictions = PAGER.evictions.hold();
         assert_eq!(held_by(&PAGER, own), Some("the evictions"));
+        assert_eq!(kept_by(&PAGER, own), Some("the evictions"));
         let other = std::thread::spawn(|| held_by(&PAGER, thread_id()));
         assert_eq!(other.join().expect("it ends"), None);
+        let looks = std::thread::spawn(move || kept_by(&PAGER, own));
+        std::thread::sleep(std::time::Duration::from_millis(20));
         drop(evictions);
+        assert_eq!(looks.join().expect("it ends"), None, "held for a moment");
         assert_eq!(held_by(&PAGER, own), None);
     }
 }

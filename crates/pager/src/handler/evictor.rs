@@ -2,11 +2,16 @@
 
 use crate::core::Pager;
 use crate::core::evict;
-use crate::observe::survey;
+use crate::observe::{places, survey};
 use crate::sys::{self, thread};
 
 /// Nanoseconds between measurements of what else is resident.
 const REFRESH_NS: u64 = 20_000_000;
+/// Nanoseconds after which a share of the run's budget that has become smaller is seen; and where there
+/// is nobody else to have shares.
+const SHARE_NS: [u64; 2] = [100_000_000, 500_000_000];
+/// The same where nothing happens: others of the run must know what this process has.
+const IDLE_REFRESH_NS: u64 = 500_000_000;
 
 /// Starts it.
 pub fn start(pager: &'static Pager) -> bool {
@@ -19,13 +24,18 @@ extern "C" fn run(pager: usize) -> ! {
     let (mut refreshed, mut survey_due) = (0, 0);
     let mut fruitless = false;
     loop {
-        pager.budget.await_alarm(fruitless);
+        let most_ns = places::share().map(|_| SHARE_NS[usize::from(!places::has_others())]);
+        let rung = pager.budget.await_alarm(fruitless, most_ns);
         let now = sys::now_ns();
-        if now - refreshed > REFRESH_NS {
+        let outdated = pager.is_outdated();
+        if !rung && !outdated && now - refreshed < IDLE_REFRESH_NS {
+            continue;
+        }
+        if outdated || now - refreshed > REFRESH_NS {
             refreshed = now;
             pager.refresh_limit();
         }
-        if now > survey_due {
+        if rung && now > survey_due {
             // The observer surveys as well, where there is one.
             survey_due = now
                 + match pager.heat.is_on() {

@@ -7,7 +7,7 @@
 //!   but a system call that touches a missing page fails with EFAULT.
 //!
 //! Beside them work the evictor and the threads that read ahead, all asleep while nothing faults, and
-//! the observer where the run shows figures. A program has none of them before its first memory comes
+//! the observer where the run shows figures; the child of a fork may have a [`warden`]. A program has none of them before its first memory comes
 //! under management, and the child of a fork one handler thread alone before its first fault: most
 //! programs never own so much, and most children soon become another program.
 
@@ -17,6 +17,7 @@ pub mod observer;
 pub mod signal;
 pub mod threads;
 mod vigil;
+pub mod warden;
 
 use crate::core::{PAGER, Pager, discard, fatal};
 use crate::start;

@@ -7,7 +7,7 @@
 //! [`Run::others`]. Where all places are of the living, a process counts there right away.
 
 use crate::sys::{self, locks};
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use pagewise_wire::shared::{PROCESSES, Process, Run};
 
 static RUN: AtomicPtr<Run> = AtomicPtr::new(core::ptr::null_mut());
@@ -15,6 +15,16 @@ static RUN: AtomicPtr<Run> = AtomicPtr::new(core::ptr::null_mut());
 static FILE: AtomicI32 = AtomicI32::new(-1);
 /// Number of the program that opened this process's store.
 static FAMILY: AtomicU32 = AtomicU32::new(0);
+
+/// This process's own place; null without one.
+static PLACE: AtomicPtr<Process> = AtomicPtr::new(core::ptr::null_mut());
+/// Its share of the run's budget, where it has no place that the command line could write another to.
+static FIXED_SHARE: AtomicU64 = AtomicU64::new(0);
+
+/// All newcomers between two looks of the command line begin with this part of the run's budget together.
+const NEWCOMERS: u64 = 8;
+/// The least that one of them begins with, bytes; less in a small budget.
+const LEAST_START: u64 = 1 << 20;
 
 /// The shared memory is `run`; `file` is a description of it that is this process's own.
 pub fn use_run(run: &'static Run, file: i32) {
@@ -51,8 +61,49 @@ pub fn forked() {
     unsafe { sys::call3(libc::SYS_close, former as usize, 0, 0) };
 }
 
-/// Takes a place for this process's counters; whether it is its alone. None without shared memory.
-pub fn take() -> Option<(&'static Process, bool)> {
+/// The run's budget, where it is for all of its processes; else 0.
+#[must_use]
+pub fn tree() -> u64 {
+    run().map_or(0, |run| run.tree_bytes.load(Ordering::Relaxed))
+}
+
+/// Whether other processes share that with this one.
+#[must_use]
+pub fn has_others() -> bool {
+    run().is_some_and(|run| run.several.load(Ordering::Relaxed) != 0)
+}
+
+/// Bytes that this process may keep resident where the run's budget is for all of its processes.
+#[must_use]
+pub fn share() -> Option<u64> {
+    if tree() == 0 {
+        return None;
+    }
+    // SAFETY: `take` stored a reference that lives for ever; null until then, or without a place.
+    let place = unsafe { PLACE.load(Ordering::Acquire).as_ref() };
+    let word = place.map_or(&FIXED_SHARE, |place| &place.share_bytes);
+    Some(word.load(Ordering::Relaxed))
+}
+
+/// What a process begins with until the command line has looked: the first one has the whole budget. A
+/// fork keeps what it shares with its parent, and takes of what is there for newcomers: each half of what
+/// is left, so that all of them pass the budget by no more than that.
+fn first_share(run: &Run, number: u32, inherited_bytes: u64) -> u64 {
+    let tree = run.tree_bytes.load(Ordering::Relaxed);
+    if number == 1 || tree == 0 {
+        return tree;
+    }
+    run.several.store(1, Ordering::Relaxed);
+    let taken = run.newcomers_bytes.load(Ordering::Relaxed);
+    let half = (tree / NEWCOMERS).saturating_sub(taken) / 2;
+    let start = half.max(LEAST_START.min(tree / 64));
+    run.newcomers_bytes.fetch_add(start, Ordering::Relaxed);
+    inherited_bytes + start
+}
+
+/// Takes a place for this process's counters, which has so many bytes of its parent's; whether it is its
+/// alone. None without shared memory.
+pub fn take(inherited_bytes: u64) -> Option<(&'static Process, bool)> {
     let run = run()?;
     let number = run.taken.fetch_add(1, Ordering::AcqRel) + 1;
     if FAMILY.load(Ordering::Relaxed) == 0 {
@@ -60,8 +111,15 @@ pub fn take() -> Option<(&'static Process, bool)> {
     }
     let file = descriptor();
     let tried = (number as usize).min(PROCESSES);
+    PLACE.store(core::ptr::null_mut(), Ordering::Release);
     match claim(run, file, sys::process_id(), tried) {
         Some(place) => {
+            // What this process was before an exec leaves it its share.
+            if place.share_bytes.load(Ordering::Relaxed) == 0 {
+                let share = first_share(run, number, inherited_bytes);
+                place.share_bytes.store(share, Ordering::Relaxed);
+            }
+            PLACE.store(core::ptr::from_ref(place).cast_mut(), Ordering::Release);
             place
                 .family
                 .store(FAMILY.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -70,6 +128,8 @@ pub fn take() -> Option<(&'static Process, bool)> {
         }
         None => {
             run.unplaced.fetch_add(1, Ordering::Relaxed);
+            let share = first_share(run, number, inherited_bytes);
+            FIXED_SHARE.store(share, Ordering::Relaxed);
             Some((&run.others, false))
         }
     }
@@ -86,7 +146,9 @@ fn claim(run: &'static Run, file: i32, pid: u32, most: usize) -> Option<&'static
         _ => lock(*number),
     });
     if let Some((place, _)) = own {
+        let share = place.share_bytes.load(Ordering::Relaxed);
         displace(run, place);
+        place.share_bytes.store(share, Ordering::Relaxed);
         return Some(place);
     }
     let take = |place: &Process| {
@@ -230,6 +292,20 @@ mod tests {
             program.expect("its own")
         ));
         assert_eq!(evicted(run), 21);
+    }
+
+    #[test]
+    fn newcomers_pass_the_budget_by_an_eighth_at_most_and_forks_keep_what_they_share() {
+        const TREE: u64 = 1 << 30;
+        let run = empty();
+        assert_eq!(first_share(run, 1, 0), 0, "each has its own");
+        run.tree_bytes.store(TREE, Ordering::Relaxed);
+        assert_eq!(first_share(run, 1, 0), TREE);
+        let shares: Vec<u64> = (2..8).map(|number| first_share(run, number, 0)).collect();
+        assert_eq!(shares[..2], [TREE / 16, TREE / 32]);
+        assert!(shares.iter().sum::<u64>() <= TREE / 8);
+        run.newcomers_bytes.store(0, Ordering::Relaxed);
+        assert_eq!(first_share(run, 8, 77 << 20), (77 << 20) + TREE / 16);
     }
 
     #[test]

@@ -248,6 +248,13 @@ impl Store for Compressed {
         }
     }
 
+    /// Where there is a disk for what does not fit.
+    fn hold_to(&self, share: u64, whole: u64) {
+        if self.below.is_some() {
+            self.pool.hold_to(share, whole);
+        }
+    }
+
     fn prepare(&self) {
         self.below.iter().for_each(Store::prepare);
     }

@@ -116,6 +116,10 @@ pub trait Store: Send + Sync {
     /// Room taken and left.
     fn usage(&self) -> Usage;
 
+    /// This process has `share` of `whole` of the run's budget: what the store keeps in memory, as far as
+    /// it has a choice, shall be no more.
+    fn hold_to(&self, _share: u64, _whole: u64) {}
+
     /// Descriptors in use, -1 for none: to be protected from the program's `close`.
     fn descriptors(&self) -> [i32; 8] {
         [-1; 8]

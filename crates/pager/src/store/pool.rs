@@ -60,6 +60,8 @@ pub struct Pool {
     free_lock: Lock,
     free: UnsafeCell<FreeSpans>,
     spans_used: AtomicU64,
+    /// Spans that may be in use; those that are more stay until they are empty.
+    most_spans: AtomicU64,
     objects: AtomicU64,
 }
 
@@ -93,8 +95,17 @@ impl Pool {
                 untouched: 0,
             }),
             spans_used: AtomicU64::new(0),
+            most_spans: AtomicU64::new(u64::from(span_count)),
             objects: AtomicU64::new(0),
         })
+    }
+
+    /// Holds the pool to `share` of `whole` of what it may take.
+    pub fn hold_to(&self, share: u64, whole: u64) {
+        let all = u128::from(self.span_count);
+        let most = all * u128::from(share.min(whole)) / u128::from(whole.max(1));
+        let most = u64::try_from(most).unwrap_or(u64::MAX);
+        self.most_spans.store(most, Ordering::Relaxed);
     }
 
     /// Bytes of spans in use, with what they need beside.
@@ -223,6 +234,9 @@ impl Pool {
     /// A span for `class`, with the bits of objects that would not fit set.
     fn fresh_span(&self, class: usize) -> Option<u32> {
         let _held = self.free_lock.hold();
+        if self.spans_used.load(Ordering::Relaxed) >= self.most_spans.load(Ordering::Relaxed) {
+            return None;
+        }
         // SAFETY: the lock of free spans is held.
         let free = unsafe { &mut *self.free.get() };
         let index = if free.first != NONE {
@@ -366,5 +380,17 @@ mod tests {
         let taken = core::iter::from_fn(|| pool.put([0; 8], &[1; 3000])).count();
         assert_eq!(taken, 2 * (SPAN / 3008));
         assert!(pool.put([0; 8], &[1; 10]).is_none());
+    }
+
+    #[test]
+    fn a_pool_that_is_held_to_a_part_takes_no_more_than_that() {
+        let pool = Pool::new(256 << 10).expect("address space");
+        let fill = || core::iter::from_fn(|| pool.put([0; 8], &[1; 3000])).count();
+        pool.hold_to(1, 2);
+        assert_eq!(fill(), 2 * (SPAN / 3008));
+        pool.hold_to(1, 4);
+        assert_eq!(fill(), 0, "what is there stays");
+        pool.hold_to(7, 7);
+        assert_eq!(fill(), 2 * (SPAN / 3008));
     }
 }

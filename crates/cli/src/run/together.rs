@@ -1,0 +1,332 @@
+//! The budget of a run whose processes have it together: looks at what each has, and deals shares out.
+
+use super::outside;
+use super::shares::{Member, divide, grant};
+use anyhow::{Context, Result};
+use pagewise_linux::proc::ProcRoot;
+use pagewise_linux::process::is_byte_locked;
+use pagewise_model::units::Bytes;
+use pagewise_wire::counter;
+use pagewise_wire::snapshot::{self, ProcessBytes};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+/// Between two looks while several processes live, or to see whether others have come; and at least as
+/// often a look is taken at one that is alone.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
+/// A look may take this part of the time.
+const MOST_LOOKING: u32 = 20;
+/// Most that a pause grows to for that.
+const LONGEST: Duration = Duration::from_millis(500);
+/// The part of the budget that must be left for memory that can be managed, or it is said.
+const LEAST_LEFT: u64 = 4;
+
+/// A process at the last look.
+#[derive(Clone, Copy, Debug, Default)]
+struct Before {
+    refaults: u64,
+    evicted: u64,
+    /// Refaults in a second, smoothed.
+    rate: f64,
+    /// Beyond what cannot be managed.
+    share: u64,
+}
+
+/// What takes memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taker {
+    name: String,
+    pid: u32,
+    resident: u64,
+    /// Of that, what cannot be managed and is no memory of the store's.
+    fixed: u64,
+}
+
+/// A process of the run that is managed.
+struct Living {
+    place: usize,
+    taker: Taker,
+    member: Member,
+    /// What it shares with others, so that it counts for them as well.
+    elsewhere: u64,
+    before: Before,
+}
+
+/// One budget for many.
+#[derive(Debug)]
+pub struct Together {
+    budget: u64,
+    proc: ProcRoot,
+    last: Instant,
+    due: Instant,
+    full_due: Instant,
+    taken: u32,
+    before: BTreeMap<(usize, u32), Before>,
+    peak: u64,
+    at_peak: Vec<Taker>,
+    has_said: bool,
+}
+
+impl Together {
+    /// For a run with this budget.
+    ///
+    /// # Errors
+    /// When the shared memory cannot be written.
+    pub fn new(budget: u64, shared: &File) -> Result<Self> {
+        write(shared, snapshot::TREE_AT, budget)?;
+        let now = Instant::now();
+        Ok(Self {
+            budget,
+            proc: ProcRoot::default(),
+            last: now,
+            due: now,
+            full_due: now,
+            taken: 0,
+            before: BTreeMap::new(),
+            peak: 0,
+            at_peak: Vec::new(),
+            has_said: false,
+        })
+    }
+
+    /// How long nothing needs to be looked at.
+    pub fn patience(&self, most: Duration) -> Duration {
+        most.min(self.due.saturating_duration_since(Instant::now()))
+    }
+
+    /// Looks at the run whose first process is `root`, where it is time to.
+    ///
+    /// # Errors
+    /// When the shared memory cannot be read or written.
+    pub fn look(&mut self, root: u32, shared: &File) -> Result<()> {
+        let began = Instant::now();
+        if began < self.due {
+            return Ok(());
+        }
+        self.due = began + PAUSES.0;
+        let mut head = [0; snapshot::HEAD_BYTES];
+        shared.read_exact_at(&mut head, 0).context("statistics")?;
+        let taken = snapshot::taken(&head);
+        if taken == self.taken && began < self.full_due {
+            return Ok(());
+        }
+        self.taken = taken;
+        let several = self.look_at_all(root, taken, shared)?;
+        let cost = began.elapsed() * MOST_LOOKING;
+        let pause = if several { PAUSES.0 } else { PAUSES.1 };
+        self.full_due = began + pause.max(cost.min(LONGEST));
+        Ok(())
+    }
+
+    /// Looks at all processes, and deals; whether there are several.
+    fn look_at_all(&mut self, root: u32, taken: u32, shared: &File) -> Result<bool> {
+        let elapsed = self.last.elapsed();
+        self.last = Instant::now();
+        let mut living = self.living(shared, taken)?;
+        let all = outside::tree(root);
+        let is_managed = |pid: &u32| living.iter().any(|one| one.taker.pid == *pid);
+        let strangers: Vec<Taker> = all
+            .iter()
+            .filter(|pid| !is_managed(pid))
+            .filter_map(|pid| self.stranger(*pid))
+            .collect();
+        let several = living.len() + strangers.len() > 1;
+        for one in &mut living {
+            self.measure(one, several, elapsed);
+        }
+        let outside: u64 = strangers.iter().map(|one| one.resident).sum();
+        let budget = self.budget.saturating_sub(outside);
+        let members: Vec<Member> = living.iter().map(|one| one.member).collect();
+        let shares = divide(budget, &members);
+        let granted = grant(budget, &members, &shares);
+        self.before.clear();
+        for ((one, share), total) in living.iter().zip(&shares).zip(granted) {
+            write(shared, snapshot::share_at(one.place), total + one.elsewhere)?;
+            let key = (one.place, one.taker.pid);
+            self.before.insert(
+                key,
+                Before {
+                    share: *share,
+                    ..one.before
+                },
+            );
+        }
+        write(shared, snapshot::NEWCOMERS_AT, 0)?;
+        let said = u32::from(several).to_le_bytes();
+        shared.write_all_at(&said, snapshot::SEVERAL_AT as u64)?;
+        let takers = living.into_iter().map(|one| one.taker).chain(strangers);
+        self.note(takers.collect());
+        Ok(several)
+    }
+
+    /// The managed processes that live, as their figures say.
+    fn living(&self, shared: &File, taken: u32) -> Result<Vec<Living>> {
+        let count = usize::try_from(taken).unwrap_or(usize::MAX);
+        let mut bytes = vec![0; snapshot::bytes_of_first(count)];
+        shared.read_exact_at(&mut bytes, 0).context("statistics")?;
+        let lives = |place: usize, one: &ProcessBytes<'_>| match one.is_marked() {
+            true => u32::try_from(place)
+                .is_ok_and(|place| is_byte_locked(shared.as_fd(), place).unwrap_or(false)),
+            false => !one.has_ended(),
+        };
+        let found = snapshot::processes(&bytes).filter(|(place, one)| lives(*place, one));
+        Ok(found
+            .map(|(place, one)| self.as_told(place, &one))
+            .collect())
+    }
+
+    /// A process, as its figures tell of it.
+    fn as_told(&self, place: usize, one: &ProcessBytes<'_>) -> Living {
+        let pid = one.pid();
+        let known = self.before.get(&(place, pid)).copied();
+        let (refaults, evicted) = (counter!(one, refaults), counter!(one, pages_evicted));
+        let fixed = match counter!(one, managed_bytes) {
+            0 => u64::MAX,
+            _ => counter!(one, unmanaged_bytes),
+        };
+        let before = known.unwrap_or(Before {
+            refaults,
+            evicted,
+            rate: 0.0,
+            share: counter!(one, share_bytes).saturating_sub(counter!(one, unmanaged_bytes)),
+        });
+        Living {
+            place,
+            taker: Taker {
+                name: String::from_utf8_lossy(one.name()).into_owned(),
+                pid,
+                resident: 0,
+                fixed: fixed.saturating_sub(counter!(one, store_memory_bytes)),
+            },
+            member: Member {
+                resident: 0,
+                fixed,
+                share: before.share,
+                refaults: before.rate,
+                is_short: evicted > before.evicted,
+            },
+            elsewhere: 0,
+            before: Before {
+                refaults,
+                evicted,
+                ..before
+            },
+        }
+        .with_rate(refaults.saturating_sub(before.refaults))
+    }
+
+    /// Adds what the kernel tells of it. Where there are others, pages that several have are divided.
+    fn measure(&self, one: &mut Living, several: bool, elapsed: Duration) {
+        let pid = i32::try_from(one.taker.pid).unwrap_or(0);
+        let divided = several
+            .then(|| self.proc.smaps_rollup(pid).ok().flatten())
+            .flatten();
+        let (resident, elsewhere) = match divided {
+            Some(all) => (all.pss.0, all.rss.0.saturating_sub(all.pss.0)),
+            None => {
+                let all = self.proc.statm(pid).ok().flatten();
+                (all.map_or(0, |all| all.resident.0), 0)
+            }
+        };
+        one.elsewhere = elsewhere;
+        one.taker.resident = resident;
+        one.taker.fixed = one.taker.fixed.min(resident);
+        one.member.resident = resident;
+        one.member.fixed = one.member.fixed.min(resident);
+        let now = one.before.rate / elapsed.as_secs_f64().max(0.001);
+        one.before.rate = f64::midpoint(one.member.refaults, now);
+        one.member.refaults = one.before.rate;
+    }
+
+    /// A process of the run that is not managed.
+    fn stranger(&self, pid: u32) -> Option<Taker> {
+        let number = i32::try_from(pid).ok()?;
+        let (name, resident) = match self.proc.smaps_rollup(number) {
+            Ok(Some(all)) => (outside::name(pid)?, all.pss.0),
+            _ => {
+                let peak = outside::size(pid)?;
+                (peak.name, peak.resident)
+            }
+        };
+        (resident > 0).then_some(Taker {
+            name,
+            pid,
+            resident,
+            fixed: resident,
+        })
+    }
+
+    /// Keeps what they had when they had most, and says at once where memory that cannot be managed
+    /// leaves too little.
+    fn note(&mut self, takers: Vec<Taker>) {
+        let resident = takers.iter().map(|one| one.resident).sum();
+        let fixed: u64 = takers.iter().map(|one| one.fixed).sum();
+        let left = self.budget.saturating_sub(fixed);
+        if left < self.budget / LEAST_LEFT && !self.has_said {
+            self.has_said = true;
+            eprintln!(
+                "pagewise: memory that cannot be managed takes {} of --memory {}, and leaves {}: {}",
+                Bytes(fixed),
+                Bytes(self.budget),
+                Bytes(left),
+                largest(&takers, |one| one.fixed)
+            );
+        }
+        if resident > self.peak {
+            self.peak = resident;
+            self.at_peak = takers;
+        }
+    }
+
+    /// Whether all together have passed the budget.
+    pub fn has_passed(&self) -> bool {
+        outside::has_passed(self.peak, self.budget)
+    }
+
+    /// That several processes together have passed the budget, and which; none where they did not, or one
+    /// alone did.
+    pub fn passed(&self) -> Option<String> {
+        let many = self.at_peak.len();
+        (many > 1 && self.has_passed()).then(|| {
+            format!(
+                "{many} processes together passed --memory {}: {} resident, shared pages counted once, of \
+                 them {}",
+                Bytes(self.budget),
+                Bytes(self.peak),
+                largest(&self.at_peak, |one| one.resident)
+            )
+        })
+    }
+
+    /// Most that was seen resident at a time, of all together.
+    pub fn peak_bytes(&self) -> u64 {
+        self.peak
+    }
+}
+
+impl Living {
+    /// The pages that it has read back since the last look stand in the rate until the time is known.
+    #[expect(clippy::cast_precision_loss, reason = "a rate")]
+    fn with_rate(mut self, refaults: u64) -> Self {
+        self.before.rate = refaults as f64;
+        self
+    }
+}
+
+/// The three largest by `of`.
+fn largest(takers: &[Taker], of: fn(&Taker) -> u64) -> String {
+    let mut all: Vec<&Taker> = takers.iter().collect();
+    all.sort_by_key(|one| std::cmp::Reverse(of(one)));
+    let words = |one: &&Taker| format!("{} (process {}) {}", one.name, one.pid, Bytes(of(one)));
+    let words: Vec<String> = all.iter().take(3).map(words).collect();
+    words.join(", ")
+}
+
+fn write(shared: &File, at: usize, bytes: u64) -> Result<()> {
+    shared
+        .write_all_at(&bytes.to_le_bytes(), at as u64)
+        .context("cannot write to the run's shared memory")
+}

@@ -1,0 +1,42 @@
+//! The warden: in the child of a fork, sees when its share of the run's budget has become smaller than
+//! what it has. Writes to pages that it shared with its parent arrive nowhere, so it may have much and
+//! never fault; the helpers, which start with its first fault, start by this then.
+
+use crate::core::Pager;
+use crate::observe::places;
+use crate::page::PAGE_BYTES;
+use crate::sys::{self, thread};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+/// Nanoseconds between looks.
+const INTERVAL_NS: u64 = 100_000_000;
+/// A child with less than this part of its share has nothing to give.
+const LEAST_PART: u64 = 16;
+
+static NEVER: AtomicU32 = AtomicU32::new(0);
+
+/// Starts it, where the run's budget is for all of its processes and the child has much.
+pub fn start(pager: &'static Pager) -> bool {
+    let least = places::share().map(|share| share / LEAST_PART / PAGE_BYTES as u64);
+    let wanted = least.is_some_and(|least| pager.budget.resident() > least);
+    !wanted || thread::start(run, core::ptr::from_ref(pager) as usize)
+}
+
+extern "C" fn run(pager: usize) -> ! {
+    // SAFETY: `start` passed a reference that lives for ever.
+    let pager = unsafe { &*(pager as *const Pager) };
+    while !super::is_running() {
+        sys::futex_wait(&NEVER, 0, Some(INTERVAL_NS));
+        let frozen = pager.frozen.load(Ordering::SeqCst) != 0;
+        if frozen || !pager.is_outdated() {
+            continue;
+        }
+        pager.refresh_limit();
+        if pager.budget.is_short() {
+            super::ensure();
+        }
+    }
+    loop {
+        sys::futex_wait(&NEVER, 0, None);
+    }
+}
