@@ -188,11 +188,10 @@ impl Attributor {
         let (sight, density) = self.sight(process, case, region);
         let kind = sight.region;
         let releases = self.roles.sees_releases;
-        let verdict = if releases {
-            let shared = region.map_or(0, |region| region.shared_permille);
-            by_density(sight, density, shared)
-        } else {
-            Verdict::sure(first_cause(sight))
+        let shared = region.map_or(0, |region| region.shared_permille);
+        let verdict = match releases {
+            true => by_density(sight, density, shared),
+            false => first_of_a_fork(first_cause(sight), shared),
         };
         let mut mark = sight.word.mark();
         if is_private_anonymous(kind) && !releases {
@@ -216,6 +215,17 @@ fn first_cause(sight: Sight) -> Cause {
         ..sight
     };
     untouched.rule().cause
+}
+
+/// A first fault in a stretch of which a fork shares so much: it may copy what the other side has.
+fn first_of_a_fork(cause: Cause, shared_permille: u16) -> Verdict {
+    match (cause, shared_permille) {
+        (Cause::FirstTouch, 1..) => Verdict {
+            cause,
+            instead: Some((Cause::CopyOnWrite, f64::from(shared_permille) / 1000.0)),
+        },
+        _ => Verdict::sure(cause),
+    }
 }
 
 /// The newest mapping record that covers a page of this kind.

@@ -220,11 +220,17 @@ fn lock_evidence(findings: &Findings) -> String {
 }
 
 fn reclaim_evidence(findings: &Findings) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(work) = findings.account.work("reclaim") {
+        let time = Nanos::from_secs_f64(work.time.value / 1e9);
+        lines.push(format!(
+            "The kernel looked for memory to take for {time} of CPU time"
+        ));
+    }
     let points = &findings.timeline.pressure;
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
-        return Vec::new();
+        return lines;
     };
-    let mut lines = Vec::new();
     let mut say = |before: u64, after: u64, what: &str| {
         let grown = after.saturating_sub(before);
         if grown > 0 {

@@ -21,6 +21,8 @@ const PROBABLE_SYSTEM_SHARE: f64 = 0.15;
 const MAINLY_THREADS: f64 = 0.5;
 /// Pages scanned by direct reclaim (4 MiB) from which reclaim is worth a word.
 const WORTH_SCANNED: u64 = 1_024;
+/// Share of the CPU time that reclaim is seen to take from which it is.
+const WORTH_RECLAIMING: f64 = 0.02;
 
 /// One kind of trouble.
 #[derive(Clone, Debug, PartialEq)]
@@ -322,22 +324,21 @@ fn lock(findings: &Findings) -> Option<Symptom> {
     })
 }
 
-/// Reclaim that this run suffered: hits of its cgroup's limit, or direct reclaim while it ran.
+/// Reclaim that this run suffered: seen in its own stacks, as hits of its cgroup's limit, or as
+/// direct reclaim of the machine while it ran (which does not count what limits of cgroups make).
 fn reclaim(findings: &Findings) -> Option<Symptom> {
-    let (first, last) = (
-        findings.timeline.pressure.first()?,
-        findings.timeline.pressure.last()?,
-    );
-    let hits = last.cgroup_limit_hits.unwrap_or(0)
-        - first
-            .cgroup_limit_hits
-            .unwrap_or(0)
-            .min(last.cgroup_limit_hits.unwrap_or(0));
+    let seen = share_of_work(findings, "reclaim");
+    let points = &findings.timeline.pressure;
+    let first = points.first().copied().unwrap_or_default();
+    let last = points.last().copied().unwrap_or_default();
+    let hits = last.cgroup_limit_hits.unwrap_or(0);
+    let hits = hits.saturating_sub(first.cgroup_limit_hits.unwrap_or(0));
     let scanned = last.direct_scanned.saturating_sub(first.direct_scanned);
-    if hits == 0 && scanned < WORTH_SCANNED {
+    let is_seen = seen.is_some_and(|share| share.low >= WORTH_RECLAIMING);
+    if hits == 0 && scanned < WORTH_SCANNED && !is_seen {
         return None;
     }
-    let cost = share_of_work(findings, "reclaim").unwrap_or_else(|| {
+    let cost = seen.unwrap_or_else(|| {
         let stalled = last.stall_some.unwrap_or_default() - first.stall_some.unwrap_or_default();
         let share = stalled.as_secs_f64() / findings.cost.wall.as_secs_f64().max(1e-9);
         let at_least = if hits > 0 { 0.05 } else { 0.02 };

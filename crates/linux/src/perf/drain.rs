@@ -294,7 +294,7 @@ impl Drain {
             return;
         }
         let stat = self.watched.and_then(|pid| self.proc.stat(pid).ok()?);
-        if stat.is_some_and(|stat| stat.is_alive()) {
+        if stat.is_some_and(|stat| stat.is_alive() && !stat.is_ending) {
             self.notes.push(Note::Detached);
         }
     }

@@ -6,6 +6,7 @@ use crate::memcg::{MemoryCgroup, MemoryUse};
 use crate::sys::machine;
 use pagewise_model::timeline::{PressurePoint, TimelinePoint};
 use pagewise_model::units::{Bytes, Nanos};
+use std::path::PathBuf;
 
 /// Pressure is read no more often than this: it costs about 60 µs.
 const PRESSURE_INTERVAL: Nanos = Nanos(500_000_000);
@@ -144,8 +145,15 @@ impl Probe {
 /// Reclaim, swap, huge pages, stalls and the cgroup since observation began.
 struct Pressure {
     proc: ProcRoot,
+    pid: i32,
+    /// Where control groups are mounted.
+    cgroups: PathBuf,
     cgroup: Option<MemoryCgroup>,
     before: Option<Absolute>,
+    /// Hits of the limits of control groups that the process was in before this one.
+    earlier_hits: u64,
+    /// All hits so far.
+    hits: u64,
 }
 
 /// Figures as the kernel counts them.
@@ -177,12 +185,34 @@ impl Pressure {
                 None
             }),
             proc,
+            pid,
+            cgroups: options.cgroups.clone(),
             before: None,
+            earlier_hits: 0,
+            hits: 0,
         }
+    }
+
+    /// A process may enter another control group after it began (a shell does for what it then
+    /// executes): from then on that one's limit counts.
+    fn follow(&mut self) {
+        let now = MemoryCgroup::of_process(&self.proc, &self.cgroups, self.pid);
+        let Some(now) = now.ok().flatten() else {
+            return;
+        };
+        if self.cgroup.as_ref() == Some(&now) {
+            return;
+        }
+        if let Some(before) = &mut self.before {
+            before.cgroup = now.read().ok();
+        }
+        self.earlier_hits = self.hits;
+        self.cgroup = Some(now);
     }
 
     /// The figures at `time`, and whether anything of this machine was ever swapped out.
     fn read(&mut self, time: Nanos) -> super::Result<(PressurePoint, bool)> {
+        self.follow();
         let now = Absolute {
             vmstat: self.proc.vmstat()?.unwrap_or_default(),
             stall: match self.proc.memory_pressure() {
@@ -193,7 +223,12 @@ impl Pressure {
         };
         let swapped = now.vmstat.of("pswpout") + now.vmstat.of("zswpout") > 0;
         let before = self.before.get_or_insert_with(|| now.clone_counters());
-        Ok((difference(before, &now, time), swapped))
+        let mut point = difference(before, &now, time);
+        if let Some(hits) = &mut point.cgroup_limit_hits {
+            *hits += self.earlier_hits;
+            self.hits = *hits;
+        }
+        Ok((point, swapped))
     }
 }
 
@@ -275,5 +310,40 @@ mod tests {
         let before = absolute("pgscan_kswapd_dma 1\npgscan_kswapd_normal 10\n", 0);
         let now = absolute("pgscan_kswapd_dma 4\npgscan_kswapd_normal 30\n", 0);
         assert_eq!(difference(&before, &now, Nanos(1)).kswapd_scanned, 23);
+    }
+
+    /// A shell enters a control group, then executes what is to run in it.
+    #[test]
+    fn a_process_is_followed_into_another_control_group() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write("proc/vmstat", "pswpin 0\n");
+        for (group, hits) in [("a", "7\n"), ("b", "100\n")] {
+            let folder = format!("cg/memory/{group}");
+            write(&format!("{folder}/memory.usage_in_bytes"), "4096\n");
+            write(&format!("{folder}/memory.failcnt"), hits);
+        }
+        write("proc/9/cgroup", "4:memory:/a\n");
+        let options = SamplerOptions {
+            proc: ProcRoot::at(root.path().join("proc")),
+            cgroups: root.path().join("cg"),
+            ..SamplerOptions::every(std::time::Duration::from_secs(1))
+        };
+        let mut pressure = Pressure::new(9, &options, &mut Vec::new());
+        let hits = |pressure: &mut Pressure| {
+            let (point, _) = pressure.read(Nanos(0)).unwrap();
+            point.cgroup_limit_hits
+        };
+        assert_eq!(hits(&mut pressure), Some(0));
+        write("cg/memory/a/memory.failcnt", "9\n");
+        assert_eq!(hits(&mut pressure), Some(2));
+        write("proc/9/cgroup", "4:memory:/b\n");
+        assert_eq!(hits(&mut pressure), Some(2));
+        write("cg/memory/b/memory.failcnt", "150\n");
+        assert_eq!(hits(&mut pressure), Some(52));
     }
 }

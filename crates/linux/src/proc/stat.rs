@@ -14,6 +14,8 @@ pub struct Stat {
     pub comm: String,
     /// `R`, `S`, `D`, `Z` (ended, not yet waited for), `T`, `t`, `X`, `I`.
     pub state: char,
+    /// Whether it has begun to end (`PF_EXITING`): giving back what it had may take long.
+    pub is_ending: bool,
     /// Parent.
     pub parent: i32,
     /// Minor faults of all threads, ended ones included.
@@ -64,6 +66,9 @@ pub struct Statm {
     pub data: Bytes,
 }
 
+/// include/linux/sched.h, the same since Linux 2.6.
+const EXITING: u64 = 0x4;
+
 /// Parses the one line. The name ends at the *last* closing parenthesis.
 pub(super) fn parse_stat(text: &str, path: &Path, page: u64, ticks_per_s: u64) -> Result<Stat> {
     let whole = || malformed(path, 1, "pid (name) state and 22 numbers", text);
@@ -77,7 +82,8 @@ pub(super) fn parse_stat(text: &str, path: &Path, page: u64, ticks_per_s: u64) -
     let pid = text[..open].trim().parse().map_err(|_| whole())?;
     let state = fields.next()?.chars().next().ok_or_else(whole)?;
     let parent = fields.number()?;
-    fields.skip(5)?; // group, session, terminal, terminal's group, flags
+    fields.skip(4)?; // group, session, terminal, terminal's group
+    let flags: u64 = fields.number()?;
     let [minor, children_minor, major, children_major] = fields.four()?;
     let [user, system, children_user, children_system] = fields.four()?;
     fields.skip(2)?; // priority, nice
@@ -89,6 +95,7 @@ pub(super) fn parse_stat(text: &str, path: &Path, page: u64, ticks_per_s: u64) -
         pid,
         comm: text[open + 1..close].to_string(),
         state,
+        is_ending: flags & EXITING != 0,
         parent,
         minor_faults: minor,
         children_minor_faults: children_minor,
@@ -214,6 +221,20 @@ mod tests {
     fn a_zombie_is_not_alive() {
         let stat = parse(&AWKWARD.replace(" S 7", " Z 7")).unwrap();
         assert!(!stat.is_alive());
+    }
+
+    #[test]
+    fn a_process_that_gives_back_what_it_had_is_ending() {
+        let flags = |flags: &str| {
+            let line = AWKWARD.split_inclusive(' ').collect::<Vec<_>>();
+            let at = line.iter().position(|word| *word == "S ").unwrap() + 6;
+            let (before, after) = (line[..at].concat(), line[at + 1..].concat());
+            parse(&format!("{before}{flags} {after}"))
+                .unwrap()
+                .is_ending
+        };
+        // PF_EXITING, beside PF_WQ_WORKER and others.
+        assert!(flags("4194308") && !flags("4194304"));
     }
 
     #[test]

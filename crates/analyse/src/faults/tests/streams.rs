@@ -330,6 +330,24 @@ fn after_a_fork_both_sides_copy_what_they_write() {
 }
 
 #[test]
+fn children_that_write_to_what_they_share_copy_it_though_only_samples_are_on_record() {
+    for recorded in [Recorded::Sampled(16), Recorded::SampledWithoutCalls(16)] {
+        let mut stream = Stream::new(recorded);
+        stream.map(1, A, 1024);
+        stream.touch(1, A, 1024);
+        for child in 2..12 {
+            stream.fork(1, child);
+            stream.touch(child, A, 1024);
+        }
+        let copied = causes(&stream.finish())
+            .into_iter()
+            .find(|(cause, _)| *cause == Cause::CopyOnWrite);
+        let faults = copied.map_or(0, |(_, faults)| faults);
+        assert!((9_000..=10_240).contains(&faults), "{recorded:?}: {faults}");
+    }
+}
+
+#[test]
 fn memory_moved_by_mremap_is_not_touched_anew() {
     let mut stream = Stream::new(Recorded::Fully);
     stream.map(1, A, 16);
