@@ -1,6 +1,6 @@
 //! Sums over a profile's samples: by stack, by function, by task, by CPU.
 
-use pagewise_model::profile::{Frame, FrameId, NodeId, Profile, ProfileSample};
+use pagewise_model::profile::{Frame, FrameId, FrameKind, NodeId, Profile, ProfileSample};
 use rustc_hash::FxHashMap;
 
 /// Tells stacks of idle CPUs.
@@ -22,6 +22,30 @@ impl Idle {
     pub(crate) fn is(&self, stack: NodeId) -> bool {
         self.0[stack.0 as usize]
     }
+}
+
+/// Where the kernel enters for a device, a timer or another CPU, whatever ran: x86-64
+/// (arch/x86/include/asm/idtentry.h) and AArch64 (arch/arm64/kernel/entry-common.c), Linux 5.10 to
+/// 6.18. A softirq that the program's own system call runs (loopback) is none.
+const INTERRUPTED: [&str; 8] = [
+    "asm_sysvec_",
+    "sysvec_",
+    "asm_common_interrupt",
+    "common_interrupt",
+    "el0t_64_irq",
+    "el1h_64_irq",
+    "el0_irq",
+    "el1_irq",
+];
+
+/// Marks each node whose stack passes through an interrupt.
+pub(crate) fn interrupted(profile: &Profile) -> Vec<bool> {
+    let enters = |frame: &Frame| {
+        frame.kind == FrameKind::Kernel
+            && INTERRUPTED.iter().any(|name| frame.name.starts_with(name))
+    };
+    let wanted: Vec<bool> = profile.frames.iter().map(enters).collect();
+    passing(profile, &wanted)
 }
 
 /// Weights of one event by node: each stack's own.

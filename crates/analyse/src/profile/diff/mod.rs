@@ -15,7 +15,7 @@ mod union;
 mod words;
 
 use super::summary::is_cpu;
-use super::weigh::Idle;
+use super::weigh::{Idle, interrupted};
 use chance::Tested;
 use cuts::{Chosen, Cuts, block_length};
 use measure::measure;
@@ -76,6 +76,8 @@ struct Samples<'a> {
     profile: &'a Profile,
     /// What one unit of weight adds to an amount.
     scale: f64,
+    /// Weight of what interrupts did in a run: the machine's work, which is not compared.
+    interrupts: u64,
     cpus: u32,
     from: u64,
     span: u64,
@@ -261,6 +263,10 @@ impl<'a> Samples<'a> {
             .filter(|sample| Some(usize::from(sample.event)) == number && !idle.is(sample.stack))
             .collect();
         let weight: u64 = samples.iter().map(|sample| sample.weight).sum();
+        let (samples, interrupts) = match measure {
+            Measure::CpuSecondsPerRun => without_interrupts(profile, samples),
+            _ => (samples, 0),
+        };
         let from = profile.samples.times.first().copied().unwrap_or(0);
         let last = profile.samples.times.last().copied().unwrap_or(0);
         let span = profile.span.0.max(last - from).max(1);
@@ -279,6 +285,7 @@ impl<'a> Samples<'a> {
             samples,
             profile,
             scale,
+            interrupts,
             cpus: cpus_of(profile),
             from,
             span,
@@ -302,6 +309,17 @@ impl Samples<'_> {
             false => 1.0,
         }
     }
+}
+
+/// Samples of the program's own work, and the weight of others.
+fn without_interrupts(profile: &Profile, samples: Vec<ProfileSample>) -> (Vec<ProfileSample>, u64) {
+    let interrupted = interrupted(profile);
+    let is_own = |sample: &ProfileSample| !interrupted[sample.stack.0 as usize];
+    if !samples.iter().any(is_own) {
+        return (samples, 0);
+    }
+    let (own, others): (Vec<_>, Vec<_>) = samples.into_iter().partition(is_own);
+    (own, others.iter().map(|sample| sample.weight).sum())
 }
 
 fn cpus_of(profile: &Profile) -> u32 {

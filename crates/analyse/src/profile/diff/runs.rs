@@ -40,7 +40,7 @@ pub(super) struct Slowdown {
 const WHOLE: (f64, f64) = (0.03, 0.10);
 /// The same of one function beside the rest of its run. With 0.045 on contended CPUs, 2 of 20 pairs of
 /// alike runs beside a load claimed something: one for a table's lookups, which depend on the run's
-/// random seed for hashes, one for the kernel's way out of interrupts.
+/// random seed for hashes, one for the way out of interrupts, which are left out since.
 const ONE: (f64, f64) = (0.010, 0.060);
 /// Contention that is taken for granted where nothing tells of it.
 const UNKNOWN: f64 = 0.5;

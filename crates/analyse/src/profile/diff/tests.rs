@@ -227,3 +227,38 @@ fn how_long_a_broken_chain_is_means_nothing() {
     assert!(is_quiet(&found), "{:?}", found.stacks);
     assert_eq!(found.tree.len(), 5, "all, [unknown], work, main, parse");
 }
+
+/// Two seconds of a run, of which interrupts take so many hundredths beside the program's work.
+fn run_with_interrupts(hundredths: u64) -> Profile {
+    let mut maker = Maker::default();
+    for at in 0..2_000_u64 {
+        let stack = match at * 37 % 100 {
+            draw if draw < hundredths => "main;work;asm_common_interrupt_k;handle_softirqs_k",
+            draw if draw % 10 == 9 => "main;send_k;net_send_k;handle_softirqs_k",
+            _ => "main;work",
+        };
+        maker.sample_at(at * 1_000_000, stack, 1_000_000);
+    }
+    Profile {
+        observed: Observed::Run(Some(Nanos(2_000_000_000))),
+        ..maker.finish()
+    }
+}
+
+#[test]
+fn what_interrupts_take_of_a_run_is_not_the_programs() {
+    let found = compared(&run_with_interrupts(0), &run_with_interrupts(9), 1);
+    assert_eq!(found.measure, Measure::CpuSecondsPerRun);
+    assert!(is_quiet(&found), "{}", found.headline);
+    let told = found
+        .notes
+        .iter()
+        .any(|note| note.starts_with("Interrupts took"));
+    assert!(told, "{:?}", found.notes);
+    let names: Vec<&str> = found.functions.iter().map(|change| &*change.name).collect();
+    assert!(
+        names.contains(&"handle_softirqs"),
+        "its own calls run softirqs, too: {names:?}"
+    );
+    assert!(!names.contains(&"asm_common_interrupt"), "{names:?}");
+}

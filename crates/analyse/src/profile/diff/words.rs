@@ -23,6 +23,7 @@ pub(super) fn notes(
         .collect();
     notes.extend(note_of_contention([a, b], names));
     notes.extend(note_of_slowdown(diff, sides));
+    notes.extend(note_of_interrupts(diff, sides));
     notes.extend(note_of_processes(diff, sides));
     let who = |lacks: fn(&Profile) -> bool| match (lacks(a), lacks(b)) {
         (true, true) => Some("Both inputs lack".to_owned()),
@@ -102,9 +103,24 @@ fn contention(known: &Contention) -> Option<String> {
 /// A slowdown or a whole that differs less is not worth a sentence.
 const WORTH_TELLING: f64 = 0.02;
 
+fn note_of_interrupts(diff: &ProfileDiff, sides: &[Samples<'_>; 2]) -> Option<String> {
+    let [a, b] = [0, 1].map(|at: usize| sides[at].interrupts as f64 * sides[at].scale);
+    let most = (a / sides[0].total()).max(b / sides[1].total());
+    (most >= WORTH_TELLING).then(|| {
+        format!(
+            "Interrupts took {} in A and {} in B: the machine's work, which is left out.",
+            amount(a, diff.measure),
+            amount(b, diff.measure)
+        )
+    })
+}
+
 fn note_of_slowdown(diff: &ProfileDiff, sides: &[Samples<'_>; 2]) -> Option<String> {
     let factor = diff.slowdown?;
-    let [a, b] = [0, 1].map(|at: usize| sides[at].total());
+    let [a, b] = [0, 1].map(|at: usize| {
+        let side = &sides[at];
+        side.total() + side.interrupts as f64 * side.scale
+    });
     let whole = format!(
         "The whole run took {} in A and {} in B.",
         amount(a, diff.measure),
