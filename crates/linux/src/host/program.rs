@@ -63,12 +63,30 @@ const LIMITS: [(&str, &str); 4] = [
 #[must_use]
 pub fn settings(proc: &ProcRoot, pid: i32) -> BTreeMap<String, String> {
     let variables = proc.environ(pid).ok().flatten().unwrap_or_default();
-    let telling = variables.into_iter().filter(|(name, _)| is_telling(name));
+    let whole = with_whole_tunables(variables).into_iter();
+    let telling = whole.filter(|(name, _)| is_telling(name));
     let named = telling.map(|(name, value)| (format!("environment.{name}"), value));
     let limits = pseudo_file::bytes(&proc.process_path(pid, "limits"));
     let limits = limits.ok().flatten().unwrap_or_default();
     let limits = String::from_utf8_lossy(&limits).into_owned();
     named.chain(soft_limits(&limits)).collect()
+}
+
+/// glibc's loader ends each tunable by a zero where it stands (elf/dl-tunables.c, parse_tunables; glibc
+/// 2.36), so that those after the first look like variables of their own.
+fn with_whole_tunables(variables: Vec<(String, String)>) -> Vec<(String, String)> {
+    let mut whole: Vec<(String, String)> = Vec::new();
+    for (name, value) in variables {
+        match whole.last_mut() {
+            Some((before, tunables))
+                if before == "GLIBC_TUNABLES" && name.starts_with("glibc.") =>
+            {
+                tunables.push_str(&format!(":{name}={value}"));
+            }
+            _ => whole.push((name, value)),
+        }
+    }
+    whole
 }
 
 fn is_telling(name: &str) -> bool {
@@ -100,6 +118,19 @@ mod tests {
         for name in ["AWS_SECRET_ACCESS_KEY", "PATH", "GLIBC_TUNABLES_X"] {
             assert!(!is_telling(name), "{name}");
         }
+    }
+
+    #[test]
+    fn tunables_that_the_loader_took_apart_are_whole() {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let seen = [
+            pair("GLIBC_TUNABLES", "glibc.malloc.arena_max=1"),
+            pair("glibc.malloc.trim_threshold", "4096"),
+            pair("HOME", "/"),
+        ];
+        let whole = with_whole_tunables(seen.into());
+        let tunables = "glibc.malloc.arena_max=1:glibc.malloc.trim_threshold=4096";
+        assert_eq!(whole, [pair("GLIBC_TUNABLES", tunables), pair("HOME", "/")]);
     }
 
     #[test]
