@@ -10,4 +10,4 @@ pub mod snapshot;
 pub mod trace;
 
 /// Version of the shared memory. Both sides come out of one build, so they must be equal.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;

@@ -196,7 +196,15 @@ pub struct Process {
     pub heat_later_of: AtomicU64,
     /// Of these, used meanwhile.
     pub heat_later: AtomicU64,
+    /// The process that wants all pages in memory while it lives, whatever the budget; [`RELEASED`] from
+    /// when it does not until they have left; zero for none.
+    pub hold: AtomicU32,
+    /// The last one for which they were.
+    pub held: AtomicU32,
 }
+
+/// In [`Process::hold`]: nobody wants them any more.
+pub const RELEASED: u32 = u32::MAX;
 
 impl Process {
     /// All that only grows, and so adds up over processes.
@@ -251,6 +259,8 @@ impl Process {
             &self.region_total,
             &self.marked,
             &self.family,
+            &self.hold,
+            &self.held,
         ];
         halves
             .into_iter()

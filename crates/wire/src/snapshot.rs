@@ -40,6 +40,12 @@ pub fn share_at(place: usize) -> usize {
     HEAD_BYTES + place * size_of::<Process>() + offset_of!(Process, share_bytes)
 }
 
+/// Where it is said who wants all pages of the process in `place` in memory, in 32 bits.
+#[must_use]
+pub fn hold_at(place: usize) -> usize {
+    HEAD_BYTES + place * size_of::<Process>() + offset_of!(Process, hold)
+}
+
 /// One process's part of the shared memory.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessBytes<'a>(&'a [u8]);
@@ -135,6 +141,12 @@ impl<'a> ProcessBytes<'a> {
     #[must_use]
     pub fn has_ended(&self) -> bool {
         u32_at(self.0, offset_of!(Process, ended)) != 0
+    }
+
+    /// Who wants all pages in memory, and for whom they last were; zero for nobody.
+    #[must_use]
+    pub fn hold(&self) -> [u32; 2] {
+        [offset_of!(Process, hold), offset_of!(Process, held)].map(|at| u32_at(self.0, at))
     }
 
     /// Whether it marks that it lives, by a lock on the byte with the number of its place.

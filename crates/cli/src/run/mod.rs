@@ -1,5 +1,6 @@
 //! `pagewise run`: any program, inside a memory budget, paged in user space.
 
+mod fill;
 mod library;
 mod outside;
 mod preflight;
@@ -15,7 +16,7 @@ mod view;
 use crate::terminal;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args as ClapArgs;
-use outside::Sizes;
+use outside::{Sizes, Told};
 use pagewise_analyse::tune::parse_size;
 use pagewise_linux::proc::runtime;
 use pagewise_linux::process::{Finished, Launch, Running, interrupt};
@@ -52,6 +53,7 @@ Examples:
   pagewise run --memory 1G --json -o run.json -- redis-server
   pagewise run --memory 1G --record-faults run.faults -- ./solve
   pagewise run --memory 1G --policy replay:run.faults -- ./solve
+  pagewise run --fill 4711 -- gcore 4711            a whole core of a program that is paged
   pagewise run --memory 2G --simulate run.faults --policy 2q,s3fifo,prefetch,csr";
 
 /// Options of `pagewise run`.
@@ -61,8 +63,8 @@ pub struct Args {
     ///
     /// Pages that a process shares with its children count once. What cannot be managed is taken off
     /// first; shares of the rest move to the processes that read most back.
-    #[arg(long, value_name = "SIZE", value_parser = size, required_unless_present = "memory_each",
-          conflicts_with = "memory_each")]
+    #[arg(long, value_name = "SIZE", value_parser = size,
+          required_unless_present_any = ["memory_each", "fill"], conflicts_with = "memory_each")]
     memory: Option<u64>,
     /// Memory that each process may keep resident, however many there are
     #[arg(long, value_name = "SIZE", value_parser = size)]
@@ -145,8 +147,14 @@ pub struct Args {
     /// below which no policy can read. Nothing is run, and nothing is written.
     #[arg(long, value_name = "TRACE", conflicts_with_all = ["command", "record"])]
     simulate: Option<PathBuf>,
+    /// Bring all pages of a process of a run into memory while CMD runs, or until Ctrl-C
+    ///
+    /// For debuggers and gcore, which cannot read pages that are away. Its budget is lifted meanwhile; the
+    /// program runs on until a debugger stops it.
+    #[arg(long, value_name = "PID", conflicts_with_all = ["memory", "memory_each", "simulate"])]
+    fill: Option<u32>,
     /// The program and its arguments
-    #[arg(last = true, required_unless_present = "simulate", value_name = "CMD")]
+    #[arg(last = true, required_unless_present_any = ["simulate", "fill"], value_name = "CMD")]
     command: Vec<OsString>,
 }
 
@@ -168,6 +176,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if let Some(trace) = &args.simulate {
         simulate::simulate(trace, &args.policy, args.budget(), args.json)?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(pid) = args.fill {
+        return fill::fill(pid, &args.command);
     }
     if args.budget() < LEAST_MEMORY {
         bail!("--memory {} is too small: at least 16M", args.budget());
@@ -236,9 +247,15 @@ fn tell_outside(
     sizes: &Sizes,
     together: Option<&Together>,
 ) -> bool {
+    // What came into memory for somebody outside is no surprise.
+    let mut processes = document.figures.processes.iter();
+    let largest = match processes.any(|one| one.is_held) {
+        true => 0,
+        false => document.max_rss_bytes,
+    };
     let passed = together
         .and_then(Together::passed)
-        .or_else(|| outside::passed(sizes, args.budget(), document.max_rss_bytes));
+        .or_else(|| outside::passed(sizes, args.budget(), largest));
     let strangers = outside::strangers(&document.figures);
     for words in passed.iter().chain(&strangers) {
         eprintln!("pagewise: {words}");
@@ -397,7 +414,7 @@ fn watch(
         }
         requests.see_to(&running, shared)?;
         let sizes = &mut course.sizes;
-        sizes.look(root, args.budget(), |pid| managed(shared, pid));
+        sizes.look(root, args.budget(), |pid| told(shared, pid));
         let passed = together.as_ref().is_some_and(Together::has_passed);
         if args.strict && !refused && (passed || sizes.largest(args.budget()).is_some()) {
             refused = true;
@@ -406,13 +423,16 @@ fn watch(
     }
 }
 
-/// Managed memory that is resident in a process just now.
-fn managed(shared: &File, pid: u32) -> Option<u64> {
-    let figures = Figures::read(shared).ok()?;
-    let mut living = figures.living();
-    living
-        .find(|one| one.pid == pid)
-        .map(|one| one.resident_bytes)
+/// What the pager tells of a process just now.
+fn told(shared: &File, pid: u32) -> Told {
+    let Ok(figures) = Figures::read(shared) else {
+        return Told::Managed(None);
+    };
+    let found = figures.living().find(|one| one.pid == pid);
+    match found {
+        Some(one) if one.is_held => Told::Held,
+        found => Told::Managed(found.map(|one| one.resident_bytes)),
+    }
 }
 
 fn terminal_width() -> usize {

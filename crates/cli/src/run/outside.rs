@@ -26,6 +26,15 @@ pub struct Peak {
     pub managed: Option<u64>,
 }
 
+/// What the pager tells of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// Managed memory that is resident; none of a process that tells nothing.
+    Managed(Option<u64>),
+    /// All of its pages are in memory, or have been, because somebody outside wanted them.
+    Held,
+}
+
 /// Looks now and then at the run's processes, through `/proc`.
 #[derive(Debug)]
 pub struct Sizes {
@@ -50,9 +59,9 @@ impl Sizes {
         most.min(self.due.saturating_duration_since(Instant::now()))
     }
 
-    /// Looks, where it is time to, at the processes from `root` down; `managed` tells what of a process
-    /// is managed, and is asked only for those that have passed `budget`.
-    pub fn look(&mut self, root: u32, budget: u64, managed: impl Fn(u32) -> Option<u64>) {
+    /// Looks, where it is time to, at the processes from `root` down; `told` is what the pager tells of
+    /// one, and is asked only for those that have passed `budget`.
+    pub fn look(&mut self, root: u32, budget: u64, told: impl Fn(u32) -> Told) {
         if Instant::now() < self.due {
             return;
         }
@@ -62,13 +71,17 @@ impl Sizes {
             let Some(mut now) = size(pid) else {
                 continue;
             };
-            let known = self.peaks.entry(pid).or_default();
-            if now.resident > known.resident {
-                if has_passed(now.resident, budget) {
-                    now.managed = managed(pid);
-                }
-                *known = now;
+            let known = self.peaks.get(&pid).map_or(0, |known| known.resident);
+            if now.resident <= known {
+                continue;
             }
+            if has_passed(now.resident, budget) {
+                match told(pid) {
+                    Told::Managed(bytes) => now.managed = bytes,
+                    Told::Held => continue,
+                }
+            }
+            self.peaks.insert(pid, now);
         }
     }
 

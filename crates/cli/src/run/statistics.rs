@@ -113,6 +113,9 @@ pub struct Process {
     pub capabilities: Vec<&'static str>,
     pub regions_total: u32,
     pub regions: Vec<Region>,
+    /// Whether all pages are in memory for somebody outside, or have been.
+    #[serde(skip)]
+    pub is_held: bool,
 }
 
 /// Faults by kind and by how they arrived.
@@ -310,6 +313,7 @@ impl Process {
             capabilities: capabilities(counter!(from, capabilities)),
             regions_total: from.region_total(),
             regions: from.regions().map(|one| region(&one)).collect(),
+            is_held: from.hold() != [0, 0],
         }
     }
 }

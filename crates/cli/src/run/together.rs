@@ -52,6 +52,8 @@ struct Living {
     member: Member,
     /// What it shares with others, so that it counts for them as well.
     elsewhere: u64,
+    /// Whether all of its pages are in memory for somebody outside: beyond its share they do not count.
+    is_held: bool,
     before: Before,
 }
 
@@ -209,6 +211,7 @@ impl Together {
                 is_short: evicted > before.evicted,
             },
             elsewhere: 0,
+            is_held: one.hold()[0] != 0,
             before: Before {
                 refaults,
                 evicted,
@@ -230,6 +233,10 @@ impl Together {
                 let all = self.proc.statm(pid).ok().flatten();
                 (all.map_or(0, |all| all.resident.0), 0)
             }
+        };
+        let resident = match one.is_held {
+            true => resident.min(one.before.share.saturating_add(one.member.fixed)),
+            false => resident,
         };
         one.elsewhere = elsewhere;
         one.taker.resident = resident;

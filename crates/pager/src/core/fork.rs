@@ -101,6 +101,7 @@ impl Pager {
         let mut managed = 0;
         // The kernel passes no lock on (mlock(2)).
         self.change_kind(0, u64::MAX, |kind| kind.locked = false);
+        self.holding.store(false, Ordering::Relaxed);
         for index in 0..self.regions.len() {
             let region = self.regions.get(index);
             if region.kind.managed {

@@ -1,7 +1,7 @@
 //! How much of the budget is left for managed pages: the whole, less everything else that is
 //! resident. The command line promises the size of the process, not of its regions.
 
-use super::Pager;
+use super::{Pager, hold};
 use crate::observe::places;
 use crate::page::PAGE_BYTES;
 use crate::sys;
@@ -27,7 +27,10 @@ impl Pager {
         let limit = total.saturating_sub(other).max(total / LEAST_SHARE);
         self.store_pages
             .store(self.pages_of_store(), Ordering::Relaxed);
-        self.budget.set_limit(limit.max(64));
+        self.budget.set_limit(match self.holds_all() {
+            true => hold::ALL,
+            false => limit.max(64),
+        });
         let counters = &self.counters;
         counters.set(|all| &all.limit_pages, limit);
         counters.set(|all| &all.unmanaged_bytes, other * PAGE_BYTES as u64);
@@ -62,7 +65,7 @@ impl Pager {
     /// So many pages have left that another process still has: they made no room, and whatever came in
     /// their place would be this process's alone.
     pub(super) fn shared_left(&self, pages: u64) {
-        if pages == 0 || places::share().is_none() {
+        if pages == 0 || places::share().is_none() || self.holds_all() {
             return;
         }
         self.shared_gone.fetch_add(pages, Ordering::Relaxed);
@@ -76,7 +79,7 @@ impl Pager {
     pub fn follow_store(&self) {
         let now = self.pages_of_store();
         let before = self.store_pages.swap(now, Ordering::Relaxed);
-        if now != before {
+        if now != before && !self.holds_all() {
             let least = self.total_bytes.load(Ordering::Relaxed) / PAGE_BYTES as u64 / LEAST_SHARE;
             let limit = (self.budget.limit() + before).saturating_sub(now);
             self.budget.set_limit(limit.max(least).max(64));

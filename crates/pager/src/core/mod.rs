@@ -18,6 +18,7 @@ mod fill;
 pub mod fork;
 pub mod habits;
 mod held;
+pub mod hold;
 pub mod limit;
 pub mod lot;
 pub mod numbers;
@@ -114,6 +115,8 @@ pub struct Pager {
     share_seen: AtomicU64,
     /// Pages that have left since then and that other processes still have.
     shared_gone: AtomicU64,
+    /// Whether all pages are kept in memory, for somebody outside.
+    holding: AtomicBool,
     /// What to do where the store is full: [`crate::settings::WhenFull`] as a number.
     pub when_full: AtomicU32,
     /// Whether programs that cannot be managed are refused.
@@ -162,6 +165,7 @@ impl Pager {
             total_bytes: AtomicU64::new(0),
             share_seen: AtomicU64::new(0),
             shared_gone: AtomicU64::new(0),
+            holding: AtomicBool::new(false),
             when_full: AtomicU32::new(0),
             strict: AtomicBool::new(false),
             left_out_seen: AtomicU64::new(0),

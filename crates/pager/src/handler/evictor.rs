@@ -7,9 +7,9 @@ use crate::sys::{self, thread};
 
 /// Nanoseconds between measurements of what else is resident.
 const REFRESH_NS: u64 = 20_000_000;
-/// Nanoseconds after which a share of the run's budget that has become smaller is seen; and where there
-/// is nobody else to have shares.
-const SHARE_NS: [u64; 2] = [100_000_000, 500_000_000];
+/// Nanoseconds after which it is seen that the share of the run's budget has become smaller, or that
+/// somebody wants all pages; and where there is nobody else to have shares.
+const PAUSE_NS: [u64; 2] = [100_000_000, 500_000_000];
 /// The same where nothing happens: others of the run must know what this process has.
 const IDLE_REFRESH_NS: u64 = 500_000_000;
 
@@ -24,8 +24,11 @@ extern "C" fn run(pager: usize) -> ! {
     let (mut refreshed, mut survey_due) = (0, 0);
     let mut fruitless = false;
     loop {
-        let most_ns = places::share().map(|_| SHARE_NS[usize::from(!places::has_others())]);
-        let rung = pager.budget.await_alarm(fruitless, most_ns);
+        let pause_ns = PAUSE_NS[usize::from(!places::has_others())];
+        let rung = pager
+            .budget
+            .await_alarm(fruitless, places::run().map(|_| pause_ns));
+        pager.follow_hold();
         let now = sys::now_ns();
         let outdated = pager.is_outdated();
         if !rung && !outdated && now - refreshed < IDLE_REFRESH_NS {

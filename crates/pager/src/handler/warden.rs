@@ -1,6 +1,7 @@
 //! The warden: in the child of a fork, sees when its share of the run's budget has become smaller than
 //! what it has. Writes to pages that it shared with its parent arrive nowhere, so it may have much and
-//! never fault; the helpers, which start with its first fault, start by this then.
+//! never fault; the helpers, which start with its first fault, start by this then. They also start where
+//! somebody wants all of its pages in memory.
 
 use crate::core::Pager;
 use crate::observe::places;
@@ -28,11 +29,13 @@ extern "C" fn run(pager: usize) -> ! {
     while !super::is_running() {
         sys::futex_wait(&NEVER, 0, Some(INTERVAL_NS));
         let frozen = pager.frozen.load(Ordering::SeqCst) != 0;
-        if frozen || !pager.is_outdated() {
+        if frozen {
             continue;
         }
-        pager.refresh_limit();
-        if pager.budget.is_short() {
+        if pager.is_outdated() {
+            pager.refresh_limit();
+        }
+        if pager.budget.is_short() || pager.is_to_hold() {
             super::ensure();
         }
     }

@@ -312,6 +312,14 @@ pub fn process_id() -> u32 {
     unsafe { call3(libc::SYS_getpid, 0, 0, 0) as u32 }
 }
 
+/// Whether the process lives, as far as this one can tell.
+#[must_use]
+pub fn lives(process: u32) -> bool {
+    // SAFETY: signal 0 is none.
+    let answer = unsafe { call3(libc::SYS_kill, process as usize, 0, 0) };
+    answer != -(libc::ESRCH as isize)
+}
+
 /// This thread.
 #[must_use]
 pub fn thread_id() -> u32 {

@@ -1,0 +1,200 @@
+//! `pagewise run --fill PID`: all pages of a process that is paged come into memory, and stay there while
+//! a debugger reads them.
+
+use super::statistics::PAGE_BYTES;
+use anyhow::{Context, Result, anyhow, bail};
+use pagewise_linux::process::interrupt;
+use pagewise_model::units::Bytes;
+use pagewise_pager::settings::{Settings, VARIABLE};
+use pagewise_wire::counter;
+use pagewise_wire::shared::RELEASED;
+use pagewise_wire::snapshot;
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+/// Between two looks at how far it has come.
+const PAUSE: Duration = Duration::from_millis(50);
+/// After which a process that has brought nothing in will not answer any more.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// A process of a run, through the run's shared memory.
+struct Process {
+    pid: u32,
+    shared: File,
+    place: usize,
+}
+
+/// What its figures say.
+struct State {
+    name: String,
+    resident: u64,
+    managed: u64,
+    is_held: bool,
+}
+
+/// Fills process `pid`, runs `command` or waits for an interrupt, and lets the pages go again.
+///
+/// # Errors
+/// When the process is none of a run, does not answer, or the machine has too little memory.
+pub fn fill(pid: u32, command: &[OsString]) -> Result<ExitCode> {
+    interrupt::install()?;
+    let process = Process::find(pid)?;
+    process.check_room()?;
+    // Let go at the end, however that comes; the process also sees when this one has died.
+    process.want(std::process::id())?;
+    let _held = Held(&process);
+    let Some(state) = process.await_all()? else {
+        return Ok(ExitCode::FAILURE);
+    };
+    eprintln!(
+        "pagewise: all pages of {} (process {pid}) are in memory, {}; its budget holds again when {} ends",
+        state.name,
+        Bytes(state.resident),
+        command
+            .first()
+            .map_or_else(|| "this".into(), |name| name.to_string_lossy())
+    );
+    let Some((program, arguments)) = command.split_first() else {
+        while interrupt::requested().is_none() && process.state()?.is_some() {
+            std::thread::sleep(PAUSE);
+        }
+        return Ok(ExitCode::SUCCESS);
+    };
+    let status = Command::new(program)
+        .args(arguments)
+        .status()
+        .with_context(|| format!("cannot run {}", program.to_string_lossy()))?;
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+}
+
+/// Lets the pages go.
+struct Held<'a>(&'a Process);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // It may have ended, with its run.
+        let _ = self.0.want(RELEASED);
+    }
+}
+
+impl Process {
+    /// By the settings in its environment.
+    fn find(pid: u32) -> Result<Self> {
+        let path = format!("/proc/{pid}/environ");
+        let environment =
+            fs::read(&path).with_context(|| format!("--fill {pid}: cannot read {path}"))?;
+        let settings = environment.split(|byte| *byte == 0).find_map(|text| {
+            let value = text.strip_prefix(VARIABLE.as_bytes())?.strip_prefix(b"=")?;
+            Settings::from_text(std::str::from_utf8(value).ok()?).ok()
+        });
+        let not_ours = || anyhow!("--fill {pid}: this process was not started by pagewise run");
+        let settings = settings.ok_or_else(not_ours)?;
+        let shared = Path::new(std::ffi::OsStr::from_bytes(settings.shared.as_bytes()));
+        let shared = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(shared)
+            .with_context(|| format!("--fill {pid}: cannot reach its run (has pagewise ended?)"))?;
+        let bytes = read(&shared)?;
+        let place = snapshot::processes(&bytes)
+            .find(|(_, one)| one.pid() == pid && !one.has_ended())
+            .map(|(place, _)| place);
+        let place = place.with_context(|| {
+            format!("--fill {pid}: its memory is not managed, or it has no place for figures")
+        })?;
+        Ok(Self { pid, shared, place })
+    }
+
+    /// Its figures; none once it has ended.
+    fn state(&self) -> Result<Option<State>> {
+        let bytes = read(&self.shared)?;
+        let found = snapshot::processes(&bytes).find(|(place, _)| *place == self.place);
+        let lives = Path::new(&format!("/proc/{}", self.pid)).exists();
+        Ok(found
+            .filter(|(_, one)| one.pid() == self.pid && !one.has_ended() && lives)
+            .map(|(_, one)| State {
+                name: String::from_utf8_lossy(one.name()).into_owned(),
+                resident: counter!(one, resident_pages) * PAGE_BYTES,
+                managed: counter!(one, managed_bytes),
+                is_held: one.hold()[1] == std::process::id(),
+            }))
+    }
+
+    /// Whether the machine has room for what is away.
+    fn check_room(&self) -> Result<()> {
+        let Some(state) = self.state()? else {
+            bail!("--fill {}: it has ended", self.pid);
+        };
+        let text = fs::read_to_string("/proc/meminfo").context("/proc/meminfo")?;
+        let available = text.lines().find_map(|line| {
+            let kib = line
+                .strip_prefix("MemAvailable:")?
+                .trim()
+                .strip_suffix("kB")?;
+            Some(kib.trim().parse::<u64>().ok()? << 10)
+        });
+        let missing = state.managed.saturating_sub(state.resident);
+        match available {
+            Some(available) if missing > available => bail!(
+                "--fill {}: {} of its memory are away or untouched, and this machine has {} left",
+                self.pid,
+                Bytes(missing),
+                Bytes(available)
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    fn want(&self, who: u32) -> Result<()> {
+        self.shared
+            .write_all_at(&who.to_le_bytes(), snapshot::hold_at(self.place) as u64)
+            .context("cannot write to the run's shared memory")
+    }
+
+    /// Waits until all pages are there; none where that was interrupted.
+    fn await_all(&self) -> Result<Option<State>> {
+        let mut moved = (Instant::now(), 0);
+        loop {
+            let Some(state) = self.state()? else {
+                bail!("--fill {}: it has ended", self.pid);
+            };
+            if state.is_held {
+                return Ok(Some(state));
+            }
+            let resident = self.resident();
+            if resident != moved.1 {
+                moved = (Instant::now(), resident);
+            }
+            if moved.0.elapsed() > LONGEST {
+                bail!(
+                    "--fill {}: it does not answer: it is stopped, or the child of a fork that has not \
+                     used its memory yet",
+                    self.pid
+                );
+            }
+            if interrupt::requested().is_some() {
+                return Ok(None);
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// What is resident of it now, by the kernel.
+    fn resident(&self) -> u64 {
+        super::outside::size(self.pid).map_or(0, |size| size.resident)
+    }
+}
+
+fn read(shared: &File) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; snapshot::BYTES];
+    shared
+        .read_exact_at(&mut bytes, 0)
+        .context("its run is of another version of pagewise")?;
+    Ok(bytes)
+}
