@@ -8,6 +8,7 @@
 use crate::profile::diff::SettingRules;
 use pagewise_model::findings::{Cause, Findings, Share};
 use pagewise_model::profile_diff::SettingChange;
+use pagewise_model::quantity::rounded;
 use pagewise_model::run::Ending;
 use pagewise_model::run_diff::{
     CauseChange, FigureChange, KIND, Quantity, RUN_DIFF_VERSION, RunDiff, RunSide,
@@ -188,15 +189,15 @@ fn headline(diff: &RunDiff) -> String {
         let because = cause(diff, faults).map_or(String::new(), |cause| format!(", {cause}"));
         parts.push(format!(
             "{} page faults became {}{because}",
-            grouped(faults.a),
-            grouped(faults.b)
+            rounded(faults.a),
+            rounded(faults.b)
         ));
     }
     if let Some(major) = told(Quantity::MajorFaults) {
         parts.push(format!(
             "{} page faults that needed I/O became {}",
-            grouped(major.a),
-            grouped(major.b)
+            rounded(major.a),
+            rounded(major.b)
         ));
     }
     if let Some(memory) = told(Quantity::PeakMemory) {
@@ -234,7 +235,7 @@ fn cause(diff: &RunDiff, faults: &FigureChange) -> Option<String> {
         cause.differs && part.signum() == all.signum() && part.abs() >= OF_CHANGE * all.abs()
     })?;
     let label = most.cause.label();
-    let (a, b) = (grouped(most.a.value), grouped(most.b.value));
+    let (a, b) = (rounded(most.a.value), rounded(most.b.value));
     Some(match (most.a.value, most.b.value) {
         (_, 0.0) => format!("since the {a} of the kind \"{label}\" are gone"),
         (0.0, _) => format!("since {b} of the kind \"{label}\" came up"),
@@ -279,18 +280,6 @@ fn plain(setting: &SettingChange) -> &str {
 )]
 fn bytes(value: f64) -> Bytes {
     Bytes(value.round() as u64)
-}
-
-fn grouped(value: f64) -> String {
-    let digits = format!("{value:.0}");
-    let mut grouped = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }
 
 #[cfg(test)]

@@ -35,6 +35,7 @@ pub mod profile;
 pub mod profile_diff;
 pub mod profile_findings;
 pub mod proof;
+pub mod quantity;
 pub mod random;
 pub mod ratio;
 pub mod recording;

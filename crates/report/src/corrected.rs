@@ -1,7 +1,7 @@
 //! Corrected figures in words: how sure they are, and why there are none.
 
-use crate::quantity::percent;
 use pagewise_model::fault_paths::{Calibration, Misfit, Source};
+use pagewise_model::quantity::percent;
 use pagewise_model::units::Nanos;
 
 /// `6.61 µs ± 480 ns`; where nothing may be left after correcting, `≤ 7.09 µs`.

@@ -4,12 +4,12 @@
 use crate::corrected::within;
 use crate::fault_paths::{counted_as, wrapped};
 use crate::lines::line;
-use crate::quantity::{count, counted, percent, signed_percent};
 use crate::visible::visible;
 use pagewise_model::fault_paths::{
     Changed, ChargeWay, Contrast, DescentStep, FaultPaths, Hold, Holder, Lock, LockWait,
     Overrepresented, SleepTime, TreePattern,
 };
+use pagewise_model::quantity::{count, counted, percent, signed_percent};
 use pagewise_model::units::Nanos;
 
 /// Lines of each list.
@@ -417,7 +417,7 @@ fn nanos(ns: f64) -> String {
 }
 
 fn rounded(value: f64) -> String {
-    crate::quantity::rounded(value)
+    pagewise_model::quantity::rounded(value)
 }
 
 #[cfg(test)]

@@ -5,11 +5,11 @@
 
 use crate::corrected::{cost_of_tracing, interval};
 use crate::lines::line;
-use crate::quantity::{count, counted, percent, signed_percent};
 use crate::visible::visible;
 use pagewise_model::fault_paths::{
     ClassFindings, Contributor, FaultPaths, Latencies, Layer, LayerFindings, Mode, Path,
 };
+use pagewise_model::quantity::{count, counted, percent, signed_percent};
 use pagewise_model::units::Nanos;
 
 /// Lines of the longer tables.

@@ -17,7 +17,6 @@ pub mod html;
 pub mod json;
 mod lines;
 pub mod paging;
-pub mod quantity;
 pub mod settings_export;
 pub mod text;
 pub mod visible;

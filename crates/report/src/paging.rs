@@ -1,7 +1,7 @@
 //! The course of a run under user-level paging, for a terminal.
 
-use crate::quantity;
 use pagewise_model::paging::{PagingPoint, PagingTimeline};
+use pagewise_model::quantity;
 use pagewise_model::units::Bytes;
 use std::fmt::Write;
 

@@ -7,6 +7,7 @@ use crate::gain::predicted_speedup;
 use pagewise_model::advice::{Advice, Setting, Settings};
 use pagewise_model::allocator::Allocator;
 use pagewise_model::findings::{Cause, Findings};
+use pagewise_model::quantity::percent;
 use pagewise_model::units::{Bytes, Estimate};
 use std::cmp::Ordering;
 
@@ -298,7 +299,7 @@ impl<'a> Filling<'a> {
         template
             .replace("{stretches}", &stretches)
             .replace("{freed}", &freed)
-            .replace("{share}", &diagnose::percent(self.share))
+            .replace("{share}", &percent(self.share))
             .replace("{keep}", &self.keep.to_string())
             .replace("{version}", self.version)
             .replace("{library}", self.library)

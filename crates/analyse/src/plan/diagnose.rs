@@ -3,6 +3,7 @@
 use super::kernel;
 use super::symptoms::{Owner, Symptom};
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
+use pagewise_model::quantity::{count, percent, rounded};
 use pagewise_model::units::{Bytes, Nanos};
 
 /// Shares of CPU time (of wall time for waits) from which a symptom is worth a word, costly, severe.
@@ -150,8 +151,8 @@ fn evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
     if symptom.faults > 0.0 {
         lines.push(format!(
             "{} of {} page faults ({}) are of this kind",
-            count(symptom.faults),
-            count_exact(findings.cost.faults()),
+            rounded(symptom.faults),
+            count(findings.cost.faults()),
             percent(symptom.share)
         ));
         lines.push(format!(
@@ -182,7 +183,7 @@ fn churn_evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
         if times >= 1.5 {
             lines.push(format!(
                 "Each page was handed out about {} times on average",
-                count(times)
+                rounded(times)
             ));
         }
     }
@@ -190,7 +191,7 @@ fn churn_evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
     if sizes.count() > 0 {
         lines.push(format!(
             "Memory was given back {} times, {} each on average (up to {})",
-            count_exact(sizes.count()),
+            count(sizes.count()),
             Bytes(whole(sizes.mean())),
             Bytes(sizes.max())
         ));
@@ -212,11 +213,7 @@ fn churn_evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
 
 fn lock_evidence(findings: &Findings) -> String {
     let wait = findings.time.lock_wait.unwrap_or_default();
-    format!(
-        "{} waits, {} in all",
-        count_exact(findings.time.lock_waits),
-        wait
-    )
+    format!("{} waits, {} in all", count(findings.time.lock_waits), wait)
 }
 
 fn reclaim_evidence(findings: &Findings) -> Vec<String> {
@@ -234,7 +231,7 @@ fn reclaim_evidence(findings: &Findings) -> Vec<String> {
     let mut say = |before: u64, after: u64, what: &str| {
         let grown = after.saturating_sub(before);
         if grown > 0 {
-            lines.push(format!("{} {what}", count_exact(grown)));
+            lines.push(format!("{} {what}", count(grown)));
         }
     };
     let hits = (
@@ -293,8 +290,8 @@ fn huge_page_fallback(findings: &Findings) -> Option<Diagnosis> {
         explanation: "The kernel found no free contiguous memory for huge pages and gave small pages instead, each with a fault of its own. Memory is fragmented or nearly full.".to_string(),
         evidence: vec![format!(
             "{} huge pages were refused and {} given on this machine meanwhile",
-            count_exact(fallback),
-            count_exact(given)
+            count(fallback),
+            count(given)
         )],
         share_of_cpu: None,
     })
@@ -304,7 +301,7 @@ fn healthy(findings: &Findings) -> Diagnosis {
     let cost = &findings.cost;
     let mut evidence = vec![format!(
         "{} page faults in {} of CPU time",
-        count_exact(cost.faults()),
+        count(cost.faults()),
         cost.cpu()
     )];
     if let Some(share) = findings.time.share_of_cpu {
@@ -332,18 +329,6 @@ fn range(symptom: &Symptom) -> String {
     }
 }
 
-/// `0.4 %`, `7.9 %`, `67 %`.
-pub(super) fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent > 0.0 && percent < 0.1 {
-        "less than 0.1 %".to_string()
-    } else if percent < 10.0 {
-        format!("{percent:.1} %")
-    } else {
-        format!("{percent:.0} %")
-    }
-}
-
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -351,35 +336,4 @@ pub(super) fn percent(share: f64) -> String {
 )]
 fn whole(value: f64) -> u64 {
     value.round().clamp(0.0, 1.8e19) as u64
-}
-
-fn count(value: f64) -> String {
-    count_exact(whole(value))
-}
-
-/// With thousands separated: `760,841`.
-fn count_exact(value: u64) -> String {
-    let digits = value.to_string();
-    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_written_for_people() {
-        assert_eq!(count_exact(760_841), "760,841");
-        assert_eq!(count_exact(12), "12");
-        assert_eq!(percent(0.0004), "less than 0.1 %");
-        assert_eq!(percent(0.0), "0.0 %");
-        assert_eq!(percent(0.668), "67 %");
-    }
 }

@@ -1,11 +1,12 @@
 //! What the kernel does for a program beside page faults, in words: nothing is called healthy while
 //! a good part of the time goes there.
 
-use super::diagnose::{percent, severity_of};
+use super::diagnose::severity_of;
 use super::symptoms::Symptom;
 use crate::account::KernelTable;
 use pagewise_model::account::KernelEntry;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
+use pagewise_model::quantity::percent;
 use pagewise_model::units::{Estimate, Nanos};
 
 /// Share of the CPU time from which what the kernel does beside faults is told.

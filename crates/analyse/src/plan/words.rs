@@ -1,10 +1,10 @@
 //! The answer in one or two sentences.
 
-use super::diagnose::percent;
 use crate::compare::{Criteria, promised};
 use pagewise_model::advice::Advice;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::proof::{Comparison, Proof, Verdict};
+use pagewise_model::quantity::percent;
 use pagewise_model::ratio::Ratio;
 use pagewise_model::units::{Estimate, Nanos};
 

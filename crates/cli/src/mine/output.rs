@@ -4,9 +4,9 @@ use crate::terminal;
 use anyhow::{Context, Result};
 use pagewise_analyse::mine::{self, Algorithm, Database, Item, Query};
 use pagewise_model::fault_paths::TreePattern;
+use pagewise_model::quantity::percent;
 use pagewise_model::units::Nanos;
 use pagewise_report::border::Border;
-use pagewise_report::quantity::percent;
 use serde::Serialize;
 use std::io::{self, BufWriter, StdoutLock, Write};
 

@@ -6,9 +6,9 @@ use pagewise_analyse::compare::{Criteria, Random};
 use pagewise_linux::process::{Finished, Launch, interrupt};
 use pagewise_model::advice::Settings;
 use pagewise_model::proof::{Arm, Comparison, Verdict};
+use pagewise_model::quantity::told_factor;
 use pagewise_model::run::{Ending, RunCost};
 use pagewise_model::units::{Bytes, Nanos};
-use pagewise_report::quantity::told_factor;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 

@@ -3,7 +3,7 @@
 use pagewise_analyse::compare::FEWEST_PAIRS;
 use pagewise_model::advice::Advice;
 use pagewise_model::proof::{Comparison, Proof};
-use pagewise_report::quantity::told_factor;
+use pagewise_model::quantity::told_factor;
 
 /// Adds to the summary whether the prediction of what is told there held, and to the notes those of
 /// the others.

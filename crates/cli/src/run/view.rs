@@ -3,8 +3,8 @@
 use super::samples;
 use super::statistics::{Document, Figures, Others, Process, Quantiles, Region};
 use pagewise_model::paging::Heat;
+use pagewise_model::quantity::count as grouped;
 use pagewise_model::units::Estimate;
-use pagewise_report::quantity::count as grouped;
 use std::fmt::Write;
 
 /// Bytes as `1.5 GiB`.

@@ -1,6 +1,7 @@
 //! The last words of `watch`: the numbers of time(1), on standard error.
 
 use super::subject::SubjectEnd;
+use pagewise_model::quantity::count;
 use pagewise_model::timeline::{Timeline, TimelinePoint};
 use pagewise_model::units::{Bytes, Nanos};
 
@@ -28,9 +29,9 @@ fn line(timeline: &Timeline, end: &SubjectEnd) -> Option<String> {
     let mut parts = vec![
         format!(
             "{} minor faults{}, {} major",
-            grouped(last.minor_faults),
+            count(last.minor_faults),
             rate_words(last),
-            grouped(last.major_faults)
+            count(last.major_faults)
         ),
         format!(
             "{} elapsed, {} user, {} system{}",
@@ -54,7 +55,7 @@ fn rate_words(last: &TimelinePoint) -> String {
         return String::new();
     }
     let rate = per_second(last.minor_faults, last.time);
-    format!(" ({}/s)", grouped(rate))
+    format!(" ({}/s)", count(rate))
 }
 
 fn elapsed_words(time: Nanos) -> String {
@@ -107,30 +108,9 @@ pub fn per_second(count: u64, time: Nanos) -> u64 {
     u64::try_from(rate).unwrap_or(u64::MAX)
 }
 
-/// `23,099,385`
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_grouped_by_thousands() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1000), "1,000");
-        assert_eq!(grouped(23_099_385), "23,099,385");
-    }
 
     #[test]
     fn one_line_tells_what_time_tells() {

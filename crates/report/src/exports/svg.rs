@@ -5,9 +5,9 @@
 //! of a profile gets into the script.
 
 use super::stacks::{NodeNumber, Stacks};
-use crate::quantity::{count, percent};
 use crate::visible::is_active;
 use pagewise_model::profile::FrameKind;
+use pagewise_model::quantity::{count, percent};
 use std::io::{self, Write};
 
 /// What a picture shows beside the stacks.

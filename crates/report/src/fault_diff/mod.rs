@@ -6,10 +6,10 @@ mod paragraph;
 mod tables;
 
 use crate::lines::line;
-use crate::quantity::{count, counted, percent};
 use crate::visible::visible;
 use pagewise_model::fault_diff::{Explanation, FaultDiff, Finding, Side, Subject};
 use pagewise_model::fault_paths::Source;
+use pagewise_model::quantity::{count, counted, percent};
 use pagewise_model::units::Nanos;
 use paragraph::paragraph;
 use std::collections::BTreeMap;

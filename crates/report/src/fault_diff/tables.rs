@@ -1,11 +1,11 @@
 //! Tables with both traces side by side.
 
 use crate::lines::line;
-use crate::quantity::{count, percent};
 use crate::visible::visible;
 use pagewise_model::fault_diff::{
     ClassChange, FaultDiff, FunctionChange, LayerChange, Pair, QuantileShift, Test,
 };
+use pagewise_model::quantity::{count, percent};
 use pagewise_model::units::{Estimate, Nanos};
 
 /// Lines of the longer tables.

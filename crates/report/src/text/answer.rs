@@ -1,14 +1,14 @@
 //! The first screen.
 
 use super::page::{Ink, Page, columns, shorten};
-use crate::quantity::{
-    byte_change, count, counted, factor_interval, percent, percent_interval, told_factor,
-};
 use crate::settings_export::exports;
 use crate::visible::{command_line, visible};
 use pagewise_model::advice::{Advice, Risk};
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::proof::{Comparison, Proof, Verdict};
+use pagewise_model::quantity::{
+    byte_change, count, counted, factor_interval, percent, percent_interval, told_factor,
+};
 use pagewise_model::run::{Ending, signal_name};
 
 /// Most facts shown for one diagnosis; the HTML shows all.

@@ -2,11 +2,11 @@
 
 use super::Style;
 use super::page::{Ink, Page, chain, clip, columns, shorten};
-use crate::quantity::{count, percent, rounded};
 use crate::visible::{command_line, visible};
 use pagewise_model::findings::Severity;
 use pagewise_model::profile::{FrameKind, WeightUnit};
 use pagewise_model::profile_findings::{CounterRate, EventProfile, FunctionShare, ProfileFindings};
+use pagewise_model::quantity::{count, percent, rounded};
 use pagewise_model::units::Nanos;
 
 /// Lines of each table.

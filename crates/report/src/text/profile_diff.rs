@@ -2,11 +2,11 @@
 
 use super::Style;
 use super::page::{Ink, Page, chain, clip};
-use crate::quantity::{count, percent};
 use crate::visible::visible;
 use pagewise_model::profile_diff::{
     Change, Measure, ProfileDiff, SettingChange, Side, StackChange,
 };
+use pagewise_model::quantity::{count, percent};
 use pagewise_model::units::{Estimate, Nanos};
 
 /// Lines of the table of functions.
@@ -199,7 +199,7 @@ fn counters(page: &mut Page, diff: &ProfileDiff) {
     for counter in &diff.counters {
         let change = match counter.a {
             0.0 => String::new(),
-            a => crate::quantity::relative_change(counter.b / a),
+            a => pagewise_model::quantity::relative_change(counter.b / a),
         };
         let name = visible(&counter.name);
         page.line(&format!(
@@ -214,7 +214,7 @@ fn figure(value: f64, name: &str) -> String {
     match value {
         // Clocks count nanoseconds: a second of them each second is a CPU.
         value if name.ends_with("-clock") => format!("{:.2} CPUs", value / 1e9),
-        value if value >= 100.0 => crate::quantity::rounded(value),
+        value if value >= 100.0 => pagewise_model::quantity::rounded(value),
         value => format!("{value:.3}"),
     }
 }

@@ -2,9 +2,9 @@
 
 use super::Style;
 use super::page::{Ink, Page};
-use crate::quantity::{relative_change, rounded};
 use crate::visible::visible;
 use pagewise_model::profile_diff::SettingChange;
+use pagewise_model::quantity::{relative_change, rounded};
 use pagewise_model::run_diff::{Quantity, RunDiff};
 use pagewise_model::units::{Bytes, Nanos};
 

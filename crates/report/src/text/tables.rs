@@ -1,9 +1,9 @@
 //! Short tables below the answer: shares with bars, and the heaviest call paths.
 
 use super::page::{Ink, Page, chain, clip, columns, shorten};
-use crate::quantity::{percent, rounded};
 use crate::visible::visible;
 use pagewise_model::findings::{Findings, Share, Site};
+use pagewise_model::quantity::{percent, rounded};
 
 /// Most lines of one table.
 const LINES: usize = 6;

@@ -5,6 +5,7 @@ use pagewise_model::fault_diff::{
     Answer, Explanation, FaultDiff, Finding, Pair, Part, PartCause, Question, Subject,
 };
 use pagewise_model::fault_paths::Class;
+use pagewise_model::quantity::rounded;
 use std::collections::BTreeMap;
 
 /// Numbers of faults that differ by less are called alike.
@@ -259,7 +260,7 @@ fn how_many(diff: &FaultDiff) -> String {
         return format!("{times} a second ({} → {})", number(a), number(b));
     }
     if (a - b).abs() <= AS_MANY * a.max(b) {
-        return format!("as many faults ({a:.0} and {b:.0})");
+        return format!("as many faults ({} and {})", rounded(a), rounded(b));
     }
     let same = diff
         .questions
@@ -267,11 +268,13 @@ fn how_many(diff: &FaultDiff) -> String {
         .find(|question| question.subject == Subject::Rate);
     match same.map(|question| question.figures.corrected) {
         Some(rate) => format!(
-            "{a:.0} and {b:.0} faults, {} and {} a second",
+            "{} and {} faults, {} and {} a second",
+            rounded(a),
+            rounded(b),
             number(rate.a),
             number(rate.b)
         ),
-        None => format!("{a:.0} and {b:.0} faults"),
+        None => format!("{} and {} faults", rounded(a), rounded(b)),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::{Document, Measured, Row};
 use crate::tune::wrapped;
+use pagewise_model::quantity::{count as grouped, rounded};
 use pagewise_model::units::{Bytes, Nanos};
-use pagewise_report::quantity::{count as grouped, rounded};
 
 /// Sentence, tables, plot.
 pub fn text(document: &Document, width: usize) -> String {

@@ -3,8 +3,8 @@
 use super::table::Line as ProcessLine;
 use super::{Churning, Screen, as_f64};
 use crate::watch::history::{Dot, Window};
-use crate::watch::summary::grouped;
 use pagewise_linux::sys::machine::page_size;
+use pagewise_model::quantity::count as grouped;
 use pagewise_model::timeline::TimelinePoint;
 use pagewise_model::units::{Bytes, Nanos};
 use pagewise_report::visible::visible;

@@ -1,7 +1,7 @@
 //! Numbers for people: few digits, a unit, the interval beside the figure.
 
-use pagewise_model::ratio::Ratio;
-use pagewise_model::units::Estimate;
+use crate::ratio::Ratio;
+use crate::units::Estimate;
 
 /// Digits in groups of three: `760,841`.
 #[must_use]
@@ -139,7 +139,7 @@ pub fn relative_change(ratio: f64) -> String {
     reason = "a float-to-integer cast saturates; the sign was taken off first"
 )]
 pub fn byte_change(bytes: f64) -> String {
-    let size = pagewise_model::units::Bytes(bytes.abs().round() as u64);
+    let size = crate::units::Bytes(bytes.abs().round() as u64);
     match bytes {
         bytes if !bytes.is_finite() || bytes.abs() > MOST_COUNTED => "–".to_owned(),
         bytes if bytes >= 0.5 => format!("+{size}"),
