@@ -151,6 +151,7 @@ fn causes(a: &Findings, b: &Findings) -> Vec<CauseChange> {
         let apart = a.high < b.low || b.high < a.low;
         CauseChange {
             cause,
+            label: cause.label().to_owned(),
             a,
             b,
             differs: apart && (b.value - a.value).abs() >= (most * 0.1).max(LEAST_FAULTS),
@@ -234,7 +235,7 @@ fn cause(diff: &RunDiff, faults: &FigureChange) -> Option<String> {
         let part = change(cause);
         cause.differs && part.signum() == all.signum() && part.abs() >= OF_CHANGE * all.abs()
     })?;
-    let label = most.cause.label();
+    let label = &most.label;
     let (a, b) = (rounded(most.a.value), rounded(most.b.value));
     Some(match (most.a.value, most.b.value) {
         (_, 0.0) => format!("since the {a} of the kind \"{label}\" are gone"),
@@ -328,6 +329,7 @@ mod tests {
             ],
             causes: vec![CauseChange {
                 cause: Cause::RefaultAfterMunmap,
+                label: Cause::RefaultAfterMunmap.label().to_owned(),
                 a: exact(603_356.0),
                 b: exact(0.0),
                 differs: true,

@@ -76,10 +76,12 @@ pub struct FigureChange {
 }
 
 /// Faults of one cause in both runs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CauseChange {
     /// The cause.
     pub cause: Cause,
+    /// Its name for a person.
+    pub label: String,
     /// Faults in A, with their 95 % interval.
     pub a: Estimate,
     /// Faults in B.

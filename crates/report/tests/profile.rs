@@ -239,6 +239,7 @@ fn runs() -> RunDiff {
         ],
         causes: vec![CauseChange {
             cause: Cause::RefaultAfterMunmap,
+            label: Cause::RefaultAfterMunmap.label().into(),
             a: Estimate::exact(603_356.0),
             b: Estimate::exact(0.0),
             differs: true,

@@ -49,7 +49,7 @@ export interface ProfileDiff {
 export interface RunDiff {
   headline: string;
   figures: FigureChange[];
-  causes: { cause: string; a: Estimate; b: Estimate; differs: boolean }[];
+  causes: { cause: string; label: string; a: Estimate; b: Estimate; differs: boolean }[];
 }
 
 export interface FigureChange {

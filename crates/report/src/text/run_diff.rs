@@ -58,7 +58,7 @@ pub(super) fn runs(page: &mut Page, diff: &RunDiff) {
     }
     let causes = || diff.causes.iter().filter(|cause| cause.differs);
     for cause in causes().take(CAUSES) {
-        let name = format!("faults: {}", cause.cause.label());
+        let name = format!("faults: {}", cause.label);
         row(page, [cause.a.value, cause.b.value], rounded, true, &name);
     }
     page.more(causes().count(), CAUSES);

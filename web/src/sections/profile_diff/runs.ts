@@ -21,7 +21,7 @@ export const runs: Section<ProfileDiffPage> = {
   intro: () => "What each run used from start to end. Bold changes are larger than two runs of one program show.",
   render: ({ diff }) => {
     const figures = diff.run!.figures.filter(({ a, b }) => a > 0 || b > 0).map(({ quantity, a, b, differs }) => row(FIGURES[quantity][0], a, b, differs, FIGURES[quantity][1]));
-    const causes = diff.run!.causes.filter(({ differs }) => differs).map(({ cause, a, b }) => row(`Faults: ${cause.replaceAll("_", " ")}`, a.value, b.value, true, (value) => count(Math.round(value))));
+    const causes = diff.run!.causes.filter(({ differs }) => differs).map(({ label, a, b }) => row(`Faults: ${label}`, a.value, b.value, true, (value) => count(Math.round(value))));
     return h("div", { class: "scroll" }, h("table", {}, h("caption", { class: "sr" }, "Both runs"), h("thead", {}, h("tr", {}, h("th", {}, ""), h("th", { class: "number" }, "A"), h("th", { class: "number" }, "B"), h("th", { class: "number" }, "Change"))), h("tbody", {}, ...figures, ...causes)));
   },
 };
