@@ -53,7 +53,7 @@ Examples:
   pagewise run --memory 1G --json -o run.json -- redis-server
   pagewise run --memory 1G --record-faults run.faults -- ./solve
   pagewise run --memory 1G --policy replay:run.faults -- ./solve
-  pagewise run --fill 4711 -- gcore 4711            a whole core of a program that is paged
+  pagewise run --fill 4711 -- gcore 4711            a core of all its pages
   pagewise run --memory 2G --simulate run.faults --policy 2q,s3fifo,prefetch,csr";
 
 /// Options of `pagewise run`.
