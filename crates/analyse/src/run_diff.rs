@@ -38,8 +38,8 @@ pub struct Run<'a> {
     pub findings: &'a Findings,
     /// What sentences call it.
     pub name: &'a str,
-    /// `None` where that is not known.
-    pub contended: Option<f64>,
+    /// 1 where that is not known.
+    pub contended: f64,
 }
 
 /// How B differs from A; `None` where one is no whole run of a command.
@@ -80,8 +80,7 @@ fn side(run: Run<'_>) -> RunSide {
 }
 
 fn figures(a: Run<'_>, b: Run<'_>) -> Vec<FigureChange> {
-    let contended = [a.contended, b.contended].into_iter().flatten();
-    let contended = contended.fold(0.0, f64::max);
+    let contended = a.contended.max(b.contended);
     let of_time = OF_TIME + contended * (OF_TIME_CONTENDED - OF_TIME);
     let (a, b) = (a.findings.cost, b.findings.cost);
     let figure = |quantity, a: f64, b: f64, least: f64, ratio: f64| FigureChange {
@@ -202,7 +201,7 @@ fn headline(diff: &RunDiff) -> String {
         ));
     }
     if let Some(memory) = told(Quantity::PeakMemory) {
-        let [a, b] = [memory.a, memory.b].map(bytes);
+        let [a, b] = [memory.a, memory.b].map(Bytes::rounded);
         parts.push(format!("peak memory went from {a} to {b}"));
     }
     if parts.is_empty() {
@@ -272,15 +271,6 @@ fn set_differently(diff: &RunDiff) -> Option<String> {
 /// Its name without the snapshot's prefix.
 fn plain(setting: &SettingChange) -> &str {
     setting.name.strip_prefix(OWN[0]).unwrap_or(&setting.name)
-}
-
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "counts, not negative"
-)]
-fn bytes(value: f64) -> Bytes {
-    Bytes(value.round() as u64)
 }
 
 #[cfg(test)]

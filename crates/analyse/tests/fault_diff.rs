@@ -93,12 +93,7 @@ fn planted_changes_are_found_and_named_in_a_real_trace() {
 
 /// Makes a call of `function` slower in so many faults of a hundred, and all that is around it.
 fn plant(trees: &mut Trees, function: &str, ns: u64, percent: usize) -> usize {
-    let name = trees
-        .summary
-        .names
-        .find(function.as_bytes())
-        .expect("met")
-        .0;
+    let name = halves::name_of(&trees.summary.names, function);
     let calls = |tree: &halves::CallTree| tree.nodes.iter().position(|node| node.name == name);
     let eligible = trees
         .all

@@ -110,6 +110,17 @@ impl Bytes {
     pub const MIB: Self = Self(1 << 20);
     /// One gibibyte.
     pub const GIB: Self = Self(1 << 30);
+
+    /// The nearest whole number of bytes; negative and non-finite values become zero.
+    #[must_use]
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "clamped to the range of u64 first"
+    )]
+    pub fn rounded(bytes: f64) -> Self {
+        Self(bytes.round().clamp(0.0, 1.8e19) as u64)
+    }
 }
 
 impl fmt::Display for Bytes {

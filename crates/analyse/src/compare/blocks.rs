@@ -88,12 +88,11 @@ pub(crate) fn compare_blocks(
     let prepared = Prepared::of(figures, denominators);
     let mut order: Vec<usize> = (0..blocks).collect();
     let mut observed = prepared.scores(&order[..blocks_a]);
-    for (score, figure) in observed.iter_mut().zip(figures) {
-        if exchanges.asked == Asked::Recordings {
-            break;
+    if exchanges.asked == Asked::Programs {
+        for (score, figure) in observed.iter_mut().zip(figures) {
+            let below = &denominators[figure.denominator];
+            *score /= lengthening(&figure.numerators, below, blocks_a);
         }
-        let below = &denominators[figure.denominator];
-        *score /= lengthening(&figure.numerators, below, blocks_a);
     }
     let mut random = Random::seeded(exchanges.seed);
     let widths = prepared.widths(&mut order, blocks_a, &mut random);

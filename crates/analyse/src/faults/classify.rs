@@ -196,11 +196,19 @@ pub(super) fn by_density(sight: Sight, density: Density, shared_permille: u16) -
         (PageState::Untouched, Cause::FirstTouch) if sight.is_protection() == Some(true) => {
             Verdict::sure(Cause::CopyOnWrite)
         }
-        (PageState::Untouched, Cause::FirstTouch) if shared_permille > 0 => Verdict {
-            cause: Cause::FirstTouch,
+        (PageState::Untouched, cause) => first_of_a_fork(cause, shared_permille),
+        _ => Verdict::sure(exact.cause),
+    }
+}
+
+/// A first fault in a stretch of which a fork shares so much: it may copy what the other side has.
+pub(super) fn first_of_a_fork(cause: Cause, shared_permille: u16) -> Verdict {
+    match (cause, shared_permille) {
+        (Cause::FirstTouch, 1..) => Verdict {
+            cause,
             instead: Some((Cause::CopyOnWrite, f64::from(shared_permille) / 1000.0)),
         },
-        _ => Verdict::sure(exact.cause),
+        _ => Verdict::sure(cause),
     }
 }
 

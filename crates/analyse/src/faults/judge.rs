@@ -1,7 +1,7 @@
 //! The verdict on a fault, and what it leaves behind in its page's state.
 
 use super::Attributor;
-use super::classify::{Sight, by_density};
+use super::classify::{Sight, by_density, first_of_a_fork};
 use super::density::Density;
 use super::pages::{Chunk, Huge, PageState, PageWord};
 use super::process::Verdict;
@@ -215,17 +215,6 @@ fn first_cause(sight: Sight) -> Cause {
         ..sight
     };
     untouched.rule().cause
-}
-
-/// A first fault in a stretch of which a fork shares so much: it may copy what the other side has.
-fn first_of_a_fork(cause: Cause, shared_permille: u16) -> Verdict {
-    match (cause, shared_permille) {
-        (Cause::FirstTouch, 1..) => Verdict {
-            cause,
-            instead: Some((Cause::CopyOnWrite, f64::from(shared_permille) / 1000.0)),
-        },
-        _ => Verdict::sure(cause),
-    }
 }
 
 /// The newest mapping record that covers a page of this kind.

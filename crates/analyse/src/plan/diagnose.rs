@@ -192,7 +192,7 @@ fn churn_evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
         lines.push(format!(
             "Memory was given back {} times, {} each on average (up to {})",
             count(sizes.count()),
-            Bytes(whole(sizes.mean())),
+            Bytes::rounded(sizes.mean()),
             Bytes(sizes.max())
         ));
     }
@@ -327,13 +327,4 @@ fn range(symptom: &Symptom) -> String {
         true => percent(cost.value),
         false => format!("{} ({low} to {high})", percent(cost.value)),
     }
-}
-
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "clamped to what u64 holds"
-)]
-fn whole(value: f64) -> u64 {
-    value.round().clamp(0.0, 1.8e19) as u64
 }

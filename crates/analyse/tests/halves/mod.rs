@@ -205,11 +205,8 @@ impl Change {
                     call(tree, read_ahead, 100_000 + random.below(300_000) as u64);
                 }
                 Self::SlowCalls(function, _, ns) => {
-                    let name = trees.summary.names.find(function.as_bytes());
-                    let found = tree
-                        .nodes
-                        .iter()
-                        .position(|node| Some(node.name) == name.map(|id| id.0));
+                    let name = name_of(names, function);
+                    let found = tree.nodes.iter().position(|node| node.name == name);
                     if let Some(at) = found
                         && chosen(random, share)
                     {
@@ -218,12 +215,7 @@ impl Change {
                 }
                 Self::NewPath(share, ns) if chosen(random, share) => call(tree, new, ns),
                 Self::Function(function, part) => {
-                    let name = trees
-                        .summary
-                        .names
-                        .find(function.as_bytes())
-                        .expect("met")
-                        .0;
+                    let name = name_of(names, function);
                     for at in 0..tree.nodes.len() {
                         let node = &tree.nodes[at];
                         if node.name == name {
@@ -296,14 +288,14 @@ fn call(tree: &mut CallTree, name: u32, ns: u64) {
     tree.nodes[0].children_ns += ns + 670;
 }
 
+/// The number of a function's name, which the trace must hold.
+pub fn name_of(names: &Names, function: &str) -> u32 {
+    names.find(function.as_bytes()).expect("met").0
+}
+
 /// The share of the faults that call a function.
 fn calling(trees: &Trees, function: &str) -> f64 {
-    let name = trees
-        .summary
-        .names
-        .find(function.as_bytes())
-        .expect("met")
-        .0;
+    let name = name_of(&trees.summary.names, function);
     let calls = |tree: &&CallTree| tree.nodes.iter().any(|node| node.name == name);
     trees.all.iter().filter(calls).count() as f64 / trees.all.len() as f64
 }

@@ -26,7 +26,7 @@ Examples:
   pagewise diff --labels old,new before.txt after.txt    with names for both
   pagewise diff slow.data fast.data -o diff.html         two hosts' samples
   pagewise diff before.folded after.folded               folded stacks, text
-  pagewise diff a.json b.json                            results of --json
+  pagewise diff a.json b.json                            what --json wrote
   pagewise diff x.data x.data --range-a 4s..5s --range-b rest
   pagewise diff a.data b.data --fail-if \"+10% memcpy\"  for CI: exit code 1";
 
@@ -49,8 +49,8 @@ results of pagewise report --json on such traces. All may be packed by gzip or z
 questions are asked first: how many faults, of which kinds, how long at the median, in the tail and
 on the whole. Only where an answer differs, by enough to matter, do paths, layers and functions
 explain it. The chance that anything at all is called different in two traces that are alike is 1 %.
-Faults that follow one another are alike, so blocks of faults are compared, not single faults. Two runs of one program also differ:
-what is found is a difference of the runs, whatever its cause.
+Faults that follow one another are alike, so blocks of faults are compared, not single faults. Two
+runs of one program also differ: what is found is a difference of the runs, whatever its cause.
 
 Latencies are corrected for what tracing cost; raw ones stand beside them.";
 

@@ -87,9 +87,7 @@ pub fn run(a: &Observed, b: &Observed, args: &Args, labels: &(String, String)) -
              record -g), or whole runs of a command (pagewise doctor or record -- CMD, doctor --json)"
         );
     };
-    if args.output.is_some() || !args.fail_if.is_empty() {
-        bail!("-o and --fail-if need samples in both: record with pagewise record -- CMD");
-    }
+    only_for_samples(args)?;
     let text = match args.json {
         true => pagewise_report::json::to_string(&runs)?,
         false => {
@@ -115,11 +113,28 @@ fn runs(a: &Observed, b: &Observed, labels: &(String, String)) -> Result<Option<
     Ok(compare(a, b, &SettingRules::shipped()?))
 }
 
+/// Refuses what only samples can answer.
+fn only_for_samples(args: &Args) -> Result<()> {
+    let given = [
+        ("--output", args.output.is_some()),
+        ("--fail-if", !args.fail_if.is_empty()),
+        ("--event", args.event.is_some()),
+        ("--shares", args.shares),
+        ("--calibrate", !args.calibrate.is_empty()),
+    ];
+    match given.iter().find(|(_, given)| *given) {
+        Some((name, _)) => {
+            bail!("{name} needs samples in both: record with pagewise record -- CMD")
+        }
+        None => Ok(()),
+    }
+}
+
 /// How much others used the CPUs meanwhile; as much as can be where that is not known.
-fn contended(observed: &Observed) -> Option<f64> {
+fn contended(observed: &Observed) -> f64 {
     let known = observed
         .profile
         .as_ref()
         .and_then(|profile| profile.contention);
-    known.as_ref().and_then(Contention::degree).or(Some(1.0))
+    known.as_ref().and_then(Contention::degree).unwrap_or(1.0)
 }

@@ -2,7 +2,8 @@
 //! a debugger reads them.
 
 use super::statistics::PAGE_BYTES;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Error, Result, anyhow, bail};
+use pagewise_linux::proc::ProcRoot;
 use pagewise_linux::process::interrupt;
 use pagewise_model::units::Bytes;
 use pagewise_pager::settings::{Settings, VARIABLE};
@@ -10,7 +11,7 @@ use pagewise_wire::counter;
 use pagewise_wire::shared::RELEASED;
 use pagewise_wire::snapshot;
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -86,13 +87,13 @@ impl Drop for Held<'_> {
 impl Process {
     /// By the settings in its environment.
     fn find(pid: u32) -> Result<Self> {
-        let path = format!("/proc/{pid}/environ");
-        let environment =
-            fs::read(&path).with_context(|| format!("--fill {pid}: cannot read {path}"))?;
-        let settings = environment.split(|byte| *byte == 0).find_map(|text| {
-            let value = text.strip_prefix(VARIABLE.as_bytes())?.strip_prefix(b"=")?;
-            Settings::from_text(std::str::from_utf8(value).ok()?).ok()
-        });
+        let environment = i32::try_from(pid)
+            .map_err(Error::from)
+            .and_then(|pid| Ok(ProcRoot::default().environ(pid)?))
+            .with_context(|| format!("--fill {pid}: cannot read its environment"))?
+            .with_context(|| format!("--fill {pid}: there is no such process"))?;
+        let settings = environment.iter().find(|(name, _)| name == VARIABLE);
+        let settings = settings.and_then(|(_, text)| Settings::from_text(text).ok());
         let not_ours = || anyhow!("--fill {pid}: this process was not started by pagewise run");
         let settings = settings.ok_or_else(not_ours)?;
         let shared = Path::new(std::ffi::OsStr::from_bytes(settings.shared.as_bytes()));
@@ -131,14 +132,8 @@ impl Process {
         let Some(state) = self.state()? else {
             bail!("--fill {}: it has ended", self.pid);
         };
-        let text = fs::read_to_string("/proc/meminfo").context("/proc/meminfo")?;
-        let available = text.lines().find_map(|line| {
-            let kib = line
-                .strip_prefix("MemAvailable:")?
-                .trim()
-                .strip_suffix("kB")?;
-            Some(kib.trim().parse::<u64>().ok()? << 10)
-        });
+        let memory = ProcRoot::default().meminfo()?;
+        let available = memory.and_then(|memory| memory.get("MemAvailable"));
         let missing = state.managed.saturating_sub(state.resident);
         match available {
             Some(available) if missing > available => bail!(

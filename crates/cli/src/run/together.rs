@@ -54,6 +54,8 @@ struct Living {
     elsewhere: u64,
     /// Whether all of its pages are in memory for somebody outside: beyond its share they do not count.
     is_held: bool,
+    /// Since the last look.
+    refaults: u64,
     before: Before,
 }
 
@@ -212,13 +214,13 @@ impl Together {
             },
             elsewhere: 0,
             is_held: one.hold()[0] != 0,
+            refaults: refaults.saturating_sub(before.refaults),
             before: Before {
                 refaults,
                 evicted,
                 ..before
             },
         }
-        .with_rate(refaults.saturating_sub(before.refaults))
     }
 
     /// Adds what the kernel tells of it. Where there are others, pages that several have are divided.
@@ -243,7 +245,8 @@ impl Together {
         one.taker.fixed = one.taker.fixed.min(resident);
         one.member.resident = resident;
         one.member.fixed = one.member.fixed.min(resident);
-        let now = one.before.rate / elapsed.as_secs_f64().max(0.001);
+        #[expect(clippy::cast_precision_loss, reason = "a rate")]
+        let now = one.refaults as f64 / elapsed.as_secs_f64().max(0.001);
         one.before.rate = f64::midpoint(one.member.refaults, now);
         one.member.refaults = one.before.rate;
     }
@@ -311,15 +314,6 @@ impl Together {
     /// Most that was seen resident at a time, of all together.
     pub fn peak_bytes(&self) -> u64 {
         self.peak
-    }
-}
-
-impl Living {
-    /// The pages that it has read back since the last look stand in the rate until the time is known.
-    #[expect(clippy::cast_precision_loss, reason = "a rate")]
-    fn with_rate(mut self, refaults: u64) -> Self {
-        self.before.rate = refaults as f64;
-        self
     }
 }
 

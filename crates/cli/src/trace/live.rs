@@ -10,13 +10,13 @@ use super::text::Reading;
 use super::{TraceArgs, summary};
 use crate::observe;
 use anyhow::Context;
+use pagewise_linux::host;
 use pagewise_linux::proc::ProcRoot;
 use pagewise_linux::process::{Finished, Running, interrupt};
 use pagewise_linux::sys::machine::thread_cpu_time;
 use pagewise_linux::tracefs::capture::{Capture, Options};
 use pagewise_linux::tracefs::functions::Function;
 use pagewise_linux::tracefs::{Tracefs, guard};
-use pagewise_linux::{host, pseudo_file};
 use pagewise_model::histogram::Histogram;
 use pagewise_model::run::Ending;
 use pagewise_model::trace_note::{CaptureNote, TraceNote};
@@ -85,15 +85,10 @@ fn options(args: &TraceArgs) -> Options {
 /// 32 MiB for each CPU, at most a tenth of what memory is available.
 fn usual_buffer_kib() -> u64 {
     const USUAL_KIB: u64 = 32 << 10;
-    let available = pseudo_file::text(&ProcRoot::default().path("meminfo"));
-    let available = available.ok().flatten().and_then(|text| {
-        let line = text
-            .lines()
-            .find(|line| line.starts_with("MemAvailable:"))?;
-        line.split_whitespace().nth(1)?.parse::<u64>().ok()
-    });
+    let memory = ProcRoot::default().meminfo().ok().flatten();
+    let available = memory.and_then(|memory| memory.get("MemAvailable"));
     let cpus = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
-    available.map_or(USUAL_KIB, |kib| (kib / 10 / cpus).min(USUAL_KIB))
+    available.map_or(USUAL_KIB, |bytes| (bytes / 1024 / 10 / cpus).min(USUAL_KIB))
 }
 
 fn note_of(capture: &Capture, subject: &Subject, args: &TraceArgs) -> CaptureNote {

@@ -4,8 +4,8 @@
 //! no disk it resolves itself and reads on; before it turns to what does, it lets the next thread
 //! read, so that a fault is never handed over. Only where one thread of the program faults, which
 //! cannot fault again meanwhile, it does that itself as well: waking the next reader takes a tenth
-//! of the time in which one page is read. Such a thread's next fault is also looked out for, as far as
-//! that pays: see [`vigil`](super::vigil).
+//! of the time in which one page is read. The handler also spins for such a thread's next fault, as
+//! long as that pays: see [`vigil`](super::vigil).
 
 use super::vigil::VIGIL;
 use crate::core::Pager;
@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 /// Threads: faults that may wait for the disk at a time.
 const THREADS: usize = 8;
 
-/// Faults of one thread in a row after which no other one is looked out for.
+/// Faults of one thread in a row after which the handler spins for its next one.
 const ALIKE: u32 = 32;
 
 static READER: Lock = Lock::new();

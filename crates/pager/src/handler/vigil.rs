@@ -71,7 +71,7 @@ impl Vigil {
 mod tests {
     use super::*;
 
-    /// How many of `faults` are looked out for where the answer is `answer`.
+    /// For how many of `faults` the handler spins where the answer is `answer`.
     fn looks(vigil: &Vigil, faults: u32, answer: Result<(), i32>) -> u32 {
         let mut looks = 0;
         for _ in 0..faults {

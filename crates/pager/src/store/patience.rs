@@ -135,7 +135,7 @@ impl Drop for Waiting<'_> {
 mod tests {
     use super::*;
 
-    /// So long ago that who ends now has looked out for too long.
+    /// A start so early that a watch that ends now has lasted too long.
     const NOW: u64 = 1;
 
     fn looks_out(waiting: &Waiting<'_>) -> bool {

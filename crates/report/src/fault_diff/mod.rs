@@ -103,21 +103,20 @@ fn findings(text: &mut String, diff: &FaultDiff, width: usize) {
     let (answers, explaining): (Vec<&Finding>, Vec<&Finding>) =
         diff.findings.iter().partition(|finding| is_answer(finding));
     let chosen = without_repeats(&explaining);
-    let shown = chosen.into_iter().take(EXPLAINING).collect();
-    let (phases, doubtful) = (
-        diff.phases.iter().collect(),
-        diff.suspicions.iter().collect(),
-    );
-    let lists: [(&str, Vec<&Finding>); 4] = [
-        ("What differs", answers),
-        ("What explains it, the largest part first", shown),
+    let shown: Vec<&Finding> = chosen.into_iter().take(EXPLAINING).collect();
+    let more = explaining.len() - shown.len();
+    let lists: [(&str, Vec<&Finding>, usize); 4] = [
+        ("What differs", answers, 0),
+        ("What explains it, the largest part first", shown, more),
         (
             "What differs in these recordings, but in few of their phases: another may differ",
-            phases,
+            diff.phases.iter().collect(),
+            0,
         ),
         (
             "What looks different, but could be chance or the tracer's cost",
-            doubtful,
+            diff.suspicions.iter().collect(),
+            0,
         ),
     ];
     let mut is_first = diff.findings.len() + diff.phases.len() > 0;
@@ -128,7 +127,7 @@ fn findings(text: &mut String, diff: &FaultDiff, width: usize) {
         );
         paragraph(text, "", &words, width);
     }
-    for (place, (title, found)) in lists.iter().enumerate() {
+    for (title, found, more) in lists {
         if found.is_empty() {
             continue;
         }
@@ -139,9 +138,8 @@ fn findings(text: &mut String, diff: &FaultDiff, width: usize) {
         for finding in found {
             paragraph(text, "- ", &visible(&finding.sentence), width);
         }
-        if place == 1 && explaining.len() > found.len() {
-            let more = (explaining.len() - found.len()) as u64;
-            line!(text, "  … and {} more with --json", count(more));
+        if more > 0 {
+            line!(text, "  … and {} more with --json", count(more as u64));
         }
     }
 }

@@ -159,7 +159,7 @@ fn advice_part(page: &mut Page, label: &str, advice: &Advice) {
     }
     page.paragraph("", Ink::Plain, &promise(advice));
     if let Some(caveat) = &advice.caveat {
-        page.paragraph("", Ink::Plain, &format!("Mind: {}", visible(caveat)));
+        page.paragraph("", Ink::Plain, &format!("Note: {}", visible(caveat)));
     }
     page.gap();
 }

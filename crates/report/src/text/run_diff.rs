@@ -84,17 +84,8 @@ fn of(quantity: Quantity) -> (&'static str, fn(f64) -> String) {
         Quantity::ElapsedTime => ("elapsed time", time),
         Quantity::Faults => ("page faults", rounded),
         Quantity::MajorFaults => ("page faults that needed I/O", rounded),
-        Quantity::PeakMemory => ("peak memory", |bytes| whole_bytes(bytes).to_string()),
+        Quantity::PeakMemory => ("peak memory", |bytes| Bytes::rounded(bytes).to_string()),
     }
-}
-
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "sizes, not negative"
-)]
-fn whole_bytes(bytes: f64) -> Bytes {
-    Bytes(bytes.round() as u64)
 }
 
 fn settings(page: &mut Page, settings: &[SettingChange]) {

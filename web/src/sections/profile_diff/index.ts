@@ -17,7 +17,7 @@ const answer: Section<ProfileDiffPage> = {
   nav: "",
   applies: () => true,
   render: ({ diff }) => {
-    const found = diff.run?.headline !== undefined && diff.run.headline !== "" ? true : diff.functions.some((change) => change.significant);
+    const found = Boolean(diff.run?.headline) || diff.functions.some((change) => change.significant);
     const side = (letter: string, side: DiffSide) => tile(`${letter}  ${side.name}`, amountOf(side), `${count(side.samples)} samples of ${diff.event}`, [side.span > 0 ? `over ${nanos(side.span)}` : "", side.cpus > 0 ? `${side.cpus} CPUs` : "", side.host].filter((text) => text !== "").join(", "));
     return h("div", {}, h("div", { class: "verdict" }, h("span", { class: `pill ${found ? "costly" : "healthy"}` }, found ? "differs" : "alike"), h("h1", {}, diff.run?.headline || diff.headline)), diff.run?.headline ? h("p", { class: "faint" }, diff.headline) : null, h("div", { class: "tiles two" }, side("A", diff.a), side("B", diff.b)));
   },
