@@ -6,10 +6,8 @@ use pagewise_model::profile_findings::ProfileFindings;
 use serde::Deserialize;
 
 /// A run's findings, with those of its samples where they were stored with it.
-#[derive(Deserialize)]
 pub struct Stored {
     /// The run.
-    #[serde(flatten)]
     pub findings: Findings,
     /// Where its time went.
     pub profile: Option<ProfileFindings>,
@@ -41,6 +39,15 @@ pub fn findings(text: &[u8]) -> Result<Option<Stored>> {
                 .map_or("missing".to_owned(), |version| version.to_string()),
         );
     }
-    let stored = serde_json::from_slice(text).context("not a whole result of pagewise doctor")?;
-    Ok(Some(stored))
+    // Not one structure with `flatten`: that has serde read numbers that are keys as text.
+    #[derive(Deserialize)]
+    struct Profile {
+        profile: Option<ProfileFindings>,
+    }
+    let findings = serde_json::from_slice(text).context("not a whole result of pagewise doctor")?;
+    let profile: Profile = serde_json::from_slice(text).context("its profile is not whole")?;
+    Ok(Some(Stored {
+        findings,
+        profile: profile.profile,
+    }))
 }
