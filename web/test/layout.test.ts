@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { FaultMap, Findings, Proof, RunCost } from "../src/data/types";
 import { byteTicks, linear, linearTicks, log, logTicks } from "../src/layout/axis";
-import { avoidable, cpuParts } from "../src/layout/cost";
+import { avoidable, cpuParts, elapsedParts } from "../src/layout/cost";
 import { BAND_GAP, layoutMap, strength } from "../src/layout/faultmap";
 import { armRows, beforeAfter, median } from "../src/layout/proof";
 import { nearest, rates, thin } from "../src/layout/series";
@@ -140,6 +140,16 @@ describe("cost", () => {
   it("claims no fault time that was not found", () => {
     expect(cpuParts(findings(5, 15, null)).map((part) => part.id)).toEqual(["user", "kernel"]);
     expect(cpuParts(findings(0, 0, 1))).toEqual([]);
+  });
+
+  it("shows the largest parts of the elapsed time, and all of it", () => {
+    const part = (id: string, value: number) => ({ id, label: id, time: { value, low: 0, high: value }, places: [], who: [] });
+    const elapsed = ["sleep", "cpu", "network", "ready", "disk", "locks"].map((id, at) => part(id, 10 - at));
+    const run = findings(5, 15, null);
+    const parts = elapsedParts({ ...run, cost: { ...run.cost, wall: 45 }, account: { elapsed } });
+    expect(parts.map(({ id, name }) => [id, name])).toEqual([["violet", "sleep"], ["user", "cpu"], ["rose", "network"], ["faults", "ready"], ["rest", "the rest"]]);
+    expect(parts.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1);
+    expect(elapsedParts({ ...run, account: {} })).toEqual([]);
   });
 
   it("counts churn as avoidable", () => {

@@ -1,6 +1,6 @@
 //! From an attribution and names to findings.
 
-use crate::account::{KernelTable, account, huge_faults, reconcile};
+use crate::account::{KernelTable, account, elapsed, huge_faults, reconcile};
 use crate::attribute::{self, Counted, Doubt, Ledger, Scale, ledger};
 use crate::churn::churn;
 use crate::faults::{Attribution, MmCall, refault_by};
@@ -66,9 +66,17 @@ pub fn measure(
     let mut ledger = ledger(attribution, counted(attribution, sidecar, &scale));
     let names = Names::new(attribution.stacks(), symbols);
     let mut times = times(attribution, &ledger.causes, &scale, sidecar.cost.system);
-    let mut account = account(profile, &sidecar.cost, &KernelTable::shipped_or_empty());
+    let table = KernelTable::shipped_or_empty();
+    let mut account = account(profile, &sidecar.cost, &table);
+    account.elapsed = elapsed(sidecar.looks.as_ref(), &sidecar.cost, &table);
     let huge = huge_faults(sidecar, &account, &times, attribution, &ledger);
-    let contradiction = reconcile(&mut times, &account, &huge, sidecar.cost.cpu());
+    let contradiction = reconcile(
+        &mut times,
+        &account,
+        &ledger.causes,
+        &huge,
+        sidecar.cost.cpu(),
+    );
     ledger.give_huge_pages(huge.faults / scale.factor);
     let stacks = fault_weights(attribution, &ledger, &scale, |_| true);
     let mut collection = sidecar.collection.clone();

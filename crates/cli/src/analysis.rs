@@ -14,9 +14,8 @@ use pagewise_model::host::HostSnapshot;
 use pagewise_model::loss::Losses;
 use pagewise_model::profile::{CounterSeries, Observed, Profile};
 use pagewise_model::recording::{Collection, Counter, SIDECAR_VERSION, Sidecar};
-use pagewise_model::run::{Ending, RunCost};
+use pagewise_model::run::Ending;
 use pagewise_model::symbol::SymbolTable;
-use pagewise_model::timeline::Timeline;
 use pagewise_model::units::Nanos;
 
 /// A recording, read once from front to back.
@@ -296,15 +295,7 @@ fn of_another_tool(origin: &Origin) -> Sidecar {
     Sidecar {
         schema_version: SIDECAR_VERSION,
         command: own.skip(1).cloned().collect(),
-        pid: 0,
-        started_unix_ms: 0,
-        started_clock: Nanos(0),
-        cost: RunCost::default(),
         ending: Ending::Running,
-        timeline: Timeline::default(),
-        allocators: Vec::new(),
-        huge_pages: None,
-        processes: Vec::new(),
         host: HostSnapshot {
             hostname: origin.hostname.clone(),
             kernel: origin.os_release.clone(),
@@ -314,9 +305,6 @@ fn of_another_tool(origin: &Origin) -> Sidecar {
             memory_bytes: origin.total_mem_kib << 10,
             ..HostSnapshot::default()
         },
-        losses: Losses::default(),
-        counters: Vec::new(),
-        contention: None,
         collection: Collection {
             mode: "sampled".to_owned(),
             notes: vec![
@@ -326,6 +314,7 @@ fn of_another_tool(origin: &Origin) -> Sidecar {
             ],
             ..Collection::default()
         },
+        ..Sidecar::default()
     }
 }
 

@@ -7,13 +7,14 @@ use anyhow::Context;
 use pagewise_linux::perf::{
     self, Counters, EventCount, Note, Options, Recorder, Recording, Target,
 };
-use pagewise_linux::proc::{ContentionReading, ProcRoot, Sampler};
+use pagewise_linux::proc::{ContentionReading, Onlooker, ProcRoot, Sampler};
 use pagewise_linux::process::{Finished, Gated, Launch, Running, interrupt};
 use pagewise_linux::sys::perf_event::monotonic_now;
 use pagewise_linux::{host, process};
 use pagewise_model::contention::Contention;
 use pagewise_model::formats::perf_data::Features;
 use pagewise_model::host::HostSnapshot;
+use pagewise_model::looks::Looks;
 use pagewise_model::loss::Losses;
 use pagewise_model::recording::{Counter, SIDECAR_VERSION, Sidecar};
 use pagewise_model::run::{Ending, RunCost};
@@ -88,6 +89,8 @@ struct Outcome {
     seen: Seen,
     /// How much the CPUs were shared.
     contention: Option<Contention>,
+    /// What threads were seen to do.
+    looks: Option<Looks>,
 }
 
 /// Moment at which an observation began.
@@ -163,12 +166,14 @@ fn observe_command(
     let beginning = Beginning::now();
     let running = release(gated, &mut recording, &options.output)?;
     let sampler = Sampler::start(pid, options.interval);
+    let onlooker = (!options.subject.is_whole_machine()).then(|| Onlooker::start(pid));
     let (finished, seen) = accompany(running, options, &beginning)?;
     let mut outcome = Outcome {
         ending: finished.ending,
         cost: finished.cost,
         timeline: sampler.stop_after(&finished.cost),
         contention: beginning.contention_since(),
+        looks: onlooker.and_then(Onlooker::stop),
         counters: counters.map_or_else(Vec::new, Counters::stop),
         notes: Vec::new(),
         seen,
@@ -280,6 +285,7 @@ fn observe_running(
     let recording = begin(recorder, &options.output)?;
     let beginning = Beginning::now();
     let sampler = Sampler::start(pid, options.interval);
+    let onlooker = (!options.subject.is_whole_machine()).then(|| Onlooker::start(pid));
     let mut seen = Seen::default();
     let mut next_look = Duration::ZERO;
     let alive = loop {
@@ -306,6 +312,7 @@ fn observe_running(
         cost: cost_of(&timeline, beginning.instant.elapsed()),
         timeline,
         contention: beginning.contention_since(),
+        looks: onlooker.and_then(Onlooker::stop),
         counters: counters.map_or_else(Vec::new, Counters::stop),
         notes: ended_note(pid, alive),
         seen,
@@ -444,6 +451,7 @@ fn conclude(
         counters: outcome.counters,
         host,
         contention: outcome.contention,
+        looks: outcome.looks,
     };
     if let Err(error) = recorded.finish(features(sidecar)) {
         let (path, cause) = (options.output.display(), error.to_string());

@@ -18,6 +18,37 @@ pub struct Account {
     pub work: Vec<KernelWork>,
     /// Nanoseconds in the kernel that no evidence explains.
     pub unexplained: Estimate,
+    /// Elapsed time by what the program did or waited for, most first. Adds up to the elapsed time
+    /// of the run. Empty where too few moments were looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub elapsed: Vec<ElapsedPart>,
+}
+
+/// Elapsed time in which the program did one thing, or waited for one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ElapsedPart {
+    /// Stable name: `cpu`, `ready` (for want of a CPU), `unseen`, or a kind of waiting: `sleep`,
+    /// `disk`, `network`…
+    pub id: String,
+    /// What that is, for a person: `waiting for a disk`.
+    pub label: String,
+    /// Nanoseconds.
+    pub time: Estimate,
+    /// Kernel functions in which it waited, most first.
+    pub places: Vec<String>,
+    /// Names of the processes that waited, most first.
+    pub who: Vec<String>,
+    /// What to do next to learn more, where there is something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+impl ElapsedPart {
+    /// Whether it is time that the program waited for something else than a CPU.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        !matches!(&*self.id, "cpu" | "ready" | "unseen")
+    }
 }
 
 /// One reason for which the kernel was entered.

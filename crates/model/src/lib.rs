@@ -26,6 +26,7 @@ pub mod huge_map;
 pub mod huge_pages;
 pub mod huge_simulation;
 mod known;
+pub mod looks;
 pub mod loss;
 pub mod outliers;
 pub mod paging;

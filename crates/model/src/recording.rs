@@ -3,6 +3,7 @@
 use crate::allocator::{Allocator, ProcessAllocators};
 use crate::contention::Contention;
 use crate::host::HostSnapshot;
+use crate::looks::Looks;
 use crate::loss::Losses;
 use crate::run::{Ending, RunCost};
 use crate::timeline::Timeline;
@@ -49,6 +50,9 @@ pub struct Sidecar {
     /// How much the CPUs were shared with others meanwhile; `None` where nothing told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contention: Option<Contention>,
+    /// What threads were seen to do meanwhile; `None` where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub looks: Option<Looks>,
 }
 
 /// Huge pages that processes were seen to hold, and how much of them was in use.

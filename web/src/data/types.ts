@@ -163,6 +163,10 @@ export interface Findings {
   by_region: Share[];
   by_thread: { pid: number; tid: number; comm: string; faults: number }[];
   samples: number;
+  account: {
+    /** Elapsed time by what the program did or waited for; absent where too little was seen. */
+    elapsed?: { id: string; label: string; time: Estimate; places: string[]; who: string[] }[];
+  };
   time: {
     measured: Histogram | null;
     by_cause: [string, Histogram][];

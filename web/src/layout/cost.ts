@@ -3,7 +3,8 @@ import type { Findings } from "../data/types";
 import { isNumber } from "../format";
 
 export interface Part {
-  id: "user" | "faults" | "kernel";
+  /** Which colour it has. */
+  id: "user" | "faults" | "kernel" | "violet" | "rose" | "rest";
   name: string;
   nanos: number;
   share: number;
@@ -36,6 +37,27 @@ export function cpuParts(findings: Findings): Part[] {
   return parts
     .filter((part) => part.id !== "faults" || faults !== null)
     .map((part) => ({ ...part, share: part.nanos / cpu }));
+}
+
+/** Parts of the elapsed time that are shown for themselves. */
+const SHOWN = 4;
+
+/** What the program did or waited for, the largest parts and the rest; empty where that was not seen. */
+export function elapsedParts(findings: Findings): Part[] {
+  const { wall } = findings.cost;
+  const all = findings.account.elapsed ?? [];
+  if (wall <= 0 || all.length === 0) return [];
+  const waits: Part["id"][] = ["violet", "rose", "kernel", "rest"];
+  const colour = (id: string): Part["id"] => (id === "cpu" ? "user" : id === "ready" ? "faults" : (waits.shift() ?? "rest"));
+  const named = all.slice(0, SHOWN).map(({ id, label, places, time }) => ({
+    id: colour(id),
+    name: places.length > 0 ? `${label} (${places[0]})` : label,
+    nanos: time.value,
+    share: time.value / wall,
+  }));
+  const rest = all.slice(SHOWN).reduce((sum, { time }) => sum + time.value, 0);
+  if (rest > 0) named.push({ id: "rest", name: "the rest", nanos: rest, share: rest / wall });
+  return named;
 }
 
 /** Share of all faults that is churn: given back and wanted again. Null where nothing is known. */

@@ -5,7 +5,7 @@ import { copyBox } from "../draw/copy";
 import { tabs } from "../draw/tabs";
 import { bytes, compact, count, factor, factorRange, nanos, percent, percentRange } from "../format";
 import { explained, term } from "../glossary";
-import { avoidable, cpuParts, faultNanos } from "../layout/cost";
+import { avoidable, cpuParts, elapsedParts, faultNanos, type Part } from "../layout/cost";
 import { missingLines } from "../layout/missing";
 import type { Section } from "./section";
 
@@ -27,7 +27,8 @@ export const answer: Section = {
       {},
       verdict(report),
       h("div", { class: "tiles" }, ...tiles(report)),
-      cpuBar(report),
+      timeBar("CPU time", report.findings.cost.user + report.findings.cost.system, cpuParts(report.findings)),
+      timeBar("elapsed time", report.findings.cost.wall, elapsedParts(report.findings)),
       caution(report),
       h("div", { class: "columns" }, why(report), fix(report)),
     ),
@@ -125,12 +126,10 @@ function gainTile(report: Report): HTMLElement {
   );
 }
 
-function cpuBar(report: Report): HTMLElement | null {
-  const parts = cpuParts(report.findings);
+function timeBar(of: string, all: number, parts: Part[]): HTMLElement | null {
   if (parts.length === 0) return null;
-  const { cost } = report.findings;
   const words = parts.map((part) => `${part.name} ${percent(part.share)}`).join(", ");
-  const bar = h("div", { class: "cpu-bar", role: "img", "aria-label": `CPU time: ${words}` });
+  const bar = h("div", { class: "cpu-bar", role: "img", "aria-label": `${of}: ${words}` });
   for (const part of parts) {
     const piece = h("div", { class: `piece ${part.id}` });
     piece.style.width = `${part.share * 100}%`;
@@ -139,7 +138,7 @@ function cpuBar(report: Report): HTMLElement | null {
   return h(
     "figure",
     { class: "cpu" },
-    h("figcaption", {}, `Where the ${nanos(cost.user + cost.system)} of CPU time went`),
+    h("figcaption", {}, `Where the ${nanos(all)} of ${of} went`),
     bar,
     h("ul", { class: "legend" }, ...parts.map((part) => h("li", {}, h("span", { class: `swatch ${part.id}` }), `${part.name} `, h("strong", {}, percent(part.share)), ` ${nanos(part.nanos)}`))),
   );

@@ -5,12 +5,16 @@
 //! second estimate of the same thing: [`combined`] takes the narrower interval where the two
 //! agree, and what spans both where they do not.
 //!
-//! Deliberately absent: time off the CPU, and the share of each thread.
+//! Elapsed time is told by what threads were seen to do ([`elapsed`]).
+//!
+//! Deliberately absent: the share of each thread.
 
+mod elapsed;
 mod faults;
 mod huge;
 mod table;
 
+pub(crate) use elapsed::elapsed;
 pub(crate) use faults::reconcile;
 pub(crate) use huge::{SPARSE, huge_faults};
 pub(crate) use table::KernelTable;
@@ -160,6 +164,7 @@ impl Sums {
             entries,
             work: work.collect(),
             unexplained: time(self.nameless),
+            elapsed: Vec::new(),
         }
     }
 }

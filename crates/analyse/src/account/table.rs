@@ -10,6 +10,7 @@ pub(crate) struct KernelTable {
     entry: Vec<Entry>,
     call: Vec<CallFamily>,
     work: Vec<Work>,
+    wait: Vec<Wait>,
 }
 
 /// A reason for which the kernel is entered.
@@ -42,6 +43,32 @@ struct CallFamily {
 struct Work {
     id: String,
     functions: Vec<String>,
+}
+
+/// What a thread sleeps for.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wait {
+    pub(super) id: String,
+    pub(super) label: String,
+    functions: Vec<String>,
+    /// Whom of the same program it waits for.
+    #[serde(default, rename = "for")]
+    pub(super) waits_for: Option<WaitsFor>,
+    /// What tells more.
+    pub(super) next: Option<String>,
+}
+
+/// Whom of the same program a thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum WaitsFor {
+    /// Processes that it started.
+    Children,
+    /// Other threads of its process.
+    Threads,
+    /// Any process of the program.
+    Tree,
 }
 
 /// Why the kernel was entered.
@@ -126,6 +153,19 @@ impl KernelTable {
     pub(super) fn work(&self, functions: &[&str]) -> Option<&str> {
         let does = |work: &&Work| functions.iter().any(|name| matches(&work.functions, name));
         self.work.iter().find(does).map(|work| work.id.as_str())
+    }
+
+    /// What a thread sleeps for that sleeps in this function.
+    pub(super) fn wait(&self, function: &str) -> Option<&Wait> {
+        self.wait
+            .iter()
+            .find(|wait| matches(&wait.functions, function))
+    }
+
+    /// How well it explains that nothing ran: less is better.
+    pub(super) fn rank(&self, wait: &Wait) -> usize {
+        let place = self.wait.iter().position(|one| one.id == wait.id);
+        place.unwrap_or(usize::MAX)
     }
 
     /// Whether an entry changes the address space.

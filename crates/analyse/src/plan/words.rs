@@ -1,6 +1,7 @@
 //! The answer in one or two sentences.
 
 use crate::compare::{Criteria, promised};
+use pagewise_model::account::ElapsedPart;
 use pagewise_model::advice::Advice;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::proof::{Comparison, Proof, Verdict};
@@ -44,9 +45,18 @@ const HARDLY_BUSY: f64 = 0.2;
 const MOSTLY: f64 = 0.6;
 const FEWEST_MOMENTS: usize = 5;
 
+/// Kinds of waiting that are told, and the share of the elapsed time that each must take.
+const MOST_KINDS: usize = 2;
+const KIND: f64 = 0.1;
+
 fn mostly_waits(findings: &Findings) -> bool {
     let cost = &findings.cost;
     let busy = cost.cpu().as_secs_f64() / cost.wall.as_secs_f64().max(1e-9);
+    if !findings.account.elapsed.is_empty() {
+        let waits: f64 = waits(findings).map(|part| part.time.value).sum();
+        let share = waits * 1e-9 / cost.wall.as_secs_f64().max(1e-9);
+        return cost.wall >= LONG && share >= MOSTLY;
+    }
     let moments = findings.timeline.points.iter();
     let active: Vec<u32> = moments.filter_map(|point| point.active).collect();
     let idle = active.iter().filter(|&&active| active == 0).count();
@@ -55,17 +65,41 @@ fn mostly_waits(findings: &Findings) -> bool {
     cost.wall >= LONG && busy < HARDLY_BUSY && rests && !findings.collection.whole_machine
 }
 
+fn waits(findings: &Findings) -> impl Iterator<Item = &ElapsedPart> {
+    let parts = findings.account.elapsed.iter();
+    parts.filter(|part| part.is_waiting())
+}
+
 fn waiting(findings: &Findings) -> String {
     let cost = &findings.cost;
     let whom = match findings.command.is_empty() {
         true => format!("-p {}", findings.pid),
         false => "-- CMD".to_owned(),
     };
+    let wall = cost.wall.as_secs_f64();
+    let kinds: Vec<String> = waits(findings)
+        .take(MOST_KINDS)
+        .filter(|part| part.time.value * 1e-9 >= KIND * wall)
+        .map(|part| {
+            let time = Nanos::from_secs_f64(part.time.value * 1e-9);
+            let share = percent(part.time.value * 1e-9 / wall);
+            format!("{time} ({share}) {}", part.label)
+        })
+        .collect();
+    let of_it = match kinds.as_slice() {
+        [] => String::new(),
+        all => format!(", {}", all.join(" and ")),
+    };
+    let next = waits(findings).find_map(|part| part.next.as_deref());
+    let next = next.unwrap_or(
+        "pagewise record -e off-cpu {who}, then pagewise report, shows what it waits for",
+    );
     format!(
-        "It mostly waits: {} elapsed, {} of CPU time, little of which goes into memory management. \
-         pagewise record -e off-cpu {whom}, then pagewise report, shows what it waits for.",
+        "It mostly waits: {} elapsed{of_it}; {} of CPU time, little of which goes into memory \
+         management. {}.",
         cost.wall,
-        cost.cpu()
+        cost.cpu(),
+        next.replace("{who}", &whom)
     )
 }
 

@@ -11,6 +11,7 @@ mod contention;
 mod elf;
 mod family;
 mod libc_version;
+mod looks;
 mod maps;
 mod pressure;
 mod reading;
@@ -27,6 +28,7 @@ pub use allocators::{allocators, allocators_in};
 pub use contention::ContentionReading;
 pub use family::family;
 pub use libc_version::glibc_version;
+pub use looks::Onlooker;
 pub use maps::MapsEntry;
 pub(crate) use pressure::memory_pressure_at;
 pub use pressure::{PressureStall, StallTimes};
@@ -103,6 +105,43 @@ impl ProcRoot {
         let text = pseudo_file::text(path)?.filter(|text| !text.is_empty());
         text.map(|text| stat::parse_stat(&text, path, self.page_size, self.ticks_per_second))
             .transpose()
+    }
+
+    /// `/proc/PID/task/TID/wchan`: the kernel function that a thread sleeps in; `None` where it
+    /// runs, or where that is not shown to us (`ptrace(2)` rules). About 2 µs.
+    #[must_use]
+    pub fn sleeps_in(&self, pid: i32, tid: i32) -> Option<String> {
+        let path = self.process_path(pid, &format!("task/{tid}/wchan"));
+        let name = pseudo_file::setting(&path)?;
+        (!name.is_empty() && name != "0").then_some(name)
+    }
+
+    /// What the file is that a thread's system call is about, by its first argument: `socket`,
+    /// `pipe`, `terminal` or `file`; `None` where the call is about none, or is not shown.
+    #[must_use]
+    pub fn call_is_about(&self, pid: i32, tid: i32) -> Option<&'static str> {
+        let path = self.process_path(pid, &format!("task/{tid}/syscall"));
+        let text = pseudo_file::setting(&path)?;
+        let argument = text.split(' ').nth(1)?.strip_prefix("0x")?;
+        let descriptor = u32::from_str_radix(argument, 16).ok()?;
+        let path = self.process_path(pid, &format!("fd/{descriptor}"));
+        let target = pseudo_file::link(&path).ok()??;
+        let target = target.to_str()?;
+        Some(match target {
+            _ if target.starts_with("socket:") => "socket",
+            _ if target.starts_with("pipe:") => "pipe",
+            _ if target.starts_with("/dev/pts/") || target.starts_with("/dev/tty") => "terminal",
+            _ => "file",
+        })
+    }
+
+    /// `/proc/PID/task/TID/schedstat`: how long a thread was ready to run and had no CPU. `None`
+    /// once it is gone, and where the kernel does not count it.
+    #[must_use]
+    pub fn run_delay(&self, pid: i32, tid: i32) -> Option<Nanos> {
+        let path = self.process_path(pid, &format!("task/{tid}/schedstat"));
+        let text = pseudo_file::setting(&path)?;
+        Some(Nanos(text.split(' ').nth(1)?.parse().ok()?))
     }
 
     /// `/proc/PID/statm`: sizes only.

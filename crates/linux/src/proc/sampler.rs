@@ -70,8 +70,9 @@ pub struct Sampler {
     alone: Timeline,
 }
 
+/// Tells a thread that waits for its next turn to end.
 #[derive(Debug, Default)]
-struct Stop {
+pub(super) struct Stop {
     wanted: Mutex<bool>,
     changed: Condvar,
 }
@@ -149,13 +150,13 @@ impl Drop for Sampler {
 }
 
 impl Stop {
-    fn now(&self) {
+    pub(super) fn now(&self) {
         *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.changed.notify_all();
     }
 
     /// Waits until `deadline` (for ever without one); true when a stop came first.
-    fn wait_until(&self, deadline: Option<Instant>) -> bool {
+    pub(super) fn wait_until(&self, deadline: Option<Instant>) -> bool {
         let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
         while !*wanted {
             wanted = match deadline.map(|at| at.saturating_duration_since(Instant::now())) {

@@ -7,6 +7,7 @@ pub mod profile;
 pub mod profile_diff;
 pub mod run_diff;
 mod tables;
+mod time;
 
 use page::Page;
 use pagewise_model::findings::Findings;
@@ -33,6 +34,7 @@ pub fn render(findings: &Findings, width: usize, style: Style) -> String {
     let mut page = Page::new(width.clamp(WIDTHS.0, WIDTHS.1), style);
     answer::verdict(&mut page, findings);
     answer::cost(&mut page, findings);
+    time::accounts(&mut page, findings);
     answer::why(&mut page, findings);
     answer::fix(&mut page, findings);
     answer::proof(&mut page, findings);

@@ -20,7 +20,7 @@ mod runs;
 
 pub use profile::{names, profile};
 
-use pagewise_model::account::{Account, KernelEntry, KernelWork};
+use pagewise_model::account::{Account, ElapsedPart, KernelEntry, KernelWork};
 use pagewise_model::advice::{Advice, Risk, Setting, Settings};
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::findings::{
@@ -299,20 +299,46 @@ fn account() -> Account {
     let fault = KernelEntry {
         id: "fault".into(),
         label: "page faults".into(),
-        time: estimate(6.1e8, 5.8e8, 6.4e8),
+        time: estimate(1.54e9, 1.42e9, 1.65e9),
         functions: vec!["clear_page_rep".into()],
+    };
+    let heap = KernelEntry {
+        id: "call.map".into(),
+        label: "mapping and unmapping memory (brk)".into(),
+        time: estimate(2e8, 1.6e8, 2.5e8),
+        functions: vec!["unmap_page_range".into()],
     };
     let work = KernelWork {
         id: "anonymous".into(),
-        time: estimate(5.5e8, 5.2e8, 5.8e8),
-        in_faults: estimate(5.5e8, 5.2e8, 5.8e8),
+        time: estimate(1.4e9, 1.3e9, 1.5e9),
+        in_faults: estimate(1.4e9, 1.3e9, 1.5e9),
     };
     Account {
         samples: 296,
-        kernel: estimate(7.5e8, 7.1e8, 7.9e8),
-        entries: vec![fault],
+        kernel: estimate(1.74e9, 1.64e9, 1.83e9),
+        entries: vec![fault, heap],
         work: vec![work],
         unexplained: estimate(0.0, 0.0, 1e7),
+        elapsed: vec![
+            elapsed("cpu", "on a CPU", None, estimate(2.258e9, 2.16e9, 2.29e9)),
+            elapsed(
+                "disk",
+                "waiting for a disk",
+                Some("io_schedule"),
+                estimate(5.4e7, 2e7, 1.5e8),
+            ),
+        ],
+    }
+}
+
+fn elapsed(id: &str, label: &str, place: Option<&str>, time: Estimate) -> ElapsedPart {
+    ElapsedPart {
+        id: id.into(),
+        label: label.into(),
+        time,
+        places: place.into_iter().map(str::to_owned).collect(),
+        who: vec!["python3".into()],
+        next: place.map(|_| "pagewise record -e off-cpu {who} shows more".into()),
     }
 }
 

@@ -6,28 +6,16 @@ use pagewise_model::event::{
 };
 use pagewise_model::findings::{Cause, RegionKind};
 use pagewise_model::recording::Sidecar;
-use pagewise_model::run::{Ending, RunCost};
+use pagewise_model::run::Ending;
 use pagewise_model::units::Nanos;
 
 /// A sidecar that says nothing.
 pub(crate) fn sidecar() -> Sidecar {
     Sidecar {
         schema_version: 1,
-        command: Vec::new(),
         pid: 1,
-        started_unix_ms: 0,
-        started_clock: Nanos(0),
-        cost: RunCost::default(),
         ending: Ending::Exited(0),
-        timeline: pagewise_model::timeline::Timeline::default(),
-        allocators: Vec::new(),
-        huge_pages: None,
-        processes: Vec::new(),
-        host: pagewise_model::host::HostSnapshot::default(),
-        losses: pagewise_model::loss::Losses::default(),
-        collection: pagewise_model::recording::Collection::default(),
-        counters: Vec::new(),
-        contention: None,
+        ..Sidecar::default()
     }
 }
 
