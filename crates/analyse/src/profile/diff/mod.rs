@@ -213,6 +213,7 @@ fn by_runs(union: &Union, cuts: &mut Cuts, chosen: &Chosen, sides: &[Samples<'_>
             .contention
             .as_ref()
             .and_then(Contention::degree),
+        seconds: sides[side].profile.span.as_secs_f64(),
     };
     let (a, b) = (cuts.function(union, 0), cuts.function(union, 1));
     let own: Vec<(f64, f64)> = a.iter().zip(&b).map(|(a, b)| (a.0, b.0)).collect();
@@ -224,7 +225,7 @@ fn by_runs(union: &Union, cuts: &mut Cuts, chosen: &Chosen, sides: &[Samples<'_>
         .map(|&at| (cuts.totals[0][at], cuts.totals[1][at]));
     let amounts: Vec<(f64, f64)> = of_functions.chain(of_stacks).collect();
     let tested = comparing.test(&amounts);
-    let least = runs::LEAST_CHANGE * cuts.totals[0][0];
+    let least = comparing.least_of_large(LARGE);
     cuts.slow_down(1, comparing.slowdown.factor.recip());
     Compared {
         critical: chance::critical(tested.len()),
