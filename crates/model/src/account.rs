@@ -18,10 +18,22 @@ pub struct Account {
     pub work: Vec<KernelWork>,
     /// Nanoseconds in the kernel that no evidence explains.
     pub unexplained: Estimate,
+    /// The allocator's own code, in user mode; `None` where the program's functions have no names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocator: Option<AllocatorTime>,
     /// Elapsed time by what the program did or waited for, most first. Adds up to the elapsed time
     /// of the run. Empty where too few moments were looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub elapsed: Vec<ElapsedPart>,
+}
+
+/// CPU time in the functions of an allocator.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AllocatorTime {
+    /// Nanoseconds.
+    pub time: Estimate,
+    /// Functions in which most of it was spent, most first.
+    pub functions: Vec<String>,
 }
 
 /// Elapsed time in which the program did one thing, or waited for one.

@@ -9,6 +9,7 @@
 //!
 //! Deliberately absent: the share of each thread.
 
+mod allocator;
 mod elapsed;
 mod faults;
 mod huge;
@@ -20,7 +21,8 @@ pub(crate) use huge::{SPARSE, huge_faults};
 pub(crate) use table::KernelTable;
 
 use crate::attribute::wilson;
-use pagewise_model::account::{Account, KernelEntry, KernelWork};
+use allocator::AllocatorTable;
+use pagewise_model::account::{Account, AllocatorTime, KernelEntry, KernelWork};
 use pagewise_model::profile::{Frame, FrameKind, NodeId, Profile};
 use pagewise_model::run::RunCost;
 use pagewise_model::units::Estimate;
@@ -63,6 +65,11 @@ struct Sums {
     nameless: u64,
     entries: BTreeMap<(String, String), EntrySum>,
     work: BTreeMap<String, (u64, u64)>,
+    /// In user mode: all, and what is in functions that have no name.
+    user: u64,
+    user_nameless: u64,
+    /// In functions of an allocator.
+    allocator: BTreeMap<String, u64>,
 }
 
 #[derive(Default)]
@@ -83,12 +90,26 @@ impl Sums {
             let sum = by_stack.entry(sample.stack).or_default();
             *sum = (sum.0 + 1, sum.1 + sample.weight);
         }
+        let allocators = AllocatorTable::shipped();
         for (stack, (samples, weight)) in by_stack {
             sums.samples += samples;
             sums.all += weight;
-            sums.add(&kernel_functions(profile, stack), weight, table);
+            let kernel = kernel_functions(profile, stack);
+            if let (true, Some(leaf)) = (kernel.is_empty(), leaf(profile, stack)) {
+                sums.add_user(leaf, weight, &allocators);
+            }
+            sums.add(&kernel, weight, table);
         }
         sums
+    }
+
+    fn add_user(&mut self, leaf: &Frame, weight: u64, allocators: &AllocatorTable) {
+        self.user += weight;
+        if allocators.has(leaf) {
+            *self.allocator.entry(leaf.name.to_string()).or_default() += weight;
+        } else if leaf.unnamed.is_some() {
+            self.user_nameless += weight;
+        }
     }
 
     fn add(&mut self, functions: &[&Frame], weight: u64, table: &KernelTable) {
@@ -139,6 +160,12 @@ impl Sums {
     fn account(self, cost: &RunCost) -> Account {
         let (samples, all, cpu) = (self.samples as f64, self.all as f64, cost.cpu().0 as f64);
         let time = |weight: u64| wilson(weight as f64 / all, samples).scaled(cpu);
+        // Where most of the program has no names, an allocator that is a part of it has none.
+        let named = self.user_nameless * 2 <= self.user;
+        let allocator = named.then(|| AllocatorTime {
+            time: time(self.allocator.values().sum()),
+            functions: heaviest(&self.allocator),
+        });
         let mut entries: Vec<KernelEntry> = self
             .entries
             .into_iter()
@@ -164,6 +191,7 @@ impl Sums {
             entries,
             work: work.collect(),
             unexplained: time(self.nameless),
+            allocator,
             elapsed: Vec::new(),
         }
     }
@@ -176,6 +204,12 @@ fn cpu_event(profile: &Profile) -> Option<u8> {
     };
     let at = CPU_EVENTS.iter().find_map(named)?;
     u8::try_from(at).ok()
+}
+
+/// The function that the CPU was in.
+fn leaf(profile: &Profile, stack: NodeId) -> Option<&Frame> {
+    let id = profile.stacks.frames(stack).next()?;
+    profile.frames.get(id.0 as usize)
 }
 
 /// The kernel's part of a stack, outermost first; empty for one in user code.

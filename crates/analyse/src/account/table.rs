@@ -196,7 +196,7 @@ fn call_of(function: &str) -> Option<&str> {
 
 /// Whether a name is one of these, or begins like one that ends in `*`. The compiler's numbered
 /// copies (`.isra.0`) are the function.
-fn matches(functions: &[String], name: &str) -> bool {
+pub(super) fn matches(functions: &[String], name: &str) -> bool {
     let plain = name.split('.').next().unwrap_or(name);
     functions
         .iter()

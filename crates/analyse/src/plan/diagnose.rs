@@ -1,7 +1,7 @@
 //! Symptoms in plain words, with the figures that show them.
 
 use super::kernel;
-use super::symptoms::{Owner, Symptom};
+use super::symptoms::{HOT, Owner, Symptom};
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::quantity::{count, percent, rounded};
 use pagewise_model::units::{Bytes, Nanos};
@@ -17,7 +17,7 @@ const LEAST_COSTLY: Nanos = Nanos(50_000_000);
 
 /// How grave a symptom is; `None` where it is not worth a word.
 pub(super) fn severity(findings: &Findings, symptom: &Symptom) -> Option<Severity> {
-    let all = match symptom.faults > 0.0 {
+    let all = match symptom.is_of_cpu() {
         true => findings.cost.cpu(),
         false => findings.cost.cpu().max(findings.cost.wall),
     };
@@ -68,7 +68,7 @@ fn diagnosis(findings: &Findings, symptom: &Symptom, severity: Severity) -> Diag
         headline: headline.to_string(),
         explanation: explanation.to_string(),
         evidence: evidence(findings, symptom),
-        share_of_cpu: (symptom.faults > 0.0).then_some(symptom.cost),
+        share_of_cpu: symptom.is_of_cpu().then_some(symptom.cost),
     }
 }
 
@@ -135,6 +135,10 @@ fn words(symptom: &Symptom) -> (&'static str, &'static str) {
             "Pages that are present fault because they are write-protected",
             "Something protects pages to notice the next write: a garbage collector, a checkpoint tool, NUMA balancing. Each first write then faults.",
         ),
+        HOT => (
+            "Much time goes into the memory allocator itself",
+            "The program allocates and frees so often that the allocator's own code takes a good part of the CPU time. Few of these calls reach the kernel, so page faults do not show them. Threads that use one arena also wait for its lock.",
+        ),
         "lock" => (
             "Threads wait for each other in memory management",
             "Page faults and calls such as mmap and munmap of one process share a lock (mmap_lock). Threads queue up for it.",
@@ -164,12 +168,22 @@ fn evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
         lines.extend(churn_evidence(findings, symptom));
     }
     match symptom.id {
+        HOT => lines.extend(allocator_evidence(findings, symptom)),
         "lock" => lines.push(lock_evidence(findings)),
         "reclaim" => lines.extend(reclaim_evidence(findings)),
         "huge.sparse" | "huge.zeroing" => lines.extend(huge_evidence(findings)),
         _ => {}
     }
     lines
+}
+
+fn allocator_evidence(findings: &Findings, symptom: &Symptom) -> Option<String> {
+    let functions = &findings.account.allocator.as_ref()?.functions;
+    Some(format!(
+        "Functions of the allocator take {} of the CPU time, most of it in {}",
+        range(symptom),
+        functions.join(", ")
+    ))
 }
 
 fn churn_evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {

@@ -24,6 +24,12 @@ const WORTH_SCANNED: u64 = 1_024;
 /// Share of the CPU time that reclaim is seen to take from which it is.
 const WORTH_RECLAIMING: f64 = 0.02;
 
+/// Share of the CPU time in the allocator's own code from which that is worth a word: programs that
+/// live on small objects, such as compilers, spend a little less.
+const HOT_ALLOCATOR: f64 = 0.10;
+/// What that is called.
+pub(super) const HOT: &str = "allocator.hot";
+
 /// One kind of trouble.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Symptom {
@@ -41,6 +47,13 @@ pub(super) struct Symptom {
     pub in_threads: bool,
     /// Who gives the memory back and takes it, where that is churn.
     pub owner: Owner,
+}
+
+impl Symptom {
+    /// Whether its cost is a share of the CPU time.
+    pub(super) fn is_of_cpu(&self) -> bool {
+        self.faults > 0.0 || self.id == HOT
+    }
 }
 
 /// Who made the calls behind churn.
@@ -61,6 +74,7 @@ pub(super) fn of(findings: &Findings) -> Vec<Symptom> {
     symptoms.extend(probable_churn(findings));
     symptoms.extend(other_causes(findings));
     symptoms.extend(huge_zeroing(findings));
+    symptoms.extend(hot_allocator(findings));
     symptoms.extend(lock(findings));
     symptoms.extend(reclaim(findings));
     symptoms.sort_by(|a, b| b.cost.value.total_cmp(&a.cost.value));
@@ -312,6 +326,17 @@ pub(super) fn nanos_each(findings: &Findings, causes: &[Cause]) -> Estimate {
         Some(total) if all > 0.0 => total.scaled(1.0 / all),
         _ => USUAL_FAULT_NS,
     }
+}
+
+/// Time in the allocator's own code, which no fault shows.
+fn hot_allocator(findings: &Findings) -> Option<Symptom> {
+    let allocator = findings.account.allocator.as_ref()?;
+    let cpu = findings.cost.cpu().as_secs_f64() * 1e9;
+    let cost = allocator.time.scaled(1.0 / cpu.max(1.0));
+    (cost.value >= HOT_ALLOCATOR).then(|| Symptom {
+        cost,
+        ..plain(findings, HOT, 0.0, &[])
+    })
 }
 
 /// Waits for `mmap_lock`, against wall time.

@@ -174,10 +174,13 @@ fn promise(advice: &Advice) -> String {
         0 => "no more memory".to_owned(),
         _ => format!("up to {} more memory", advice.rss_price),
     };
+    let faults = match advice.faults_avoided {
+        avoided if avoided > 0.0 => format!(" · {} of the faults gone", percent(avoided)),
+        _ => String::new(),
+    };
     format!(
-        "Predicted {} in CPU time · {} of the faults gone · {price} · {risk}",
+        "Predicted {} in CPU time{faults} · {price} · {risk}",
         factor_interval(&advice.predicted_speedup),
-        percent(advice.faults_avoided),
     )
 }
 

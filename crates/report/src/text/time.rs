@@ -34,12 +34,29 @@ fn cpu_parts(findings: &Findings) -> Vec<Part> {
         low: (cpu - account.kernel.high).max(0.0),
         high: (cpu - account.kernel.low).max(0.0),
     };
-    let mut parts = vec![("the program's own code".to_owned(), own)];
+    let mut parts = match &account.allocator {
+        Some(allocator) => vec![
+            (
+                "the program's own code".to_owned(),
+                less(own, allocator.time),
+            ),
+            ("the memory allocator's code".to_owned(), allocator.time),
+        ],
+        None => vec![("the program's own code".to_owned(), own)],
+    };
     let entries = account.entries.iter();
     parts.extend(entries.map(|entry| (entry.label.clone(), entry.time)));
     parts.push(("the kernel, unexplained".to_owned(), account.unexplained));
     parts.sort_by(|a, b| b.1.value.total_cmp(&a.1.value));
     parts
+}
+
+fn less(all: Estimate, part: Estimate) -> Estimate {
+    Estimate {
+        value: (all.value - part.value).max(0.0),
+        low: (all.low - part.high).max(0.0),
+        high: (all.high - part.low).max(0.0),
+    }
 }
 
 fn elapsed(findings: &Findings) -> Vec<Part> {

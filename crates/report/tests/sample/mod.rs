@@ -20,7 +20,7 @@ mod runs;
 
 pub use profile::{names, profile};
 
-use pagewise_model::account::{Account, ElapsedPart, KernelEntry, KernelWork};
+use pagewise_model::account::{Account, AllocatorTime, ElapsedPart, KernelEntry, KernelWork};
 use pagewise_model::advice::{Advice, Risk, Setting, Settings};
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::findings::{
@@ -319,6 +319,10 @@ fn account() -> Account {
         entries: vec![fault, heap],
         work: vec![work],
         unexplained: estimate(0.0, 0.0, 1e7),
+        allocator: Some(AllocatorTime {
+            time: estimate(9e7, 6e7, 1.3e8),
+            functions: vec!["_int_malloc".into(), "_int_free".into()],
+        }),
         elapsed: vec![
             elapsed("cpu", "on a CPU", None, estimate(2.258e9, 2.16e9, 2.29e9)),
             elapsed(

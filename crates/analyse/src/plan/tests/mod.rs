@@ -1,5 +1,8 @@
 //! Findings in, answers out: what must be advised, and what must not.
 
+mod hot_allocator;
+mod time;
+
 use super::*;
 use pagewise_model::account::{Account, KernelEntry, KernelWork};
 use pagewise_model::advice::Setting;
@@ -557,53 +560,4 @@ fn advice_follows_the_largest_finding() {
     let answer = concluded(findings);
     assert_eq!(answer.diagnoses[0].id, "cow.fork");
     assert_eq!(answer.advice[0].cures, ["cow.fork"]);
-}
-
-#[test]
-fn a_program_of_milliseconds_is_never_costly() {
-    let mut findings = run(12, 14, 12_000);
-    findings.by_cause = vec![share(Cause::FirstTouch, 12_000.0)];
-    let answer = concluded(findings);
-    assert!(
-        answer
-            .diagnoses
-            .iter()
-            .all(|one| one.severity < Severity::Costly)
-    );
-    assert!(
-        answer.verdict.contains("Nothing to gain"),
-        "{}",
-        answer.verdict
-    );
-}
-
-#[test]
-fn a_run_that_rests_is_told_to_wait_and_one_that_wants_a_cpu_is_not() {
-    let mut findings = run(100, 43, 200);
-    findings.cost.wall = Nanos(4_020_000_000);
-    let moments = |active: u32| {
-        let point = TimelinePoint {
-            active: Some(active),
-            ..TimelinePoint::default()
-        };
-        vec![point; 40]
-    };
-    findings.timeline.points = moments(0);
-    let rests = concluded(findings.clone()).verdict;
-    assert!(rests.starts_with("It mostly waits"), "{rests}");
-    findings.timeline.points = moments(1);
-    let wants = concluded(findings).verdict;
-    assert!(!wants.contains("waits"), "{wants}");
-}
-
-#[test]
-fn starting_a_tiny_program_is_no_trouble() {
-    let mut findings = run(1, 1, 83);
-    findings.by_cause = vec![
-        share(Cause::FirstTouch, 60.0),
-        share(Cause::FileMinor, 23.0),
-    ];
-    let answer = concluded(findings);
-    assert_eq!(answer.diagnoses[0].id, "healthy");
-    assert!(answer.advice.is_empty(), "{:?}", answer.advice);
 }

@@ -1,0 +1,80 @@
+//! Time in the allocator's own code: data, `crates/analyse/rules/allocators.toml`.
+
+use super::table::matches;
+use pagewise_model::profile::{Frame, FrameKind};
+use serde::Deserialize;
+
+/// The file as it stands.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AllocatorTable {
+    allocator: Vec<Functions>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Functions {
+    /// Whose they are; for readers of the file.
+    #[allow(dead_code, reason = "a heading")]
+    name: String,
+    functions: Vec<String>,
+    #[serde(default)]
+    modules: Vec<String>,
+}
+
+const SHIPPED: &str = include_str!("../../rules/allocators.toml");
+
+impl AllocatorTable {
+    /// The table that ships with Pagewise; empty where it has a mistake, which a test excludes, so
+    /// that nothing is concluded from it.
+    pub(super) fn shipped() -> Self {
+        toml::from_str(SHIPPED).unwrap_or_default()
+    }
+
+    /// Whether CPU time in this function is an allocator's.
+    pub(super) fn has(&self, frame: &Frame) -> bool {
+        if frame.kind == FrameKind::Kernel {
+            return false;
+        }
+        let of_module = |one: &Functions| {
+            let mut modules = one.modules.iter();
+            modules.any(|start| frame.module.starts_with(start.as_str()))
+        };
+        let named = frame.unnamed.is_none();
+        let mut all = self.allocator.iter();
+        all.any(|one| of_module(one) || named && matches(&one.functions, &frame.name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(name: &str, module: &str) -> Frame {
+        Frame {
+            name: name.into(),
+            module: module.into(),
+            kind: FrameKind::User,
+            unnamed: None,
+        }
+    }
+
+    #[test]
+    fn allocators_are_known_by_functions_and_by_libraries() {
+        assert!(toml::from_str::<AllocatorTable>(SHIPPED).is_ok());
+        let table = AllocatorTable::shipped();
+        let known = [
+            ("_int_malloc", "libc.so.6"),
+            ("_int_free.isra.0", "libc.so.6"),
+            ("operator new(unsigned long)", "libstdc++.so.6"),
+            ("je_malloc", "redis-server"),
+            ("anything", "libmimalloc.so.2.0"),
+        ];
+        for (name, module) in known {
+            assert!(table.has(&frame(name, module)), "{name} in {module}");
+        }
+        for name in ["memcpy", "mallocate", "freeze", "main"] {
+            assert!(!table.has(&frame(name, "a.out")), "{name}");
+        }
+    }
+}

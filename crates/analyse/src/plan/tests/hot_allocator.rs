@@ -1,0 +1,66 @@
+//! Time in the allocator's own code.
+
+use super::*;
+use pagewise_model::account::AllocatorTime;
+
+/// A run of 2 s, so much of which is the allocator's.
+fn allocating(share: f64) -> Findings {
+    let mut findings = run(1900, 100, 2_000);
+    let time = Estimate {
+        value: share * 2e9,
+        low: share * 1.9e9,
+        high: share * 2.1e9,
+    };
+    findings.account.allocator = Some(AllocatorTime {
+        time,
+        functions: vec!["_int_malloc".into(), "_int_free".into()],
+    });
+    findings
+}
+
+fn with_library(findings: Findings, library: AllocatorKind) -> Findings {
+    let around = Surroundings {
+        libraries: vec![(library, "/lib/other.so".into())],
+    };
+    conclude(findings, &Rules::shipped().expect("shipped rules"), &around)
+}
+
+#[test]
+fn a_hot_allocator_is_told_and_another_is_tried() {
+    let answer = with_library(allocating(0.5), AllocatorKind::Mimalloc);
+    assert_eq!(answer.diagnoses[0].id, "allocator.hot");
+    assert_eq!(answer.diagnoses[0].severity, Severity::Severe);
+    let best = &answer.advice[0];
+    assert_eq!(best.rule, "speed.mimalloc");
+    assert_eq!(
+        best.settings.0,
+        [Setting::Preload {
+            path: "/lib/other.so".into()
+        }]
+    );
+    let gain = best.predicted_speedup;
+    assert!(
+        gain.low > 1.0 && gain.covers(1.3) && gain.high < 2.0,
+        "{gain:?}"
+    );
+    assert_eq!(best.faults_avoided, 0.0);
+}
+
+#[test]
+fn without_another_allocator_one_is_to_be_installed() {
+    let answer = concluded(allocating(0.5));
+    assert_eq!(answer.advice[0].rule, "speed.install");
+    assert!(answer.advice[0].settings.0.is_empty());
+}
+
+#[test]
+fn an_allocator_that_takes_little_or_is_another_one_is_left_alone() {
+    let little = with_library(allocating(0.06), AllocatorKind::Mimalloc);
+    assert!(little.advice.is_empty(), "{:?}", little.advice);
+    assert_eq!(little.diagnoses[0].id, "healthy");
+    let mut of_jemalloc = allocating(0.5);
+    of_jemalloc.allocators = vec![allocator(AllocatorKind::Jemalloc, "5.3.0")];
+    let answer = with_library(of_jemalloc, AllocatorKind::Mimalloc);
+    assert!(answer.advice.is_empty(), "{:?}", answer.advice);
+    assert_eq!(answer.diagnoses[0].id, "allocator.hot");
+}

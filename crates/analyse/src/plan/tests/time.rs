@@ -1,0 +1,82 @@
+//! What is said of programs by their times: short ones, and those that wait.
+
+use super::*;
+use pagewise_model::account::ElapsedPart;
+
+#[test]
+fn a_program_of_milliseconds_is_never_costly() {
+    let mut findings = run(12, 14, 12_000);
+    findings.by_cause = vec![share(Cause::FirstTouch, 12_000.0)];
+    let answer = concluded(findings);
+    assert!(
+        answer
+            .diagnoses
+            .iter()
+            .all(|one| one.severity < Severity::Costly)
+    );
+    assert!(
+        answer.verdict.contains("Nothing to gain"),
+        "{}",
+        answer.verdict
+    );
+}
+
+#[test]
+fn a_run_that_rests_is_told_to_wait_and_one_that_wants_a_cpu_is_not() {
+    let mut findings = run(100, 43, 200);
+    findings.cost.wall = Nanos(4_020_000_000);
+    let moments = |active: u32| {
+        let point = TimelinePoint {
+            active: Some(active),
+            ..TimelinePoint::default()
+        };
+        vec![point; 40]
+    };
+    findings.timeline.points = moments(0);
+    let rests = concluded(findings.clone()).verdict;
+    assert!(rests.starts_with("It mostly waits"), "{rests}");
+    findings.timeline.points = moments(1);
+    let wants = concluded(findings).verdict;
+    assert!(!wants.contains("waits"), "{wants}");
+}
+
+#[test]
+fn starting_a_tiny_program_is_no_trouble() {
+    let mut findings = run(1, 1, 83);
+    findings.by_cause = vec![
+        share(Cause::FirstTouch, 60.0),
+        share(Cause::FileMinor, 23.0),
+    ];
+    let answer = concluded(findings);
+    assert_eq!(answer.diagnoses[0].id, "healthy");
+    assert!(answer.advice.is_empty(), "{:?}", answer.advice);
+}
+
+#[test]
+fn a_run_that_waits_is_told_for_what_and_what_tells_more() {
+    let part = |id: &str, label: &str, seconds: f64| ElapsedPart {
+        id: id.into(),
+        label: label.into(),
+        time: Estimate::exact(seconds * 1e9),
+        places: Vec::new(),
+        who: Vec::new(),
+        next: (id == "disk").then(|| "Look at {who}".to_owned()),
+    };
+    let mut findings = run(100, 43, 200);
+    findings.cost.wall = Nanos(4_020_000_000);
+    findings.account.elapsed = vec![
+        part("network", "waiting for the network", 2.0),
+        part("disk", "waiting for a disk", 1.8),
+        part("cpu", "on a CPU", 0.2),
+        part("sleep", "sleeping on a timer", 0.02),
+    ];
+    assert_eq!(
+        concluded(findings.clone()).verdict,
+        "It mostly waits: 4.02 s elapsed, 2.00 s (50 %) waiting for the network and 1.80 s (45 %) \
+         waiting for a disk; 143 ms of CPU time, little of which goes into memory management. Look at \
+         -- CMD."
+    );
+    // Ready for want of a CPU is no waiting.
+    findings.account.elapsed = vec![part("ready", "ready to run", 3.9)];
+    assert!(!concluded(findings).verdict.contains("waits"));
+}
