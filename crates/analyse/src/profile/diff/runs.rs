@@ -44,14 +44,13 @@ const WHOLE: (f64, f64) = (0.03, 0.10);
 /// alike runs beside a load claimed something: one for a table's lookups, which depend on the run's
 /// random seed for hashes, one for the way out of interrupts, which are left out since.
 const ONE: (f64, f64) = (0.010, 0.060);
-/// Least change of one function that is told, as the logarithm of its ratio, in a run of an episode or
-/// less: a hypervisor's other guests slow down what depends on caches and memory by up to 1.4, in
-/// episodes that no counter of this machine shows. A short run is all inside one or outside; a longer
-/// one has its share. Without this, 4 of 24 pairs of alike runs of half a second claimed something on
-/// idle CPUs.
-const IN_EPISODES: f64 = 0.35;
-/// Seconds.
-const EPISODE: f64 = 0.6;
+/// Least change of one function that is told, as the logarithm of its ratio, where all its time may
+/// lie within one episode: a hypervisor's other guests slow down what depends on caches and memory by
+/// up to 1.75, in episodes that no counter of this machine shows. A function that runs for longer has its
+/// share of them: so much over its seconds. Without this, 4 of 24 pairs of alike runs claimed something
+/// on idle CPUs.
+const IN_EPISODES: f64 = 0.6;
+const OVER_SECONDS: f64 = 0.2;
 /// Contention that is taken for granted where nothing tells of it.
 const UNKNOWN: f64 = 0.5;
 /// Functions that are this many standard errors off the slowdown say nothing about it: they changed.
@@ -70,10 +69,9 @@ fn spread((alone, contended): (f64, f64), runs: &[Run; 2]) -> f64 {
     alone + (contended - alone) * most
 }
 
-/// The least change of a function that episodes do not explain.
-fn beyond_episodes(runs: &[Run; 2]) -> f64 {
-    let seconds = runs[0].seconds.min(runs[1].seconds);
-    IN_EPISODES * (EPISODE / seconds.max(EPISODE))
+/// The least change of a function of so many seconds that episodes do not explain.
+fn beyond_episodes(seconds: f64) -> f64 {
+    IN_EPISODES.min(OVER_SECONDS / seconds)
 }
 
 /// What can be said of both runs before any function is looked at.
@@ -143,9 +141,9 @@ impl Comparing {
     /// among all of them.
     pub(super) fn test(&self, amounts: &[(f64, f64)]) -> Vec<Tested> {
         let least = LEAST_CHANGE * self.runs[0].total.max(self.total_b());
-        let beyond = beyond_episodes(&self.runs);
         let one = |&(a, b): &(f64, f64)| {
             let b = b / self.slowdown.factor;
+            let beyond = beyond_episodes(self.seconds_of(a).max(self.seconds_of(b)));
             let (change, error) = (b - a, self.error(a, b));
             let chance = two_sided(change / error) * amounts.len() as f64;
             Tested {
@@ -164,8 +162,16 @@ impl Comparing {
 
     /// The least change that is told of a function which makes up so much of the run.
     pub(super) fn least_of_large(&self, share: f64) -> f64 {
-        let grown = share * beyond_episodes(&self.runs).exp_m1();
-        self.runs[0].total * grown.max(LEAST_CHANGE)
+        let size = share * self.runs[0].total;
+        let grown = size * beyond_episodes(self.seconds_of(size)).exp_m1();
+        grown.max(LEAST_CHANGE * self.runs[0].total)
+    }
+
+    /// Elapsed seconds that an amount stands for.
+    fn seconds_of(&self, amount: f64) -> f64 {
+        let [in_a, in_b] = self.runs;
+        let both = in_a.total + self.total_b();
+        (in_a.seconds + in_b.seconds) * amount / both.max(f64::MIN_POSITIVE)
     }
 
     fn total_b(&self) -> f64 {
@@ -231,7 +237,8 @@ mod tests {
         let later: Vec<f64> = work.iter().zip(grown).map(|(time, by)| time * by).collect();
         let ((a, total_a), (b, total_b)) = (side(work), side(&later));
         let amounts: Vec<(f64, f64)> = a.into_iter().zip(b).collect();
-        let runs = [total_a, total_b].map(|total| run(total, samples as f64, contended));
+        let mut runs = [total_a, total_b].map(|total| run(total, samples as f64, contended));
+        runs[1].seconds *= total_b / total_a;
         (Comparing::new(runs, &amounts), amounts)
     }
 
@@ -319,7 +326,7 @@ mod tests {
         };
         assert!(claims_of(1.0).is_empty());
         assert_eq!(claims_of(60.0).first(), Some(&0));
-        assert_eq!(beyond_episodes(&[run(1.0, 500.0, ALONE); 2]), IN_EPISODES);
+        assert_eq!([0.0, 0.5, 10.0].map(beyond_episodes), [0.6, 0.4, 0.02]);
     }
 
     #[test]
