@@ -16,7 +16,7 @@ pub enum Ratio {
 }
 
 /// An interval whose ends are this many times apart says nothing about the size.
-const TOO_WIDE: f64 = 10.0;
+const TOO_WIDE: f64 = 4.0;
 /// Ratios beyond this, or below its inverse, are no measurements.
 const UNBOUNDED: f64 = 1e6;
 

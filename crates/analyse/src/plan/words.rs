@@ -243,7 +243,7 @@ fn faster(gain: &Estimate, about: &str, interval: &str) -> Option<String> {
 }
 
 /// "More than 1.0 times as fast" would say nothing.
-const LEAST_TOLD: f64 = 1.05;
+const LEAST_TOLD: f64 = 1.2;
 
 /// A ratio in no more digits than its interval bears out: `3.2`, `31`.
 fn times(ratio: f64) -> String {
