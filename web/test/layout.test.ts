@@ -122,6 +122,7 @@ describe("cost", () => {
   const findings = (user: number, system: number, faults: number | null): Findings =>
     ({
       cost: { user, system },
+      account: {},
       time: { total_ns: faults === null ? null : { value: faults, low: faults, high: faults }, share_of_cpu: null },
       by_cause: [
         { key: "refault_after_brk", faults: { value: 75, low: 75, high: 75 }, time: null },
@@ -150,6 +151,8 @@ describe("cost", () => {
     expect(parts.map(({ id, name }) => [id, name])).toEqual([["violet", "sleep"], ["user", "cpu"], ["rose", "network"], ["faults", "ready"], ["rest", "the rest"]]);
     expect(parts.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1);
     expect(elapsedParts({ ...run, account: {} })).toEqual([]);
+    const cpu = [part("fault", 12), part("own", 5), part("call.map", 3)];
+    expect(cpuParts({ ...run, account: { cpu } }).map(({ id, share }) => [id, share])).toEqual([["faults", 0.6], ["user", 0.25], ["violet", 0.15]]);
   });
 
   it("counts churn as avoidable", () => {

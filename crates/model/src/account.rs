@@ -21,10 +21,15 @@ pub struct Account {
     /// The allocator's own code, in user mode; `None` where the program's functions have no names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocator: Option<AllocatorTime>,
+    /// CPU time by what it went into, most first: the program's own code, the allocator's, each of
+    /// the kernel's entries, and what is unexplained. Adds up to the CPU time of the run. Empty where
+    /// the kernel's stacks could not be seen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpu: Vec<TimePart>,
     /// Elapsed time by what the program did or waited for, most first. Adds up to the elapsed time
     /// of the run. Empty where too few moments were looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub elapsed: Vec<ElapsedPart>,
+    pub elapsed: Vec<TimePart>,
 }
 
 /// CPU time in the functions of an allocator.
@@ -36,26 +41,41 @@ pub struct AllocatorTime {
     pub functions: Vec<String>,
 }
 
-/// Elapsed time in which the program did one thing, or waited for one.
+/// CPU time that went into one thing, or elapsed time in which the program did or waited for one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ElapsedPart {
-    /// Stable name: `cpu`, `ready` (for want of a CPU), `unseen`, or a kind of waiting: `sleep`,
+pub struct TimePart {
+    /// Stable name. Of CPU time: `own`, `allocator`, `unexplained`, or a [`KernelEntry`]'s; of
+    /// elapsed time: `cpu`, `ready` (for want of a CPU), `unseen`, or a kind of waiting: `sleep`,
     /// `disk`, `network`…
     pub id: String,
     /// What that is, for a person: `waiting for a disk`.
     pub label: String,
     /// Nanoseconds.
     pub time: Estimate,
-    /// Kernel functions in which it waited, most first.
+    /// Functions that most of it was spent in, or waited in, most first.
     pub places: Vec<String>,
     /// Names of the processes that waited, most first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub who: Vec<String>,
     /// What to do next to learn more, where there is something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
-impl ElapsedPart {
+impl TimePart {
+    /// A part of which no more is known.
+    #[must_use]
+    pub fn plain(id: &str, label: &str, time: Estimate) -> Self {
+        Self {
+            id: id.to_owned(),
+            label: label.to_owned(),
+            time,
+            places: Vec::new(),
+            who: Vec::new(),
+            next: None,
+        }
+    }
+
     /// Whether it is time that the program waited for something else than a CPU.
     #[must_use]
     pub fn is_waiting(&self) -> bool {

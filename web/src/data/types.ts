@@ -146,6 +146,16 @@ export interface Allocator {
   is_static: boolean;
 }
 
+export interface TimePart {
+  id: string;
+  label: string;
+  time: Estimate;
+  /** Functions that most of it was spent in, or waited in. */
+  places: string[];
+  /** Processes that waited. */
+  who?: string[];
+}
+
 export interface Findings {
   schema_version: number;
   command: string[];
@@ -164,8 +174,10 @@ export interface Findings {
   by_thread: { pid: number; tid: number; comm: string; faults: number }[];
   samples: number;
   account: {
+    /** CPU time by what it went into; absent where the kernel's stacks could not be seen. */
+    cpu?: TimePart[];
     /** Elapsed time by what the program did or waited for; absent where too little was seen. */
-    elapsed?: { id: string; label: string; time: Estimate; places: string[]; who: string[] }[];
+    elapsed?: TimePart[];
   };
   time: {
     measured: Histogram | null;

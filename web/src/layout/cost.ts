@@ -1,5 +1,5 @@
 /** Where the CPU time of a run went. */
-import type { Findings } from "../data/types";
+import type { Findings, TimePart } from "../data/types";
 import { isNumber } from "../format";
 
 export interface Part {
@@ -19,18 +19,24 @@ export function faultNanos(findings: Findings): number | null {
   return null;
 }
 
-/**
- * Three parts of the CPU time. Faults are kernel time; where their estimate exceeds what the
- * kernel was accounted, the rest is taken from the program's own part.
- */
+/** What the CPU time went into: as accounted, else in three parts. */
 export function cpuParts(findings: Findings): Part[] {
-  const { user, system } = findings.cost;
-  const cpu = user + system;
+  const cpu = findings.cost.user + findings.cost.system;
+  const accounted = findings.account.cpu ?? [];
   if (cpu <= 0) return [];
+  return accounted.length > 0 ? parts(accounted, cpu, { own: "user", fault: "faults" }) : threeParts(findings, cpu);
+}
+
+/**
+ * Faults are kernel time; where their estimate exceeds what the kernel was accounted, the rest is
+ * taken from the program's own part.
+ */
+function threeParts(findings: Findings, cpu: number): Part[] {
+  const { user, system } = findings.cost;
   const faults = faultNanos(findings);
   const over = Math.max(0, (faults ?? 0) - system);
   const parts: Part[] = [
-    { id: "user", name: "the program itself", nanos: user - over, share: 0 },
+    { id: "user", name: "the program's own code", nanos: user - over, share: 0 },
     { id: "faults", name: "page faults", nanos: faults ?? 0, share: 0 },
     { id: "kernel", name: faults === null ? "the kernel" : "other kernel work", nanos: Math.max(0, system - (faults ?? 0)), share: 0 },
   ];
@@ -39,24 +45,27 @@ export function cpuParts(findings: Findings): Part[] {
     .map((part) => ({ ...part, share: part.nanos / cpu }));
 }
 
-/** Parts of the elapsed time that are shown for themselves. */
-const SHOWN = 4;
-
-/** What the program did or waited for, the largest parts and the rest; empty where that was not seen. */
+/** What the program did or waited for; empty where that was not seen. */
 export function elapsedParts(findings: Findings): Part[] {
   const { wall } = findings.cost;
-  const all = findings.account.elapsed ?? [];
-  if (wall <= 0 || all.length === 0) return [];
-  const waits: Part["id"][] = ["violet", "rose", "kernel", "rest"];
-  const colour = (id: string): Part["id"] => (id === "cpu" ? "user" : id === "ready" ? "faults" : (waits.shift() ?? "rest"));
-  const named = all.slice(0, SHOWN).map(({ id, label, places, time }) => ({
-    id: colour(id),
-    name: places.length > 0 ? `${label} (${places[0]})` : label,
+  return wall > 0 ? parts(findings.account.elapsed ?? [], wall, { cpu: "user", ready: "faults" }) : [];
+}
+
+/** Parts that are shown for themselves, and colours of those that have none of their own. */
+const SHOWN = 4;
+const COLOURS: Part["id"][] = ["violet", "rose", "kernel"];
+
+/** The largest parts and the rest. */
+function parts(all: TimePart[], whole: number, known: Record<string, Part["id"]>): Part[] {
+  const colours = [...COLOURS];
+  const named = all.slice(0, SHOWN).map(({ id, label, places, who, time }) => ({
+    id: known[id] ?? colours.shift() ?? "rest",
+    name: who !== undefined && places.length > 0 ? `${label} (${places[0]})` : label,
     nanos: time.value,
-    share: time.value / wall,
+    share: time.value / whole,
   }));
   const rest = all.slice(SHOWN).reduce((sum, { time }) => sum + time.value, 0);
-  if (rest > 0) named.push({ id: "rest", name: "the rest", nanos: rest, share: rest / wall });
+  if (rest > 0) named.push({ id: "rest", name: "the rest", nanos: rest, share: rest / whole });
   return named;
 }
 

@@ -6,7 +6,7 @@
 
 use super::table::{KernelTable, Wait, WaitsFor};
 use crate::attribute::wilson;
-use pagewise_model::account::ElapsedPart;
+use pagewise_model::account::TimePart;
 use pagewise_model::looks::{Looks, Scene, SeenProcess, ThreadState};
 use pagewise_model::run::RunCost;
 use pagewise_model::units::{Estimate, Nanos};
@@ -31,11 +31,7 @@ struct Part {
 
 /// The elapsed time of a run by what was seen; nothing where too little was.
 #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
-pub(crate) fn elapsed(
-    looks: Option<&Looks>,
-    cost: &RunCost,
-    table: &KernelTable,
-) -> Vec<ElapsedPart> {
+pub(crate) fn elapsed(looks: Option<&Looks>, cost: &RunCost, table: &KernelTable) -> Vec<TimePart> {
     let Some(looks) = looks.filter(|looks| looks.count >= FEWEST && looks.span.0 > 0) else {
         return Vec::new();
     };
@@ -48,7 +44,7 @@ pub(crate) fn elapsed(
     let time = |nanos: f64| wilson((nanos / span).min(1.0), count).scaled(wall);
     let (ready, parts) = sums(looks, table);
     let mut found = on_cpu(time(ready as f64), looks.run_delay, cost);
-    found.extend(parts.into_iter().map(|(id, part)| ElapsedPart {
+    found.extend(parts.into_iter().map(|(id, part)| TimePart {
         id,
         label: part.label,
         time: time(part.nanos as f64),
@@ -57,7 +53,7 @@ pub(crate) fn elapsed(
         next: part.next,
     }));
     if looks.unkept.0 > 0 {
-        found.push(plain(
+        found.push(TimePart::plain(
             "unseen",
             "not told apart",
             time(looks.unkept.0 as f64),
@@ -113,7 +109,7 @@ fn place(looks: &Looks, state: ThreadState) -> Option<&str> {
 
 /// Ready threads run, or wait for a CPU, in the proportion in which all threads did.
 #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
-fn on_cpu(ready: Estimate, delay: Option<Nanos>, cost: &RunCost) -> Vec<ElapsedPart> {
+fn on_cpu(ready: Estimate, delay: Option<Nanos>, cost: &RunCost) -> Vec<TimePart> {
     let cpu = cost.cpu().0 as f64;
     let delay = delay.map_or(0.0, |delay| delay.0 as f64);
     let share = if cpu + delay > 0.0 {
@@ -122,24 +118,13 @@ fn on_cpu(ready: Estimate, delay: Option<Nanos>, cost: &RunCost) -> Vec<ElapsedP
         1.0
     };
     vec![
-        plain("cpu", "on a CPU", ready.scaled(share)),
-        plain(
+        TimePart::plain("cpu", "on a CPU", ready.scaled(share)),
+        TimePart::plain(
             "ready",
             "ready to run, waiting for a CPU",
             ready.scaled(1.0 - share),
         ),
     ]
-}
-
-fn plain(id: &str, label: &str, time: Estimate) -> ElapsedPart {
-    ElapsedPart {
-        id: id.to_owned(),
-        label: label.to_owned(),
-        time,
-        places: Vec::new(),
-        who: Vec::new(),
-        next: None,
-    }
 }
 
 fn heaviest(weights: BTreeMap<String, u64>) -> Vec<String> {
@@ -271,7 +256,7 @@ mod tests {
     }
 
     /// A hundred looks in a second, all of which saw these processes.
-    fn told(processes: Vec<SeenProcess>) -> Vec<ElapsedPart> {
+    fn told(processes: Vec<SeenProcess>) -> Vec<TimePart> {
         let looks = Looks {
             count: 100,
             span: Nanos::SECOND,

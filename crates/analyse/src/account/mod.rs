@@ -22,7 +22,7 @@ pub(crate) use table::KernelTable;
 
 use crate::attribute::wilson;
 use allocator::AllocatorTable;
-use pagewise_model::account::{Account, AllocatorTime, KernelEntry, KernelWork};
+use pagewise_model::account::{Account, AllocatorTime, KernelEntry, KernelWork, TimePart};
 use pagewise_model::profile::{Frame, FrameKind, NodeId, Profile};
 use pagewise_model::run::RunCost;
 use pagewise_model::units::Estimate;
@@ -185,16 +185,51 @@ impl Sums {
                 time: time(all),
                 in_faults: time(in_faults),
             });
+        let (kernel, unexplained) = (time(self.kernel), time(self.nameless));
         Account {
+            cpu: cpu_parts(cpu, kernel, allocator.as_ref(), &entries, unexplained),
             samples: self.samples,
-            kernel: time(self.kernel),
+            kernel,
             entries,
             work: work.collect(),
-            unexplained: time(self.nameless),
+            unexplained,
             allocator,
             elapsed: Vec::new(),
         }
     }
+}
+
+/// All CPU time: what is not the kernel's is the program's own, but for its allocator.
+fn cpu_parts(
+    cpu: f64,
+    kernel: Estimate,
+    allocator: Option<&AllocatorTime>,
+    entries: &[KernelEntry],
+    unexplained: Estimate,
+) -> Vec<TimePart> {
+    let of_allocator = allocator.map_or(Estimate::exact(0.0), |allocator| allocator.time);
+    let own = Estimate {
+        value: (cpu - kernel.value - of_allocator.value).max(0.0),
+        low: (cpu - kernel.high - of_allocator.high).max(0.0),
+        high: (cpu - kernel.low - of_allocator.low).max(0.0),
+    };
+    let mut parts = vec![TimePart::plain("own", "the program's own code", own)];
+    parts.extend(allocator.map(|allocator| TimePart {
+        places: allocator.functions.clone(),
+        ..TimePart::plain("allocator", "the memory allocator's code", allocator.time)
+    }));
+    parts.extend(entries.iter().map(|entry| TimePart {
+        places: entry.functions.clone(),
+        ..TimePart::plain(&entry.id, &entry.label, entry.time)
+    }));
+    parts.push(TimePart::plain(
+        "unexplained",
+        "the kernel, unexplained",
+        unexplained,
+    ));
+    parts.retain(|part| part.time.value > 0.0);
+    parts.sort_by(|a, b| b.time.value.total_cmp(&a.time.value));
+    parts
 }
 
 fn cpu_event(profile: &Profile) -> Option<u8> {

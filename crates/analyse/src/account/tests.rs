@@ -46,6 +46,28 @@ fn samples_are_weighted_to_the_exact_cpu_time() {
 }
 
 #[test]
+fn parts_of_the_cpu_time_add_up_to_it_and_the_allocator_has_its_own() {
+    let mut maker = Maker::default();
+    maker.samples("main;work", 100);
+    maker.samples("main;malloc;_int_malloc", 60);
+    maker.samples("main;asm_exc_page_fault_k;handle_mm_fault_k", 40);
+    let account = account(Some(&maker.finish()), &cost(1600, 400), &table());
+    let parts: Vec<(&str, f64)> = account
+        .cpu
+        .iter()
+        .map(|part| (&*part.id, (part.time.value / 1e6).round()))
+        .collect();
+    assert_eq!(
+        parts,
+        [("own", 1000.0), ("allocator", 600.0), ("fault", 400.0)]
+    );
+    assert_eq!(
+        account.allocator.map(|one| one.functions),
+        Some(vec!["_int_malloc".to_owned()])
+    );
+}
+
+#[test]
 fn an_entry_names_its_calls_and_where_they_spend_it() {
     let account = account(Some(&mixed()), &cost(1000, 2000), &table());
     assert_eq!(account.entries[0].label, "reading (pread64)");

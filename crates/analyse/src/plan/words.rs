@@ -1,7 +1,7 @@
 //! The answer in one or two sentences.
 
 use crate::compare::{Criteria, promised};
-use pagewise_model::account::ElapsedPart;
+use pagewise_model::account::TimePart;
 use pagewise_model::advice::Advice;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::proof::{Comparison, Proof, Verdict};
@@ -65,7 +65,7 @@ fn mostly_waits(findings: &Findings) -> bool {
     cost.wall >= LONG && busy < HARDLY_BUSY && rests && !findings.collection.whole_machine
 }
 
-fn waits(findings: &Findings) -> impl Iterator<Item = &ElapsedPart> {
+fn waits(findings: &Findings) -> impl Iterator<Item = &TimePart> {
     let parts = findings.account.elapsed.iter();
     parts.filter(|part| part.is_waiting())
 }

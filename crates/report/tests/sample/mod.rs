@@ -20,7 +20,7 @@ mod runs;
 
 pub use profile::{names, profile};
 
-use pagewise_model::account::{Account, AllocatorTime, ElapsedPart, KernelEntry, KernelWork};
+use pagewise_model::account::{Account, AllocatorTime, KernelEntry, KernelWork, TimePart};
 use pagewise_model::advice::{Advice, Risk, Setting, Settings};
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::findings::{
@@ -323,6 +323,27 @@ fn account() -> Account {
             time: estimate(9e7, 6e7, 1.3e8),
             functions: vec!["_int_malloc".into(), "_int_free".into()],
         }),
+        cpu: vec![
+            TimePart::plain("fault", "page faults", estimate(1.54e9, 1.42e9, 1.65e9)),
+            TimePart {
+                places: vec!["zlib_compress".into()],
+                ..TimePart::plain(
+                    "own",
+                    "the program's own code",
+                    estimate(4.55e8, 3.3e8, 5.9e8),
+                )
+            },
+            TimePart::plain(
+                "call.map",
+                "mapping and unmapping memory (brk)",
+                estimate(2e8, 1.6e8, 2.5e8),
+            ),
+            TimePart::plain(
+                "allocator",
+                "the memory allocator's code",
+                estimate(9e7, 6e7, 1.3e8),
+            ),
+        ],
         elapsed: vec![
             elapsed("cpu", "on a CPU", None, estimate(2.258e9, 2.16e9, 2.29e9)),
             elapsed(
@@ -335,13 +356,13 @@ fn account() -> Account {
     }
 }
 
-fn elapsed(id: &str, label: &str, place: Option<&str>, time: Estimate) -> ElapsedPart {
-    ElapsedPart {
+fn elapsed(id: &str, label: &str, place: Option<&str>, time: Estimate) -> TimePart {
+    TimePart {
         id: id.into(),
         label: label.into(),
         time,
         places: place.into_iter().map(str::to_owned).collect(),
-        who: vec!["python3".into()],
+        who: place.map(|_| "python3".into()).into_iter().collect(),
         next: place.map(|_| "pagewise record -e off-cpu {who} shows more".into()),
     }
 }

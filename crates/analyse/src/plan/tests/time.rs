@@ -1,7 +1,7 @@
 //! What is said of programs by their times: short ones, and those that wait.
 
 use super::*;
-use pagewise_model::account::ElapsedPart;
+use pagewise_model::account::TimePart;
 
 #[test]
 fn a_program_of_milliseconds_is_never_costly() {
@@ -54,7 +54,7 @@ fn starting_a_tiny_program_is_no_trouble() {
 
 #[test]
 fn a_run_that_waits_is_told_for_what_and_what_tells_more() {
-    let part = |id: &str, label: &str, seconds: f64| ElapsedPart {
+    let part = |id: &str, label: &str, seconds: f64| TimePart {
         id: id.into(),
         label: label.into(),
         time: Estimate::exact(seconds * 1e9),
