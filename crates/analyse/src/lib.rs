@@ -11,6 +11,7 @@ pub mod fault_paths;
 pub mod faults;
 mod flame;
 pub mod gain;
+pub mod gate;
 mod latency;
 pub mod mine;
 pub mod paging;

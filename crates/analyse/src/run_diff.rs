@@ -52,8 +52,8 @@ pub fn compare(a: Run<'_>, b: Run<'_>, rules: &SettingRules) -> Option<RunDiff> 
     if ![a, b].iter().all(|run| is_whole(run.findings)) {
         return None;
     }
-    let mut causes = causes(a.findings, b.findings);
-    causes.sort_by(|x, y| change(y).abs().total_cmp(&change(x).abs()));
+    let most = a.findings.cost.faults().max(b.findings.cost.faults()) as f64;
+    let causes = causes(&a.findings.by_cause, &b.findings.by_cause, most);
     let mut found = RunDiff {
         schema_version: RUN_DIFF_VERSION,
         kind: KIND.to_owned(),
@@ -152,16 +152,16 @@ fn logarithm(a: f64, b: f64) -> f64 {
     }
 }
 
-fn causes(a: &Findings, b: &Findings) -> Vec<CauseChange> {
-    let all = a.by_cause.iter().chain(&b.by_cause);
-    let all: BTreeSet<Cause> = all.map(|share| share.key).collect();
-    let most = a.cost.faults().max(b.cost.faults()) as f64;
-    let change = |cause| {
+/// How faults of each cause changed, the largest change first; `most` is what the run with more of
+/// them had.
+pub(crate) fn causes(of_a: &[Share<Cause>], of_b: &[Share<Cause>], most: f64) -> Vec<CauseChange> {
+    let all: BTreeSet<Cause> = of_a.iter().chain(of_b).map(|share| share.key).collect();
+    let one = |cause| {
         let of = |shares: &[Share<Cause>]| {
             let share = shares.iter().find(|share| share.key == cause);
             share.map_or(Estimate::exact(0.0), |share| share.faults)
         };
-        let (a, b) = (of(&a.by_cause), of(&b.by_cause));
+        let (a, b) = (of(of_a), of(of_b));
         let apart = a.high < b.low || b.high < a.low;
         CauseChange {
             cause,
@@ -171,7 +171,9 @@ fn causes(a: &Findings, b: &Findings) -> Vec<CauseChange> {
             differs: apart && (b.value - a.value).abs() >= (most * 0.1).max(LEAST_FAULTS),
         }
     };
-    all.into_iter().map(change).collect()
+    let mut causes: Vec<CauseChange> = all.into_iter().map(one).collect();
+    causes.sort_by(|x, y| change(y).abs().total_cmp(&change(x).abs()));
+    causes
 }
 
 fn change(cause: &CauseChange) -> f64 {

@@ -11,6 +11,7 @@ mod duration;
 mod explain;
 mod export;
 mod fault_paths;
+mod gate;
 mod huge;
 mod input;
 mod manual;
@@ -66,6 +67,8 @@ enum Command {
     #[command(after_help = diff::EXAMPLES)]
     Diff(diff::Args),
     Tune(tune::Args),
+    #[command(after_help = gate::EXAMPLES)]
+    Gate(gate::Args),
     Bench(bench::Args),
     Mine(mine::Arguments),
     Huge(huge::Args),
@@ -117,6 +120,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Report(args) => report::run(&args),
         Command::Diff(args) => diff::run(&args),
         Command::Tune(args) => tune::run(&args),
+        Command::Gate(args) => gate::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Mine(arguments) => mine::run(&arguments),
         Command::Huge(args) => huge::run(&args),
@@ -188,7 +192,7 @@ mod tests {
             Err(error) => with_tip(error).to_string(),
         };
         let told_for = |command| told(&["pagewise", command, "./x", "-v"]);
-        for command in ["doctor", "record", "trace", "tune", "run"] {
+        for command in ["doctor", "record", "trace", "tune", "gate", "run"] {
             let text = told_for(command);
             assert!(text.contains("as in: -- ./x\n"), "{command}: {text}");
         }

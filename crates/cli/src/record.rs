@@ -205,6 +205,7 @@ impl RecordArgs {
             mode: if self.full { Mode::Full } else { Mode::Sampled },
             frequency: self.fault_frequency,
             period: self.count,
+            period_stacks: false,
             faults: wants(Part::Faults) || self.full,
             cpu: wants(Part::Cpu).then_some(self.frequency),
             cpu_of_kernel: false,

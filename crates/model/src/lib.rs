@@ -20,6 +20,7 @@ pub mod fault_paths;
 pub mod fault_row;
 pub mod findings;
 pub mod formats;
+pub mod gate;
 pub mod histogram;
 pub mod host;
 pub mod huge_map;

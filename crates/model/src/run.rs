@@ -92,6 +92,16 @@ pub fn signal_name(signal: i32) -> String {
 }
 
 impl Ending {
+    /// How a command ended, to go after "the command".
+    #[must_use]
+    pub fn clause(self) -> String {
+        match self {
+            Self::Exited(status) => format!("ends with status {status}"),
+            Self::Killed(signal) => format!("is killed by signal {signal}"),
+            Self::Running => "does not end".to_owned(),
+        }
+    }
+
     /// The status that a shell would report (128 + signal for a kill, 0 while running).
     #[must_use]
     pub fn shell_status(self) -> i32 {

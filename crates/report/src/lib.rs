@@ -13,6 +13,7 @@ pub mod exports;
 mod fault_contrast;
 pub mod fault_diff;
 pub mod fault_paths;
+pub mod gate;
 pub mod html;
 pub mod json;
 mod lines;

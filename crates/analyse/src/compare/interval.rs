@@ -39,7 +39,7 @@ pub fn centre(differences: &[f64]) -> Option<Centre> {
 }
 
 /// Median; sorts `values`. Zero for none.
-pub(super) fn median(values: &mut [f64]) -> f64 {
+pub(crate) fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     match values {

@@ -24,7 +24,7 @@ pub use stopping::{FEWEST_PAIRS, Stopping, fewest_pairs, half_width};
 pub use verdict::{Clock, Criteria, faster_by};
 pub use words::{bytes_change, causal_doubt, percent_change, promised, sentence};
 
-use interval::median;
+pub(crate) use interval::median;
 use pagewise_model::proof::{Comparison, Verdict};
 use pagewise_model::run::RunCost;
 use pagewise_model::units::{Bytes, Estimate};

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Sites that a report lists.
-const MOST_SITES: usize = 20;
+pub(crate) const MOST_SITES: usize = 20;
 /// Smallest node of a flame graph, as a share of the whole: less than a pixel.
 const SMALLEST_NODE: f64 = 0.0005;
 /// Frames that a listed stack keeps, innermost ones first.

@@ -160,7 +160,7 @@ impl<'a> Experiment<'a> {
         }
         if first.ending != Ending::Exited(0) {
             self.notes
-                .push(format!("The command {}.", describe(first.ending)));
+                .push(format!("The command {}.", first.ending.clause()));
         }
         Ok(())
     }
@@ -229,7 +229,7 @@ impl<'a> Experiment<'a> {
                     )));
                 }
                 Some(run) if run.ending != self.reference => {
-                    return Ok(Measured::Failed(describe(run.ending)));
+                    return Ok(Measured::Failed(run.ending.clause()));
                 }
                 Some(run) => costs.push(run.cost),
             }
@@ -247,23 +247,7 @@ impl<'a> Experiment<'a> {
             output: self.options.output.clone(),
             ..launch
         };
-        let mut running = launch.spawn()?;
-        let patience = self.patience_now();
-        loop {
-            let left = patience.saturating_sub(running.elapsed());
-            // A signal wakes us early; the program got it from the terminal too and decides
-            // itself whether to end.
-            if let Some(finished) = running.wait_for(left.min(Duration::from_secs(3600)))? {
-                return Ok(Some(finished));
-            }
-            if interrupt::requested().is_some() {
-                return Ok(Some(running.stop(GRACE)?));
-            }
-            if running.elapsed() >= patience {
-                running.stop(GRACE)?;
-                return Ok(None);
-            }
-        }
+        Ok(launch.spawn()?.wait_within(self.patience_now(), GRACE)?)
     }
 
     /// Whether the budget is used up, with a tenth more for what a busy machine adds.
@@ -510,15 +494,6 @@ impl From<Contender> for Arm {
             settings,
             runs: contender.runs,
         }
-    }
-}
-
-/// How a run ended, to go after "the command".
-fn describe(ending: Ending) -> String {
-    match ending {
-        Ending::Exited(status) => format!("ends with status {status}"),
-        Ending::Killed(signal) => format!("is killed by signal {signal}"),
-        Ending::Running => "does not end".to_owned(),
     }
 }
 

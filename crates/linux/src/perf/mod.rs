@@ -90,6 +90,8 @@ pub struct Options {
     pub frequency: u64,
     /// Sample each n-th fault instead.
     pub period: Option<u64>,
+    /// Copy the stack with each of these: for few samples that must tell their callers.
+    pub period_stacks: bool,
     /// Record faults.
     pub faults: bool,
     /// Record where CPU time goes, with so many samples a second on each busy CPU.
@@ -133,6 +135,7 @@ impl Default for Options {
             mode: Mode::Sampled,
             frequency: DEFAULT_FREQUENCY,
             period: None,
+            period_stacks: false,
             faults: true,
             cpu: None,
             cpu_of_kernel: false,

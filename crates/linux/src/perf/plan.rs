@@ -272,7 +272,10 @@ impl Plan {
         self.add_fault_ring(access);
         let first = match options.period {
             Some(period) => {
-                let source = Source::fault_with_chain(Fault::Entry, period, access);
+                let source = match options.period_stacks && options.dwarf_stacks {
+                    true => Source::fault_with_stack(period, access),
+                    false => Source::fault_with_chain(Fault::Entry, period, access),
+                };
                 self.add(Role::Sampled(0), Start::WithProgram, vec![source]);
                 Role::Sampled(0)
             }

@@ -190,6 +190,34 @@ impl Running {
         }
     }
 
+    /// Waits for its end, but no longer than `patience` since it was released: `None` when it was
+    /// ended then. Where a signal asks us to end, it is ended too, within `grace`; the caller looks
+    /// at [`super::interrupt::requested`].
+    ///
+    /// # Errors
+    /// As [`Running::stop`].
+    pub fn wait_within(
+        mut self,
+        patience: Duration,
+        grace: Duration,
+    ) -> Result<Option<Finished>, Error> {
+        loop {
+            let left = patience.saturating_sub(self.elapsed());
+            // A signal wakes us early; the program got it from the terminal too and decides
+            // itself whether to end.
+            if let Some(finished) = self.wait_for(left.min(Duration::from_secs(3600)))? {
+                return Ok(Some(finished));
+            }
+            if super::interrupt::requested().is_some() {
+                return Ok(Some(self.stop(grace)?));
+            }
+            if self.elapsed() >= patience {
+                self.stop(grace)?;
+                return Ok(None);
+            }
+        }
+    }
+
     /// For kernels without pidfds: looks each millisecond.
     pub(super) fn wait_by_looking(&mut self, timeout: Duration) -> Result<Option<Finished>, Error> {
         let deadline = Instant::now() + timeout;

@@ -2,6 +2,7 @@
 //! missing. Short tables follow.
 
 mod answer;
+pub mod gate;
 mod page;
 pub mod profile;
 pub mod profile_diff;

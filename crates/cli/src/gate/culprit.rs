@@ -1,0 +1,260 @@
+//! What is behind growth: each side once more, observed.
+
+use super::runs::{Program, Runner};
+use crate::analysis::analyse;
+use crate::bytes;
+use crate::observe::{ObserveOptions, Subject, observe};
+use anyhow::{Context, Result};
+use pagewise_analyse::gate::{Observed, culprit, faults_seen};
+use pagewise_analyse::plan::Surroundings;
+use pagewise_analyse::profile::diff::{DiffOptions, SettingRules, diff};
+use pagewise_linux::perf::{Mode, Options};
+use pagewise_model::findings::Findings;
+use pagewise_model::formats::perf_data::PerfData;
+use pagewise_model::gate::{
+    Baseline, Culprit, FaultsSeen, FunctionGrowth, Gate, GateRun, GateVerdict, Judged, Metric,
+};
+use pagewise_model::profile::Profile;
+use std::time::Duration;
+
+/// Samples of faults in a run, about. Each copies 8 KiB of stack, and a program may take all its faults
+/// before the recorder wakes: what a ring of 4 MiB holds.
+const FAULT_SAMPLES: f64 = 450.0;
+/// Samples of CPU time in a run, at most so many a second.
+const CPU_SAMPLES: f64 = 4_000.0;
+const MOST_CPU_SAMPLES: f64 = 4_999.0;
+/// Functions that are named.
+const FUNCTIONS: usize = 3;
+/// What shows where a program faults, where that cannot be seen.
+const HOW: &str = "pagewise check says what is missing to see where the program faults";
+
+/// Faults of a run of which each can be recorded: 64 bytes and a call chain.
+const FEW_FAULTS: f64 = 300_000.0;
+
+/// What was observed of a program.
+struct Seen {
+    /// By samples that carry whole stacks.
+    findings: Findings,
+    /// By each fault, where there were not too many.
+    each: Option<Findings>,
+    profile: Option<Profile>,
+}
+
+impl Seen {
+    fn faults(&self) -> Option<FaultsSeen> {
+        faults_seen(&self.findings, self.each.as_ref())
+    }
+}
+
+/// Both sides.
+pub fn of_two(gate: &Gate, old: &Program, new: &Program, runner: &Runner) -> Culprit {
+    let time = gate.grown().any(|figure| figure.metric.is_time());
+    let seen = |program, runs| observed(program, runner, runs, time);
+    let both = seen(old, &gate.old.runs).and_then(|old| Ok((old, seen(new, &gate.new.runs)?)));
+    let (old, new) = match both {
+        Ok(both) => both,
+        Err(error) => return missing(format!("{error:#}")),
+    };
+    let (Some(in_old), Some(in_new)) = (old.faults(), new.faults()) else {
+        return missing(why_not(&new.findings));
+    };
+    let mut found = compared(gate, &in_old, &in_new);
+    if time {
+        match functions(&old, &new) {
+            Ok(functions) => found.functions = functions,
+            Err(why) => found.missing.push(why),
+        }
+    }
+    told(gate, found)
+}
+
+/// The new side against what was stored of the old one.
+pub fn of_stored(gate: &Gate, baseline: &Baseline, new: &Program, runner: &Runner) -> Culprit {
+    let Some(before) = &baseline.faults else {
+        return missing(
+            "The baseline does not hold where the program faulted: perf events were not allowed when \
+             it was made."
+                .to_owned(),
+        );
+    };
+    match faults_of(new, runner, &gate.new.runs) {
+        (Some(after), _) => {
+            let mut found = compared(gate, before, &after);
+            if gate.grown().any(|figure| figure.metric.is_time()) {
+                found.missing.push(
+                    "A baseline holds no CPU profile; --against 'OLD CMD' names functions that take \
+                     more time."
+                        .to_owned(),
+                );
+            }
+            told(gate, found)
+        }
+        (None, why) => missing(why.unwrap_or_default()),
+    }
+}
+
+/// Where a program faults; else why that cannot be told.
+pub fn faults_of(
+    program: &Program,
+    runner: &Runner,
+    runs: &[GateRun],
+) -> (Option<FaultsSeen>, Option<String>) {
+    match observed(program, runner, runs, false) {
+        Ok(seen) => match seen.faults() {
+            Some(faults) => (Some(faults), None),
+            None => (None, Some(why_not(&seen.findings))),
+        },
+        Err(error) => (None, Some(format!("{error:#}"))),
+    }
+}
+
+fn observed(program: &Program, runner: &Runner, runs: &[GateRun], time: bool) -> Result<Seen> {
+    let wall = mean(runs, Metric::ElapsedTime) / 1e9;
+    let a_second = (CPU_SAMPLES / wall.max(1e-3)).min(MOST_CPU_SAMPLES);
+    let faults = mean(runs, Metric::Faults);
+    let (findings, profile) = recorded(
+        program,
+        runner,
+        Options {
+            period: Some(prime_from(whole(faults / FAULT_SAMPLES))),
+            period_stacks: true,
+            cpu: time.then(|| whole(a_second)),
+            cpu_stacks: true,
+            ..of_faults()
+        },
+    )?;
+    let each = match faults < FEW_FAULTS && findings.samples > 0 {
+        true => Some(recorded(program, runner, of_faults())?.0),
+        false => None,
+    };
+    Ok(Seen {
+        findings,
+        each,
+        profile,
+    })
+}
+
+/// Each fault, with call chains alone.
+fn of_faults() -> Options {
+    Options {
+        mode: Mode::Sampled,
+        period: Some(1),
+        latency: false,
+        ..Options::default()
+    }
+}
+
+fn recorded(
+    program: &Program,
+    runner: &Runner,
+    recorder: Options,
+) -> Result<(Findings, Option<Profile>)> {
+    let folder = tempfile::tempdir().context("cannot make a folder for a recording")?;
+    let output = folder.path().join("perf.data");
+    observe(&ObserveOptions {
+        subject: Subject::Command(runner.launch(&program.command)?),
+        recorder,
+        counters: false,
+        pages: false,
+        output: output.clone(),
+        interval: Duration::from_millis(100),
+        duration: None,
+    })?;
+    let bytes = bytes::open(&output)?;
+    let data = PerfData::parse(&bytes)?;
+    let analysis = analyse(&data, |offset| bytes.release(offset));
+    Ok((
+        analysis.findings(&Surroundings::default())?,
+        analysis.into_profile(),
+    ))
+}
+
+fn mean(runs: &[GateRun], metric: Metric) -> f64 {
+    runs.iter().map(|run| run.figure(metric)).sum::<f64>() / runs.len().max(1) as f64
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a float-to-integer cast saturates; neither faults nor rates are negative"
+)]
+fn whole(number: f64) -> u64 {
+    (number.round() as u64).max(1)
+}
+
+/// The next prime: other periods march in step with blocks of 2^n pages.
+fn prime_from(least: u64) -> u64 {
+    let divisors = |n: u64| (2..).take_while(move |d| d * d <= n);
+    let is_prime = |n: &u64| divisors(*n).all(|d| !n.is_multiple_of(d));
+    (least..).find(is_prime).unwrap_or(least)
+}
+
+fn compared(gate: &Gate, old: &FaultsSeen, new: &FaultsSeen) -> Culprit {
+    let observed = |faults, runs| Observed {
+        faults,
+        total: mean(runs, Metric::Faults),
+    };
+    culprit(observed(old, &gate.old.runs), observed(new, &gate.new.runs))
+}
+
+/// Functions that take more CPU time, beyond what two runs of one program differ by.
+fn functions(old: &Seen, new: &Seen) -> Result<Vec<FunctionGrowth>, String> {
+    let (Some(a), Some(b)) = (&old.profile, &new.profile) else {
+        return Err("CPU time was not sampled, so no function is named: pagewise check".to_owned());
+    };
+    let rules = SettingRules::shipped().map_err(|error| error.to_string())?;
+    let options = DiffOptions {
+        names: ("old".to_owned(), "new".to_owned()),
+        event: None,
+        shares: false,
+        seed: 1,
+    };
+    let found = diff(a, b, &options, &rules).map_err(|error| error.to_string())?;
+    let grown = found
+        .functions
+        .iter()
+        .filter(|change| change.significant && change.b > change.a);
+    let named = grown.map(|change| FunctionGrowth {
+        name: change.name.clone(),
+        module: change.module.clone(),
+        old_s: change.a,
+        new_s: change.b,
+    });
+    let named: Vec<FunctionGrowth> = named.take(FUNCTIONS).collect();
+    match named.is_empty() {
+        true => Err("No single function takes more time beyond chance.".to_owned()),
+        false => Ok(named),
+    }
+}
+
+/// With a word where nothing was found.
+fn told(gate: &Gate, mut found: Culprit) -> Culprit {
+    let is_of_faults = |figure: &Judged| {
+        let metric = figure.metric;
+        figure.verdict == GateVerdict::Grown && !metric.is_time()
+    };
+    if found.stacks.is_empty() && gate.figures.iter().any(is_of_faults) {
+        found.missing.push(
+            "No single stack has more faults: growth is spread, or comes without faults (huge pages, \
+             MAP_POPULATE)."
+                .to_owned(),
+        );
+    }
+    found
+}
+
+/// Why an observed run has no samples of faults.
+fn why_not(findings: &Findings) -> String {
+    let notes = findings.collection.notes.join(" ");
+    match notes.is_empty() {
+        true => format!("No fault was recorded; {HOW}."),
+        false => format!("{notes} ({HOW})"),
+    }
+}
+
+fn missing(why: String) -> Culprit {
+    Culprit {
+        missing: vec![why],
+        ..Culprit::default()
+    }
+}

@@ -1,0 +1,169 @@
+//! Runs that are stored for later, and what of them can be compared now.
+
+use super::culprit;
+use super::runs::{Program, Runner};
+use crate::destination;
+use crate::prove::Progress;
+use crate::terminal;
+use anyhow::{Context, Result, bail};
+use pagewise_analyse::gate::{Comparable, Now, batch, comparable};
+use pagewise_linux::host;
+use pagewise_linux::proc::{ContentionReading, ProcRoot};
+use pagewise_model::contention::Contention;
+use pagewise_model::gate::{BASELINE_KIND, BASELINE_VERSION, Baseline, GateHost, Metric};
+use pagewise_model::quantity::counted;
+use pagewise_model::units::Nanos;
+use pagewise_report::json;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// How busy the CPUs are from some moment on.
+struct Busy {
+    began: Instant,
+    before: ContentionReading,
+}
+
+impl Busy {
+    fn begin() -> Self {
+        Self {
+            began: Instant::now(),
+            before: ProcRoot::default().contention(),
+        }
+    }
+
+    fn degree(&self) -> Option<f64> {
+        let wall = Nanos::from(self.began.elapsed());
+        let now = ProcRoot::default().contention();
+        now.since(&self.before, wall)
+            .as_ref()
+            .and_then(Contention::degree)
+    }
+}
+
+/// Runs the command so many times, once more under observation, and writes all of that.
+///
+/// # Errors
+/// When it fails, or the file cannot be written.
+pub fn save(
+    command: &[OsString],
+    runner: &Runner,
+    count: u32,
+    file: &Path,
+    progress: &Progress,
+) -> Result<()> {
+    progress.show("first run, not measured");
+    let (program, typical) = runner.first(command)?;
+    let batch = batch(typical);
+    let busy = Busy::begin();
+    let mut runs = Vec::new();
+    for run in 1..=count {
+        progress.show(&format!("run {run} of {count}"));
+        runs.push(runner.measure(&program, batch)?);
+    }
+    let contended = busy.degree();
+    progress.show("one more run, observed");
+    let (faults, missing) = culprit::faults_of(&program, runner, &runs);
+    let since_epoch = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let baseline = Baseline {
+        schema_version: BASELINE_VERSION,
+        kind: BASELINE_KIND.to_owned(),
+        command: program.words(),
+        host: GateHost::from(&host::snapshot()),
+        made_unix_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX),
+        contended,
+        batch,
+        runs,
+        faults,
+    };
+    progress.finish();
+    destination::write(file, json::to_string(&baseline)?.as_bytes())?;
+    terminal::tell(&format!(
+        "{} stored in {}",
+        counted(count.into(), "run"),
+        file.display()
+    ));
+    if let Some(missing) = missing {
+        terminal::tell(&format!("Where it faults is not stored: {missing}"));
+    }
+    Ok(())
+}
+
+/// Stored runs.
+///
+/// # Errors
+/// When the file holds none, or of a version that is not known.
+pub fn read(file: &Path) -> Result<Baseline> {
+    let name = file.display();
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;
+    let told =
+        || format!("{name} is no baseline: one is written by pagewise gate --save {name} -- CMD");
+    let value: Value = serde_json::from_str(&text).with_context(told)?;
+    if value["kind"] != BASELINE_KIND {
+        bail!("{}", told());
+    }
+    if value["schema_version"] != BASELINE_VERSION {
+        bail!(
+            "{name} is a baseline of version {}, this program knows version {BASELINE_VERSION}; make a \
+             new one with --save",
+            value["schema_version"]
+        );
+    }
+    let baseline: Baseline = serde_json::from_value(value).with_context(told)?;
+    if baseline.runs.is_empty() {
+        bail!("{name} holds no runs; make a new one with --save");
+    }
+    Ok(baseline)
+}
+
+/// This machine beside the one of a baseline.
+pub struct Setting<'a> {
+    baseline: &'a Baseline,
+    host: GateHost,
+    busy: Busy,
+}
+
+impl<'a> Setting<'a> {
+    /// From now on it is seen how busy the CPUs are.
+    pub fn begin(baseline: &'a Baseline) -> Self {
+        Self {
+            baseline,
+            host: GateHost::from(&host::snapshot()),
+            busy: Busy::begin(),
+        }
+    }
+
+    fn comparable(&self, new: &Program) -> Comparable {
+        let now = Now {
+            host: &self.host,
+            command: &new.words(),
+            contended: self.busy.degree(),
+        };
+        comparable(self.baseline, now)
+    }
+
+    /// Metrics that cannot be compared, with the reason.
+    ///
+    /// # Errors
+    /// When none can.
+    pub fn barred(&self, new: &Program) -> Result<BTreeMap<Metric, String>> {
+        let found = self.comparable(new);
+        if let Some(why) = found.refused {
+            bail!("{why}");
+        }
+        let times = Metric::ALL.into_iter().filter(|metric| metric.is_time());
+        let why = found.times;
+        Ok(times
+            .filter_map(|metric| Some((metric, why.clone()?)))
+            .collect())
+    }
+
+    /// What may make figures differ.
+    pub fn warnings(&self, new: &Program) -> Vec<String> {
+        self.comparable(new).warnings
+    }
+}

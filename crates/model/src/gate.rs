@@ -1,0 +1,338 @@
+//! `pagewise gate`: whether a program takes more page faults, memory or time than before, by
+//! runs of both, and what is behind it.
+
+use crate::findings::{Cause, Share, Site};
+use crate::host::HostSnapshot;
+use crate::quantity::rounded;
+use crate::run::RunCost;
+use crate::run_diff::CauseChange;
+use crate::units::{Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+
+/// Version of [`Gate`] as JSON (`docs/schema/gate.json`).
+pub const GATE_VERSION: u32 = 1;
+/// What [`Gate::kind`] is.
+pub const KIND: &str = "gate";
+/// Version of [`Baseline`] as JSON (`docs/schema/gate-baseline.json`).
+pub const BASELINE_VERSION: u32 = 1;
+/// What [`Baseline::kind`] is.
+pub const BASELINE_KIND: &str = "gate_baseline";
+
+/// What is held against an allowance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Minor and major page faults.
+    Faults,
+    /// Page faults that needed I/O.
+    MajorFaults,
+    /// Largest resident memory of the process tree, bytes.
+    PeakMemory,
+    /// CPU time in the kernel, ns: page faults and memory calls with all other system calls.
+    SystemTime,
+    /// CPU time in user mode and in the kernel, ns.
+    CpuTime,
+    /// Elapsed time, ns.
+    ElapsedTime,
+}
+
+impl Metric {
+    /// All of them, as tables list them.
+    pub const ALL: [Self; 6] = [
+        Self::Faults,
+        Self::MajorFaults,
+        Self::PeakMemory,
+        Self::SystemTime,
+        Self::CpuTime,
+        Self::ElapsedTime,
+    ];
+
+    /// Name for a person.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Faults => "page faults",
+            Self::MajorFaults => "page faults that needed I/O",
+            Self::PeakMemory => "peak memory",
+            Self::SystemTime => "CPU time in the kernel",
+            Self::CpuTime => "CPU time",
+            Self::ElapsedTime => "elapsed time",
+        }
+    }
+
+    /// Word on the command line.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Faults => "faults",
+            Self::MajorFaults => "major",
+            Self::PeakMemory => "peak",
+            Self::SystemTime => "system",
+            Self::CpuTime => "cpu",
+            Self::ElapsedTime => "elapsed",
+        }
+    }
+
+    /// A value with its unit, for a person.
+    #[must_use]
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "sizes, not negative"
+    )]
+    pub fn amount(self, value: f64) -> String {
+        match self {
+            Self::Faults | Self::MajorFaults => rounded(value),
+            Self::PeakMemory => Bytes(value.round() as u64).to_string(),
+            Self::SystemTime | Self::CpuTime | Self::ElapsedTime => {
+                Nanos::from_secs_f64(value / 1e9).to_string()
+            }
+        }
+    }
+
+    /// Whether it is time, which a machine's speed and other work on it change.
+    #[must_use]
+    pub fn is_time(self) -> bool {
+        matches!(self, Self::SystemTime | Self::CpuTime | Self::ElapsedTime)
+    }
+}
+
+/// One run; for a command that ends within milliseconds, the mean of a few.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GateRun {
+    /// What `wait4(2)` told.
+    pub cost: RunCost,
+    /// Largest resident memory of the tree: `ru_maxrss`, or the sum over several processes where
+    /// that was seen to be more. `None` where the program stayed below what it inherited from us at
+    /// its start, which `ru_maxrss` never is.
+    pub peak: Option<Bytes>,
+}
+
+impl GateRun {
+    /// Its figure, in the metric's unit; of an unknown peak what it was below.
+    #[must_use]
+    pub fn figure(&self, metric: Metric) -> f64 {
+        let cost = &self.cost;
+        match metric {
+            Metric::Faults => cost.faults() as f64,
+            Metric::MajorFaults => cost.major_faults as f64,
+            Metric::PeakMemory => self.peak.unwrap_or(cost.max_rss).0 as f64,
+            Metric::SystemTime => cost.system.0 as f64,
+            Metric::CpuTime => cost.cpu().0 as f64,
+            Metric::ElapsedTime => cost.wall.0 as f64,
+        }
+    }
+}
+
+/// What decides which figures of two machines can be compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GateHost {
+    /// Host name.
+    pub hostname: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Architecture.
+    pub architecture: String,
+    /// Processor.
+    pub cpu: String,
+    /// CPUs online.
+    pub cpus: u32,
+    /// Page size, bytes.
+    pub page_size: u64,
+    /// `/sys/kernel/mm/transparent_hugepage/enabled`.
+    pub huge_pages: Option<String>,
+    /// Version of the C library.
+    pub c_library: Option<String>,
+}
+
+impl From<&HostSnapshot> for GateHost {
+    fn from(host: &HostSnapshot) -> Self {
+        let setting = |name: &str| host.settings.get(name).cloned();
+        Self {
+            hostname: host.hostname.clone(),
+            kernel: host.kernel.clone(),
+            architecture: host.architecture.clone(),
+            cpu: host.cpu.clone(),
+            cpus: host.cpus,
+            page_size: host.page_size,
+            huge_pages: setting("thp.enabled"),
+            c_library: setting("libc.glibc"),
+        }
+    }
+}
+
+/// The faults of one observed run, for telling later which of them are new.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FaultsSeen {
+    /// By cause.
+    pub by_cause: Vec<Share<Cause>>,
+    /// Heaviest stacks.
+    pub sites: Vec<Site>,
+}
+
+/// What `pagewise gate --save` writes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Baseline {
+    /// [`BASELINE_VERSION`].
+    pub schema_version: u32,
+    /// [`BASELINE_KIND`].
+    pub kind: String,
+    /// What ran.
+    pub command: Vec<String>,
+    /// Where.
+    pub host: GateHost,
+    /// When, Unix time in milliseconds.
+    pub made_unix_ms: u64,
+    /// How much the CPUs were shared meanwhile (0 to 1).
+    pub contended: Option<f64>,
+    /// Runs that make one measurement.
+    pub batch: u32,
+    /// Each measurement.
+    pub runs: Vec<GateRun>,
+    /// Where it faults; `None` where that could not be recorded.
+    pub faults: Option<FaultsSeen>,
+}
+
+/// What came of one figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GateVerdict {
+    /// Beyond its allowance, surely: the gate fails.
+    Grown,
+    /// Not beyond its allowance, by the medians.
+    Within,
+    /// Beyond its allowance by the medians, but chance explains that.
+    Unsure,
+    /// Not comparable, not known or not asked for.
+    NotJudged,
+}
+
+/// One figure of both sides.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Judged {
+    /// Which.
+    pub metric: Metric,
+    /// Median of the old side, in the metric's unit.
+    pub old: Option<f64>,
+    /// Median of the new side.
+    pub new: Option<f64>,
+    /// Growth of the median as a fraction of the old one; `None` where that is zero or unknown.
+    pub growth: Option<f64>,
+    /// Growth that is certain at [`Gate::level`]: more than this; `None` with too few runs.
+    pub surely_more_than: Option<f64>,
+    /// Growth that is allowed; `None` where any is.
+    pub allowed: Option<f64>,
+    /// What came of it.
+    pub verdict: GateVerdict,
+    /// Why it is not judged, else empty.
+    pub reason: String,
+}
+
+impl Judged {
+    /// Growth that is allowed, for a person: `2 %`, `any`.
+    #[must_use]
+    pub fn allowance(&self) -> String {
+        match self.allowed {
+            Some(share) => {
+                let percent = format!("{:.2}", 100.0 * share);
+                let percent = percent.trim_end_matches('0').trim_end_matches('.');
+                format!("{percent} %")
+            }
+            None => "any".to_owned(),
+        }
+    }
+}
+
+/// One side of the gate.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GateSide {
+    /// The command.
+    pub command: Vec<String>,
+    /// The file that its runs were read from, where they were.
+    pub baseline: Option<String>,
+    /// Its runs, in the order in which they ran.
+    pub runs: Vec<GateRun>,
+}
+
+/// A stack whose faults grew.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StackGrowth {
+    /// Functions, outermost first.
+    pub stack: Vec<String>,
+    /// The one that a reader should look at.
+    pub culprit: String,
+    /// Cause that grew most, or that most of its faults have.
+    pub cause: Cause,
+    /// That cause for a person.
+    pub label: String,
+    /// Faults in the old run, at most; scaled from samples. Where the old program had no such stack,
+    /// old and new are those of the culprit by any stack.
+    pub old: f64,
+    /// Faults in the new run.
+    pub new: f64,
+}
+
+/// A function that takes more CPU time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FunctionGrowth {
+    /// Its name.
+    pub name: String,
+    /// The file that holds it.
+    pub module: String,
+    /// Seconds in the old run, callees included.
+    pub old_s: f64,
+    /// Seconds in the new run.
+    pub new_s: f64,
+}
+
+/// What is behind the growth, by one more run of each side under observation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Culprit {
+    /// Causes of faults that grew, the one that grew most first.
+    pub causes: Vec<CauseChange>,
+    /// Stacks that grew, the one that grew most first.
+    pub stacks: Vec<StackGrowth>,
+    /// Functions that take more CPU time, where time grew.
+    pub functions: Vec<FunctionGrowth>,
+    /// Why more cannot be told, and what would help.
+    pub missing: Vec<String>,
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Gate {
+    /// [`GATE_VERSION`].
+    pub schema_version: u32,
+    /// [`KIND`].
+    pub kind: String,
+    /// Whether nothing is surely beyond its allowance.
+    pub passed: bool,
+    /// The answer in one sentence or two.
+    pub headline: String,
+    /// Before.
+    pub old: GateSide,
+    /// After.
+    pub new: GateSide,
+    /// Most runs of each side.
+    pub most_pairs: u32,
+    /// Runs that make one measurement.
+    pub batch: u32,
+    /// Seed of the order of runs.
+    pub seed: u64,
+    /// Chance of a false alarm that each figure may have: 5 % over all that are judged.
+    pub level: f64,
+    /// Each figure.
+    pub figures: Vec<Judged>,
+    /// What is behind what grew.
+    pub culprit: Option<Culprit>,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+impl Gate {
+    /// Figures surely beyond their allowance.
+    pub fn grown(&self) -> impl Iterator<Item = &Judged> {
+        let is_grown = |figure: &&Judged| figure.verdict == GateVerdict::Grown;
+        self.figures.iter().filter(is_grown)
+    }
+}

@@ -1,0 +1,108 @@
+//! A JUnit report, as CI servers read it: a test suite with a case for each figure.
+//!
+//! JUnit has no standard; this keeps to what Jenkins, GitLab and Gradle agree on: `testsuites`,
+//! `testsuite` with counts, `testcase` with `failure` or `skipped`.
+
+use super::{cause, cells, function, side, stack};
+use crate::lines::line;
+use crate::visible::visible;
+use pagewise_model::gate::{Gate, GateVerdict, Judged};
+
+/// The document.
+#[must_use]
+pub fn junit(gate: &Gate) -> String {
+    let with = |verdict| {
+        gate.figures
+            .iter()
+            .filter(|figure| figure.verdict == verdict)
+            .count()
+    };
+    let counts = format!(
+        "tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\"",
+        gate.figures.len(),
+        with(GateVerdict::Grown),
+        with(GateVerdict::NotJudged)
+    );
+    let name = escaped(&side(&gate.new));
+    let mut text = String::new();
+    line!(&mut text, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>");
+    line!(&mut text, "<testsuites name=\"pagewise gate\" {counts}>");
+    line!(&mut text, "<testsuite name=\"{name}\" {counts}>");
+    for figure in &gate.figures {
+        case(&mut text, gate, figure, &name);
+    }
+    line!(&mut text, "</testsuite>");
+    line!(&mut text, "</testsuites>");
+    text
+}
+
+fn case(text: &mut String, gate: &Gate, figure: &Judged, suite: &str) {
+    let [label, old, new, change, allowed, _] = cells(figure);
+    let figures = escaped(&format!("{old} → {new} ({change}, {allowed} allowed)"));
+    line!(text, "<testcase classname=\"{suite}\" name=\"{label}\">");
+    match figure.verdict {
+        GateVerdict::Grown => {
+            line!(
+                text,
+                "<failure type=\"growth\" message=\"{label}: {figures}\">"
+            );
+            line!(text, "{}", escaped(&gate.headline));
+            for found in details(gate) {
+                line!(text, "{}", escaped(&found));
+            }
+            line!(text, "</failure>");
+        }
+        GateVerdict::NotJudged => {
+            line!(text, "<skipped message=\"{}\"/>", escaped(&figure.reason));
+        }
+        GateVerdict::Within | GateVerdict::Unsure => {
+            line!(text, "<system-out>{figures}</system-out>");
+        }
+    }
+    line!(text, "</testcase>");
+}
+
+/// What is behind the growth, a line each.
+fn details(gate: &Gate) -> Vec<String> {
+    let Some(found) = &gate.culprit else {
+        return Vec::new();
+    };
+    let causes = found.causes.iter().map(cause);
+    let functions = found.functions.iter();
+    let functions = functions.map(|grown| format!("{}: {}", grown.name, function(grown)));
+    let stacks = found.stacks.iter().map(|grown| {
+        let frames: Vec<&str> = grown.stack.iter().rev().map(String::as_str).collect();
+        format!(
+            "{}: {}: {}",
+            grown.culprit,
+            stack(grown),
+            frames.join(" ← ")
+        )
+    });
+    let missing = found.missing.iter().cloned();
+    causes
+        .chain(functions)
+        .chain(stacks)
+        .chain(missing)
+        .collect()
+}
+
+/// Text in which nothing is markup, and nothing that XML 1.0 cannot hold.
+fn escaped(text: &str) -> String {
+    let text = visible(text).replace('&', "&amp;").replace('<', "&lt;");
+    let text = text.replace('>', "&gt;").replace('"', "&quot;");
+    text.replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_no_markup() {
+        assert_eq!(
+            escaped("f<a & b>\"\u{1b}"),
+            "f&lt;a &amp; b&gt;&quot;\\u{1b}"
+        );
+    }
+}

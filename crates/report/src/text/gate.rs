@@ -1,0 +1,102 @@
+//! The answer of `pagewise gate`.
+
+use super::Style;
+use super::page::{Ink, LABEL, Page, chain};
+use crate::gate::{cause, cells, function, runs, side, stack};
+use crate::visible::visible;
+use pagewise_model::gate::{Culprit, Gate, GateVerdict, Judged};
+
+/// The answer as text of at most `width` columns, clamped to 60–200.
+#[must_use]
+pub fn render(gate: &Gate, width: usize, style: Style) -> String {
+    let mut page = Page::new(width.clamp(super::WIDTHS.0, super::WIDTHS.1), style);
+    match gate.passed {
+        true => page.marked("● passed", Ink::Good, &visible(&gate.headline)),
+        false => page.marked("● failed", Ink::Bad, &visible(&gate.headline)),
+    }
+    page.gap();
+    page.paragraph("Old", Ink::Plain, &side(&gate.old));
+    page.paragraph("New", Ink::Plain, &side(&gate.new));
+    page.heading(&format!("Figures ({})", runs(gate)));
+    page.line(&row(["", "old", "new", "change", "allowed", ""]));
+    for figure in &gate.figures {
+        let cells = cells(figure);
+        let line = row(cells.each_ref().map(String::as_str));
+        let line = page.paint(ink(figure), line.trim_end());
+        page.line(&line);
+    }
+    page.gap();
+    if let Some(found) = &gate.culprit {
+        culprit(&mut page, found);
+    }
+    notes(&mut page, gate);
+    page.finish()
+}
+
+fn row([name, old, new, change, allowed, verdict]: [&str; 6]) -> String {
+    format!("  {name:<27} {old:>9} {new:>9} {change:>9} {allowed:>8}  {verdict}")
+}
+
+fn ink(figure: &Judged) -> Ink {
+    match figure.verdict {
+        GateVerdict::Grown => Ink::Bad,
+        GateVerdict::Within => Ink::Plain,
+        GateVerdict::Unsure => Ink::Caution,
+        GateVerdict::NotJudged => Ink::Faint,
+    }
+}
+
+fn culprit(page: &mut Page, found: &Culprit) {
+    let mut label = "Behind it";
+    let mut tell = |page: &mut Page, text: &str| {
+        page.bullet(label, text);
+        label = "";
+    };
+    for grown in &found.causes {
+        tell(page, &cause(grown));
+    }
+    for grown in &found.functions {
+        tell(
+            page,
+            &format!("{}: {}", visible(&grown.name), function(grown)),
+        );
+    }
+    for grown in &found.stacks {
+        tell(
+            page,
+            &format!("{}: {}", visible(&grown.culprit), stack(grown)),
+        );
+        let room = page.width.saturating_sub(LABEL + 4);
+        let frames = page.paint(Ink::Faint, &chain(&grown.stack, room));
+        page.line(&format!("{}    {frames}", " ".repeat(LABEL)));
+    }
+    for missing in &found.missing {
+        tell(page, &visible(missing));
+    }
+    page.gap();
+}
+
+fn notes(page: &mut Page, gate: &Gate) {
+    let not_judged = gate
+        .figures
+        .iter()
+        .filter(|figure| !figure.reason.is_empty());
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for figure in not_judged {
+        match reasons
+            .iter_mut()
+            .find(|(reason, _)| *reason == figure.reason)
+        {
+            Some((_, names)) => names.push(figure.metric.label()),
+            None => reasons.push((&figure.reason, vec![figure.metric.label()])),
+        }
+    }
+    let reasons = reasons
+        .into_iter()
+        .map(|(reason, names)| format!("Not judged: {}: {}.", names.join(", "), visible(reason)));
+    let mut label = "Notes";
+    for note in reasons.chain(gate.notes.iter().map(|note| visible(note).into_owned())) {
+        page.bullet(label, &note);
+        label = "";
+    }
+}
