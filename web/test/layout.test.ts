@@ -148,7 +148,7 @@ describe("cost", () => {
     const elapsed = ["sleep", "cpu", "network", "ready", "disk", "locks"].map((id, at) => part(id, 10 - at));
     const run = findings(5, 15, null);
     const parts = elapsedParts({ ...run, cost: { ...run.cost, wall: 45 }, account: { elapsed } });
-    expect(parts.map(({ id, name }) => [id, name])).toEqual([["violet", "sleep"], ["user", "cpu"], ["rose", "network"], ["faults", "ready"], ["rest", "the rest"]]);
+    expect(parts.map(({ id, name }) => [id, name])).toEqual([["violet", "sleep"], ["user", "cpu"], ["rose", "network"], ["kernel", "ready"], ["rest", "the rest"]]);
     expect(parts.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1);
     expect(elapsedParts({ ...run, account: {} })).toEqual([]);
     const cpu = [part("fault", 12), part("own", 5), part("call.map", 3)];

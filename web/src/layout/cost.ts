@@ -48,7 +48,7 @@ function threeParts(findings: Findings, cpu: number): Part[] {
 /** What the program did or waited for; empty where that was not seen. */
 export function elapsedParts(findings: Findings): Part[] {
   const { wall } = findings.cost;
-  return wall > 0 ? parts(findings.account.elapsed ?? [], wall, { cpu: "user", ready: "faults" }) : [];
+  return wall > 0 ? parts(findings.account.elapsed ?? [], wall, { cpu: "user", ready: "kernel" }) : [];
 }
 
 /** Parts that are shown for themselves, and colours of those that have none of their own. */
@@ -57,7 +57,7 @@ const COLOURS: Part["id"][] = ["violet", "rose", "kernel"];
 
 /** The largest parts and the rest. */
 function parts(all: TimePart[], whole: number, known: Record<string, Part["id"]>): Part[] {
-  const colours = [...COLOURS];
+  const colours = COLOURS.filter((colour) => !Object.values(known).includes(colour));
   const named = all.slice(0, SHOWN).map(({ id, label, places, who, time }) => ({
     id: known[id] ?? colours.shift() ?? "rest",
     name: who !== undefined && places.length > 0 ? `${label} (${places[0]})` : label,
