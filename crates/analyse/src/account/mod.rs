@@ -5,7 +5,7 @@
 //! second estimate of the same thing: [`combined`] takes the narrower interval where the two
 //! agree, and what spans both where they do not.
 //!
-//! Elapsed time is told by what threads were seen to do ([`elapsed`]).
+//! Elapsed time is told by what threads were seen to do ([`mod@elapsed`]).
 //!
 //! Deliberately absent: the share of each thread.
 

@@ -2,7 +2,7 @@
 //! and an alarm only where growth beyond it is sure.
 //!
 //! [`rule`] is the test, [`allowance`] what is no growth, [`baseline`] which figures of stored runs
-//! can be compared with those of today, [`culprit`] what is behind growth.
+//! can be compared with those of today, [`culprit()`] what is behind growth.
 
 mod allowance;
 mod baseline;
