@@ -15,6 +15,7 @@ pub mod heap;
 pub mod host;
 pub mod hugepages;
 pub mod memcg;
+pub mod own_folder;
 pub mod perf;
 pub mod proc;
 pub mod process;

@@ -6,14 +6,14 @@
 //! off by a crash is the last one and is left out: its change was not begun.
 
 use super::actuator::{Change, Target};
+use crate::own_folder;
 use crate::sys::file_lock::try_lock;
 use pagewise_model::huge_pages::Slot;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The process that a journal is about.
@@ -74,12 +74,17 @@ pub enum Error {
         /// The kernel's reason.
         source: io::Error,
     },
-    /// The folder belongs to somebody else.
+    /// The folder is not ours: what lies in it may be anybody's.
     #[error(
-        "{} belongs to another user: set XDG_RUNTIME_DIR to a folder of your own",
-        .0.display()
+        "cannot keep journals in {}: {source}; set XDG_RUNTIME_DIR to a folder of your own",
+        path.display()
     )]
-    ForeignFolder(PathBuf),
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
     /// A controller holds it.
     #[error(
         "{} is held by a controller that is still at work: end that first (Ctrl-C, or SIGTERM)",
@@ -118,19 +123,10 @@ pub struct Record {
     pub knobs: Vec<Knob>,
 }
 
-/// Folder of the journals of this user: below `XDG_RUNTIME_DIR`, `/run` for root, else `/tmp`.
-/// Page sizes do not outlive a reboot, and none of these does.
+/// Folder of the journals of this user. Page sizes do not outlive a reboot, and this need not.
 #[must_use]
 pub fn folder() -> PathBuf {
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty());
-    if let Some(runtime) = runtime {
-        return PathBuf::from(runtime).join("pagewise");
-    }
-    let user = crate::sys::process::effective_user();
-    match user {
-        0 => PathBuf::from("/run/pagewise"),
-        _ => PathBuf::from(format!("/tmp/pagewise-{user}")),
-    }
+    own_folder::runtime().unwrap_or_else(own_folder::temporary)
 }
 
 impl Journal {
@@ -138,9 +134,9 @@ impl Journal {
     /// to those of an earlier controller of the same process.
     ///
     /// # Errors
-    /// [`Error::File`], [`Error::ForeignFolder`], [`Error::Held`].
+    /// [`Error::File`], [`Error::Folder`], [`Error::Held`].
     pub fn open(folder: &Path, subject: &Subject) -> Result<Self, Error> {
-        make_private(folder)?;
+        own_folder::make(folder).map_err(|source| not_ours(folder, source))?;
         remove_unborn(folder);
         let path = folder.join(name(subject.pid, subject.start_ticks));
         let failed = |source| Error::File {
@@ -148,7 +144,7 @@ impl Journal {
             path: path.clone(),
             source,
         };
-        let mut file = match open(&path, OpenOptions::new()) {
+        let mut file = match open(&path, &mut OpenOptions::new()) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 make(&path, subject).map_err(failed)?
@@ -217,15 +213,28 @@ pub fn remove(path: &Path) -> Result<(), Error> {
 
 /// Journals in `folder`, of all processes. One that can't be read is an error in its place; what
 /// else lies there (tracing keeps its journal in the same folder) is none.
-#[must_use]
-pub fn all(folder: &Path) -> Vec<Result<Record, Error>> {
+///
+/// # Errors
+/// [`Error::Folder`].
+pub fn all(folder: &Path) -> Result<Vec<Result<Record, Error>>, Error> {
+    match own_folder::check(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        checked => checked.map_err(|source| not_ours(folder, source))?,
+    }
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = files
         .map(|file| file.path())
         .filter(|path| is_name(path))
         .collect();
     paths.sort();
-    paths.iter().map(|path| read(path)).collect()
+    Ok(paths.iter().map(|path| read(path)).collect())
+}
+
+fn not_ours(folder: &Path, source: io::Error) -> Error {
+    Error::Folder {
+        path: folder.to_path_buf(),
+        source,
+    }
 }
 
 /// Whether no controller holds the journal at `path`.
@@ -238,7 +247,7 @@ pub fn is_free(path: &Path) -> Result<bool, Error> {
         path: path.to_path_buf(),
         source,
     };
-    let file = File::open(path).map_err(failed)?;
+    let file = own_folder::open(path, OpenOptions::new().read(true)).map_err(failed)?;
     try_lock(file.as_fd()).map_err(failed)
 }
 
@@ -252,7 +261,7 @@ pub fn read(path: &Path) -> Result<Record, Error> {
         path: path.to_path_buf(),
         source,
     };
-    let file = File::open(path).map_err(failed)?;
+    let file = own_folder::open(path, OpenOptions::new().read(true)).map_err(failed)?;
     let lines: Vec<String> = BufReader::new(file)
         .lines()
         .collect::<io::Result<_>>()
@@ -323,13 +332,8 @@ fn is_name(path: &Path) -> bool {
         && path.extension().is_some_and(|ending| ending == ENDING)
 }
 
-fn open(path: &Path, mut options: OpenOptions) -> io::Result<File> {
-    options
-        .read(true)
-        .append(true)
-        .mode(0o600)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
-        .open(path)
+fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    own_folder::open(path, options.read(true).append(true))
 }
 
 /// Ending of a journal that is being made, before the id of the process that makes it.
@@ -351,16 +355,14 @@ fn remove_unborn(folder: &Path) {
 /// Makes a journal that holds its first line from the moment it can be found at `path`.
 fn make(path: &Path, subject: &Subject) -> io::Result<File> {
     let unborn = path.with_extension(format!("{UNBORN}{}", std::process::id()));
-    let mut options = OpenOptions::new();
-    options.create(true);
-    let mut file = open(&unborn, options)?;
+    let mut file = open(&unborn, OpenOptions::new().create(true))?;
     write_line(&mut file, &Line::Subject(subject.clone()))?;
     let made = fs::hard_link(&unborn, path);
     fs::remove_file(&unborn)?;
     match made {
         // Another controller was faster.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            open(path, OpenOptions::new())
+            open(path, &mut OpenOptions::new())
         }
         made => made.map(|()| file),
     }
@@ -391,26 +393,6 @@ fn write_line(file: &mut File, line: &Line) -> io::Result<()> {
     })
 }
 
-/// Makes `folder` for us alone, and refuses one of somebody else: names in `/tmp` can be guessed.
-fn make_private(folder: &Path) -> Result<(), Error> {
-    let failed = |source| Error::File {
-        action: "make",
-        path: folder.to_path_buf(),
-        source,
-    };
-    match DirBuilder::new().mode(0o700).create(folder) {
-        Ok(()) => return Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        Err(error) => return Err(failed(error)),
-    }
-    let found = fs::symlink_metadata(folder).map_err(failed)?;
-    let ours = found.uid() == crate::sys::process::effective_user();
-    match ours && found.is_dir() {
-        true => Ok(()),
-        false => Err(Error::ForeignFolder(folder.to_path_buf())),
-    }
-}
-
 mod hexadecimal {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
@@ -428,6 +410,7 @@ mod hexadecimal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 
     fn subject() -> Subject {
         Subject {
@@ -477,7 +460,9 @@ mod tests {
         // Tracing keeps its own journal beside it.
         let other = place.join("trace.journal");
         fs::write(&other, "").unwrap();
-        let records: Vec<Record> = all(&place).into_iter().map(Result::unwrap).collect();
+        let records: Vec<Record> = (all(&place).unwrap().into_iter())
+            .map(Result::unwrap)
+            .collect();
         fs::remove_file(other).unwrap();
         assert_eq!(records.len(), 1);
         assert_eq!(records[0].subject, subject());
@@ -523,7 +508,7 @@ mod tests {
     fn what_killed_makers_left_goes_and_what_living_ones_make_stays() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("pagewise");
-        make_private(&place).unwrap();
+        own_folder::make(&place).unwrap();
         let mut gone = std::process::Command::new("true").spawn().unwrap();
         gone.wait().unwrap();
         let left = place.join(format!("balance-7-1.new-{}", gone.id()));
@@ -536,6 +521,42 @@ mod tests {
         drop(Journal::open(&place, &subject()).unwrap());
         assert!(!left.exists());
         assert!(others.iter().all(|path| path.exists()));
+    }
+
+    #[test]
+    fn what_others_may_have_written_is_no_journal() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("pagewise");
+        assert_eq!(all(&place).unwrap().len(), 0);
+        let path = Journal::open(&place, &subject()).unwrap().path;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+        let error = read(&path).unwrap_err().to_string();
+        assert!(error.contains("others can write to it"), "{error}");
+        // A link in its place, and a folder that is one.
+        let moved = folder.path().join("moved");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::rename(&path, &moved).unwrap();
+        symlink(&moved, &path).unwrap();
+        assert!(all(&place).unwrap()[0].is_err());
+        assert!(Journal::open(&place, &subject()).is_err());
+        let link = folder.path().join("link");
+        symlink(&place, &link).unwrap();
+        assert!(matches!(all(&link), Err(Error::Folder { .. })));
+        // Only root can give files away.
+        if crate::sys::process::effective_user() == 0 {
+            fs::remove_file(&path).unwrap();
+            fs::rename(&moved, &path).unwrap();
+            assert!(read(&path).is_ok());
+            chown(&path, Some(1), None).unwrap();
+            assert!(
+                read(&path)
+                    .unwrap_err()
+                    .to_string()
+                    .contains("another user")
+            );
+            chown(&place, Some(1), None).unwrap();
+            assert!(matches!(all(&place), Err(Error::Folder { .. })));
+        }
     }
 
     #[test]

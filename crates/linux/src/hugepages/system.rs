@@ -39,6 +39,18 @@ pub enum Error {
         /// The kernel's reason.
         source: io::Error,
     },
+    /// A journal names what we never write.
+    #[error(
+        "the journal would write {before:?} to {}, which is no setting of a page size: nothing was \
+         written; look at the journal and remove it",
+        path.display()
+    )]
+    NoSetting {
+        /// The file.
+        path: PathBuf,
+        /// What it is said to have held.
+        before: String,
+    },
     /// It could not be noted, so it was not written.
     #[error(transparent)]
     Journal(#[from] journal::Error),
@@ -54,6 +66,9 @@ fn listed(sizes: &[Bytes]) -> String {
             .join(", "),
     }
 }
+
+/// Where settings of page sizes are, below `/sys`.
+const FOLDER: &str = "kernel/mm/transparent_hugepage";
 
 const MODES: [&str; 4] = ["always", "madvise", "inherit", "never"];
 
@@ -96,7 +111,7 @@ pub fn write(sys: &Path, wishes: &[Wish], journal: &mut Journal) -> Result<Vec<K
         };
         let knob = Knob {
             path: sys
-                .join("kernel/mm/transparent_hugepage")
+                .join(FOLDER)
                 .join(format!("hugepages-{}kB", wish.size.0 >> 10))
                 .join("enabled"),
             before: size.enabled.clone(),
@@ -112,12 +127,28 @@ pub fn write(sys: &Path, wishes: &[Wish], journal: &mut Journal) -> Result<Vec<K
     Ok(written)
 }
 
-/// Gives settings back, the last written first. Returns how many are as they were, and those that
+/// Whether `knob` is one that [`write`] notes.
+fn is_ours(sys: &Path, knob: &Knob) -> bool {
+    let below = knob.path.strip_prefix(sys.join(FOLDER)).ok();
+    let size = below
+        .and_then(Path::to_str)
+        .and_then(|path| path.strip_prefix("hugepages-")?.strip_suffix("kB/enabled"));
+    size.is_some_and(|size| size.parse::<u64>().is_ok())
+        && [&knob.before, &knob.after].map(|mode| MODES.contains(&mode.as_str())) == [true; 2]
+}
+
+/// Gives settings below `sys` back, the last written first. Returns how many are as they were, and those that
 /// somebody else has written since and that were left to them.
 ///
 /// # Errors
-/// [`Error::Write`].
-pub fn restore(knobs: &[Knob]) -> Result<(u64, Vec<PathBuf>), Error> {
+/// [`Error::Write`]; [`Error::NoSetting`], and then nothing is written.
+pub fn restore(sys: &Path, knobs: &[Knob]) -> Result<(u64, Vec<PathBuf>), Error> {
+    if let Some(knob) = knobs.iter().find(|knob| !is_ours(sys, knob)) {
+        return Err(Error::NoSetting {
+            path: knob.path.clone(),
+            before: knob.before.clone(),
+        });
+    }
     let (mut restored, mut left) = (0, Vec::new());
     for knob in knobs.iter().rev() {
         let now = pseudo_file::setting(&knob.path).unwrap_or_default();
@@ -178,10 +209,37 @@ mod tests {
         assert_eq!(journal::read(journal.path()).unwrap().knobs, knobs);
         // Somebody else has written one of them since.
         std::fs::write(thp.join("hugepages-128kB/enabled"), "inherit").unwrap();
-        let (restored, left) = restore(&knobs).unwrap();
+        let (restored, left) = restore(sys.path(), &knobs).unwrap();
         assert_eq!((restored, left.len()), (1, 1));
         assert_eq!(read("hugepages-64kB"), "never");
         assert_eq!(read("hugepages-128kB"), "inherit");
+    }
+
+    #[test]
+    fn a_journal_gets_nothing_written_but_modes_of_page_sizes() {
+        let (sys, thp) = machine();
+        let victim = sys.path().join("victim");
+        std::fs::write(&victim, "always").unwrap();
+        let knob = |path: &Path, before: &str| Knob {
+            path: path.to_path_buf(),
+            before: before.to_owned(),
+            after: "always".to_owned(),
+        };
+        let size = thp.join("hugepages-64kB/enabled");
+        std::fs::write(&size, "[always] inherit madvise never\n").unwrap();
+        for wrong in [
+            knob(&victim, "never"),
+            knob(&thp.join("hugepages-64kB/../../../../victim"), "never"),
+            knob(&thp.join("hugepages-1kB/enabled/../../victim"), "never"),
+            knob(&thp.join("enabled"), "never"),
+            knob(&size, "* * * * * root id"),
+        ] {
+            let error = restore(sys.path(), &[knob(&size, "never"), wrong]).unwrap_err();
+            assert!(matches!(error, Error::NoSetting { .. }), "{error}");
+        }
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "always");
+        assert!(std::fs::read_to_string(&size).unwrap().contains("[always]"));
+        assert_eq!(restore(sys.path(), &[knob(&size, "never")]).unwrap().0, 1);
     }
 
     #[test]

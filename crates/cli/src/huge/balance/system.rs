@@ -60,7 +60,7 @@ impl Written {
             return Ok(Vec::new());
         };
         let knobs = std::mem::take(&mut self.knobs);
-        let (_, left) = system::restore(&knobs)?;
+        let (_, left) = system::restore(Path::new("/sys"), &knobs)?;
         journal.remove()?;
         let told = |knob: &Knob| {
             let Knob {

@@ -50,7 +50,7 @@ pub fn run(pids: &[i32], json: bool) -> Result<ExitCode> {
     let boot = boot_id(&proc);
     let folder = journal::folder();
     let mut undone = Vec::new();
-    for record in journal::all(&folder) {
+    for record in journal::all(&folder)? {
         let record = record?;
         if !pids.is_empty() && !pids.contains(&record.subject.pid) {
             continue;
@@ -89,7 +89,7 @@ fn take_back(proc: &ProcRoot, record: &Record, boot: &str) -> Result<Undone> {
         settings_left: 0,
     };
     if record.subject.boot_id == boot {
-        let (restored, left) = system::restore(&record.knobs)?;
+        let (restored, left) = system::restore(Path::new("/sys"), &record.knobs)?;
         (undone.settings, undone.settings_left) = (restored, left.len() as u64);
     }
     let sizes = PageSizes::of(Path::new("/sys"))?;

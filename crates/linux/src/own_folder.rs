@@ -1,0 +1,204 @@
+//! Folders and files that are ours alone, wherever they lie.
+//!
+//! What another user made or can write to is not believed: a journal tells what to write where, a
+//! cache holds what is run. In a shared folder names can be guessed and taken first, so neither a
+//! name nor a link says whose something is; what was opened says it (fstat(2)).
+//!
+//! Only the folder itself is looked at, not those above it.
+
+use crate::sys::process::effective_user;
+use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Write permission of group and others.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+
+/// Makes `folder`, and those above it, for us alone where it is missing; else checks that it is ours
+/// and takes others' right to write to it.
+///
+/// # Errors
+/// When it can't be made, is a link or no folder, or belongs to another user.
+pub fn make(folder: &Path) -> io::Result<()> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    match made {
+        // A link to nowhere, or what is no folder: the check names it.
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+        _ => check(folder),
+    }
+}
+
+/// Checks that `folder` is ours, and takes others' right to write to it.
+///
+/// # Errors
+/// As [`make`]; [`ErrorKind::NotFound`] where it is missing.
+pub fn check(folder: &Path) -> io::Result<()> {
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_DIRECTORY | libc::O_CLOEXEC)
+        .open(folder);
+    let opened = opened.map_err(|error| match error.raw_os_error() {
+        // O_DIRECTORY comes first where both hold.
+        Some(libc::ELOOP | libc::ENOTDIR) => refused("it is a link or no folder: remove it"),
+        _ => error,
+    })?;
+    let found = opened.metadata()?;
+    check_owner(&found, &[effective_user()])?;
+    if found.mode() & WRITABLE_BY_OTHERS != 0 {
+        let kept = found.mode() & 0o777 & !WRITABLE_BY_OTHERS;
+        opened.set_permissions(Permissions::from_mode(kept))?;
+    }
+    Ok(())
+}
+
+/// Opens a file of ours that nobody else can write to.
+///
+/// # Errors
+/// As [`open_of`], and where others can write to it.
+pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let file = open_of(&[effective_user()], path, options)?;
+    if file.metadata()?.mode() & WRITABLE_BY_OTHERS != 0 {
+        return Err(refused("others can write to it: look at it and remove it"));
+    }
+    Ok(file)
+}
+
+/// Opens a file of one of these users. A link is not followed, and a pipe not waited for.
+///
+/// # Errors
+/// When it can't be opened, is no regular file, or belongs to somebody else.
+pub fn open_of(users: &[u32], path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let file = options
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC)
+        .open(path)
+        .map_err(|error| match error.raw_os_error() {
+            Some(libc::ELOOP) => refused("it is a link: remove it"),
+            _ => error,
+        })?;
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(refused("it is no regular file: remove it"));
+    }
+    check_owner(&found, users)?;
+    Ok(file)
+}
+
+/// Folder for what a restart may take, not made yet: below `XDG_RUNTIME_DIR` where that is ours (with
+/// `sudo -E` it is not), else `/run/pagewise` for root; `None` for others.
+#[must_use]
+pub fn runtime() -> Option<PathBuf> {
+    let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let ours = named.filter(|folder| is_ours(folder));
+    let ours = ours.map(|folder| folder.join("pagewise"));
+    ours.or_else(|| (effective_user() == 0).then(|| "/run/pagewise".into()))
+}
+
+/// Folder of ours among the temporary ones, not made yet: others may have taken its name.
+#[must_use]
+pub fn temporary() -> PathBuf {
+    std::env::temp_dir().join(format!("pagewise-{}", effective_user()))
+}
+
+fn is_ours(folder: &Path) -> bool {
+    let found = folder.metadata();
+    found.is_ok_and(|found| {
+        found.is_dir() && found.uid() == effective_user() && found.mode() & WRITABLE_BY_OTHERS == 0
+    })
+}
+
+fn check_owner(found: &Metadata, users: &[u32]) -> io::Result<()> {
+    let owner = found.uid();
+    match users.contains(&owner) {
+        true => Ok(()),
+        false => Err(refused(&format!("it belongs to another user (id {owner})"))),
+    }
+}
+
+fn refused(why: &str) -> io::Error {
+    io::Error::new(ErrorKind::PermissionDenied, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::{chown, symlink};
+    use std::process::Command;
+
+    /// A user that is not us: what we look for when we may give nothing away.
+    fn another() -> u32 {
+        effective_user() + 1
+    }
+
+    #[test]
+    fn a_folder_is_made_for_us_alone_and_closed_to_others() {
+        let top = tempfile::tempdir().unwrap();
+        let folder = top.path().join("state/pagewise");
+        make(&folder).unwrap();
+        let mode = || fs::metadata(&folder).unwrap().mode() & 0o777;
+        assert_eq!(mode(), 0o700);
+        fs::set_permissions(&folder, Permissions::from_mode(0o775)).unwrap();
+        make(&folder).unwrap();
+        assert_eq!(mode(), 0o755);
+    }
+
+    #[test]
+    fn a_link_and_a_file_are_no_folder_of_ours() {
+        let top = tempfile::tempdir().unwrap();
+        let (link, file) = (top.path().join("link"), top.path().join("file"));
+        symlink(top.path(), &link).unwrap();
+        fs::write(&file, "").unwrap();
+        for path in [link, file] {
+            let error = make(&path).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+        }
+        let missing = check(&top.path().join("none")).unwrap_err();
+        assert_eq!(missing.kind(), ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn links_pipes_and_files_that_others_can_write_to_are_refused() {
+        let top = tempfile::tempdir().unwrap();
+        let [file, link, pipe] = ["file", "link", "pipe"].map(|name| top.path().join(name));
+        fs::write(&file, "text").unwrap();
+        symlink(&file, &link).unwrap();
+        assert!(
+            Command::new("mkfifo")
+                .arg(&pipe)
+                .status()
+                .unwrap()
+                .success()
+        );
+        let read = |path: &Path| open(path, OpenOptions::new().read(true)).map(drop);
+        read(&file).unwrap();
+        let told = |path: &Path| read(path).unwrap_err().to_string();
+        assert!(told(&link).contains("link"));
+        assert!(told(&pipe).contains("no regular file"));
+        fs::set_permissions(&file, Permissions::from_mode(0o620)).unwrap();
+        assert!(told(&file).contains("others can write"));
+    }
+
+    #[test]
+    fn what_belongs_to_another_user_is_refused() {
+        let top = tempfile::tempdir().unwrap();
+        let file = top.path().join("file");
+        fs::write(&file, "text").unwrap();
+        let of_another = open_of(&[another()], &file, OpenOptions::new().read(true));
+        assert!(of_another.unwrap_err().to_string().contains("another user"));
+        // Only root can give files away.
+        if effective_user() == 0 {
+            let folder = top.path().join("folder");
+            fs::create_dir(&folder).unwrap();
+            for path in [&file, &folder] {
+                chown(path, Some(another()), None).unwrap();
+            }
+            let error = open(&file, OpenOptions::new().read(true)).unwrap_err();
+            assert!(error.to_string().contains("another user"), "{error}");
+            let error = make(&folder).unwrap_err();
+            assert!(error.to_string().contains("another user"), "{error}");
+            assert!(!is_ours(&folder));
+        }
+    }
+}
