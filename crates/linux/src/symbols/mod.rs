@@ -37,6 +37,8 @@ use std::path::{Path, PathBuf};
 pub struct Symbolizer {
     root: PathBuf,
     files: ElfFiles,
+    /// Why names of code made at run time were not read.
+    unread: Option<String>,
 }
 
 /// Addresses of one file, asked together: each question costs a look at the file.
@@ -72,6 +74,7 @@ impl Symbolizer {
         Self {
             root: root.to_owned(),
             files: ElfFiles::new(BuildIdCache::default(), Debuginfod::default()),
+            unread: None,
         }
     }
 
@@ -96,7 +99,9 @@ impl Symbolizer {
     /// What kept names from being found that the user can mend.
     #[must_use]
     pub fn note(&self) -> Option<String> {
-        self.files.note()
+        let notes: Vec<String> = self.files.note().into_iter().collect();
+        let notes = [notes, self.unread.clone().into_iter().collect()].concat();
+        (!notes.is_empty()).then(|| notes.join(" "))
     }
 
     /// The name of each key, or why it has none. Equal keys are looked up once. See [`Self::names`].
@@ -188,13 +193,16 @@ impl Symbolizer {
     }
 
     fn name_generated(
-        &self,
+        &mut self,
         keys: &[FrameKey],
         by_pid: FxHashMap<i32, Vec<usize>>,
         named: &mut NamedList,
     ) {
         for (pid, wanted) in by_pid {
-            let map = PerfMap::of_process(&self.root, pid);
+            let map = PerfMap::of_process(&self.root, pid).unwrap_or_else(|why| {
+                self.unread.get_or_insert(why);
+                None
+            });
             for at in wanted {
                 let name = map.as_ref().and_then(|map| map.name(keys[at].address));
                 let name = name.unwrap_or_else(|| unknown(Unnamed::Jit, "[jit]"));
