@@ -15,12 +15,12 @@
 //! ```
 
 use super::super::Error;
+use crate::own_folder;
 use crate::sys::file_lock;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 const HEAD: &str = "pagewise-trace-journal 1";
 const NAME: &str = "trace.journal";
@@ -45,6 +45,20 @@ pub struct Entries {
     pub saved: Vec<Saved>,
 }
 
+impl Entries {
+    /// A name that leaves the folder that it is to be below.
+    fn outside(&self) -> Option<&str> {
+        let is_name = |part: Component<'_>| matches!(part, Component::Normal(_));
+        let stays = |name: &str| !name.is_empty() && Path::new(name).components().all(is_name);
+        let files = self.saved.iter().map(|saved| saved.file.as_str());
+        let instances = self.instances.iter().map(String::as_str);
+        let mut leaving = instances
+            .filter(|name| name.contains('/') || !stays(name))
+            .chain(files.filter(|name| !stays(name)));
+        leaving.next()
+    }
+}
+
 /// A control file as it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Saved {
@@ -57,15 +71,20 @@ pub struct Saved {
 /// Where journals are kept: a place that a restart empties, where there is one.
 #[must_use]
 pub fn usual_folder() -> PathBuf {
-    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
     if crate::sys::perf_event::is_root() {
         return "/run/pagewise".into();
     }
-    if let Some(runtime) = variable("XDG_RUNTIME_DIR") {
-        return runtime.join("pagewise");
-    }
-    let state = variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")));
-    state.unwrap_or_else(std::env::temp_dir).join("pagewise")
+    let variable = |name: &str| {
+        let value = std::env::var_os(name).filter(|value| !value.is_empty());
+        value.map(PathBuf::from)
+    };
+    let state = || {
+        let named = variable("XDG_STATE_HOME");
+        let state = named.or_else(|| Some(variable("HOME")?.join(".local/state")));
+        state.map(|state| state.join("pagewise"))
+    };
+    let folder = own_folder::runtime().or_else(state);
+    folder.unwrap_or_else(own_folder::temporary)
 }
 
 impl Journal {
@@ -79,18 +98,13 @@ impl Journal {
             path: path.clone(),
             cause,
         };
-        let mut maker = DirBuilder::new();
-        maker.recursive(true).mode(0o700);
-        maker.create(folder).map_err(failed)?;
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(&path)
-            .map_err(failed)?;
+        own_folder::make(folder).map_err(|cause| Error::Journal {
+            path: folder.to_path_buf(),
+            cause,
+        })?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = own_folder::open(&path, &mut options).map_err(failed)?;
         if !file_lock::try_lock(file.as_fd()).map_err(failed)? {
             let mut text = String::new();
             // It is being written: what is readable of it is good enough for a message.
@@ -116,11 +130,17 @@ impl Journal {
         if text.is_empty() {
             return Ok(None);
         }
-        let entries = parse(&text);
-        entries.map(Some).ok_or_else(|| {
-            let cause = io::Error::other("it is no journal of pagewise: look at it and remove it");
-            self.failed(cause)
-        })
+        let wrong = |why: &str| {
+            let text = format!("{why}: look at it and remove it");
+            self.failed(io::Error::other(text))
+        };
+        let entries = parse(&text).ok_or_else(|| wrong("it is no journal of pagewise"))?;
+        if let Some(name) = entries.outside() {
+            return Err(wrong(&format!(
+                "it names {name:?}, which is outside of tracefs"
+            )));
+        }
+        Ok(Some(entries))
     }
 
     /// Begins anew, for this process.
@@ -259,6 +279,45 @@ mod tests {
         assert!(matches!(second, Error::Busy { owner: told } if told == owner));
         drop(first);
         Journal::open(folder.path()).unwrap();
+    }
+
+    #[test]
+    fn names_outside_of_tracefs_are_refused() {
+        for line in [
+            "save 1 ../victim\nx\n",
+            "save 1 events/../../victim\nx\n",
+            "save 1 /etc/victim\nx\n",
+            "instance ..\n",
+            "instance ../../victim\n",
+            "instance /victim\n",
+            "instance \n",
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let mut journal = Journal::open(folder.path()).unwrap();
+            journal.begin("boot").unwrap();
+            journal.append(line).unwrap();
+            let error = journal.entries().unwrap_err().to_string();
+            assert!(error.contains("outside of tracefs"), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_journal_that_others_may_have_made_is_refused() {
+        use std::os::unix::fs::{PermissionsExt, chown, symlink};
+        let top = tempfile::tempdir().unwrap();
+        let [folder, link] = ["folder", "link"].map(|name| top.path().join(name));
+        drop(Journal::open(&folder).unwrap());
+        symlink(&folder, &link).unwrap();
+        let told = |folder: &Path| Journal::open(folder).unwrap_err().to_string();
+        assert!(told(&link).contains("it is a link or no folder"));
+        let file = folder.join(NAME);
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o622)).unwrap();
+        assert!(told(&folder).contains("others can write to it"));
+        // Only root can give files away.
+        if crate::sys::process::effective_user() == 0 {
+            chown(&folder, Some(1), None).unwrap();
+            assert!(told(&folder).contains("another user"));
+        }
     }
 
     #[test]
