@@ -1,4 +1,5 @@
 //! `pagewise`: finds out why a Linux program loses time in memory management, and fixes it.
+#![forbid(unsafe_code)]
 
 mod analysis;
 mod bench;

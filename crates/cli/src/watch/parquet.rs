@@ -5,7 +5,6 @@ use anyhow::Context;
 use pagewise_report::exports::parquet::{Column, ParquetWriter, Value};
 use std::fs::File;
 use std::io::BufWriter;
-use std::path::Path;
 
 const COLUMNS: &[Column] = &[
     Column::real("time_s"),
@@ -27,9 +26,9 @@ const COLUMNS: &[Column] = &[
 pub struct ParquetFile(ParquetWriter<BufWriter<File>>);
 
 impl ParquetFile {
-    /// Makes the file.
-    pub fn create(path: &Path) -> anyhow::Result<Self> {
-        let out = BufWriter::new(File::create(path)?);
+    /// Begins the table in this file.
+    pub fn create(file: File) -> anyhow::Result<Self> {
+        let out = BufWriter::new(file);
         Ok(Self(ParquetWriter::new(out, "timeline", COLUMNS)?))
     }
 

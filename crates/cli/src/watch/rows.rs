@@ -2,6 +2,7 @@
 
 use super::Args;
 use super::parquet::ParquetFile;
+use crate::destination;
 use anyhow::Context;
 use pagewise_model::timeline::TimelinePoint;
 use pagewise_model::units::Nanos;
@@ -100,7 +101,7 @@ impl Rows {
         let parquet = args
             .parquet
             .as_deref()
-            .map(|path| ParquetFile::create(path).with_context(|| cannot_write(path)));
+            .map(|path| ParquetFile::create(create(path)?).with_context(|| cannot_write(path)));
         Ok(Self {
             csv,
             json: args.json.then(|| Box::new(io::stdout()) as Box<dyn Write>),
@@ -171,8 +172,9 @@ impl Rows {
     }
 }
 
+/// A new file for its owner alone: rows come while the program runs, so it has its name at once.
 fn create(path: &Path) -> anyhow::Result<File> {
-    File::create(path).with_context(|| cannot_write(path))
+    destination::begin(path)
 }
 
 fn cannot_write(path: &Path) -> String {
@@ -263,6 +265,20 @@ mod tests {
             ..TimelinePoint::default()
         };
         [first, second]
+    }
+
+    #[test]
+    fn files_are_for_their_owner_alone_and_never_another_s() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.csv");
+        std::fs::write(&path, "old").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
+        let mut reader = File::open(&path).unwrap();
+        create(&path).unwrap().write_all(b"new").unwrap();
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(io::read_to_string(&mut reader).unwrap(), "old");
     }
 
     #[test]

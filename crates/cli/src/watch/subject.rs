@@ -1,7 +1,9 @@
 //! What is watched: a command that we start, or a process that is there.
 
 use super::{Args, End};
+use crate::destination;
 use anyhow::{Context, bail};
+use pagewise_linux::own_folder;
 use pagewise_linux::proc::ProcRoot;
 use pagewise_linux::process::{Finished, Input, Launch, Output, Running};
 use pagewise_model::run::Ending;
@@ -87,15 +89,19 @@ impl Subject {
             None if redirect => Some(output_file()?),
             None => None,
         };
+        // Made for its owner alone and never another's; kept open, should it be a pipe.
+        let opened = output.as_deref().map(destination::begin).transpose()?;
         if let Some(file) = &output {
             launch.output = Output::Capture(file.clone());
             launch.input = Input::Null;
         }
         let words: Vec<_> = args.command.iter().map(|w| w.to_string_lossy()).collect();
+        let running = launch.spawn()?;
+        drop(opened);
         Ok(Self {
             name: words.join(" "),
             kind: Kind::Started {
-                running: launch.spawn()?,
+                running,
                 output,
                 named: args.output.is_some(),
             },
@@ -201,19 +207,19 @@ impl SubjectEnd {
 
 /// A fresh file in the user's cache folder for a command's output.
 fn output_file() -> anyhow::Result<PathBuf> {
-    let folder = cache_folder().join("pagewise");
-    std::fs::create_dir_all(&folder).with_context(|| {
+    let folder = cache_folder();
+    own_folder::make(&folder).with_context(|| {
         let folder = folder.display();
-        format!("no place for the command's output: cannot make {folder}; name a file by --output")
+        format!("no place for the command's output: cannot use {folder}; name a file by --output")
     })?;
     Ok(folder.join(format!("watch-{}.out", std::process::id())))
 }
 
-/// `$XDG_CACHE_HOME`, or `~/.cache`, or the folder for temporary files.
+/// `pagewise` in `$XDG_CACHE_HOME` or `~/.cache`, else a folder of ours among the temporary ones.
 fn cache_folder() -> PathBuf {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     set("XDG_CACHE_HOME")
         .map(PathBuf::from)
         .or_else(|| set("HOME").map(|home| PathBuf::from(home).join(".cache")))
-        .unwrap_or_else(std::env::temp_dir)
+        .map_or_else(own_folder::temporary, |cache| cache.join("pagewise"))
 }
