@@ -1,19 +1,32 @@
 //! Programs and debug information by build id, from the cache of the debuginfod client
 //! (debuginfod_find_debuginfo(3)) and, where `DEBUGINFOD_URLS` names servers, from these.
 //!
-//! Fetching is left to the client itself, `debuginfod-find`, with its timeouts, proxies and checks.
+//! Fetching is left to the client itself, `debuginfod-find`, with its timeouts, proxies and checks;
+//! how much and how long is limited, by its own variables (debuginfod-client-config(7)) and by us.
 //! Without `DEBUGINFOD_URLS` nothing is asked for over the network.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind, Read};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Seconds that a server gets to begin to answer, where `DEBUGINFOD_TIMEOUT` does not say: its own
 /// default of 90 is too long for a report on a hundred files.
 const TIMEOUT: &str = "15";
+/// Seconds for a whole file, where `DEBUGINFOD_MAXTIME` does not say: its own default is none.
+const MOST_SECONDS: &str = "120";
+/// Bytes of a file, where `DEBUGINFOD_MAXSIZE` does not say: 1 GiB, more than a kernel's debug
+/// information. Its own default is none.
+const MOST_BYTES: &str = "1073741824";
+/// For all files of a report together.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// How often is looked whether the client has ended.
+const LOOK: Duration = Duration::from_millis(5);
 /// So many files in a row that could not be asked for end the asking.
 const MOST_FAILURES: u32 = 3;
 
@@ -42,6 +55,8 @@ pub struct Debuginfod {
     client: Option<OsString>,
     known: RefCell<BTreeMap<(Artefact, String), Option<PathBuf>>>,
     failures: Cell<u32>,
+    /// Time that may still be spent on asking.
+    patience: Cell<Duration>,
     note: RefCell<Option<String>>,
 }
 
@@ -64,6 +79,7 @@ impl Debuginfod {
         Self {
             cache,
             client,
+            patience: Cell::new(PATIENCE),
             ..Self::default()
         }
     }
@@ -105,11 +121,35 @@ impl Debuginfod {
         }
         let mut command = Command::new(client);
         command.args([artefact.name(), id]).stdin(Stdio::null());
-        if std::env::var_os("DEBUGINFOD_TIMEOUT").is_none() {
-            command.env("DEBUGINFOD_TIMEOUT", TIMEOUT);
+        for (limit, value) in [
+            ("DEBUGINFOD_TIMEOUT", TIMEOUT),
+            ("DEBUGINFOD_MAXTIME", MOST_SECONDS),
+            ("DEBUGINFOD_MAXSIZE", MOST_BYTES),
+        ] {
+            if std::env::var_os(limit).is_none() {
+                command.env(limit, value);
+            }
         }
-        let output = match command.output() {
-            Ok(output) => output,
+        let begun = Instant::now();
+        let answer = Answer::of(&mut command, self.patience.get());
+        let left = self.patience.get().saturating_sub(begun.elapsed());
+        self.patience.set(left);
+        let Answer {
+            status,
+            output,
+            message,
+        } = match answer {
+            Ok(Some(answer)) => answer,
+            Ok(None) => {
+                self.failures.set(MOST_FAILURES);
+                return self.tell(format!(
+                    "Fetching debug information (DEBUGINFOD_URLS) took longer than {} s in all and \
+                     was stopped, so names may be missing. Remedy: fetch it beforehand by \
+                     debuginfod-find {} {id}.",
+                    PATIENCE.as_secs(),
+                    artefact.name()
+                ));
+            }
             Err(error) => {
                 self.failures.set(MOST_FAILURES);
                 let remedy = match error.kind() {
@@ -123,18 +163,25 @@ impl Debuginfod {
                 ));
             }
         };
-        let text = String::from_utf8_lossy(&output.stdout);
-        let path = PathBuf::from(text.trim_end());
-        if output.status.success() && path.is_file() {
+        let path = PathBuf::from(output.trim_end());
+        if status.success() && path.is_file() {
             self.failures.set(0);
             return Some(path);
         }
-        let message = String::from_utf8_lossy(&output.stderr);
         let message = message.trim();
         // ENOENT: the servers answered, and have no such file.
         if message.contains("No such file") {
             self.failures.set(0);
             return None;
+        }
+        // EFBIG.
+        if message.contains("File too large") {
+            self.failures.set(0);
+            return self.tell(format!(
+                "The {} of build id {id} is larger than DEBUGINFOD_MAXSIZE allows (by default 1 GiB) \
+                 and was not fetched, so names may be missing. Remedy: set it to more bytes.",
+                artefact.name()
+            ));
         }
         self.failures.set(self.failures.get() + 1);
         self.tell(format!(
@@ -147,6 +194,61 @@ impl Debuginfod {
         self.note.borrow_mut().get_or_insert(note);
         None
     }
+}
+
+/// What the client answered.
+struct Answer {
+    status: ExitStatus,
+    output: String,
+    message: String,
+}
+
+impl Answer {
+    /// Runs the client; `None` where it was ended because it took longer than `patience`.
+    fn of(command: &mut Command, patience: Duration) -> io::Result<Option<Self>> {
+        let until = Instant::now() + patience;
+        let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = piped.spawn()?;
+        let (output, message) = (text_of(child.stdout.take()), text_of(child.stderr.take()));
+        let Some(status) = wait(&mut child, until)? else {
+            return Ok(None);
+        };
+        // A child of the client that keeps a pipe open is not waited for.
+        let text = |of: &mpsc::Receiver<String>| of.recv_timeout(Duration::from_secs(1));
+        Ok(Some(Self {
+            status,
+            output: text(&output).unwrap_or_default(),
+            message: text(&message).unwrap_or_default(),
+        }))
+    }
+}
+
+/// Waits for the client, and ends it at that time; then `None`.
+fn wait(child: &mut Child, until: Instant) -> io::Result<Option<ExitStatus>> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if Instant::now() >= until {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+/// Reads a pipe aside, so that its writer never waits for us.
+fn text_of(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut text = Vec::new();
+        // What was read until an error is what is known.
+        let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut text));
+        // Whoever asked may have left.
+        let _ = sender.send(String::from_utf8_lossy(&text).into_owned());
+    });
+    receiver
 }
 
 #[cfg(test)]
@@ -215,6 +317,34 @@ mod tests {
         }
         assert_eq!(calls(folder.path()), 3);
         assert!(source.note().unwrap().contains("Connection refused"));
+    }
+
+    #[test]
+    fn size_and_time_are_limited() {
+        let folder = tempfile::tempdir().unwrap();
+        let limits = "echo $DEBUGINFOD_MAXSIZE $DEBUGINFOD_MAXTIME >>\"$0.limits\"; \
+                      echo 'Server query failed: File too large' >&2; exit 1";
+        let large = Debuginfod::of(None, Some(client(folder.path(), limits)));
+        for id in 0..5 {
+            assert_eq!(large.find(Artefact::Executable, &[id]), None);
+        }
+        assert_eq!(calls(folder.path()), 5);
+        let told = large.note().unwrap();
+        assert!(told.contains("larger than DEBUGINFOD_MAXSIZE"), "{told}");
+        let given = std::fs::read_to_string(folder.path().join("client.limits")).unwrap();
+        let set = |name, default: &str| std::env::var(name).unwrap_or_else(|_| default.to_owned());
+        let size = set("DEBUGINFOD_MAXSIZE", MOST_BYTES);
+        let expected = format!("{size} {}\n", set("DEBUGINFOD_MAXTIME", MOST_SECONDS));
+        assert_eq!(given, expected.repeat(5));
+
+        let folder = tempfile::tempdir().unwrap();
+        let slow = Debuginfod::of(None, Some(client(folder.path(), "exec sleep 1000")));
+        slow.patience.set(Duration::from_millis(300));
+        for id in 0..5 {
+            assert_eq!(slow.find(Artefact::Executable, &[id]), None);
+        }
+        assert!(calls(folder.path()) <= 1);
+        assert!(slow.note().unwrap().contains("was stopped"));
     }
 
     #[test]
