@@ -3,9 +3,13 @@
 use anyhow::{Context, Result, bail};
 use pagewise_linux::sys::mapped_file::MappedFile;
 use pagewise_model::formats::sniff::{Format, HEAD, sniff};
+use pagewise_model::units::Bytes;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::Path;
+
+/// What unpacking leaves free at least, or a tenth of what was free where that is less.
+const SPARED: u64 = 1 << 30;
 
 /// Maps the recording at `path`. Standard input (`-`), pipes and compressed files go through an
 /// unnamed temporary file first, so that memory stays small whatever their length.
@@ -64,10 +68,44 @@ fn unpacked(path: &Path) -> Result<File> {
     copied(crate::input::open(path)?, path)
 }
 
-fn copied(mut input: Box<dyn Read + Send>, path: &Path) -> Result<File> {
+fn copied(input: Box<dyn Read + Send>, path: &Path) -> Result<File> {
+    let file = tempfile::tempfile().context("cannot make a temporary file")?;
+    let system = rustix::fs::fstatvfs(&file).context("cannot look at the temporary folder")?;
+    let free = system.f_bavail.saturating_mul(system.f_frsize);
+    copied_into(file, free - SPARED.min(free / 10), input, path)
+}
+
+/// Copies so many bytes at most.
+fn copied_into(mut file: File, room: u64, input: impl Read, path: &Path) -> Result<File> {
     let name = path.display();
-    let mut file = tempfile::tempfile().context("cannot make a temporary file")?;
-    io::copy(&mut input, &mut file).with_context(|| format!("cannot unpack {name}"))?;
+    let copied = io::copy(&mut input.take(room.saturating_add(1)), &mut file);
+    if copied.with_context(|| format!("cannot unpack {name}"))? > room {
+        bail!(
+            "cannot unpack {name}: it holds more than {}, which is what {} has to spare; set TMPDIR \
+             to a folder with more room",
+            Bytes(room),
+            std::env::temp_dir().display()
+        );
+    }
     file.rewind()?;
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_is_unpacked_than_there_is_room_for() {
+        let into = |room| {
+            let file = tempfile::tempfile().unwrap();
+            copied_into(file, room, &b"12345678"[..], Path::new("big.zst"))
+        };
+        assert_eq!(io::read_to_string(into(8).unwrap()).unwrap(), "12345678");
+        let error = into(7).unwrap_err().to_string();
+        assert!(
+            error.contains("more than 7 B") && error.contains("TMPDIR"),
+            "{error}"
+        );
+    }
 }

@@ -4,6 +4,13 @@ use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes that a packed input may hold whatever it was packed into, and how many for each packed byte
+/// beyond: recordings shrink to a tenth, a file made to fill the disk to a thousandth and less.
+const ALWAYS: u64 = 256 << 20;
+const MOST_FOR_A_BYTE: u64 = 200;
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
@@ -18,40 +25,86 @@ pub fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
         Box::new(file)
     };
     let (head, raw) = peek(raw, 4).with_context(|| format!("cannot read {name}"))?;
+    let packed = Arc::<AtomicU64>::default();
+    let counted = |raw| Counted {
+        raw,
+        read: Arc::clone(&packed),
+    };
     if head.starts_with(GZIP) {
-        let raw = BufReader::with_capacity(1 << 18, raw);
-        return Ok(Box::new(Unpacked {
-            unpacked: flate2::read::MultiGzDecoder::new(raw),
-            by: "gzip",
-        }));
+        let raw = BufReader::with_capacity(1 << 18, counted(raw));
+        let decoder = flate2::read::MultiGzDecoder::new(raw);
+        return Ok(Box::new(Unpacked::of(decoder, "gzip", packed)));
     }
     if head.starts_with(ZSTD) {
-        let decoder = zstd::Decoder::new(raw)
+        let decoder = zstd::Decoder::new(counted(raw))
             .with_context(|| format!("{name} begins like zstd but can't be decompressed"))?;
-        return Ok(Box::new(Unpacked {
-            unpacked: decoder,
-            by: "zstd",
-        }));
+        return Ok(Box::new(Unpacked::of(decoder, "zstd", packed)));
     }
     Ok(raw)
+}
+
+/// A reader that tells how much was read.
+struct Counted<R> {
+    raw: R,
+    read: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.raw.read(buffer)?;
+        self.read.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
 }
 
 /// A decompressed input, whose errors say what is likely wrong and what can be done.
 struct Unpacked<R> {
     unpacked: R,
     by: &'static str,
+    /// Bytes that were read before decompression, and given after it.
+    packed: Arc<AtomicU64>,
+    given: u64,
+}
+
+impl<R> Unpacked<R> {
+    fn of(unpacked: R, by: &'static str, packed: Arc<AtomicU64>) -> Self {
+        Self {
+            unpacked,
+            by,
+            packed,
+            given: 0,
+        }
+    }
+
+    /// Ends what was made to fill the disk.
+    fn check_size(&self) -> io::Result<()> {
+        let packed = self.packed.load(Ordering::Relaxed);
+        let most = packed.saturating_mul(MOST_FOR_A_BYTE).max(ALWAYS);
+        if self.given <= most {
+            return Ok(());
+        }
+        let by = self.by;
+        let text = format!(
+            "it unpacks to more than {MOST_FOR_A_BYTE} times its size, as no recording does; if you \
+             trust it: {by} -dc FILE | pagewise report -"
+        );
+        Err(io::Error::new(io::ErrorKind::FileTooLarge, text))
+    }
 }
 
 impl<R: Read> Read for Unpacked<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.unpacked.read(buffer).map_err(|error| {
+        let read = self.unpacked.read(buffer).map_err(|error| {
             let by = self.by;
             let text = format!(
                 "it is cut off or damaged ({by}: {error}); what is whole can be read by \
                  {by} -dc FILE | pagewise report -"
             );
             io::Error::new(error.kind(), text)
-        })
+        })?;
+        self.given += read as u64;
+        self.check_size()?;
+        Ok(read)
     }
 }
 
@@ -64,4 +117,38 @@ pub fn peek(
     input.by_ref().take(len).read_to_end(&mut head)?;
     let whole = Cursor::new(head.clone()).chain(input);
     Ok((head, Box::new(whole)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    /// Zeros, packed by each compressor.
+    fn packed(folder: &Path, zeros: u64) -> [std::path::PathBuf; 2] {
+        let [gzip, zstd] = ["zeros.gz", "zeros.zst"].map(|name| folder.join(name));
+        let mut out = flate2::write::GzEncoder::new(
+            File::create(&gzip).unwrap(),
+            flate2::Compression::default(),
+        );
+        io::copy(&mut io::repeat(0).take(zeros), &mut out).unwrap();
+        out.finish().unwrap().flush().unwrap();
+        let out = File::create(&zstd).unwrap();
+        zstd::stream::copy_encode(io::repeat(0).take(zeros), out, 1).unwrap();
+        [gzip, zstd]
+    }
+
+    #[test]
+    fn what_was_made_to_fill_the_disk_is_not_unpacked() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in packed(folder.path(), ALWAYS + (1 << 20)) {
+            let mut input = open(&path).unwrap();
+            let error = io::copy(&mut input, &mut io::sink()).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::FileTooLarge, "{error}");
+        }
+        for path in packed(folder.path(), 1 << 20) {
+            let mut input = open(&path).unwrap();
+            assert_eq!(io::copy(&mut input, &mut io::sink()).unwrap(), 1 << 20);
+        }
+    }
 }
