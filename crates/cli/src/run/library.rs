@@ -1,11 +1,12 @@
 //! The pager's library, out of this program and into a file that the dynamic linker can open.
 
 use anyhow::{Context, Result, bail};
+use pagewise_linux::own_folder;
 use pagewise_linux::sys::mapped_file::check_executable;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -29,7 +30,7 @@ pub fn installed() -> Result<PathBuf> {
         bail!("user-level paging runs on x86-64 Linux alone; this build is for another machine");
     }
     let mut last = None;
-    for folder in folders()? {
+    for folder in folders() {
         match installed_in(&folder) {
             Ok(path) => return Ok(path),
             Err(error) => last = last.or(Some(error)),
@@ -40,10 +41,7 @@ pub fn installed() -> Result<PathBuf> {
 
 /// The library in `folder`, from where programs can load it.
 fn installed_in(folder: &Path) -> Result<PathBuf> {
-    let own = fs::metadata("/proc/self")
-        .context("cannot look at /proc/self")?
-        .uid();
-    private(folder, own)?;
+    private(folder)?;
     let path = folder.join(name());
     if holds_library(&path) {
         // Says that it is in use, for the sweep of other builds. Nothing depends on it.
@@ -90,21 +88,17 @@ fn sweep(folder: &Path) {
 
 /// `$XDG_CACHE_HOME/pagewise`, and where there is no home, or one that will not do, one below the
 /// temporary folder.
-fn folders() -> Result<impl Iterator<Item = PathBuf>> {
+fn folders() -> impl Iterator<Item = PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let base = variable("XDG_CACHE_HOME")
         .map(PathBuf::from)
         .or_else(|| variable("HOME").map(|home| Path::new(&home).join(".cache")));
-    let own = fs::metadata("/proc/self")
-        .context("cannot look at /proc/self")?
-        .uid();
-    let fallback = std::env::temp_dir().join(format!("pagewise-{own}"));
     let base = base.map(|base| base.join("pagewise"));
-    Ok(base.into_iter().chain([fallback]))
+    base.into_iter().chain([own_folder::temporary()])
 }
 
 /// Makes `folder` with access for its owner alone, or checks that it is so and can be preloaded from.
-fn private(folder: &Path, own: u32) -> Result<()> {
+fn private(folder: &Path) -> Result<()> {
     // ld.so splits LD_PRELOAD at both.
     if folder.to_string_lossy().contains([' ', ':']) {
         bail!(
@@ -112,19 +106,7 @@ fn private(folder: &Path, own: u32) -> Result<()> {
             folder.display()
         );
     }
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
-        .with_context(|| format!("cannot make {}", folder.display()))?;
-    let found = fs::symlink_metadata(folder)?;
-    if !found.is_dir() || found.uid() != own {
-        bail!("{} is not a folder of this user", folder.display());
-    }
-    if found.mode() & 0o022 != 0 {
-        fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
-    }
-    Ok(())
+    own_folder::make(folder).with_context(|| format!("cannot use {}", folder.display()))
 }
 
 fn holds_library(path: &Path) -> bool {

@@ -2,10 +2,10 @@
 //! used, kept in a private cache.
 
 use anyhow::{Context, Result, bail};
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -125,20 +125,12 @@ fn cache() -> Result<PathBuf> {
         (None, None) => bail!("set HOME or XDG_CACHE_HOME: the plugin needs a place"),
     };
     let folder = folder.join("pagewise");
-    let made = DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&folder);
-    made.with_context(|| format!("cannot make {}", folder.display()))?;
-    let owner = fs::metadata(&folder)?;
-    let us = pagewise_linux::sys::process::effective_user();
-    if owner.uid() != us || owner.mode() & 0o022 != 0 {
-        bail!(
-            "{} can be written by others: 'chmod go-w' it, or set XDG_CACHE_HOME to a folder of \
-             your own",
+    pagewise_linux::own_folder::make(&folder).with_context(|| {
+        format!(
+            "cannot use {}: set XDG_CACHE_HOME to a folder of your own",
             folder.display()
-        );
-    }
+        )
+    })?;
     Ok(folder)
 }
 
