@@ -337,7 +337,8 @@ fn works_here(args: &Args, sizes: PageSizes) -> Result<Trial> {
     if !trial.allows(Change::Collapse) && !trial.allows(Change::Split) {
         bail!(
             "page sizes of other processes cannot be changed here: process_madvise(2) with \
-             MADV_COLLAPSE needs Linux 6.1 and CAP_SYS_PTRACE; run as root"
+             MADV_COLLAPSE needs Linux 6.1, CAP_SYS_NICE and, where it is another user's process, \
+             CAP_SYS_PTRACE; run as root"
         );
     }
     Ok(trial)
