@@ -23,6 +23,8 @@ const OF_TIME: f64 = 0.2;
 /// What is added to their squares, over the seconds of the shorter run: on idle virtual CPUs, runs of half
 /// a second took up to 1.4 times as long as others, for what the hypervisor's other guests did.
 const OF_EPISODES: f64 = 0.05;
+/// No run is taken to be shorter, s.
+const LEAST_SECONDS: f64 = 0.05;
 const OF_TIME_CONTENDED: f64 = 0.6;
 const OF_COUNTS: f64 = 0.1;
 /// Least changes besides: ns, faults, bytes.
@@ -86,7 +88,7 @@ fn side(run: Run<'_>) -> RunSide {
 fn figures(a: Run<'_>, b: Run<'_>) -> Vec<FigureChange> {
     let contended = a.contended.max(b.contended);
     let seconds = a.findings.cost.wall.min(b.findings.cost.wall).as_secs_f64();
-    let episodes = (OF_EPISODES / seconds.max(0.05)).sqrt();
+    let episodes = (OF_EPISODES / seconds.max(LEAST_SECONDS)).sqrt();
     let of_time = OF_TIME + contended * (OF_TIME_CONTENDED - OF_TIME);
     let (of_time, of_elapsed) = (
         of_time.hypot(episodes),

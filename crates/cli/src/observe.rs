@@ -7,7 +7,7 @@ use anyhow::Context;
 use pagewise_linux::perf::{
     self, Counters, EventCount, Note, Options, Recorder, Recording, Target,
 };
-use pagewise_linux::proc::{ContentionReading, Onlooker, ProcRoot, Sampler};
+use pagewise_linux::proc::{ContentionWatch, Onlooker, ProcRoot, Sampler};
 use pagewise_linux::process::{Finished, Gated, Launch, Running, interrupt};
 use pagewise_linux::sys::perf_event::monotonic_now;
 use pagewise_linux::{host, process};
@@ -101,7 +101,7 @@ struct Beginning {
     /// What all processes had used by then.
     machine: Option<RunCost>,
     /// How long tasks had waited for CPUs by then.
-    contention: ContentionReading,
+    contention: ContentionWatch,
 }
 
 /// Allocators are looked for at these times after the start: early for programs that end soon,
@@ -172,7 +172,7 @@ fn observe_command(
         ending: finished.ending,
         cost: finished.cost,
         timeline: sampler.stop_after(&finished.cost),
-        contention: beginning.contention_since(),
+        contention: beginning.contention.so_far(),
         looks: onlooker.and_then(Onlooker::stop),
         counters: counters.map_or_else(Vec::new, Counters::stop),
         notes: Vec::new(),
@@ -311,7 +311,7 @@ fn observe_running(
         ending: Ending::Running,
         cost: cost_of(&timeline, beginning.instant.elapsed()),
         timeline,
-        contention: beginning.contention_since(),
+        contention: beginning.contention.so_far(),
         looks: onlooker.and_then(Onlooker::stop),
         counters: counters.map_or_else(Vec::new, Counters::stop),
         notes: ended_note(pid, alive),
@@ -507,14 +507,8 @@ impl Beginning {
             unix_ms: u64::try_from(unix).unwrap_or(u64::MAX),
             instant: Instant::now(),
             machine: ProcRoot::default().machine_cost().ok().flatten(),
-            contention: ProcRoot::default().contention(),
+            contention: ContentionWatch::begin(),
         }
-    }
-
-    /// How much the CPUs were shared since; `None` where the kernel does not tell.
-    fn contention_since(&self) -> Option<Contention> {
-        let now = ProcRoot::default().contention();
-        now.since(&self.contention, Nanos::from(self.instant.elapsed()))
     }
 
     /// What all processes used since; `None` where the kernel does not tell.

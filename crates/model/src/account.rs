@@ -3,6 +3,9 @@
 use crate::units::Estimate;
 use serde::{Deserialize, Serialize};
 
+/// Name of the allocator's part of the CPU time.
+pub const ALLOCATOR: &str = "allocator";
+
 /// What the CPU time of a run went into. Sums to the exact CPU time that the run used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Account {
@@ -18,9 +21,6 @@ pub struct Account {
     pub work: Vec<KernelWork>,
     /// Nanoseconds in the kernel that no evidence explains.
     pub unexplained: Estimate,
-    /// The allocator's own code, in user mode; `None` where the program's functions have no names.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub allocator: Option<AllocatorTime>,
     /// CPU time by what it went into, most first: the program's own code, the allocator's, each of
     /// the kernel's entries, and what is unexplained. Adds up to the CPU time of the run. Empty where
     /// the kernel's stacks could not be seen.
@@ -30,15 +30,6 @@ pub struct Account {
     /// of the run. Empty where too few moments were looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub elapsed: Vec<TimePart>,
-}
-
-/// CPU time in the functions of an allocator.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct AllocatorTime {
-    /// Nanoseconds.
-    pub time: Estimate,
-    /// Functions in which most of it was spent, most first.
-    pub functions: Vec<String>,
 }
 
 /// CPU time that went into one thing, or elapsed time in which the program did or waited for one.
@@ -54,7 +45,7 @@ pub struct TimePart {
     pub time: Estimate,
     /// Functions that most of it was spent in, or waited in, most first.
     pub places: Vec<String>,
-    /// Names of the processes that waited, most first.
+    /// Names of the processes that waited, most first; empty of what is no waiting.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub who: Vec<String>,
     /// What to do next to learn more, where there is something.
@@ -79,7 +70,7 @@ impl TimePart {
     /// Whether it is time that the program waited for something else than a CPU.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
-        !matches!(&*self.id, "cpu" | "ready" | "unseen")
+        !self.who.is_empty()
     }
 }
 
@@ -120,6 +111,12 @@ impl Account {
         let found = self.entries.iter().find(|entry| entry.id == id);
         self.sees_kernel()
             .then(|| found.map_or(Estimate::exact(0.0), |entry| entry.time))
+    }
+
+    /// The allocator's own code, where it was seen to take time.
+    #[must_use]
+    pub fn allocator(&self) -> Option<&TimePart> {
+        self.cpu.iter().find(|part| part.id == ALLOCATOR)
     }
 
     /// One kind of work, where it was seen.

@@ -4,6 +4,7 @@
 //! it: the first thread's, or, where that waits for a thread or process of the same program, what
 //! that one waits for, and so on.
 
+use super::heaviest;
 use super::table::{KernelTable, Wait, WaitsFor};
 use crate::attribute::wilson;
 use pagewise_model::account::TimePart;
@@ -14,8 +15,6 @@ use std::collections::BTreeMap;
 
 /// With fewer looks nothing is told.
 const FEWEST: u64 = 10;
-/// Functions and processes that are named for a part.
-const MOST_NAMES: usize = 3;
 /// Looks must have seen this part of the elapsed time.
 const MOST_OF_IT: f64 = 0.5;
 
@@ -48,8 +47,8 @@ pub(crate) fn elapsed(looks: Option<&Looks>, cost: &RunCost, table: &KernelTable
         id,
         label: part.label,
         time: time(part.nanos as f64),
-        places: heaviest(part.places),
-        who: heaviest(part.who),
+        places: heaviest(&part.places),
+        who: heaviest(&part.who),
         next: part.next,
     }));
     if looks.unkept.0 > 0 {
@@ -125,12 +124,6 @@ fn on_cpu(ready: Estimate, delay: Option<Nanos>, cost: &RunCost) -> Vec<TimePart
             ready.scaled(1.0 - share),
         ),
     ]
-}
-
-fn heaviest(weights: BTreeMap<String, u64>) -> Vec<String> {
-    let mut all: Vec<(String, u64)> = weights.into_iter().collect();
-    all.sort_by_key(|one| std::cmp::Reverse(one.1));
-    all.into_iter().take(MOST_NAMES).map(|one| one.0).collect()
 }
 
 /// Which wait explains a scene.

@@ -22,7 +22,7 @@ pub(crate) use table::KernelTable;
 
 use crate::attribute::wilson;
 use allocator::AllocatorTable;
-use pagewise_model::account::{Account, AllocatorTime, KernelEntry, KernelWork, TimePart};
+use pagewise_model::account::{ALLOCATOR, Account, KernelEntry, KernelWork, TimePart};
 use pagewise_model::profile::{Frame, FrameKind, NodeId, Profile};
 use pagewise_model::run::RunCost;
 use pagewise_model::units::Estimate;
@@ -162,9 +162,13 @@ impl Sums {
         let time = |weight: u64| wilson(weight as f64 / all, samples).scaled(cpu);
         // Where most of the program has no names, an allocator that is a part of it has none.
         let named = self.user_nameless * 2 <= self.user;
-        let allocator = named.then(|| AllocatorTime {
-            time: time(self.allocator.values().sum()),
-            functions: heaviest(&self.allocator),
+        let allocator = named.then(|| TimePart {
+            places: heaviest(&self.allocator),
+            ..TimePart::plain(
+                ALLOCATOR,
+                "the memory allocator's code",
+                time(self.allocator.values().sum()),
+            )
         });
         let mut entries: Vec<KernelEntry> = self
             .entries
@@ -187,13 +191,12 @@ impl Sums {
             });
         let (kernel, unexplained) = (time(self.kernel), time(self.nameless));
         Account {
-            cpu: cpu_parts(cpu, kernel, allocator.as_ref(), &entries, unexplained),
+            cpu: cpu_parts(cpu, kernel, allocator, &entries, unexplained),
             samples: self.samples,
             kernel,
             entries,
             work: work.collect(),
             unexplained,
-            allocator,
             elapsed: Vec::new(),
         }
     }
@@ -203,21 +206,20 @@ impl Sums {
 fn cpu_parts(
     cpu: f64,
     kernel: Estimate,
-    allocator: Option<&AllocatorTime>,
+    allocator: Option<TimePart>,
     entries: &[KernelEntry],
     unexplained: Estimate,
 ) -> Vec<TimePart> {
-    let of_allocator = allocator.map_or(Estimate::exact(0.0), |allocator| allocator.time);
+    let of_allocator = allocator
+        .as_ref()
+        .map_or(Estimate::exact(0.0), |part| part.time);
     let own = Estimate {
         value: (cpu - kernel.value - of_allocator.value).max(0.0),
         low: (cpu - kernel.high - of_allocator.high).max(0.0),
         high: (cpu - kernel.low - of_allocator.low).max(0.0),
     };
     let mut parts = vec![TimePart::plain("own", "the program's own code", own)];
-    parts.extend(allocator.map(|allocator| TimePart {
-        places: allocator.functions.clone(),
-        ..TimePart::plain("allocator", "the memory allocator's code", allocator.time)
-    }));
+    parts.extend(allocator);
     parts.extend(entries.iter().map(|entry| TimePart {
         places: entry.functions.clone(),
         ..TimePart::plain(&entry.id, &entry.label, entry.time)

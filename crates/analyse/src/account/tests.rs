@@ -62,7 +62,7 @@ fn parts_of_the_cpu_time_add_up_to_it_and_the_allocator_has_its_own() {
         [("own", 1000.0), ("allocator", 600.0), ("fault", 400.0)]
     );
     assert_eq!(
-        account.allocator.map(|one| one.functions),
+        account.allocator().map(|one| one.places.clone()),
         Some(vec!["_int_malloc".to_owned()])
     );
 }

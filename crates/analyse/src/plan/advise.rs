@@ -146,9 +146,9 @@ fn predicted(findings: &Findings, rule: &Rule, cured: &[&Symptom], faults: f64) 
     predicted_speedup(&findings.cost, vanishing, kernel_ns(findings, faults))
 }
 
-/// What is left of the time in an allocator's own code when another one takes its place. Small blocks
-/// of many sizes in one thread left 0.15 to 0.25 of it, small vectors in two threads 0.25 (mimalloc 2,
-/// tcmalloc 2.10, jemalloc 5.3); others gain nothing.
+/// What is left of the time in an allocator's own code when another one takes its place. Of
+/// `hot_malloc` (bench/causes) tcmalloc 2.10, jemalloc 5.3 and mimalloc 2 leave 0.13, 0.18 and 0.25, of
+/// `hot_malloc_threads` 0.50, 0.64 and 0.23; other programs may gain nothing.
 const LEFT_TO_ANOTHER: Estimate = Estimate {
     value: 0.3,
     low: 0.1,

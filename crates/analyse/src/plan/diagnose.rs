@@ -178,7 +178,7 @@ fn evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
 }
 
 fn allocator_evidence(findings: &Findings, symptom: &Symptom) -> Option<String> {
-    let functions = &findings.account.allocator.as_ref()?.functions;
+    let functions = &findings.account.allocator()?.places;
     Some(format!(
         "Functions of the allocator take {} of the CPU time, most of it in {}",
         range(symptom),

@@ -330,7 +330,7 @@ pub(super) fn nanos_each(findings: &Findings, causes: &[Cause]) -> Estimate {
 
 /// Time in the allocator's own code, which no fault shows.
 fn hot_allocator(findings: &Findings) -> Option<Symptom> {
-    let allocator = findings.account.allocator.as_ref()?;
+    let allocator = findings.account.allocator()?;
     let cpu = findings.cost.cpu().as_secs_f64() * 1e9;
     let cost = allocator.time.scaled(1.0 / cpu.max(1.0));
     (cost.value >= HOT_ALLOCATOR).then(|| Symptom {

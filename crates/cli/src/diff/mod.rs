@@ -188,10 +188,16 @@ fn only_for_profiles(args: &Args) -> Result<()> {
         ("--range-b", args.range_b.is_some()),
         ("--fail-if", !args.fail_if.is_empty()),
     ];
-    match given.iter().find(|(_, given)| *given) {
-        Some((name, _)) => bail!(
-            "{name} goes with recordings of samples (perf.data, perf script text, folded stacks)"
-        ),
+    refuse(
+        &given,
+        "goes with recordings of samples (perf.data, perf script text, folded stacks)",
+    )
+}
+
+/// Refuses the first option that was given of these, with the reason.
+fn refuse(options: &[(&str, bool)], why: &str) -> Result<()> {
+    match options.iter().find(|(_, given)| *given) {
+        Some((name, _)) => bail!("{name} {why}"),
         None => Ok(()),
     }
 }

@@ -122,12 +122,10 @@ fn only_for_samples(args: &Args) -> Result<()> {
         ("--shares", args.shares),
         ("--calibrate", !args.calibrate.is_empty()),
     ];
-    match given.iter().find(|(_, given)| *given) {
-        Some((name, _)) => {
-            bail!("{name} needs samples in both: record with pagewise record -- CMD")
-        }
-        None => Ok(()),
-    }
+    super::refuse(
+        &given,
+        "needs samples in both: record with pagewise record -- CMD",
+    )
 }
 
 /// How much others used the CPUs meanwhile; as much as can be where that is not known.

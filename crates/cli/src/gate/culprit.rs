@@ -11,9 +11,7 @@ use pagewise_analyse::profile::diff::{DiffOptions, SettingRules, diff};
 use pagewise_linux::perf::{Mode, Options};
 use pagewise_model::findings::Findings;
 use pagewise_model::formats::perf_data::PerfData;
-use pagewise_model::gate::{
-    Baseline, Culprit, FaultsSeen, FunctionGrowth, Gate, GateRun, GateVerdict, Judged, Metric,
-};
+use pagewise_model::gate::{Baseline, Culprit, FaultsSeen, FunctionGrowth, Gate, GateRun, Metric};
 use pagewise_model::profile::Profile;
 use std::time::Duration;
 
@@ -229,11 +227,8 @@ fn functions(old: &Seen, new: &Seen) -> Result<Vec<FunctionGrowth>, String> {
 
 /// With a word where nothing was found.
 fn told(gate: &Gate, mut found: Culprit) -> Culprit {
-    let is_of_faults = |figure: &Judged| {
-        let metric = figure.metric;
-        figure.verdict == GateVerdict::Grown && !metric.is_time()
-    };
-    if found.stacks.is_empty() && gate.figures.iter().any(is_of_faults) {
+    let of_memory = gate.grown().any(|figure| !figure.metric.is_time());
+    if found.stacks.is_empty() && of_memory {
         found.missing.push(
             "No single stack has more faults: growth is spread, or comes without faults (huge pages, \
              MAP_POPULATE)."

@@ -8,39 +8,20 @@ use crate::terminal;
 use anyhow::{Context, Result, bail};
 use pagewise_analyse::gate::{Comparable, Now, batch, comparable};
 use pagewise_linux::host;
-use pagewise_linux::proc::{ContentionReading, ProcRoot};
+use pagewise_linux::proc::ContentionWatch;
 use pagewise_model::contention::Contention;
 use pagewise_model::gate::{BASELINE_KIND, BASELINE_VERSION, Baseline, GateHost, Metric};
 use pagewise_model::quantity::counted;
-use pagewise_model::units::Nanos;
 use pagewise_report::json;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How busy the CPUs are from some moment on.
-struct Busy {
-    began: Instant,
-    before: ContentionReading,
-}
-
-impl Busy {
-    fn begin() -> Self {
-        Self {
-            began: Instant::now(),
-            before: ProcRoot::default().contention(),
-        }
-    }
-
-    fn degree(&self) -> Option<f64> {
-        let wall = Nanos::from(self.began.elapsed());
-        let now = ProcRoot::default().contention();
-        now.since(&self.before, wall)
-            .as_ref()
-            .and_then(Contention::degree)
-    }
+/// How busy the CPUs were.
+fn degree(watch: &ContentionWatch) -> Option<f64> {
+    watch.so_far().as_ref().and_then(Contention::degree)
 }
 
 /// Runs the command so many times, once more under observation, and writes all of that.
@@ -57,13 +38,13 @@ pub fn save(
     progress.show("first run, not measured");
     let (program, typical) = runner.first(command)?;
     let batch = batch(typical);
-    let busy = Busy::begin();
+    let busy = ContentionWatch::begin();
     let mut runs = Vec::new();
     for run in 1..=count {
         progress.show(&format!("run {run} of {count}"));
         runs.push(runner.measure(&program, batch)?);
     }
-    let contended = busy.degree();
+    let contended = degree(&busy);
     progress.show("one more run, observed");
     let (faults, missing) = culprit::faults_of(&program, runner, &runs);
     let since_epoch = SystemTime::now()
@@ -124,7 +105,7 @@ pub fn read(file: &Path) -> Result<Baseline> {
 pub struct Setting<'a> {
     baseline: &'a Baseline,
     host: GateHost,
-    busy: Busy,
+    busy: ContentionWatch,
 }
 
 impl<'a> Setting<'a> {
@@ -133,7 +114,7 @@ impl<'a> Setting<'a> {
         Self {
             baseline,
             host: GateHost::from(&host::snapshot()),
-            busy: Busy::begin(),
+            busy: ContentionWatch::begin(),
         }
     }
 
@@ -141,7 +122,7 @@ impl<'a> Setting<'a> {
         let now = Now {
             host: &self.host,
             command: &new.words(),
-            contended: self.busy.degree(),
+            contended: degree(&self.busy),
         };
         comparable(self.baseline, now)
     }

@@ -127,7 +127,7 @@ pub fn write(sys: &Path, wishes: &[Wish], journal: &mut Journal) -> Result<Vec<K
     Ok(written)
 }
 
-/// Whether `knob` is one that [`write`] notes.
+/// Whether `knob` is one that [`write()`] notes.
 fn is_ours(sys: &Path, knob: &Knob) -> bool {
     let below = knob.path.strip_prefix(sys.join(FOLDER)).ok();
     let size = below

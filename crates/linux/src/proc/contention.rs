@@ -5,6 +5,7 @@ use super::ProcRoot;
 use crate::pseudo_file;
 use pagewise_model::contention::Contention;
 use pagewise_model::units::Nanos;
+use std::time::Instant;
 
 /// What the kernel had counted at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,31 @@ impl ProcRoot {
             waiting: text("pressure/cpu").as_deref().and_then(some_total),
             ticks: text("stat").as_deref().and_then(stolen_ticks),
         }
+    }
+}
+
+/// How much the CPUs are shared from a moment on.
+#[derive(Clone, Copy, Debug)]
+pub struct ContentionWatch {
+    began: Instant,
+    before: ContentionReading,
+}
+
+impl ContentionWatch {
+    /// From now on, on this machine.
+    #[must_use]
+    pub fn begin() -> Self {
+        Self {
+            began: Instant::now(),
+            before: ProcRoot::default().contention(),
+        }
+    }
+
+    /// Until now; `None` where the kernel does not tell.
+    #[must_use]
+    pub fn so_far(&self) -> Option<Contention> {
+        let now = ProcRoot::default().contention();
+        now.since(&self.before, Nanos::from(self.began.elapsed()))
     }
 }
 

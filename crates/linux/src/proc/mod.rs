@@ -25,7 +25,7 @@ mod tree;
 
 pub use crate::pseudo_file::{Error, Result};
 pub use allocators::{allocators, allocators_in};
-pub use contention::ContentionReading;
+pub use contention::{ContentionReading, ContentionWatch};
 pub use family::family;
 pub use libc_version::glibc_version;
 pub use looks::Onlooker;

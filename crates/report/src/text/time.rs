@@ -29,7 +29,7 @@ fn told(page: &mut Page, label: &str, all: Nanos, parts: &[TimePart]) {
     let shown = parts.iter().take(MOST).take_while(large);
     let words = shown.map(|part| {
         let share = percent_interval(&part.time.scaled(1.0 / all));
-        let place = part.places.first().filter(|_| !part.who.is_empty());
+        let place = part.places.first().filter(|_| part.is_waiting());
         let place = place.map_or(String::new(), |place| format!(" ({})", visible(place)));
         format!("{share} {}{place}", visible(&part.label))
     });

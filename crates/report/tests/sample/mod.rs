@@ -20,7 +20,7 @@ mod runs;
 
 pub use profile::{names, profile};
 
-use pagewise_model::account::{Account, AllocatorTime, KernelEntry, KernelWork, TimePart};
+use pagewise_model::account::{Account, KernelEntry, KernelWork, TimePart};
 use pagewise_model::advice::{Advice, Risk, Setting, Settings};
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::findings::{
@@ -319,10 +319,6 @@ fn account() -> Account {
         entries: vec![fault, heap],
         work: vec![work],
         unexplained: estimate(0.0, 0.0, 1e7),
-        allocator: Some(AllocatorTime {
-            time: estimate(9e7, 6e7, 1.3e8),
-            functions: vec!["_int_malloc".into(), "_int_free".into()],
-        }),
         cpu: vec![
             TimePart::plain("fault", "page faults", estimate(1.54e9, 1.42e9, 1.65e9)),
             TimePart {

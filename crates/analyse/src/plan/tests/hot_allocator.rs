@@ -1,7 +1,7 @@
 //! Time in the allocator's own code.
 
 use super::*;
-use pagewise_model::account::AllocatorTime;
+use pagewise_model::account::{ALLOCATOR, TimePart};
 
 /// A run of 2 s, so much of which is the allocator's.
 fn allocating(share: f64) -> Findings {
@@ -11,10 +11,10 @@ fn allocating(share: f64) -> Findings {
         low: share * 1.9e9,
         high: share * 2.1e9,
     };
-    findings.account.allocator = Some(AllocatorTime {
-        time,
-        functions: vec!["_int_malloc".into(), "_int_free".into()],
-    });
+    findings.account.cpu = vec![TimePart {
+        places: vec!["_int_malloc".into(), "_int_free".into()],
+        ..TimePart::plain(ALLOCATOR, "", time)
+    }];
     findings
 }
 

@@ -59,7 +59,10 @@ fn a_run_that_waits_is_told_for_what_and_what_tells_more() {
         label: label.into(),
         time: Estimate::exact(seconds * 1e9),
         places: Vec::new(),
-        who: Vec::new(),
+        who: match id {
+            "cpu" | "ready" => Vec::new(),
+            _ => vec!["program".to_owned()],
+        },
         next: (id == "disk").then(|| "Look at {who}".to_owned()),
     };
     let mut findings = run(100, 43, 200);
