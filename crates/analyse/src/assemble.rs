@@ -192,15 +192,10 @@ fn by_cause(
     scale: &Scale,
     times: &Times,
 ) -> Vec<Share<Cause>> {
-    let repeats = ledger
-        .repeats
-        .values()
-        .map(|share| (share.value - share.low).max(share.high - share.value))
-        .fold(0.0, f64::max);
+    let repeats = ledger.doubt_of_repeats() / attribution.tally.all.sum.max(1.0);
     let variation = &attribution.tally.cause_variation;
     let doubt = |cause: Cause| {
-        let is_first = matches!(cause, Cause::FirstTouch | Cause::StackGrowth);
-        let split = cause.is_churn() || is_first;
+        let split = cause.is_churn() || attribute::is_first(cause);
         Doubt {
             // Churn that was split off from first touches varies as their samples do.
             variance: variation

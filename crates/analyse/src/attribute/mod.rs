@@ -4,7 +4,7 @@ mod scale;
 mod split;
 
 pub(crate) use scale::Scale;
-pub(crate) use split::{Counted, Ledger, ledger};
+pub(crate) use split::{Counted, Ledger, is_first, ledger};
 
 use crate::faults::Attribution;
 use pagewise_model::findings::{Share, ThreadShare};

@@ -2,7 +2,7 @@
 //! not on record.
 
 use crate::churn::repeats;
-use crate::faults::{Attribution, Cell, Census, Route, is_private_anonymous, refault_by};
+use crate::faults::{Attribution, Cell, Route, is_private_anonymous, refault_by};
 use pagewise_model::findings::{Cause, RegionKind};
 use pagewise_model::units::Estimate;
 use std::collections::BTreeMap;
@@ -18,6 +18,8 @@ pub(crate) struct Ledger {
     pub(crate) routes: BTreeMap<(Cause, RegionKind), f64>,
     /// Share of repeats among sampled faults by region, where that decided.
     pub(crate) repeats: BTreeMap<RegionKind, Estimate>,
+    /// The faults that it is a share of.
+    pub(crate) counted: BTreeMap<RegionKind, f64>,
 }
 
 /// What the kernel counted for the whole run, on the scale of an attribution's weights.
@@ -32,7 +34,9 @@ pub(crate) struct Counted {
 /// The ledger of an attribution.
 pub(crate) fn ledger(attribution: &Attribution, counted: Counted) -> Ledger {
     let repeats = all_repeats(attribution, counted);
+    let counted_on = |region: &RegionKind| (*region, faults_counted(attribution, *region));
     let mut ledger = Ledger {
+        counted: repeats.keys().map(counted_on).collect(),
         repeats,
         ..Ledger::default()
     };
@@ -48,29 +52,68 @@ pub(crate) fn ledger(attribution: &Attribution, counted: Counted) -> Ledger {
     ledger
 }
 
-/// Share of repeats for each kind of memory. Where samples are too few for repeats among them, the
-/// peak of resident memory bounds how many pages can have been touched for the first time without
-/// any having been given back.
+/// Share of repeats for each kind of memory. The peak of resident memory bounds how many pages can
+/// have been touched for the first time without any having been given back.
 fn all_repeats(attribution: &Attribution, counted: Counted) -> BTreeMap<RegionKind, Estimate> {
-    let best = best_counted(attribution);
-    let sampled: f64 = best
-        .keys()
-        .map(|region| faults_on(attribution, *region))
-        .sum();
+    let mut parts: BTreeMap<RegionKind, Vec<(f64, Estimate)>> = BTreeMap::new();
+    for (&(region, _), census) in &attribution.tally.census {
+        let share = repeats(census).map(|share| (census.faults, share));
+        parts.entry(region).or_default().extend(share);
+    }
+    let sum = |of: fn(&Attribution, RegionKind) -> f64| -> f64 {
+        parts.keys().map(|region| of(attribution, *region)).sum()
+    };
+    let first = sum(faults_on) - sum(churn_by_records);
     let bound = counted
         .resident
-        .map(|pages| 1.0 - pages / sampled.max(1.0))
+        .map(|pages| 1.0 - pages / first.max(1.0))
         .filter(|&share| share > LEAST_BY_RESIDENT);
-    best.into_iter()
-        .filter_map(|(region, census)| {
-            let by_resident = bound.map(|share| Estimate {
-                value: share,
-                low: share,
-                high: 1.0,
-            });
-            Some((region, repeats(census).or(by_resident)?))
+    let mut all: BTreeMap<RegionKind, Estimate> = parts
+        .into_iter()
+        .map(|(region, parts)| {
+            let share = shares_together(&parts, faults_counted(attribution, region));
+            (region, bound.map_or(share, |least| at_least(share, least)))
         })
-        .collect()
+        .collect();
+    if !attribution.sees_every_fault && !attribution.sees_releases {
+        // Nobody counted pages of memory whose mapping is not on record.
+        all.insert(RegionKind::Unknown, NOT_KNOWN);
+    }
+    all
+}
+
+const NOT_KNOWN: Estimate = Estimate {
+    value: 0.0,
+    low: 0.0,
+    high: 1.0,
+};
+
+/// Of shares among faults that were sampled at several rates. What holds of faults that no census
+/// holds (those of latency windows) is not known.
+fn shares_together(parts: &[(f64, Estimate)], of: f64) -> Estimate {
+    let covered: f64 = parts.iter().map(|(faults, _)| faults).sum();
+    let mean = |figure: fn(&Estimate) -> f64| {
+        let sum: f64 = parts
+            .iter()
+            .map(|(faults, share)| faults * figure(share))
+            .sum();
+        sum / covered.max(f64::MIN_POSITIVE)
+    };
+    let part = (covered / of.max(f64::MIN_POSITIVE)).min(1.0);
+    let value = mean(|share| share.value);
+    Estimate {
+        value,
+        low: mean(|share| share.low) * part,
+        high: mean(|share| share.high) * part + (1.0 - part),
+    }
+}
+
+fn at_least(share: Estimate, least: f64) -> Estimate {
+    Estimate {
+        value: share.value.max(least),
+        low: share.low.max(least),
+        high: share.high.max(least),
+    }
 }
 
 /// Smallest share of repeats that the peak of resident memory is trusted to show: half of the
@@ -82,23 +125,21 @@ fn faults_on(attribution: &Attribution, region: RegionKind) -> f64 {
     weight.map_or(0.0, |weight| weight.sum)
 }
 
-/// For each kind of memory, the census at the sampling rate that most of its faults came at.
-fn best_counted(attribution: &Attribution) -> BTreeMap<RegionKind, Census> {
-    let mut best: BTreeMap<RegionKind, Census> = BTreeMap::new();
-    for (&(region, _), &census) in &attribution.tally.census {
-        let held = best.entry(region).or_default();
-        if census.faults > held.faults {
-            *held = census;
-        }
-    }
-    best
+fn churn_by_records(attribution: &Attribution, region: RegionKind) -> f64 {
+    let told = attribution.tally.told_by_records.get(&region);
+    told.map_or(0.0, |(_, churn)| *churn)
+}
+
+/// Faults that mapping records do not tell of.
+fn faults_counted(attribution: &Attribution, region: RegionKind) -> f64 {
+    let told = attribution.tally.told_by_records.get(&region);
+    (faults_on(attribution, region) - told.map_or(0.0, |(faults, _)| *faults)).max(0.0)
 }
 
 impl Ledger {
     fn enter(&mut self, attribution: &Attribution, cell: Cell, faults: f64) {
-        let is_first = matches!(cell.cause, Cause::FirstTouch | Cause::StackGrowth);
         let again = match self.repeats.get(&cell.region) {
-            Some(share) if is_first => share.value,
+            Some(share) if is_first(cell.cause) => share.value,
             _ => 0.0,
         };
         if again > 0.0 {
@@ -164,6 +205,13 @@ impl Ledger {
         self.cells.iter().filter(of).copied().collect()
     }
 
+    /// Faults that may be of the other kind, where repeats tell first touches from churn.
+    pub(crate) fn doubt_of_repeats(&self) -> f64 {
+        let widest = |share: &Estimate| (share.value - share.low).max(share.high - share.value);
+        let doubt = |(region, share)| Some(widest(share) * self.counted.get(region)?);
+        self.repeats.iter().filter_map(doubt).sum()
+    }
+
     /// Faults on private anonymous memory.
     pub(crate) fn private_faults(&self) -> f64 {
         self.routes
@@ -194,6 +242,11 @@ impl Ledger {
         let all = of(false);
         if all > 0.0 { of(true) / all } else { 0.0 }
     }
+}
+
+/// Whether a fault of this cause may have been a repeat that nothing shows.
+pub(crate) fn is_first(cause: Cause) -> bool {
+    matches!(cause, Cause::FirstTouch | Cause::StackGrowth)
 }
 
 /// The route by which memory of a kind goes back. Releases seen during part of the run decide;

@@ -1,67 +1,46 @@
 //! Memory that goes to the kernel and comes back: how much, and by which routes.
 //!
 //! Where releases of memory are on record, faults already carry their route. Where they are not,
-//! sampled faults tell how often pages repeat: of `n` samples on `D` pages, drawn alike,
-//! `d = D (1 − e^(−n/D))` are distinct, which gives `D`, and all faults beyond one a page are
-//! repeats. Pages that fault unequally often make `D` come out too small, so the refault ratio is
-//! somewhat too large when a small part of the memory churns and the rest is touched once; the
-//! estimate is made for each kind of memory apart to keep that small.
+//! sampled faults tell how often pages repeat, and that how many pages there are ([`pages`]): all
+//! faults beyond one a page are repeats.
 
-use crate::attribute::{Doubt, Ledger, Scale, Z95, interval};
+mod pages;
+
+pub use pages::Sightings;
+
+use crate::attribute::{Doubt, Ledger, Scale, interval};
 use crate::faults::{Attribution, Census, refault_by};
 use pagewise_model::findings::{Cause, Churn, ChurnRoute, RegionKind};
 use pagewise_model::histogram::Histogram;
 use pagewise_model::units::{Bytes, Estimate};
 
-/// Samples, and repeats among them, that an estimate needs.
-const LEAST_SAMPLES: u64 = 20;
+/// Fewer repeats are chance.
 const LEAST_REPEATS: u64 = 4;
 
-/// Share of a census's faults that are repeats; `None` where it is too small to tell.
+/// Share of a census's faults that are repeats; `None` where there is no census.
 #[allow(
     clippy::cast_precision_loss,
     reason = "counts of samples are far below 2^53"
 )]
-pub(crate) fn repeats(census: Census) -> Option<Estimate> {
-    let repeated = census.samples - census.distinct;
-    if census.samples < LEAST_SAMPLES || repeated < LEAST_REPEATS {
+pub(crate) fn repeats(census: &Census) -> Option<Estimate> {
+    let samples = census.seen.samples();
+    let repeated = samples - census.seen.distinct();
+    if samples == 0 {
         return None;
     }
-    let (samples, repeated) = (census.samples as f64, repeated as f64);
-    if census.faults <= samples {
+    let faults = census.faults.max(1.0);
+    if faults <= samples as f64 {
         // Each fault was seen, so each page was too.
-        return Some(Estimate::exact(repeated / samples));
+        return Some(Estimate::exact(repeated as f64 / samples as f64));
     }
-    // Repeats are nearly Poisson while they are few, and nearly binomial when they are not.
-    let spread = Z95 * (repeated + 1.0).sqrt().min((samples / 4.0).sqrt());
-    let share = |repeated: f64| {
-        let pages = pages_behind(samples, (samples - repeated).max(1.0));
-        (1.0 - pages / census.faults.max(1.0)).clamp(0.0, 1.0)
-    };
+    let (pages, few, many) = pages::pages_behind(&census.seen, faults);
+    let share = |pages: f64| (1.0 - pages / faults).max(0.0);
+    let by_chance = repeated < LEAST_REPEATS;
     Some(Estimate {
-        value: share(repeated),
-        low: share((repeated - spread).max(0.0)),
-        high: share((repeated + spread).min(samples - 1.0)),
+        value: if by_chance { 0.0 } else { share(pages) },
+        low: if by_chance { 0.0 } else { share(many) },
+        high: share(few),
     })
-}
-
-/// The number of pages of which `samples` even draws hit `distinct`: the root of
-/// D (1 − e^(−n/D)) = d, by bisection, as the left side grows with D.
-fn pages_behind(samples: f64, distinct: f64) -> f64 {
-    if distinct >= samples {
-        return f64::INFINITY;
-    }
-    let seen = |pages: f64| pages * -(-samples / pages).exp_m1();
-    let (mut low, mut high) = (distinct, samples * samples + 1.0);
-    for _ in 0..100 {
-        let middle = f64::midpoint(low, high);
-        if seen(middle) < distinct {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    f64::midpoint(low, high)
 }
 
 /// Everything about churn but its sites.
@@ -97,11 +76,7 @@ fn share_with_interval(attribution: &Attribution, ledger: &Ledger, share: f64) -
         .filter(|cause| cause.is_churn())
         .filter_map(|&cause| variation.of(cause))
         .sum();
-    let widest = ledger
-        .repeats
-        .values()
-        .map(|doubt| (doubt.value - doubt.low).max(doubt.high - doubt.value))
-        .fold(0.0, f64::max);
+    let doubt_of_repeats = ledger.doubt_of_repeats() / private;
     let doubt = Doubt {
         variance: (variance > 0.0).then_some(variance),
         share: 0.0,
@@ -109,8 +84,8 @@ fn share_with_interval(attribution: &Attribution, ledger: &Ledger, share: f64) -
     let sum = interval(attribution, share * private, doubt).scaled(1.0 / private);
     Estimate {
         value: share.clamp(0.0, 1.0),
-        low: (sum.low - widest).max(0.0),
-        high: (sum.high + widest).min(1.0),
+        low: (sum.low - doubt_of_repeats).max(0.0),
+        high: (sum.high + doubt_of_repeats).min(1.0),
     }
 }
 
@@ -174,43 +149,43 @@ fn allocator_blocks(attribution: &Attribution) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pagewise_model::random::Random;
+    use std::collections::BTreeMap;
 
-    fn census(samples: u64, distinct: u64, faults: f64) -> Census {
-        Census {
-            samples,
-            distinct,
-            faults,
+    /// Samples, one after another, of so many pages.
+    fn census(samples: u64, pages: usize, faults: f64) -> Census {
+        let mut random = Random::seeded(7);
+        let mut times = BTreeMap::new();
+        let mut seen = Sightings::default();
+        for _ in 0..samples {
+            let before = times.entry(random.below(pages)).or_insert(0);
+            seen.see(*before);
+            *before += 1;
         }
+        Census { seen, faults }
     }
 
     #[test]
     fn the_known_case_of_834_pages_is_recovered_from_a_thousand_samples() {
-        // 152,842 faults on 834 pages: of 1,000 even draws 834 (1 - e^(-1000/834)) = 583 pages
-        // are distinct.
-        let share = repeats(census(1000, 583, 152_842.0)).unwrap();
-        assert!((share.value - 0.9945).abs() < 0.001, "{share:?}");
+        let share = repeats(&census(1000, 834, 152_842.0)).unwrap();
+        assert!((share.value - 0.9945).abs() < 0.01, "{share:?}");
         assert!(share.covers(1.0 - 834.0 / 152_842.0));
     }
 
     #[test]
     fn memory_touched_once_has_no_repeats_to_show() {
-        assert_eq!(repeats(census(1000, 1000, 1e6)), None);
-        assert_eq!(repeats(census(1000, 997, 1e6)), None, "chance");
+        for pages in [1 << 40, 400_000] {
+            let share = repeats(&census(1000, pages, 1e6)).unwrap();
+            assert_eq!((share.value, share.low), (0.0, 0.0), "by chance");
+        }
+        let many_samples = repeats(&census(10_000, 1 << 40, 1e6)).unwrap();
+        assert!(many_samples.high < 0.1, "{many_samples:?}");
     }
 
     #[test]
     fn where_each_fault_was_seen_repeats_are_counted() {
-        let share = repeats(census(1000, 100, 1000.0));
-        assert_eq!(share, Some(Estimate::exact(0.9)));
-    }
-
-    #[test]
-    fn the_page_count_solves_its_equation() {
-        for pages in [50.0_f64, 834.0, 20_000.0] {
-            let distinct = pages * (1.0 - (-1000.0 / pages).exp());
-            let found = pages_behind(1000.0, distinct);
-            assert!((found / pages - 1.0).abs() < 1e-6, "{found} for {pages}");
-        }
+        let share = repeats(&census(1000, 10, 1000.0));
+        assert_eq!(share, Some(Estimate::exact(0.99)));
     }
 
     #[test]
@@ -231,6 +206,7 @@ mod tests {
             cells: vec![(cell, 500.0)],
             causes: [(Cause::RefaultAfterBrk, 500.0), (Cause::FirstTouch, 500.0)].into(),
             routes: [((Cause::RefaultAfterBrk, RegionKind::Heap), 1000.0)].into(),
+            counted: [(RegionKind::Heap, 1000.0)].into(),
             repeats: [(
                 RegionKind::Heap,
                 Estimate {

@@ -1,9 +1,9 @@
 //! The verdict on a fault, and what it leaves behind in its page's state.
 
 use super::Attributor;
-use super::classify::{Sight, by_density, first_of_a_fork};
+use super::classify::{Sight, by_density, first_of_a_fork, refault_by};
 use super::density::Density;
-use super::pages::{Chunk, Huge, PageState, PageWord};
+use super::pages::{Chunk, Huge, PageState, PageWord, Route};
 use super::process::Verdict;
 use super::regions::{HugeWish, Region, is_malloc_like, is_private_anonymous};
 use super::roles::{Coverage, Role};
@@ -189,15 +189,24 @@ impl Attributor {
         let kind = sight.region;
         let releases = self.roles.sees_releases;
         let shared = region.map_or(0, |region| region.shared_permille);
-        let verdict = match releases {
+        let mut verdict = match releases {
             true => by_density(sight, density, shared),
             false => first_of_a_fork(first_cause(sight), shared),
         };
         let mut mark = sight.word.mark();
         if is_private_anonymous(kind) && !releases {
-            let rate = 1 << magnitude(case.period);
-            self.tally.census_of(kind, case.period, mark & rate == 0);
-            mark |= rate;
+            if let Some(chance) = self.mapped_before(process, case, region) {
+                verdict.instead = Some((refault_by(Route::Munmap), chance));
+                self.tally.tell_by_records(kind, case.period, chance);
+            } else {
+                let rate = 1 << magnitude(case.period);
+                let before = match mark & rate {
+                    0 => 0,
+                    _ => self.processes[process].see_again(page, rate),
+                };
+                self.tally.census_of(kind, case.period, before);
+                mark |= rate;
+            }
         }
         let process = &mut self.processes[process];
         process.density.touched(case.period);
@@ -205,6 +214,15 @@ impl Attributor {
         chunk.density.touched(case.period);
         chunk.set(page, PageWord::new(PageState::Present, mark));
         verdict
+    }
+}
+
+impl Attributor {
+    /// The chance that a fault's page had been touched before its memory was mapped anew; `None`
+    /// where it was not.
+    fn mapped_before(&mut self, process: usize, case: Case, region: Option<Region>) -> Option<f64> {
+        let remaps = &mut self.processes[process].remaps;
+        remaps.touch(case.address, region?, case.period)
     }
 }
 

@@ -84,7 +84,7 @@ impl Attributor {
         let before = held
             .regions
             .find(mmap.start)
-            .map(|(start, region)| (start, region.end));
+            .or_else(|| held.regions.find(end - 1));
         let new = Anonymous {
             start: mmap.start,
             end,
@@ -96,7 +96,12 @@ impl Attributor {
             return;
         }
         held.pages.renew(mmap.start >> shift, end >> shift);
-        let again = before == Some((mmap.start, end));
+        let part = held
+            .remaps
+            .record((mmap.start, end), writable, before, shift);
+        held.regions
+            .change(mmap.start, end, |region| region.newest = part);
+        let again = before.is_some_and(|(start, old)| (start, old.end) == (mmap.start, end));
         self.note_growth_record(kind, mmap.length, again);
     }
 

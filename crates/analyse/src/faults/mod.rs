@@ -22,6 +22,7 @@ mod mappings;
 mod pages;
 mod process;
 mod regions;
+mod remaps;
 mod rests;
 mod roles;
 mod syscalls;

@@ -3,11 +3,16 @@
 use super::density::Density;
 use super::pages::{PageState, PageTable};
 use super::regions::{Region, Regions};
+use super::remaps::Remaps;
 use super::syscalls::{ErrorCode, MmCall};
 use pagewise_model::address_space::AddressSpace;
 use pagewise_model::findings::{Cause, RegionKind};
 use pagewise_model::stack::StackId;
 use pagewise_model::units::Nanos;
+use rustc_hash::FxHashMap;
+
+/// Pages of a process whose sightings are counted: 32 MiB.
+const MOST_SEEN_AGAIN: usize = 1 << 20;
 
 /// What is known of one process.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +23,11 @@ pub(super) struct Process {
     pub(super) space: AddressSpace,
     /// The stretch that the last fault hit.
     pub(super) last_region: Option<(u64, Region)>,
+    /// Pages that samples of one rate saw at least twice, and how often; the rest is known from
+    /// their words.
+    pub(super) seen: FxHashMap<(u64, u16), u32>,
+    /// Memory that was mapped anew, where releases are not on record.
+    pub(super) remaps: Remaps,
     /// Sampled faults against given-back pages of the whole process.
     pub(super) density: Density,
     /// Epoch of the newest record of the growing heap.
@@ -55,9 +65,22 @@ impl Process {
         self.last_region
     }
 
+    /// Notes that a sample saw a page once more, and tells how often they had seen it before.
+    pub(super) fn see_again(&mut self, page: u64, rate: u16) -> u32 {
+        if self.seen.len() >= MOST_SEEN_AGAIN {
+            return self.seen.get(&(page, rate)).map_or(1, |seen| *seen);
+        }
+        let seen = self.seen.entry((page, rate)).or_insert(1);
+        let before = *seen;
+        *seen = seen.saturating_add(1);
+        before
+    }
+
     /// Frees what only classification needs, once no thread is left.
     pub(super) fn bury(&mut self) {
         self.pages = PageTable::default();
+        self.seen = FxHashMap::default();
+        self.remaps = Remaps::default();
         self.regions = Regions::default();
         self.last_region = None;
     }

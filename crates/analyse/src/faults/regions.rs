@@ -32,6 +32,8 @@ pub(super) struct Region {
     /// Share of its pages (in thousandths) that sampled faults show to have been touched when the
     /// process last forked: these are copied on their next write.
     pub(super) shared_permille: u16,
+    /// The part that its newest record brought, as far as records tell.
+    pub(super) newest: (u64, u64),
 }
 
 impl Region {
@@ -44,6 +46,7 @@ impl Region {
             huge: HugeWish::None,
             inherited: false,
             shared_permille: 0,
+            newest: (0, 0),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use super::pages::Route;
 use super::syscalls::MmCall;
+use crate::churn::Sightings;
 use pagewise_model::findings::{Cause, RegionKind};
 use pagewise_model::histogram::Histogram;
 use pagewise_model::stack::StackId;
@@ -53,13 +54,11 @@ pub struct Cell {
     pub region: RegionKind,
 }
 
-/// Distinct pages among the faults on one kind of memory that were sampled at about one rate.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// Pages behind the faults on one kind of memory that were sampled at about one rate.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Census {
-    /// Sampled faults.
-    pub samples: u64,
-    /// Distinct pages among them.
-    pub distinct: u64,
+    /// How often samples saw them.
+    pub seen: Sightings,
     /// Faults that they stand for.
     pub faults: f64,
 }
@@ -162,6 +161,9 @@ pub struct Tally {
     /// Distinct pages by kind of memory and magnitude of the sampling period, where faults are
     /// sampled.
     pub census: BTreeMap<(RegionKind, u16), Census>,
+    /// Faults that no census holds, as mapping records tell of them: how many, and how many of these
+    /// are churn.
+    pub told_by_records: BTreeMap<RegionKind, (f64, f64)>,
     /// Pages of mapping records that covered the same stretch of a kind of memory anew.
     pub remapped: BTreeMap<RegionKind, u64>,
     /// Memory given back, by route and the kind of memory it was.
@@ -201,15 +203,21 @@ impl Tally {
         self.regions.entry(cell.region).or_default().add(weight);
     }
 
-    /// Notes a sampled fault on private memory, and whether its page was seen for the first time at
-    /// this rate.
+    /// Notes a sampled fault on private memory whose page had been seen `before` times at this rate.
     #[allow(clippy::cast_precision_loss, reason = "periods are far below 2^53")]
-    pub(super) fn census_of(&mut self, region: RegionKind, period: u64, is_new: bool) {
+    pub(super) fn census_of(&mut self, region: RegionKind, period: u64, before: u32) {
         let key = (region, magnitude(period));
         let census = self.census.entry(key).or_default();
-        census.samples += 1;
-        census.distinct += u64::from(is_new);
+        census.seen.see(before);
         census.faults += period as f64;
+    }
+
+    /// Notes a sampled fault on memory that was mapped anew, with the chance that it is churn.
+    #[allow(clippy::cast_precision_loss, reason = "periods are far below 2^53")]
+    pub(super) fn tell_by_records(&mut self, region: RegionKind, period: u64, chance: f64) {
+        let (faults, churn) = self.told_by_records.entry(region).or_default();
+        *faults += period as f64;
+        *churn += chance * period as f64;
     }
 
     /// Moves `weight` faults from one cause to another.

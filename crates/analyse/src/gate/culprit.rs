@@ -21,8 +21,11 @@ const CAUSE_OF_LARGEST: f64 = 0.1;
 /// A cause that makes up this part of all growth is that of each stack that grew, whatever else
 /// happens there.
 const MOST_OF_ALL: f64 = 0.75;
-/// Part of a run's faults that must be on record to tell each one's cause from those before it.
-const COMPLETE: f64 = 0.9;
+/// Part of a run's faults that may be missing where each is to be on record: causes of two runs are
+/// compared by what remains.
+const MISSING: f64 = 0.01;
+/// … and faults before the program starts, which no event tells of.
+const BEFORE_START: f64 = 64.0;
 
 /// One side under observation.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +55,8 @@ pub fn faults_seen(stacks: &Findings, each: Option<&Findings>) -> Option<FaultsS
 
 /// Whether hardly a fault is missing.
 fn is_complete(findings: &Findings) -> bool {
-    findings.samples as f64 >= COMPLETE * findings.cost.faults() as f64
+    let faults = findings.cost.faults() as f64;
+    findings.samples as f64 >= (1.0 - MISSING) * faults - BEFORE_START
 }
 
 /// Why most faults happen at this innermost function.
@@ -122,7 +126,7 @@ fn stacks(old: &[Site], new: &[Site]) -> Vec<StackGrowth> {
     };
     let told = |(function, then, now): (&str, f64, f64)| {
         let site = heaviest(function)?;
-        let before = old.iter().find(|before| before.stack == site.stack);
+        let before = same_in(old, site);
         let (then, now) = match before {
             Some(before) => (before.faults, site.faults),
             None => (then, now),
@@ -158,8 +162,15 @@ fn by_function(sites: &[Site]) -> BTreeMap<&str, f64> {
     faults
 }
 
+/// The same stack in a run whose stacks may go less far out.
+fn same_in<'a>(sites: &'a [Site], site: &Site) -> Option<&'a Site> {
+    let same =
+        |other: &&Site| other.stack.ends_with(&site.stack) || site.stack.ends_with(&other.stack);
+    sites.iter().find(same)
+}
+
 fn growth(site: &Site, old: &[Site], unseen: f64) -> f64 {
-    let before = old.iter().find(|before| before.stack == site.stack);
+    let before = same_in(old, site);
     site.faults - before.map_or(unseen, |before| before.faults)
 }
 
@@ -229,6 +240,23 @@ mod tests {
         );
         assert_eq!(stack.stack, ["main", "parse", "grow", "malloc"]);
         assert_eq!(stack.cause, Cause::RefaultAfterBrk);
+    }
+
+    #[test]
+    fn stacks_that_go_less_far_out_in_one_run_are_the_same() {
+        let sites = |outer: &[&'static str], again: f64| {
+            let stack = |inner: &[&'static str]| [outer, inner].concat();
+            vec![
+                site(&stack(&["main", "load", "take"]), "take", 9_000.0),
+                site(&stack(&["main", "parse", "take"]), "take", again),
+            ]
+        };
+        let old = seen(9_000.0, 1_000.0, sites(&[], 1_000.0));
+        let new = seen(9_000.0, 1_400.0, sites(&["_start"], 1_400.0));
+        let found = found(&old, &new);
+        let stack = found.stacks.first().expect("it grew");
+        assert_eq!(stack.stack, ["_start", "main", "parse", "take"]);
+        assert_eq!((stack.old, stack.new), (1_000.0, 1_400.0));
     }
 
     #[test]

@@ -149,6 +149,18 @@ impl Stream {
     }
 
     pub(crate) fn map_record(&mut self, pid: i32, start: u64, pages: u64, flags: u32, path: &[u8]) {
+        self.map_record_with(pid, start, pages, 3, flags, path);
+    }
+
+    fn map_record_with(
+        &mut self,
+        pid: i32,
+        start: u64,
+        pages: u64,
+        protection: u32,
+        flags: u32,
+        path: &[u8],
+    ) {
         let time = self.tick();
         self.attributor.event(&Event::Mmap(Mmap {
             pid,
@@ -157,7 +169,7 @@ impl Stream {
             start,
             length: pages * PAGE,
             file_offset: 0,
-            protection: 3,
+            protection,
             flags,
             path,
             build_id: None,
@@ -457,9 +469,51 @@ fn without_calls_distinct_pages_among_samples_are_counted() {
     (0..70).for_each(|_| stream.touch(1, HEAP, 100));
     let attribution = stream.finish();
     // Period 7 has magnitude 2.
-    let census = attribution.tally.census[&(RegionKind::Heap, 2)];
-    assert_eq!((census.samples, census.distinct), (1000, 100));
+    let census = &attribution.tally.census[&(RegionKind::Heap, 2)];
+    assert_eq!((census.seen.samples(), census.seen.distinct()), (1000, 100));
     assert!((census.faults - 7000.0).abs() < 1e-9);
+}
+
+#[test]
+fn without_calls_memory_that_is_mapped_anew_is_churn_though_no_page_repeats() {
+    // Samples at this period see no page twice in 20 rounds of 1,000 pages.
+    let mut stream = Stream::new(Recorded::SampledWithoutCalls(97));
+    stream.map_record(1, A, 30_000, 2, b"//anon");
+    stream.touch(1, A, 30_000);
+    for _ in 0..20 {
+        // The kernel joins neighbours and records the joint mapping.
+        stream.map_record(1, A - 1000 * PAGE, 31_000, 2, b"//anon");
+        stream.touch(1, A - 1000 * PAGE, 1000);
+    }
+    let attribution = stream.finish();
+    let truth = 19_000.0 / 50_000.0;
+    let share =
+        attribution.tally.causes[&Cause::RefaultAfterMunmap].sum / attribution.tally.all.sum;
+    assert!((share - truth).abs() < 0.02, "{share}");
+    let census = attribution.tally.census.values();
+    assert_eq!(
+        census.map(|census| census.seen.samples()).sum::<u64>(),
+        31_000 / 97
+    );
+}
+
+#[test]
+fn without_calls_a_change_of_rights_is_no_new_mapping() {
+    let mut stream = Stream::new(Recorded::SampledWithoutCalls(97));
+    for round in 0..20 {
+        let flags = 2;
+        stream.map_record_with(
+            1,
+            A,
+            1000,
+            if round % 2 == 0 { 3 } else { 1 },
+            flags,
+            b"//anon",
+        );
+        stream.touch(1, A, 1000);
+    }
+    let attribution = stream.finish();
+    assert!(attribution.tally.told_by_records.is_empty());
 }
 
 #[test]
