@@ -52,7 +52,11 @@ fn without_the_tracer_it_says_why_and_what_it_records_instead() {
     let output = pagewise(folder.path(), &["trace", "--", "true"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let said = text(&output.stderr);
-    let remedies = ["docs/TRACING.md", "is closed to this user. Run as root."];
+    let remedies = [
+        "docs/TRACING.md",
+        "is closed to this user. Run as root.",
+        "is not mounted, and mounting it privately failed",
+    ];
     assert!(remedies.iter().any(|one| said.contains(one)), "{said}");
     assert!(
         said.contains("recording instead, into trace.perf.data"),

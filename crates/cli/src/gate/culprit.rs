@@ -12,6 +12,7 @@ use pagewise_linux::perf::{Mode, Options};
 use pagewise_model::findings::Findings;
 use pagewise_model::formats::perf_data::PerfData;
 use pagewise_model::gate::{Baseline, Culprit, FaultsSeen, FunctionGrowth, Gate, GateRun, Metric};
+use pagewise_model::loss::LossKind;
 use pagewise_model::profile::Profile;
 use std::time::Duration;
 
@@ -44,12 +45,43 @@ impl Seen {
     }
 }
 
+/// How a sample tells its stack.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stacks {
+    /// By a copy of it, which needs buffers that users without privileges may not get.
+    Copied,
+    /// By frame pointers.
+    Chains,
+}
+
+/// Most samples may be missing.
+#[derive(Debug)]
+struct Lost;
+
+impl std::error::Error for Lost {}
+
+impl std::fmt::Display for Lost {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            to,
+            "Samples of faults were lost, for the buffers that kernel.perf_event_mlock_kb allows are too \
+             small; root has larger ones ({HOW})"
+        )
+    }
+}
+
 /// Both sides.
 pub fn of_two(gate: &Gate, old: &Program, new: &Program, runner: &Runner) -> Culprit {
     let time = gate.grown().any(|figure| figure.metric.is_time());
-    let seen = |program, runs| observed(program, runner, runs, time);
-    let both = seen(old, &gate.old.runs).and_then(|old| Ok((old, seen(new, &gate.new.runs)?)));
-    let (old, new) = match both {
+    let one = |program, runs, stacks| observed(program, runner, runs, time, stacks);
+    let both = |stacks| -> Result<(Seen, Seen)> {
+        Ok((
+            one(old, &gate.old.runs, stacks)?,
+            one(new, &gate.new.runs, stacks)?,
+        ))
+    };
+    // Stacks of one kind are compared.
+    let (old, new) = match both(Stacks::Copied).or_else(|error| otherwise(error, both)) {
         Ok(both) => both,
         Err(error) => return missing(format!("{error:#}")),
     };
@@ -97,7 +129,8 @@ pub fn faults_of(
     runner: &Runner,
     runs: &[GateRun],
 ) -> (Option<FaultsSeen>, Option<String>) {
-    match observed(program, runner, runs, false) {
+    let seen = |stacks| observed(program, runner, runs, false, stacks);
+    match seen(Stacks::Copied).or_else(|error| otherwise(error, seen)) {
         Ok(seen) => match seen.faults() {
             Some(faults) => (Some(faults), None),
             None => (None, Some(why_not(&seen.findings))),
@@ -106,21 +139,39 @@ pub fn faults_of(
     }
 }
 
-fn observed(program: &Program, runner: &Runner, runs: &[GateRun], time: bool) -> Result<Seen> {
+/// Once more with chains where copies of stacks were lost.
+fn otherwise<T>(error: anyhow::Error, again: impl Fn(Stacks) -> Result<T>) -> Result<T> {
+    match error.is::<Lost>() {
+        true => again(Stacks::Chains),
+        false => Err(error),
+    }
+}
+
+fn observed(
+    program: &Program,
+    runner: &Runner,
+    runs: &[GateRun],
+    time: bool,
+    stacks: Stacks,
+) -> Result<Seen> {
     let wall = mean(runs, Metric::ElapsedTime) / 1e9;
     let a_second = (CPU_SAMPLES / wall.max(1e-3)).min(MOST_CPU_SAMPLES);
     let faults = mean(runs, Metric::Faults);
+    let period = prime_from(whole(faults / FAULT_SAMPLES));
     let (findings, profile) = recorded(
         program,
         runner,
         Options {
-            period: Some(prime_from(whole(faults / FAULT_SAMPLES))),
-            period_stacks: true,
+            period: Some(period),
+            period_stacks: stacks == Stacks::Copied,
             cpu: time.then(|| whole(a_second)),
             cpu_stacks: true,
             ..of_faults()
         },
     )?;
+    if is_lossy(&findings) {
+        return Err(Lost.into());
+    }
     let each = match faults < FEW_FAULTS && findings.samples > 0 {
         true => Some(recorded(program, runner, of_faults())?.0),
         false => None,
@@ -130,6 +181,11 @@ fn observed(program: &Program, runner: &Runner, runs: &[GateRun], time: bool) ->
         each,
         profile,
     })
+}
+
+/// Whether samples were lost.
+fn is_lossy(findings: &Findings) -> bool {
+    findings.losses.of(LossKind::RingOverrun) > 0
 }
 
 /// Each fault, with call chains alone.

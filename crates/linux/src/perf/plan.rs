@@ -288,11 +288,20 @@ impl Plan {
             self.add(Role::Paired, Start::OnTurn, pair(access));
             self.cycle.push(Slot::new(Role::Paired, WINDOW));
         }
+        // Who asks for each n-th fault gets each.
+        let rest = options
+            .period
+            .is_none()
+            .then_some(Slot::new(Role::Rest, REST));
         for _ in 0..4 {
             self.cycle.push(Slot::new(Role::Sampled(0), SAMPLING));
-            self.cycle.push(Slot::new(Role::Rest, REST));
+            self.cycle.extend(rest);
         }
         self.opening = Some(Slot::new(first, OPENING));
+        if !self.cycle.iter().any(|slot| slot.role != first) {
+            self.cycle.clear();
+            self.opening = None;
+        }
     }
 
     fn add_fault_ring(&mut self, access: Access) {
