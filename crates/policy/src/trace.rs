@@ -242,6 +242,7 @@ mod tests {
             (trace.cut, trace.pages(), trace.references[0].thread),
             (3, 121, 9)
         );
+        assert_eq!((trace.budget_pages, trace.page_bytes), (100, 4096));
     }
 
     #[test]

@@ -136,5 +136,6 @@ mod tests {
             profile.samples.stacks[1]
         );
         assert!(!profile.has_times);
+        assert_eq!((profile.threads.len(), profile.events.len()), (1, 1));
     }
 }
