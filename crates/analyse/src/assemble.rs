@@ -85,6 +85,7 @@ pub fn measure(
     let time = fault_time(attribution, sidecar, &names, times);
     explain_blindly(&mut account, &time);
     Findings {
+        kind: pagewise_model::document::Kind::Run,
         schema_version: FINDINGS_VERSION,
         command: sidecar.command.clone(),
         pid: sidecar.pid,

@@ -11,7 +11,7 @@ use pagewise_model::profile_diff::SettingChange;
 use pagewise_model::quantity::rounded;
 use pagewise_model::run::Ending;
 use pagewise_model::run_diff::{
-    CauseChange, FigureChange, KIND, Quantity, RUN_DIFF_VERSION, RunDiff, RunSide,
+    CauseChange, FigureChange, Quantity, RUN_DIFF_VERSION, RunDiff, RunSide,
 };
 use pagewise_model::units::{Bytes, Estimate, Nanos};
 use std::collections::BTreeSet;
@@ -58,7 +58,7 @@ pub fn compare(a: Run<'_>, b: Run<'_>, rules: &SettingRules) -> Option<RunDiff> 
     let causes = causes(&a.findings.by_cause, &b.findings.by_cause, most);
     let mut found = RunDiff {
         schema_version: RUN_DIFF_VERSION,
-        kind: KIND.to_owned(),
+        kind: pagewise_model::document::Kind::RunDiff,
         a: side(a),
         b: side(b),
         headline: String::new(),
@@ -328,7 +328,7 @@ mod tests {
         let exact = Estimate::exact;
         RunDiff {
             schema_version: RUN_DIFF_VERSION,
-            kind: KIND.to_owned(),
+            kind: pagewise_model::document::Kind::RunDiff,
             a: run("a"),
             b: run("b"),
             headline: String::new(),

@@ -132,3 +132,58 @@ fn a_recording_without_samples_says_what_it_is_of() {
         "{words}"
     );
 }
+
+/// What a command says, and what `report` says of the JSON that it writes: the same.
+#[test]
+fn results_of_other_commands_open_as_they_were_shown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let fixture = fixture();
+    let recording = fixture.to_str().expect("a path of ours");
+    let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/traces");
+    let trace = |name| traces.join(name).to_string_lossy().into_owned();
+    let commands: [&[&str]; 3] = [
+        &["huge", "simulate", "--workload", "gups:1M"],
+        &["report", recording],
+        &[
+            "diff",
+            &trace("redis-6.1/trace.txt.zst"),
+            &trace("tpcc-6.1/trace.txt.zst"),
+        ],
+    ];
+    for words in commands {
+        let run = |json: bool| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_pagewise"));
+            let output = command
+                .args(words)
+                .args(json.then_some("--json"))
+                .output()
+                .expect("the program was built");
+            assert!(output.status.success(), "{words:?}: {output:?}");
+            output.stdout
+        };
+        let document = folder.path().join("result.json");
+        std::fs::write(&document, run(true)).expect("it is written");
+        let opened = report(&[], &document);
+        assert!(opened.status.success(), "{words:?}: {opened:?}");
+        let (shown, said) = (
+            String::from_utf8_lossy(&opened.stdout).into_owned(),
+            String::from_utf8_lossy(&run(false)).into_owned(),
+        );
+        assert_eq!(shown, said, "{words:?}");
+    }
+}
+
+#[test]
+fn documents_that_are_not_ours_are_told_from_those_of_another_version() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let refused = |text: &str| {
+        let file = folder.path().join("some.json");
+        std::fs::write(&file, text).expect("it is written");
+        refusal(&file)
+    };
+    assert!(refused("{\"a\": 1}").contains("nothing that pagewise wrote"));
+    assert!(refused("{\"kind\": \"rings\"}").contains("its kind is \"rings\""));
+    let newer = refused("{\"kind\": \"tuning\", \"schema_version\": 999}");
+    assert!(newer.contains("its schema_version is 999"), "{newer}");
+    assert!(refused("{\"kind\": \"tuning\", \"schema_version\": 1}").contains("not whole"));
+}

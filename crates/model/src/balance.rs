@@ -1,5 +1,6 @@
 //! What came of balancing huge pages of a live process.
 
+use crate::document::Kind;
 use crate::huge_map::HugeMap;
 use crate::units::{Bytes, Estimate, Nanos};
 use serde::{Deserialize, Serialize};
@@ -145,6 +146,8 @@ pub struct GuestRange {
 /// Everything about one run of the controller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Balance {
+    /// [`Kind::HugeBalance`].
+    pub kind: Kind,
     /// [`BALANCE_VERSION`].
     pub schema_version: u32,
     /// Command, empty when attached.

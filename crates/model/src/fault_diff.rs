@@ -5,6 +5,7 @@
 //! the trace shows that as a call of its own. Raw is as traced; corrected is without the tracer's
 //! cost, and what is tested.
 
+use crate::document::Kind;
 use crate::fault_paths::{Calibration, Class, Latency, Layer, Missing};
 use crate::units::Estimate;
 use serde::{Deserialize, Serialize};
@@ -18,7 +19,7 @@ pub struct FaultDiff {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
     /// `fault_diff`, to tell this from other reports.
-    pub kind: String,
+    pub kind: Kind,
     /// The first input.
     pub a: Side,
     /// The second input.

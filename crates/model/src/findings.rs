@@ -3,6 +3,7 @@
 use crate::account::Account;
 use crate::advice::Advice;
 use crate::allocator::Allocator;
+use crate::document::Kind;
 use crate::histogram::Histogram;
 use crate::host::HostSnapshot;
 use crate::loss::Losses;
@@ -331,9 +332,17 @@ pub struct Diagnosis {
     pub share_of_cpu: Option<Estimate>,
 }
 
+/// Documents of earlier versions do not say what they are.
+fn run() -> Kind {
+    Kind::Run
+}
+
 /// Everything that is known about one observed run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Findings {
+    /// [`Kind::Run`].
+    #[serde(default = "run")]
+    pub kind: Kind,
     /// [`FINDINGS_VERSION`].
     pub schema_version: u32,
     /// Command, empty when attached.

@@ -1,6 +1,7 @@
 //! `pagewise gate`: whether a program takes more page faults, memory or time than before, by
 //! runs of both, and what is behind it.
 
+use crate::document::Kind;
 use crate::findings::{Cause, Share, Site};
 use crate::host::HostSnapshot;
 use crate::quantity::rounded;
@@ -11,13 +12,8 @@ use serde::{Deserialize, Serialize};
 
 /// Version of [`Gate`] as JSON (`docs/schema/gate.json`).
 pub const GATE_VERSION: u32 = 1;
-/// What [`Gate::kind`] is.
-pub const KIND: &str = "gate";
 /// Version of [`Baseline`] as JSON (`docs/schema/gate-baseline.json`).
 pub const BASELINE_VERSION: u32 = 1;
-/// What [`Baseline::kind`] is.
-pub const BASELINE_KIND: &str = "gate_baseline";
-
 /// What is held against an allowance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -175,8 +171,8 @@ pub struct FaultsSeen {
 pub struct Baseline {
     /// [`BASELINE_VERSION`].
     pub schema_version: u32,
-    /// [`BASELINE_KIND`].
-    pub kind: String,
+    /// [`Kind::GateBaseline`].
+    pub kind: Kind,
     /// What ran.
     pub command: Vec<String>,
     /// Where.
@@ -303,8 +299,8 @@ pub struct Culprit {
 pub struct Gate {
     /// [`GATE_VERSION`].
     pub schema_version: u32,
-    /// [`KIND`].
-    pub kind: String,
+    /// [`Kind::Gate`].
+    pub kind: Kind,
     /// Whether nothing is surely beyond its allowance.
     pub passed: bool,
     /// The answer in one sentence or two.

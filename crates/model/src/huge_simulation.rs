@@ -1,14 +1,17 @@
 //! What simulated huge pages showed: as JSON (`docs/schema/huge-simulate.json`) and for the report.
 
+use crate::document::Kind;
 use crate::huge_map::HugeMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Version of the JSON.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The result of `pagewise huge simulate`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HugeSimulation {
+    /// [`Kind::HugeSimulation`].
+    pub kind: Kind,
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
     /// The machine's name.
@@ -30,7 +33,7 @@ pub struct HugeSimulation {
 }
 
 /// A program under fixed page sizes.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Configuration {
     /// Page sizes in words.
     pub name: String,
@@ -49,7 +52,7 @@ pub struct Configuration {
 }
 
 /// A program with a controller.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Controlled {
     /// The program.
     pub workload: String,
@@ -80,7 +83,7 @@ pub struct Controlled {
 }
 
 /// A point of a timeline: means since the last.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Moment {
     /// Simulated seconds.
     pub at_s: f64,
@@ -99,7 +102,7 @@ pub struct Moment {
 }
 
 /// Cost at a fixed number of huge pages.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SweepPoint {
     /// Huge pages.
     pub huge: u64,
@@ -112,7 +115,7 @@ pub struct SweepPoint {
 }
 
 /// Miss ratio by number of entries, at one page size.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ReuseCurve {
     /// The program.
     pub workload: String,
@@ -127,7 +130,7 @@ pub struct ReuseCurve {
 }
 
 /// How much a machine's last TLB level maps.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Reach {
     /// The machine.
     pub machine: String,

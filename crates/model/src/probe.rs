@@ -1,5 +1,6 @@
 //! What a machine's TLB does, measured by timed chases.
 
+use crate::document::Kind;
 use crate::units::{Bytes, Estimate, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -94,6 +95,8 @@ pub struct ActuatorFinding {
 /// Everything that was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Probe {
+    /// [`Kind::HugeProbe`].
+    pub kind: Kind,
     /// [`PROBE_VERSION`].
     pub schema_version: u32,
     /// CPU model.

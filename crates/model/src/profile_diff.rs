@@ -1,6 +1,7 @@
 //! How two profiles differ: which functions and stacks grew or shrank, how sure that is, and which
 //! settings of the two hosts may be behind it.
 
+use crate::document::Kind;
 use crate::profile::{FrameKind, WeightUnit};
 use crate::run_diff::RunDiff;
 use crate::symbol::Unnamed;
@@ -16,6 +17,8 @@ pub const PROFILE_DIFF_VERSION: u32 = 1;
 /// numbers of CPUs, at different rates: see [`Measure`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProfileDiff {
+    /// [`Kind::ProfileDiff`].
+    pub kind: Kind,
     /// Version of this structure's schema.
     pub schema_version: u32,
     /// The first profile.

@@ -1,5 +1,6 @@
 //! What a profile shows: the sums that a reader looks at first, and what is odd in them.
 
+use crate::document::Kind;
 use crate::findings::Diagnosis;
 use crate::host::HostSnapshot;
 use crate::loss::Losses;
@@ -11,9 +12,17 @@ use serde::{Deserialize, Serialize};
 /// Version of [`ProfileFindings`]' schema that this code writes.
 pub const PROFILE_VERSION: u32 = 1;
 
+/// Documents of earlier versions do not say what they are.
+fn profile() -> Kind {
+    Kind::Profile
+}
+
 /// What a profile shows.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProfileFindings {
+    /// [`Kind::Profile`].
+    #[serde(default = "profile")]
+    pub kind: Kind,
     /// Version of this structure's schema.
     pub schema_version: u32,
     /// Command that was observed; empty where not known.

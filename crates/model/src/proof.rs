@@ -73,3 +73,25 @@ pub struct Proof {
     /// Things a reader should know: noisy machine, failed runs, early end.
     pub notes: Vec<String>,
 }
+
+/// Which clock a claim rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Clock {
+    /// Elapsed time.
+    #[serde(rename = "elapsed")]
+    Wall,
+    /// User and system time.
+    #[serde(rename = "cpu")]
+    Cpu,
+}
+
+impl Clock {
+    /// The speed-up by this clock.
+    #[must_use]
+    pub fn speed_up(self, comparison: &Comparison) -> &Estimate {
+        match self {
+            Self::Wall => &comparison.wall_speedup,
+            Self::Cpu => &comparison.cpu_speedup,
+        }
+    }
+}

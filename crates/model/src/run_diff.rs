@@ -1,6 +1,7 @@
 //! Two whole runs of a command side by side: what changed for the user, by which causes of faults,
 //! and what was set differently.
 
+use crate::document::Kind;
 use crate::findings::Cause;
 use crate::profile_diff::SettingChange;
 use crate::run::RunCost;
@@ -9,16 +10,13 @@ use serde::{Deserialize, Serialize};
 
 /// Version of [`RunDiff`] as JSON (`docs/schema/run-diff.json`).
 pub const RUN_DIFF_VERSION: u32 = 1;
-/// What [`RunDiff::kind`] is.
-pub const KIND: &str = "run_diff";
-
 /// How run B differs from run A.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunDiff {
     /// [`RUN_DIFF_VERSION`].
     pub schema_version: u32,
-    /// [`KIND`], to tell this from other reports.
-    pub kind: String,
+    /// [`Kind::RunDiff`], to tell this from other reports.
+    pub kind: Kind,
     /// The first run.
     pub a: RunSide,
     /// The second run.

@@ -2,8 +2,7 @@
 
 use pagewise_model::findings::Cause;
 use pagewise_model::gate::{
-    Culprit, FunctionGrowth, GATE_VERSION, Gate, GateSide, GateVerdict, Judged, KIND, Metric,
-    StackGrowth,
+    Culprit, FunctionGrowth, GATE_VERSION, Gate, GateSide, GateVerdict, Judged, Metric, StackGrowth,
 };
 use pagewise_model::run_diff::CauseChange;
 use pagewise_model::units::Estimate;
@@ -37,7 +36,7 @@ fn failed(name: &str) -> Gate {
     };
     Gate {
         schema_version: GATE_VERSION,
-        kind: KIND.to_owned(),
+        kind: pagewise_model::document::Kind::Gate,
         passed: false,
         headline: "Page faults grew from 1,234,567 to 12,345,678.".to_owned(),
         old: side(Some("base.json")),

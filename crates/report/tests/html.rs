@@ -284,6 +284,7 @@ fn two_profiles_lie_over_one_tree() {
     b.frames[1].name = "compress.isra.0".into();
     b.frames[2].name = "memcpy".into();
     let diff = pagewise_model::profile_diff::ProfileDiff {
+        kind: pagewise_model::document::Kind::ProfileDiff,
         schema_version: 1,
         a: Default::default(),
         b: Default::default(),

@@ -14,7 +14,7 @@ use pagewise_model::profile_findings::{
 };
 use pagewise_model::run::RunCost;
 use pagewise_model::run_diff::{
-    CauseChange, FigureChange, KIND, Quantity, RUN_DIFF_VERSION, RunDiff, RunSide,
+    CauseChange, FigureChange, Quantity, RUN_DIFF_VERSION, RunDiff, RunSide,
 };
 use pagewise_model::symbol::Unnamed;
 use pagewise_model::units::{Estimate, Nanos};
@@ -35,6 +35,7 @@ fn findings() -> ProfileFindings {
     let mut losses = Losses::default();
     losses.add(LossKind::RingOverrun, 12);
     ProfileFindings {
+        kind: pagewise_model::document::Kind::Profile,
         schema_version: 1,
         command: vec!["fio".into(), "--hipri".into()],
         host: HostSnapshot {
@@ -141,6 +142,7 @@ fn difference() -> ProfileDiff {
         cpus: 2,
     };
     ProfileDiff {
+        kind: pagewise_model::document::Kind::ProfileDiff,
         schema_version: 1,
         a: side("before"),
         b: side("after"),
@@ -219,7 +221,7 @@ fn runs() -> RunDiff {
     };
     RunDiff {
         schema_version: RUN_DIFF_VERSION,
-        kind: KIND.into(),
+        kind: pagewise_model::document::Kind::RunDiff,
         a: side("before", 2_000_000_000, 614_470),
         b: side("after", 80_000_000, 10_307),
         headline: "CPU time fell from 2.00 s to 80.0 ms (−96 %).".into(),

@@ -18,11 +18,12 @@ mod words;
 
 pub use interval::{Centre, centre};
 pub use needed::{Promise, promise};
+pub use pagewise_model::proof::Clock;
 pub use pagewise_model::random::Random;
 pub use signed_rank::p_value;
 pub use stopping::{FEWEST_PAIRS, Stopping, fewest_pairs, half_width};
-pub use verdict::{Clock, Criteria, faster_by};
-pub use words::{bytes_change, causal_doubt, percent_change, promised, sentence};
+pub use verdict::{Criteria, faster_by};
+pub use words::{bytes_change, causal_doubt, promised, sentence};
 
 pub(crate) use interval::median;
 use pagewise_model::proof::{Comparison, Verdict};

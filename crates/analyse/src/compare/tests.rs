@@ -1,6 +1,7 @@
 //! Simulated experiments: how often the verdict is wrong, how often the interval holds the truth.
 
 use super::*;
+use pagewise_model::quantity::percent_change;
 use pagewise_model::units::Nanos;
 use proptest::prelude::*;
 

@@ -1,7 +1,7 @@
 //! What a comparison amounts to.
 
 use super::stopping::half_width;
-use pagewise_model::proof::{Comparison, Verdict};
+use pagewise_model::proof::{Clock, Comparison, Verdict};
 use pagewise_model::units::{Bytes, Estimate};
 
 /// What an arm must show to be called faster.
@@ -35,15 +35,6 @@ impl Default for Criteria {
 const FAULTS_FELL: f64 = 0.98;
 /// A median wall ratio below this is "worse" even when its interval holds 1.
 const WALL_NOT_WORSE: f64 = 0.98;
-
-/// Which clock a claim rests on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Clock {
-    /// Elapsed time.
-    Wall,
-    /// User and system time.
-    Cpu,
-}
 
 /// Whether the whole interval is above 1 and the gain worth naming.
 fn gains(ratio: &Estimate, criteria: &Criteria) -> bool {

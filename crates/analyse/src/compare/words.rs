@@ -3,6 +3,7 @@
 use super::needed::{Promise, promise};
 use super::{Criteria, FEWEST_PAIRS};
 use pagewise_model::proof::{Comparison, Verdict};
+use pagewise_model::quantity::percent_change;
 use pagewise_model::ratio::Ratio;
 use pagewise_model::run::RunCost;
 use pagewise_model::units::{Bytes, Estimate};
@@ -116,33 +117,6 @@ fn interval(ratio: &Estimate) -> Option<String> {
         Ratio::AtLeast(least) => Some(format!("from {least:.2}")),
         Ratio::AtMost(most) => Some(format!("up to {most:.2}")),
         Ratio::Unknown => None,
-    }
-}
-
-/// `−93 %`, `+4 %`, `−99.98 %` where rounding would say −100.
-#[must_use]
-pub fn percent_change(ratio: f64) -> String {
-    if !ratio.is_finite() || ratio < 0.0 {
-        return "not known".to_owned();
-    }
-    if ratio >= 10.0 {
-        return match ratio < 1e6 {
-            true => format!("×{ratio:.0}"),
-            false => "×1,000,000 or more".to_owned(),
-        };
-    }
-    let percent = (ratio - 1.0) * 100.0;
-    let sign = if percent < 0.0 { "−" } else { "+" };
-    let size = percent.abs();
-    let digits = if ratio < 0.01 {
-        2
-    } else {
-        usize::from(size < 10.0)
-    };
-    if size < 0.05 {
-        "±0 %".to_owned()
-    } else {
-        format!("{sign}{size:.digits$} %")
     }
 }
 

@@ -48,7 +48,7 @@ pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibratio
     let exceeds = latency.corrected.mean_ns < latency.raw.mean_ns / 2.0;
     FaultPaths {
         schema_version: SCHEMA_VERSION,
-        kind: "fault_paths".to_owned(),
+        kind: pagewise_model::document::Kind::FaultPaths,
         faults: collector.checks.faults,
         duration_ns: collector.duration(),
         calibration,

@@ -119,7 +119,7 @@ fn warnings(baseline: &Baseline, now: Now<'_>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagewise_model::gate::{BASELINE_KIND, BASELINE_VERSION};
+    use pagewise_model::gate::BASELINE_VERSION;
 
     fn host() -> GateHost {
         GateHost {
@@ -140,7 +140,7 @@ mod tests {
         let command = vec!["./app".to_owned()];
         let baseline = Baseline {
             schema_version: BASELINE_VERSION,
-            kind: BASELINE_KIND.to_owned(),
+            kind: pagewise_model::document::Kind::GateBaseline,
             command: command.clone(),
             host: host(),
             made_unix_ms: 0,

@@ -34,6 +34,7 @@ pub fn summarise(profile: &Profile, rules: &rules::ProfileRules) -> ProfileFindi
         (b.severity.cmp(&a.severity)).then(share(b).total_cmp(&share(a)))
     });
     ProfileFindings {
+        kind: pagewise_model::document::Kind::Profile,
         schema_version: PROFILE_VERSION,
         command: profile.command.clone(),
         host: profile.host.clone(),

@@ -1,22 +1,6 @@
 //! Time against memory: which settings are not beaten in both.
 
-use serde::Serialize;
-
-/// One setting's place.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Point {
-    /// Arm.
-    pub arm: String,
-    /// Seconds, typical.
-    pub seconds: f64,
-    /// Peak resident bytes, typical.
-    pub peak_bytes: f64,
-    /// Whether it differs from the baseline beyond doubt, or is the baseline. Others are noise.
-    pub told_apart: bool,
-    /// Whether it is told apart and no other such setting is better in one and no worse in the
-    /// other.
-    pub on_front: bool,
-}
+use pagewise_model::tuning::Point;
 
 /// Differences below this share are noise: they beat nobody.
 const SAME: f64 = 0.01;

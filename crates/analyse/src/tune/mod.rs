@@ -4,7 +4,7 @@
 mod front;
 mod halving;
 
-pub use front::{Point, front};
+pub use front::front;
 pub use halving::survivors;
 
 use pagewise_model::advice::{Setting, Settings};

@@ -10,7 +10,8 @@ use pagewise_analyse::gate::{Comparable, Now, batch, comparable};
 use pagewise_linux::host;
 use pagewise_linux::proc::ContentionWatch;
 use pagewise_model::contention::Contention;
-use pagewise_model::gate::{BASELINE_KIND, BASELINE_VERSION, Baseline, GateHost, Metric};
+use pagewise_model::document::Kind;
+use pagewise_model::gate::{BASELINE_VERSION, Baseline, GateHost, Metric};
 use pagewise_model::quantity::counted;
 use pagewise_report::json;
 use serde_json::Value;
@@ -52,7 +53,7 @@ pub fn save(
         .unwrap_or_default();
     let baseline = Baseline {
         schema_version: BASELINE_VERSION,
-        kind: BASELINE_KIND.to_owned(),
+        kind: pagewise_model::document::Kind::GateBaseline,
         command: program.words(),
         host: GateHost::from(&host::snapshot()),
         made_unix_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX),
@@ -84,7 +85,7 @@ pub fn read(file: &Path) -> Result<Baseline> {
     let told =
         || format!("{name} is no baseline: one is written by pagewise gate --save {name} -- CMD");
     let value: Value = serde_json::from_str(&text).with_context(told)?;
-    if value["kind"] != BASELINE_KIND {
+    if value["kind"] != serde_json::to_value(Kind::GateBaseline)? {
         bail!("{}", told());
     }
     if value["schema_version"] != BASELINE_VERSION {

@@ -1,13 +1,13 @@
 //! `pagewise huge probe`: what this machine's TLB does, and whether its host uses huge pages.
 
 mod chases;
-mod text;
 
 use crate::terminal;
 use anyhow::Result;
 use pagewise_analyse::tune::parse_size;
 use pagewise_linux::hugepages::map::PageSizes;
 use pagewise_model::units::Bytes;
+use pagewise_report::text::huge_probe;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         write!(
             out,
             "{}",
-            text::render(&found, terminal::width(), terminal::style())
+            huge_probe::render(&found, terminal::width(), terminal::style())
         )?;
     }
     out.flush()?;

@@ -1,6 +1,7 @@
 //! `pagewise report`: opens recordings and says what they show.
 
 mod descent;
+mod documents;
 mod paging;
 mod recording;
 pub mod stored;
@@ -40,6 +41,7 @@ Examples:
   pagewise report trace.dat                    the same, of trace-cmd record
   pagewise report trace.txt --class cow --layer wp_page_copy --range 10us..
   pagewise report run.json -o run.html         a paged run, from run --timeline
+  pagewise report tune.json                    what tune --json, huge … --json, diff --json, gate --json told
   pagewise report a.json b.json                stored by --json --sums, merged";
 
 /// Options of `pagewise report`.
@@ -49,7 +51,7 @@ pub struct Args {
     /// function_graph trace (text of the kernel or of trace-cmd report, or trace.dat), also packed by
     /// gzip or zstd; - is standard input.
     /// Reports on traces that --json --sums has stored are merged into one.
-    /// What `pagewise run --timeline` wrote is drawn
+    /// Results that commands wrote by --json, and what `pagewise run --timeline` wrote, are shown again
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -226,12 +228,17 @@ fn report_part(trace: Trace, file: &Path, args: &Args, steps: Vec<Step>) -> Resu
 
 /// Reports on a run whose findings are stored, or on the traces whose reports are.
 fn report_stored(args: &Args) -> Result<ExitCode> {
-    if let [file] = args.files.as_slice()
-        && let Some(stored) =
-            stored::findings(&bytes::open(file)?).map_err(|error| named(file, error))?
-    {
-        recording::report_stored(stored, file, args)?;
-        return Ok(ExitCode::SUCCESS);
+    if let [file] = args.files.as_slice() {
+        let bytes = bytes::open(file)?;
+        if let Some(stored) = stored::findings(&bytes).map_err(|error| named(file, error))? {
+            recording::report_stored(stored, file, args)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let shown = stored::kind(&bytes)
+            .and_then(|(kind, version)| documents::report(kind, version, &bytes, args));
+        if shown.map_err(|error| named(file, error))? {
+            return Ok(ExitCode::SUCCESS);
+        }
     }
     if args.calibrate.is_some() {
         bail!("--calibrate goes with a trace, not with reports that were stored");

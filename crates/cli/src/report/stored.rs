@@ -1,6 +1,7 @@
 //! What `pagewise doctor --json` and `pagewise report --json` wrote of a run, opened again.
 
 use anyhow::{Context, Result, bail};
+use pagewise_model::document::{Head, Kind};
 use pagewise_model::findings::{FINDINGS_VERSION, Findings};
 use pagewise_model::profile_findings::ProfileFindings;
 use serde::Deserialize;
@@ -13,13 +14,33 @@ pub struct Stored {
     pub profile: Option<ProfileFindings>,
 }
 
-/// Enough to tell what a document is. Findings have no `kind`.
+/// Enough to tell what a document is. Findings of earlier versions have no `kind`.
 #[derive(Deserialize)]
-struct Head {
-    schema_version: Option<u32>,
-    kind: Option<String>,
-    verdict: Option<String>,
+struct Fields {
+    verdict: Option<serde::de::IgnoredAny>,
     by_cause: Option<serde::de::IgnoredAny>,
+}
+
+/// What a document is, and the version of its schema.
+///
+/// # Errors
+/// When it is no JSON, or nothing that Pagewise writes.
+pub fn kind(text: &[u8]) -> Result<(Kind, Option<u32>)> {
+    let head = Head::of(text).context("it is not JSON")?;
+    match (known(&head, text)?, &head.kind) {
+        (Some(kind), _) => Ok((kind, head.schema_version)),
+        (None, Some(kind)) => bail!("its kind is \"{kind}\", which this pagewise does not know"),
+        (None, None) => bail!("it is JSON, but nothing that pagewise wrote"),
+    }
+}
+
+fn known(head: &Head, text: &[u8]) -> Result<Option<Kind>> {
+    if head.kind.is_some() {
+        return Ok(head.known());
+    }
+    let fields: Fields = serde_json::from_slice(text).context("it is not JSON")?;
+    let is_run = fields.verdict.is_some() && fields.by_cause.is_some();
+    Ok(is_run.then_some(Kind::Run))
 }
 
 /// The findings that a document holds; `None` where it is something else.
@@ -27,18 +48,15 @@ struct Head {
 /// # Errors
 /// When it is no JSON, cut off, or written by another version.
 pub fn findings(text: &[u8]) -> Result<Option<Stored>> {
-    let head: Head = serde_json::from_slice(text).context("it is not JSON")?;
-    if head.kind.is_some() || head.verdict.is_none() || head.by_cause.is_none() {
+    let head = Head::of(text).context("it is not JSON")?;
+    if known(&head, text)? != Some(Kind::Run) {
         return Ok(None);
     }
-    if head.schema_version != Some(FINDINGS_VERSION) {
-        bail!(
-            "its schema_version is {}, this pagewise reads {FINDINGS_VERSION}: observe the program \
-             again",
-            head.schema_version
-                .map_or("missing".to_owned(), |version| version.to_string()),
-        );
-    }
+    same_version(
+        head.schema_version,
+        FINDINGS_VERSION,
+        "observe the program again",
+    )?;
     // Not one structure with `flatten`: that has serde read numbers that are keys as text.
     #[derive(Deserialize)]
     struct Profile {
@@ -50,4 +68,16 @@ pub fn findings(text: &[u8]) -> Result<Option<Stored>> {
         findings,
         profile: profile.profile,
     }))
+}
+
+/// Whether a document is of the version that this program reads.
+///
+/// # Errors
+/// When it is not; `otherwise` says what to do then.
+pub fn same_version(found: Option<u32>, wanted: u32, otherwise: &str) -> Result<()> {
+    if found == Some(wanted) {
+        return Ok(());
+    }
+    let found = found.map_or("missing".to_owned(), |version| version.to_string());
+    bail!("its schema_version is {found}, this pagewise reads {wanted}: {otherwise}")
 }

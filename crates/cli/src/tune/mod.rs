@@ -4,12 +4,7 @@
 //! Settings are tried in the target program because state matters: one early allocation can
 //! change what glibc does for the rest of a run.
 
-mod document;
-mod scatter;
 mod search;
-mod view;
-
-pub use view::{width, wrapped};
 
 use crate::prove::{Candidate, Options, SavedInput};
 use crate::terminal;
@@ -84,14 +79,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let input = SavedInput::take()?;
     let result = search::search(&args.command, &trials, &args.options(&input), absent)?;
     let mut out = terminal::output(args.json);
-    if args.json {
-        out.write_all(
-            pagewise_report::json::to_string(&document::document(&args.command, &result))?
-                .as_bytes(),
-        )?;
-    } else {
-        out.write_all(view::text(&args.command, &result, view::width()).as_bytes())?;
-    }
+    let text = match args.json {
+        true => pagewise_report::json::to_string(&result)?,
+        false => pagewise_report::text::tune::render(&result, terminal::width()),
+    };
+    out.write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 

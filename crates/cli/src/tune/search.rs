@@ -4,33 +4,18 @@
 use super::Trial;
 use crate::prove::{Candidate, Experiment, Options, Outcome, Progress, confirm, most_promising};
 use anyhow::Result;
-use pagewise_analyse::compare::{Clock, Criteria, FEWEST_PAIRS, correct_for_many, noise};
-use pagewise_analyse::tune::{Point, front, survivors};
+use pagewise_analyse::compare::{Clock, Criteria, FEWEST_PAIRS, correct_for_many, noise, sentence};
+use pagewise_analyse::tune::{front, survivors};
 use pagewise_model::advice::{Setting, Settings};
-use pagewise_model::proof::{Arm, Comparison, Verdict};
+use pagewise_model::document::Kind;
+use pagewise_model::proof::{Comparison, Verdict};
 use pagewise_model::run::RunCost;
-use pagewise_model::units::{Bytes, Estimate};
+use pagewise_model::tuning::{Point, TUNING_VERSION, Tuning, Winner};
+use pagewise_model::units::Bytes;
+use pagewise_report::settings_export::exports;
 use pagewise_report::settings_export::variables;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
-
-/// What the search found.
-pub struct Found {
-    /// Baseline first.
-    pub arms: Vec<Arm>,
-    /// Each arm that was not rejected against the baseline.
-    pub comparisons: Vec<Comparison>,
-    /// The clock that `points` show: elapsed time, or CPU time on a machine too noisy for that.
-    pub clock: Clock,
-    /// Time against memory, the baseline included.
-    pub points: Vec<Point>,
-    /// The best, when fresh runs show that it is beyond doubt faster.
-    pub winner: Option<Winner>,
-    /// Whether the best setting did no better than a placebo of the same length.
-    pub luck: bool,
-    /// Things to know.
-    pub notes: Vec<String>,
-}
 
 /// What became of the best setting.
 enum Fate {
@@ -38,20 +23,6 @@ enum Fate {
     /// A placebo does as well.
     Luck,
     Refuted,
-}
-
-/// The setting to use.
-pub struct Winner {
-    /// Its name.
-    pub name: String,
-    /// Its settings, at the smallest sufficient value.
-    pub settings: Settings,
-    /// The value at which it won and the smallest that suffices, where it has one.
-    pub value: Option<(Bytes, Bytes)>,
-    /// Fresh runs of it against the baseline.
-    pub confirmation: Comparison,
-    /// What it costs, in words.
-    pub price: String,
 }
 
 /// Rounds between two halvings.
@@ -73,7 +44,7 @@ pub fn search(
     trials: &[Trial],
     options: &Options,
     notes: Vec<String>,
-) -> Result<Found> {
+) -> Result<Tuning> {
     let started = Instant::now();
     let progress = Progress::new();
     let candidates: Vec<Candidate> = trials.iter().map(|trial| trial.candidate.clone()).collect();
@@ -115,14 +86,20 @@ pub fn search(
         Fate::Luck => (None, true),
         Fate::Refuted => (None, false),
     };
-    Ok(Found {
+    Ok(Tuning {
+        kind: Kind::Tuning,
+        schema_version: TUNING_VERSION,
+        command: command
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
         arms: arms
             .into_iter()
             .filter(|arm| !arm.runs.is_empty())
             .collect(),
         comparisons,
         clock,
-        points,
+        time_and_memory: points,
         winner,
         luck,
         notes,
@@ -333,8 +310,14 @@ fn confirmed(
     }
     Ok(Fate::Confirmed(Box::new(Winner {
         name: chosen.candidate.name.clone(),
+        exports: exports(&chosen.candidate.settings)
+            .into_iter()
+            .map(|export| (export.label.to_owned(), export.text))
+            .collect(),
         settings: chosen.candidate.settings.clone(),
-        value: trial.value.zip(chosen.value),
+        summary: sentence(&confirmation),
+        won_at_value: trial.value.and(chosen.value).and(trial.value),
+        smallest_sufficient_value: trial.value.and(chosen.value),
         confirmation,
         price: trial.recipe.price.clone(),
     })))
@@ -427,7 +410,7 @@ fn points(experiment: &Experiment<'_>, comparisons: &[Comparison], clock: Clock)
         let peak_bytes = (peak + comparison.rss_change_bytes).max(0.0);
         Point {
             arm: comparison.arm.clone(),
-            seconds: seconds / speed_up(comparison, clock).value,
+            seconds: seconds / clock.speed_up(comparison).value,
             peak_bytes,
             told_apart: is_told_apart(comparison, clock, peak_bytes / peak),
             on_front: false,
@@ -438,21 +421,13 @@ fn points(experiment: &Experiment<'_>, comparisons: &[Comparison], clock: Clock)
     points
 }
 
-/// An arm's speed-up by `clock`.
-pub fn speed_up(comparison: &Comparison, clock: Clock) -> &Estimate {
-    match clock {
-        Clock::Wall => &comparison.wall_speedup,
-        Clock::Cpu => &comparison.cpu_speedup,
-    }
-}
-
 /// Less memory than this share of the baseline's is a difference.
 const LESS_MEMORY: f64 = 0.97;
 
 /// Whether an arm lies apart from the baseline: by its interval, since a verdict needs more pairs
 /// than the sweep gives each.
 fn is_told_apart(comparison: &Comparison, clock: Clock, memory: f64) -> bool {
-    !speed_up(comparison, clock).covers(1.0) || memory < LESS_MEMORY
+    !clock.speed_up(comparison).covers(1.0) || memory < LESS_MEMORY
 }
 
 #[allow(

@@ -13,6 +13,7 @@ pub use kinds::{Class, Layer};
 pub use waits::{ChargePath, ChargeWay, Hold, Holder, Lock, LockWait, LockWaits};
 
 use crate::call_map::CallMap;
+use crate::document::Kind;
 use serde::{Deserialize, Serialize};
 
 /// Version of [`FaultPaths`] as JSON; `docs/schema/fault-paths.json` describes it.
@@ -24,7 +25,7 @@ pub struct FaultPaths {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
     /// `fault_paths`, to tell this from other reports.
-    pub kind: String,
+    pub kind: Kind,
     /// Complete faults, all that the figures are about.
     pub faults: u64,
     /// From the first to the last complete call, ns; where the trace has times.

@@ -3,12 +3,19 @@
 
 mod answer;
 pub mod gate;
+pub mod huge_balance;
+pub mod huge_probe;
+pub mod huge_simulation;
 mod page;
 pub mod profile;
 pub mod profile_diff;
 pub mod run_diff;
+mod scatter;
 mod tables;
 mod time;
+pub mod tune;
+
+pub use page::hanging;
 
 use page::Page;
 use pagewise_model::findings::Findings;

@@ -199,6 +199,22 @@ pub fn wrap(text: &str, room: usize) -> Vec<&str> {
     lines
 }
 
+/// `text` in lines of at most `width` columns: `first` before the first of them, `rest` before the
+/// others.
+pub fn hanging(text: &str, first: &str, rest: &str, width: usize) -> String {
+    let indent = columns(first).max(columns(rest));
+    let mut out = String::new();
+    for (number, line) in wrap(text, width.saturating_sub(indent))
+        .into_iter()
+        .enumerate()
+    {
+        out.push_str(if number == 0 { first } else { rest });
+        out.push_str(line);
+        out.push('\n');
+    }
+    out
+}
+
 /// The last space to break at: not within `99.5 %`.
 fn last_break(text: &str) -> Option<usize> {
     let is_break = |&at: &usize| at > 0 && !text[at..].starts_with(" %");

@@ -66,6 +66,7 @@ fn strings(items: &[&str]) -> Vec<String> {
 /// A program that suffers from heap churn, with a proved cure.
 pub fn churning() -> Findings {
     Findings {
+        kind: pagewise_model::document::Kind::Run,
         schema_version: pagewise_model::findings::FINDINGS_VERSION,
         command: strings(&[
             "python3",
@@ -153,6 +154,7 @@ pub fn healthy() -> Findings {
 /// Every optional thing absent.
 pub fn bare() -> Findings {
     Findings {
+        kind: pagewise_model::document::Kind::Run,
         schema_version: pagewise_model::findings::FINDINGS_VERSION,
         command: Vec::new(),
         pid: 1,

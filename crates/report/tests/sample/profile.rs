@@ -1,5 +1,7 @@
 //! A small profile: two threads, a few stacks, ten seconds.
 
+use pagewise_model::host::HostSnapshot;
+use pagewise_model::loss::Losses;
 use pagewise_model::profile::{
     Frame, FrameId, FrameKind, NodeId, Profile, ProfileEvent, ProfileSample, ProfileThread,
     WeightUnit,
@@ -54,6 +56,7 @@ pub fn profile() -> (Profile, ProfileFindings) {
     }
     let weight = profile.weight_of(0);
     let findings = ProfileFindings {
+        kind: pagewise_model::document::Kind::Profile,
         schema_version: PROFILE_VERSION,
         span: profile.span,
         headline: "33 % of the CPU time is spent in asm_exc_page_fault itself.".to_owned(),
@@ -71,7 +74,14 @@ pub fn profile() -> (Profile, ProfileFindings) {
             cpus: Vec::new(),
             burst: None,
         }],
-        ..ProfileFindings::default()
+        command: Vec::new(),
+        host: HostSnapshot::default(),
+        diagnoses: Vec::new(),
+        counters: Vec::new(),
+        unknown: Vec::new(),
+        own_cost: None,
+        losses: Losses::default(),
+        notes: Vec::new(),
     };
     (profile, findings)
 }

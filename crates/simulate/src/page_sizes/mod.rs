@@ -78,6 +78,7 @@ pub fn simulate(
     };
     let workloads = programs.iter().map(|source| source.name().to_owned());
     Ok(HugeSimulation {
+        kind: pagewise_model::document::Kind::HugeSimulation,
         schema_version: SCHEMA_VERSION,
         machine: machine.name.clone(),
         workloads: workloads.collect(),

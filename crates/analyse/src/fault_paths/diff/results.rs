@@ -20,7 +20,7 @@ pub fn compare_results(a: (&FaultPaths, &str, &str), b: (&FaultPaths, &str, &str
     let (fa, fb) = (a.0, b.0);
     let mut diff = FaultDiff {
         schema_version: SCHEMA_VERSION,
-        kind: "fault_diff".to_owned(),
+        kind: pagewise_model::document::Kind::FaultDiff,
         a: side(a),
         b: side(b),
         method: Method {

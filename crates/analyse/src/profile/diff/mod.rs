@@ -137,6 +137,7 @@ pub fn diff(
         .map(|change| change.name.clone())
         .collect();
     let mut found = ProfileDiff {
+        kind: pagewise_model::document::Kind::ProfileDiff,
         schema_version: PROFILE_DIFF_VERSION,
         a: side(&sides[0], names[0], &event),
         b: side(&sides[1], names[1], &event),

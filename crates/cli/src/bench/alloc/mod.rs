@@ -8,7 +8,6 @@ mod view;
 use super::cycle::{Cost, ask};
 use crate::prove::Progress;
 use crate::terminal;
-use crate::tune;
 use anyhow::{Result, anyhow, bail};
 use pagewise_analyse::compare::Random;
 use pagewise_analyse::tune::parse_size;
@@ -109,7 +108,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if args.json {
         out.write_all(pagewise_report::json::to_string(&document)?.as_bytes())?;
     } else {
-        out.write_all(view::text(&document, tune::width()).as_bytes())?;
+        out.write_all(view::text(&document, terminal::width()).as_bytes())?;
     }
     Ok(ExitCode::SUCCESS)
 }

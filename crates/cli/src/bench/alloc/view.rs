@@ -1,15 +1,15 @@
 //! The figures for a person.
 
 use super::{Document, Measured, Row};
-use crate::tune::wrapped;
 use pagewise_model::quantity::{count as grouped, rounded};
 use pagewise_model::units::{Bytes, Nanos};
+use pagewise_report::text::hanging;
 
 /// Sentence, tables, plot.
 pub fn text(document: &Document, width: usize) -> String {
     let mut text = String::new();
     for allocator in &document.allocators {
-        text += &wrapped(&sentence(allocator, document), "• ", "  ", width);
+        text += &hanging(&sentence(allocator, document), "• ", "  ", width);
     }
     let single: Vec<&[Row]> = document
         .allocators
@@ -37,7 +37,7 @@ pub fn text(document: &Document, width: usize) -> String {
     }
     text += &plot(document);
     for note in &document.notes {
-        text += &wrapped(note, "  • ", "    ", width);
+        text += &hanging(note, "  • ", "    ", width);
     }
     text
 }

@@ -9,7 +9,6 @@ mod population;
 mod session;
 mod signal;
 mod system;
-mod text;
 mod undo;
 mod verdict;
 
@@ -32,6 +31,7 @@ use pagewise_model::advice::Setting;
 use pagewise_model::balance::HugeVerdict;
 use pagewise_model::run::Ending;
 use pagewise_model::units::Bytes;
+use pagewise_report::text::huge_balance;
 use pagewise_simulate::balance::{Controller, Fixed, MinCost, MinCostSettings};
 use population::{Population, Selection};
 use session::{Plan, Session};
@@ -368,7 +368,7 @@ fn nobody(population: &Population) -> String {
 
 fn deliver(args: &Args, found: &pagewise_model::balance::Balance) -> Result<()> {
     if let Some(path) = &args.output {
-        let page = pagewise_report::html::render_huge_balance(found, &text::plain(found))?;
+        let page = pagewise_report::html::render_huge_balance(found, &huge_balance::plain(found))?;
         destination::write(path, page.as_bytes())?;
         if !args.quiet {
             eprintln!("pagewise: the report is in {}", path.display());
@@ -381,7 +381,7 @@ fn deliver(args: &Args, found: &pagewise_model::balance::Balance) -> Result<()> 
         write!(
             out,
             "{}",
-            text::render(found, terminal::width(), terminal::style())
+            huge_balance::render(found, terminal::width(), terminal::style())
         )?;
     }
     out.flush()?;

@@ -34,6 +34,7 @@ impl Session {
             false => self.population.journals(),
         };
         Ok(Balance {
+            kind: pagewise_model::document::Kind::HugeBalance,
             schema_version: BALANCE_VERSION,
             command: Vec::new(),
             processes,

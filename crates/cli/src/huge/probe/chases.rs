@@ -75,6 +75,7 @@ pub fn probe(memory: Bytes, rounds: u32, sizes: PageSizes, quiet: bool) -> Resul
     let curves = [(sizes.base, base), (sizes.huge, huge)];
     let curves = curves.map(|(page, readings)| bench.drawn(page, &readings));
     Ok(Probe {
+        kind: pagewise_model::document::Kind::HugeProbe,
         schema_version: PROBE_VERSION,
         cpu: cpu_model(),
         elapsed: started.elapsed().into(),

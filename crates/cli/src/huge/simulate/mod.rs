@@ -1,12 +1,12 @@
 //! `pagewise huge simulate`: what page sizes and controllers would do, on any machine.
 
 mod programs;
-mod view;
 
 use crate::destination;
 use crate::terminal;
 use anyhow::{Context, Result, bail};
 use pagewise_model::huge_simulation::HugeSimulation;
+use pagewise_report::text::huge_simulation;
 use pagewise_simulate::page_sizes::{self, Request};
 use pagewise_simulate::tlb::{Machine, shipped};
 use std::io::Write;
@@ -110,7 +110,7 @@ fn machine(args: &Args) -> Result<Machine> {
 }
 
 fn write(args: &Args, result: &HugeSimulation) -> Result<()> {
-    let text = view::text(result);
+    let text = huge_simulation::render(result);
     if let Some(path) = &args.output {
         let page = pagewise_report::html::render_huge_simulation(result, &text)?;
         destination::write(path, page.as_bytes())?;

@@ -68,7 +68,7 @@ impl Assembly<'_> {
         let [a, b] = [0, 1].map(|place| self.side(place));
         let mut diff = FaultDiff {
             schema_version: SCHEMA_VERSION,
-            kind: "fault_diff".to_owned(),
+            kind: pagewise_model::document::Kind::FaultDiff,
             a,
             b,
             method,

@@ -1,8 +1,9 @@
 //! A probe's findings for a person.
 
+use super::Style;
+use super::page::wrap;
 use pagewise_model::probe::{Probe, TlbLevel};
 use pagewise_model::units::{Bytes, Estimate};
-use pagewise_report::text::Style;
 use std::fmt::Write;
 
 /// The whole answer.
@@ -35,7 +36,7 @@ pub fn render(found: &Probe, width: usize, style: Style) -> String {
         );
     }
     heading(&mut out, style, "Host");
-    for line in wrapped(&found.host.sentence, width - 2) {
+    for line in wrap(&found.host.sentence, width - 2) {
         let _ = writeln!(out, "  {line}");
     }
     if let Some(share) = &found.host.missed_share {
@@ -99,7 +100,7 @@ fn heading(out: &mut String, style: Style, text: &str) {
 
 fn note(out: &mut String, width: usize, text: &str) {
     out.push('\n');
-    for line in wrapped(&format!("Note: {text}."), width) {
+    for line in wrap(&format!("Note: {text}."), width) {
         let _ = writeln!(out, "{}", line.replace("..", "."));
     }
 }
@@ -151,22 +152,6 @@ fn huge_page(found: &Probe) -> Bytes {
         .map_or(Bytes(2 << 20), |curve| curve.page)
 }
 
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let Some(line) = lines.last_mut() else { break };
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
-            lines.push(word.to_owned());
-        } else {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,6 +166,7 @@ mod tests {
             high: value + 1.0,
         };
         let found = Probe {
+            kind: pagewise_model::document::Kind::HugeProbe,
             schema_version: PROBE_VERSION,
             cpu: "Example CPU".into(),
             elapsed: Nanos(1),

@@ -1,7 +1,8 @@
 //! A finished session for a person.
 
+use super::Style;
+use super::page::wrap;
 use pagewise_model::balance::{Balance, Basis, Changes, Effect, PageState};
-use pagewise_report::text::Style;
 use std::fmt::Write;
 
 /// Columns of labels.
@@ -85,7 +86,7 @@ impl Page {
             Effect::Hurt => "1;31",
             Effect::NoMeasurableEffect | Effect::Unknown => "1",
         };
-        for line in wrapped(&found.verdict.sentence, self.width) {
+        for line in wrap(&found.verdict.sentence, self.width) {
             let _ = match self.style.color {
                 true => writeln!(self.out, "\u{1b}[{colour}m{line}\u{1b}[0m"),
                 false => writeln!(self.out, "{line}"),
@@ -96,29 +97,11 @@ impl Page {
 
     fn row(&mut self, label: &str, text: &str) {
         let mut label = label.to_owned();
-        for line in wrapped(text, self.width - LABEL) {
+        for line in wrap(text, self.width - LABEL) {
             let _ = writeln!(self.out, "{label:LABEL$}{line}");
             label.clear();
         }
     }
-}
-
-/// Words in lines of at most `width` characters.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let line = lines.last_mut();
-        let Some(line) = line else { break };
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
-            lines.push(word.to_owned());
-        } else {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines
 }
 
 fn basis(found: &Balance) -> String {

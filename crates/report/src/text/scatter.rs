@@ -1,6 +1,6 @@
 //! Time against memory as a plot of characters.
 
-use pagewise_analyse::tune::Point;
+use pagewise_model::tuning::Point;
 use pagewise_model::units::{Bytes, Nanos};
 
 /// Rows of the plot.

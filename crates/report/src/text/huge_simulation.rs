@@ -5,7 +5,8 @@ use pagewise_model::units::Bytes;
 use std::fmt::Write;
 
 /// The result in words and tables.
-pub fn text(result: &HugeSimulation) -> String {
+#[must_use]
+pub fn render(result: &HugeSimulation) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "{}: {}", result.machine, result.workloads.join(", "));
     for note in &result.notes {

@@ -1,59 +1,51 @@
-//! The result for a person.
+//! What came of trying settings, for a person.
 
+use super::page::hanging;
 use super::scatter::{bytes, scatter};
-use super::search::{Found, Winner, speed_up};
-use crate::terminal;
-use pagewise_analyse::compare::{Clock, percent_change, sentence};
-use pagewise_analyse::tune::Point;
-use pagewise_model::proof::{Comparison, Verdict};
+use crate::settings_export::{command_line, exports};
+use pagewise_model::proof::{Clock, Comparison, Verdict};
+use pagewise_model::quantity::percent_change;
 use pagewise_model::ratio::Ratio;
+use pagewise_model::tuning::{Point, Tuning, Winner};
 use pagewise_model::units::Nanos;
-use pagewise_report::settings_export::{command_line, exports};
-use std::ffi::OsString;
-
-/// Columns of the terminal; 80 where it cannot be told.
-pub fn width() -> usize {
-    terminal::columns().unwrap_or(80).max(40)
-}
 
 /// The whole answer.
-pub fn text(command: &[OsString], found: &Found, width: usize) -> String {
+#[must_use]
+pub fn render(found: &Tuning, width: usize) -> String {
     let mut text = match &found.winner {
-        Some(winner) => answer(winner, command, width),
+        Some(winner) => answer(winner, &found.command, width),
         None => no_winner(found, width),
     };
     text += &table(found, width);
     text += "\nTime against memory (letters as in the table, * beaten by no other)\n";
-    text += &scatter(&found.points, &letters(found.points.len()), width);
+    let points = &found.time_and_memory;
+    text += &scatter(points, &letters(points.len()), width);
     if !found.notes.is_empty() {
         text += "\nNotes\n";
         for note in &found.notes {
-            text += &wrapped(note, "  • ", "    ", width);
+            text += &hanging(note, "  • ", "    ", width);
         }
     }
     text
 }
 
-fn answer(winner: &Winner, command: &[OsString], width: usize) -> String {
-    let mut text = wrapped(
-        &format!("Best: {}: {}.", winner.name, sentence(&winner.confirmation)),
+fn answer(winner: &Winner, command: &[String], width: usize) -> String {
+    let mut text = hanging(
+        &format!("Best: {}: {}.", winner.name, winner.summary),
         "",
         "      ",
         width,
     );
-    text += &wrapped(&format!("Price: {}.", winner.price), "", "      ", width);
-    if let Some((won, smallest)) = winner.value.filter(|(won, smallest)| smallest < won) {
+    text += &hanging(&format!("Price: {}.", winner.price), "", "      ", width);
+    let values = winner.won_at_value.zip(winner.smallest_sufficient_value);
+    if let Some((won, smallest)) = values.filter(|(won, smallest)| smallest < won) {
         let line = format!("Value: {smallest} suffices; {won} gains no more.");
-        text += &wrapped(&line, "", "      ", width);
+        text += &hanging(&line, "", "      ", width);
     }
-    let words: Vec<String> = command
-        .iter()
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
     for export in exports(&winner.settings) {
         let shown = match export.label {
-            "One command" if !words.iter().any(|word| word.contains('\n')) => {
-                command_line(&winner.settings, &words)
+            "One command" if !command.iter().any(|word| word.contains('\n')) => {
+                command_line(&winner.settings, command)
             }
             _ => export.text,
         };
@@ -65,9 +57,9 @@ fn answer(winner: &Winner, command: &[OsString], width: usize) -> String {
     text + "\n"
 }
 
-fn no_winner(found: &Found, width: usize) -> String {
+fn no_winner(found: &Tuning, width: usize) -> String {
     let undecided = |c: &&Comparison| c.verdict == Verdict::Undecided;
-    let looks = |c: &Comparison| *speed_up(c, found.clock);
+    let looks = |c: &Comparison| *found.clock.speed_up(c);
     let undecided: Vec<&Comparison> = found.comparisons.iter().filter(undecided).collect();
     let best = undecided
         .iter()
@@ -92,11 +84,11 @@ fn no_winner(found: &Found, width: usize) -> String {
     } else {
         "Nothing to gain here: no setting made the command faster. Leave it as it is.".to_owned()
     };
-    wrapped(&line, "", "", width) + "\n"
+    hanging(&line, "", "", width) + "\n"
 }
 
 /// One line for each arm, the fastest first; the baseline where it belongs.
-fn table(found: &Found, width: usize) -> String {
+fn table(found: &Tuning, width: usize) -> String {
     let time = match found.clock {
         Clock::Wall => "time",
         Clock::Cpu => "CPU time",
@@ -111,12 +103,16 @@ fn table(found: &Found, width: usize) -> String {
         "pairs",
         "verdict",
     ];
-    let mut order: Vec<usize> = (0..found.points.len()).collect();
-    order.sort_by(|&a, &b| found.points[a].seconds.total_cmp(&found.points[b].seconds));
-    let letters = letters(found.points.len());
+    let mut order: Vec<usize> = (0..found.time_and_memory.len()).collect();
+    order.sort_by(|&a, &b| {
+        found.time_and_memory[a]
+            .seconds
+            .total_cmp(&found.time_and_memory[b].seconds)
+    });
+    let letters = letters(found.time_and_memory.len());
     let mut rows = vec![head.map(str::to_owned)];
     rows.extend(order.into_iter().map(|at| {
-        let point = &found.points[at];
+        let point = &found.time_and_memory[at];
         let comparison = found
             .comparisons
             .iter()
@@ -137,7 +133,7 @@ fn row(point: &Point, comparison: Option<&Comparison>, letter: char, clock: Cloc
         Some(comparison) => [
             name,
             time,
-            format!("×{:.2}", speed_up(comparison, clock).value),
+            format!("×{:.2}", clock.speed_up(comparison).value),
             interval(comparison, clock),
             percent_change(comparison.fault_ratio.value),
             memory,
@@ -149,7 +145,7 @@ fn row(point: &Point, comparison: Option<&Comparison>, letter: char, clock: Cloc
 
 /// Two pairs give an interval too wide to mean anything to a reader.
 fn interval(comparison: &Comparison, clock: Clock) -> String {
-    let ratio = speed_up(comparison, clock);
+    let ratio = clock.speed_up(comparison);
     match Ratio::of(ratio) {
         Ratio::Measured(found) if comparison.pairs >= 3 => {
             format!("{:.2}–{:.2}", found.low, found.high)
@@ -196,25 +192,4 @@ fn letters(count: usize) -> Vec<char> {
         .chain(std::iter::repeat('+'))
         .take(count)
         .collect()
-}
-
-/// Words in lines of at most `width` columns.
-pub fn wrapped(words: &str, first: &str, rest: &str, width: usize) -> String {
-    let mut text = String::new();
-    let mut line = first.to_owned();
-    let mut empty = true;
-    for word in words.split_whitespace() {
-        if !empty && line.chars().count() + 1 + word.chars().count() > width {
-            text += &line;
-            text.push('\n');
-            rest.clone_into(&mut line);
-            empty = true;
-        }
-        if !empty {
-            line.push(' ');
-        }
-        line += word;
-        empty = false;
-    }
-    text + &line + "\n"
 }

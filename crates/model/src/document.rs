@@ -1,0 +1,76 @@
+//! What a JSON document of ours is: its first fields say.
+
+use serde::{Deserialize, Serialize};
+
+/// Kinds of documents, each with a schema of its own (`docs/schema`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A run: [`crate::findings::Findings`].
+    Run,
+    /// Settings that were tried: [`crate::tuning::Tuning`].
+    Tuning,
+    /// Page sizes of a process: [`crate::balance::Balance`].
+    HugeBalance,
+    /// A machine's TLB: [`crate::probe::Probe`].
+    HugeProbe,
+    /// Simulated TLBs: [`crate::huge_simulation::HugeSimulation`].
+    HugeSimulation,
+    /// Where samples were: [`crate::profile_findings::ProfileFindings`].
+    Profile,
+    /// Paths of faults in the kernel: [`crate::fault_paths::FaultPaths`].
+    FaultPaths,
+    /// Two traces of fault paths.
+    FaultDiff,
+    /// Two profiles.
+    ProfileDiff,
+    /// Two runs.
+    RunDiff,
+    /// Runs of two programs that were judged.
+    Gate,
+    /// Runs that later ones are judged by.
+    GateBaseline,
+    /// A run inside a memory budget.
+    PagedRun,
+    /// Its course.
+    PagingTimeline,
+    /// Policies on a recorded run.
+    PagingSimulation,
+    /// What the machine allows.
+    Check,
+    /// What allocators cost.
+    AllocatorBench,
+    /// What page faults cost.
+    FaultBench,
+    /// Frequent patterns.
+    Patterns,
+}
+
+/// The fields by which a document is known.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Head {
+    /// What it is; older documents have none.
+    pub kind: Option<String>,
+    /// Version of its schema.
+    pub schema_version: Option<u32>,
+}
+
+impl Head {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// When `text` is no JSON object.
+    pub fn of(text: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(text)
+    }
+
+    /// The kind, where this version knows it.
+    #[must_use]
+    pub fn known(&self) -> Option<Kind> {
+        let kind = self.kind.clone()?;
+        Kind::deserialize(serde::de::value::StringDeserializer::<
+            serde::de::value::Error,
+        >::new(kind))
+        .ok()
+    }
+}

@@ -1,0 +1,73 @@
+//! What came of trying settings on a command.
+
+use crate::advice::Settings;
+use crate::document::Kind;
+use crate::proof::{Arm, Clock, Comparison};
+use crate::units::Bytes;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Version of the JSON schema of [`Tuning`] (`docs/schema/tune.json`).
+pub const TUNING_VERSION: u32 = 1;
+
+/// All that was tried, and the best of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tuning {
+    /// [`Kind::Tuning`].
+    pub kind: Kind,
+    /// [`TUNING_VERSION`].
+    pub schema_version: u32,
+    /// The command.
+    pub command: Vec<String>,
+    /// The best, when fresh runs show that it is beyond doubt faster.
+    pub winner: Option<Winner>,
+    /// Whether the best setting did no better than a placebo of the same length.
+    pub luck: bool,
+    /// Each arm that was not rejected against the baseline.
+    pub comparisons: Vec<Comparison>,
+    /// The clock of `time_and_memory`: elapsed time, or CPU time on a machine too noisy for that.
+    pub clock: Clock,
+    /// Time against memory, the baseline included.
+    pub time_and_memory: Vec<Point>,
+    /// Baseline first.
+    pub arms: Vec<Arm>,
+    /// Things to know.
+    pub notes: Vec<String>,
+}
+
+/// The setting to use.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Winner {
+    /// Its name.
+    pub name: String,
+    /// Its settings, at the smallest sufficient value.
+    pub settings: Settings,
+    /// What fresh runs showed, in a sentence.
+    pub summary: String,
+    /// The value that won.
+    pub won_at_value: Option<Bytes>,
+    /// The smallest that is as good.
+    pub smallest_sufficient_value: Option<Bytes>,
+    /// Fresh runs against the baseline.
+    pub confirmation: Comparison,
+    /// What it costs, in words.
+    pub price: String,
+    /// The settings for a shell, systemd, Docker and Kubernetes, by label.
+    pub exports: BTreeMap<String, String>,
+}
+
+/// One setting's place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Arm.
+    pub arm: String,
+    /// Seconds, typical.
+    pub seconds: f64,
+    /// Peak resident bytes, typical.
+    pub peak_bytes: f64,
+    /// Whether it differs from the baseline beyond doubt, or is the baseline. Others are noise.
+    pub told_apart: bool,
+    /// Whether it is told apart and no other such setting is better in one and no worse in the
+    /// other.
+    pub on_front: bool,
+}
