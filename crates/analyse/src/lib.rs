@@ -18,6 +18,7 @@ pub mod paging;
 pub mod plan;
 pub mod probe;
 pub mod profile;
+pub mod recording;
 pub mod run_diff;
 pub mod tune;
 

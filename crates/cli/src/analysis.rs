@@ -1,369 +1,54 @@
-//! From a recording's events to causes and names: the one path that `doctor`, `report` and every
-//! later reader of recordings takes.
+//! Recordings analysed with the names that this machine's files give.
 
-use pagewise_analyse::faults::{Attribution, Attributor};
-use pagewise_analyse::plan::{RuleError, Rules, Surroundings};
-use pagewise_analyse::profile::ProfileCollector;
+use pagewise_analyse::recording::{self, Analysis, Code};
 use pagewise_linux::symbols::Symbolizer;
 use pagewise_linux::symbols::unwind::StackFollower;
-use pagewise_model::contention::Contention;
-use pagewise_model::event::{EventKind, EventSource};
-use pagewise_model::findings::{Diagnosis, Findings, Severity};
-use pagewise_model::formats::perf_data::{Origin, PerfData, command_line};
-use pagewise_model::host::HostSnapshot;
-use pagewise_model::loss::Losses;
-use pagewise_model::profile::{CounterSeries, Observed, Profile};
-use pagewise_model::recording::{Collection, Counter, SIDECAR_VERSION, Sidecar};
-use pagewise_model::run::Ending;
-use pagewise_model::symbol::SymbolTable;
-use pagewise_model::units::Nanos;
+use pagewise_model::event::Event;
+use pagewise_model::formats::perf_data::PerfData;
+use pagewise_model::profile::Profile;
+use pagewise_model::stack::FrameKey;
+use pagewise_model::symbol::NamedList;
 
-/// A recording, read once from front to back.
-pub struct Analysis {
-    attribution: Attribution,
-    names: SymbolTable,
-    sidecar: Sidecar,
-    /// Whether CPU times and exact counts are known: only our own recordings have them.
-    knows_cost: bool,
-    profile: Option<Profile>,
-}
-
-impl Analysis {
-    /// Where CPU time and other events went, where the recording has samples of them.
-    pub fn profile(&self) -> Option<&Profile> {
-        self.profile.as_ref()
-    }
-
-    /// The same for good.
-    pub fn into_profile(self) -> Option<Profile> {
-        self.profile
-    }
-
-    /// Estimated nanoseconds that recording cost, where the recorder noted it.
-    pub fn own_cost(&self) -> Option<Nanos> {
-        self.knows_cost.then_some(self.sidecar.collection.own_cost)
-    }
-
-    /// How many records of faults there were.
-    pub fn samples(&self) -> u64 {
-        self.attribution.tally.samples
-    }
-
-    /// What it all means, and what to do about it on a machine that offers `around`.
-    ///
-    /// # Errors
-    /// When a rule that ships with this program has a mistake.
-    pub fn findings(&self, around: &Surroundings) -> Result<Findings, RuleError> {
-        let rules = Rules::shipped()?;
-        let mut findings = pagewise_analyse::findings(
-            &self.attribution,
-            &self.names,
-            &self.sidecar,
-            self.profile.as_ref(),
-            &rules,
-            around,
-        );
-        if !self.knows_cost {
-            withhold_judgement(&mut findings);
-        }
-        Ok(findings)
-    }
-}
-
-/// Reads a recording: attributes its faults, unwinds its stack copies, names its code. `done` is
-/// told up to which byte the file is not needed any more.
+/// Reads a recording. `done` is told up to which byte the file is not needed any more.
 pub fn analyse(data: &PerfData<'_>, done: impl FnMut(usize)) -> Analysis {
-    let own = data.sidecar().cloned();
-    let is_own = own.is_some();
-    let mut sidecar = own.unwrap_or_else(|| of_another_tool(data.origin()));
-    let mut attributor = Attributor::new(data.sources(), &sidecar);
-    let mut follower =
-        StackFollower::new(&sidecar.host.architecture).with_build_ids(data.build_ids());
-    let mut collector = profiled(data.sources(), is_own);
-    let reading = data.read(
-        |event| {
-            let unwound = follower.take(&event);
-            attributor.event_with_chain(&event, unwound.as_deref());
-            if let Some(collector) = &mut collector {
-                collector.event_with_chain(&event, unwound.as_deref());
-            }
-        },
-        done,
-    );
-    let attribution = attributor.finish();
-    let mut symbolizer = Symbolizer::new();
-    let spaces = follower.code_ever_mapped();
-    let names = symbolizer.resolve(attribution.frame_keys(), spaces);
-    let of_profile = collector
-        .as_ref()
-        .map(|collector| symbolizer.names(collector.frame_keys(), spaces));
-    if !is_own {
-        complete(&mut sidecar, &attribution);
-    }
-    sidecar.losses.merge(&reading.losses);
-    let told: Vec<String> = reading
-        .outliers
-        .told()
-        .into_iter()
-        .chain(symbolizer.note())
-        .collect();
-    sidecar.collection.notes.extend(told.iter().cloned());
-    let counters = std::mem::take(&mut sidecar.counters);
-    let profile = collector.zip(of_profile).map(|(collector, named)| {
-        let profile = collector.finish(&named);
-        Profile {
-            counters: series(&counters, profile.start),
-            command: sidecar.command.clone(),
-            observed: match is_own {
-                true => observed(&sidecar),
-                false => command_line::observed(&data.origin().cmdline),
-            },
-            contention: contention(&sidecar),
-            host: sidecar.host.clone(),
-            losses: both(&sidecar.losses, &profile.losses),
-            notes: match is_own {
-                true => sidecar.collection.notes.clone(),
-                false => told,
-            },
-            ..profile
-        }
-    });
-    Analysis {
-        attribution,
-        names,
-        sidecar,
-        knows_cost: is_own,
-        profile,
-    }
+    recording::analyse(data, &mut Files::of(data), done)
 }
 
 /// The profile of a recording, whatever it sampled, without an analysis of its faults.
 pub fn profile(data: &PerfData<'_>, done: impl FnMut(usize)) -> Profile {
-    let own = data.sidecar().cloned();
-    let is_own = own.is_some();
-    let sidecar = own.unwrap_or_else(|| of_another_tool(data.origin()));
-    let mut follower =
-        StackFollower::new(&sidecar.host.architecture).with_build_ids(data.build_ids());
-    let mut collector = profiled(data.sources(), is_own)
-        .unwrap_or_else(|| ProfileCollector::new(data.sources(), |_| true));
-    let reading = data.read(
-        |event| {
-            let unwound = follower.take(&event);
-            collector.event_with_chain(&event, unwound.as_deref());
-        },
-        done,
-    );
-    let mut symbolizer = Symbolizer::new();
-    let named = symbolizer.names(collector.frame_keys(), follower.code_ever_mapped());
-    let profile = collector.finish(&named);
-    let losses = both(&sidecar.losses, &reading.losses);
-    Profile {
-        command: sidecar.command,
-        host: sidecar.host,
-        losses: both(&losses, &profile.losses),
-        notes: reading
-            .outliers
-            .told()
-            .into_iter()
-            .chain(symbolizer.note())
-            .collect(),
-        ..profile
-    }
+    recording::profile(data, &mut Files::of(data), done)
 }
 
-fn both(some: &Losses, others: &Losses) -> Losses {
-    let mut all = some.clone();
-    all.merge(others);
-    all
+/// Programs and libraries as files.
+struct Files {
+    follower: StackFollower,
+    symbolizer: Symbolizer,
 }
 
-/// What our own recording is of.
-fn observed(sidecar: &Sidecar) -> Observed {
-    match (sidecar.collection.whole_machine, sidecar.ending) {
-        (true, _) => Observed::Machine,
-        (false, Ending::Running) => Observed::Processes,
-        (false, _) => Observed::Run(Some(sidecar.cost.cpu()).filter(|time| time.0 > 0)),
-    }
-}
-
-/// How much the CPUs were shared, with what the program's own switches tell.
-fn contention(sidecar: &Sidecar) -> Option<Contention> {
-    let (cost, cpu) = (&sidecar.cost, sidecar.cost.cpu().as_secs_f64());
-    let counted = cost.voluntary_switches + cost.involuntary_switches > 0;
-    let found = Contention {
-        preemptions: (counted && cpu > 0.0).then(|| cost.involuntary_switches as f64 / cpu),
-        ..sidecar.contention.unwrap_or_default()
-    };
-    (found != Contention::default()).then_some(found)
-}
-
-/// The counters on the profile's clock. What was counted before its first sample is left out: of a
-/// reading that tells of time on both sides of it, the part that lies before.
-fn series(counters: &[Counter], start: Nanos) -> Vec<CounterSeries> {
-    let one = |counter: &Counter| {
-        let points = &counter.points;
-        // Readings come at equal distances, so the first one tells of as much time as the second.
-        let first_step = points.windows(2).next().map(|two| two[1].0 - two[0].0);
-        let first_begin = points.first().zip(first_step).map(|(p, step)| p.0 - step);
-        let mut begin = first_begin.unwrap_or(start);
-        let mut kept = Vec::with_capacity(points.len());
-        for &(time, count) in points {
-            let whole = (time - begin).0.max(1);
-            let within = (time - begin.max(start)).0;
-            if within > 0 {
-                kept.push(((time - start).0, count * (within as f64 / whole as f64)));
-            }
-            begin = time;
-        }
-        CounterSeries {
-            name: counter.name.clone(),
-            counted: counter.counted,
-            points: kept,
-        }
-    };
-    counters.iter().map(one).collect()
-}
-
-/// A collector for what is to be seen as a profile: of everything, where no faults were recorded;
-/// beside faults, where CPU time or waits were. Memory calls and locks of our own recordings are
-/// evidence for faults, and sampled too unevenly for a profile.
-fn profiled(sources: &[EventSource], is_own: bool) -> Option<ProfileCollector> {
-    let is_evidence = |source: &EventSource| match &source.kind {
-        EventKind::Tracepoint(name) if is_own => {
-            name.starts_with("syscalls:") || name.starts_with("lock:")
-        }
-        _ => false,
-    };
-    let is_profile = |source: &EventSource| {
-        !is_about_faults(&source.kind) && source.kind != EventKind::Dummy && !is_evidence(source)
-    };
-    if sources.iter().any(is_profile) {
-        return Some(ProfileCollector::new(sources, |source| {
-            !is_evidence(source)
-        }));
-    }
-    let has_faults = sources.iter().any(|source| is_about_faults(&source.kind));
-    (!has_faults).then(|| ProfileCollector::new(sources, |_| true))
-}
-
-/// Whether an event tells of faults.
-pub fn is_about_faults(kind: &EventKind) -> bool {
-    match kind {
-        EventKind::PageFault | EventKind::MinorFault | EventKind::MajorFault => true,
-        EventKind::Tracepoint(name) => name.starts_with("exceptions:page_fault"),
-        EventKind::Cpu | EventKind::Dummy | EventKind::Other(_) => false,
-    }
-}
-
-/// Without CPU times nothing can be called healthy or costly: says so instead, and what to do.
-fn withhold_judgement(findings: &mut Findings) {
-    let churn: f64 = findings
-        .by_cause
-        .iter()
-        .filter(|share| share.key.is_churn())
-        .map(|share| share.faults.value)
-        .sum();
-    let all: f64 = findings
-        .by_cause
-        .iter()
-        .map(|share| share.faults.value)
-        .sum();
-    findings.verdict =
-        "What page faults cost here can't be told: this file has no CPU times.".to_owned();
-    findings
-        .diagnoses
-        .retain(|d| d.severity != Severity::Healthy);
-    let unknown = Diagnosis {
-        id: "cost_unknown".to_owned(),
-        severity: Severity::Note,
-        headline: "How faults arose is shown; their share of the time is not known".to_owned(),
-        explanation: "perf records events, not what the program used. Run the program under \
-                      pagewise doctor to learn whether a cure pays."
-            .to_owned(),
-        evidence: vec![format!(
-            "{:.0} % of {all:.0} page faults touched memory again that had been given back",
-            100.0 * churn / all.max(1.0)
-        )],
-        share_of_cpu: None,
-    };
-    findings.diagnoses.insert(0, unknown);
-}
-
-/// What perf and other recorders say about the run: the machine, and the command behind `--`.
-fn of_another_tool(origin: &Origin) -> Sidecar {
-    let own = origin.cmdline.iter().skip_while(|word| *word != "--");
-    Sidecar {
-        schema_version: SIDECAR_VERSION,
-        command: own.skip(1).cloned().collect(),
-        ending: Ending::Running,
-        host: HostSnapshot {
-            hostname: origin.hostname.clone(),
-            kernel: origin.os_release.clone(),
-            architecture: origin.arch.clone(),
-            cpu: origin.cpu_desc.clone(),
-            cpus: origin.cpus_online,
-            memory_bytes: origin.total_mem_kib << 10,
-            ..HostSnapshot::default()
-        },
-        collection: Collection {
-            mode: "sampled".to_owned(),
-            notes: vec![
-                "This file was not made by pagewise record, so CPU time, memory use and exact \
-                 numbers of faults are unknown. Record with pagewise record for them."
-                    .to_owned(),
-            ],
-            ..Collection::default()
-        },
-        ..Sidecar::default()
-    }
-}
-
-/// Adds what only the events tell of files of other tools: the process that faulted most, how
-/// long events go on, and how many faults the samples stand for.
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a count of faults, far below 2^53 and never negative"
-)]
-fn complete(sidecar: &mut Sidecar, attribution: &Attribution) {
-    let threads = attribution.threads.iter();
-    let busiest = threads.max_by(|a, b| a.faults.total_cmp(&b.faults));
-    sidecar.pid = busiest.map_or(0, |thread| thread.pid);
-    sidecar.cost.wall = attribution.span;
-    let all = attribution.tally.all.sum;
-    let major = attribution.tally.major.sum.min(all);
-    sidecar.cost.minor_faults = (all - major).round() as u64;
-    sidecar.cost.major_faults = major.round() as u64;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counters_begin_with_the_first_sample() {
-        let counter = Counter {
-            name: "task-clock".to_owned(),
-            counted: 1.0,
-            points: vec![
-                (Nanos(1_000), 50.0),
-                (Nanos(1_100), 60.0),
-                (Nanos(1_200), 80.0),
-                (Nanos(1_300), 90.0),
-            ],
+impl Files {
+    fn of(data: &PerfData<'_>) -> Self {
+        let architecture = match data.sidecar() {
+            Some(sidecar) => &sidecar.host.architecture,
+            None => &data.origin().arch,
         };
-        let at = |start| {
-            series(std::slice::from_ref(&counter), Nanos(start))[0]
-                .points
-                .clone()
-        };
-        assert_eq!(at(1_175), [(25, 20.0), (125, 90.0)]);
-        assert_eq!(at(950), [(50, 25.0), (150, 60.0), (250, 80.0), (350, 90.0)]);
-        assert_eq!(at(2_000), []);
-        let single = Counter {
-            points: vec![(Nanos(500), 7.0)],
-            ..counter
-        };
-        assert_eq!(series(&[single], Nanos(400))[0].points, [(100, 7.0)]);
+        Self {
+            follower: StackFollower::new(architecture).with_build_ids(data.build_ids()),
+            symbolizer: Symbolizer::new(),
+        }
+    }
+}
+
+impl Code for Files {
+    fn follow(&mut self, event: &Event<'_>) -> Option<Vec<u64>> {
+        self.follower.take(event)
+    }
+
+    fn names(&mut self, keys: &[FrameKey]) -> NamedList {
+        self.symbolizer
+            .names(keys, self.follower.code_ever_mapped())
+    }
+
+    fn note(&self) -> Option<String> {
+        self.symbolizer.note()
     }
 }

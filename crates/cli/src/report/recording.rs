@@ -2,11 +2,12 @@
 
 use super::stored::Stored;
 use super::{Args, export_profile, name_of, write_page};
-use crate::analysis::{self, Analysis, is_about_faults};
+use crate::analysis;
 use crate::{profile_input, terminal};
 use anyhow::{Result, anyhow, bail};
 use pagewise_analyse::plan::Surroundings;
 use pagewise_analyse::profile::{ProfileRules, summarise};
+use pagewise_analyse::recording::{Analysis, is_about_faults};
 use pagewise_linux::sys::mapped_file::MappedFile;
 use pagewise_model::event::EventSource;
 use pagewise_model::findings::Findings;

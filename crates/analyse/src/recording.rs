@@ -1,0 +1,384 @@
+//! From a recording's events to causes and names: the one path that `doctor`, `report` and every
+//! later reader of recordings takes.
+
+use crate::faults::{Attribution, Attributor};
+use crate::plan::{RuleError, Rules, Surroundings};
+use crate::profile::ProfileCollector;
+use pagewise_model::contention::Contention;
+use pagewise_model::event::{Event, EventKind, EventSource};
+use pagewise_model::findings::{Diagnosis, Findings, Severity};
+use pagewise_model::formats::perf_data::{Origin, PerfData, command_line};
+use pagewise_model::host::HostSnapshot;
+use pagewise_model::loss::Losses;
+use pagewise_model::profile::{CounterSeries, Observed, Profile};
+use pagewise_model::recording::{Collection, Counter, SIDECAR_VERSION, Sidecar};
+use pagewise_model::run::Ending;
+use pagewise_model::stack::FrameKey;
+use pagewise_model::symbol::{NamedList, SymbolTable};
+use pagewise_model::units::Nanos;
+
+/// The code that ran: who called whom, and what it is called.
+pub trait Code {
+    /// Takes the next event. For a sample with a copy of its stack: the user frames, innermost
+    /// first; `None` for all others and where unwinding got no further than the sample itself.
+    fn follow(&mut self, event: &Event<'_>) -> Option<Vec<u64>>;
+
+    /// The name of each address, or why it has none.
+    fn names(&mut self, keys: &[FrameKey]) -> NamedList;
+
+    /// What kept names from being found that the user can mend.
+    fn note(&self) -> Option<String>;
+}
+
+/// A recording, read once from front to back.
+#[derive(Debug)]
+pub struct Analysis {
+    attribution: Attribution,
+    names: SymbolTable,
+    sidecar: Sidecar,
+    /// Whether CPU times and exact counts are known: only our own recordings have them.
+    knows_cost: bool,
+    profile: Option<Profile>,
+}
+
+impl Analysis {
+    /// Where CPU time and other events went, where the recording has samples of them.
+    #[must_use]
+    pub fn profile(&self) -> Option<&Profile> {
+        self.profile.as_ref()
+    }
+
+    /// The same for good.
+    #[must_use]
+    pub fn into_profile(self) -> Option<Profile> {
+        self.profile
+    }
+
+    /// Estimated nanoseconds that recording cost, where the recorder noted it.
+    #[must_use]
+    pub fn own_cost(&self) -> Option<Nanos> {
+        self.knows_cost.then_some(self.sidecar.collection.own_cost)
+    }
+
+    /// How many records of faults there were.
+    #[must_use]
+    pub fn samples(&self) -> u64 {
+        self.attribution.tally.samples
+    }
+
+    /// What it all means, and what to do about it on a machine that offers `around`.
+    ///
+    /// # Errors
+    /// When a rule that ships with this program has a mistake.
+    pub fn findings(&self, around: &Surroundings) -> Result<Findings, RuleError> {
+        let rules = Rules::shipped()?;
+        let mut findings = crate::findings(
+            &self.attribution,
+            &self.names,
+            &self.sidecar,
+            self.profile.as_ref(),
+            &rules,
+            around,
+        );
+        if !self.knows_cost {
+            withhold_judgement(&mut findings);
+        }
+        Ok(findings)
+    }
+}
+
+/// Reads a recording: attributes its faults, unwinds its stack copies, names its code. `done` is
+/// told up to which byte the file is not needed any more.
+#[must_use]
+pub fn analyse(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize)) -> Analysis {
+    let own = data.sidecar().cloned();
+    let is_own = own.is_some();
+    let mut sidecar = own.unwrap_or_else(|| of_another_tool(data.origin()));
+    let mut attributor = Attributor::new(data.sources(), &sidecar);
+    let mut collector = profiled(data.sources(), is_own);
+    let reading = data.read(
+        |event| {
+            let unwound = code.follow(&event);
+            attributor.event_with_chain(&event, unwound.as_deref());
+            if let Some(collector) = &mut collector {
+                collector.event_with_chain(&event, unwound.as_deref());
+            }
+        },
+        done,
+    );
+    let attribution = attributor.finish();
+    let mut keys = attribution.frame_keys();
+    keys.dedup();
+    let names = SymbolTable::new(&keys, code.names(&keys));
+    let of_profile = collector
+        .as_ref()
+        .map(|collector| code.names(collector.frame_keys()));
+    if !is_own {
+        complete(&mut sidecar, &attribution);
+    }
+    sidecar.losses.merge(&reading.losses);
+    let told: Vec<String> = reading
+        .outliers
+        .told()
+        .into_iter()
+        .chain(code.note())
+        .collect();
+    sidecar.collection.notes.extend(told.iter().cloned());
+    let counters = std::mem::take(&mut sidecar.counters);
+    let profile = collector.zip(of_profile).map(|(collector, named)| {
+        let profile = collector.finish(&named);
+        Profile {
+            counters: series(&counters, profile.start),
+            command: sidecar.command.clone(),
+            observed: match is_own {
+                true => observed(&sidecar),
+                false => command_line::observed(&data.origin().cmdline),
+            },
+            contention: contention(&sidecar),
+            host: sidecar.host.clone(),
+            losses: both(&sidecar.losses, &profile.losses),
+            notes: match is_own {
+                true => sidecar.collection.notes.clone(),
+                false => told,
+            },
+            ..profile
+        }
+    });
+    Analysis {
+        attribution,
+        names,
+        sidecar,
+        knows_cost: is_own,
+        profile,
+    }
+}
+
+/// The profile of a recording, whatever it sampled, without an analysis of its faults.
+#[must_use]
+pub fn profile(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize)) -> Profile {
+    let own = data.sidecar().cloned();
+    let is_own = own.is_some();
+    let sidecar = own.unwrap_or_else(|| of_another_tool(data.origin()));
+    let mut collector = profiled(data.sources(), is_own)
+        .unwrap_or_else(|| ProfileCollector::new(data.sources(), |_| true));
+    let reading = data.read(
+        |event| {
+            let unwound = code.follow(&event);
+            collector.event_with_chain(&event, unwound.as_deref());
+        },
+        done,
+    );
+    let named = code.names(collector.frame_keys());
+    let profile = collector.finish(&named);
+    let losses = both(&sidecar.losses, &reading.losses);
+    Profile {
+        command: sidecar.command,
+        host: sidecar.host,
+        losses: both(&losses, &profile.losses),
+        notes: reading
+            .outliers
+            .told()
+            .into_iter()
+            .chain(code.note())
+            .collect(),
+        ..profile
+    }
+}
+
+fn both(some: &Losses, others: &Losses) -> Losses {
+    let mut all = some.clone();
+    all.merge(others);
+    all
+}
+
+/// What our own recording is of.
+fn observed(sidecar: &Sidecar) -> Observed {
+    match (sidecar.collection.whole_machine, sidecar.ending) {
+        (true, _) => Observed::Machine,
+        (false, Ending::Running) => Observed::Processes,
+        (false, _) => Observed::Run(Some(sidecar.cost.cpu()).filter(|time| time.0 > 0)),
+    }
+}
+
+/// How much the CPUs were shared, with what the program's own switches tell.
+fn contention(sidecar: &Sidecar) -> Option<Contention> {
+    let (cost, cpu) = (&sidecar.cost, sidecar.cost.cpu().as_secs_f64());
+    let counted = cost.voluntary_switches + cost.involuntary_switches > 0;
+    let found = Contention {
+        preemptions: (counted && cpu > 0.0).then(|| cost.involuntary_switches as f64 / cpu),
+        ..sidecar.contention.unwrap_or_default()
+    };
+    (found != Contention::default()).then_some(found)
+}
+
+/// The counters on the profile's clock. What was counted before its first sample is left out: of a
+/// reading that tells of time on both sides of it, the part that lies before.
+fn series(counters: &[Counter], start: Nanos) -> Vec<CounterSeries> {
+    let one = |counter: &Counter| {
+        let points = &counter.points;
+        // Readings come at equal distances, so the first one tells of as much time as the second.
+        let first_step = points.windows(2).next().map(|two| two[1].0 - two[0].0);
+        let first_begin = points.first().zip(first_step).map(|(p, step)| p.0 - step);
+        let mut begin = first_begin.unwrap_or(start);
+        let mut kept = Vec::with_capacity(points.len());
+        for &(time, count) in points {
+            let whole = (time - begin).0.max(1);
+            let within = (time - begin.max(start)).0;
+            if within > 0 {
+                kept.push(((time - start).0, count * (within as f64 / whole as f64)));
+            }
+            begin = time;
+        }
+        CounterSeries {
+            name: counter.name.clone(),
+            counted: counter.counted,
+            points: kept,
+        }
+    };
+    counters.iter().map(one).collect()
+}
+
+/// A collector for what is to be seen as a profile: of everything, where no faults were recorded;
+/// beside faults, where CPU time or waits were. Memory calls and locks of our own recordings are
+/// evidence for faults, and sampled too unevenly for a profile.
+fn profiled(sources: &[EventSource], is_own: bool) -> Option<ProfileCollector> {
+    let is_evidence = |source: &EventSource| match &source.kind {
+        EventKind::Tracepoint(name) if is_own => {
+            name.starts_with("syscalls:") || name.starts_with("lock:")
+        }
+        _ => false,
+    };
+    let is_profile = |source: &EventSource| {
+        !is_about_faults(&source.kind) && source.kind != EventKind::Dummy && !is_evidence(source)
+    };
+    if sources.iter().any(is_profile) {
+        return Some(ProfileCollector::new(sources, |source| {
+            !is_evidence(source)
+        }));
+    }
+    let has_faults = sources.iter().any(|source| is_about_faults(&source.kind));
+    (!has_faults).then(|| ProfileCollector::new(sources, |_| true))
+}
+
+/// Whether an event tells of faults.
+#[must_use]
+pub fn is_about_faults(kind: &EventKind) -> bool {
+    match kind {
+        EventKind::PageFault | EventKind::MinorFault | EventKind::MajorFault => true,
+        EventKind::Tracepoint(name) => name.starts_with("exceptions:page_fault"),
+        EventKind::Cpu | EventKind::Dummy | EventKind::Other(_) => false,
+    }
+}
+
+/// Without CPU times nothing can be called healthy or costly: says so instead, and what to do.
+fn withhold_judgement(findings: &mut Findings) {
+    let churn: f64 = findings
+        .by_cause
+        .iter()
+        .filter(|share| share.key.is_churn())
+        .map(|share| share.faults.value)
+        .sum();
+    let all: f64 = findings
+        .by_cause
+        .iter()
+        .map(|share| share.faults.value)
+        .sum();
+    findings.verdict =
+        "What page faults cost here can't be told: this file has no CPU times.".to_owned();
+    findings
+        .diagnoses
+        .retain(|d| d.severity != Severity::Healthy);
+    let unknown = Diagnosis {
+        id: "cost_unknown".to_owned(),
+        severity: Severity::Note,
+        headline: "How faults arose is shown; their share of the time is not known".to_owned(),
+        explanation: "perf records events, not what the program used. Run the program under \
+                      pagewise doctor to learn whether a cure pays."
+            .to_owned(),
+        evidence: vec![format!(
+            "{:.0} % of {all:.0} page faults touched memory again that had been given back",
+            100.0 * churn / all.max(1.0)
+        )],
+        share_of_cpu: None,
+    };
+    findings.diagnoses.insert(0, unknown);
+}
+
+/// What perf and other recorders say about the run: the machine, and the command behind `--`.
+fn of_another_tool(origin: &Origin) -> Sidecar {
+    let own = origin.cmdline.iter().skip_while(|word| *word != "--");
+    Sidecar {
+        schema_version: SIDECAR_VERSION,
+        command: own.skip(1).cloned().collect(),
+        ending: Ending::Running,
+        host: HostSnapshot {
+            hostname: origin.hostname.clone(),
+            kernel: origin.os_release.clone(),
+            architecture: origin.arch.clone(),
+            cpu: origin.cpu_desc.clone(),
+            cpus: origin.cpus_online,
+            memory_bytes: origin.total_mem_kib << 10,
+            ..HostSnapshot::default()
+        },
+        collection: Collection {
+            mode: "sampled".to_owned(),
+            notes: vec![
+                "This file was not made by pagewise record, so CPU time, memory use and exact \
+                 numbers of faults are unknown. Record with pagewise record for them."
+                    .to_owned(),
+            ],
+            ..Collection::default()
+        },
+        ..Sidecar::default()
+    }
+}
+
+/// Adds what only the events tell of files of other tools: the process that faulted most, how
+/// long events go on, and how many faults the samples stand for.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a count of faults, far below 2^53 and never negative"
+)]
+fn complete(sidecar: &mut Sidecar, attribution: &Attribution) {
+    let threads = attribution.threads.iter();
+    let busiest = threads.max_by(|a, b| a.faults.total_cmp(&b.faults));
+    sidecar.pid = busiest.map_or(0, |thread| thread.pid);
+    sidecar.cost.wall = attribution.span;
+    let all = attribution.tally.all.sum;
+    let major = attribution.tally.major.sum.min(all);
+    sidecar.cost.minor_faults = (all - major).round() as u64;
+    sidecar.cost.major_faults = major.round() as u64;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_begin_with_the_first_sample() {
+        let counter = Counter {
+            name: "task-clock".to_owned(),
+            counted: 1.0,
+            points: vec![
+                (Nanos(1_000), 50.0),
+                (Nanos(1_100), 60.0),
+                (Nanos(1_200), 80.0),
+                (Nanos(1_300), 90.0),
+            ],
+        };
+        let at = |start| {
+            series(std::slice::from_ref(&counter), Nanos(start))[0]
+                .points
+                .clone()
+        };
+        assert_eq!(at(1_175), [(25, 20.0), (125, 90.0)]);
+        assert_eq!(at(950), [(50, 25.0), (150, 60.0), (250, 80.0), (350, 90.0)]);
+        assert_eq!(at(2_000), []);
+        let single = Counter {
+            points: vec![(Nanos(500), 7.0)],
+            ..counter
+        };
+        assert_eq!(series(&[single], Nanos(400))[0].points, [(100, 7.0)]);
+    }
+}
