@@ -5,6 +5,7 @@
 mod flags;
 mod library;
 mod settings;
+mod topics;
 
 use settings::Target;
 use std::env;
@@ -23,6 +24,7 @@ fn main() {
     }
     rerun_if_changed(&workspace_lock());
     println!("cargo::rerun-if-env-changed=RUSTFLAGS");
+    topics::write(&Path::new(env!("CARGO_MANIFEST_DIR")).join("docs"), &folder);
     let built = match Target::of_library() {
         Some(target) => library::build(&pager, &folder.join("library"), &target),
         // `pagewise run` says that it has none.

@@ -19,7 +19,7 @@ Examples:
 /// Options of `pagewise check`.
 #[derive(ClapArgs, Debug)]
 pub struct Args {
-    /// Print JSON (docs/schema/check.json)
+    /// Print JSON (schema: pagewise help check.json)
     #[arg(long)]
     json: bool,
 }

@@ -13,6 +13,7 @@ mod explain;
 mod export;
 mod fault_paths;
 mod gate;
+mod help;
 mod huge;
 mod input;
 mod manual;
@@ -31,7 +32,7 @@ mod watch;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 /// Finds out why a Linux program loses time in memory management, and fixes it.
@@ -40,6 +41,7 @@ use std::process::ExitCode;
     name = "pagewise",
     version,
     propagate_version = true,
+    disable_help_subcommand = true,
     subcommand_required = true,
     arg_required_else_help = true,
     after_help = EXAMPLES
@@ -99,10 +101,11 @@ enum Command {
         #[arg(default_value = "man")]
         folder: std::path::PathBuf,
     },
+    Help(help::Args),
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::try_parse().unwrap_or_else(|error| with_tip(error).exit());
+    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(error));
     match run(cli) {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -140,7 +143,36 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             eprintln!("Manual pages are in {}", folder.display());
             Ok(ExitCode::SUCCESS)
         }
+        Command::Help(args) => {
+            help::run(&args, Cli::command())?;
+            Ok(ExitCode::SUCCESS)
+        }
     }
+}
+
+/// Ends with the usage error, and what helps one who does not know what to type.
+fn refuse(error: clap::Error) -> ! {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+        && std::env::args_os().len() < 2
+        && io::stderr().is_terminal()
+    {
+        terminal::tell(help::FIRST_STEPS);
+        std::process::exit(error.exit_code());
+    }
+    if !lacks_program(&error) {
+        with_tip(error).exit();
+    }
+    // Nobody may be reading; the status says it as well.
+    let _ = error.print();
+    help::tell_busiest();
+    std::process::exit(error.exit_code());
+}
+
+/// Whether `doctor` was told neither a program nor a process.
+fn lacks_program(error: &clap::Error) -> bool {
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string);
+    error.kind() == ErrorKind::MissingRequiredArgument
+        && usage.is_some_and(|usage| usage.contains("pagewise doctor "))
 }
 
 /// Adds to the refusal of a word where programs stand behind `--` how that is written.

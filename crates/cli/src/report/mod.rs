@@ -55,7 +55,7 @@ pub struct Args {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Print JSON (docs/schema/findings.json, fault-paths.json for traces), one document a file
+    /// Print JSON (schema: pagewise help findings.json, fault-paths.json for traces), one document a file
     #[arg(long)]
     json: bool,
 

@@ -120,7 +120,7 @@ pub struct Args {
     /// Show figures while the program runs (on a terminal) and a table at its end, on stderr
     #[arg(long)]
     stats: bool,
-    /// Print figures at the end as JSON (docs/schema/run.json)
+    /// Print figures at the end as JSON (schema: pagewise help run.json)
     #[arg(long)]
     json: bool,
     /// Write the JSON there, not to standard output
@@ -129,7 +129,7 @@ pub struct Args {
     /// Record page events for the replay policy and for simulation
     #[arg(long = "record-faults", value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Write the run's course there, for `pagewise report` (docs/schema/run-timeline.json)
+    /// Write the run's course there, for `pagewise report` (schema: pagewise help run-timeline.json)
     ///
     /// Resident memory, the store, faults and transfers, a reading each 50 ms, less often in long
     /// runs. Taking them costs the program nothing but what --heat does.

@@ -170,8 +170,8 @@ fn tracer() -> Result<Tracefs, String> {
 
 /// Where paths can be traced when this kernel can't.
 const OTHER_KERNEL: &str = "To trace paths, use a kernel with CONFIG_FUNCTION_GRAPH_TRACER (those \
-    of Debian, Fedora and Ubuntu have it), or tests/qemu/guest, which runs a program under one by \
-    emulation: docs/TRACING.md";
+    of Debian, Fedora and Ubuntu have it), or tests/qemu/guest of Pagewise's sources, which runs a \
+    program under one by emulation: pagewise help tracing";
 
 impl TraceArgs {
     fn subject(&self) -> Subject {

@@ -26,7 +26,7 @@ Examples:
 /// script's addresses), through a processor's TLBs and page walks, natively and in a guest, with
 /// small and with huge pages. With --controller page sizes change during the run.
 ///
-/// The processors are data; docs/HUGEPAGES.md tells the model and what it leaves out.
+/// The processors are data; `pagewise help hugepages` tells the model and what it leaves out.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub struct Args {
@@ -58,7 +58,7 @@ pub struct Args {
     /// Most accesses of a trace to keep; the rest is left out and counted
     #[arg(long, value_name = "N", default_value_t = 64_000_000)]
     most: usize,
-    /// Print JSON (docs/schema/huge-simulate.json)
+    /// Print JSON (schema: pagewise help huge-simulate.json)
     #[arg(long)]
     json: bool,
     /// Also write the report as one HTML file

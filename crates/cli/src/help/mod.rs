@@ -1,0 +1,164 @@
+//! `pagewise help`: the reference of a command, or a guide out of the program itself.
+
+mod busiest;
+mod markdown;
+
+pub use busiest::tell as tell_busiest;
+
+use crate::terminal;
+use anyhow::{Result, bail};
+use clap::Command;
+use flate2::read::GzDecoder;
+use std::io::{self, Read, Write};
+
+pub const EXAMPLES: &str = "\
+Examples:
+  pagewise help                all commands and topics
+  pagewise help slow           the guide to a program that is slow
+  pagewise help huge balance   the reference of a command
+  pagewise help run.json       the schema of what run --json prints";
+
+/// Said on a terminal to one who typed nothing.
+pub const FIRST_STEPS: &str = "\
+Pagewise finds out why a Linux program loses time in memory management, and fixes it.
+
+  My program is slow               pagewise doctor --prove -- CMD
+  It uses too much memory          pagewise tune -- CMD
+  Two hosts, or two runs, differ   pagewise diff A B
+  It must run in less memory       pagewise run --memory 1G -- CMD
+  Do huge pages help?              pagewise huge balance -p PID
+
+A running process                  pagewise doctor -p PID --duration 10s
+Which process?                     pagewise doctor
+What this machine allows           pagewise check
+A guide to the first question      pagewise help slow
+All commands and topics            pagewise help
+";
+
+/// Show how to use a command, or a guide
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// A command, or a topic: `pagewise help` lists both
+    #[arg(value_name = "COMMAND|TOPIC")]
+    words: Vec<String>,
+}
+
+struct Topic {
+    name: &'static str,
+    title: &'static str,
+    packed: &'static [u8],
+}
+
+/// Guides, pages by subject, schemas; written by the build script.
+static TOPICS: &[Topic] = &include!(concat!(env!("OUT_DIR"), "/topics.rs"));
+
+impl Topic {
+    fn named(name: &str) -> Option<&'static Self> {
+        let name = name.to_lowercase();
+        let name = name.strip_suffix(".md").unwrap_or(&name);
+        TOPICS.iter().find(|topic| topic.name == name)
+    }
+
+    fn is_schema(&self) -> bool {
+        self.name.ends_with(".json")
+    }
+
+    fn text(&self) -> io::Result<String> {
+        let mut text = String::new();
+        GzDecoder::new(self.packed).read_to_string(&mut text)?;
+        Ok(match self.is_schema() {
+            true => text,
+            false => markdown::plain(&text, |name| Self::named(name).is_some()),
+        })
+    }
+}
+
+/// Prints what was asked for.
+///
+/// # Errors
+/// When there is no such command or topic, or nobody reads.
+pub fn run(args: &Args, mut whole: Command) -> Result<()> {
+    whole.build();
+    let mut out = io::stdout().lock();
+    let topic = match &*args.words {
+        [] => {
+            let topics = terminal::fitted(topics());
+            write!(out, "{}\n{topics}", whole.render_long_help())?;
+            return Ok(());
+        }
+        [word] => Topic::named(word),
+        _ => None,
+    };
+    let command = below(&mut whole, &args.words);
+    if command.is_none() && topic.is_none() {
+        let words = args.words.join(" ");
+        bail!("there is no command or topic {words:?}; `pagewise help` lists them");
+    }
+    // One word may be both.
+    if let Some(command) = command {
+        writeln!(out, "{}", command.render_long_help())?;
+    }
+    if let Some(topic) = topic {
+        let text = topic.text()?;
+        let text = match topic.is_schema() {
+            true => text,
+            false => terminal::fitted(text),
+        };
+        out.write_all(text.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// The command that `words` lead to.
+fn below<'a>(command: &'a mut Command, words: &[String]) -> Option<&'a mut Command> {
+    words
+        .iter()
+        .try_fold(command, |command, word| command.find_subcommand_mut(word))
+}
+
+fn topics() -> String {
+    let (schemas, guides): (Vec<_>, Vec<_>) = TOPICS.iter().partition(|topic| topic.is_schema());
+    let row = |topic: &&Topic| format!("  {:14} {}\n", topic.name, topic.title);
+    let guides: String = guides.iter().map(row).collect();
+    let schemas: Vec<_> = schemas.iter().map(|topic| topic.name).collect();
+    let schemas = schemas.join(" ");
+    format!("Topics (pagewise help TOPIC):\n{guides}\nSchemas of --json: {schemas}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_question_of_the_first_steps_has_its_guide() {
+        for name in ["slow", "memory", "differ", "less-memory", "huge-pages"] {
+            let topic = Topic::named(name).unwrap_or_else(|| panic!("no topic {name}"));
+            assert!(topic.text().unwrap().starts_with(topic.title), "{name}");
+            assert!(topics().contains(topic.title), "{name}");
+        }
+    }
+
+    #[test]
+    fn schemas_come_out_as_they_are() {
+        let documents = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/schema");
+        let expected = std::fs::read_to_string(documents.join("run.json")).unwrap();
+        assert_eq!(Topic::named("run.json").unwrap().text().unwrap(), expected);
+    }
+
+    #[test]
+    fn each_topic_that_a_topic_points_to_is_there() {
+        for topic in TOPICS.iter().filter(|topic| !topic.is_schema()) {
+            let text = topic.text().unwrap();
+            for (_, rest) in text.match_indices("pagewise help ").map(|(at, found)| {
+                let rest = &text[at + found.len()..];
+                (at, rest)
+            }) {
+                let name = rest.split([')', ' ', '\n', '`', ',']).next().unwrap();
+                let is_known = Topic::named(name).is_some() || name == "TOPIC";
+                assert!(is_known, "{}: pagewise help {name}", topic.name);
+            }
+            assert!(!text.contains("]("), "{}: a link is left", topic.name);
+        }
+    }
+}
