@@ -6,7 +6,7 @@ use crate::churn::churn;
 use crate::faults::{Attribution, MmCall, refault_by};
 use crate::flame::{Names, Weights, fault_map, flame, sites, weights};
 use crate::latency::{Times, times};
-use crate::plan::{Rules, Surroundings, conclude};
+use crate::plan::{Rules, conclude};
 use pagewise_model::account::Account;
 use pagewise_model::allocator::Allocator;
 use pagewise_model::findings::{
@@ -15,6 +15,7 @@ use pagewise_model::findings::{
 use pagewise_model::loss::Losses;
 use pagewise_model::profile::Profile;
 use pagewise_model::recording::Sidecar;
+use pagewise_model::recording::Surroundings;
 use pagewise_model::symbol::SymbolTable;
 use pagewise_model::units::{Bytes, Estimate, Nanos};
 use std::collections::{BTreeMap, BTreeSet};

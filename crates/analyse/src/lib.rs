@@ -14,6 +14,7 @@ pub mod gain;
 pub mod gate;
 mod latency;
 pub mod mine;
+pub mod page_sizes;
 pub mod paging;
 pub mod plan;
 pub mod probe;

@@ -2,7 +2,8 @@
 //! later reader of recordings takes.
 
 use crate::faults::{Attribution, Attributor};
-use crate::plan::{RuleError, Rules, Surroundings};
+use crate::page_sizes;
+use crate::plan::{RuleError, Rules};
 use crate::profile::ProfileCollector;
 use pagewise_model::contention::Contention;
 use pagewise_model::event::{Event, EventKind, EventSource};
@@ -66,11 +67,11 @@ impl Analysis {
         self.attribution.tally.samples
     }
 
-    /// What it all means, and what to do about it on a machine that offers `around`.
+    /// What it all means, and what to do about it on the machine that it was recorded on.
     ///
     /// # Errors
     /// When a rule that ships with this program has a mistake.
-    pub fn findings(&self, around: &Surroundings) -> Result<Findings, RuleError> {
+    pub fn findings(&self) -> Result<Findings, RuleError> {
         let rules = Rules::shipped()?;
         let mut findings = crate::findings(
             &self.attribution,
@@ -78,11 +79,14 @@ impl Analysis {
             &self.sidecar,
             self.profile.as_ref(),
             &rules,
-            around,
+            &self.sidecar.surroundings,
         );
         if !self.knows_cost {
             withhold_judgement(&mut findings);
         }
+        let page_sizes = self.sidecar.page_sizes.as_ref();
+        let note = page_sizes.and_then(|seen| page_sizes::note(&findings, seen));
+        findings.diagnoses.extend(note);
         Ok(findings)
     }
 }

@@ -5,7 +5,6 @@
 //! Names are made of addresses, for the files that ran are not there.
 
 use pagewise_analyse::fault_paths::{self, Collector, Criteria, Input, estimate};
-use pagewise_analyse::plan::Surroundings;
 use pagewise_analyse::profile::diff::{DiffOptions, SettingRules, diff};
 use pagewise_analyse::profile::{ProfileRules, summarise};
 use pagewise_analyse::recording::{self, Analysis, Code};
@@ -118,9 +117,7 @@ fn analysed(name: &str) -> Analysis {
 
 fn answers(name: &str) {
     let analysis = analysed(name);
-    let findings = analysis
-        .findings(&Surroundings::default())
-        .expect("the rules are right");
+    let findings = analysis.findings().expect("the rules are right");
     holds(name, &findings);
     let rules = ProfileRules::shipped().expect("the rules are right");
     let profile = analysis.profile().map(|profile| summarise(profile, &rules));
@@ -162,7 +159,7 @@ fn of_two_runs() {
     ] {
         let (one, other) = (analysed(a), analysed(b));
         let findings = |analysis: &Analysis| {
-            let found = analysis.findings(&Surroundings::default());
+            let found = analysis.findings();
             found.expect("the rules are right")
         };
         let (fa, fb) = (findings(&one), findings(&other));

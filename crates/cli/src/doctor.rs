@@ -9,6 +9,7 @@ use crate::prove::{self, Candidate, SavedInput, not_run, predictions, prove};
 use crate::record::status;
 use crate::terminal;
 use anyhow::{Context, Result};
+use pagewise_analyse::page_sizes;
 use pagewise_analyse::plan::proved;
 use pagewise_linux::perf::{Mode, Options};
 use pagewise_linux::process::{self, Input, Launch, Output, interrupt};
@@ -123,18 +124,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let was_asked = interrupt::requested().is_some();
     let mut findings = explain(&observation.path)?;
     findings.ending = observation.ending;
-    findings.diagnoses.extend(huge_pages::note(
-        &findings,
-        args.pid,
-        observation.pages.as_ref(),
-    ));
     if args.prove {
         let proof = proof(args, &findings, input.as_ref());
         let huge_pages_won = huge_pages::candidate(&findings)
             .filter(|candidate| proof.winner.as_ref() == Some(&candidate.name));
         findings = proved(findings, proof);
         if huge_pages_won.is_some()
-            && let Some(sentence) = findings.proof.as_ref().and_then(huge_pages::verdict)
+            && let Some(sentence) = findings.proof.as_ref().and_then(page_sizes::verdict)
         {
             findings.verdict = sentence;
         }
@@ -279,7 +275,7 @@ fn proof(args: &Args, findings: &Findings, input: Option<&SavedInput>) -> Proof 
     match prove(&args.command, &candidates, &options) {
         Ok(mut proof) => {
             predictions::judge(&mut proof, &findings.advice);
-            proof.notes.extend(huge_pages::verdict(&proof));
+            proof.notes.extend(page_sizes::verdict(&proof));
             proof
         }
         Err(error) => not_run(&format!("{error:#}")),

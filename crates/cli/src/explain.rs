@@ -2,12 +2,12 @@
 
 use crate::analysis::analyse;
 use anyhow::{Context, Result};
-use pagewise_analyse::plan::Surroundings;
 use pagewise_linux::process::library;
 use pagewise_linux::sys::mapped_file::MappedFile;
 use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::findings::Findings;
 use pagewise_model::formats::perf_data::PerfData;
+use pagewise_model::recording::Surroundings;
 use std::fs::File;
 use std::path::Path;
 
@@ -29,7 +29,7 @@ pub fn explain(path: &Path) -> Result<Findings> {
     let mapped = MappedFile::of(&file).with_context(|| format!("cannot read {name}"))?;
     let data = PerfData::parse(&mapped).with_context(|| format!("cannot read {name}"))?;
     let analysis = analyse(&data, |done| mapped.release(done));
-    Ok(analysis.findings(&surroundings())?)
+    Ok(analysis.findings()?)
 }
 
 /// What this machine offers for cures.

@@ -1,7 +1,8 @@
 //! One observation, from launch to a finished perf.data file: what `record` and `doctor` share.
 
 use crate::destination;
-use crate::huge::join::PagesOf;
+use crate::explain::surroundings;
+use crate::huge::join as page_sizes;
 use crate::seen::{FIRST_LOOK, STEP, Seen};
 use anyhow::Context;
 use pagewise_linux::perf::{
@@ -75,8 +76,6 @@ pub struct Observation {
     pub losses: Losses,
     /// What was asked for but not to be had, each with its remedy.
     pub notes: Vec<String>,
-    /// Its page sizes when it held most memory that huge pages could map.
-    pub pages: Option<PagesOf>,
 }
 
 /// How a program ended while it was observed, and what was learnt only while it lived.
@@ -432,10 +431,16 @@ fn conclude(
         counts: recorded.counts.clone(),
         losses: recorded.losses.clone(),
         notes: collection.notes.clone(),
-        pages: outcome.seen.pages.clone(),
     };
+    let attached = match (&options.subject, outcome.ending) {
+        (Subject::Processes(_), Ending::Running) => Some(pid),
+        _ => None,
+    };
+    let pages = || page_sizes::seen(outcome.seen.pages, &cost, attached);
     let sidecar = Sidecar {
         schema_version: SIDECAR_VERSION,
+        surroundings: surroundings(),
+        page_sizes: options.pages.then(pages).flatten(),
         command,
         pid,
         started_unix_ms: beginning.unix_ms,

@@ -1,9 +1,9 @@
 //! What is seen of a process tree only while it lives: its allocators, its page sizes.
 
-use crate::huge::join::{PagesOf, pages_of};
+use crate::huge::join::pages_of;
 use pagewise_linux::proc::{ProcRoot, allocators, family};
 use pagewise_model::allocator::{Allocator, ProcessAllocators};
-use pagewise_model::recording::HugePageUse;
+use pagewise_model::recording::{HugePageUse, ProcessPages};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub struct Seen {
     /// Allocators of the first process, as it was last seen.
     pub allocators: Vec<Allocator>,
     /// Page sizes of the first process, at the moment with most memory.
-    pub pages: Option<PagesOf>,
+    pub pages: Option<ProcessPages>,
     /// Most that was held in huge pages.
     pub huge: Option<HugePageUse>,
     others: BTreeMap<i32, (PathBuf, Vec<Allocator>)>,
@@ -71,20 +71,19 @@ impl Seen {
 
     /// Looks at page sizes of the first process and of a few below it.
     pub fn look_at_pages(&mut self, pid: i32) {
-        let memory = |pages: &Option<PagesOf>| pages.as_ref().map(|pages| pages.memory);
-        let now = pages_of(pid);
-        self.note_huge(now.as_ref());
+        let (now, huge) = pages_of(pid).unzip();
+        self.note_huge(huge.flatten());
+        let memory = |pages: &Option<ProcessPages>| pages.as_ref().map(|pages| pages.memory);
         if memory(&now) > memory(&self.pages) {
             self.pages = now;
         }
         let others: Vec<i32> = self.others.keys().copied().take(MOST_PAGE_MAPS).collect();
         for member in others {
-            self.note_huge(pages_of(member).as_ref());
+            self.note_huge(pages_of(member).and_then(|(_, huge)| huge));
         }
     }
 
-    fn note_huge(&mut self, pages: Option<&PagesOf>) {
-        let huge = pages.and_then(PagesOf::huge);
+    fn note_huge(&mut self, huge: Option<HugePageUse>) {
         if huge.map(|huge| huge.held) > self.huge.map(|huge| huge.held) {
             self.huge = huge;
         }

@@ -187,3 +187,31 @@ fn documents_that_are_not_ours_are_told_from_those_of_another_version() {
     assert!(newer.contains("its schema_version is 999"), "{newer}");
     assert!(refused("{\"kind\": \"tuning\", \"schema_version\": 1}").contains("not whole"));
 }
+
+/// What `doctor` says of a run, `report` says of its recording, word for word; tables of its samples
+/// follow.
+#[test]
+fn report_says_of_a_recording_what_doctor_said_live() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let scripts = [
+        // Much memory, touched once: page sizes matter.
+        "x = bytearray(200 << 20)",
+        // Memory that comes and goes.
+        "import zlib\nfor i in range(300): zlib.compressobj(9)",
+        "import time; time.sleep(0.3)",
+    ];
+    for script in scripts {
+        let recording = folder.path().join("doctor.data");
+        let live = Command::new(env!("CARGO_BIN_EXE_pagewise"))
+            .args(["doctor", "-q", "--no-report", "--record"])
+            .arg(&recording)
+            .args(["--", "python3", "-c", script])
+            .output()
+            .expect("the program was built");
+        assert!(live.status.success(), "{live:?}");
+        let live = String::from_utf8_lossy(&live.stdout).into_owned();
+        let later = report(&[], &recording);
+        let later = String::from_utf8_lossy(&later.stdout).into_owned();
+        assert!(later.starts_with(&live), "{live}\n---\n{later}");
+    }
+}

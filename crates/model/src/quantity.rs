@@ -175,6 +175,12 @@ pub fn percent_change(ratio: f64) -> String {
     }
 }
 
+/// The same of what was added to 1: −0.31 is `−31 %`.
+#[must_use]
+pub fn change_by(share: f64) -> String {
+    percent_change(1.0 + share)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

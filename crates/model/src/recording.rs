@@ -1,6 +1,6 @@
 //! What a recording says about itself, beside its events.
 
-use crate::allocator::{Allocator, ProcessAllocators};
+use crate::allocator::{Allocator, AllocatorKind, ProcessAllocators};
 use crate::contention::Contention;
 use crate::host::HostSnapshot;
 use crate::looks::Looks;
@@ -44,6 +44,12 @@ pub struct Sidecar {
     /// Counters over time; empty where none was read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<Counter>,
+    /// What the machine offers for cures.
+    #[serde(default, skip_serializing_if = "Surroundings::is_empty")]
+    pub surroundings: Surroundings,
+    /// Page sizes, where they were looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_sizes: Option<PageSizesSeen>,
     /// Huge pages of the process tree, where it was seen to hold any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub huge_pages: Option<HugePageUse>,
@@ -53,6 +59,59 @@ pub struct Sidecar {
     /// What threads were seen to do meanwhile; `None` where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub looks: Option<Looks>,
+}
+
+/// What the machine offers for cures.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Surroundings {
+    /// Allocator libraries that could be preloaded, with their paths.
+    pub libraries: Vec<(AllocatorKind, String)>,
+}
+
+impl Surroundings {
+    /// Whether nothing is known of them.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.libraries.is_empty()
+    }
+}
+
+/// What was seen of page sizes, of the machine and of the program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PageSizesSeen {
+    /// `transparent_hugepage/enabled`.
+    pub enabled: String,
+    /// Sizes between a base page and the largest, smallest first, and who gets them.
+    pub between: Vec<(Bytes, String)>,
+    /// The first process when it held most memory that huge pages could map; one that runs on, at the
+    /// end.
+    pub process: Option<ProcessPages>,
+    /// What the first touch of fresh memory costs here, where faults took a share worth naming.
+    pub first_touch: Option<FirstTouch>,
+    /// The process that was attached to.
+    pub attached: Option<i32>,
+    /// What a second of watching its translations showed.
+    pub watched: Option<String>,
+}
+
+/// Page sizes of a process at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessPages {
+    /// Memory in huge pages.
+    pub huge: Bytes,
+    /// Memory in whole slots of huge pages.
+    pub memory: Bytes,
+    /// What making all of them huge would add.
+    pub growth: Bytes,
+}
+
+/// Nanoseconds of CPU time for each base page of memory that is touched first, round by round.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FirstTouch {
+    /// One fault for each base page.
+    pub base: Vec<f64>,
+    /// One fault for each huge page, where faults give them.
+    pub huge: Vec<f64>,
 }
 
 /// Huge pages that processes were seen to hold, and how much of them was in use.

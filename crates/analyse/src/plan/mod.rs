@@ -14,16 +14,9 @@ mod words;
 
 pub use rules::{Rule, RuleError, Rules};
 
-use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::proof::Proof;
-
-/// What the machine offers for cures.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Surroundings {
-    /// Allocator libraries that could be preloaded, with their paths.
-    pub libraries: Vec<(AllocatorKind, String)>,
-}
+use pagewise_model::recording::Surroundings;
 
 /// Completes findings: fills `diagnoses`, `advice` and `verdict` from all other parts.
 #[must_use]

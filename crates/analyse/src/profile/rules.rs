@@ -46,6 +46,9 @@ struct Rule {
     /// Whether stacks alone do not tell: the setting must be known.
     #[serde(default)]
     needs_setting: bool,
+    /// Whether findings of faults tell the same, and better.
+    #[serde(default)]
+    is_about_faults: bool,
     /// Share of the samples' weight from which it is worth a word, ...
     note: f64,
     /// ... from which it is costly, ...
@@ -105,6 +108,13 @@ impl ProfileRules {
     /// When one has a mistake.
     pub fn shipped() -> Result<Self, RuleError> {
         Ok(toml::from_str(SHIPPED)?)
+    }
+
+    /// The rules for a profile that stands beside findings of faults.
+    #[must_use]
+    pub fn beside_faults(mut self) -> Self {
+        self.rule.retain(|rule| !rule.is_about_faults);
+        self
     }
 
     /// What the rules find.

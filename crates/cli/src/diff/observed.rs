@@ -6,7 +6,6 @@ use crate::bytes;
 use crate::report::stored::Stored;
 use crate::terminal;
 use anyhow::{Result, bail};
-use pagewise_analyse::plan::Surroundings;
 use pagewise_analyse::profile::diff::SettingRules;
 use pagewise_analyse::run_diff::{Run, compare};
 use pagewise_linux::sys::mapped_file::MappedFile;
@@ -55,7 +54,7 @@ pub fn read(input: Box<dyn Read + Send>, path: &Path) -> Result<Observed> {
     let data = PerfData::parse(&bytes)?;
     let analysis = analysis::analyse(&data, |offset| bytes.release(offset));
     let findings = match analysis.own_cost() {
-        Some(_) => Some(Box::new(analysis.findings(&Surroundings::default())?)),
+        Some(_) => Some(Box::new(analysis.findings()?)),
         None => None,
     };
     let profile = analysis.into_profile();

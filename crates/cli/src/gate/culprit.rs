@@ -6,7 +6,6 @@ use crate::bytes;
 use crate::observe::{ObserveOptions, Subject, observe};
 use anyhow::{Context, Result};
 use pagewise_analyse::gate::{Observed, culprit, faults_seen};
-use pagewise_analyse::plan::Surroundings;
 use pagewise_analyse::profile::diff::{DiffOptions, SettingRules, diff};
 use pagewise_linux::perf::{Mode, Options};
 use pagewise_model::findings::Findings;
@@ -217,10 +216,7 @@ fn recorded(
     let bytes = bytes::open(&output)?;
     let data = PerfData::parse(&bytes)?;
     let analysis = analyse(&data, |offset| bytes.release(offset));
-    Ok((
-        analysis.findings(&Surroundings::default())?,
-        analysis.into_profile(),
-    ))
+    Ok((analysis.findings()?, analysis.into_profile()))
 }
 
 fn mean(runs: &[GateRun], metric: Metric) -> f64 {

@@ -1,555 +1,77 @@
-//! What `doctor` says of huge pages: an observed process's page sizes, and the verdict of a proof.
+//! Page sizes as `doctor` looks at them: of the machine, of a process, as an arm of a proof.
 
-use super::balance::{look, percent};
+use super::balance::look;
 use crate::prove::Candidate;
-use pagewise_analyse::compare::centre;
-use pagewise_analyse::gain::predicted_speedup;
+use pagewise_analyse::page_sizes::other_size;
 use pagewise_linux::hugepages::actuator::Target;
 use pagewise_linux::hugepages::map::PageSizes;
 use pagewise_linux::hugepages::zeros::zero_share;
-use pagewise_linux::hugepages::{Size, Transparent, first_touch, transparent};
+use pagewise_linux::hugepages::{first_touch, transparent};
 use pagewise_linux::proc::ProcRoot;
-use pagewise_model::advice::{Setting, Settings};
-use pagewise_model::allocator::{Allocator, AllocatorKind};
-use pagewise_model::findings::{Cause, Diagnosis, Findings, RegionKind, Severity};
-use pagewise_model::proof::{Comparison, Proof, Verdict};
-use pagewise_model::ratio::Ratio;
-use pagewise_model::recording::HugePageUse;
-use pagewise_model::units::{Bytes, Estimate};
+use pagewise_model::advice::Settings;
+use pagewise_model::findings::Findings;
+use pagewise_model::recording::{HugePageUse, PageSizesSeen, ProcessPages};
+use pagewise_model::run::RunCost;
+use pagewise_model::units::Bytes;
 use std::path::Path;
 use std::time::Duration;
 
-/// Programs that never hold more than this are within reach of any TLB's second level, or nearly
-/// (1536 entries of 4 KiB are 6 MiB; walks of some tens of MiB stay in the caches).
-const SMALL: Bytes = Bytes(64 << 20);
+/// How long a running process is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+/// System time below this share of the CPU time hides no faults worth a measurement of 50 ms.
+const LEAST: f64 = 0.01;
 
-/// A note on huge pages for a program that holds enough memory, or whose faults they would save;
-/// `None` for others. `seen` are its page sizes while it ran; a process that still runs is looked at.
-pub fn note(findings: &Findings, pid: Option<i32>, seen: Option<&PagesOf>) -> Option<Diagnosis> {
-    // More of them is no advice where zeroing them is the trouble.
-    if zeroing(findings) >= NOT_MORE {
-        return None;
-    }
+/// What there is to see of page sizes when a program that cost so much has been observed: `most` is
+/// its first process when it held most; one that runs on is `attached`.
+pub fn seen(
+    most: Option<ProcessPages>,
+    cost: &RunCost,
+    attached: Option<i32>,
+) -> Option<PageSizesSeen> {
     let machine = transparent(Path::new("/sys"))?;
-    let looked = pid.and_then(pages_of);
-    let pages = looked.as_ref().or(seen);
-    let saved = FewerFaults::of(findings, pages);
-    let is_small = match (pid, pages) {
-        (Some(_), Some(pages)) => pages.memory < SMALL,
-        _ => findings.cost.max_rss < SMALL,
-    };
-    let saves = saved.as_ref().filter(|saved| saved.share.high >= LEAST);
-    if is_small && saves.is_none() {
-        return None;
-    }
-    let mut evidence = vec![format!(
-        "transparent_hugepage/enabled is '{}'{}",
-        machine.enabled,
-        between(&machine)
-    )];
-    if let Some(pages) = pages {
-        evidence.push(format!(
-            "huge pages mapped {} of the {} that they could; all of it would add {}",
-            Bytes(pages.huge),
-            pages.memory,
-            pages.growth
-        ));
-    }
-    evidence.extend(saved.as_ref().map(FewerFaults::evidence));
-    if let Some(pid) = pid
-        && let Ok(verdict) = look(pid, LOOK)
-    {
-        evidence.push(verdict.sentence);
-    }
-    let whom = pid.map_or_else(|| "-- CMD".to_owned(), |pid| format!("-p {pid}"));
-    let growth = pages.map_or_else(
-        || "memory not seen".to_owned(),
-        |pages| match pages.growth {
-            Bytes(0) => "no more memory".to_owned(),
-            growth => format!("+{growth}"),
-        },
-    );
-    let (id, headline) = match (saves, pages) {
-        (Some(saved), _) if saved.share.low >= LEAST => (
-            "huge_pages.help",
-            format!(
-                "Huge pages would help this process: {} … {} CPU by fewer page faults, {growth}",
-                percent(-saved.share.low),
-                percent(-saved.share.high),
-            ),
-        ),
-        (Some(saved), _) => (
-            "huge_pages.unmeasured",
-            format!(
-                "Huge pages might help: up to {} CPU by fewer page faults, {growth}",
-                percent(-saved.share.high),
-            ),
-        ),
-        (None, Some(pages)) => (
-            "huge_pages.unmeasured",
-            format!(
-                "Huge pages would save no faults worth naming; what they do for its {} by address \
-                 translation is not measured here",
-                pages.memory
-            ),
-        ),
-        (None, None) => (
-            "huge_pages.unmeasured",
-            format!(
-                "It held up to {}: page size may matter",
-                findings.cost.max_rss
-            ),
-        ),
-    };
-    Some(Diagnosis {
-        id: id.to_owned(),
-        severity: Severity::Note,
-        headline,
-        explanation: format!(
-            "Faults do not tell what TLB misses cost: 'pagewise huge balance {whom}' measures that \
-             in the running program{}.",
-            match pid.is_none() && candidate(findings).is_some() {
-                true => "; --prove compares runs with both page sizes in turn",
-                false => "",
-            }
-        ),
-        evidence,
-        share_of_cpu: saves.map(|saved| saved.share),
+    let largest = machine.pmd_size.unwrap_or(Bytes(u64::MAX));
+    let smaller = machine.sizes.into_iter().filter(|size| size.size < largest);
+    let faults = cost.system.as_secs_f64() >= LEAST * cost.cpu().as_secs_f64();
+    let touched = || first_touch::measure(PageSizes::of(Path::new("/sys")).ok()?).ok();
+    Some(PageSizesSeen {
+        enabled: machine.enabled,
+        between: smaller.map(|size| (size.size, size.enabled)).collect(),
+        process: attached.and_then(pages_of).map(|(pages, _)| pages).or(most),
+        first_touch: faults.then(touched).flatten(),
+        attached,
+        watched: attached
+            .and_then(|pid| look(pid, LOOK).ok())
+            .map(|verdict| verdict.sentence),
     })
 }
 
-/// Share of the CPU time that zeroing huge pages takes from which on no more are advised.
-const NOT_MORE: f64 = 0.05;
-
-fn zeroing(findings: &Findings) -> f64 {
-    let lines = findings.by_cause.iter();
-    let huge = lines.filter(|line| line.key == Cause::HugePage);
-    let time: f64 = huge.filter_map(|line| Some(line.time?.as_secs_f64())).sum();
-    time / findings.cost.cpu().as_secs_f64().max(1e-9)
-}
-
-/// A saving of CPU time below this share is none: runs differ by as much.
-const LEAST: f64 = 0.01;
-/// How long a running process is looked at.
-const LOOK: Duration = Duration::from_secs(1);
-
-/// Sizes between a base page and the largest, and who gets them.
-fn between(machine: &Transparent) -> String {
-    let largest = machine.pmd_size.unwrap_or(Bytes(u64::MAX));
-    let smaller = machine.sizes.iter().filter(|size| size.size < largest);
-    let (given, kept): (Vec<_>, Vec<_>) = smaller.partition(|size| size.enabled != "never");
-    let named = |sizes: &[&Size]| {
-        let named = sizes
-            .iter()
-            .map(|one| format!("{}: {}", one.size, one.enabled));
-        named.collect::<Vec<_>>().join(", ")
-    };
-    match (given.is_empty(), kept.is_empty()) {
-        (true, true) => String::new(),
-        (false, _) => format!("; sizes between: {}", named(&given)),
-        (true, false) => format!(
-            "; no faults give the {} sizes between ('huge balance --system 64K=always' tries one)",
-            kept.len()
-        ),
-    }
-}
-
-/// What huge pages would save a run by fewer page faults.
-struct FewerFaults {
-    /// Faults on memory that huge pages can map.
-    faults: Estimate,
-    /// Share of the CPU time.
-    share: Estimate,
-    /// What the first touch of a base page costs on this machine, by size of page.
-    base_ns: f64,
-    huge_ns: f64,
-}
-
-/// Share of a process's memory that lies in whole huge pages where nobody looked.
-const UNSEEN: Estimate = Estimate {
-    value: 0.8,
-    low: 0.4,
-    high: 1.0,
-};
-
-impl FewerFaults {
-    /// `None` where faults cost next to nothing, or no huge pages can be had.
-    fn of(findings: &Findings, pages: Option<&PagesOf>) -> Option<Self> {
-        let cpu = findings.cost.cpu().0 as f64;
-        let all = findings.cost.faults() as f64;
-        let faults = avoidable(findings);
-        let kernel = findings.time.total_ns?;
-        // Not even all of them together would be worth naming.
-        if all == 0.0 || kernel.high * faults.high / all < LEAST * cpu {
-            return None;
-        }
-        let sizes = PageSizes::of(Path::new("/sys")).ok()?;
-        let touched = first_touch::measure(sizes).ok()?;
-        let pairs = touched.huge.iter().zip(&touched.base);
-        let ratio = centre(&pairs.map(|(huge, base)| huge / base).collect::<Vec<_>>())?;
-        let covered = pages.map_or(UNSEEN, |pages| pages.covered(findings.cost.max_rss));
-        // A huge page is zeroed as a whole, used or not.
-        let density = pages.map_or(1.0, PagesOf::density);
-        let saves = |ratio: f64| 1.0 - (ratio / density).clamp(0.0, 1.0);
-        let saved = Estimate {
-            value: covered.value * saves(ratio.median),
-            low: covered.low * saves(ratio.high),
-            high: covered.high * saves(ratio.low),
-        };
-        let avoided = Estimate {
-            value: faults.value * saved.value,
-            low: faults.low * saved.low,
-            high: faults.high * saved.high,
-        };
-        let each = Estimate {
-            value: kernel.value / all,
-            low: kernel.low / all,
-            high: kernel.high / all,
-        };
-        let faster = predicted_speedup(&findings.cost, avoided, Some(each));
-        let share = |speedup: f64| 1.0 - 1.0 / speedup;
-        Some(Self {
-            faults,
-            share: Estimate {
-                value: share(faster.value),
-                low: share(faster.low),
-                high: share(faster.high),
-            },
-            base_ns: centre(&touched.base)?.median,
-            huge_ns: centre(&touched.huge)?.median,
-        })
-    }
-
-    fn evidence(&self) -> String {
-        format!(
-            "{:.0} faults on memory that huge pages can map; here a first touch costs {:.0} ns of \
-             CPU for each 4 KiB with base pages, {:.0} ns with huge ones",
-            self.faults.value, self.base_ns, self.huge_ns
-        )
-    }
-}
-
-/// Faults that gave a fresh base page of anonymous memory.
-fn avoidable(findings: &Findings) -> Estimate {
-    let fresh = |cause: Cause| cause == Cause::FirstTouch || cause.is_churn();
-    let anonymous = |region: RegionKind| {
-        matches!(
-            region,
-            RegionKind::Heap
-                | RegionKind::MmappedChunk
-                | RegionKind::ThreadArena
-                | RegionKind::Anonymous
-        )
-    };
-    let by_cause = findings.by_cause.iter().filter(|share| fresh(share.key));
-    let by_region = findings.by_region.iter().filter(|one| anonymous(one.key));
-    let sum = |found: &mut dyn Iterator<Item = Estimate>| {
-        found.fold(Estimate::exact(0.0), |sum, one| Estimate {
-            value: sum.value + one.value,
-            low: sum.low + one.low,
-            high: sum.high + one.high,
-        })
-    };
-    let causes = sum(&mut by_cause.map(|share| share.faults));
-    let regions = sum(&mut by_region.map(|share| share.faults));
-    match causes.value < regions.value {
-        true => causes,
-        false => regions,
-    }
-}
-
-/// Page sizes of a process at one moment.
-#[derive(Clone, Debug)]
-pub struct PagesOf {
-    /// Bytes in huge pages.
-    huge: u64,
-    /// Memory in whole slots of huge pages.
-    pub memory: Bytes,
-    /// What making all of them huge would add.
-    growth: Bytes,
-    /// Share of what huge pages hold that is zeros.
-    zeros: Option<f64>,
-}
-
-impl PagesOf {
-    /// What of them matters to the account of time; `None` where there are no huge pages.
-    pub fn huge(&self) -> Option<HugePageUse> {
-        (self.huge > 0).then_some(HugePageUse {
-            held: Bytes(self.huge),
-            zeros: self.zeros,
-        })
-    }
-
-    /// Share of `resident` memory that huge pages could map.
-    #[allow(clippy::cast_precision_loss, reason = "bytes of memory, below 2^53")]
-    fn covered(&self, resident: Bytes) -> Estimate {
-        let share = (self.memory.0 as f64 / resident.0.max(1) as f64).min(1.0);
-        Estimate {
-            value: share,
-            low: share * 0.8,
-            high: (share * 1.2).min(1.0),
-        }
-    }
-
-    /// Share of those slots that is in use.
-    #[allow(clippy::cast_precision_loss, reason = "bytes of memory, below 2^53")]
-    fn density(&self) -> f64 {
-        let all = self.memory + self.growth;
-        (self.memory.0 as f64 / all.0.max(1) as f64).max(0.01)
-    }
-}
-
-/// Page sizes of a process now; `None` where they can't be seen.
-pub fn pages_of(pid: i32) -> Option<PagesOf> {
+/// Page sizes of a process now, and what of them matters to the account of time; `None` where they
+/// can't be seen.
+pub fn pages_of(pid: i32) -> Option<(ProcessPages, Option<HugePageUse>)> {
     let sizes = PageSizes::of(Path::new("/sys")).ok()?;
     let target = Target::open(&ProcRoot::default(), pid, sizes).ok()?;
     let map = target.map().ok()?;
     let sum = map.summary();
-    let huge = sum.huge * sizes.huge.0;
-    Some(PagesOf {
+    let huge = Bytes(sum.huge * sizes.huge.0);
+    let pages = ProcessPages {
         huge,
-        memory: Bytes(huge) + sum.small_bytes,
+        memory: huge + sum.small_bytes,
         growth: sum.growth,
-        zeros: match huge {
-            0 => None,
-            _ => zero_share(&ProcRoot::default(), pid, &map),
-        },
-    })
+    };
+    let held = (huge.0 > 0).then(|| HugePageUse {
+        held: huge,
+        zeros: zero_share(&ProcRoot::default(), pid, &map),
+    });
+    Some((pages, held))
 }
-
-/// Name of the arm that gives huge pages.
-const WITH: &str = "huge pages";
-/// Name of the arm that takes them away.
-const WITHOUT: &str = "no huge pages";
 
 /// The other page size as an arm of a proof, for a program that holds enough memory.
 pub fn candidate(findings: &Findings) -> Option<Candidate> {
-    if findings.cost.max_rss < SMALL {
-        return None;
-    }
-    let without_is_advised = |one: &pagewise_model::advice::Advice| {
-        let off = |setting: &Setting| matches!(setting, Setting::Thp { .. });
-        one.settings.0.iter().any(off)
-    };
-    if findings.advice.iter().any(without_is_advised) {
-        return None;
-    }
     let enabled = transparent(Path::new("/sys"))?.enabled;
-    let (name, setting) = match enabled.as_str() {
-        "always" | "madvise" if enabled == "always" || zeroing(findings) >= NOT_MORE => (
-            WITHOUT,
-            Setting::Thp {
-                mode: "never".into(),
-            },
-        ),
-        "madvise" => (WITH, asking(&findings.allocators)?),
-        _ => return None,
-    };
+    let (name, setting) = other_size(findings, &enabled)?;
     Some(Candidate {
         name: name.to_owned(),
         settings: Settings(vec![setting]),
         fewer_faults: false,
     })
-}
-
-/// The setting by which what holds the program's memory asks for huge pages; `None` where nothing
-/// but the program itself can.
-fn asking(allocators: &[Allocator]) -> Option<Setting> {
-    let of = |kind: AllocatorKind| allocators.iter().find(|one| one.kind == kind);
-    if let Some(jvm) = of(AllocatorKind::Jvm) {
-        // `java` tells what it picked up; the flag is HotSpot's and OpenJ9 passes over it.
-        let flag = "-XX:+UseTransparentHugePages";
-        let is_set = ["-XX:+UseLargePages", flag].map(|set| jvm.settings.contains_key(set));
-        return (!is_set.contains(&true)).then(|| added(jvm, "JAVA_TOOL_OPTIONS", " ", flag));
-    }
-    if let Some(jemalloc) = of(AllocatorKind::Jemalloc) {
-        return Some(added(jemalloc, "MALLOC_CONF", ",", "thp:always"));
-    }
-    // Go's heap and musl's have no such setting; glibc asks by madvise(2) for what malloc hands out (2.35).
-    of(AllocatorKind::Glibc).map(|_| Setting::GlibcTunable {
-        name: "glibc.malloc.hugetlb".into(),
-        value: "1".into(),
-    })
-}
-
-/// The environment variable `name` with `word` behind what it held before.
-fn added(allocator: &Allocator, name: &str, between: &str, word: &str) -> Setting {
-    let before = allocator.settings.get(name);
-    Setting::Env {
-        name: name.to_owned(),
-        value: before.map_or_else(|| word.to_owned(), |set| format!("{set}{between}{word}")),
-    }
-}
-
-/// Share of the page faults from which on they are as many as before: a huge page saves 511.
-const UNCHANGED: f64 = 0.95;
-
-/// "Huge pages would help: −31 % … −28 % CPU, +12 MiB", where a proof compared page sizes.
-pub fn verdict(proof: &Proof) -> Option<String> {
-    let found = proof
-        .comparisons
-        .iter()
-        .find(|one| (one.arm == WITH || one.arm == WITHOUT) && one.pairs > 0)?;
-    // The arm's gain, seen from huge pages.
-    let is_with = found.arm == WITH;
-    let is_untouched = found.verdict == Verdict::NotReached;
-    if is_with && (is_untouched || found.fault_ratio.low > UNCHANGED) {
-        return Some(
-            "The setting that asks for huge pages left the page faults as they were, so it did not \
-             reach this program's memory: what huge pages would do for it was not measured."
-                .to_owned(),
-        );
-    }
-    let change = |speedup: f64| match is_with {
-        true => 1.0 / speedup - 1.0,
-        false => speedup - 1.0,
-    };
-    let (one, other) = (
-        change(found.cpu_speedup.low),
-        change(found.cpu_speedup.high),
-    );
-    let effect = match (found.verdict, is_with) {
-        (Verdict::Faster | Verdict::TooMuchMemory, true) | (Verdict::Slower, false) => "help",
-        (Verdict::Slower, true) | (Verdict::Faster | Verdict::TooMuchMemory, false) => "hurt",
-        (Verdict::NoDifference, _) => "make no measurable difference to",
-        (Verdict::Undecided | Verdict::NotReached, _) => "",
-    };
-    let is_told = matches!(Ratio::of(&found.cpu_speedup), Ratio::Measured(_));
-    let judged = match (is_with, effect) {
-        (_, "") => "Whether huge pages help this program is still open".to_owned(),
-        (true, effect) => format!("Huge pages would {effect} this program"),
-        (false, effect) => format!("Huge pages {effect} this program"),
-    };
-    if !is_told {
-        return Some(format!("{judged}: too few runs tell how much."));
-    }
-    Some(format!(
-        "{judged}: {} … {} CPU, {} of resident memory.",
-        percent(one.min(other)),
-        percent(one.max(other)),
-        memory(found, is_with)
-    ))
-}
-
-fn memory(found: &Comparison, is_with: bool) -> String {
-    let added = match is_with {
-        true => found.rss_change_bytes,
-        false => -found.rss_change_bytes,
-    };
-    #[allow(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a float-to-integer cast saturates; the sign is shown apart"
-    )]
-    let size = Bytes(added.abs() as u64);
-    match added {
-        added if !added.is_finite() || size == Bytes(0) => "no change".to_owned(),
-        added if added < 0.0 => format!("−{size}"),
-        _ => format!("+{size}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn proof(arm: &str, low: f64, high: f64, verdict: Verdict) -> Proof {
-        proof_with(arm, low, high, verdict, 0.1)
-    }
-
-    fn proof_with(arm: &str, low: f64, high: f64, verdict: Verdict, faults: f64) -> Proof {
-        let speedup = Estimate {
-            value: f64::midpoint(low, high),
-            low,
-            high,
-        };
-        Proof {
-            arms: Vec::new(),
-            comparisons: vec![Comparison {
-                arm: arm.into(),
-                wall_speedup: speedup,
-                cpu_speedup: speedup,
-                fault_ratio: Estimate::exact(faults),
-                system_ratio: Estimate::exact(1.0),
-                rss_change_bytes: f64::from(12 << 20),
-                p_adjusted: 0.01,
-                pairs: 8,
-                verdict,
-            }],
-            winner: None,
-            confirmation: None,
-            summary: String::new(),
-            notes: Vec::new(),
-        }
-    }
-
-    #[test]
-    fn the_verdict_is_about_huge_pages_whichever_arm_ran() {
-        let with = verdict(&proof(WITH, 1.25, 1.6, Verdict::Faster)).unwrap();
-        assert!(
-            with.starts_with("Huge pages would help this program: −38 % … −20 % CPU, +12"),
-            "{with}"
-        );
-        let without = verdict(&proof(WITHOUT, 1.25, 1.6, Verdict::Faster)).unwrap();
-        assert!(
-            without.starts_with("Huge pages hurt this program: +25 % … +60 % CPU, −12"),
-            "{without}"
-        );
-        let none = verdict(&proof(WITH, 0.99, 1.01, Verdict::NoDifference)).unwrap();
-        assert!(
-            none.starts_with("Huge pages would make no measurable difference to this program"),
-            "{none}"
-        );
-        let open = verdict(&proof(WITH, 0.8, 1.3, Verdict::Undecided)).unwrap();
-        assert!(
-            open.starts_with("Whether huge pages help this program is still open: −23 % … +25 %"),
-            "{open}"
-        );
-        assert_eq!(verdict(&proof("jemalloc", 1.0, 1.0, Verdict::Faster)), None);
-    }
-
-    #[test]
-    fn a_setting_that_reached_nothing_says_nothing_of_huge_pages() {
-        let proof = proof_with(WITH, 0.99, 1.01, Verdict::NoDifference, 1.0);
-        let sentence = verdict(&proof).unwrap();
-        assert!(sentence.contains("was not measured"), "{sentence}");
-    }
-
-    fn asked(kinds: &[(AllocatorKind, &[(&str, &str)])]) -> Option<Setting> {
-        let allocator = |&(kind, settings): &(AllocatorKind, &[(&str, &str)])| Allocator {
-            kind,
-            version: None,
-            evidence: String::new(),
-            settings: settings
-                .iter()
-                .map(|&(name, value)| (name.to_owned(), value.to_owned()))
-                .collect(),
-            is_static: false,
-        };
-        asking(&kinds.iter().map(allocator).collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn huge_pages_are_asked_for_where_the_memory_is() {
-        use AllocatorKind::{Glibc, Go, Jemalloc, Jvm};
-        let env = |name: &str, value: &str| {
-            Some(Setting::Env {
-                name: name.into(),
-                value: value.into(),
-            })
-        };
-        let options = [("JAVA_TOOL_OPTIONS", "-Xmx1g")];
-        assert_eq!(
-            asked(&[(Glibc, &[]), (Jvm, &options)]),
-            env(options[0].0, "-Xmx1g -XX:+UseTransparentHugePages")
-        );
-        let already = [("-XX:+UseTransparentHugePages", "")];
-        assert_eq!(asked(&[(Glibc, &[]), (Jvm, &already)]), None);
-        assert_eq!(
-            asked(&[(Glibc, &[]), (Jemalloc, &[])]),
-            env("MALLOC_CONF", "thp:always")
-        );
-        assert_eq!(asked(&[(Go, &[])]), None);
-        assert!(asked(&[(Glibc, &[])]).is_some());
-    }
 }

@@ -5,7 +5,6 @@ use super::{Args, export_profile, name_of, write_page};
 use crate::analysis;
 use crate::{profile_input, terminal};
 use anyhow::{Result, anyhow, bail};
-use pagewise_analyse::plan::Surroundings;
 use pagewise_analyse::profile::{ProfileRules, summarise};
 use pagewise_analyse::recording::{Analysis, is_about_faults};
 use pagewise_linux::sys::mapped_file::MappedFile;
@@ -129,11 +128,6 @@ fn seen(data: &PerfData<'_>, analysis: &Analysis) -> Result<Seen> {
     let profile = analysis
         .profile()
         .filter(|profile| !profile.samples.is_empty());
-    let rules = ProfileRules::shipped()?;
-    let profile = profile.map(|profile| ProfileFindings {
-        own_cost: analysis.own_cost(),
-        ..summarise(profile, &rules)
-    });
     // Our own recordings tell totals and a timeline even where perf events were forbidden.
     let has_totals = data.sidecar().is_some();
     let asked_for_faults = sources.iter().any(|source| is_about_faults(&source.kind));
@@ -145,7 +139,16 @@ fn seen(data: &PerfData<'_>, analysis: &Analysis) -> Result<Seen> {
             contents(sources)
         );
     }
-    let faults = has_faults.then(|| analysis.findings(&Surroundings::default()));
+    let rules = ProfileRules::shipped()?;
+    let rules = match has_faults && has_totals {
+        true => rules.beside_faults(),
+        false => rules,
+    };
+    let profile = profile.map(|profile| ProfileFindings {
+        own_cost: analysis.own_cost(),
+        ..summarise(profile, &rules)
+    });
+    let faults = has_faults.then(|| analysis.findings());
     Ok(Seen {
         faults: faults.transpose()?,
         profile,

@@ -4,16 +4,8 @@
 use super::map::PageSizes;
 use crate::sys::anonymous::{Anonymous, Pages};
 use crate::sys::machine::thread_cpu_time;
+use pagewise_model::recording::FirstTouch;
 use std::io;
-
-/// Nanoseconds of CPU time for each base page of memory that is touched first, round by round.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct FirstTouch {
-    /// One fault for each base page.
-    pub base: Vec<f64>,
-    /// One fault for each huge page, where faults give them.
-    pub huge: Vec<f64>,
-}
 
 /// Huge pages touched in a round.
 const SLOTS: usize = 4;

@@ -6,7 +6,7 @@ mod time;
 use super::*;
 use pagewise_model::account::{Account, KernelEntry, KernelWork};
 use pagewise_model::advice::Setting;
-use pagewise_model::allocator::Allocator;
+use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::findings::{
     Cause, Churn, ChurnRoute, FINDINGS_VERSION, FaultMap, FaultTime, FlameNode, RegionKind,
     Severity, Share, Site, ThreadShare,

@@ -12,8 +12,6 @@ mod system;
 mod undo;
 mod verdict;
 
-pub use verdict::percent;
-
 use crate::destination;
 use crate::duration::parse as duration;
 use crate::terminal;

@@ -3,6 +3,7 @@
 use super::flips::Flips;
 use pagewise_analyse::compare::centre;
 use pagewise_model::balance::{BalancePoint, Basis, Effect, HugeVerdict};
+use pagewise_model::quantity::change_by;
 use pagewise_model::units::{Bytes, Estimate};
 
 /// A change of CPU time below this is called none (a share): machines differ by as much from
@@ -117,8 +118,8 @@ fn told(evidence: &Evidence<'_>, change: Estimate, basis: Basis) -> HugeVerdict 
     };
     let range = format!(
         "{} … {} CPU time",
-        percent(change.low),
-        percent(change.high)
+        change_by(change.low),
+        change_by(change.high)
     );
     let memory = format!("+{}", evidence.growth);
     let sentence = match effect {
@@ -180,7 +181,7 @@ fn bounded_by_chase(evidence: &Evidence<'_>, chase: Estimate) -> HugeVerdict {
             evidence.huge,
             evidence.slots,
             evidence.growth,
-            percent(chase.value)
+            change_by(chase.value)
         ),
     }
 }
@@ -192,20 +193,6 @@ fn unknown(evidence: &Evidence<'_>, sentence: &str) -> HugeVerdict {
         cpu_change: None,
         rss_growth: evidence.growth,
         sentence: sentence.to_owned(),
-    }
-}
-
-/// A signed change: `−31 %`, `+2.5 %`.
-pub fn percent(share: f64) -> String {
-    let value = share * 100.0;
-    let sign = match () {
-        () if value <= -0.05 => "−",
-        () if value >= 0.05 => "+",
-        () => "±",
-    };
-    match value.abs() {
-        small if small < 10.0 => format!("{sign}{small:.1} %"),
-        large => format!("{sign}{large:.0} %"),
     }
 }
 
