@@ -9,7 +9,7 @@ import { browser, collisions, colours, directory, lowContrast, overflows, readin
 test("the first screen answers", async () => {
   await reading("churning", {}, async (page) => {
     const verdict = await page.textContent("h1");
-    assert.match(verdict, /given back to the kernel and taken again/);
+    assert.match(verdict, /returned to the kernel, then requested again/);
     const firstScreen = await page.evaluate(() =>
       [...document.querySelectorAll("h1, .tile, .cpu"), ...["#why h2", "#fix h2", "#fix pre"].map((part) => document.querySelector(part))].every(
         (part) => part.getBoundingClientRect().bottom <= 800,
@@ -197,7 +197,7 @@ test("without scripts the terminal summary is read", async () => {
   await page.goto(pathToFileURL(`${directory}/hostile.html`).href);
   // The text of noscript is markup only where scripts are off, so look at what is laid out.
   const text = await page.locator("noscript").innerText();
-  assert.match(text, /Memory is given back to the kernel/);
+  assert.match(text, /Memory is returned to the kernel/);
   assert.match(text, /<script>window\.pwned=1<\/script>/);
   assert.equal(await page.locator("img").count(), 0);
   await context.close();

@@ -20,7 +20,7 @@ export const GLOSSARY: { word: string; match: RegExp; text: string }[] = [
   {
     word: "churn",
     match: /churn/i,
-    text: "Memory that a program gives back to the kernel and soon takes again. Each time, every page of it must be cleared and faulted in anew: work that keeping the memory avoids.",
+    text: "Memory that a program returns to the kernel and soon requests again. Each time, every page of it must be zeroed and faulted in anew: work that keeping the memory avoids.",
   },
   {
     word: "resident memory",

@@ -421,6 +421,7 @@ fn conclude(
     let recorded = recording.stop()?;
     let mut collection = recorded.collection.clone();
     collection.whole_machine = whole_machine;
+    collection.attached = matches!(options.subject, Subject::Processes(_));
     add_notes(&mut collection.notes, outcome.notes);
     let mut observation = Observation {
         path: options.output.clone(),

@@ -145,6 +145,9 @@ pub struct Collection {
     /// command only tells how long.
     #[serde(default)]
     pub whole_machine: bool,
+    /// Whether a process was observed that ran already.
+    #[serde(default)]
+    pub attached: bool,
     /// Windows during which each fault was recorded with begin and end, on the events' clock.
     pub latency_windows: Vec<(Nanos, Nanos)>,
     /// Windows during which faults were recorded, on the events' clock; between them they were

@@ -208,6 +208,7 @@ export interface Findings {
   collection: {
     mode: string;
     whole_machine: boolean;
+    attached: boolean;
     latency_windows: [number, number][];
     fault_windows: [number, number][];
     own_cost: number;

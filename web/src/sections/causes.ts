@@ -8,7 +8,7 @@ import type { Section } from "./section";
 
 const MEANINGS: Record<string, string> = {
   first_touch: "The page was never touched before. Every program needs these: once for each page.",
-  refault_after_munmap: "Churn: the page was used, given back by munmap(), mapped and touched again.",
+  refault_after_munmap: "Churn: the page was used, returned by munmap(), mapped and touched again.",
   refault_after_brk: "Churn: the heap shrank and grew again, and the page was touched again.",
   refault_after_dontneed: "Churn: the allocator told the kernel to drop the page by madvise(MADV_DONTNEED), then touched it again.",
   refault_after_free: "Churn: the allocator allowed the kernel to drop the page by madvise(MADV_FREE), then touched it again.",

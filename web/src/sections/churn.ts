@@ -10,7 +10,7 @@ const PER_OCTAVE = 4;
 
 export const churnSizes: Section = {
   id: "churn",
-  title: "What is given back and taken again",
+  title: "What is returned and requested again",
   nav: "Sizes",
   applies: (report) => report.findings.churn.released_sizes.count > 0,
   intro: () => "Sizes of the stretches of memory that the program returned to the kernel. Settings of the allocator that are larger than these sizes keep the memory.",
@@ -30,7 +30,7 @@ export const churnSizes: Section = {
     return h(
       "div",
       {},
-      h("p", {}, `${count(released_sizes.count)} releases; ${bytes(churned)} were given back and faulted in again.${ratio}`),
+      h("p", {}, `${count(released_sizes.count)} releases; ${bytes(churned)} were returned and faulted in again.${ratio}`),
       parts.length > 1 && h("ul", { class: "legend" }, ...parts.map((part) => h("li", {}, h("span", { class: `swatch ${part.ink}` }), part.name))),
       h("div", {}, svg),
     );

@@ -76,64 +76,64 @@ fn diagnosis(findings: &Findings, symptom: &Symptom, severity: Severity) -> Diag
 fn words(symptom: &Symptom) -> (&'static str, &'static str) {
     match symptom.id {
         "churn.brk" => (
-            "The heap's end is given back to the kernel and taken again, over and over",
-            "When memory at the top of the heap is freed, the allocator shrinks the heap. The next allocation grows it again, and the kernel must hand out and zero every page anew: a page fault for each.",
+            "The top of the heap is returned to the kernel, then requested again, over and over",
+            "When memory at the top of the heap is freed, the allocator shrinks the heap (brk). The next allocation grows it again, and the kernel must allocate and zero every page anew: one page fault per page.",
         ),
         "churn.mmap" if symptom.owner == Owner::Unknown => (
-            "Memory is mapped, used once and given back, over and over",
-            "Each new mapping starts without pages: the kernel hands out and zeroes each one at its first touch, and takes it back at munmap. Whether the allocator or the program itself makes these calls could not be seen.",
+            "Memory is mapped, used once and unmapped, over and over",
+            "Each new mapping starts without pages: the kernel allocates and zeroes each one at its first touch, and frees it at munmap. Whether the allocator or the program itself makes these calls could not be seen.",
         ),
         "churn.madvise" if symptom.owner == Owner::Program => (
-            "The program hands memory to the kernel and touches it again soon after",
-            "The program itself tells the kernel that pages are not needed (madvise). When they are used again, the kernel must hand out and zero each page anew: a page fault for each.",
+            "The program releases memory to the kernel and soon touches it again",
+            "The program itself tells the kernel that it no longer needs pages (madvise). When they are used again, the kernel must allocate and zero each page anew: one page fault per page.",
         ),
         "churn.mmap" if symptom.owner == Owner::Program => (
-            "The program maps memory, uses it once and gives it back, over and over",
-            "Each new mapping starts without pages: the kernel hands out and zeroes each one at its first touch, and takes it back at munmap. The program makes these calls itself, not its allocator.",
+            "The program maps memory, uses it once and unmaps it, over and over",
+            "Each new mapping starts without pages: the kernel allocates and zeroes each one at its first touch, and frees it at munmap. The program makes these calls itself, not its allocator.",
         ),
         "churn.mmap" => (
-            "Large blocks are given back to the kernel at each free and taken again",
-            "The allocator maps large blocks one by one and unmaps them when they are freed. The next block starts without pages, and the kernel must hand out and zero every page anew: a page fault for each.",
+            "Large blocks are returned to the kernel at each free, then requested again",
+            "The allocator maps large blocks one by one and unmaps them when they are freed. The next block starts without pages, and the kernel must allocate and zero every page anew: one page fault per page.",
         ),
         "churn.madvise" => (
-            "Freed memory is handed to the kernel and touched again soon after",
-            "The allocator or runtime tells the kernel that freed pages are not needed (madvise). When they are used again, the kernel must hand out and zero each page anew: a page fault for each.",
+            "Freed memory is released to the kernel and soon touched again",
+            "The allocator or runtime tells the kernel that it no longer needs freed pages (madvise). When they are used again, the kernel must allocate and zero each page anew: one page fault per page.",
         ),
         "churn.thread_arena" => (
-            "Threads' heaps shrink and grow again, over and over",
-            "Each thread has a heap of its own. When its top is freed, the allocator gives it back to the kernel; the next allocation takes it again, and every page faults anew.",
+            "Thread heaps shrink and grow again, over and over",
+            "Each thread has a heap of its own (an arena). When its top is freed, the allocator returns it to the kernel; the next allocation requests it again, and every page faults anew.",
         ),
         "churn.probable" => (
-            "Memory probably goes back to the kernel and comes again, over and over",
-            "The process had far more page faults than its largest size has pages, and much of its time is spent in the kernel. Single faults could not be seen here, so this is a conclusion from totals.",
+            "Memory is probably returned to the kernel and requested again, over and over",
+            "The process had far more page faults than its peak size has pages, and spent much of its time in the kernel. Individual faults could not be seen here, so this is inferred from totals.",
         ),
         "first_touch" => (
             "Memory is touched for the first time",
-            "The kernel hands out memory page by page at the first touch, and zeroes each page. This happens once for memory that is really used.",
+            "The kernel allocates memory page by page at the first touch, and zeroes each page. Memory that is really used pays this once.",
         ),
         "huge.sparse" => (
-            "Huge pages are zeroed for the sake of a few bytes in each",
-            "The program's memory gets huge pages, and the first touch of each makes the kernel zero all of its 2 MiB. Most of that is never used.",
+            "Whole huge pages are zeroed for a few bytes in each",
+            "The program's memory is backed by huge pages, and the first touch of each makes the kernel zero all 2 MiB. Most of that is never used.",
         ),
         "huge.zeroing" => (
             "The kernel zeroes huge pages",
-            "The first touch of memory that gets huge pages makes the kernel zero a whole huge page. That is cheaper than a fault for each small page where all of it is used, and dearer where it is not.",
+            "The first touch of memory backed by huge pages makes the kernel zero a whole huge page. That is cheaper than one fault per small page where all of it is used, and more expensive where it is not.",
         ),
         "cow.fork" => (
             "Pages are copied after fork",
-            "After fork, parent and child share their pages. The first write to a page on either side makes the kernel copy it: a page fault and a copy of the page.",
+            "After fork, parent and child share their pages. The first write to a page on either side makes the kernel copy it: one page fault and one copy per page.",
         ),
         "file" => (
-            "Pages of mapped files are brought in at their first touch",
-            "Mapped files and program code come into the process page by page, when they are first touched; from the page cache quickly, from the disk slowly.",
+            "Pages of mapped files fault at their first touch",
+            "Mapped files and program code are mapped page by page as they are touched: quickly from the page cache, slowly from disk.",
         ),
         "swap" => (
-            "Memory had been swapped out and is read back",
-            "There was not enough memory, so the kernel wrote pages away. Each touch of such a page waits until it has been read back.",
+            "Memory was swapped out and is read back",
+            "There was not enough memory, so the kernel wrote pages out to swap. Each touch of such a page waits until it has been read back.",
         ),
         "write_protect" => (
-            "Pages that are present fault because they are write-protected",
-            "Something protects pages to notice the next write: a garbage collector, a checkpoint tool, NUMA balancing. Each first write then faults.",
+            "Present pages fault because they are write-protected",
+            "Something write-protects pages to notice the next write: a garbage collector, a checkpoint tool, NUMA balancing. The first write to each page then faults.",
         ),
         HOT => (
             "Much time goes into the memory allocator itself",
@@ -141,11 +141,11 @@ fn words(symptom: &Symptom) -> (&'static str, &'static str) {
         ),
         "lock" => (
             "Threads wait for each other in memory management",
-            "Page faults and calls such as mmap and munmap of one process share a lock (mmap_lock). Threads queue up for it.",
+            "Page faults and calls such as mmap and munmap share one lock per process (mmap_lock). Threads queue for it.",
         ),
         _ => (
-            "The kernel was short of memory while the program ran",
-            "The kernel had to take pages away from programs before it could give new ones out, which delays allocations and faults.",
+            "The kernel ran short of memory while the program ran",
+            "The kernel had to reclaim pages before it could allocate new ones, which delays allocations and faults.",
         ),
     }
 }
@@ -196,7 +196,7 @@ fn churn_evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
         let times = 1.0 / (1.0 - ratio.value);
         if times >= 1.5 {
             lines.push(format!(
-                "Each page was handed out about {} times on average",
+                "Each page was allocated about {} times on average",
                 rounded(times)
             ));
         }
@@ -204,7 +204,7 @@ fn churn_evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
     let sizes = &symptom.sizes;
     if sizes.count() > 0 {
         lines.push(format!(
-            "Memory was given back {} times, {} each on average (up to {})",
+            "Memory was returned {} times, {} on average (up to {})",
             count(sizes.count()),
             Bytes::rounded(sizes.mean()),
             Bytes(sizes.max())
@@ -235,7 +235,7 @@ fn reclaim_evidence(findings: &Findings) -> Vec<String> {
     if let Some(work) = findings.account.work("reclaim") {
         let time = Nanos::from_secs_f64(work.time.value / 1e9);
         lines.push(format!(
-            "The kernel looked for memory to take for {time} of CPU time"
+            "The kernel spent {time} of CPU time reclaiming memory"
         ));
     }
     let points = &findings.timeline.pressure;
@@ -282,7 +282,7 @@ fn huge_evidence(findings: &Findings) -> Vec<String> {
     };
     let held = format!("It held up to {} in huge pages", pages.held);
     vec![match pages.zeros {
-        Some(zeros) => format!("{held}; {} of what was looked at is zeros", percent(zeros)),
+        Some(zeros) => format!("{held}; {} of the bytes examined are zeros", percent(zeros)),
         None => held,
     }]
 }
@@ -300,10 +300,10 @@ fn huge_page_fallback(findings: &Findings) -> Option<Diagnosis> {
     (fallback >= 16 && fallback * 4 > given).then(|| Diagnosis {
         id: "thp_fallback".to_string(),
         severity: Severity::Note,
-        headline: "Huge pages were wanted but not to be had".to_string(),
-        explanation: "The kernel found no free contiguous memory for huge pages and gave small pages instead, each with a fault of its own. Memory is fragmented or nearly full.".to_string(),
+        headline: "Huge pages were requested but unavailable".to_string(),
+        explanation: "The kernel found no free contiguous memory for huge pages and used small pages instead, each with a fault of its own. Memory is fragmented or nearly full.".to_string(),
         evidence: vec![format!(
-            "{} huge pages were refused and {} given on this machine meanwhile",
+            "{} huge-page allocations failed and {} succeeded on this machine meanwhile",
             count(fallback),
             count(given)
         )],

@@ -72,7 +72,7 @@ fn waits(findings: &Findings) -> impl Iterator<Item = &TimePart> {
 
 fn waiting(findings: &Findings) -> String {
     let cost = &findings.cost;
-    let whom = match findings.command.is_empty() {
+    let whom = match findings.collection.attached || findings.command.is_empty() {
         true => format!("-p {}", findings.pid),
         false => "-- CMD".to_owned(),
     };

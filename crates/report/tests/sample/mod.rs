@@ -78,7 +78,7 @@ pub fn churning() -> Findings {
         host: host(),
         cost: runs::baseline_cost(),
         ending: Ending::Exited(0),
-        verdict: "Memory is given back to the kernel and taken again 40,000 times: page faults \
+        verdict: "Memory is returned to the kernel, then requested again 40,000 times: page faults \
                   cost 67 % of the CPU time, and 99.5 % of them are avoidable. Two settings of \
                   the C library make this run 7.9 times as fast."
             .into(),
@@ -103,6 +103,7 @@ pub fn churning() -> Findings {
         timeline: picture::timeline(),
         collection: Collection {
             whole_machine: false,
+            attached: false,
             fault_windows: Vec::new(),
             mode: "sampled".into(),
             latency_windows: vec![
@@ -115,7 +116,7 @@ pub fn churning() -> Findings {
             own_cost: Nanos(31_000_000),
             notes: strings(&[
                 "System calls on memory could not be traced without privileges: where memory is \
-                 given back is inferred from mappings. Run as root, or set \
+                 returned is inferred from mappings. Run as root, or set \
                  kernel.perf_event_paranoid to -1, to see the calls.",
             ]),
         },
@@ -229,7 +230,7 @@ fn diagnoses() -> Vec<Diagnosis> {
                 .into(),
             evidence: strings(&[
                 "760,841 page faults touched only 834 distinct pages",
-                "756,912 faults (99.5 %) hit pages that the heap had held before and given back",
+                "756,912 faults (99.5 %) hit pages that the heap had held before and returned",
                 "System time is 76 % of the CPU time; without faults it would be about 9 %",
                 "The heap shrank and grew again 40,012 times in 2.31 s",
             ]),
@@ -271,7 +272,7 @@ fn advice() -> Vec<Advice> {
             faults_avoided: 0.995,
             rss_price: Bytes(1 << 20),
             risk: Risk::Low,
-            caveat: Some("Up to 1 MiB that was given back between calls now stays in use.".into()),
+            caveat: Some("Up to 1 MiB that was returned between calls now stays in use.".into()),
         },
         Advice {
             rule: "jemalloc.no_decay".into(),

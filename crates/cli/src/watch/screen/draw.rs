@@ -410,7 +410,7 @@ fn table_row<'a>(line: &ProcessLine) -> Row<'a> {
 
 const HELP: [&str; 14] = [
     "Minor faults that keep rising while RSS stays flat mean that memory",
-    "is given back to the kernel and taken again. `pagewise doctor` finds",
+    "is returned to the kernel and requested again. `pagewise doctor` finds",
     "out where and how to stop it. Major faults mean waiting for a disk.",
     "",
     "q, Ctrl-C   quit; a command that was started here is ended",
