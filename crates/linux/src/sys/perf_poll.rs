@@ -28,7 +28,7 @@ pub fn wait(descriptors: &[RawFd], timeout: Duration) -> io::Result<Vec<Readines
         })
         .collect();
     let timeout = libc::timespec {
-        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: libc::c_long::from(timeout.subsec_nanos().cast_signed()),
     };
     let count = libc::nfds_t::try_from(polled.len()).unwrap_or(libc::nfds_t::MAX);

@@ -43,7 +43,7 @@ pub fn userfaultfd(user_mode_only: bool) -> io::Result<()> {
 /// The kernel's refusal (userfaultfd(2), ioctl_userfaultfd(2)).
 pub fn userfaultfd_features() -> io::Result<u64> {
     /// `UFFDIO_API`: `_IOWR(0xAA, 0x3f, struct uffdio_api)`.
-    const API: libc::Ioctl = 0xc018_aa3f;
+    const API: libc::Ioctl = 0xc018_aa3f_u32 as libc::Ioctl;
     let mode = libc::O_CLOEXEC | UFFD_USER_MODE_ONLY;
     // SAFETY: userfaultfd takes only flags and returns a new descriptor.
     let fd = unsafe { libc::syscall(libc::SYS_userfaultfd, mode) };

@@ -266,7 +266,8 @@ pub fn is_in_memory(file: i32) -> bool {
         let mut status: libc::statfs = core::mem::zeroed();
         let place = (&raw mut status) as usize;
         let answer = call3(libc::SYS_fstatfs, file as usize, place, 0);
-        answer == 0 && status.f_type == libc::TMPFS_MAGIC
+        // The C libraries disagree on the sign of both.
+        answer == 0 && i128::from(status.f_type) == i128::from(libc::TMPFS_MAGIC)
     }
 }
 
