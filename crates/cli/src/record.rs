@@ -30,8 +30,8 @@ Examples:
 ///
 /// Writes a standard perf.data file with samples of CPU time, sampled faults with their call
 /// chains, short windows in which each fault is timed, new mappings, memory system calls and lock
-/// waits (as far as privileges go), and a timeline of the process tree. bench/overhead/run
-/// measures what that costs on a machine. The exit status is the program's, 0 where --duration
+/// waits (as far as privileges go), and a timeline of the process tree. `pagewise help
+/// benchmarks` has what that costs. The exit status is the program's, 0 where --duration
 /// ended it.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]

@@ -90,6 +90,31 @@ fn help_shows_commands_guides_and_schemas_and_refuses_the_rest() {
 }
 
 #[test]
+fn no_help_points_to_a_file_of_the_sources() {
+    fn visit(words: &[&str], checked: &mut usize) {
+        let output = pagewise(&[words, &["--help"]].concat());
+        let help = text(&output.stdout);
+        for folder in ["docs/", "crates/", "tests/", "bench/"] {
+            assert!(!help.contains(folder), "{words:?}: {help}");
+        }
+        *checked += 1;
+        let commands = help
+            .lines()
+            .skip_while(|line| *line != "Commands:")
+            .skip(1)
+            .take_while(|line| !line.is_empty())
+            .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
+            .filter(|name| *name != "help" && name.starts_with(|c: char| c.is_ascii_lowercase()));
+        for name in commands {
+            visit(&[words, &[name]].concat(), checked);
+        }
+    }
+    let mut checked = 0;
+    visit(&[], &mut checked);
+    assert!(checked > 15, "{checked}");
+}
+
+#[test]
 fn each_schema_that_help_names_is_inside() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/schema");
     for entry in std::fs::read_dir(folder).expect("schemas") {
