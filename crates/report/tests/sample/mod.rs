@@ -78,10 +78,11 @@ pub fn churning() -> Findings {
         host: host(),
         cost: runs::baseline_cost(),
         ending: Ending::Exited(0),
-        verdict: "Memory is returned to the kernel, then requested again 40,000 times: page faults \
+        verdict:
+            "Memory is returned to the kernel, then requested again 40,000 times: page faults \
                   cost 67 % of the CPU time, and 99.5 % of them are avoidable. Two settings of \
                   the C library make this run 7.9 times as fast."
-            .into(),
+                .into(),
         diagnoses: diagnoses(),
         advice: advice(),
         proof: Some(runs::proof()),
