@@ -53,7 +53,7 @@ fn without_the_tracer_it_says_why_and_what_it_records_instead() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let said = text(&output.stderr);
     let remedies = [
-        "docs/TRACING.md",
+        "pagewise help tracing",
         "is closed to this user. Run as root.",
         "is not mounted, and mounting it privately failed",
     ];

@@ -41,7 +41,7 @@ Examples:
   pagewise report trace.dat                    the same, of trace-cmd record
   pagewise report trace.txt --class cow --layer wp_page_copy --range 10us..
   pagewise report run.json -o run.html         a paged run, from run --timeline
-  pagewise report tune.json                    what tune, huge, diff or gate told by --json
+  pagewise report tune.json                    what a command said by --json
   pagewise report a.json b.json                stored by --json --sums, merged";
 
 /// Options of `pagewise report`.

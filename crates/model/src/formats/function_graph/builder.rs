@@ -55,6 +55,9 @@ pub struct Builder {
     running: FxHashMap<u32, u32>,
     /// What came before the lines is not known: they are a piece of a longer text.
     is_piece: bool,
+    /// Losses so far, and how many there had been when a CPU had its last.
+    pub(super) losses: u32,
+    lost_on: FxHashMap<u32, u32>,
     /// Tasks whose switch was announced but that still run: the tracer shows what they call
     /// between the event sched_switch and the switch itself. By CPU.
     pub(super) leaving: FxHashMap<u32, usize>,
@@ -88,6 +91,8 @@ impl Builder {
         self.running.clear();
         self.leaving.clear();
         self.incomplete.clear();
+        self.losses = 0;
+        self.lost_on.clear();
     }
 
     /// What is missing so far.
@@ -395,6 +400,9 @@ impl Builder {
     fn arrive(&mut self, line: &Line<'_>) -> (usize, Option<u64>) {
         let task = self.task_of(line);
         let leaving = !self.leaving.is_empty() && self.is_leaving(task, line.cpu);
+        if self.losses > 0 {
+            self.note_losses(task, line.cpu);
+        }
         let state = &mut self.tasks[task];
         state.cpu = line.cpu;
         if let Some(away) = state.away {
@@ -512,6 +520,7 @@ impl Builder {
         self.running.insert(cpu, to);
         self.last = None;
         if let Some(&task) = self.index.get(&u64::from(to)) {
+            self.note_losses(task, Some(cpu));
             self.tasks[task].cpu = Some(cpu);
         }
         let Some(&task) = self.index.get(&u64::from(from)) else {
@@ -602,7 +611,23 @@ impl Builder {
         }
     }
 
+    /// Gives up the open call of a task that comes to a CPU which lost events since the task was seen
+    /// last: it may have been there already.
+    #[cold]
+    fn note_losses(&mut self, task: usize, cpu: Option<u32>) {
+        let state = &mut self.tasks[task];
+        let seen = std::mem::replace(&mut state.losses, self.losses);
+        let lost = cpu.and_then(|cpu| self.lost_on.get(&cpu));
+        if state.cpu != cpu && lost.is_some_and(|&lost| lost > seen) {
+            self.abandon(task, Incomplete::LostEvents);
+        }
+    }
+
     fn lost(&mut self, cpu: Option<u32>) {
+        self.losses = self.losses.saturating_add(1);
+        if let Some(cpu) = cpu {
+            self.lost_on.insert(cpu, self.losses);
+        }
         for task in 0..self.tasks.len() {
             let last = self.tasks[task].cpu;
             if cpu.is_none() || last.is_none() || last == cpu {

@@ -31,6 +31,8 @@ pub(super) struct Task {
     /// Something is missing; nothing counts before the next call at the top level.
     pub adrift: bool,
     pub cpu: Option<u32>,
+    /// Losses of the trace when it was seen last.
+    pub losses: u32,
     pub last_time: Option<u64>,
     /// Set only while a call is open.
     pub away: Option<Away>,

@@ -204,6 +204,9 @@ impl Piece {
                 for node in &mut state.tree.nodes {
                     node.name = ids.id(node.name);
                 }
+                // Counted from the beginning of the text.
+                let since = self.builder.losses - state.losses;
+                state.losses = builder.losses.saturating_sub(since);
                 std::mem::swap(state, &mut builder.tasks[place]);
                 places[task] = Some(place);
             }
