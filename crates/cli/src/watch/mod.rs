@@ -30,9 +30,9 @@ use subject::Subject;
 pub const EXAMPLES: &str = "\
 Examples:
   pagewise watch -- ./simulate input.dat            a command and its children
-  pagewise watch 4242                               a running process
-  pagewise watch 4242 --csv run.csv                 the same, into a file too
-  pagewise watch --duration 10s 4242 | column -ts,  a table, without a terminal
+  pagewise watch -p 4242                            a running process
+  pagewise watch -p 4242 --csv run.csv              the same, into a file too
+  pagewise watch -p 4242 --duration 10s | column -ts,  without a terminal
   pagewise watch --parquet run.parquet -- make      for DuckDB, Spark or pandas
 
 Keys of the live view: q quit, space pause, + and - zoom, ←/→ scroll, f faults
@@ -41,13 +41,17 @@ per second or so far, t table of processes, ? help.";
 /// Options of `pagewise watch`.
 #[derive(ClapArgs, Debug)]
 #[command(
-    override_usage = "pagewise watch [OPTIONS] <PID>\n       pagewise watch [OPTIONS] -- <COMMAND>..."
+    override_usage = "pagewise watch [OPTIONS] -p <PID>\n       pagewise watch [OPTIONS] -- <COMMAND>..."
 )]
 pub struct Args {
     /// Process to watch, with all its descendants.
-    #[arg(value_name = "PID", required_unless_present = "command", conflicts_with = "command",
-          value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(short, long, value_name = "PID", required_unless_present_any = ["command", "process"],
+          conflicts_with = "command", value_parser = clap::value_parser!(i32).range(1..))]
     pid: Option<i32>,
+    /// The same, as it was written before.
+    #[arg(value_name = "PID", hide = true, conflicts_with_all = ["command", "pid"],
+          value_parser = clap::value_parser!(i32).range(1..))]
+    process: Option<i32>,
     /// Time between readings, from 10ms. It widens by itself where a reading costs more than 1 %
     /// of a CPU.
     #[arg(long, default_value = "100ms", value_parser = interval, value_name = "TIME")]

@@ -49,7 +49,7 @@ impl Subject {
     /// Starts the command, or looks whether the process is there. With `redirect` the command's
     /// output goes to a file, because the terminal is taken.
     pub fn start(args: &Args, redirect: bool) -> anyhow::Result<Self> {
-        match args.pid {
+        match args.pid.or(args.process) {
             Some(pid) => Self::find(pid),
             None => Self::launch(args, redirect),
         }
