@@ -9,7 +9,7 @@ use crate::settings::Target;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const MANIFEST: &str = r#"[package]
@@ -148,18 +148,41 @@ fn is_outer(variable: &str) -> bool {
 /// one, instead of loading `libgcc_s.so`: every program of a run would load that as well, which took a
 /// tenth of its start and end. In its place the linker finds a script that names the archives. None
 /// where the compiler has no such archives.
+///
+/// With Rust's unwinder for musl the library names no libc either, which the program has loaded before:
+/// so any compiler links it, one for glibc too.
 fn unwinder_inside(folder: &Path, target: &Target) -> Vec<OsString> {
-    let Some((unwinder, rest)) = target
-        .compilers()
-        .iter()
-        .find_map(|compiler| Some((compiler.file("libgcc_eh.a")?, compiler.file("libgcc.a")?)))
-    else {
-        return Vec::new();
+    let (archives, replaced, whole) = match target.unwinder_of_musl() {
+        Some(unwinder) => (vec![unwinder], &["libgcc_s.so", "libc.so"][..], true),
+        None => match archives_of_compiler(target) {
+            Some(archives) => (archives, &["libgcc_s.so"][..], false),
+            None => return Vec::new(),
+        },
     };
-    let script = format!("GROUP ( {} {} )\n", unwinder.display(), rest.display());
+    let archives: Vec<String> = archives
+        .iter()
+        .map(|archive| archive.display().to_string())
+        .collect();
+    let script = format!("GROUP ( {} )\n", archives.join(" "));
     fs::create_dir_all(folder).expect("OUT_DIR is writable");
-    fs::write(folder.join("libgcc_s.so"), script).expect("OUT_DIR is writable");
+    for name in replaced {
+        fs::write(folder.join(name), &script).expect("OUT_DIR is writable");
+    }
     let mut place = OsString::from("native=");
     place.push(folder);
-    vec!["--".into(), "-L".into(), place]
+    let mut arguments: Vec<OsString> = vec!["--".into(), "-L".into(), place];
+    if whole {
+        arguments.push("-Clink-arg=-nostdlib".into());
+    }
+    arguments
+}
+
+/// The unwinder of a C compiler for this target.
+fn archives_of_compiler(target: &Target) -> Option<Vec<PathBuf>> {
+    target.compilers().iter().find_map(|compiler| {
+        Some(vec![
+            compiler.file("libgcc_eh.a")?,
+            compiler.file("libgcc.a")?,
+        ])
+    })
 }

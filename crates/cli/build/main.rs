@@ -1,4 +1,4 @@
-//! Builds the pager's library and puts it into the program, so that one installed file does
+//! Builds the pager's libraries, one for each libc, and puts them into the program, so that one installed file does
 //! everything. A nested cargo builds it: the library needs other settings (its exports, no
 //! unwinding, always optimised) than the same crate as a part of the command line.
 
@@ -7,7 +7,7 @@ mod library;
 mod settings;
 mod topics;
 
-use settings::Target;
+use settings::{Libc, Target};
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -25,12 +25,15 @@ fn main() {
     rerun_if_changed(&workspace_lock());
     println!("cargo::rerun-if-env-changed=RUSTFLAGS");
     topics::write(&Path::new(env!("CARGO_MANIFEST_DIR")).join("docs"), &folder);
-    let built = match Target::of_library() {
-        Some(target) => library::build(&pager, &folder.join("library"), &target),
-        // `pagewise run` says that it has none.
-        None => Vec::new(),
-    };
-    std::fs::write(folder.join("libpagewise_pager.so"), built).expect("OUT_DIR is writable");
+    for (libc, name) in [(Libc::Glibc, "glibc"), (Libc::Musl, "musl")] {
+        let built = match Target::of_library(libc) {
+            Some(target) => library::build(&pager, &folder.join(name), &target),
+            // `pagewise run` says that it has none.
+            None => Vec::new(),
+        };
+        let file = folder.join(format!("libpagewise_pager-{name}.so"));
+        std::fs::write(file, built).expect("OUT_DIR is writable");
+    }
 }
 
 /// Where a crate of the library lies: beside this one in the repository, or among the packages that

@@ -5,6 +5,13 @@ use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
+/// Whose dynamic linker loads the library.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Libc {
+    Glibc,
+    Musl,
+}
+
 /// The library's side of the build.
 pub struct Target {
     /// The triple.
@@ -19,8 +26,9 @@ pub struct Target {
 pub struct Compiler(String);
 
 impl Target {
-    /// The library's target; none where it cannot run.
-    pub fn of_library() -> Option<Self> {
+    /// The target of the library for programs with `libc`; none where it cannot run, or where this
+    /// build may lack Rust's own libraries for it.
+    pub fn of_library(libc: Libc) -> Option<Self> {
         let about = |name: &str| env::var(format!("CARGO_CFG_TARGET_{name}")).unwrap_or_default();
         let runs =
             about("ARCH") == "x86_64" && about("OS") == "linux" && about("POINTER_WIDTH") == "64";
@@ -29,18 +37,16 @@ impl Target {
         }
         let target = env::var("TARGET").expect("cargo sets TARGET");
         let host = env::var("HOST").expect("cargo sets HOST");
-        if about("ENV") != "musl" {
-            return Some(Self::outer(target, &[]));
-        }
-        // A static pagewise preloads into programs of the machine. Where that is the one that builds,
-        // they load glibc.
-        match host == "x86_64-unknown-linux-gnu" {
-            true => Some(Self {
+        match (about("ENV") == "musl", libc) {
+            (false, Libc::Glibc) => Some(Self::outer(target, &[])),
+            (false, Libc::Musl) => None,
+            (true, Libc::Musl) => Some(Self::outer(target, &["-Ctarget-feature=-crt-static"])),
+            // A static pagewise preloads into programs of any machine.
+            (true, Libc::Glibc) => (host == "x86_64-unknown-linux-gnu").then(|| Self {
                 name: host,
                 linker: None,
                 flags: String::new(),
             }),
-            false => Some(Self::outer(target, &["-Ctarget-feature=-crt-static"])),
         }
     }
 
@@ -54,6 +60,20 @@ impl Target {
             linker: env::var("RUSTC_LINKER").ok(),
             flags: flags.join("\u{1f}"),
         }
+    }
+
+    /// Rust's own unwinder for programs that it links with musl statically; none where it comes without.
+    pub fn unwinder_of_musl(&self) -> Option<PathBuf> {
+        if !self.name.ends_with("musl") {
+            return None;
+        }
+        let output = Command::new(env::var_os("RUSTC")?)
+            .args(["--print", "target-libdir", "--target", &self.name])
+            .output()
+            .ok()?;
+        let folder = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
+        let path = folder.join("self-contained/libunwind.a");
+        path.exists().then_some(path)
     }
 
     /// Compilers of this target, the one that links first.

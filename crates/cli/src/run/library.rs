@@ -1,7 +1,8 @@
-//! The pager's library, out of this program and into a file that the dynamic linker can open.
+//! The pager's libraries, out of this program and into a file that the dynamic linker can open.
 
 use anyhow::{Context, Result, bail};
 use pagewise_linux::own_folder;
+use pagewise_linux::proc::runtime::Libc;
 use pagewise_linux::sys::mapped_file::check_executable;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hasher};
@@ -10,28 +11,34 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The library, built by `build.rs`.
-static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libpagewise_pager.so"));
+/// The library for programs of `libc`, as the build script made it; empty where it made none.
+fn bytes(libc: Libc) -> &'static [u8] {
+    match libc {
+        Libc::Glibc => include_bytes!(concat!(env!("OUT_DIR"), "/libpagewise_pager-glibc.so")),
+        Libc::Musl => include_bytes!(concat!(env!("OUT_DIR"), "/libpagewise_pager-musl.so")),
+    }
+}
 
 /// How long a library that no run has asked for stays.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// A file with the library, in a folder of the user's own that nobody else can write to. Its name
+/// A file with the library for programs of `libc`, in a folder of the user's own that nobody else can write to. Its name
 /// says its contents, so that builds side by side keep out of each other's runs: a program that
 /// executes another loads the library by this name once more. Kept for the next run.
 ///
 /// `PAGEWISE_PAGER_LIBRARY` names another build of it, for work on the library alone.
-pub fn installed() -> Result<PathBuf> {
+pub fn installed(libc: Libc) -> Result<PathBuf> {
     if let Some(other) = std::env::var_os("PAGEWISE_PAGER_LIBRARY") {
         return fs::canonicalize(&other)
             .with_context(|| format!("PAGEWISE_PAGER_LIBRARY: {}", other.display()));
     }
-    if LIBRARY.is_empty() {
-        bail!("user-level paging runs on x86-64 Linux alone; this build is for another machine");
+    let library = bytes(libc);
+    if library.is_empty() {
+        bail!("{}", absence(libc));
     }
     let mut last = None;
     for folder in folders() {
-        match installed_in(&folder) {
+        match installed_in(&folder, library) {
             Ok(path) => return Ok(path),
             Err(error) => last = last.or(Some(error)),
         }
@@ -39,18 +46,34 @@ pub fn installed() -> Result<PathBuf> {
     Err(last.unwrap_or_else(|| anyhow::anyhow!("there is no folder for the pager's library")))
 }
 
+/// Why this build has no library.
+fn absence(libc: Libc) -> &'static str {
+    if !cfg!(target_arch = "x86_64") {
+        return "user-level paging runs on x86-64 Linux alone; this build is for another machine";
+    }
+    match libc {
+        Libc::Glibc => {
+            "the program is linked with glibc; this build of pagewise can page programs of musl alone"
+        }
+        Libc::Musl => {
+            "the program is linked with another libc than this pagewise: take the static build of pagewise \
+             (--target x86_64-unknown-linux-musl), which pages programs of musl and of glibc"
+        }
+    }
+}
+
 /// The library in `folder`, from where programs can load it.
-fn installed_in(folder: &Path) -> Result<PathBuf> {
+fn installed_in(folder: &Path, library: &[u8]) -> Result<PathBuf> {
     private(folder)?;
-    let path = folder.join(name());
-    if holds_library(&path) {
+    let path = folder.join(name(library));
+    if holds(&path, library) {
         // Says that it is in use, for the sweep of other builds. Nothing depends on it.
         let _ = File::options()
             .append(true)
             .open(&path)
             .and_then(|file| file.set_modified(SystemTime::now()));
     } else {
-        write(folder, &path)
+        write(folder, &path, library)
             .with_context(|| format!("cannot write the pager's library to {}", path.display()))?;
         sweep(folder);
     }
@@ -65,9 +88,9 @@ fn installed_in(folder: &Path) -> Result<PathBuf> {
 }
 
 /// `libpagewise_pager-`, a hash of the contents, `.so`.
-fn name() -> String {
+fn name(library: &[u8]) -> String {
     let mut hasher = DefaultHasher::new();
-    hasher.write(LIBRARY);
+    hasher.write(library);
     format!("{PREFIX}-{:016x}.so", hasher.finish())
 }
 
@@ -109,18 +132,18 @@ fn private(folder: &Path) -> Result<()> {
     own_folder::make(folder).with_context(|| format!("cannot use {}", folder.display()))
 }
 
-fn holds_library(path: &Path) -> bool {
+fn holds(path: &Path, library: &[u8]) -> bool {
     let Ok(mut file) = File::open(path) else {
         return false;
     };
-    let mut bytes = Vec::with_capacity(LIBRARY.len());
-    file.read_to_end(&mut bytes).is_ok() && bytes == LIBRARY
+    let mut bytes = Vec::with_capacity(library.len());
+    file.read_to_end(&mut bytes).is_ok() && bytes == library
 }
 
 /// Beside, then in its place: a program that is being started never sees half a library.
-fn write(folder: &Path, path: &Path) -> Result<()> {
+fn write(folder: &Path, path: &Path, library: &[u8]) -> Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(LIBRARY)?;
+    file.write_all(library)?;
     file.as_file()
         .set_permissions(fs::Permissions::from_mode(0o700))?;
     file.persist(path)?;

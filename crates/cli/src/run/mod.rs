@@ -18,7 +18,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args as ClapArgs;
 use outside::{Sizes, Told};
 use pagewise_analyse::tune::parse_size;
-use pagewise_linux::proc::runtime;
+use pagewise_linux::proc::runtime::{self, Libc};
 use pagewise_linux::process::{Finished, Launch, Running, interrupt};
 use pagewise_model::advice::{Setting, Settings as LaunchSettings};
 use pagewise_model::run::Ending;
@@ -186,7 +186,15 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut launch =
         Launch::of(&args.command).ok_or_else(|| anyhow!("there is no program to run"))?;
     preflight::check_file_limit()?;
-    let library = library::installed()?;
+    let program = match launch.path() {
+        Ok(program) => program,
+        Err(error) => return crate::doctor::failed_to_start(error.into()),
+    };
+    if let Some(obstacle) = runtime::obstacle(&program) {
+        bail!("{}", preflight::refusal(&program, obstacle));
+    }
+    // What is no program at all fails when it is started.
+    let library = library::installed(runtime::libc(&program).unwrap_or(Libc::Glibc))?;
     let shared = shared_memory()?;
     let together = match args.memory {
         Some(budget) => Some(Together::new(budget, &shared)?),
@@ -198,9 +206,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     // Made before the program runs, so that a wrong path costs no run.
     let output = args.timeline.as_deref().map(recording).transpose()?;
     let document = args.output.as_deref().map(recording).transpose()?;
-    let running = match start(&launch) {
+    let running = match launch.spawn() {
         Ok(running) => running,
-        Err(error) => return crate::doctor::failed_to_start(error),
+        Err(error) => return crate::doctor::failed_to_start(error.into()),
     };
     let mut timeline = output.is_some().then(Timeline::new);
     let mut course = Course {
@@ -261,15 +269,6 @@ fn tell_outside(
         eprintln!("pagewise: {words}");
     }
     passed.is_some() || strangers.is_some()
-}
-
-/// Starts the program, unless it is of a kind that can't be paged.
-fn start(launch: &Launch) -> Result<Running> {
-    let gated = launch.spawn_gated()?;
-    if let Some(obstacle) = runtime::obstacle(gated.path()) {
-        bail!("{}", preflight::refusal(gated.path(), obstacle));
-    }
-    Ok(gated.release()?)
 }
 
 /// Memory that the program's processes write their figures to: a file without a name.
@@ -537,7 +536,7 @@ pub fn budgeted(budget: &Budgeted) -> Result<LaunchSettings> {
         shared: CString::default(),
         record: String::new(),
     };
-    launch_settings(&settings, &library::installed()?)
+    launch_settings(&settings, &library::installed(Libc::Glibc)?)
 }
 
 fn launch_settings(settings: &Settings, library: &Path) -> Result<LaunchSettings> {

@@ -232,7 +232,7 @@ fn reason(code: u32) -> &'static str {
     let all = [
         (Stranger::Static, "linked statically"),
         (Stranger::WordSize, "no 64-bit program"),
-        (Stranger::OtherLibc, "not linked with glibc"),
+        (Stranger::OtherLibc, "linked with another libc"),
         (Stranger::Privileged, "set-user-ID"),
         (Stranger::Cleared, "started without this environment"),
         (Stranger::Failed, "the pager could not start in it"),

@@ -77,8 +77,8 @@ pub fn refusal(path: &Path, obstacle: Obstacle) -> String {
              or limit it by a memory cgroup and swap."
         ),
         Obstacle::OtherLibc => format!(
-            "{path} is linked with another libc than glibc (musl?): the pager's library needs glibc's \
-             dynamic linker. Build it for glibc, or limit it by a memory cgroup and swap."
+            "{path} is linked with another libc than glibc and musl, whose dynamic linkers the pager's \
+             libraries need. Limit it by a memory cgroup and swap."
         ),
         Obstacle::Go => format!(
             "{path} is a Go program: its runtime maps memory by system calls of its own, past any \

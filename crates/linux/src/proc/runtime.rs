@@ -14,12 +14,21 @@ pub enum Obstacle {
     Go,
     /// A sanitizer's runtime, by its name.
     Sanitizer(&'static str),
-    /// A dynamic linker that is not glibc's starts it (musl).
+    /// A dynamic linker that is neither glibc's nor musl's starts it.
     OtherLibc,
     /// Compiled for another word size.
     OtherWordSize,
     /// It runs with the rights of its owner (set-user-ID), so the linker ignores preloading.
     Privileged,
+}
+
+/// The libc whose dynamic linker starts a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Libc {
+    /// `ld-linux-*.so`.
+    Glibc,
+    /// `ld-musl-*.so`.
+    Musl,
 }
 
 /// Symbols that tell a sanitizer.
@@ -38,6 +47,18 @@ const LINE_BYTES: usize = 256;
 /// interpreter; `None` also for what is neither.
 #[must_use]
 pub fn obstacle(path: &Path) -> Option<Obstacle> {
+    obstacle_of_program(&without_scripts(path))
+}
+
+/// The libc of the program at `path`, or where that is a script, of its interpreter; `None` also for
+/// what is neither.
+#[must_use]
+pub fn libc(path: &Path) -> Option<Libc> {
+    libc_of(Elf::open(&without_scripts(path))?.interpreter()?)
+}
+
+/// The program that the kernel executes for `path`.
+fn without_scripts(path: &Path) -> PathBuf {
     let mut program = path.to_owned();
     for _ in 0..MOST_SCRIPTS {
         match interpreter(&program) {
@@ -45,7 +66,7 @@ pub fn obstacle(path: &Path) -> Option<Obstacle> {
             None => break,
         }
     }
-    obstacle_of_program(&program)
+    program
 }
 
 /// The interpreter that a script names.
@@ -83,7 +104,7 @@ fn obstacle_of_program(path: &Path) -> Option<Obstacle> {
     }
     match elf.interpreter() {
         None => return Some(Obstacle::Static),
-        Some(linker) if !is_glibc(linker) => return Some(Obstacle::OtherLibc),
+        Some(linker) if libc_of(linker).is_none() => return Some(Obstacle::OtherLibc),
         Some(_) => {}
     }
     let strings = elf.section(".dynstr").unwrap_or_default();
@@ -93,10 +114,12 @@ fn obstacle_of_program(path: &Path) -> Option<Obstacle> {
         .map(|(_, name)| Obstacle::Sanitizer(name))
 }
 
-/// Whether the dynamic linker of this path is glibc's, wherever it lies.
-fn is_glibc(linker: &str) -> bool {
+/// Whose dynamic linker that of this path is, wherever it lies.
+fn libc_of(linker: &str) -> Option<Libc> {
     let name = linker.rsplit('/').next().unwrap_or_default();
-    name.starts_with("ld-linux")
+    [("ld-linux", Libc::Glibc), ("ld-musl", Libc::Musl)]
+        .into_iter()
+        .find_map(|(start, libc)| name.starts_with(start).then_some(libc))
 }
 
 #[cfg(test)]
@@ -125,9 +148,18 @@ mod tests {
 
     #[test]
     fn linkers_are_told_apart_by_name() {
-        assert!(is_glibc("/lib64/ld-linux-x86-64.so.2"));
-        assert!(is_glibc("/nix/store/abc-glibc/lib/ld-linux-x86-64.so.2"));
-        assert!(!is_glibc("/lib/ld-musl-x86_64.so.1"));
+        let expected = [
+            ("/lib64/ld-linux-x86-64.so.2", Some(Libc::Glibc)),
+            (
+                "/nix/store/abc-glibc/lib/ld-linux-x86-64.so.2",
+                Some(Libc::Glibc),
+            ),
+            ("/lib/ld-musl-x86_64.so.1", Some(Libc::Musl)),
+            ("/libexec/ld-elf.so.1", None),
+        ];
+        for (linker, libc) in expected {
+            assert_eq!(libc_of(linker), libc, "{linker}");
+        }
     }
 
     #[test]

@@ -202,6 +202,14 @@ impl Launch {
         Ok(Gated::new(pid, path, open, outcome))
     }
 
+    /// The file that will be executed.
+    ///
+    /// # Errors
+    /// When the program is not there or not executable, or a setting is impossible.
+    pub fn path(&self) -> Result<PathBuf, Error> {
+        lookup::find(&self.program, &self.environment()?)
+    }
+
     /// Starts the program at once.
     ///
     /// # Errors

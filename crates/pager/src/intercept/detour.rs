@@ -10,14 +10,14 @@ use crate::core::{Pager, fatal};
 use crate::page::{page_ceil, page_floor};
 use crate::start;
 use crate::sys::call3;
-use core::ffi::{CStr, c_void};
+use core::ffi::CStr;
 use core::sync::atomic::{AtomicU64, Ordering};
 use pagewise_wire::shared::{Delivery, capability};
 
 /// Bytes of `jmp [rip]` and its target.
 const JUMP: usize = 14;
-/// Bytes in which the system call must be found.
-const WINDOW: usize = 64;
+/// Bytes in which the system call must be found. musl checks more before.
+const WINDOW: usize = 96;
 
 /// Functions to replace where faults raise SIGBUS, because stdio calls them inside libc.
 fn inner_table() -> [(&'static CStr, i64, usize); 4] {
@@ -74,14 +74,14 @@ fn table() -> [(&'static CStr, i64, usize); 6] {
     ]
 }
 
-/// Replaces what can be replaced. What cannot is said; malloc's own mappings then stay out.
+/// Replaces what can be replaced. musl's `brk` always fails. What else cannot is said; malloc's own mappings then stay out.
 pub fn install(pager: &Pager) {
     let mut all = true;
     for (name, number, ours) in table() {
         // SAFETY: dlsym looks a constant name up behind this library.
         let place = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as *mut u8;
         let replaced = !place.is_null() && is_wrapper(place, number) && replace(place, ours);
-        all &= replaced || name == c"execve";
+        all &= replaced || name == c"execve" || (cfg!(target_env = "musl") && name == c"brk");
     }
     if pager.delivery.load(Ordering::Relaxed) & 0xff == Delivery::Signal as u32 {
         install_inner();
@@ -96,8 +96,14 @@ pub fn install(pager: &Pager) {
     }
 }
 
-/// Replaces what stdio calls inside libc.
+/// Replaces what stdio calls inside libc. musl's makes system calls of its own.
 pub(super) fn install_inner() {
+    if cfg!(target_env = "musl") {
+        fatal::say(format_args!(
+            "musl's stdio on large arrays can fail with EFAULT by SIGBUS; --delivery fd serves it"
+        ));
+        return;
+    }
     for (name, number, ours) in inner_table() {
         // SAFETY: dlsym looks a constant name up behind this library.
         let place = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as *mut u8;
@@ -146,12 +152,13 @@ fn replace(place: *mut u8, ours: usize) -> bool {
 }
 
 /// The code of libc's function `name`, as long as its symbol says.
+#[cfg(not(target_env = "musl"))]
 pub(super) fn function(name: &CStr) -> Option<&'static [u8]> {
     /// `RTLD_DL_SYMENT` of dlfcn.h.
     const WITH_SYMBOL: i32 = 1;
     unsafe extern "C" {
         fn dladdr1(
-            place: *const c_void,
+            place: *const core::ffi::c_void,
             found: *mut libc::Dl_info,
             extra: *mut *const libc::Elf64_Sym,
             flags: i32,
@@ -167,6 +174,20 @@ pub(super) fn function(name: &CStr) -> Option<&'static [u8]> {
             && dladdr1(place, &raw mut found, &raw mut symbol, WITH_SYMBOL) != 0
             && !symbol.is_null();
         known.then(|| core::slice::from_raw_parts(place as *const u8, (*symbol).st_size as usize))
+    }
+}
+
+/// The code at the start of libc's function `name`: musl does not tell how long it is. What follows a
+/// fork there is no other fork.
+#[cfg(target_env = "musl")]
+pub(super) fn function(name: &CStr) -> Option<&'static [u8]> {
+    /// Half of musl 1.2.3's `_Fork`, which has its system call at byte 66.
+    const BYTES: usize = 128;
+    // SAFETY: a constant name is looked up behind this library. Neither the function nor libc's text,
+    // which is mapped for good, ends so soon.
+    unsafe {
+        let place = libc::dlsym(libc::RTLD_NEXT, name.as_ptr());
+        (!place.is_null()).then(|| core::slice::from_raw_parts(place as *const u8, BYTES))
     }
 }
 

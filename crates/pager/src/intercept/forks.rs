@@ -23,8 +23,14 @@ use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-/// `mov eax, 56` (clone) and `syscall`.
-const CALL: [u8; 7] = [0xb8, 56, 0, 0, 0, 0x0f, 0x05];
+/// The system call that libc forks by.
+const NUMBER: u8 = if cfg!(target_env = "musl") {
+    57 // fork
+} else {
+    56 // clone
+};
+/// `mov eax, NUMBER` and `syscall`.
+const CALL: [u8; 7] = [0xb8, NUMBER, 0, 0, 0, 0x0f, 0x05];
 
 /// Where the replaced call goes on.
 static BACK: AtomicUsize = AtomicUsize::new(0);
@@ -55,7 +61,7 @@ global_asm!(
     "mov r10, [rbp - 32]",
     "mov r8, [rbp - 40]",
     "mov r9, [rbp - 48]",
-    "mov eax, 56",
+    "mov eax, {number}",
     "syscall",
     "mov rdi, rax",
     "call {after}",
@@ -71,6 +77,7 @@ global_asm!(
     "lea rsp, [rsp + 128]",
     "jmp [rip + {back}]",
     ".size pagewise_fork_here, . - pagewise_fork_here",
+    number = const NUMBER,
     before = sym before,
     after = sym after,
     back = sym BACK,

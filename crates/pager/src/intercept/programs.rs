@@ -42,11 +42,18 @@ pub fn admit(path: *const c_char, environment: List) -> Option<List> {
     }
 }
 
+/// How the dynamic linker's name begins that loads this library: glibc's or musl's.
+const LINKER: &[u8] = if cfg!(target_env = "musl") {
+    b"ld-musl"
+} else {
+    b"ld-linux"
+};
+
 const fn words(why: Stranger) -> &'static str {
     match why {
         Stranger::Static => "it is linked statically",
         Stranger::WordSize => "it is no 64-bit program",
-        Stranger::OtherLibc => "its libc is not glibc",
+        Stranger::OtherLibc => "it is linked with another libc",
         Stranger::Privileged => "it runs with its owner's rights (set-user-ID)",
         Stranger::Cleared => "its environment has not what starts the pager",
         Stranger::Failed => "the pager cannot start in it",
@@ -168,7 +175,7 @@ fn of_elf(file: &File, head: &[u8; LINE_BYTES]) -> Option<Stranger> {
     let count = file.read(&mut name, at);
     let last = name[..count].split(|byte| *byte == 0).next()?;
     let last = last.rsplit(|byte| *byte == b'/').next()?;
-    (!last.starts_with(b"ld-linux")).then_some(Stranger::OtherLibc)
+    (!last.starts_with(LINKER)).then_some(Stranger::OtherLibc)
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u64> {

@@ -81,6 +81,11 @@ pub unsafe extern "C" fn sendto(
 /// What keeps a message in place: what it consists of, and up to 16 parts of its buffer.
 type Pins = [Option<Pin<'static>>; 20];
 
+/// A number of a `msghdr`: `size_t` in glibc, narrower in musl.
+fn size(number: impl TryInto<usize>) -> usize {
+    number.try_into().unwrap_or(0)
+}
+
 /// Keeps everything that a message points to.
 fn message(message: *const libc::msghdr, write: bool) -> Pins {
     let mut pins = [const { None }; 20];
@@ -90,10 +95,11 @@ fn message(message: *const libc::msghdr, write: bool) -> Pins {
     }
     // SAFETY: the program's own message, which can be read.
     let message = unsafe { &*message };
-    let bytes = message.msg_iovlen.saturating_mul(size_of::<libc::iovec>());
+    let parts = size(message.msg_iovlen);
+    let bytes = parts.saturating_mul(size_of::<libc::iovec>());
     let list: &[libc::iovec] = match readable(message.msg_iov as usize, bytes) {
         // SAFETY: its own list, which can be read.
-        true => unsafe { core::slice::from_raw_parts(message.msg_iov, message.msg_iovlen) },
+        true => unsafe { core::slice::from_raw_parts(message.msg_iov, parts) },
         false => &[],
     };
     pins[0] = whole(
@@ -106,7 +112,11 @@ fn message(message: *const libc::msghdr, write: bool) -> Pins {
         message.msg_namelen as usize,
         write,
     );
-    pins[2] = whole(message.msg_control as usize, message.msg_controllen, write);
+    pins[2] = whole(
+        message.msg_control as usize,
+        size(message.msg_controllen),
+        write,
+    );
     pins[3] = whole(message.msg_iov as usize, size_of_val(list), false);
     for (pin, part) in pins[4..].iter_mut().zip(list) {
         *pin = whole(part.iov_base as usize, part.iov_len, write);
