@@ -110,7 +110,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            terminal::tell(&format!("pagewise: {error:#}"));
+            terminal::tell(&format!("pagewise: {}", told_once(&error)));
             ExitCode::FAILURE
         }
     }
@@ -192,6 +192,17 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
 }
 
 /// A reader such as `head` that closed the pipe ended what it wanted to read: no failure.
+/// An error and its causes, but those that the one before tells already.
+fn told_once(error: &anyhow::Error) -> String {
+    let mut told: Vec<String> = Vec::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !told.last().is_some_and(|before| before.ends_with(&cause)) {
+            told.push(cause);
+        }
+    }
+    told.join(": ")
+}
+
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .chain()
@@ -211,6 +222,16 @@ mod tests {
             assert!(width <= 80, "{name}: {width} columns: {line}");
         }
         command.get_subcommands().for_each(check_help);
+    }
+
+    #[test]
+    fn a_cause_that_is_told_is_not_told_again() {
+        let inner = io::Error::other("no room");
+        let outer = anyhow::Error::new(inner).context("cannot write x: no room");
+        assert_eq!(
+            told_once(&outer.context("step 1")),
+            "step 1: cannot write x: no room"
+        );
     }
 
     #[test]
