@@ -17,7 +17,7 @@ use pagewise_wire::shared::{Delivery, capability};
 /// Bytes of `jmp [rip]` and its target.
 const JUMP: usize = 14;
 /// Bytes in which the system call must be found. musl checks more before.
-const WINDOW: usize = 96;
+const WINDOW: usize = if cfg!(target_env = "musl") { 96 } else { 64 };
 
 /// Functions to replace where faults raise SIGBUS, because stdio calls them inside libc.
 fn inner_table() -> [(&'static CStr, i64, usize); 4] {
