@@ -110,13 +110,20 @@ impl Code for ByAddress {
 }
 
 fn analysed(name: &str) -> Analysis {
-    let bytes = unpacked(&fixtures().join(format!("recordings/{name}.data.zst")));
+    read(&fixtures().join(format!("recordings/{name}.data.zst")))
+}
+
+fn read(path: &Path) -> Analysis {
+    let bytes = unpacked(path);
     let data = PerfData::parse(&bytes).expect("a recording");
     recording::analyse(&data, &mut ByAddress, |_| ())
 }
 
 fn answers(name: &str) {
-    let analysis = analysed(name);
+    answers_of(name, &analysed(name));
+}
+
+fn answers_of(name: &str, analysis: &Analysis) {
     let findings = analysis.findings().expect("the rules are right");
     holds(name, &findings);
     let rules = ProfileRules::shipped().expect("the rules are right");
@@ -141,6 +148,15 @@ fn of_allocators_huge_pages_and_forks() {
     answers("allocator");
     answers("huge");
     answers("fork");
+}
+
+#[test]
+fn of_recordings_by_perf() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/fixtures");
+    for name in ["plain", "stacks", "tracepoints", "pipe"] {
+        let analysis = read(&folder.join(format!("{name}.data.zst")));
+        answers_of(&format!("perf-{name}"), &analysis);
+    }
 }
 
 #[test]
