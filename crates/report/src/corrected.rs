@@ -78,7 +78,7 @@ fn withdrawn(calibration: &Calibration) -> String {
     format!(
         "CAUTION: all times are as traced, with the tracer's own cost in them, since no one cost \
          fits this trace: {why}. Raw times compare numbers of calls as much as work. Capture again \
-         with nothing else on the CPU (under emulation: in virtual time, tests/qemu/guest -i), or \
+         with nothing else on the CPU (under emulation: in virtual time, tests/qemu/guest -i of Pagewise's sources), or \
          pass a trace of the same workload with the root alone to --calibrate."
     )
 }

@@ -154,7 +154,7 @@ pub(super) fn function_graph(tracing: &Path) -> Capability {
                 without,
             ),
             "use a kernel with CONFIG_FUNCTION_GRAPH_TRACER, as distributions build it, or \
-             tests/qemu/guest, which runs a program under one by emulation",
+             tests/qemu/guest of Pagewise's sources, which runs a program under one by emulation",
         ),
         Ok(None) => with_remedy(
             missing(name, "tracefs is not mounted", without),
