@@ -13,7 +13,7 @@ use pagewise_model::units::{Bytes, Estimate};
 
 /// Programs that never hold more than this are within reach of any TLB's second level, or nearly
 /// (1536 entries of 4 KiB are 6 MiB; walks of some tens of MiB stay in the caches).
-const SMALL: Bytes = Bytes(64 << 20);
+pub const SMALL: Bytes = Bytes(64 << 20);
 
 /// A note on huge pages for a program that holds enough memory, or whose faults they would save;
 /// `None` for others.

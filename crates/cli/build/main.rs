@@ -1,6 +1,6 @@
-//! Builds the pager's libraries, one for each libc, and puts them into the program, so that one installed file does
-//! everything. A nested cargo builds it: the library needs other settings (its exports, no
-//! unwinding, always optimised) than the same crate as a part of the command line.
+//! Builds the pager's libraries, one for each libc, and puts them into the program, so that one
+//! installed file does everything. A nested cargo builds them: they need other settings (their
+//! exports, no unwinding, always optimised) than the same crate as a part of the command line.
 
 mod flags;
 mod library;

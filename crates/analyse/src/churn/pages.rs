@@ -72,7 +72,7 @@ pub(super) fn pages_behind(seen: &Sightings, faults: f64) -> (f64, f64, f64) {
         return (frequent, frequent, frequent);
     }
     let model = Model::of(&observed, rest, rate);
-    let best = model.fit(0.0, None);
+    let best = model.fit(0.0);
     let (few, many) = (model.extreme(1.0, &best), model.extreme(-1.0, &best));
     let pages = |fit: &Fit| fit.pages() + frequent;
     (
@@ -136,12 +136,9 @@ impl<'a> Model<'a> {
     }
 
     /// The likeliest pages where each costs `price`.
-    fn fit(&self, price: f64, from: Option<&Fit>) -> Fit {
-        let even = || {
-            let share = self.faults / to_f64(self.times.len() as u64);
-            self.times.iter().map(|times| share / times).collect()
-        };
-        let mut pages: Vec<f64> = from.map_or_else(even, |fit| fit.pages.clone());
+    fn fit(&self, price: f64) -> Fit {
+        let share = self.faults / to_f64(self.times.len() as u64);
+        let mut pages: Vec<f64> = self.times.iter().map(|times| share / times).collect();
         for _ in 0..ROUNDS {
             let expected = self.expected(&pages);
             for (at, held) in pages.iter_mut().enumerate() {
@@ -191,18 +188,16 @@ impl<'a> Model<'a> {
     /// The fewest pages (`sign` is 1) or the most (−1) that are likely enough.
     fn extreme(&self, sign: f64, best: &Fit) -> Fit {
         // A page that is never seen costs nothing, so its price must stay below its chance.
-        let (mut low, mut high) = (
-            0.0,
-            if sign > 0.0 {
-                1.0
-            } else {
-                self.at_all[0] * 0.999
-            },
-        );
+        let dearest = if sign > 0.0 {
+            1.0
+        } else {
+            self.at_all[0] * 0.999
+        };
+        let (mut low, mut high) = (0.0, dearest);
         let mut kept = best.clone();
         for _ in 0..12 {
             let middle = f64::midpoint(low, high);
-            let fit = self.fit(sign * middle, None);
+            let fit = self.fit(sign * middle);
             if best.likelihood - fit.likelihood <= MOST_DROP {
                 (low, kept) = (middle, fit);
             } else {

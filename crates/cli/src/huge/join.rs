@@ -2,7 +2,7 @@
 
 use super::balance::look;
 use crate::prove::Candidate;
-use pagewise_analyse::page_sizes::other_size;
+use pagewise_analyse::page_sizes::{SMALL, other_size};
 use pagewise_linux::hugepages::actuator::Target;
 use pagewise_linux::hugepages::map::PageSizes;
 use pagewise_linux::hugepages::zeros::zero_share;
@@ -33,13 +33,16 @@ pub fn seen(
     let smaller = machine.sizes.into_iter().filter(|size| size.size < largest);
     let faults = cost.system.as_secs_f64() >= LEAST * cost.cpu().as_secs_f64();
     let touched = || first_touch::measure(PageSizes::of(Path::new("/sys")).ok()?).ok();
+    let process = attached.and_then(pages_of).map(|(pages, _)| pages).or(most);
+    let matters = faults || process.as_ref().is_some_and(|pages| pages.memory >= SMALL);
     Some(PageSizesSeen {
         enabled: machine.enabled,
         between: smaller.map(|size| (size.size, size.enabled)).collect(),
-        process: attached.and_then(pages_of).map(|(pages, _)| pages).or(most),
+        process,
         first_touch: faults.then(touched).flatten(),
         attached,
         watched: attached
+            .filter(|_| matters)
             .and_then(|pid| look(pid, LOOK).ok())
             .map(|verdict| verdict.sentence),
     })

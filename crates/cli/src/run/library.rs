@@ -22,9 +22,10 @@ fn bytes(libc: Libc) -> &'static [u8] {
 /// How long a library that no run has asked for stays.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// A file with the library for programs of `libc`, in a folder of the user's own that nobody else can write to. Its name
-/// says its contents, so that builds side by side keep out of each other's runs: a program that
-/// executes another loads the library by this name once more. Kept for the next run.
+/// A file with the library for programs of `libc`, in a folder of the user's own that nobody else
+/// can write to. Its name says its contents, so that builds side by side keep out of each other's
+/// runs: a program that executes another loads the library by this name once more. Kept for the
+/// next run.
 ///
 /// `PAGEWISE_PAGER_LIBRARY` names another build of it, for work on the library alone.
 pub fn installed(libc: Libc) -> Result<PathBuf> {
