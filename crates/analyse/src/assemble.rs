@@ -194,15 +194,18 @@ fn by_cause(
     scale: &Scale,
     times: &Times,
 ) -> Vec<Share<Cause>> {
-    let repeats = ledger.doubt_of_repeats() / attribution.tally.all.sum.max(1.0);
+    let repeats = ledger.doubt_of_repeats(attribution) / attribution.tally.all.sum.max(1.0);
     let variation = &attribution.tally.cause_variation;
+    let all = attribution.tally.all.sum;
     let doubt = |cause: Cause| {
         let split = cause.is_churn() || attribute::is_first(cause);
+        // Churn that was split off from first touches varies as their samples do.
+        let known = variation
+            .of(cause)
+            .or_else(|| variation.of(Cause::FirstTouch).filter(|_| split));
         Doubt {
-            // Churn that was split off from first touches varies as their samples do.
-            variance: variation
-                .of(cause)
-                .or_else(|| variation.of(Cause::FirstTouch).filter(|_| split)),
+            variance: known
+                .map(|known| scale.variance(variation, ledger.causes[&cause], known, all)),
             share: SAMPLED_DOUBT + if split { repeats } else { 0.0 },
         }
     };
@@ -219,8 +222,11 @@ fn by_region(attribution: &Attribution, ledger: &Ledger, scale: &Scale) -> Vec<S
         *regions.entry(region).or_default() += faults;
     }
     let variation = &attribution.tally.region_variation;
+    let all = attribution.tally.all.sum;
     attribute::shares(&regions, attribution, scale, |region| Doubt {
-        variance: variation.of(region),
+        variance: variation
+            .of(region)
+            .map(|known| scale.variance(variation, regions[&region], known, all)),
         share: 0.0,
     })
 }

@@ -63,12 +63,13 @@ pub(crate) fn shares<K: Copy + Ord>(
     scale: &Scale,
     doubt: impl Fn(K) -> Doubt,
 ) -> Vec<Share<K>> {
+    let all = attribution.tally.all.sum.max(1.0);
     let mut shares: Vec<Share<K>> = faults
         .iter()
         .filter(|(_, sum)| **sum > 0.5)
         .map(|(&key, &sum)| Share {
             key,
-            faults: interval(attribution, sum, doubt(key)).scaled(scale.factor),
+            faults: scale.faults(interval(attribution, sum, doubt(key)), sum / all),
             time: None,
         })
         .collect();

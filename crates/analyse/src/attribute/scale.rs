@@ -1,8 +1,10 @@
 //! From the faults that events show to the faults that the kernel counted.
 
-use crate::faults::Attribution;
+use super::Z95;
+use crate::faults::{Attribution, Variation};
 use pagewise_model::loss::{LossKind, Losses};
 use pagewise_model::recording::Sidecar;
+use pagewise_model::units::Estimate;
 
 /// Below this share of the exact count, scaling would invent causes for faults that nobody saw.
 const TRUSTED_SHARE: f64 = 0.7;
@@ -14,6 +16,13 @@ pub(crate) struct Scale {
     pub(crate) factor: f64,
     /// Faults that were counted but are in no figure.
     pub(crate) missing: u64,
+    /// Faults that were counted and that no sample stands for, beyond what chance explains: of
+    /// what kind they are is not known.
+    unseen: f64,
+    /// The kernel's count.
+    exact: f64,
+    /// Whether weights are scaled to it.
+    to_exact: bool,
     user_only: bool,
 }
 
@@ -35,20 +44,66 @@ impl Scale {
             return Self {
                 factor: 1.0,
                 missing: 0,
+                unseen: 0.0,
+                exact,
+                to_exact: false,
                 user_only,
             };
         }
         let sampled = !attribution.sees_every_fault;
         let trusted = sampled && !user_only && seen >= TRUSTED_SHARE * exact;
-        let factor = if trusted || (sampled && seen > exact) {
-            exact / seen
-        } else {
-            1.0
+        let to_exact = trusted || (sampled && seen > exact);
+        let factor = if to_exact { exact / seen } else { 1.0 };
+        // Samples of period 1 vary by nothing, others by their period.
+        let all = attribution.tally.all;
+        let by_chance = Z95 * (all.squares - seen).max(0.0).sqrt();
+        let unseen = match sampled && !user_only {
+            true => (exact - seen - by_chance).max(0.0),
+            false => 0.0,
         };
         Self {
             factor,
             missing: (exact - seen * factor).max(0.0).round() as u64,
+            unseen,
+            exact,
+            to_exact,
             user_only,
+        }
+    }
+
+    /// Variance of a kind's sum: scaled to a known total, it varies as its part of it.
+    pub(crate) fn variance<K: Copy + Ord>(
+        &self,
+        of: &Variation<K>,
+        sum: f64,
+        known: f64,
+        all: f64,
+    ) -> f64 {
+        match self.to_exact {
+            true => of.of_part(known, sum / all.max(1.0)),
+            false => known,
+        }
+    }
+
+    /// An interval of recorded faults that are so large a part of them: as faults of the program,
+    /// of which those unseen may be any part.
+    pub(crate) fn faults(&self, recorded: Estimate, part: f64) -> Estimate {
+        let counted = recorded.scaled(self.factor);
+        let included = if self.factor > 1.0 { part } else { 0.0 };
+        Estimate {
+            value: counted.value,
+            low: (counted.low - self.unseen * included).max(0.0),
+            high: counted.high + self.unseen * (1.0 - included),
+        }
+    }
+
+    /// A share of recorded faults as a share of the program's.
+    pub(crate) fn share(&self, recorded: Estimate) -> Estimate {
+        let unseen = self.unseen / self.exact.max(1.0);
+        Estimate {
+            value: recorded.value,
+            low: recorded.low * (1.0 - unseen),
+            high: recorded.high * (1.0 - unseen) + unseen,
         }
     }
 
@@ -60,5 +115,60 @@ impl Scale {
             LossKind::FaultsWithoutEvent
         };
         losses.add(kind, self.missing);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faults::Attributor;
+
+    /// Samples of so many faults each, of a program that had `exact`.
+    fn scale(samples: &[f64], exact: u64) -> Scale {
+        let mut attribution = Attributor::new(&[], &Sidecar::default()).finish();
+        attribution.sees_every_fault = false;
+        for &weight in samples {
+            attribution.tally.all.add(weight);
+        }
+        let mut sidecar = Sidecar::default();
+        sidecar.cost.minor_faults = exact;
+        Scale::of(&attribution, &sidecar)
+    }
+
+    /// 600 of 800 recorded faults are of one kind.
+    const KIND: Estimate = Estimate {
+        value: 600.0,
+        low: 590.0,
+        high: 610.0,
+    };
+
+    #[test]
+    fn faults_that_no_sample_stands_for_may_be_of_any_kind() {
+        let scale = scale(&[1.0; 800], 1_000);
+        let faults = scale.faults(KIND, 0.75);
+        assert!((faults.value - 750.0).abs() < 1e-9, "{faults:?}");
+        assert!(faults.covers(600.0) && faults.covers(800.0), "{faults:?}");
+        assert!(!faults.covers(550.0) && !faults.covers(830.0), "{faults:?}");
+        let share = scale.share(KIND.scaled(1.0 / 800.0));
+        assert!(share.covers(0.6) && share.covers(0.8), "{share:?}");
+        assert!(!share.covers(0.55) && !share.covers(0.83), "{share:?}");
+    }
+
+    #[test]
+    fn too_many_to_scale_are_told_apart_and_widen_the_upper_end() {
+        let scale = scale(&[1.0; 800], 1_600);
+        let faults = scale.faults(KIND, 0.75);
+        assert_eq!(scale.missing, 800);
+        assert!((faults.value - 600.0).abs() < 1e-9, "{faults:?}");
+        assert!((faults.low - 590.0).abs() < 1e-9, "{faults:?}");
+        assert!((faults.high - 1_410.0).abs() < 1e-9, "{faults:?}");
+    }
+
+    #[test]
+    fn what_samples_miss_by_chance_is_not_counted_twice() {
+        // 80 samples of 10 vary by 2 x sqrt(80 x 90).
+        let scale = scale(&[10.0; 80], 900);
+        assert_eq!(scale.faults(KIND, 0.75), KIND.scaled(900.0 / 800.0));
+        assert_eq!(scale.share(KIND), KIND);
     }
 }

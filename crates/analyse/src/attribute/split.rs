@@ -18,8 +18,6 @@ pub(crate) struct Ledger {
     pub(crate) routes: BTreeMap<(Cause, RegionKind), f64>,
     /// Share of repeats among sampled faults by region, where that decided.
     pub(crate) repeats: BTreeMap<RegionKind, Estimate>,
-    /// The faults that it is a share of.
-    pub(crate) counted: BTreeMap<RegionKind, f64>,
 }
 
 /// What the kernel counted for the whole run, on the scale of an attribution's weights.
@@ -34,9 +32,7 @@ pub(crate) struct Counted {
 /// The ledger of an attribution.
 pub(crate) fn ledger(attribution: &Attribution, counted: Counted) -> Ledger {
     let repeats = all_repeats(attribution, counted);
-    let counted_on = |region: &RegionKind| (*region, faults_counted(attribution, *region));
     let mut ledger = Ledger {
-        counted: repeats.keys().map(counted_on).collect(),
         repeats,
         ..Ledger::default()
     };
@@ -206,10 +202,12 @@ impl Ledger {
     }
 
     /// Faults that may be of the other kind, where repeats tell first touches from churn.
-    pub(crate) fn doubt_of_repeats(&self) -> f64 {
+    pub(crate) fn doubt_of_repeats(&self, attribution: &Attribution) -> f64 {
         let widest = |share: &Estimate| (share.value - share.low).max(share.high - share.value);
-        let doubt = |(region, share)| Some(widest(share) * self.counted.get(region)?);
-        self.repeats.iter().filter_map(doubt).sum()
+        self.repeats
+            .iter()
+            .map(|(region, share)| widest(share) * faults_counted(attribution, *region))
+            .sum()
     }
 
     /// Faults on private anonymous memory.

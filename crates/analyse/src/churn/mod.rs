@@ -50,9 +50,10 @@ pub(crate) fn churn(attribution: &Attribution, ledger: &Ledger, scale: &Scale) -
         return Churn::default();
     }
     let share = share_with_interval(attribution, ledger, ledger.churn_faults() / private);
-    let faults = share.scaled(private * scale.factor);
+    let of_all = share.value * private / attribution.tally.all.sum.max(1.0);
+    let faults = scale.faults(share.scaled(private), of_all);
     Churn {
-        refault_ratio: Some(share),
+        refault_ratio: Some(scale.share(share)),
         faults: Some(faults),
         bytes: bytes(faults.value, attribution.page_size),
         released_sizes: released_sizes(attribution, ledger),
@@ -76,9 +77,10 @@ fn share_with_interval(attribution: &Attribution, ledger: &Ledger, share: f64) -
         .filter(|cause| cause.is_churn())
         .filter_map(|&cause| variation.of(cause))
         .sum();
-    let doubt_of_repeats = ledger.doubt_of_repeats() / private;
+    let doubt_of_repeats = ledger.doubt_of_repeats(attribution) / private;
+    let of_all = share * private / attribution.tally.all.sum.max(1.0);
     let doubt = Doubt {
-        variance: (variance > 0.0).then_some(variance),
+        variance: (variance > 0.0).then(|| variation.of_part(variance, of_all)),
         share: 0.0,
     };
     let sum = interval(attribution, share * private, doubt).scaled(1.0 / private);
@@ -196,6 +198,8 @@ mod tests {
         attribution.sees_every_fault = false;
         for _ in 0..100 {
             attribution.tally.all.add(10.0);
+            let heap = attribution.tally.regions.entry(RegionKind::Heap);
+            heap.or_default().add(10.0);
         }
         let cell = Cell {
             stack: None,
@@ -206,7 +210,6 @@ mod tests {
             cells: vec![(cell, 500.0)],
             causes: [(Cause::RefaultAfterBrk, 500.0), (Cause::FirstTouch, 500.0)].into(),
             routes: [((Cause::RefaultAfterBrk, RegionKind::Heap), 1000.0)].into(),
-            counted: [(RegionKind::Heap, 1000.0)].into(),
             repeats: [(
                 RegionKind::Heap,
                 Estimate {

@@ -127,15 +127,25 @@ const COMPLETE: f64 = 0.98;
 /// Whether system calls were on record all the time. A recording of another tool, which names no
 /// windows, is taken for complete.
 fn saw_all_calls(sidecar: &Sidecar) -> bool {
-    if sidecar.collection.mode.is_empty() {
+    let collection = &sidecar.collection;
+    if collection.mode.is_empty() {
         return true;
     }
-    let windows = &sidecar.collection.call_windows;
+    let windows = &collection.call_windows;
     let covered: f64 = windows
         .iter()
         .map(|&(from, to)| (to - from).as_secs_f64())
         .sum();
-    covered >= COMPLETE * sidecar.cost.wall.as_secs_f64()
+    // Of the time from exec to the end. The program's elapsed time is longer by what comes before
+    // and after, which is much of a short run.
+    let observed = match (
+        collection.fault_windows.first(),
+        collection.fault_windows.last(),
+    ) {
+        (Some(&(from, _)), Some(&(_, to))) => (to - from).as_secs_f64(),
+        _ => sidecar.cost.wall.as_secs_f64(),
+    };
+    covered > 0.0 && covered >= COMPLETE * observed
 }
 
 fn user_only(roles: &[(Role, bool)], sources: &[EventSource]) -> bool {
@@ -233,6 +243,7 @@ fn tracepoint(name: &str, sampled: bool) -> Role {
 mod tests {
     use super::*;
     use crate::faults::tests::sidecar;
+    use pagewise_model::units::Nanos;
 
     fn roles(sources: &[EventSource]) -> Roles {
         Roles::of(sources, &sidecar())
@@ -294,5 +305,21 @@ mod tests {
         };
         assert!(!roles(&[enter("munmap"), enter("brk")]).sees_releases);
         assert!(roles(&[enter("munmap"), enter("brk"), enter("madvise")]).sees_releases);
+    }
+
+    #[test]
+    fn calls_are_complete_from_exec_to_the_end_however_short_the_run() {
+        let mut sidecar = Sidecar::default();
+        sidecar.collection.mode = "sampled".into();
+        sidecar.cost.wall = Nanos(13_000_000);
+        sidecar.collection.fault_windows = vec![(Nanos(100), Nanos(12_000_100))];
+        sidecar.collection.call_windows = vec![(Nanos(100), Nanos(12_000_100))];
+        assert!(saw_all_calls(&sidecar));
+        sidecar.collection.call_windows = vec![(Nanos(100), Nanos(11_700_100))];
+        assert!(!saw_all_calls(&sidecar), "paused for 2.5 %");
+        sidecar.collection.call_windows.clear();
+        assert!(!saw_all_calls(&sidecar));
+        sidecar.collection.fault_windows.clear();
+        assert!(!saw_all_calls(&sidecar));
     }
 }

@@ -137,6 +137,15 @@ impl<K: Copy + Ord> Variation<K> {
     pub fn of(&self, kind: K) -> Option<f64> {
         self.by_kind.get(&kind).copied()
     }
+
+    /// Variance of a sum of `known` variance that is so large a part of all and is scaled with them
+    /// to a total that is known: what the other kinds vary by moves it as well (delta method for a
+    /// ratio).
+    #[must_use]
+    pub fn of_part(&self, known: f64, part: f64) -> f64 {
+        let others = (self.by_kind.values().sum::<f64>() - known).max(0.0);
+        (1.0 - part).powi(2) * known + part * part * others
+    }
 }
 
 /// All sums.

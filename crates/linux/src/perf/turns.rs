@@ -43,7 +43,7 @@ impl Turns {
         self.units.iter().any(|unit| unit.role == role)
     }
 
-    /// Opens and starts a unit for each of `threads`.
+    /// Opens a unit for each of `threads`, off.
     pub fn open(&self, role: Role, threads: &BTreeSet<i32>) -> Turn {
         let mut turn = Turn::default();
         let Some(unit) = self.units.iter().find(|unit| unit.role == role) else {
@@ -77,7 +77,6 @@ impl Turns {
             event.redirect_to(ring)?;
             events.push(event);
         }
-        events[0].enable()?;
         Ok(Instance {
             role: unit.role,
             events,

@@ -57,11 +57,14 @@ impl Drain {
             return;
         }
         self.end_latency_window();
-        if self.opened.instances.iter().any(|i| i.role == next) {
-            self.exchange(next);
-        } else {
-            self.leave(next);
+        if !self.opened.instances.iter().any(|i| i.role == next) {
             self.open(next);
+        }
+        self.exchange(next);
+        // For a latency window sampling is only off: it goes on with the counts that it has.
+        let goes_on = matches!(self.current, Role::Sampled(_)) && next == Role::Paired;
+        if self.turns.has(self.current) && !goes_on {
+            self.close(self.current);
         }
         if self.current == Role::Startup {
             self.end_fault_window();
@@ -93,7 +96,7 @@ impl Drain {
     }
 
     /// Hands over between units that are both open, thread by thread, so that hardly a fault goes
-    /// unseen between them. What was opened for its turn is closed then.
+    /// unseen between them.
     fn exchange(&mut self, next: Role) {
         let of = |role: Role| self.opened.instances.iter().filter(move |i| i.role == role);
         let mut on = of(next);
@@ -107,19 +110,6 @@ impl Drain {
         on.for_each(|new| {
             let _ = new.events[0].enable();
         });
-        if self.turns.has(self.current) {
-            self.close(self.current);
-        }
-    }
-
-    /// Ends the present turn. For a latency window sampling is only switched off: it goes on with
-    /// the counts that it has.
-    fn leave(&mut self, next: Role) {
-        let sampling = matches!(self.current, Role::Sampled(_));
-        self.set(self.current, false);
-        if !(sampling && next == Role::Paired) {
-            self.close(self.current);
-        }
     }
 
     /// Closes a unit once its records are taken in. Its ids stay known until its next turn: a fault
