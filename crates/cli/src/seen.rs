@@ -22,7 +22,7 @@ const MOST: usize = 64;
 pub struct Seen {
     /// Allocators of the first process, as it was last seen.
     pub allocators: Vec<Allocator>,
-    /// Page sizes of the first process, at the moment with most memory.
+    /// Page sizes of the process that held most, at that moment.
     pub pages: Option<ProcessPages>,
     /// Most that was held in huge pages.
     pub huge: Option<HugePageUse>,
@@ -71,15 +71,15 @@ impl Seen {
 
     /// Looks at page sizes of the first process and of a few below it.
     pub fn look_at_pages(&mut self, pid: i32) {
-        let (now, huge) = pages_of(pid).unzip();
-        self.note_huge(huge.flatten());
-        let memory = |pages: &Option<ProcessPages>| pages.as_ref().map(|pages| pages.memory);
-        if memory(&now) > memory(&self.pages) {
-            self.pages = now;
-        }
-        let others: Vec<i32> = self.others.keys().copied().take(MOST_PAGE_MAPS).collect();
-        for member in others {
-            self.note_huge(pages_of(member).and_then(|(_, huge)| huge));
+        let others = self.others.keys().copied().take(MOST_PAGE_MAPS);
+        let members: Vec<i32> = std::iter::once(pid).chain(others).collect();
+        for member in members {
+            let (now, huge) = pages_of(member).unzip();
+            self.note_huge(huge.flatten());
+            let memory = |pages: &Option<ProcessPages>| pages.as_ref().map(|pages| pages.memory);
+            if memory(&now) > memory(&self.pages) {
+                self.pages = now;
+            }
         }
     }
 

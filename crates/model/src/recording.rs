@@ -83,8 +83,8 @@ pub struct PageSizesSeen {
     pub enabled: String,
     /// Sizes between a base page and the largest, smallest first, and who gets them.
     pub between: Vec<(Bytes, String)>,
-    /// The first process when it held most memory that huge pages could map; one that runs on, at the
-    /// end.
+    /// The process of the tree that held most memory that huge pages could map, at that moment; one
+    /// that runs on, at the end.
     pub process: Option<ProcessPages>,
     /// What the first touch of fresh memory costs here, where faults took a share worth naming.
     pub first_touch: Option<FirstTouch>,

@@ -119,7 +119,7 @@ fn from_rule(
 
 /// A rule without a price changes when faults happen, not whether: it avoids none for certain.
 fn avoided_share(rule: &Rule, cured: &[&Symptom]) -> f64 {
-    let share: f64 = cured.iter().map(|symptom| symptom.share).sum();
+    let share: f64 = cured.iter().map(|symptom| symptom.share.value).sum();
     if rule.price == Price::None {
         0.0
     } else {
@@ -298,7 +298,7 @@ impl<'a> Filling<'a> {
             .max(LEAST_KEPT);
         Self {
             freed: Bytes(freed),
-            share: cured.iter().map(|symptom| symptom.share).sum(),
+            share: cured.iter().map(|symptom| symptom.share.value).sum(),
             keep: held.checked_next_power_of_two().unwrap_or(1 << 62),
             version: allocator
                 .and_then(|one| one.version.as_deref())

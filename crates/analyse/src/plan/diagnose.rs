@@ -1,10 +1,10 @@
 //! Symptoms in plain words, with the figures that show them.
 
 use super::kernel;
-use super::symptoms::{HOT, Owner, Symptom};
+use super::symptoms::{FRESH, HOT, Owner, Symptom};
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
-use pagewise_model::quantity::{count, percent, rounded};
-use pagewise_model::units::{Bytes, Nanos};
+use pagewise_model::quantity::{count, percent, percent_interval, rounded};
+use pagewise_model::units::{Bytes, Estimate, Nanos};
 
 /// Shares of CPU time (of wall time for waits) from which a symptom is worth a word, costly, severe.
 const WORTH_A_WORD: f64 = 0.02;
@@ -111,6 +111,10 @@ fn words(symptom: &Symptom) -> (&'static str, &'static str) {
             "Memory is touched for the first time",
             "The kernel allocates memory page by page at the first touch, and zeroes each page. Memory that is really used pays this once.",
         ),
+        FRESH => (
+            "Fresh memory is touched: for the first time, or again after it was returned",
+            "Each such fault makes the kernel allocate and zero a page. Memory calls were not on record, and too few samples hit the same page twice to tell which of the two it is: what is touched once is paid for once, what comes and goes need not be paid for again.",
+        ),
         "huge.sparse" => (
             "Whole huge pages are zeroed for a few bytes in each",
             "The program's memory is backed by huge pages, and the first touch of each makes the kernel zero all 2 MiB. Most of that is never used.",
@@ -157,7 +161,7 @@ fn evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
             "{} of {} page faults ({}) are of this kind",
             rounded(symptom.faults),
             count(findings.cost.faults()),
-            percent(symptom.share)
+            share_of_faults(symptom.share)
         ));
         lines.push(format!(
             "They take about {} of the CPU time",
@@ -172,9 +176,22 @@ fn evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
         "lock" => lines.push(lock_evidence(findings)),
         "reclaim" => lines.extend(reclaim_evidence(findings)),
         "huge.sparse" | "huge.zeroing" => lines.extend(huge_evidence(findings)),
+        FRESH => lines.push(
+            "Next: the same as root, which records memory calls, or pagewise tune, which tries \
+             settings of the allocator"
+                .to_owned(),
+        ),
         _ => {}
     }
     lines
+}
+
+/// The interval is told where it matters.
+fn share_of_faults(share: Estimate) -> String {
+    match share.high - share.low > 0.2 * share.value {
+        true => percent_interval(&share),
+        false => percent(share.value),
+    }
 }
 
 fn allocator_evidence(findings: &Findings, symptom: &Symptom) -> Option<String> {

@@ -1,7 +1,7 @@
 //! What the figures show, by kind of trouble, each with its faults and its cost.
 
 use crate::account::SPARSE;
-use pagewise_model::findings::{Cause, Findings, RegionKind};
+use pagewise_model::findings::{Cause, Findings, RegionKind, Share};
 use pagewise_model::histogram::Histogram;
 use pagewise_model::units::Estimate;
 
@@ -37,8 +37,8 @@ pub(super) struct Symptom {
     pub id: &'static str,
     /// Faults.
     pub faults: f64,
-    /// Share of all faults.
-    pub share: f64,
+    /// Share of all faults, with what the record leaves open.
+    pub share: Estimate,
     /// Share of CPU time (of wall time for waits).
     pub cost: Estimate,
     /// Sizes of the stretches that go and come, where it is churn.
@@ -67,18 +67,48 @@ pub(super) enum Owner {
     Unknown,
 }
 
+/// Churn of less is hardly any, of more a good part, as shares of the faults on private memory: an
+/// interval from below the one to above the other tells nothing.
+const HARDLY_CHURN: f64 = 0.1;
+const MUCH_CHURN: f64 = 0.5;
+/// Faults that gave fresh memory, of which it is not known whether for the first time.
+pub(super) const FRESH: &str = "fresh_memory";
+
 /// All symptoms, costliest first, however small: judging is the caller's task.
 pub(super) fn of(findings: &Findings) -> Vec<Symptom> {
     let mut symptoms = Vec::new();
-    symptoms.extend(churn(findings));
+    let ratio = findings.churn.refault_ratio;
+    let untold = ratio.is_some_and(|ratio| ratio.low < HARDLY_CHURN && ratio.high > MUCH_CHURN);
+    if untold {
+        symptoms.push(fresh_memory(findings));
+    } else {
+        symptoms.extend(churn(findings));
+    }
     symptoms.extend(probable_churn(findings));
-    symptoms.extend(other_causes(findings));
+    let told = |symptom: &Symptom| !untold || symptom.id != FIRST_TOUCH;
+    symptoms.extend(other_causes(findings).into_iter().filter(told));
     symptoms.extend(huge_zeroing(findings));
     symptoms.extend(hot_allocator(findings));
     symptoms.extend(lock(findings));
     symptoms.extend(reclaim(findings));
     symptoms.sort_by(|a, b| b.cost.value.total_cmp(&a.cost.value));
     symptoms
+}
+
+/// First touches and churn together, where they cannot be told apart.
+fn fresh_memory(findings: &Findings) -> Symptom {
+    let causes: Vec<Cause> = findings
+        .by_cause
+        .iter()
+        .map(|line| line.key)
+        .filter(|cause| cause.is_churn() || FIRST_TOUCHES.contains(cause))
+        .collect();
+    let faults = faults_of(findings, &causes);
+    Symptom {
+        // Whatever they are, their sum is well known.
+        share: Estimate::exact(share_of_faults(findings, faults)),
+        ..plain(findings, FRESH, faults, &causes)
+    }
 }
 
 fn churn(findings: &Findings) -> Vec<Symptom> {
@@ -223,12 +253,12 @@ fn probable_churn(findings: &Findings) -> Option<Symptom> {
     suspicious.then(|| plain(findings, "churn.probable", faults - pages, &[]))
 }
 
+const FIRST_TOUCH: &str = "first_touch";
+const FIRST_TOUCHES: [Cause; 3] = [Cause::FirstTouch, Cause::WriteAfterRead, Cause::StackGrowth];
+
 fn other_causes(findings: &Findings) -> Vec<Symptom> {
     let groups: [(&'static str, &[Cause]); 5] = [
-        (
-            "first_touch",
-            &[Cause::FirstTouch, Cause::WriteAfterRead, Cause::StackGrowth],
-        ),
+        (FIRST_TOUCH, &FIRST_TOUCHES),
         ("cow.fork", &[Cause::CopyOnWrite]),
         ("file", &[Cause::FileMinor, Cause::FileMajor, Cause::Shared]),
         ("swap", &[Cause::SwapIn]),
@@ -270,15 +300,36 @@ fn faults_of(findings: &Findings, causes: &[Cause]) -> f64 {
 
 #[allow(clippy::cast_precision_loss, reason = "ratios of times and counts")]
 fn plain(findings: &Findings, id: &'static str, faults: f64, causes: &[Cause]) -> Symptom {
-    let all = (findings.cost.faults() as f64).max(faults).max(1.0);
     Symptom {
         id,
         faults,
-        share: faults / all,
+        share: in_doubt(findings, share_of_faults(findings, faults), causes),
         cost: cost_of(findings, faults, causes),
         sizes: Histogram::default(),
         in_threads: false,
         owner: Owner::Allocator,
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a ratio of counts")]
+fn share_of_faults(findings: &Findings, faults: f64) -> f64 {
+    faults / (findings.cost.faults() as f64).max(faults).max(1.0)
+}
+
+/// A share with the interval that the figures of the causes have, in proportion.
+fn in_doubt(findings: &Findings, share: f64, causes: &[Cause]) -> Estimate {
+    let of = |line: &&Share<Cause>| causes.contains(&line.key);
+    // The largest one stands for all: smaller ones have hardly any part in the sum.
+    let lines = findings.by_cause.iter().filter(of);
+    let most = lines.max_by(|a, b| a.faults.value.total_cmp(&b.faults.value));
+    let Some(of) = most.map(|line| line.faults).filter(|of| of.value > 0.0) else {
+        return Estimate::exact(share);
+    };
+    let told = of.scaled(share / of.value);
+    Estimate {
+        value: share,
+        low: told.low.min(share),
+        high: told.high.min(1.0).max(share),
     }
 }
 

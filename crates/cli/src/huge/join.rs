@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_secs(1);
 const LEAST: f64 = 0.01;
 
 /// What there is to see of page sizes when a program that cost so much has been observed: `most` is
-/// its first process when it held most; one that runs on is `attached`.
+/// the process of it that held most, then; one that runs on is `attached`.
 pub fn seen(
     most: Option<ProcessPages>,
     cost: &RunCost,

@@ -3,7 +3,8 @@
 use super::page::{Ink, Page, chain, clip, columns, shorten};
 use crate::visible::visible;
 use pagewise_model::findings::{Findings, Share, Site};
-use pagewise_model::quantity::{percent, rounded};
+use pagewise_model::quantity::{percent, percent_interval, rounded};
+use pagewise_model::units::Estimate;
 
 /// Most lines of one table.
 const LINES: usize = 6;
@@ -11,11 +12,20 @@ const LINES: usize = 6;
 const BAR: usize = 20;
 /// Columns of everything in a line but name and bar.
 const FIGURES: usize = 36;
+/// Columns of a share alone.
+const SHARE: usize = 7;
+
+/// Width of an interval, as a part of the figure, from which on a share says it.
+const WIDE: f64 = 0.3;
+/// Shares below this are told without: so small a figure is as good as none.
+const SMALL: f64 = 0.02;
 
 /// One line of a table of shares.
 struct Row {
     name: String,
     faults: f64,
+    /// Where it may be far from the figure.
+    doubt: Option<Estimate>,
     time: String,
     ink: Ink,
 }
@@ -45,6 +55,7 @@ pub fn threads(page: &mut Page, findings: &Findings) {
     let rows = findings.by_thread.iter().map(|thread| Row {
         name: format!("{} {}", visible(&thread.comm), thread.tid),
         faults: thread.faults,
+        doubt: None,
         time: String::new(),
         ink: Ink::Plain,
     });
@@ -55,6 +66,7 @@ fn row<K>(share: &Share<K>, label: &str) -> Row {
     Row {
         name: label.to_owned(),
         faults: share.faults.value,
+        doubt: Some(share.faults).filter(|faults| faults.high - faults.low > WIDE * faults.value),
         time: share.time.map_or_else(String::new, |time| time.to_string()),
         ink: Ink::Plain,
     }
@@ -68,15 +80,34 @@ fn shares(page: &mut Page, title: &str, rows: Vec<Row>) {
     page.heading(title);
     let shown = &rows[..rows.len().min(LINES)];
     let bar_room = if page.width >= 90 { BAR } else { 0 };
-    let name_room = (page.width - FIGURES - bar_room).min(42);
-    for row in shown {
-        let line = share_line(page, row, total, (name_room, bar_room));
+    let told: Vec<String> = shown.iter().map(|row| share_of(row, total)).collect();
+    let share_room = told.iter().map(|share| columns(share)).max().unwrap_or(0);
+    let name_room = (page.width - FIGURES - bar_room + SHARE).saturating_sub(share_room.max(SHARE));
+    for (row, share) in shown.iter().zip(told) {
+        let share = format!(
+            "{}{share}",
+            " ".repeat(share_room.max(SHARE) - columns(&share))
+        );
+        let line = share_line(page, row, total, &share, (name_room.min(42), bar_room));
         page.line(&line);
     }
     page.more(rows.len(), LINES);
 }
 
-fn share_line(page: &Page, row: &Row, total: f64, room: (usize, usize)) -> String {
+fn share_of(row: &Row, total: f64) -> String {
+    match row.doubt {
+        Some(faults) if row.faults >= SMALL * total => {
+            let share = faults.scaled(1.0 / total);
+            percent_interval(&Estimate {
+                high: share.high.min(1.0),
+                ..share
+            })
+        }
+        _ => percent(row.faults / total),
+    }
+}
+
+fn share_line(page: &Page, row: &Row, total: f64, told: &str, room: (usize, usize)) -> String {
     let (name_room, bar_room) = room;
     let share = row.faults / total;
     let name = clip(&row.name, name_room);
@@ -84,9 +115,9 @@ fn share_line(page: &Page, row: &Row, total: f64, room: (usize, usize)) -> Strin
     let filled = cells(share, bar_room);
     let bar = page.paint(row.ink, &"█".repeat(filled));
     let gap = " ".repeat(bar_room - filled);
-    let (faults, share) = (rounded(row.faults), percent(share));
+    let faults = rounded(row.faults);
     let time = page.paint(Ink::Faint, &row.time);
-    format!("  {name}{padding} {faults:>12} {share:>7}  {bar}{gap} {time}")
+    format!("  {name}{padding} {faults:>12} {told}  {bar}{gap} {time}")
 }
 
 /// Cells of a bar for a share; anything above nothing shows at least when it rounds to one.
