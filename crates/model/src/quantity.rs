@@ -89,7 +89,9 @@ pub fn percent_interval(share: &Estimate) -> String {
     format!("{} [{low}, {high}]", percent(share.value))
 }
 
-fn factor_digits(factor: f64) -> String {
+/// A factor in three digits at most: `1.04`, `3.2`, `31`.
+#[must_use]
+pub fn factor_digits(factor: f64) -> String {
     if factor < 2.0 {
         format!("{factor:.2}")
     } else if factor < 19.95 {

@@ -5,7 +5,7 @@ use pagewise_model::account::TimePart;
 use pagewise_model::advice::Advice;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::proof::{Comparison, Proof, Verdict};
-use pagewise_model::quantity::percent;
+use pagewise_model::quantity::{factor_digits, percent};
 use pagewise_model::ratio::Ratio;
 use pagewise_model::units::{Estimate, Nanos};
 
@@ -230,13 +230,13 @@ fn faster(gain: &Estimate, about: &str, interval: &str) -> Option<String> {
     match Ratio::of(gain) {
         Ratio::Measured(gain) => Some(format!(
             "{about}{} times as fast in CPU time ({interval} {} to {})",
-            times(gain.value),
-            times(gain.low),
-            times(gain.high)
+            factor_digits(gain.value),
+            factor_digits(gain.low),
+            factor_digits(gain.high)
         )),
         Ratio::AtLeast(least) if least >= LEAST_TOLD => Some(format!(
             "more than {} times as fast in CPU time ({interval})",
-            times(least)
+            factor_digits(least)
         )),
         _ => None,
     }
@@ -244,11 +244,3 @@ fn faster(gain: &Estimate, about: &str, interval: &str) -> Option<String> {
 
 /// "More than 1.0 times as fast" would say nothing.
 const LEAST_TOLD: f64 = 1.2;
-
-/// A ratio in no more digits than its interval bears out: `3.2`, `31`.
-fn times(ratio: f64) -> String {
-    match ratio < 19.95 {
-        true => format!("{ratio:.1}"),
-        false => format!("{ratio:.0}"),
-    }
-}
