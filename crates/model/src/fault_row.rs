@@ -23,6 +23,8 @@ pub struct FaultRow {
     pub on_cpu_ns: u64,
     /// The same, corrected.
     pub corrected_on_cpu_ns: u64,
+    /// How far that may be off, either way: what is not known of the tracer's cost, times the calls.
+    pub error_ns: u64,
     /// In the outermost function itself.
     pub self_ns: u64,
     /// The same, corrected.

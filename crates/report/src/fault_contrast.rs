@@ -1,7 +1,7 @@
 //! What sets slow faults apart, when faults changed, who held locks and how pages were charged:
 //! further sections of the text about a function_graph trace.
 
-use crate::corrected::within;
+use crate::corrected::{interval, within};
 use crate::fault_paths::{counted_as, wrapped};
 use crate::lines::line;
 use crate::visible::visible;
@@ -122,9 +122,9 @@ fn contrast(text: &mut String, found: &Contrast, each: &str) {
     for excess in found.excess.iter().take(LINES) {
         line!(
             &mut part,
-            "  {:<38} {:>10} more each {:>7} of the difference",
+            "  {:<38} {:>19} more each {:>7} of the difference",
             visible(&excess.name),
-            nanos(excess.ns),
+            give_or_take(excess.ns, excess.error_ns),
             signed_percent(excess.share)
         );
     }
@@ -224,13 +224,14 @@ fn charges(text: &mut String, findings: &FaultPaths) {
             ChargeWay::Refill => "from the cgroup's counters",
             ChargeWay::Reclaim => "after reclaim at the limit",
         };
+        let bounds = charge.latency.bounds;
         line!(
             &mut part,
             "  {way:<36} {:>9} faults {:>7}  median {}, 99th percentile {} ({} and {} as traced)",
             count(charge.faults),
             percent(charge.share),
-            Nanos(charge.latency.corrected.p50_ns),
-            Nanos(charge.latency.corrected.p99_ns),
+            interval(charge.latency.corrected.p50_ns, bounds.map(|of| of.p50_ns)),
+            interval(charge.latency.corrected.p99_ns, bounds.map(|of| of.p99_ns)),
             Nanos(charge.latency.raw.p50_ns),
             Nanos(charge.latency.raw.p99_ns)
         );
@@ -387,8 +388,8 @@ fn tree(text: &mut String, tree: &TreePattern, each: &str, width: usize) {
     line!(
         text,
         "      {calls}; mean {}, 99th percentile {}, itself {} ({} of time as traced)",
-        nanos(tree.mean_ns),
-        Nanos(tree.p99_ns),
+        within(tree.mean_ns, tree.error_ns),
+        within(exact(tree.p99_ns), tree.error_ns),
         percent(part(tree.corrected_self_ns, tree.corrected_total_ns)),
         percent(tree.time_share)
     );
@@ -405,6 +406,19 @@ fn tree(text: &mut String, tree: &TreePattern, each: &str, width: usize) {
 #[allow(clippy::cast_precision_loss, reason = "a share of times")]
 fn part(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
+}
+
+#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
+fn exact(ns: u64) -> f64 {
+    ns as f64
+}
+
+/// A difference, which may be negative, with how far it may be off.
+fn give_or_take(ns: f64, error_ns: f64) -> String {
+    match error_ns >= 1.0 {
+        true => format!("{} ± {}", nanos(ns), nanos(error_ns)),
+        false => nanos(ns),
+    }
 }
 
 fn nanos(ns: f64) -> String {

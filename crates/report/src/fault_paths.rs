@@ -194,7 +194,7 @@ fn classes(text: &mut String, findings: &FaultPaths, corrects: bool) {
         "time",
         heads(corrects),
         if corrects {
-            "peaks, corrected"
+            "peaks, corrected (± as beside)"
         } else {
             "peaks, as traced"
         }

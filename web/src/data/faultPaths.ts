@@ -161,6 +161,7 @@ export interface Excess {
   name: string;
   wait: boolean;
   ns: number;
+  error_ns: number;
   share: number;
   tail_ns: number;
   body_ns: number;

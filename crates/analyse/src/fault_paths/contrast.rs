@@ -146,7 +146,7 @@ impl<'a> View<'a> {
             tests,
             functions,
             paths,
-            excess: excess(&in_tail, &in_body),
+            excess: excess(&in_tail, &in_body, &self.calibration),
         })
     }
 
@@ -427,14 +427,17 @@ fn share(part: usize, whole: usize) -> f64 {
 }
 
 /// What the extra time of slow faults consists of; the last part is all the rest.
-fn excess(tail: &Sums<'_>, body: &Sums<'_>) -> Vec<Excess> {
+fn excess(tail: &Sums<'_>, body: &Sums<'_>, cost: &Calibration) -> Vec<Excess> {
     let all = tail.mean().1 - body.mean().1;
+    // Means in the tail and in the others, and what was taken off them.
     let mut means: BTreeMap<(&str, bool), [f64; 2]> = BTreeMap::new();
+    let mut taken_off: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
     for (place, sums) in [tail, body].into_iter().enumerate() {
         let faults = f64::max(sums.faults, f64::MIN_POSITIVE);
         for class in sums.by_class.values() {
-            for (function, (_, own)) in &class.own {
+            for (function, (raw, own)) in &class.own {
                 means.entry((function, false)).or_default()[place] += own / faults;
+                taken_off.entry(function).or_default()[place] += (raw - own) / faults;
             }
             let waits = WAITS.iter().zip(class.waits);
             for (wait, ns) in waits {
@@ -442,10 +445,16 @@ fn excess(tail: &Sums<'_>, body: &Sums<'_>) -> Vec<Excess> {
             }
         }
     }
+    let doubt = cost.error_ns / cost.per_call_ns.max(f64::MIN_POSITIVE);
+    let error = |name: &str, wait: bool| match taken_off.get(name).filter(|_| !wait) {
+        Some([tail, body]) => doubt.min(1.0) * (tail - body).abs(),
+        None => 0.0,
+    };
     let part = |((name, wait), [tail, body]): ((&str, bool), [f64; 2])| Excess {
         name: name.to_owned(),
         wait,
         ns: tail - body,
+        error_ns: error(name, wait),
         share: if all == 0.0 { 0.0 } else { (tail - body) / all },
         tail_ns: tail,
         body_ns: body,
@@ -460,6 +469,7 @@ fn excess(tail: &Sums<'_>, body: &Sums<'_>) -> Vec<Excess> {
             name: "all others".to_owned(),
             wait: false,
             ns: sum(|part| part.ns),
+            error_ns: sum(|part| part.error_ns),
             share: sum(|part| part.share),
             tail_ns: sum(|part| part.tail_ns),
             body_ns: sum(|part| part.body_ns),
@@ -479,6 +489,41 @@ const WAITS: [&str; 4] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pagewise_model::fault_paths::Source;
+
+    /// Means of 10 faults: of one function as traced and corrected, and of a wait.
+    fn means(raw: f64, corrected: f64, wait: f64) -> Sums<'static> {
+        let mut sums = Sums {
+            faults: 10.0,
+            ..Sums::default()
+        };
+        let class = sums.by_class.entry(Class::Anonymous).or_default();
+        class.faults = 10.0;
+        class.own.insert("lru_add", (raw * 10.0, corrected * 10.0));
+        class.waits[0] = wait * 10.0;
+        sums
+    }
+
+    #[test]
+    fn a_part_of_the_extra_time_is_as_sure_as_what_was_taken_off_it() {
+        let cost = Calibration {
+            per_call_ns: 1_000.0,
+            inside_ns: 400.0,
+            error_ns: 50.0,
+            source: Source::OwnTrace,
+            withdrawn: None,
+        };
+        // 6,000 ns were taken off in the tail, 2,000 in the others.
+        let parts = excess(
+            &means(9_000.0, 3_000.0, 700.0),
+            &means(3_000.0, 1_000.0, 0.0),
+            &cost,
+        );
+        let part = |name: &str| parts.iter().find(|part| part.name == name).expect(name);
+        assert!((part("lru_add").ns - 2_000.0).abs() < 1e-9);
+        assert!((part("lru_add").error_ns - 200.0).abs() < 1e-9);
+        assert_eq!(part("waiting for a CPU").error_ns, 0.0);
+    }
 
     /// Runs of slow faults and runs of a path, either alone or together.
     fn linked(together: bool) -> f64 {

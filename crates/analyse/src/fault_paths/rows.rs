@@ -56,6 +56,11 @@ impl<F: FnMut(FaultRow)> Rows<F> {
         found
     }
 
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "nanoseconds, not negative"
+    )]
     fn row(&self, tree: &CallTree, told: &Told) -> FaultRow {
         let shape = &self.collector.shapes.all[told.shape];
         let outside = self.calibration.per_call_ns - self.calibration.inside_ns;
@@ -70,6 +75,7 @@ impl<F: FnMut(FaultRow)> Rows<F> {
             total_ns: told.total,
             on_cpu_ns: told.on,
             corrected_on_cpu_ns: reduce(told.on, self.calibration.cost(shape.calls_inside())),
+            error_ns: self.calibration.error(calls_of(shape)).ceil() as u64,
             self_ns: told.own,
             corrected_self_ns: reduce(told.own, outside * f64::from(told.direct_calls)),
             interrupts_ns: told.interrupts,
@@ -102,6 +108,11 @@ impl<F: FnMut(FaultRow)> Sink for Rows<F> {
     fn note(&mut self, note: TraceNote) {
         self.collector.note(note);
     }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "calls of one fault")]
+fn calls_of(shape: &Shape) -> f64 {
+    shape.calls_inside() as f64
 }
 
 fn calls_in(shape: &Shape, layer: Layer) -> usize {
@@ -148,7 +159,7 @@ mod tests {
         let calibration = Calibration {
             per_call_ns: 1000.0,
             inside_ns: 400.0,
-            error_ns: 0.0,
+            error_ns: 30.0,
             source: Source::OwnTrace,
             withdrawn: None,
         };
@@ -169,6 +180,7 @@ mod tests {
                 total_ns: 12_000,
                 on_cpu_ns: 10_000,
                 corrected_on_cpu_ns: 8_000,
+                error_ns: 60,
                 self_ns: 6_000,
                 corrected_self_ns: 5_400,
                 interrupts_ns: 2_000,

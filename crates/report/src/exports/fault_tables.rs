@@ -19,6 +19,7 @@ pub const FAULTS: &[Column] = &[
     Column::integer("total_ns"),
     Column::integer("on_cpu_ns"),
     Column::integer("corrected_on_cpu_ns"),
+    Column::integer("error_ns"),
     Column::integer("self_ns"),
     Column::integer("corrected_self_ns"),
     Column::integer("interrupts_ns"),
@@ -46,6 +47,7 @@ pub const FUNCTIONS: &[Column] = &[
     Column::integer("calls"),
     Column::integer("self_ns"),
     Column::integer("corrected_self_ns"),
+    Column::integer("error_ns"),
 ];
 
 /// Columns of the distributions: faults of a kind whose time in a layer lies in a bucket.
@@ -93,6 +95,7 @@ impl<W: Write> FaultTable<W> {
             Value::Integer(row.total_ns),
             Value::Integer(row.on_cpu_ns),
             Value::Integer(row.corrected_on_cpu_ns),
+            Value::Integer(row.error_ns),
             Value::Integer(row.self_ns),
             Value::Integer(row.corrected_self_ns),
             Value::Integer(row.interrupts_ns),
@@ -137,27 +140,31 @@ pub fn write_paths<W: Write>(paths: &[PathRow], out: W) -> io::Result<W> {
 /// # Errors
 /// When `out` can't be written.
 pub fn write_functions<W: Write>(findings: &FaultPaths, out: W) -> io::Result<W> {
-    let mut sums: BTreeMap<(&str, Class), [u64; 3]> = BTreeMap::new();
+    let mut sums: BTreeMap<(&str, Class), [u64; 4]> = BTreeMap::new();
     for node in &findings.call_map.nodes {
         let Some(function) = findings.call_map.functions.get(node.function as usize) else {
             continue;
         };
         let sum = sums.entry((function, node.class)).or_default();
-        for (sum, part) in sum
-            .iter_mut()
-            .zip([node.calls, node.self_ns, node.corrected_self_ns])
-        {
+        let parts = [
+            node.calls,
+            node.self_ns,
+            node.corrected_self_ns,
+            node.error_ns,
+        ];
+        for (sum, part) in sum.iter_mut().zip(parts) {
             *sum += part;
         }
     }
     let mut file = ParquetWriter::new(out, "functions", FUNCTIONS)?;
-    for ((function, class), [calls, own, corrected]) in sums {
+    for ((function, class), [calls, own, corrected, error]) in sums {
         file.write(&[
             Value::Text(function),
             Value::Text(&name_of(&class)),
             Value::Integer(calls),
             Value::Integer(own),
             Value::Integer(corrected),
+            Value::Integer(error),
         ])?;
     }
     file.finish()

@@ -2,7 +2,7 @@
 import type { ChargePath, FaultPathsPage, Holder, LockWait } from "../../data/faultPaths";
 import { h } from "../../dom";
 import { latencyChart } from "../../draw/latency";
-import { count, counted, nanos, percent } from "../../format";
+import { interval, count, counted, nanos, percent } from "../../format";
 import { logAxis } from "../../layout/latency";
 import type { Section } from "../section";
 import { absent } from "./absent";
@@ -91,9 +91,9 @@ function chargeTable(charges: ChargePath[]): HTMLElement {
   if (charges.length === 0) return absent("no fault charges a page to a memory cgroup, or the functions are not among those traced");
   const axis = logAxis(charges.flatMap((charge) => [charge.latency.raw, charge.latency.corrected]));
   const row = (charge: ChargePath, at: number) => {
-    const { raw, corrected } = charge.latency;
+    const { raw, corrected, bounds } = charge.latency;
     const chart = (which: "raw" | "corrected") => h("div", {}, latencyChart({ title: `${WAYS[charge.way]}, ${which}`, axis, series: [{ name: "faults", ink: at === 0 ? "k0" : "k1", buckets: charge.latency[which].buckets }], modes: [], height: 84, unit: "faults" }));
-    return h("tr", {}, h("th", { scope: "row" }, WAYS[charge.way]), ...[count(charge.faults), percent(charge.share), nanos(raw.p50_ns), nanos(corrected.p50_ns), nanos(corrected.p99_ns)].map((figure) => h("td", { class: "number" }, figure)), h("td", { class: "lock-spark" }, chart("raw")), h("td", { class: "lock-spark" }, chart("corrected")));
+    return h("tr", {}, h("th", { scope: "row" }, WAYS[charge.way]), ...[count(charge.faults), percent(charge.share), nanos(raw.p50_ns), interval(corrected.p50_ns, bounds?.p50_ns), interval(corrected.p99_ns, bounds?.p99_ns)].map((figure) => h("td", { class: "number" }, figure)), h("td", { class: "lock-spark" }, chart("raw")), h("td", { class: "lock-spark" }, chart("corrected")));
   };
   return h(
     "div",

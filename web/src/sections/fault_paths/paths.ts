@@ -45,7 +45,7 @@ function trees(report: FaultPathsPage): HTMLElement[] {
   const kinds = kindsOf(report);
   const item = (tree: TreePattern) => {
     const calls = tree.calls[0] === tree.calls[1] ? count(tree.calls[0]) : `${count(tree.calls[0])} to ${count(tree.calls[1])}`;
-    const words = `${percent(tree.corrected_time_share)} of the time · ${counted(tree.faults, "fault")} · mean ${within(tree.mean_ns, tree.error_ns)}, 99th percentile ${nanos(tree.p99_ns)} · ${calls} ${calls === "1" ? "call" : "calls"}`;
+    const words = `${percent(tree.corrected_time_share)} of the time · ${counted(tree.faults, "fault")} · mean ${within(tree.mean_ns, tree.error_ns)}, 99th percentile ${within(tree.p99_ns, tree.error_ns)} · ${calls} ${calls === "1" ? "call" : "calls"}`;
     const bar = h("span", { class: `bar kbar ${tree.class === null ? "k0" : kinds.ink(tree.class)}` });
     bar.style.width = `${Math.max(0.4, tree.corrected_time_share * 100)}%`;
     const of = `${tree.complete ? "All of the fault" : "A part of the fault"}: ${tree.class === null ? "several kinds" : kinds.name(tree.class)}.`;

@@ -1,5 +1,5 @@
 /** The slowest faults against all others: what they have that the others lack. */
-import type { Contrast, FaultPathsPage, Overrepresented } from "../../data/faultPaths";
+import type { Contrast, Excess, FaultPathsPage, Overrepresented } from "../../data/faultPaths";
 import { h } from "../../dom";
 import { count, counted, nanos, percent, within } from "../../format";
 import type { Section } from "../section";
@@ -39,6 +39,8 @@ function contrast(report: FaultPathsPage, found: Contrast): HTMLElement {
   );
 }
 
+const giveOrTake = (row: Excess): string => (row.error_ns >= 1 ? `${nanos(row.ns)} ± ${nanos(row.error_ns)}` : nanos(row.ns));
+
 function excess(found: Contrast): HTMLElement {
   const rows = found.excess.slice(0, 12);
   if (rows.length === 0) return h("p", {}, "Nothing: the tail is empty.");
@@ -54,7 +56,7 @@ function excess(found: Contrast): HTMLElement {
       ...rows.map((row) => {
         const fill = h("div", { class: `bar kbar ${row.wait ? "k4" : "k1"}` });
         fill.style.width = `${Math.max(0.5, (Math.max(0, row.ns) / most) * 100)}%`;
-        return h("tr", {}, h("th", { scope: "row" }, row.wait ? h("em", {}, row.name) : h("code", {}, row.name)), h("td", { class: "bar-cell" }, fill), ...[nanos(row.ns), signed(row.share), nanos(row.tail_ns), nanos(row.body_ns)].map((figure) => h("td", { class: "number" }, figure)));
+        return h("tr", {}, h("th", { scope: "row" }, row.wait ? h("em", {}, row.name) : h("code", {}, row.name)), h("td", { class: "bar-cell" }, fill), ...[giveOrTake(row), signed(row.share), nanos(row.tail_ns), nanos(row.body_ns)].map((figure) => h("td", { class: "number" }, figure)));
       }),
     ),
   );
