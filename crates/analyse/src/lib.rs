@@ -21,6 +21,7 @@ pub mod probe;
 pub mod profile;
 pub mod recording;
 pub mod run_diff;
+mod runtimes;
 pub mod tune;
 
 pub use assemble::{findings, measure};

@@ -2,7 +2,7 @@
 
 use crate::destination;
 use crate::duration::parse as duration;
-use crate::explain::explain;
+use crate::explain::{explain, trials};
 use crate::huge::join as huge_pages;
 use crate::observe::{Observation, ObserveOptions, Subject, observe};
 use crate::prove::{self, Candidate, SavedInput, not_run, predictions, prove};
@@ -13,6 +13,7 @@ use pagewise_analyse::page_sizes;
 use pagewise_analyse::plan::proved;
 use pagewise_linux::perf::{Mode, Options};
 use pagewise_linux::process::{self, Input, Launch, Output, interrupt};
+use pagewise_model::advice::Advice;
 use pagewise_model::findings::Findings;
 use pagewise_model::proof::Proof;
 use pagewise_model::run::{Ending, signal_name};
@@ -125,7 +126,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut findings = explain(&observation.path)?;
     findings.ending = observation.ending;
     if args.prove {
-        let proof = proof(args, &findings, input.as_ref());
+        let trials = trials(&findings)?;
+        let proof = proof(args, &findings, &trials, input.as_ref());
+        adopt_trial(&mut findings, &proof, trials);
         let huge_pages_won = huge_pages::candidate(&findings)
             .filter(|candidate| proof.winner.as_ref() == Some(&candidate.name));
         findings = proved(findings, proof);
@@ -257,8 +260,8 @@ pub fn failed_to_start(error: anyhow::Error) -> Result<ExitCode> {
 
 /// Runs the command with and without the advised settings, where there are any. That a proof did
 /// not run is said with the reason: the explanation stands without it.
-fn proof(args: &Args, findings: &Findings, input: Option<&SavedInput>) -> Proof {
-    let candidates = candidates(findings);
+fn proof(args: &Args, findings: &Findings, trials: &[Advice], input: Option<&SavedInput>) -> Proof {
+    let candidates = candidates(findings, trials);
     if interrupt::requested().is_some() {
         return not_run("it was interrupted before");
     }
@@ -282,17 +285,26 @@ fn proof(args: &Args, findings: &Findings, input: Option<&SavedInput>) -> Proof 
     }
 }
 
-fn candidates(findings: &Findings) -> Vec<Candidate> {
+/// A trial that was proved is advice, the best of all.
+fn adopt_trial(findings: &mut Findings, proof: &Proof, trials: Vec<Advice>) {
+    let is_winner = |trial: &Advice| proof.winner.as_ref() == Some(&trial.name());
+    if let Some(won) = trials.into_iter().find(is_winner) {
+        findings.advice.insert(0, won);
+    }
+}
+
+fn candidates(findings: &Findings, trials: &[Advice]) -> Vec<Candidate> {
     let settled = findings
         .advice
         .iter()
         .filter(|advice| !advice.settings.0.is_empty());
-    let advised = settled.take(MOST_ARMS).map(|advice| Candidate {
+    let tried = settled.take(MOST_ARMS).chain(trials);
+    let arms = tried.map(|advice| Candidate {
         name: advice.name(),
         settings: advice.settings.clone(),
         fewer_faults: advice.faults_avoided > 0.0,
     });
-    advised.chain(huge_pages::candidate(findings)).collect()
+    arms.chain(huge_pages::candidate(findings)).collect()
 }
 
 /// Answer to standard output, report to its file.

@@ -2,8 +2,10 @@
 
 use crate::analysis::analyse;
 use anyhow::{Context, Result};
+use pagewise_analyse::plan::{self, Rules};
 use pagewise_linux::process::library;
 use pagewise_linux::sys::mapped_file::MappedFile;
+use pagewise_model::advice::Advice;
 use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::findings::Findings;
 use pagewise_model::formats::perf_data::PerfData;
@@ -30,6 +32,14 @@ pub fn explain(path: &Path) -> Result<Findings> {
     let data = PerfData::parse(&mapped).with_context(|| format!("cannot read {name}"))?;
     let analysis = analyse(&data, |done| mapped.release(done));
     Ok(analysis.findings()?)
+}
+
+/// What a proof tries beside what is advised.
+///
+/// # Errors
+/// When a rule that ships with us has a mistake.
+pub fn trials(findings: &Findings) -> Result<Vec<Advice>> {
+    Ok(plan::trials(findings, &Rules::shipped()?, &surroundings()))
 }
 
 /// What this machine offers for cures.

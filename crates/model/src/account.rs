@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 /// Name of the allocator's part of the CPU time.
 pub const ALLOCATOR: &str = "allocator";
+/// Name of the part that a runtime's garbage collector takes.
+pub const COLLECTOR: &str = "collector";
 
 /// What the CPU time of a run went into. Sums to the exact CPU time that the run used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -35,7 +37,7 @@ pub struct Account {
 /// CPU time that went into one thing, or elapsed time in which the program did or waited for one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TimePart {
-    /// Stable name. Of CPU time: `own`, `allocator`, `unexplained`, or a [`KernelEntry`]'s; of
+    /// Stable name. Of CPU time: `own`, `allocator`, `collector`, `unexplained`, or a [`KernelEntry`]'s; of
     /// elapsed time: `cpu`, `ready` (for want of a CPU), `unseen`, or a kind of waiting: `sleep`,
     /// `disk`, `network`…
     pub id: String,
@@ -117,6 +119,12 @@ impl Account {
     #[must_use]
     pub fn allocator(&self) -> Option<&TimePart> {
         self.cpu.iter().find(|part| part.id == ALLOCATOR)
+    }
+
+    /// A runtime's garbage collector, where it was seen to take time.
+    #[must_use]
+    pub fn collector(&self) -> Option<&TimePart> {
+        self.cpu.iter().find(|part| part.id == COLLECTOR)
     }
 
     /// One kind of work, where it was seen.

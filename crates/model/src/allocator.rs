@@ -25,6 +25,14 @@ pub enum AllocatorKind {
     V8,
     /// CPython's obmalloc arenas, on top of the C allocator.
     Cpython,
+    /// PHP's Zend memory manager: chunks of 2 MiB.
+    Php,
+    /// Ruby's heap of slots, beside the C allocator.
+    Ruby,
+    /// R's heap, on top of the C allocator.
+    R,
+    /// .NET's garbage-collected heap.
+    Dotnet,
     /// None was recognised.
     Unknown,
 }

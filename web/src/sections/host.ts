@@ -65,6 +65,10 @@ const NAMES: Record<string, string> = {
   jvm: "Java virtual machine",
   v8: "V8",
   cpython: "CPython",
+  php: "PHP",
+  ruby: "Ruby",
+  r: "R",
+  dotnet: ".NET",
   unknown: "unknown",
 };
 

@@ -21,8 +21,9 @@ pub(crate) use huge::{SPARSE, huge_faults};
 pub(crate) use table::KernelTable;
 
 use crate::attribute::wilson;
+use crate::runtimes::Runtimes;
 use allocator::AllocatorTable;
-use pagewise_model::account::{ALLOCATOR, Account, KernelEntry, KernelWork, TimePart};
+use pagewise_model::account::{ALLOCATOR, Account, COLLECTOR, KernelEntry, KernelWork, TimePart};
 use pagewise_model::profile::{Frame, FrameKind, NodeId, Profile};
 use pagewise_model::run::RunCost;
 use pagewise_model::units::Estimate;
@@ -70,6 +71,8 @@ struct Sums {
     user_nameless: u64,
     /// In functions of an allocator.
     allocator: BTreeMap<String, u64>,
+    /// Beneath functions of a garbage collector, by those.
+    collector: BTreeMap<String, u64>,
 }
 
 #[derive(Default)]
@@ -91,16 +94,25 @@ impl Sums {
             *sum = (sum.0 + 1, sum.1 + sample.weight);
         }
         let allocators = AllocatorTable::shipped();
+        let runtimes = Runtimes::shipped();
         for (stack, (samples, weight)) in by_stack {
             sums.samples += samples;
             sums.all += weight;
             let kernel = kernel_functions(profile, stack);
             if let (true, Some(leaf)) = (kernel.is_empty(), leaf(profile, stack)) {
-                sums.add_user(leaf, weight, &allocators);
+                match collecting(profile, stack, &runtimes) {
+                    Some(function) => sums.add_collector(function, weight),
+                    None => sums.add_user(leaf, weight, &allocators),
+                }
             }
             sums.add(&kernel, weight, table);
         }
         sums
+    }
+
+    fn add_collector(&mut self, function: &str, weight: u64) {
+        self.user += weight;
+        *self.collector.entry(function.to_owned()).or_default() += weight;
     }
 
     fn add_user(&mut self, leaf: &Frame, weight: u64, allocators: &AllocatorTable) {
@@ -170,6 +182,15 @@ impl Sums {
                 time(self.allocator.values().sum()),
             )
         });
+        let collector = TimePart {
+            places: heaviest(&self.collector),
+            ..TimePart::plain(
+                COLLECTOR,
+                "the runtime's garbage collector",
+                time(self.collector.values().sum()),
+            )
+        };
+        let parts = allocator.into_iter().chain([collector]);
         let mut entries: Vec<KernelEntry> = self
             .entries
             .into_iter()
@@ -191,7 +212,7 @@ impl Sums {
             });
         let (kernel, unexplained) = (time(self.kernel), time(self.nameless));
         Account {
-            cpu: cpu_parts(cpu, kernel, allocator, &entries, unexplained),
+            cpu: cpu_parts(cpu, kernel, parts.collect(), &entries, unexplained),
             samples: self.samples,
             kernel,
             entries,
@@ -202,24 +223,23 @@ impl Sums {
     }
 }
 
-/// All CPU time: what is not the kernel's is the program's own, but for its allocator.
+/// All CPU time: what is not the kernel's is the program's own, but for those `parts` that manage
+/// memory.
 fn cpu_parts(
     cpu: f64,
     kernel: Estimate,
-    allocator: Option<TimePart>,
+    mut parts: Vec<TimePart>,
     entries: &[KernelEntry],
     unexplained: Estimate,
 ) -> Vec<TimePart> {
-    let of_allocator = allocator
-        .as_ref()
-        .map_or(Estimate::exact(0.0), |part| part.time);
+    let sum =
+        |of: fn(&Estimate) -> f64| of(&kernel) + parts.iter().map(|p| of(&p.time)).sum::<f64>();
     let own = Estimate {
-        value: (cpu - kernel.value - of_allocator.value).max(0.0),
-        low: (cpu - kernel.high - of_allocator.high).max(0.0),
-        high: (cpu - kernel.low - of_allocator.low).max(0.0),
+        value: (cpu - sum(|time| time.value)).max(0.0),
+        low: (cpu - sum(|time| time.high)).max(0.0),
+        high: (cpu - sum(|time| time.low)).max(0.0),
     };
-    let mut parts = vec![TimePart::plain("own", "the program's own code", own)];
-    parts.extend(allocator);
+    parts.push(TimePart::plain("own", "the program's own code", own));
     parts.extend(entries.iter().map(|entry| TimePart {
         places: entry.functions.clone(),
         ..TimePart::plain(&entry.id, &entry.label, entry.time)
@@ -247,6 +267,15 @@ fn cpu_event(profile: &Profile) -> Option<u8> {
 fn leaf(profile: &Profile, stack: NodeId) -> Option<&Frame> {
     let id = profile.stacks.frames(stack).next()?;
     profile.frames.get(id.0 as usize)
+}
+
+/// The outermost function of a garbage collector on a stack.
+fn collecting<'a>(profile: &'a Profile, stack: NodeId, runtimes: &Runtimes) -> Option<&'a str> {
+    let frames = profile.stacks.frames(stack);
+    let frames = frames.filter_map(|id| profile.frames.get(id.0 as usize));
+    let named = frames.filter(|frame| frame.unnamed.is_none());
+    let found = named.filter(|frame| runtimes.collector_of(&frame.name).is_some());
+    found.last().map(|frame| &*frame.name)
 }
 
 /// The kernel's part of a stack, outermost first; empty for one in user code.

@@ -40,6 +40,7 @@ pub(super) fn advice(
     let mut advice: Vec<Advice> = rules
         .0
         .iter()
+        .filter(|rule| !rule.trial)
         .filter_map(|rule| from_rule(findings, symptoms, rule, around))
         .collect();
     let cost = |one: &Advice| {
@@ -70,6 +71,19 @@ pub(super) fn advice(
     advice
 }
 
+/// What only runs of the user's own command can decide about: it may help much or do harm.
+pub(super) fn trials(
+    findings: &Findings,
+    symptoms: &[Symptom],
+    rules: &Rules,
+    around: &Surroundings,
+) -> Vec<Advice> {
+    let rules = rules.0.iter().filter(|rule| rule.trial);
+    rules
+        .filter_map(|rule| from_rule(findings, symptoms, rule, around))
+        .collect()
+}
+
 fn from_rule(
     findings: &Findings,
     symptoms: &[Symptom],
@@ -85,9 +99,12 @@ fn from_rule(
         }
     }
     let gravest = cured.first()?;
+    if rule.needs_huge_pages && !gives_huge_pages(findings) {
+        return None;
+    }
     let faults: f64 = cured.iter().map(|symptom| symptom.faults).sum();
     let speedup = predicted(findings, rule, &cured, faults);
-    let worth_it = if rule.settings.is_empty() {
+    let worth_it = if rule.settings.is_empty() || rule.trial {
         diagnose::severity(findings, gravest)
             .is_some_and(|severity| severity > pagewise_model::findings::Severity::Note)
     } else {
@@ -111,7 +128,7 @@ fn from_rule(
         manual: rule.manual.as_ref().map(|text| fill.text(text)),
         predicted_speedup: speedup,
         faults_avoided: avoided_share(rule, &cured),
-        rss_price: price(findings, rule.price),
+        rss_price: price(findings, rule),
         risk: rule.risk,
         caveat: rule.caveat.as_ref().map(|text| fill.text(text)),
     })
@@ -130,7 +147,11 @@ fn avoided_share(rule: &Rule, cured: &[&Symptom]) -> f64 {
 fn predicted(findings: &Findings, rule: &Rule, cured: &[&Symptom], faults: f64) -> Estimate {
     match rule.effect {
         Some(Effect::SmallPages) => return by_small_pages(findings, faults),
-        Some(Effect::FasterAllocator) => return by_faster_allocator(&cured[0].cost),
+        Some(Effect::FasterAllocator) => {
+            let left = rule.left.unwrap_or(LEFT_TO_ANOTHER);
+            return by_less(cured[0].cost, left);
+        }
+        Some(Effect::Less) => return by_parts(rule, cured),
         None => {}
     }
     if rule.price == Price::None {
@@ -155,13 +176,40 @@ const LEFT_TO_ANOTHER: Estimate = Estimate {
     high: 0.95,
 };
 
-fn by_faster_allocator(cost: &Estimate) -> Estimate {
+/// The gain where `left` remains of time that takes the share `cost`.
+fn by_less(cost: Estimate, left: Estimate) -> Estimate {
     let gain = |share: f64, left: f64| 1.0 / (1.0 - share.min(0.95) * (1.0 - left));
     Estimate {
-        value: gain(cost.value, LEFT_TO_ANOTHER.value),
-        low: gain(cost.low, LEFT_TO_ANOTHER.high),
-        high: gain(cost.high, LEFT_TO_ANOTHER.low),
+        value: gain(cost.value, left.value),
+        low: gain(cost.low, left.high),
+        high: gain(cost.high, left.low),
     }
+}
+
+/// The gain where a part of each symptom's time falls away.
+fn by_parts(rule: &Rule, cured: &[&Symptom]) -> Estimate {
+    let avoids = rule.avoids.unwrap_or(VANISHING);
+    let left = rule.left.unwrap_or(LEFT_TO_ANOTHER);
+    let mut saved = Estimate::exact(0.0);
+    for symptom in cured {
+        let part = match symptom.faults > 0.0 {
+            true => avoids,
+            false => Estimate {
+                value: 1.0 - left.value,
+                low: 1.0 - left.high,
+                high: 1.0 - left.low,
+            },
+        };
+        saved.value += symptom.cost.value * part.value;
+        saved.low += symptom.cost.low * part.low;
+        saved.high += symptom.cost.high * part.high;
+    }
+    by_less(saved, Estimate::exact(0.0))
+}
+
+fn gives_huge_pages(findings: &Findings) -> bool {
+    let setting = findings.host.settings.get("thp.enabled");
+    setting.is_some_and(|modes| !modes.contains("[never]") && modes != "never")
 }
 
 /// What is left when the used part of each of so many huge pages comes in small pages: what lies
@@ -246,8 +294,20 @@ fn release_time(findings: &Findings) -> f64 {
     calls.filter_map(|cost| Some(cost.time?.0 as f64)).sum()
 }
 
-/// Memory that stays resident at most: from the usual resident set up to its peak.
-fn price(findings: &Findings, price: Price) -> Bytes {
+/// Memory that stays resident at most: from the usual resident set up to its peak, and what the rule
+/// adds.
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a size that is told in three digits"
+)]
+fn price(findings: &Findings, rule: &Rule) -> Bytes {
+    let grown = findings.cost.max_rss.0 as f64 * (rule.memory_times.unwrap_or(1.0) - 1.0);
+    kept(findings, rule.price) + Bytes(grown as u64 + rule.memory_more.unwrap_or(0))
+}
+
+fn kept(findings: &Findings, price: Price) -> Bytes {
     let peak = findings.cost.max_rss;
     let mut readings: Vec<Bytes> = findings
         .timeline
@@ -275,12 +335,14 @@ struct Filling<'a> {
     keep: u64,
     version: &'a str,
     library: &'a str,
+    join: Option<&'a str>,
+    allocator: Option<&'a Allocator>,
 }
 
 impl<'a> Filling<'a> {
     fn new(
         findings: &Findings,
-        rule: &Rule,
+        rule: &'a Rule,
         cured: &[&Symptom],
         allocator: Option<&'a Allocator>,
         around: &'a Surroundings,
@@ -308,6 +370,8 @@ impl<'a> Filling<'a> {
                 .as_deref()
                 .and_then(|name| rule.path_of(name, around))
                 .unwrap_or(""),
+            join: rule.join.as_deref(),
+            allocator,
         }
     }
 
@@ -316,7 +380,11 @@ impl<'a> Filling<'a> {
             Bytes(0) => ("any size".to_string(), "Stretches of memory".to_string()),
             size => (size.to_string(), format!("Stretches of up to {size}")),
         };
-        template
+        let settings = self.allocator.into_iter().flat_map(|one| &one.settings);
+        let filled = settings.fold(template.to_owned(), |text, (name, value)| {
+            text.replace(&format!("{{{name}}}"), value)
+        });
+        filled
             .replace("{stretches}", &stretches)
             .replace("{freed}", &freed)
             .replace("{share}", &percent(self.share))
@@ -325,11 +393,20 @@ impl<'a> Filling<'a> {
             .replace("{library}", self.library)
     }
 
+    /// A value behind what its variable holds already, where that is a list.
+    fn joined(&self, name: &str, value: String) -> String {
+        let before = self.allocator.and_then(|one| one.settings.get(name));
+        match (self.join, before.filter(|before| !before.is_empty())) {
+            (Some(join), Some(before)) => format!("{before}{join}{value}"),
+            _ => value,
+        }
+    }
+
     fn setting(&self, setting: &Setting) -> Setting {
         match setting {
             Setting::Env { name, value } => Setting::Env {
                 name: name.clone(),
-                value: self.text(value),
+                value: self.joined(name, self.text(value)),
             },
             Setting::GlibcTunable { name, value } => Setting::GlibcTunable {
                 name: name.clone(),

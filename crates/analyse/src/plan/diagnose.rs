@@ -1,7 +1,8 @@
 //! Symptoms in plain words, with the figures that show them.
 
 use super::kernel;
-use super::symptoms::{FRESH, HOT, Owner, Symptom};
+use super::symptoms::{COLLECTOR, FRESH, HOT, Owner, Symptom, caller, moved};
+use crate::runtimes::Runtimes;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::quantity::{count, percent, percent_interval, rounded};
 use pagewise_model::units::{Bytes, Estimate, Nanos};
@@ -78,6 +79,14 @@ fn words(symptom: &Symptom) -> (&'static str, &'static str) {
         "churn.brk" => (
             "The top of the heap is returned to the kernel, then requested again, over and over",
             "When memory at the top of the heap is freed, the allocator shrinks the heap (brk). The next allocation grows it again, and the kernel must allocate and zero every page anew: one page fault per page.",
+        ),
+        "churn.mmap" | "churn.madvise" if matches!(symptom.owner, Owner::Runtime(_)) => (
+            "The runtime returns memory of its heap to the kernel and requests it again, over and over",
+            "The language runtime maps and unmaps memory for its own heap, or releases pages of it. When memory comes back, the kernel must allocate and zero each page anew: one page fault per page. Settings of malloc do not reach it; the runtime's own do.",
+        ),
+        COLLECTOR => (
+            "Much time goes into the garbage collector",
+            "The runtime looks for objects that are no longer used each time that its heap has grown by some amount, and looks through all that live. A larger heap is collected less often.",
         ),
         "churn.mmap" if symptom.owner == Owner::Unknown => (
             "Memory is mapped, used once and unmapped, over and over",
@@ -173,6 +182,7 @@ fn evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
     }
     match symptom.id {
         HOT => lines.extend(allocator_evidence(findings, symptom)),
+        COLLECTOR => lines.extend(collector_evidence(findings, symptom)),
         "lock" => lines.push(lock_evidence(findings)),
         "reclaim" => lines.extend(reclaim_evidence(findings)),
         "huge.sparse" | "huge.zeroing" => lines.extend(huge_evidence(findings)),
@@ -203,6 +213,40 @@ fn allocator_evidence(findings: &Findings, symptom: &Symptom) -> Option<String> 
     ))
 }
 
+fn collector_evidence(findings: &Findings, symptom: &Symptom) -> Option<String> {
+    let places = &findings.account.collector()?.places;
+    Some(format!(
+        "Functions of the collector take {} of the CPU time, beneath {}",
+        range(symptom),
+        places.join(", ")
+    ))
+}
+
+/// Which runtime makes the calls, and where.
+fn runtime_evidence(findings: &Findings, symptom: &Symptom) -> Option<String> {
+    let Owner::Runtime(kind) = symptom.owner else {
+        return None;
+    };
+    let runtimes = Runtimes::shipped();
+    let name = runtimes.name(kind)?;
+    let churn = &findings.churn;
+    let mut sites = churn.release_sites.iter().chain(&churn.regrow_sites);
+    let place = sites.find(|site| caller(&site.stack, &runtimes) == Some(symptom.owner))?;
+    Some(format!("{name} makes the calls, in {}", place.culprit))
+}
+
+/// Says why faults that the table calls first touches are told as churn.
+fn moved_evidence(findings: &Findings, symptom: &Symptom) -> Option<String> {
+    let moved = moved(findings);
+    (moved > 0.0 && symptom.id == "churn.mmap").then(|| {
+        format!(
+            "{} of them are the first touch of an address, but of memory that replaces other: the process never held more than {}",
+            rounded(moved),
+            findings.cost.max_rss
+        )
+    })
+}
+
 fn churn_evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(ratio) = findings
@@ -227,6 +271,8 @@ fn churn_evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
             Bytes(sizes.max())
         ));
     }
+    lines.extend(moved_evidence(findings, symptom));
+    lines.extend(runtime_evidence(findings, symptom));
     let system = findings.cost.system;
     let cpu = findings.cost.cpu().as_secs_f64().max(1e-9);
     lines.push(format!(

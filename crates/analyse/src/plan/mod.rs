@@ -29,6 +29,17 @@ pub fn conclude(mut findings: Findings, rules: &Rules, around: &Surroundings) ->
     findings
 }
 
+/// Advice that may help much or do harm, so that only a proof decides: what a proof tries beside
+/// what is advised.
+#[must_use]
+pub fn trials(
+    findings: &Findings,
+    rules: &Rules,
+    around: &Surroundings,
+) -> Vec<pagewise_model::advice::Advice> {
+    advise::trials(findings, &symptoms::of(findings), rules, around)
+}
+
 /// Puts the finding first that the best setting cures, so that headline and cure tell of one thing.
 fn lead_with_the_cured(findings: &mut Findings) {
     let Some(best) = findings

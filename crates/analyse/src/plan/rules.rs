@@ -5,6 +5,7 @@ use super::Surroundings;
 use super::symptoms::{Owner, Symptom};
 use pagewise_model::advice::{Risk, Setting};
 use pagewise_model::allocator::{Allocator, AllocatorKind};
+use pagewise_model::units::Estimate;
 use serde::Deserialize;
 
 /// One rule.
@@ -46,7 +47,28 @@ pub struct Rule {
     pub manual: Option<String>,
     /// What it does beside avoiding faults.
     pub effect: Option<Effect>,
-    /// Memory that it may cost.
+    /// Share of the faults that vanish, where that is not nearly all of them.
+    pub avoids: Option<Estimate>,
+    /// Share of the time in code of an allocator or collector that is left.
+    pub left: Option<Estimate>,
+    /// What stands between values of a variable that holds a list: ours goes behind what is there.
+    pub join: Option<String>,
+    /// Only where this setting of the allocator is in force.
+    pub when_set: Option<String>,
+    /// Only where none of these is in force: what the user has decided stands.
+    #[serde(default)]
+    pub unless_set: Vec<String>,
+    /// Only where the kernel gives huge pages to those who ask.
+    #[serde(default)]
+    pub needs_huge_pages: bool,
+    /// Whether it may as well do harm: then it is advised only after it was proved.
+    #[serde(default)]
+    pub trial: bool,
+    /// What the resident set may grow to, as a multiple of its peak.
+    pub memory_times: Option<f64>,
+    /// Bytes by which it may grow.
+    pub memory_more: Option<u64>,
+    /// Memory that it may cost beside.
     pub price: Price,
     /// Risk.
     pub risk: Risk,
@@ -72,6 +94,8 @@ pub enum Effect {
     SmallPages,
     /// The same calls, answered faster.
     FasterAllocator,
+    /// Less of what the symptoms cost, by `avoids` and `left`.
+    Less,
 }
 
 /// Memory that a cure may keep resident.
@@ -106,11 +130,15 @@ struct RuleFile {
     rule: Vec<Rule>,
 }
 
-const SHIPPED: [(&str, &str); 3] = [
+const SHIPPED: [(&str, &str); 4] = [
     ("glibc.toml", include_str!("../../rules/glibc.toml")),
     (
         "other_allocators.toml",
         include_str!("../../rules/other_allocators.toml"),
+    ),
+    (
+        "runtime_heaps.toml",
+        include_str!("../../rules/runtime_heaps.toml"),
     ),
     ("causes.toml", include_str!("../../rules/causes.toml")),
 ];
@@ -159,14 +187,18 @@ impl Rule {
             None => Some(None),
             Some("none") => (symptom.owner == Owner::Program).then_some(None),
             Some("unseen") => (symptom.owner == Owner::Unknown).then_some(None),
-            // A setting that may not reach the memory is no cure.
-            Some(_) if symptom.owner != Owner::Allocator => None,
             Some(name) => {
                 let kind = kind_named(name)?;
                 let fitting = allocators
                     .iter()
-                    .find(|one| self.fits_allocator(kind, one))?;
-                let reaches = reaches(kind, symptom, allocators);
+                    .find(|one| self.fits_allocator(kind, one) && self.fits_settings(one))?;
+                // A setting that may not reach the memory is no cure.
+                let reaches = match symptom.owner {
+                    Owner::Allocator => !has_own_heap(kind),
+                    Owner::Presumed => reaches(kind, allocators),
+                    Owner::Runtime(owner) => owner == kind,
+                    Owner::Program | Owner::Unknown => false,
+                };
                 reaches.then_some(Some(fitting))
             }
         }
@@ -208,6 +240,18 @@ impl Rule {
             && self.fits_version(allocator.version.as_deref())
     }
 
+    /// Settings of a list, such as `GODEBUG=a=1,madvdontneed=0`, count by their names.
+    fn fits_settings(&self, allocator: &Allocator) -> bool {
+        let has = |wanted: &String| {
+            let mut settings = allocator.settings.iter();
+            settings.any(|(name, value)| {
+                let mut listed = value.split([',', ' ']);
+                name == wanted || listed.any(|one| one.split('=').next() == Some(wanted))
+            })
+        };
+        self.when_set.iter().all(has) && !self.unless_set.iter().any(has)
+    }
+
     /// An unknown version counts as a current one.
     fn fits_version(&self, version: Option<&str>) -> bool {
         let version = version.and_then(numbers);
@@ -222,29 +266,21 @@ impl Rule {
     }
 }
 
-/// Whether this allocator's settings reach the memory that churns: a language runtime with a heap
-/// of its own maps it without `malloc`.
-fn reaches(kind: AllocatorKind, symptom: &Symptom, allocators: &[Allocator]) -> bool {
-    let own_heap = [AllocatorKind::Go, AllocatorKind::Jvm, AllocatorKind::V8];
-    let runtime = allocators.iter().any(|one| own_heap.contains(&one.kind));
-    let outside_malloc = ["churn.mmap", "churn.madvise"].contains(&symptom.id);
-    own_heap.contains(&kind) || !(runtime && outside_malloc)
+/// Whether this allocator's settings reach memory outside `malloc`: a language runtime with a heap
+/// of its own maps it without.
+fn reaches(kind: AllocatorKind, allocators: &[Allocator]) -> bool {
+    has_own_heap(kind) || !allocators.iter().any(|one| has_own_heap(one.kind))
+}
+
+fn has_own_heap(kind: AllocatorKind) -> bool {
+    [AllocatorKind::Go, AllocatorKind::Jvm, AllocatorKind::V8].contains(&kind)
 }
 
 fn kind_named(name: &str) -> Option<AllocatorKind> {
-    use AllocatorKind::{Cpython, Glibc, Go, Jemalloc, Jvm, Mimalloc, Musl, Tcmalloc, V8};
-    Some(match name {
-        "glibc" => Glibc,
-        "musl" => Musl,
-        "jemalloc" => Jemalloc,
-        "tcmalloc" => Tcmalloc,
-        "mimalloc" => Mimalloc,
-        "go" => Go,
-        "jvm" => Jvm,
-        "v8" => V8,
-        "cpython" => Cpython,
-        _ => return None,
-    })
+    use serde::de::IntoDeserializer;
+    let name: serde::de::value::StrDeserializer<'_, serde::de::value::Error> =
+        name.into_deserializer();
+    AllocatorKind::deserialize(name).ok()
 }
 
 /// `2.36` as comparable numbers; anything after the digits and dots is ignored.

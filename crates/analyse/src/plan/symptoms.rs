@@ -1,6 +1,8 @@
 //! What the figures show, by kind of trouble, each with its faults and its cost.
 
 use crate::account::SPARSE;
+use crate::runtimes::Runtimes;
+use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::findings::{Cause, Findings, RegionKind, Share};
 use pagewise_model::histogram::Histogram;
 use pagewise_model::units::Estimate;
@@ -29,6 +31,14 @@ const WORTH_RECLAIMING: f64 = 0.02;
 const HOT_ALLOCATOR: f64 = 0.10;
 /// What that is called.
 pub(super) const HOT: &str = "allocator.hot";
+/// The same of a runtime's garbage collector: collecting is a part of what a program with one does.
+const HOT_COLLECTOR: f64 = 0.15;
+pub(super) const COLLECTOR: &str = "collector.hot";
+/// Memory is said to move where a process touched it for the first time so many times as often as
+/// its peak resident set has pages…
+const MOVING: f64 = 2.0;
+/// … and this share of all faults is that process's.
+const MOSTLY_ONE: f64 = 0.9;
 
 /// One kind of trouble.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,7 +62,7 @@ pub(super) struct Symptom {
 impl Symptom {
     /// Whether its cost is a share of the CPU time.
     pub(super) fn is_of_cpu(&self) -> bool {
-        self.faults > 0.0 || self.id == HOT
+        self.faults > 0.0 || [HOT, COLLECTOR].contains(&self.id)
     }
 }
 
@@ -61,6 +71,10 @@ impl Symptom {
 pub(super) enum Owner {
     /// An allocator, which settings reach.
     Allocator,
+    /// An allocator or a runtime, as a rule: the calls were not seen.
+    Presumed,
+    /// A language runtime, for its own heap.
+    Runtime(AllocatorKind),
     /// The program itself.
     Program,
     /// It was not to be seen.
@@ -89,6 +103,7 @@ pub(super) fn of(findings: &Findings) -> Vec<Symptom> {
     symptoms.extend(other_causes(findings).into_iter().filter(told));
     symptoms.extend(huge_zeroing(findings));
     symptoms.extend(hot_allocator(findings));
+    symptoms.extend(hot_collector(findings));
     symptoms.extend(lock(findings));
     symptoms.extend(reclaim(findings));
     symptoms.sort_by(|a, b| b.cost.value.total_cmp(&a.cost.value));
@@ -133,6 +148,9 @@ fn churn(findings: &Findings) -> Vec<Symptom> {
             sizes.merge(&route.released_sizes);
             causes.push(route.cause);
         }
+        if id == "churn.mmap" {
+            faults += moved(findings);
+        }
         let symptom = Symptom {
             sizes,
             in_threads: mainly_threads(findings),
@@ -153,18 +171,43 @@ fn churn_id(cause: Cause, region: RegionKind) -> &'static str {
     }
 }
 
+/// Faults that are a first touch by their address only: a runtime that places its memory somewhere
+/// else each time (V8 draws addresses at random) touches no page twice, yet no process can have
+/// more pages that are new than it ever held.
+#[allow(clippy::cast_precision_loss, reason = "ratios of counts")]
+pub(super) fn moved(findings: &Findings) -> f64 {
+    let first = faults_of(findings, &[Cause::FirstTouch]);
+    let held = findings.cost.max_rss.0 as f64 / findings.host.page_size.max(1) as f64;
+    let moves = held > 0.0
+        && first >= MOVING * held
+        && is_one_process(findings)
+        && matches!(callers(findings), Owner::Runtime(_));
+    if moves { first - held } else { 0.0 }
+}
+
+fn is_one_process(findings: &Findings) -> bool {
+    let threads = &findings.by_thread;
+    let all: f64 = threads.iter().map(|thread| thread.faults).sum();
+    threads.iter().any(|one| {
+        let own = threads.iter().filter(|thread| thread.pid == one.pid);
+        own.map(|thread| thread.faults).sum::<f64>() >= MOSTLY_ONE * all
+    })
+}
+
 /// Blocks that carry an allocator's header tell who maps them; else the stacks of the calls do. The
 /// heap's end and thread arenas are an allocator's by their nature. `madvise` is taken for an
 /// allocator's unless its callers are seen: blocks tell nothing of it.
 fn owner(findings: &Findings, id: &str) -> Owner {
     let by_calls = callers(findings);
     match id {
+        "churn.mmap" | "churn.madvise" if matches!(by_calls, Owner::Runtime(_)) => by_calls,
         "churn.mmap" => match findings.churn.allocator_blocks {
             Some(share) if share >= 0.5 => Owner::Allocator,
             Some(_) => Owner::Program,
             None => by_calls,
         },
-        "churn.madvise" if by_calls == Owner::Program => Owner::Program,
+        "churn.madvise" if by_calls == Owner::Unknown => Owner::Presumed,
+        "churn.madvise" => by_calls,
         _ => Owner::Allocator,
     }
 }
@@ -191,22 +234,37 @@ const ALLOCATING: [&str; 14] = [
 fn callers(findings: &Findings) -> Owner {
     let churn = &findings.churn;
     let sites = churn.release_sites.iter().chain(&churn.regrow_sites);
-    let (mut allocators, mut programs) = (0.0, 0.0);
+    let runtimes = Runtimes::shipped();
+    let mut found: Vec<(Owner, f64)> = Vec::new();
     for site in sites.filter(|site| site.stack.len() >= LEAST_FRAMES) {
-        let allocates = site.stack.iter().any(|function| is_allocating(function));
-        let is_whole = site.stack.iter().any(|function| function == "main");
-        match (allocates, is_whole) {
-            (true, _) => allocators += site.faults,
-            // A stack that breaks off may hide the allocator.
-            (false, true) => programs += site.faults,
-            (false, false) => {}
+        let Some(caller) = caller(&site.stack, &runtimes) else {
+            continue;
+        };
+        match found.iter_mut().find(|(known, _)| *known == caller) {
+            Some((_, sum)) => *sum += site.faults,
+            None => found.push((caller, site.faults)),
         }
     }
-    match allocators + programs {
-        all if all <= 0.0 => Owner::Unknown,
-        all if allocators >= all / 2.0 => Owner::Allocator,
-        _ => Owner::Program,
-    }
+    let most = found.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    most.filter(|(_, faults)| *faults > 0.0)
+        .map_or(Owner::Unknown, |(owner, _)| owner)
+}
+
+/// Who makes a call: of an allocator and a runtime's heap, what is nearer to it.
+pub(super) fn caller(stack: &[String], runtimes: &Runtimes) -> Option<Owner> {
+    let near = stack.iter().rev().find_map(|function| {
+        let of_runtime = || runtimes.heap_of(function).map(Owner::Runtime);
+        match is_allocating(function) {
+            true => Some(Owner::Allocator),
+            false => of_runtime(),
+        }
+    });
+    let by_module = || runtimes.calling_module(stack).map(Owner::Runtime);
+    // A stack that breaks off may hide the allocator.
+    let is_whole = stack.iter().any(|function| function == "main");
+    by_module()
+        .or(near)
+        .or_else(|| is_whole.then_some(Owner::Program))
 }
 
 /// Fewest frames of a stack that tells a caller.
@@ -267,7 +325,11 @@ fn other_causes(findings: &Findings) -> Vec<Symptom> {
     groups
         .into_iter()
         .filter_map(|(id, causes)| {
-            let faults = faults_of(findings, causes);
+            let elsewhere = match id {
+                "first_touch" => moved(findings),
+                _ => 0.0,
+            };
+            let faults = faults_of(findings, causes) - elsewhere;
             (faults > 0.0).then(|| plain(findings, id, faults, causes))
         })
         .collect()
@@ -387,6 +449,21 @@ fn hot_allocator(findings: &Findings) -> Option<Symptom> {
     (cost.value >= HOT_ALLOCATOR).then(|| Symptom {
         cost,
         ..plain(findings, HOT, 0.0, &[])
+    })
+}
+
+/// Time in a runtime's garbage collector.
+fn hot_collector(findings: &Findings) -> Option<Symptom> {
+    let collector = findings.account.collector()?;
+    let runtimes = Runtimes::shipped();
+    let kinds = findings.allocators.iter().map(|one| one.kind);
+    let kind = kinds.rev().find(|kind| runtimes.has(*kind))?;
+    let cpu = findings.cost.cpu().as_secs_f64() * 1e9;
+    let cost = collector.time.scaled(1.0 / cpu.max(1.0));
+    (cost.value >= HOT_COLLECTOR).then(|| Symptom {
+        cost,
+        owner: Owner::Runtime(kind),
+        ..plain(findings, COLLECTOR, 0.0, &[])
     })
 }
 

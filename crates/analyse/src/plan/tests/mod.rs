@@ -1,6 +1,7 @@
 //! Findings in, answers out: what must be advised, and what must not.
 
 mod hot_allocator;
+mod runtimes;
 mod time;
 
 use super::*;

@@ -180,8 +180,33 @@ impl Process {
             let version = python_version(base_name(file));
             found.push(runtime(AllocatorKind::Cpython, version, file));
         }
+        let told = |file: &String| Some((by_library(base_name(file))?, file.clone()));
+        for (kind, file) in self.files.iter().filter_map(told) {
+            if found.iter().all(|one| one.kind != kind) {
+                found.push(runtime(kind, None, &file));
+            }
+        }
+        if let Some(php) = self.program.php().filter(|_| mapped(is_php).is_none()) {
+            found.push(php);
+        }
         found
     }
+}
+
+/// The runtime that a file's name tells.
+fn by_library(name: &str) -> Option<AllocatorKind> {
+    match name {
+        "libR.so" => Some(AllocatorKind::R),
+        "libcoreclr.so" => Some(AllocatorKind::Dotnet),
+        name if name.starts_with("libruby") => Some(AllocatorKind::Ruby),
+        name if is_php(name) => Some(AllocatorKind::Php),
+        _ => None,
+    }
+}
+
+/// `libphp.so`, `libphp8.2.so`, Apache's `mod_php.so`.
+fn is_php(name: &str) -> bool {
+    name.ends_with(".so") && (name.starts_with("libphp") || name.starts_with("mod_php"))
 }
 
 fn runtime(kind: AllocatorKind, version: Option<String>, file: &str) -> Allocator {

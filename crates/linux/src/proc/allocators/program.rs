@@ -22,6 +22,9 @@ const FAMILIES: [(&str, AllocatorKind); 8] = [
 const GLIBC_INSIDE: [&str; 2] = ["_int_malloc", "main_arena"];
 const MUSL_INSIDE: [&str; 3] = ["__libc_malloc_impl", "__malloc_alloc_meta", "__expand_heap"];
 
+/// What each build of PHP exports to its extensions (Zend/zend_alloc.h).
+const ZEND_MALLOC: &str = "_emalloc";
+
 /// Texts that survive stripping: an error message of glibc's malloc, and the first message of
 /// musl's strerror.
 const GLIBC_TEXT: &[u8] = b"free(): invalid pointer\0";
@@ -38,7 +41,7 @@ impl Program {
     /// Looks once through the symbol tables for everything that is asked later.
     pub fn read(path: PathBuf, elf: Option<Elf>) -> Self {
         let families = FAMILIES.iter().map(|(symbol, _)| *symbol);
-        let others = ["malloc", "Py_BytesMain"];
+        let others = ["malloc", "Py_BytesMain", ZEND_MALLOC];
         let is_static = elf.as_ref().is_some_and(|elf| !elf.has_interpreter());
         let inside = GLIBC_INSIDE
             .into_iter()
@@ -78,6 +81,17 @@ impl Program {
     /// Whether it carries the Python interpreter.
     pub fn is_python(&self) -> bool {
         self.defines("Py_BytesMain")
+    }
+
+    /// PHP's memory manager inside the program.
+    pub fn php(&self) -> Option<Allocator> {
+        self.defines(ZEND_MALLOC).then(|| Allocator {
+            kind: AllocatorKind::Php,
+            version: None,
+            evidence: format!("the program itself defines {ZEND_MALLOC}"),
+            settings: Default::default(),
+            is_static: true,
+        })
     }
 
     /// An allocator linked into the program.

@@ -15,6 +15,7 @@ pub(super) fn settings_of(
             settings.extend(tunables(value));
         } else if concerns(kind, name) {
             settings.insert(name.clone(), value.clone());
+            settings.extend(value.split_whitespace().filter_map(|word| flag(kind, word)));
         }
     }
     settings.extend(arguments.iter().filter_map(|word| flag(kind, word)));
@@ -35,6 +36,10 @@ fn concerns(kind: AllocatorKind, name: &str) -> bool {
         AllocatorKind::Jvm => listed(&["JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS"]),
         AllocatorKind::V8 => name == "NODE_OPTIONS",
         AllocatorKind::Cpython => listed(&["PYTHONMALLOC", "NUMPY_MADVISE_HUGEPAGE"]),
+        AllocatorKind::Php => name.starts_with("USE_ZEND_ALLOC"),
+        AllocatorKind::Ruby => name.starts_with("RUBY_GC_"),
+        AllocatorKind::R => name.starts_with("R_GC_") || listed(&["R_NSIZE", "R_VSIZE"]),
+        AllocatorKind::Dotnet => name.starts_with("DOTNET_") || name.starts_with("COMPlus_"),
         AllocatorKind::Musl | AllocatorKind::Unknown => false,
     }
 }
@@ -137,6 +142,11 @@ mod tests {
         assert_eq!(
             of(AllocatorKind::Jvm, &[], &words),
             ["-XX:+AlwaysPreTouch=", "-XX:NewRatio=2", "-Xmx=4g"]
+        );
+        let environ = [("JAVA_TOOL_OPTIONS", "-Xms1g -Dx=y")];
+        assert_eq!(
+            of(AllocatorKind::Jvm, &environ, &["java", "x"]),
+            ["-Xms=1g", "JAVA_TOOL_OPTIONS=-Xms1g -Dx=y"]
         );
         let words = ["node", "--max_old_space_size=4096", "x.js"];
         assert_eq!(

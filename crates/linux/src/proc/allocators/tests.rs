@@ -176,3 +176,53 @@ fn a_process_that_is_gone_has_none() {
     child.wait().unwrap();
     assert!(allocators(pid).is_empty());
 }
+
+#[test]
+fn files_tell_runtimes() {
+    let process = |file: &str| Process {
+        program: Program::read(PathBuf::from("/usr/bin/program"), None),
+        files: BTreeSet::from([file.to_owned()]),
+        environ: Vec::new(),
+        arguments: Vec::new(),
+        root: PathBuf::from("/"),
+    };
+    let cases = [
+        ("/usr/lib/libruby-3.1.so.3.1.7", Some(AllocatorKind::Ruby)),
+        ("/usr/lib/R/lib/libR.so", Some(AllocatorKind::R)),
+        (
+            "/usr/share/dotnet/libcoreclr.so",
+            Some(AllocatorKind::Dotnet),
+        ),
+        (
+            "/usr/lib/apache2/modules/libphp8.2.so",
+            Some(AllocatorKind::Php),
+        ),
+        ("/usr/lib/php/opcache.so", None),
+    ];
+    for (file, kind) in cases {
+        let found = process(file).runtimes();
+        assert_eq!(found.first().map(|one| one.kind), kind, "{file}");
+    }
+}
+
+#[test]
+fn a_program_that_exports_phps_allocator_is_php() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (folder.path().join("php.c"), folder.path().join("php"));
+    let text = "#include <stdio.h>\nvoid *_emalloc(long n) { return 0; }\n\
+                int main(void) { puts(\"ready\"); fflush(stdout); return getchar(); }\n";
+    std::fs::write(&source, text).unwrap();
+    let compiler = Command::new("cc")
+        .arg("-rdynamic")
+        .arg(&source)
+        .arg("-o")
+        .arg(&program)
+        .status();
+    assert!(
+        compiler
+            .expect("a C compiler, as CONTRIBUTING.md asks")
+            .success()
+    );
+    let running = Running::start(&mut Command::new(program)).unwrap();
+    assert_eq!(running.kinds().last(), Some(&AllocatorKind::Php));
+}

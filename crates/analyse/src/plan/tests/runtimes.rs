@@ -1,0 +1,183 @@
+//! Heaps and collectors of language runtimes.
+
+use super::*;
+use pagewise_model::account::{COLLECTOR, TimePart};
+
+fn call(stack: &[&str], faults: f64) -> Site {
+    Site {
+        stack: stack.iter().map(ToString::to_string).collect(),
+        culprit: (*stack.last().expect("a function")).to_owned(),
+        faults,
+        main_cause: Cause::FirstTouch,
+    }
+}
+
+/// A run of Node whose young generation is mapped elsewhere each time.
+fn moving(stack: &[&str]) -> Findings {
+    let mut findings = run(600, 500, 180_000);
+    findings.cost.max_rss = Bytes(40_000 * 4096);
+    findings.allocators.push(allocator(AllocatorKind::V8, ""));
+    findings.by_cause = vec![share(Cause::FirstTouch, 178_000.0)];
+    findings.churn.release_sites = vec![call(stack, 170_000.0)];
+    findings
+}
+
+const BY_V8: [&str; 3] = ["main", "v8::base::OS::Free(void*)", "munmap"];
+
+fn environment(answer: &Findings) -> Vec<(String, String)> {
+    let settings = answer.advice.iter().flat_map(|one| &one.settings.0);
+    let variables = settings.filter_map(|one| match one {
+        Setting::Env { name, value } => Some((name.clone(), value.clone())),
+        _ => None,
+    });
+    variables.collect()
+}
+
+fn collecting(kind: AllocatorKind, share: f64) -> Findings {
+    let mut findings = run(1900, 100, 2_000);
+    findings.allocators = vec![allocator(kind, "")];
+    let time = Estimate {
+        value: share * 2e9,
+        low: share * 1.9e9,
+        high: share * 2.1e9,
+    };
+    findings.account.cpu = vec![TimePart {
+        places: vec!["runtime.gcBgMarkWorker".into()],
+        ..TimePart::plain(COLLECTOR, "", time)
+    }];
+    findings
+}
+
+#[test]
+fn memory_that_a_runtime_maps_elsewhere_each_time_is_churn() {
+    let answer = concluded(moving(&BY_V8));
+    let first = &answer.diagnoses[0];
+    assert_eq!(first.id, "churn.mmap");
+    assert!(
+        first
+            .evidence
+            .iter()
+            .any(|line| line.starts_with("V8 makes the calls")),
+        "{:?}",
+        first.evidence
+    );
+    let moved = "138,000 of them are the first touch of an address";
+    assert!(
+        first.evidence.iter().any(|line| line.starts_with(moved)),
+        "{:?}",
+        first.evidence
+    );
+    let expected = (
+        "NODE_OPTIONS".to_owned(),
+        "--max-semi-space-size=128".to_owned(),
+    );
+    assert_eq!(environment(&answer), [expected]);
+}
+
+#[test]
+fn a_first_touch_is_one_where_nobody_is_seen_to_map_anew() {
+    for stack in [&["main", "other"][..], &["main", "_int_free", "munmap"]] {
+        let answer = concluded(moving(stack));
+        assert_eq!(answer.diagnoses[0].id, "first_touch", "{stack:?}");
+        assert!(environment(&answer).is_empty(), "{stack:?}");
+    }
+    let mut held = moving(&BY_V8);
+    held.cost.max_rss = Bytes(170_000 * 4096);
+    assert_eq!(concluded(held).diagnoses[0].id, "first_touch");
+}
+
+#[test]
+fn malloc_inside_a_runtime_is_mallocs() {
+    let mut findings = moving(&["main", "v8::internal::ArrayBuffer", "_int_free", "munmap"]);
+    findings.by_cause = vec![share(Cause::RefaultAfterMunmap, 178_000.0)];
+    findings.churn.routes = vec![ChurnRoute {
+        cause: Cause::RefaultAfterMunmap,
+        region: RegionKind::MmappedChunk,
+        faults: 178_000.0,
+        released_sizes: Histogram::default(),
+    }];
+    assert!(environment(&concluded(findings)).is_empty());
+}
+
+#[test]
+fn values_that_a_variable_has_are_kept() {
+    let mut findings = moving(&BY_V8);
+    let node = findings.allocators.last_mut().expect("V8");
+    node.settings
+        .insert("NODE_OPTIONS".into(), "--no-warnings".into());
+    let answer = concluded(findings.clone());
+    assert_eq!(
+        environment(&answer)[0].1,
+        "--no-warnings --max-semi-space-size=128"
+    );
+    let node = findings.allocators.last_mut().expect("V8");
+    node.settings
+        .insert("--max-semi-space-size".into(), "32".into());
+    assert!(environment(&concluded(findings)).is_empty());
+}
+
+#[test]
+fn a_hot_collector_gets_more_room_unless_its_user_decided() {
+    let answer = concluded(collecting(AllocatorKind::Go, 0.5));
+    assert_eq!(answer.diagnoses[0].id, "collector.hot");
+    assert_eq!(
+        environment(&answer),
+        [("GOGC".to_owned(), "400".to_owned())]
+    );
+    let best = &answer.advice[0];
+    assert!(
+        best.predicted_speedup.covers(1.43),
+        "{:?}",
+        best.predicted_speedup
+    );
+    assert_eq!(best.rss_price, Bytes(24 << 20));
+    assert!(environment(&concluded(collecting(AllocatorKind::Go, 0.1))).is_empty());
+    let mut decided = collecting(AllocatorKind::Go, 0.5);
+    decided.allocators[0]
+        .settings
+        .insert("GOGC".into(), "50".into());
+    assert!(environment(&concluded(decided)).is_empty());
+}
+
+#[test]
+fn what_may_do_harm_is_tried_and_not_advised() {
+    let mut findings = moving(&["zend_execute", "[php8.2]", "__munmap"]);
+    findings.allocators = vec![
+        allocator(AllocatorKind::Glibc, "2.36"),
+        allocator(AllocatorKind::Php, ""),
+    ];
+    let huge = |answer: &Findings| environment(answer).iter().any(|one| one.0.contains("HUGE"));
+    let small = concluded(findings.clone());
+    assert!(!huge(&small));
+    findings
+        .host
+        .settings
+        .insert("thp.enabled".into(), "always [madvise] never".into());
+    let answer = concluded(findings);
+    assert!(huge(&answer));
+    assert!(
+        environment(&answer)
+            .iter()
+            .all(|(name, _)| name != "USE_ZEND_ALLOC")
+    );
+    let rules = Rules::shipped().expect("shipped rules");
+    let tried = trials(&answer, &rules, &Surroundings::default());
+    assert_eq!(tried.len(), 1);
+    assert_eq!(tried[0].rule, "php.use-malloc");
+}
+
+#[test]
+fn a_java_heap_with_a_limit_is_kept_at_it() {
+    let mut findings = moving(&["JavaThread", "os::pd_uncommit_memory(char*)", "mmap"]);
+    findings
+        .allocators
+        .push(allocator(AllocatorKind::Jvm, "17"));
+    let free = environment(&concluded(findings.clone()));
+    assert_eq!(free[0].1, format!("-Xms{}", 256 << 20));
+    let java = findings.allocators.last_mut().expect("a JVM");
+    java.settings.insert("-Xmx".into(), "300m".into());
+    java.settings
+        .insert("JAVA_TOOL_OPTIONS".into(), "-Dx=y".into());
+    let limited = environment(&concluded(findings));
+    assert_eq!(limited[0].1, "-Dx=y -Xms300m");
+}
