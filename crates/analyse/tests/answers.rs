@@ -2,7 +2,8 @@
 //! answer shows here, wanted or not.
 //!
 //! `UPDATE_GOLDEN=1 cargo test -p pagewise-analyse --test answers` writes `fixtures/answers` anew.
-//! Names are made of addresses, for the files that ran are not there.
+//! Names of code are those that it had when it was recorded (`fixtures/recordings/names.json.zst`);
+//! where it had none, they are made of addresses, for the files that ran are not there.
 
 use pagewise_analyse::fault_paths::{self, Collector, Criteria, Input, estimate};
 use pagewise_analyse::profile::diff::{DiffOptions, SettingRules, diff};
@@ -16,6 +17,7 @@ use pagewise_model::stack::FrameKey;
 use pagewise_model::symbol::{Name, NamedList};
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 fn fixtures() -> PathBuf {
@@ -79,10 +81,29 @@ fn holds(name: &str, document: &impl Serialize) {
     );
 }
 
-/// Names code by its address.
-struct ByAddress;
+/// Names of functions by address in hexadecimals; others are named by their address.
+#[derive(Default)]
+struct Recorded(BTreeMap<String, String>);
 
-impl Code for ByAddress {
+impl Recorded {
+    fn of(recording: &str) -> Self {
+        let bytes = unpacked(&fixtures().join("recordings/names.json.zst"));
+        let mut all: BTreeMap<String, Self> = serde_json::from_slice::<BTreeMap<_, _>>(&bytes)
+            .expect("names by recording")
+            .into_iter()
+            .map(|(name, of)| (name, Self(of)))
+            .collect();
+        all.remove(recording).expect("names of the recording")
+    }
+
+    /// Of a caller, the address is in its call and what was written down is where it returns.
+    fn name(&self, address: u64) -> Option<&String> {
+        let known = [address, address.wrapping_add(1)];
+        known.iter().find_map(|at| self.0.get(&format!("{at:x}")))
+    }
+}
+
+impl Code for Recorded {
     fn follow(&mut self, _: &Event<'_>) -> Option<Vec<u64>> {
         None
     }
@@ -94,8 +115,12 @@ impl Code for ByAddress {
                 CpuMode::Kernel => "[kernel]",
                 _ => "program",
             };
+            let by_address = || format!("at_{:x}", key.address >> 7);
             let name = Name::Known {
-                functions: vec![format!("at_{:x}", key.address >> 7)],
+                functions: vec![
+                    self.name(key.address)
+                        .map_or_else(by_address, String::clone),
+                ],
                 module: module.to_owned(),
             };
             let name = named.names.intern(name);
@@ -110,13 +135,14 @@ impl Code for ByAddress {
 }
 
 fn analysed(name: &str) -> Analysis {
-    read(&fixtures().join(format!("recordings/{name}.data.zst")))
+    let file = format!("recordings/{name}.data.zst");
+    read(&fixtures().join(file), &mut Recorded::of(name))
 }
 
-fn read(path: &Path) -> Analysis {
+fn read(path: &Path, code: &mut Recorded) -> Analysis {
     let bytes = unpacked(path);
     let data = PerfData::parse(&bytes).expect("a recording");
-    recording::analyse(&data, &mut ByAddress, |_| ())
+    recording::analyse(&data, code, |_| ())
 }
 
 fn answers(name: &str) {
@@ -154,7 +180,10 @@ fn of_allocators_huge_pages_and_forks() {
 fn of_recordings_by_perf() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/fixtures");
     for name in ["plain", "stacks", "tracepoints", "pipe"] {
-        let analysis = read(&folder.join(format!("{name}.data.zst")));
+        let analysis = read(
+            &folder.join(format!("{name}.data.zst")),
+            &mut Recorded::default(),
+        );
         answers_of(&format!("perf-{name}"), &analysis);
     }
 }
