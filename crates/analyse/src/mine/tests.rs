@@ -45,6 +45,24 @@ fn algorithm_1_on_table_1() {
 }
 
 #[test]
+fn a_support_of_zero_is_one() {
+    for algorithm in [
+        Algorithm::Prefix,
+        Algorithm::Classic,
+        Algorithm::Closed,
+        Algorithm::Maximal,
+        Algorithm::Contiguous,
+        Algorithm::Suffixes,
+    ] {
+        let (none, one) = (
+            shown(&table_1(), algorithm, 0),
+            shown(&table_1(), algorithm, 1),
+        );
+        assert_eq!(none, one, "{algorithm:?}");
+    }
+}
+
+#[test]
 fn classic_prefixspan_on_table_1() {
     assert_eq!(
         shown(&table_1(), Algorithm::Classic, 2),

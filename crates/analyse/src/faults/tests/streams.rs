@@ -238,6 +238,34 @@ impl Stream {
         });
     }
 
+    /// Another thread of a process.
+    fn thread(&mut self, pid: i32, tid: i32) {
+        let time = self.tick();
+        self.attributor.event(&Event::Fork {
+            pid,
+            tid,
+            parent_pid: pid,
+            parent_tid: pid,
+            time,
+        });
+    }
+
+    fn exec(&mut self, pid: i32) {
+        let time = self.tick();
+        self.attributor.event(&Event::Comm {
+            pid,
+            tid: pid,
+            time,
+            name: b"program",
+            exec: true,
+        });
+    }
+
+    fn exit(&mut self, pid: i32, tid: i32) {
+        let time = self.tick();
+        self.attributor.event(&Event::Exit { pid, tid, time });
+    }
+
     pub(crate) fn finish(self) -> Attribution {
         self.attributor.finish()
     }
@@ -286,6 +314,40 @@ fn each_route_of_giving_back_is_told_apart_page_by_page() {
     let chunks = attribution.tally.regions[&RegionKind::MmappedChunk].sum;
     assert!((chunks - 195.0).abs() < 1e-9);
     assert!(attribution.losses.is_empty());
+}
+
+#[test]
+fn memory_is_known_as_long_as_a_thread_of_the_process_lives_and_no_longer() {
+    for (last, known) in [(None, true), (Some(1), false)] {
+        let mut stream = Stream::new(Recorded::Fully);
+        stream.exec(1);
+        stream.thread(1, 2);
+        stream.map(1, A, 10);
+        stream.touch(1, A, 10);
+        // The first thread ends before the others, or after them.
+        if let Some(last) = last {
+            stream.exit(1, 2);
+            stream.exit(1, last);
+        } else {
+            stream.exit(1, 1);
+        }
+        let mut process = stream.attributor.processes[0].clone();
+        assert_eq!(process.region_at(A).is_some(), known, "{last:?}");
+    }
+}
+
+#[test]
+fn a_fault_of_a_window_stands_for_the_pause_beside_it() {
+    let mut sidecar = sidecar();
+    sidecar.collection.fault_windows = vec![
+        (Nanos(1_000_000), Nanos(1_100_000)),
+        (Nanos(1_300_000), Nanos(1_400_000)),
+    ];
+    let mut stream = Stream::with_sidecar(Recorded::Sampled(10), &sidecar);
+    stream.map(1, A, 10);
+    stream.touch(1, A, 10);
+    let all = stream.finish().tally.all.sum;
+    assert!((all - 20.0).abs() < 1e-9, "{all}");
 }
 
 #[test]
