@@ -9,13 +9,13 @@ use crate::latency::{Times, times};
 use crate::plan::{Rules, conclude};
 use pagewise_model::account::Account;
 use pagewise_model::allocator::Allocator;
+use pagewise_model::document::Kind;
 use pagewise_model::findings::{
     Cause, Churn, FINDINGS_VERSION, FaultTime, Findings, MmCallCost, RegionKind, Share,
 };
 use pagewise_model::loss::Losses;
 use pagewise_model::profile::Profile;
-use pagewise_model::recording::Sidecar;
-use pagewise_model::recording::Surroundings;
+use pagewise_model::recording::{Sidecar, Surroundings};
 use pagewise_model::symbol::SymbolTable;
 use pagewise_model::units::{Bytes, Estimate, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
@@ -86,7 +86,7 @@ pub fn measure(
     let time = fault_time(attribution, sidecar, &names, times);
     explain_blindly(&mut account, &time);
     Findings {
-        kind: pagewise_model::document::Kind::Run,
+        kind: Kind::Run,
         schema_version: FINDINGS_VERSION,
         command: sidecar.command.clone(),
         pid: sidecar.pid,

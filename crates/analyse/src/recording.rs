@@ -111,8 +111,7 @@ pub fn analyse(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize
         done,
     );
     let attribution = attributor.finish();
-    let mut keys = attribution.frame_keys();
-    keys.dedup();
+    let keys = attribution.frame_keys();
     let names = SymbolTable::new(&keys, code.names(&keys));
     let of_profile = collector
         .as_ref()

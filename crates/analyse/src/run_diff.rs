@@ -6,6 +6,7 @@
 //! with what else the machine does.
 
 use crate::profile::diff::SettingRules;
+use pagewise_model::document::Kind;
 use pagewise_model::findings::{Cause, Findings, Share};
 use pagewise_model::profile_diff::SettingChange;
 use pagewise_model::quantity::rounded;
@@ -58,7 +59,7 @@ pub fn compare(a: Run<'_>, b: Run<'_>, rules: &SettingRules) -> Option<RunDiff> 
     let causes = causes(&a.findings.by_cause, &b.findings.by_cause, most);
     let mut found = RunDiff {
         schema_version: RUN_DIFF_VERSION,
-        kind: pagewise_model::document::Kind::RunDiff,
+        kind: Kind::RunDiff,
         a: side(a),
         b: side(b),
         headline: String::new(),
@@ -328,7 +329,7 @@ mod tests {
         let exact = Estimate::exact;
         RunDiff {
             schema_version: RUN_DIFF_VERSION,
-            kind: pagewise_model::document::Kind::RunDiff,
+            kind: Kind::RunDiff,
             a: run("a"),
             b: run("b"),
             headline: String::new(),

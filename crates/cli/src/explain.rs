@@ -3,23 +3,13 @@
 use crate::analysis::analyse;
 use anyhow::{Context, Result};
 use pagewise_analyse::plan::{self, Rules};
-use pagewise_linux::process::library;
+use pagewise_linux::process::library::surroundings;
 use pagewise_linux::sys::mapped_file::MappedFile;
 use pagewise_model::advice::Advice;
-use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::findings::Findings;
 use pagewise_model::formats::perf_data::PerfData;
-use pagewise_model::recording::Surroundings;
 use std::fs::File;
 use std::path::Path;
-
-/// Allocator libraries that a cure may preload, best known name first.
-const LIBRARIES: [(AllocatorKind, &str); 4] = [
-    (AllocatorKind::Jemalloc, "libjemalloc.so.2"),
-    (AllocatorKind::Tcmalloc, "libtcmalloc_minimal.so.4"),
-    (AllocatorKind::Tcmalloc, "libtcmalloc.so.4"),
-    (AllocatorKind::Mimalloc, "libmimalloc.so.2"),
-];
 
 /// What the perf.data file at `path` means.
 ///
@@ -40,15 +30,4 @@ pub fn explain(path: &Path) -> Result<Findings> {
 /// When a rule that ships with us has a mistake.
 pub fn trials(findings: &Findings) -> Result<Vec<Advice>> {
     Ok(plan::trials(findings, &Rules::shipped()?, &surroundings()))
-}
-
-/// What this machine offers for cures.
-pub fn surroundings() -> Surroundings {
-    let found = LIBRARIES.into_iter().filter_map(|(kind, name)| {
-        let path = library::find(Path::new("/"), name)?;
-        Some((kind, path.to_string_lossy().into_owned()))
-    });
-    Surroundings {
-        libraries: found.collect(),
-    }
 }

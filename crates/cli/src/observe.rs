@@ -1,7 +1,6 @@
 //! One observation, from launch to a finished perf.data file: what `record` and `doctor` share.
 
 use crate::destination;
-use crate::explain::surroundings;
 use crate::huge::join as page_sizes;
 use crate::seen::{FIRST_LOOK, STEP, Seen};
 use anyhow::Context;
@@ -9,6 +8,7 @@ use pagewise_linux::perf::{
     self, Counters, EventCount, Note, Options, Recorder, Recording, Target,
 };
 use pagewise_linux::proc::{ContentionWatch, Onlooker, ProcRoot, Sampler};
+use pagewise_linux::process::library::surroundings;
 use pagewise_linux::process::{Finished, Gated, Launch, Running, interrupt};
 use pagewise_linux::sys::perf_event::monotonic_now;
 use pagewise_linux::{host, process};

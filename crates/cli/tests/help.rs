@@ -1,15 +1,12 @@
 //! What `pagewise` says to one who does not know what to type.
 
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
-fn pagewise(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_pagewise"))
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .expect("pagewise runs")
-}
+#[path = "support/command.rs"]
+mod command;
+
+use command::pagewise;
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")

@@ -9,10 +9,10 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-fn pagewise(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pagewise"));
-    command.args(args).output().expect("pagewise runs")
-}
+#[path = "support/command.rs"]
+mod command;
+
+use command::pagewise;
 
 /// Builds a C program; `None` where that can't be.
 fn build(folder: &Path, source: &str, options: &[&str]) -> Option<PathBuf> {

@@ -7,12 +7,12 @@ mod skipped;
 use serde_json::Value;
 use std::fmt::Write;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
-fn pagewise(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pagewise"));
-    command.args(args).output().unwrap()
-}
+#[path = "support/command.rs"]
+mod command;
+
+use command::pagewise;
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()

@@ -8,12 +8,10 @@ mod skipped;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
 
-fn pagewise(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_pagewise"))
-        .args(arguments)
-        .output()
-        .expect("pagewise starts")
-}
+#[path = "support/command.rs"]
+mod command;
+
+use command::pagewise;
 
 /// Whether the machine lets the pager work; says so where it does not.
 fn is_possible(output: &Output) -> bool {

@@ -2,18 +2,14 @@
 
 use serde_json::Value;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+
+#[path = "support/command.rs"]
+mod command;
+
+use command::pagewise;
 
 #[path = "../../report/tests/checker/mod.rs"]
 mod checker;
-
-fn pagewise(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_pagewise"))
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .expect("pagewise runs")
-}
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 pub const GATE_VERSION: u32 = 1;
 /// Version of [`Baseline`] as JSON (`docs/schema/gate-baseline.json`).
 pub const BASELINE_VERSION: u32 = 1;
+
 /// What is held against an allowance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

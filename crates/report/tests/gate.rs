@@ -1,5 +1,6 @@
 //! The gate's answer as text, Markdown and JUnit: widths, and names that are markup or steer terminals.
 
+use pagewise_model::document::Kind;
 use pagewise_model::findings::Cause;
 use pagewise_model::gate::{
     Culprit, FunctionGrowth, GATE_VERSION, Gate, GateSide, GateVerdict, Judged, Metric, StackGrowth,
@@ -36,7 +37,7 @@ fn failed(name: &str) -> Gate {
     };
     Gate {
         schema_version: GATE_VERSION,
-        kind: pagewise_model::document::Kind::Gate,
+        kind: Kind::Gate,
         passed: false,
         headline: "Page faults grew from 1,234,567 to 12,345,678.".to_owned(),
         old: side(Some("base.json")),

@@ -1,5 +1,6 @@
 //! The HTML page as a file: its size, what is in it, what can't be.
 
+use pagewise_model::document::Kind;
 use pagewise_report::html::{render, render_profile, render_profile_diff, render_with_profile};
 use serde_json::Value;
 use std::io::Read;
@@ -284,7 +285,7 @@ fn two_profiles_lie_over_one_tree() {
     b.frames[1].name = "compress.isra.0".into();
     b.frames[2].name = "memcpy".into();
     let diff = pagewise_model::profile_diff::ProfileDiff {
-        kind: pagewise_model::document::Kind::ProfileDiff,
+        kind: Kind::ProfileDiff,
         schema_version: 1,
         a: Default::default(),
         b: Default::default(),

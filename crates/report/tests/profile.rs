@@ -1,5 +1,6 @@
 //! Holds `docs/schema/profile.json` and `profile-diff.json` true, and looks at the texts.
 
+use pagewise_model::document::Kind;
 use pagewise_model::findings::Cause;
 use pagewise_model::findings::{Diagnosis, Severity};
 use pagewise_model::host::HostSnapshot;
@@ -35,7 +36,7 @@ fn findings() -> ProfileFindings {
     let mut losses = Losses::default();
     losses.add(LossKind::RingOverrun, 12);
     ProfileFindings {
-        kind: pagewise_model::document::Kind::Profile,
+        kind: Kind::Profile,
         schema_version: 1,
         command: vec!["fio".into(), "--hipri".into()],
         host: HostSnapshot {
@@ -142,7 +143,7 @@ fn difference() -> ProfileDiff {
         cpus: 2,
     };
     ProfileDiff {
-        kind: pagewise_model::document::Kind::ProfileDiff,
+        kind: Kind::ProfileDiff,
         schema_version: 1,
         a: side("before"),
         b: side("after"),
@@ -221,7 +222,7 @@ fn runs() -> RunDiff {
     };
     RunDiff {
         schema_version: RUN_DIFF_VERSION,
-        kind: pagewise_model::document::Kind::RunDiff,
+        kind: Kind::RunDiff,
         a: side("before", 2_000_000_000, 614_470),
         b: side("after", 80_000_000, 10_307),
         headline: "CPU time fell from 2.00 s to 80.0 ms (−96 %).".into(),

@@ -16,6 +16,7 @@ use super::signature::Class;
 use super::tally::Tally;
 use super::timeline::timeline;
 use super::trees::{TreeQuery, frequent_trees};
+use pagewise_model::document::Kind;
 use pagewise_model::fault_paths::{
     ClassFindings, Conservation, FaultPaths, Latencies, Latency, LayerFindings, Missing,
     OtherCalls, Path, SCHEMA_VERSION, TimeSplit,
@@ -48,7 +49,7 @@ pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibratio
     let exceeds = latency.corrected.mean_ns < latency.raw.mean_ns / 2.0;
     FaultPaths {
         schema_version: SCHEMA_VERSION,
-        kind: pagewise_model::document::Kind::FaultPaths,
+        kind: Kind::FaultPaths,
         faults: collector.checks.faults,
         duration_ns: collector.duration(),
         calibration,

@@ -119,6 +119,7 @@ fn warnings(baseline: &Baseline, now: Now<'_>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pagewise_model::document::Kind;
     use pagewise_model::gate::BASELINE_VERSION;
 
     fn host() -> GateHost {
@@ -140,7 +141,7 @@ mod tests {
         let command = vec!["./app".to_owned()];
         let baseline = Baseline {
             schema_version: BASELINE_VERSION,
-            kind: pagewise_model::document::Kind::GateBaseline,
+            kind: Kind::GateBaseline,
             command: command.clone(),
             host: host(),
             made_unix_ms: 0,

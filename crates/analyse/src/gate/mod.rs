@@ -18,6 +18,7 @@ pub use culprit::{Observed, culprit, faults_seen};
 pub use rule::{LEVEL, fewest_runs};
 
 use crate::compare::median;
+use pagewise_model::document::Kind;
 use pagewise_model::gate::{GATE_VERSION, Gate, GateRun, GateSide, GateVerdict, Judged, Metric};
 use pagewise_model::random::Random;
 use pagewise_model::units::Nanos;
@@ -208,7 +209,7 @@ pub fn judge(terms: &Terms, old: GateSide, new: GateSide) -> Gate {
         .all(|figure| figure.verdict != GateVerdict::Grown);
     Gate {
         schema_version: GATE_VERSION,
-        kind: pagewise_model::document::Kind::Gate,
+        kind: Kind::Gate,
         passed,
         headline: words::headline(&figures, &old, &new, terms.planned),
         old,

@@ -2,6 +2,7 @@
 
 use super::weigh::{Idle, by_frame, by_stack, frame_names};
 use super::{burst, counters, rules, unknown};
+use pagewise_model::document::Kind;
 use pagewise_model::findings::{Diagnosis, Severity};
 use pagewise_model::profile::{NO_CPU, NodeId, Profile, ProfileSample, WeightUnit};
 use pagewise_model::profile_findings::{
@@ -34,7 +35,7 @@ pub fn summarise(profile: &Profile, rules: &rules::ProfileRules) -> ProfileFindi
         (b.severity.cmp(&a.severity)).then(share(b).total_cmp(&share(a)))
     });
     ProfileFindings {
-        kind: pagewise_model::document::Kind::Profile,
+        kind: Kind::Profile,
         schema_version: PROFILE_VERSION,
         command: profile.command.clone(),
         host: profile.host.clone(),

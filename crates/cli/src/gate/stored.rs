@@ -53,7 +53,7 @@ pub fn save(
         .unwrap_or_default();
     let baseline = Baseline {
         schema_version: BASELINE_VERSION,
-        kind: pagewise_model::document::Kind::GateBaseline,
+        kind: Kind::GateBaseline,
         command: program.words(),
         host: GateHost::from(&host::snapshot()),
         made_unix_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX),

@@ -308,6 +308,8 @@ fn confirmed(
         ));
         return Ok(Fate::Luck);
     }
+    // Both are there where the setting has a value that was searched for.
+    let (won_at_value, smallest_sufficient_value) = trial.value.zip(chosen.value).unzip();
     Ok(Fate::Confirmed(Box::new(Winner {
         name: chosen.candidate.name.clone(),
         exports: exports(&chosen.candidate.settings)
@@ -316,8 +318,8 @@ fn confirmed(
             .collect(),
         settings: chosen.candidate.settings.clone(),
         summary: sentence(&confirmation),
-        won_at_value: trial.value.and(chosen.value).and(trial.value),
-        smallest_sufficient_value: trial.value.and(chosen.value),
+        won_at_value,
+        smallest_sufficient_value,
         confirmation,
         price: trial.recipe.price.clone(),
     })))

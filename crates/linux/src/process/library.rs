@@ -1,10 +1,32 @@
 //! Finding a shared library where the dynamic linker would.
 
+use pagewise_model::allocator::AllocatorKind;
+use pagewise_model::recording::Surroundings;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+/// Allocator libraries that a cure may preload, best known name first.
+const LIBRARIES: [(AllocatorKind, &str); 4] = [
+    (AllocatorKind::Jemalloc, "libjemalloc.so.2"),
+    (AllocatorKind::Tcmalloc, "libtcmalloc_minimal.so.4"),
+    (AllocatorKind::Tcmalloc, "libtcmalloc.so.4"),
+    (AllocatorKind::Mimalloc, "libmimalloc.so.2"),
+];
+
 /// Folders that the linker searches without being told (`ld.so(8)`), and the usual local one.
 const FOLDERS: [&str; 5] = ["lib64", "usr/lib64", "lib", "usr/lib", "usr/local/lib"];
+
+/// What this machine offers for cures.
+#[must_use]
+pub fn surroundings() -> Surroundings {
+    let found = LIBRARIES.into_iter().filter_map(|(kind, name)| {
+        let path = find(Path::new("/"), name)?;
+        Some((kind, path.to_string_lossy().into_owned()))
+    });
+    Surroundings {
+        libraries: found.collect(),
+    }
+}
 
 /// The library of this file name (such as `libjemalloc.so.2`) in the folders of `etc/ld.so.conf`
 /// and the linker's own, under `root`.

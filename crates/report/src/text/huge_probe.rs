@@ -155,6 +155,7 @@ fn huge_page(found: &Probe) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pagewise_model::document::Kind;
     use pagewise_model::probe::{EffectPoint, HostFinding, HostPages, PROBE_VERSION};
     use pagewise_model::units::Nanos;
 
@@ -166,7 +167,7 @@ mod tests {
             high: value + 1.0,
         };
         let found = Probe {
-            kind: pagewise_model::document::Kind::HugeProbe,
+            kind: Kind::HugeProbe,
             schema_version: PROBE_VERSION,
             cpu: "Example CPU".into(),
             elapsed: Nanos(1),

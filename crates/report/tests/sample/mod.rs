@@ -23,6 +23,7 @@ pub use profile::{names, profile};
 use pagewise_model::account::{Account, KernelEntry, KernelWork, TimePart};
 use pagewise_model::advice::{Advice, Risk, Setting, Settings};
 use pagewise_model::allocator::{Allocator, AllocatorKind};
+use pagewise_model::document::Kind;
 use pagewise_model::findings::{
     Cause, Churn, ChurnRoute, Diagnosis, FaultMap, FaultTime, Findings, FlameNode, MmCallCost,
     RegionKind, Severity, Share, ThreadShare,
@@ -66,7 +67,7 @@ fn strings(items: &[&str]) -> Vec<String> {
 /// A program that suffers from heap churn, with a proved cure.
 pub fn churning() -> Findings {
     Findings {
-        kind: pagewise_model::document::Kind::Run,
+        kind: Kind::Run,
         schema_version: pagewise_model::findings::FINDINGS_VERSION,
         command: strings(&[
             "python3",
@@ -156,7 +157,7 @@ pub fn healthy() -> Findings {
 /// Every optional thing absent.
 pub fn bare() -> Findings {
     Findings {
-        kind: pagewise_model::document::Kind::Run,
+        kind: Kind::Run,
         schema_version: pagewise_model::findings::FINDINGS_VERSION,
         command: Vec::new(),
         pid: 1,

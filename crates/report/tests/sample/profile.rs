@@ -1,5 +1,6 @@
 //! A small profile: two threads, a few stacks, ten seconds.
 
+use pagewise_model::document::Kind;
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::loss::Losses;
 use pagewise_model::profile::{
@@ -56,7 +57,7 @@ pub fn profile() -> (Profile, ProfileFindings) {
     }
     let weight = profile.weight_of(0);
     let findings = ProfileFindings {
-        kind: pagewise_model::document::Kind::Profile,
+        kind: Kind::Profile,
         schema_version: PROFILE_VERSION,
         span: profile.span,
         headline: "33 % of the CPU time is spent in asm_exc_page_fault itself.".to_owned(),

@@ -12,6 +12,7 @@ pub use scale::{Scale, TICK_NS, controller, entries, min_cost, settings};
 
 use crate::balance::Controller;
 use crate::tlb::{Machine, MachineError, PageSize, Program, Run, Simulation, Space};
+use pagewise_model::document::Kind;
 use pagewise_model::huge_simulation::{HugeSimulation, SCHEMA_VERSION};
 
 use PageSize::Huge;
@@ -78,7 +79,7 @@ pub fn simulate(
     };
     let workloads = programs.iter().map(|source| source.name().to_owned());
     Ok(HugeSimulation {
-        kind: pagewise_model::document::Kind::HugeSimulation,
+        kind: Kind::HugeSimulation,
         schema_version: SCHEMA_VERSION,
         machine: machine.name.clone(),
         workloads: workloads.collect(),

@@ -2,6 +2,7 @@
 //! they vary from stretch to stretch.
 
 use super::headline::headline;
+use pagewise_model::document::Kind;
 use pagewise_model::fault_diff::{
     ClassChange, Explanation, FaultDiff, FunctionChange, LayerChange, Method, Pair, Pairs,
     PathChange, QuantileShift, SCHEMA_VERSION, Shift, Side,
@@ -20,7 +21,7 @@ pub fn compare_results(a: (&FaultPaths, &str, &str), b: (&FaultPaths, &str, &str
     let (fa, fb) = (a.0, b.0);
     let mut diff = FaultDiff {
         schema_version: SCHEMA_VERSION,
-        kind: pagewise_model::document::Kind::FaultDiff,
+        kind: Kind::FaultDiff,
         a: side(a),
         b: side(b),
         method: Method {

@@ -8,6 +8,7 @@ use super::*;
 use pagewise_model::account::{Account, KernelEntry, KernelWork};
 use pagewise_model::advice::Setting;
 use pagewise_model::allocator::{Allocator, AllocatorKind};
+use pagewise_model::document::Kind;
 use pagewise_model::findings::{
     Cause, Churn, ChurnRoute, FINDINGS_VERSION, FaultMap, FaultTime, FlameNode, RegionKind,
     Severity, Share, Site, ThreadShare,
@@ -24,7 +25,7 @@ use pagewise_model::units::{Bytes, Estimate, Nanos};
 /// A run of `user` and `system` milliseconds with so many faults and a peak of 16 MiB.
 fn run(user: u64, system: u64, faults: u64) -> Findings {
     Findings {
-        kind: pagewise_model::document::Kind::Run,
+        kind: Kind::Run,
         schema_version: FINDINGS_VERSION,
         command: vec!["program".into()],
         pid: 100,

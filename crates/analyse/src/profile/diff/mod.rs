@@ -20,6 +20,7 @@ use chance::Tested;
 use cuts::{Chosen, Cuts, block_length};
 use measure::measure;
 use pagewise_model::contention::Contention;
+use pagewise_model::document::Kind;
 use pagewise_model::profile::{Observed, Profile, ProfileSample};
 use pagewise_model::profile_diff::{Measure, PROFILE_DIFF_VERSION, ProfileDiff};
 use pagewise_model::units::Nanos;
@@ -137,7 +138,7 @@ pub fn diff(
         .map(|change| change.name.clone())
         .collect();
     let mut found = ProfileDiff {
-        kind: pagewise_model::document::Kind::ProfileDiff,
+        kind: Kind::ProfileDiff,
         schema_version: PROFILE_DIFF_VERSION,
         a: side(&sides[0], names[0], &event),
         b: side(&sides[1], names[1], &event),

@@ -8,6 +8,7 @@ use pagewise_linux::proc::ProcRoot;
 use pagewise_model::balance::{
     BALANCE_VERSION, Balance, BalancedProcess, Changes, GuestRange, HugeVerdict, Refused,
 };
+use pagewise_model::document::Kind;
 use pagewise_model::units::{Bytes, Nanos};
 
 impl Session {
@@ -34,7 +35,7 @@ impl Session {
             false => self.population.journals(),
         };
         Ok(Balance {
-            kind: pagewise_model::document::Kind::HugeBalance,
+            kind: Kind::HugeBalance,
             schema_version: BALANCE_VERSION,
             command: Vec::new(),
             processes,

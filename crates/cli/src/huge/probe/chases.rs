@@ -10,6 +10,7 @@ use pagewise_linux::hugepages::trial::{self, Found};
 use pagewise_linux::hugepages::walks::{Counting, Cpu, table_for};
 use pagewise_linux::proc::ProcRoot;
 use pagewise_linux::sys::anonymous::{Anonymous, Pages};
+use pagewise_model::document::Kind;
 use pagewise_model::probe::{
     ActuatorFinding, Curve, CurvePoint, EffectPoint, HostFinding, HostPages, PROBE_VERSION, Probe,
     TlbLevel,
@@ -75,7 +76,7 @@ pub fn probe(memory: Bytes, rounds: u32, sizes: PageSizes, quiet: bool) -> Resul
     let curves = [(sizes.base, base), (sizes.huge, huge)];
     let curves = curves.map(|(page, readings)| bench.drawn(page, &readings));
     Ok(Probe {
-        kind: pagewise_model::document::Kind::HugeProbe,
+        kind: Kind::HugeProbe,
         schema_version: PROBE_VERSION,
         cpu: cpu_model(),
         elapsed: started.elapsed().into(),

@@ -616,6 +616,9 @@ impl Builder {
     #[cold]
     fn note_losses(&mut self, task: usize, cpu: Option<u32>) {
         let state = &mut self.tasks[task];
+        if state.losses == self.losses {
+            return;
+        }
         let seen = std::mem::replace(&mut state.losses, self.losses);
         let lost = cpu.and_then(|cpu| self.lost_on.get(&cpu));
         if state.cpu != cpu && lost.is_some_and(|&lost| lost > seen) {

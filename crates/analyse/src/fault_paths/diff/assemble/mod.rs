@@ -14,6 +14,7 @@ use super::headline::headline;
 use super::shifts::{Draws, Value, shift};
 use super::side::{Side, whole};
 use super::words;
+use pagewise_model::document::Kind;
 use pagewise_model::fault_diff::{
     self as model, Answer, Explanation, FaultDiff, Method, Pair, Pairs, SCHEMA_VERSION, Shift, Test,
 };
@@ -68,7 +69,7 @@ impl Assembly<'_> {
         let [a, b] = [0, 1].map(|place| self.side(place));
         let mut diff = FaultDiff {
             schema_version: SCHEMA_VERSION,
-            kind: pagewise_model::document::Kind::FaultDiff,
+            kind: Kind::FaultDiff,
             a,
             b,
             method,
