@@ -141,7 +141,8 @@ fn results_of_other_commands_open_as_they_were_shown() {
     let recording = fixture.to_str().expect("a path of ours");
     let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/traces");
     let trace = |name| traces.join(name).to_string_lossy().into_owned();
-    let commands: [&[&str]; 3] = [
+    let commands: [&[&str]; 4] = [
+        &["check"],
         &["huge", "simulate", "--workload", "gups:1M"],
         &["report", recording],
         &[
@@ -170,6 +171,33 @@ fn results_of_other_commands_open_as_they_were_shown() {
             String::from_utf8_lossy(&run(false)).into_owned(),
         );
         assert_eq!(shown, said, "{words:?}");
+    }
+}
+
+/// What is measured anew by each run opens as well.
+#[test]
+fn results_of_benchmarks_open() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pagewise"));
+    command.args(["bench", "alloc", "--only", "system", "--size", "4K"]);
+    let output = command.args(["--runs", "1", "--json"]).output();
+    let output = output.expect("the program was built");
+    assert!(output.status.success(), "{output:?}");
+    let alloc = String::from_utf8(output.stdout).expect("text");
+    let faults = r#"{"kind":"fault_bench","schema_version":2,"runs":3,"rows":[
+        {"way":"kernel","threads":1,"p50_ns":1206,"p99_ns":2900,"in_order_ns":640}]}"#;
+    for (document, said) in [
+        (&*alloc, "CPU time per page of a single block"),
+        (faults, "1206 / 2900"),
+    ] {
+        let file = folder.path().join("result.json");
+        std::fs::write(&file, document).expect("it is written");
+        let opened = report(&[], &file);
+        let shown = String::from_utf8_lossy(&opened.stdout);
+        assert!(shown.contains(said), "{opened:?}");
+        let again = report(&["--json"], &file).stdout;
+        let value = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).expect("JSON");
+        assert_eq!(value(&again), value(document.as_bytes()));
     }
 }
 

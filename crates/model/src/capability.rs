@@ -1,6 +1,23 @@
 //! What this machine allows, what is missing, and how to get it.
 
+use crate::document::Kind;
 use serde::{Deserialize, Serialize};
+
+/// Version of the JSON schema of [`Check`] (`docs/schema/check.json`).
+pub const CHECK_VERSION: u32 = 1;
+
+/// What a machine allows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// [`Kind::Check`].
+    pub kind: Kind,
+    /// [`CHECK_VERSION`].
+    pub schema_version: u32,
+    /// Release of the running kernel.
+    pub kernel: String,
+    /// The most important for `doctor` first.
+    pub capabilities: Vec<Capability>,
+}
 
 /// State of one capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,6 +11,7 @@ pub mod address_space;
 pub mod advice;
 pub mod allocator;
 pub mod balance;
+pub mod bench;
 pub mod call_map;
 pub mod capability;
 pub mod contention;

@@ -5,9 +5,8 @@ use anyhow::{Context, Result, bail};
 use pagewise_linux::heap::{Shape, measure};
 use pagewise_linux::process::{Input, Launch, Output};
 use pagewise_model::advice::Settings;
+use pagewise_model::bench::Cost;
 use pagewise_model::run::Ending;
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -24,17 +23,6 @@ pub struct Args {
     /// Milliseconds to spend.
     #[arg(long)]
     milliseconds: u64,
-}
-
-/// Cost of one round: take, touch, give back.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Cost {
-    /// Faults.
-    pub faults: f64,
-    /// CPU time in nanoseconds, touching included.
-    pub cpu_ns: f64,
-    /// Memory system calls by name; absent where they cannot be counted.
-    pub calls: Option<BTreeMap<String, f64>>,
 }
 
 /// The child: measures and prints.

@@ -1,14 +1,15 @@
 //! `pagewise bench faults`: what one page fault costs when the kernel resolves it, when handler
 //! threads do, and when the faulting thread does (SIGBUS), for one and more threads.
 
-use super::touch::Times;
 use crate::run::{Budgeted, budgeted};
 use crate::terminal;
 use anyhow::{Context, Result, bail};
 use pagewise_linux::process::{Launch, Output, interrupt};
 use pagewise_model::advice::{Setting, Settings};
+use pagewise_model::bench::{FAULT_BENCH_VERSION, FaultBench, FaultRow, Times, Way};
+use pagewise_model::document::Kind;
 use pagewise_model::run::Ending;
-use serde::Serialize;
+use pagewise_report::{json, text};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -31,56 +32,30 @@ pub struct Args {
     json: bool,
 }
 
-/// Who resolves the fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Way {
-    Kernel,
-    Fd,
-    Sigbus,
-}
-
-#[derive(Debug, Serialize)]
-struct Document {
-    schema_version: u32,
-    runs: u32,
-    rows: Vec<Row>,
-}
-
-#[derive(Debug, Serialize)]
-struct Row {
-    way: Way,
-    threads: u16,
-    #[serde(flatten)]
-    times: Times,
-}
-
-/// Version of docs/schema/bench-faults.json.
-const BENCH_FAULTS_VERSION: u32 = 2;
-const WAYS: [Way; 3] = [Way::Kernel, Way::Fd, Way::Sigbus];
-
 pub fn run(args: &Args) -> Result<ExitCode> {
     interrupt::install()?;
     let threads = match args.threads.is_empty() {
         true => vec![1, 2, 4, 8],
         false => args.threads.clone(),
     };
-    let document = Document {
-        schema_version: BENCH_FAULTS_VERSION,
+    let document = FaultBench {
+        kind: Kind::FaultBench,
+        schema_version: FAULT_BENCH_VERSION,
         runs: args.runs,
         rows: measure(&threads, args.runs)?,
     };
     let mut out = terminal::output(args.json);
-    match args.json {
-        true => out.write_all(pagewise_report::json::to_string(&document)?.as_bytes())?,
-        false => write!(out, "{}", text(&document, &threads))?,
-    }
+    let text = match args.json {
+        true => json::to_string(&document)?,
+        false => text::bench_faults::render(&document),
+    };
+    out.write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// All rows, measured in turns, so that what changes on the machine meanwhile meets all alike.
-fn measure(threads: &[u16], runs: u32) -> Result<Vec<Row>> {
-    let cells: Vec<(Way, u16)> = WAYS
+fn measure(threads: &[u16], runs: u32) -> Result<Vec<FaultRow>> {
+    let cells: Vec<(Way, u16)> = Way::ALL
         .into_iter()
         .flat_map(|way| threads.iter().map(move |&count| (way, count)))
         .collect();
@@ -95,7 +70,7 @@ fn measure(threads: &[u16], runs: u32) -> Result<Vec<Row>> {
     }
     let rows = cells.into_iter().zip(found);
     Ok(rows
-        .map(|((way, threads), times)| Row {
+        .map(|((way, threads), times)| FaultRow {
             way,
             threads,
             times: Times {
@@ -152,34 +127,4 @@ fn ask(way: Way, threads: u16) -> Result<Times> {
     }
     let line = output.lines().last().unwrap_or_default();
     serde_json::from_str(line).with_context(|| format!("a measurement said: {}", output.trim()))
-}
-
-fn text(document: &Document, threads: &[u16]) -> String {
-    let scattered = table(document, threads, |times| {
-        format!("{} / {}", times.p50_ns, times.p99_ns)
-    });
-    let in_order = table(document, threads, |times| times.in_order_ns.to_string());
-    format!(
-        "First write to a page, scattered, p50 / p99 in nanoseconds\n\n{scattered}\n\n\
-         One page after the other, nanoseconds a page\n\n{in_order}\n\n\
-         Medians of {} processes each. kernel: no paging. fd: handler threads.\n\
-         sigbus: the faulting thread.\n",
-        document.runs
-    )
-}
-
-/// A row for each way, a column for each number of threads.
-fn table(document: &Document, threads: &[u16], cell: impl Fn(&Times) -> String) -> String {
-    let mut text = " ".repeat(8);
-    for count in threads {
-        let plural = if *count == 1 { "" } else { "s" };
-        text += &format!("{:>18}", format!("{count} thread{plural}"));
-    }
-    for way in WAYS {
-        text += &format!("\n{:<8}", format!("{way:?}").to_lowercase());
-        for row in document.rows.iter().filter(|row| row.way == way) {
-            text += &format!("{:>18}", cell(&row.times));
-        }
-    }
-    text
 }

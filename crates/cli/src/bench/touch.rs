@@ -1,7 +1,7 @@
 //! One measurement of `pagewise bench faults`, in a process of its own: the time of first touches.
 
 use anyhow::Result;
-use serde::{Deserialize, Serialize};
+use pagewise_model::bench::Times;
 use std::process::ExitCode;
 use std::sync::Barrier;
 use std::time::Instant;
@@ -15,16 +15,6 @@ pub struct Args {
     /// Pages for each thread.
     #[arg(long, default_value_t = 4096)]
     pages: usize,
-}
-
-/// What first touches of pages took.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Times {
-    /// Quantiles of one touch, in an order without streams.
-    pub p50_ns: u64,
-    pub p99_ns: u64,
-    /// Of a page, where they are touched one after the other: the median of runs.
-    pub in_order_ns: u64,
 }
 
 /// Bytes between two touches: more than any page of an ordinary mapping on x86-64.

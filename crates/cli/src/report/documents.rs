@@ -5,6 +5,10 @@ use super::{Args, write_page};
 use crate::terminal;
 use anyhow::{Context, Result, bail};
 use pagewise_model::balance::{BALANCE_VERSION, Balance};
+use pagewise_model::bench::{
+    ALLOCATOR_BENCH_VERSION, AllocatorBench, FAULT_BENCH_VERSION, FaultBench,
+};
+use pagewise_model::capability::{CHECK_VERSION, Check};
 use pagewise_model::document::Kind;
 use pagewise_model::fault_diff::FaultDiff;
 use pagewise_model::gate::Gate;
@@ -125,6 +129,24 @@ pub fn report(kind: Kind, version: Option<u32>, bytes: &[u8], args: &Args) -> Re
         Kind::Gate => View::<Gate> {
             version: gate::GATE_VERSION,
             text: text::gate::render,
+            page: None,
+        }
+        .show(bytes, version, args)?,
+        Kind::Check => View::<Check> {
+            version: CHECK_VERSION,
+            text: text::check::render,
+            page: None,
+        }
+        .show(bytes, version, args)?,
+        Kind::AllocatorBench => View::<AllocatorBench> {
+            version: ALLOCATOR_BENCH_VERSION,
+            text: |document, width, _| text::bench_alloc::render(document, width),
+            page: None,
+        }
+        .show(bytes, version, args)?,
+        Kind::FaultBench => View::<FaultBench> {
+            version: FAULT_BENCH_VERSION,
+            text: |document, _, _| text::bench_faults::render(document),
             page: None,
         }
         .show(bytes, version, args)?,

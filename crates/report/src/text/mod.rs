@@ -2,6 +2,9 @@
 //! missing. Short tables follow.
 
 mod answer;
+pub mod bench_alloc;
+pub mod bench_faults;
+pub mod check;
 pub mod gate;
 pub mod huge_balance;
 pub mod huge_probe;

@@ -3,9 +3,8 @@
 
 mod plan;
 mod threshold;
-mod view;
 
-use super::cycle::{Cost, ask};
+use super::cycle::ask;
 use crate::prove::Progress;
 use crate::terminal;
 use anyhow::{Result, anyhow, bail};
@@ -13,9 +12,13 @@ use pagewise_analyse::compare::Random;
 use pagewise_analyse::tune::parse_size;
 use pagewise_linux::heap::{Shape, page_size};
 use pagewise_linux::process::interrupt;
+use pagewise_model::bench::{
+    ALLOCATOR_BENCH_VERSION, AllocatorBench, AllocatorRow, Contender, Cost, Measured,
+};
+use pagewise_model::document::Kind;
 use pagewise_model::units::Bytes;
-use plan::{Contender, contenders};
-use serde::Serialize;
+use pagewise_report::{json, text};
+use plan::contenders;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -61,59 +64,19 @@ pub struct Args {
     json: bool,
 }
 
-/// One allocator's figures.
-#[derive(Debug, Serialize)]
-struct Measured {
-    /// Name and settings.
-    #[serde(flatten)]
-    contender: Contender,
-    /// Smallest block (to the KiB) that comes fresh from the kernel in each round; none up to 64 MiB
-    /// when absent.
-    threshold_bytes: Option<Bytes>,
-    /// Single blocks.
-    single: Vec<Row>,
-    /// Small blocks given back together.
-    together: Vec<Row>,
-}
-
-/// One size.
-#[derive(Debug, Serialize)]
-struct Row {
-    /// Bytes taken in a round.
-    bytes: Bytes,
-    /// Bytes in one block.
-    block_bytes: Bytes,
-    /// What a round costs.
-    #[serde(flatten)]
-    cost: Cost,
-}
-
-/// Everything that was measured.
-#[derive(Debug, Serialize)]
-struct Document {
-    schema_version: u32,
-    page_bytes: Bytes,
-    glibc: Option<String>,
-    allocators: Vec<Measured>,
-    notes: Vec<String>,
-}
-
-/// Version of the schema.
-const BENCH_ALLOC_VERSION: u32 = 1;
-
 pub fn run(args: &Args) -> Result<ExitCode> {
     interrupt::install()?;
     let document = measure_all(args)?;
     let mut out = terminal::output(args.json);
-    if args.json {
-        out.write_all(pagewise_report::json::to_string(&document)?.as_bytes())?;
-    } else {
-        out.write_all(view::text(&document, terminal::width()).as_bytes())?;
-    }
+    let text = match args.json {
+        true => json::to_string(&document)?,
+        false => text::bench_alloc::render(&document, terminal::width()),
+    };
+    out.write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn measure_all(args: &Args) -> Result<Document> {
+fn measure_all(args: &Args) -> Result<AllocatorBench> {
     let progress = Progress::new();
     let (mut contenders, mut notes) = contenders(&args.libraries)?;
     let chosen = |name: &str| {
@@ -133,13 +96,13 @@ fn measure_all(args: &Args) -> Result<Document> {
     for (contender, costs) in contenders.into_iter().zip(table.drain(..)) {
         progress.show(&format!("{}: looking for its threshold", contender.name));
         let threshold = threshold::find(&contender.settings, args.time)?;
-        let row = |(shape, cost): (&Shape, Cost)| Row {
+        let row = |(shape, cost): (&Shape, Cost)| AllocatorRow {
             bytes: bytes(shape.size * shape.blocks),
             block_bytes: bytes(shape.size),
             cost,
         };
         let rows = shapes.iter().zip(costs).map(row);
-        let (single, together) = rows.partition(|row: &Row| row.bytes == row.block_bytes);
+        let (single, together) = rows.partition(|row: &AllocatorRow| row.bytes == row.block_bytes);
         allocators.push(Measured {
             contender,
             threshold_bytes: threshold,
@@ -159,8 +122,9 @@ fn measure_all(args: &Args) -> Result<Document> {
                 .to_owned(),
         );
     }
-    Ok(Document {
-        schema_version: BENCH_ALLOC_VERSION,
+    Ok(AllocatorBench {
+        kind: Kind::AllocatorBench,
+        schema_version: ALLOCATOR_BENCH_VERSION,
         page_bytes: bytes(page_size()),
         glibc: pagewise_linux::heap::glibc_version(),
         allocators,

@@ -5,17 +5,8 @@ use pagewise_analyse::tune::recipes;
 use pagewise_linux::heap::glibc_version;
 use pagewise_linux::process::library;
 use pagewise_model::advice::{Setting, Settings};
-use serde::Serialize;
+use pagewise_model::bench::Contender;
 use std::path::{Path, PathBuf};
-
-/// An allocator with settings.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Contender {
-    /// Short name.
-    pub name: String,
-    /// How it is put in place.
-    pub settings: Settings,
-}
 
 /// `DEFAULT_MMAP_THRESHOLD_MIN` of glibc's malloc/malloc.c, in bytes.
 const GLIBC_DEFAULT_THRESHOLD: u64 = 128 << 10;

@@ -1,17 +1,18 @@
-//! The figures for a person.
+//! What allocators cost, for a person.
 
-use super::{Document, Measured, Row};
+use super::page::hanging;
+use pagewise_model::bench::{AllocatorBench, AllocatorRow, Measured};
 use pagewise_model::quantity::{count as grouped, rounded};
 use pagewise_model::units::{Bytes, Nanos};
-use pagewise_report::text::hanging;
 
 /// Sentence, tables, plot.
-pub fn text(document: &Document, width: usize) -> String {
+#[must_use]
+pub fn render(document: &AllocatorBench, width: usize) -> String {
     let mut text = String::new();
     for allocator in &document.allocators {
         text += &hanging(&sentence(allocator, document), "• ", "  ", width);
     }
-    let single: Vec<&[Row]> = document
+    let single: Vec<&[AllocatorRow]> = document
         .allocators
         .iter()
         .map(|one| one.single.as_slice())
@@ -22,7 +23,7 @@ pub fn text(document: &Document, width: usize) -> String {
         "one block: take, touch, give back",
         width,
     );
-    let together: Vec<&[Row]> = document
+    let together: Vec<&[AllocatorRow]> = document
         .allocators
         .iter()
         .map(|one| one.together.as_slice())
@@ -43,7 +44,7 @@ pub fn text(document: &Document, width: usize) -> String {
 }
 
 /// What an allocator does, in one sentence.
-fn sentence(allocator: &Measured, document: &Document) -> String {
+fn sentence(allocator: &Measured, document: &AllocatorBench) -> String {
     let name = match (&document.glibc, allocator.contender.name.as_str()) {
         (Some(version), "system") => format!("The system's malloc (glibc {version})"),
         (_, name) => name.to_owned(),
@@ -66,7 +67,7 @@ fn sentence(allocator: &Measured, document: &Document) -> String {
 
 /// From which total on small blocks that are freed together come fresh, if they were measured.
 fn small_blocks(allocator: &Measured, page: Bytes) -> String {
-    let fresh = |row: &&Row| row.cost.faults >= FRESH * pages(row, page);
+    let fresh = |row: &&AllocatorRow| row.cost.faults >= FRESH * pages(row, page);
     match (
         allocator.together.iter().find(fresh),
         allocator.together.last(),
@@ -89,7 +90,7 @@ const FRESH: f64 = 0.25;
     clippy::cast_precision_loss,
     reason = "pages of blocks that fit into memory"
 )]
-fn pages(row: &Row, page: Bytes) -> f64 {
+fn pages(row: &AllocatorRow, page: Bytes) -> f64 {
     row.bytes.0.div_ceil(page.0.max(1)).max(1) as f64
 }
 
@@ -118,7 +119,12 @@ fn fresh_cost(allocator: &Measured, edge: Bytes, page: Bytes) -> String {
 }
 
 /// Three tables: faults, time and calls of each round.
-fn section(document: &Document, rows: &[&[Row]], title: &str, width: usize) -> String {
+fn section(
+    document: &AllocatorBench,
+    rows: &[&[AllocatorRow]],
+    title: &str,
+    width: usize,
+) -> String {
     let mut text = table(
         document,
         rows,
@@ -154,11 +160,11 @@ fn section(document: &Document, rows: &[&[Row]], title: &str, width: usize) -> S
 
 /// Columns in groups that fit the width.
 fn table(
-    document: &Document,
-    rows: &[&[Row]],
+    document: &AllocatorBench,
+    rows: &[&[AllocatorRow]],
     title: &str,
     width: usize,
-    cell: impl Fn(&Row) -> String,
+    cell: impl Fn(&AllocatorRow) -> String,
 ) -> String {
     let names: Vec<(&str, &str)> = document
         .allocators
@@ -193,7 +199,7 @@ fn line(label: &str, cells: impl Iterator<Item = String>) -> String {
 
 /// CPU time per page, a mark for each size: from a few nanoseconds (kept) to a microsecond
 /// (fresh).
-fn plot(document: &Document) -> String {
+fn plot(document: &AllocatorBench) -> String {
     let mut text = String::from("\nCPU time per page of a single block, small to large\n");
     for allocator in &document.allocators {
         let marks: String = allocator
@@ -206,7 +212,7 @@ fn plot(document: &Document) -> String {
     text + "                      · <60 ns  ▂ <125 ns  ▄ <250 ns  ▆ <500 ns  █ more\n"
 }
 
-fn mark(row: &Row, page: Bytes) -> char {
+fn mark(row: &AllocatorRow, page: Bytes) -> char {
     match row.cost.cpu_ns / pages(row, page) {
         ns if ns < 60.0 => '·',
         ns if ns < 125.0 => '▂',
@@ -216,7 +222,7 @@ fn mark(row: &Row, page: Bytes) -> char {
     }
 }
 
-fn time(row: &Row) -> String {
+fn time(row: &AllocatorRow) -> String {
     Nanos::from_secs_f64(row.cost.cpu_ns / 1e9).to_string()
 }
 
@@ -231,31 +237,32 @@ fn count(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::cycle::Cost;
-    use super::super::plan::Contender;
     use super::*;
     use pagewise_model::advice::Settings;
+    use pagewise_model::bench::{Contender, Cost};
+    use pagewise_model::document::Kind;
 
-    fn row(mib: u64, blocks: u64, faults: f64) -> Row {
+    fn row(mib: u64, blocks: u64, faults: f64) -> AllocatorRow {
         let cost = Cost {
             faults,
             cpu_ns: faults * 1_600.0 + 500.0,
             calls: None,
         };
         let bytes = Bytes(mib << 20);
-        Row {
+        AllocatorRow {
             bytes,
             block_bytes: Bytes(bytes.0 / blocks),
             cost,
         }
     }
 
-    fn document(threshold: Option<Bytes>, faults: f64) -> Document {
+    fn document(threshold: Option<Bytes>, faults: f64) -> AllocatorBench {
         let contender = Contender {
             name: "system".to_owned(),
             settings: Settings::default(),
         };
-        Document {
+        AllocatorBench {
+            kind: Kind::AllocatorBench,
             schema_version: 1,
             page_bytes: Bytes(4096),
             glibc: Some("2.36".to_owned()),
@@ -271,7 +278,7 @@ mod tests {
 
     #[test]
     fn the_answer_names_edge_cost_and_small_blocks() {
-        let text = text(&document(Some(Bytes((32 << 20) - 4096)), 16_385.0), 300);
+        let text = render(&document(Some(Bytes((32 << 20) - 4096)), 16_385.0), 300);
         let first = text.lines().next().unwrap();
         assert_eq!(
             first,
@@ -285,7 +292,7 @@ mod tests {
 
     #[test]
     fn an_allocator_that_keeps_everything_is_said_to() {
-        let text = text(&document(None, 0.0), 300);
+        let text = render(&document(None, 0.0), 300);
         assert!(
             text.starts_with("• The system's malloc (glibc 2.36) keeps single blocks up to 64")
         );
