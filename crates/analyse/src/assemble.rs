@@ -70,6 +70,7 @@ pub fn measure(
     let table = KernelTable::shipped_or_empty();
     let mut account = account(profile, &sidecar.cost, &table);
     account.elapsed = elapsed(sidecar.looks.as_ref(), &sidecar.cost, &table);
+    account.delays = sidecar.delays;
     let huge = huge_faults(sidecar, &account, &times, attribution, &ledger);
     let contradiction = reconcile(
         &mut times,

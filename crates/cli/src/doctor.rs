@@ -159,6 +159,7 @@ impl Args {
             },
             counters: false,
             pages: true,
+            delays: true,
             output: recording.to_path_buf(),
             interval: self.interval,
             duration: self.duration,

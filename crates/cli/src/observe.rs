@@ -4,6 +4,7 @@ use crate::destination;
 use crate::huge::join as page_sizes;
 use crate::seen::{FIRST_LOOK, STEP, Seen};
 use anyhow::Context;
+use pagewise_linux::delays::DelayWatch;
 use pagewise_linux::perf::{
     self, Counters, EventCount, Note, Options, Recorder, Recording, Target,
 };
@@ -13,6 +14,7 @@ use pagewise_linux::process::{Finished, Gated, Launch, Running, interrupt};
 use pagewise_linux::sys::perf_event::monotonic_now;
 use pagewise_linux::{host, process};
 use pagewise_model::contention::Contention;
+use pagewise_model::delays::Delays;
 use pagewise_model::formats::perf_data::Features;
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::looks::Looks;
@@ -49,6 +51,8 @@ pub struct ObserveOptions {
     pub counters: bool,
     /// Whether page sizes of a program that is started are looked at while it runs.
     pub pages: bool,
+    /// Whether the waits of a program that is started are counted, where that is allowed.
+    pub delays: bool,
     /// The perf.data file; replaced where it exists.
     pub output: PathBuf,
     /// Time between two points of the timeline.
@@ -90,6 +94,8 @@ struct Outcome {
     contention: Option<Contention>,
     /// What threads were seen to do.
     looks: Option<Looks>,
+    /// How long its tasks waited.
+    delays: Option<Delays>,
 }
 
 /// Moment at which an observation began.
@@ -152,6 +158,8 @@ fn observe_command(
     launch: &Launch,
     host: HostSnapshot,
 ) -> anyhow::Result<Observation> {
+    // The kernel counts for tasks that are made from now on.
+    let delays = options.delays.then(DelayWatch::begin).flatten();
     let gated = launch.spawn_gated()?;
     let pid = gated.pid();
     let identity = change_of_identity(gated.path());
@@ -174,6 +182,7 @@ fn observe_command(
         contention: beginning.contention.so_far(),
         looks: onlooker.and_then(Onlooker::stop),
         counters: counters.map_or_else(Vec::new, Counters::stop),
+        delays: delays.and_then(|watch| watch.stop(pid)),
         notes: Vec::new(),
         seen,
     };
@@ -313,6 +322,7 @@ fn observe_running(
         contention: beginning.contention.so_far(),
         looks: onlooker.and_then(Onlooker::stop),
         counters: counters.map_or_else(Vec::new, Counters::stop),
+        delays: None,
         notes: ended_note(pid, alive),
         seen,
     };
@@ -458,6 +468,7 @@ fn conclude(
         host,
         contention: outcome.contention,
         looks: outcome.looks,
+        delays: outcome.delays,
     };
     if let Err(error) = recorded.finish(features(sidecar)) {
         let (path, cause) = (options.output.display(), error.to_string());

@@ -229,6 +229,7 @@ impl RecordArgs {
             subject,
             counters: wants(Part::Counters),
             pages: false,
+            delays: false,
             recorder,
             output: self.output,
             interval: self.interval,

@@ -11,6 +11,7 @@
 mod skipped;
 
 pub mod capability;
+pub mod delays;
 pub mod heap;
 pub mod host;
 pub mod hugepages;

@@ -1,5 +1,6 @@
 //! Where CPU time went, as far as evidence tells: the kernel's part of an account of time.
 
+use crate::delays::Delays;
 use crate::units::Estimate;
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +33,10 @@ pub struct Account {
     /// of the run. Empty where too few moments were looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub elapsed: Vec<TimePart>,
+    /// What tasks waited for, as the kernel counted it, added up over all of them; absent where it was
+    /// not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delays: Option<Delays>,
 }
 
 /// CPU time that went into one thing, or elapsed time in which the program did or waited for one.

@@ -15,6 +15,7 @@ pub mod bench;
 pub mod call_map;
 pub mod capability;
 pub mod contention;
+pub mod delays;
 pub mod document;
 pub mod event;
 pub mod fault_diff;

@@ -2,6 +2,7 @@
 
 use crate::allocator::{Allocator, AllocatorKind, ProcessAllocators};
 use crate::contention::Contention;
+use crate::delays::Delays;
 use crate::host::HostSnapshot;
 use crate::looks::Looks;
 use crate::loss::Losses;
@@ -59,6 +60,9 @@ pub struct Sidecar {
     /// What threads were seen to do meanwhile; `None` where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub looks: Option<Looks>,
+    /// What its tasks waited for by the kernel's count; `None` where that was not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delays: Option<Delays>,
 }
 
 /// What the machine offers for cures.

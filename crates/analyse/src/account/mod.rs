@@ -219,6 +219,7 @@ impl Sums {
             work: work.collect(),
             unexplained,
             elapsed: Vec::new(),
+            delays: None,
         }
     }
 }

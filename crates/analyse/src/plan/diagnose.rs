@@ -1,8 +1,11 @@
 //! Symptoms in plain words, with the figures that show them.
 
 use super::kernel;
-use super::symptoms::{COLLECTOR, FRESH, HOT, Owner, Symptom, caller, moved};
+use super::symptoms::{
+    COLLECTOR, FRESH, HOT, LIMIT, Owner, Symptom, THRASHING, caller, moved, seen_reclaim,
+};
 use crate::runtimes::Runtimes;
+use pagewise_model::delays::Delay;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::quantity::{count, percent, percent_interval, rounded};
 use pagewise_model::units::{Bytes, Estimate, Nanos};
@@ -152,6 +155,14 @@ fn words(symptom: &Symptom) -> (&'static str, &'static str) {
             "Much time goes into the memory allocator itself",
             "The program allocates and frees so often that the allocator's own code takes a good part of the CPU time. Few of these calls reach the kernel, so page faults do not show them. Threads that use one arena also wait for its lock.",
         ),
+        LIMIT => (
+            "The memory limit leaves the program too little",
+            "The program's cgroup has reached its memory limit. The kernel evicts pages to stay below it, the program soon touches them again, and each touch makes room anew, and reads the page back where it was evicted.",
+        ),
+        THRASHING => (
+            "Threads wait for pages that were evicted while the program needs them",
+            "The program uses more memory than it may have at a time. The kernel evicts pages that are soon touched again, and each touch waits until the page has been read back from its file or from swap.",
+        ),
         "lock" => (
             "Threads wait for each other in memory management",
             "Page faults and calls such as mmap and munmap share one lock per process (mmap_lock). Threads queue for it.",
@@ -185,6 +196,7 @@ fn evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
         COLLECTOR => lines.extend(collector_evidence(findings, symptom)),
         "lock" => lines.push(lock_evidence(findings)),
         "reclaim" => lines.extend(reclaim_evidence(findings)),
+        LIMIT => lines.extend(reclaim_evidence(findings)),
         "huge.sparse" | "huge.zeroing" => lines.extend(huge_evidence(findings)),
         FRESH => lines.push(
             "Next: the same as root, which records memory calls, or pagewise tune, which tries \
@@ -193,7 +205,38 @@ fn evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
         ),
         _ => {}
     }
+    lines.extend(delay_evidence(findings, symptom));
     lines
+}
+
+/// What the kernel counted of the waits behind a symptom.
+fn delay_evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
+    let Some(delays) = findings.account.delays else {
+        return Vec::new();
+    };
+    let kinds: Vec<(Option<Delay>, &str)> = match symptom.id {
+        "reclaim" | THRASHING | LIMIT | "swap" => vec![
+            (delays.reclaim, "in reclaiming memory before it was given"),
+            (delays.thrashing, "for pages that had just been evicted"),
+            (delays.swap, "for pages from swap"),
+            (delays.disk, "for a disk"),
+        ],
+        "file" => vec![(delays.disk, "for a disk")],
+        "cow.fork" => vec![(delays.copying, "in copying pages")],
+        _ => Vec::new(),
+    };
+    let told = kinds
+        .into_iter()
+        .filter_map(|(delay, what)| Some((delay?, what)));
+    let told = told.filter(|(delay, _)| delay.count > 0);
+    told.map(|(delay, what)| {
+        format!(
+            "Counted by the kernel over all threads: {} {what}, {} times",
+            delay.time,
+            count(delay.count)
+        )
+    })
+    .collect()
 }
 
 /// The interval is told where it matters.
@@ -301,6 +344,13 @@ fn reclaim_evidence(findings: &Findings) -> Vec<String> {
             "The kernel spent {time} of CPU time reclaiming memory"
         ));
     }
+    if seen_reclaim(findings).is_some_and(|(_, contradict)| contradict) {
+        lines.push(
+            "Samples of CPU time and the kernel's count, which holds sleep as well, disagree: the \
+             interval spans both"
+                .to_owned(),
+        );
+    }
     let points = &findings.timeline.pressure;
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return lines;
@@ -319,6 +369,11 @@ fn reclaim_evidence(findings: &Findings) -> Vec<String> {
         hits.0,
         hits.1,
         "times the memory limit of the cgroup was hit",
+    );
+    say(
+        first.refaults_file + first.refaults_anon,
+        last.refaults_file + last.refaults_anon,
+        "pages came back soon after they had been evicted on this machine",
     );
     say(
         first.direct_scanned,

@@ -1,10 +1,12 @@
 //! What the figures show, by kind of trouble, each with its faults and its cost.
 
-use crate::account::SPARSE;
+use crate::account::{SPARSE, combined};
 use crate::runtimes::Runtimes;
 use pagewise_model::allocator::AllocatorKind;
+use pagewise_model::delays::Delay;
 use pagewise_model::findings::{Cause, Findings, RegionKind, Share};
 use pagewise_model::histogram::Histogram;
+use pagewise_model::timeline::PressurePoint;
 use pagewise_model::units::Estimate;
 
 /// Kernel time of a fault where none was measured, in nanoseconds: from a page of zeros on a fast
@@ -34,6 +36,10 @@ pub(super) const HOT: &str = "allocator.hot";
 /// The same of a runtime's garbage collector: collecting is a part of what a program with one does.
 const HOT_COLLECTOR: f64 = 0.15;
 pub(super) const COLLECTOR: &str = "collector.hot";
+pub(super) const THRASHING: &str = "thrashing";
+pub(super) const LIMIT: &str = "limit";
+/// Share of the time that reclaim takes from which on faults of a program at its limit are the limit's.
+const WORTH_A_LIMIT: f64 = 0.05;
 /// Memory is said to move where a process touched it for the first time so many times as often as
 /// its peak resident set has pages…
 const MOVING: f64 = 2.0;
@@ -106,6 +112,8 @@ pub(super) fn of(findings: &Findings) -> Vec<Symptom> {
     symptoms.extend(hot_collector(findings));
     symptoms.extend(lock(findings));
     symptoms.extend(reclaim(findings));
+    symptoms.extend(thrashing(findings));
+    limited(findings, &mut symptoms);
     symptoms.sort_by(|a, b| b.cost.value.total_cmp(&a.cost.value));
     symptoms
 }
@@ -480,12 +488,11 @@ fn lock(findings: &Findings) -> Option<Symptom> {
 /// Reclaim that this run suffered: seen in its own stacks, as hits of its cgroup's limit, or as
 /// direct reclaim of the machine while it ran (which does not count what limits of cgroups make).
 fn reclaim(findings: &Findings) -> Option<Symptom> {
-    let seen = share_of_work(findings, "reclaim");
+    let seen = seen_reclaim(findings).map(|(share, _)| share);
     let points = &findings.timeline.pressure;
     let first = points.first().copied().unwrap_or_default();
     let last = points.last().copied().unwrap_or_default();
-    let hits = last.cgroup_limit_hits.unwrap_or(0);
-    let hits = hits.saturating_sub(first.cgroup_limit_hits.unwrap_or(0));
+    let hits = limit_hits(findings);
     let scanned = last.direct_scanned.saturating_sub(first.direct_scanned);
     let is_seen = seen.is_some_and(|share| share.low >= WORTH_RECLAIMING);
     if hits == 0 && scanned < WORTH_SCANNED && !is_seen {
@@ -501,6 +508,85 @@ fn reclaim(findings: &Findings) -> Option<Symptom> {
         cost,
         ..plain(findings, "reclaim", 0.0, &[])
     })
+}
+
+/// Times that the cgroup's limit was hit.
+fn limit_hits(findings: &Findings) -> u64 {
+    let points = &findings.timeline.pressure;
+    let hits = |at: Option<&PressurePoint>| at.and_then(|point| point.cgroup_limit_hits);
+    let (first, last) = (hits(points.first()), hits(points.last()));
+    last.unwrap_or(0).saturating_sub(first.unwrap_or(0))
+}
+
+/// Where a cgroup's limit makes the kernel reclaim, pages of files and of swap fault because of it:
+/// one trouble, with the cost of the costliest.
+fn limited(findings: &Findings, symptoms: &mut Vec<Symptom>) {
+    let is_sure = limit_hits(findings) > 0
+        && seen_reclaim(findings).is_some_and(|(share, _)| share.value >= WORTH_A_LIMIT);
+    if !is_sure {
+        return;
+    }
+    let of_limit = |symptom: &Symptom| ["reclaim", THRASHING, "swap", "file"].contains(&symptom.id);
+    let merged: Vec<Symptom> = symptoms.extract_if(.., |one| of_limit(one)).collect();
+    let costliest = merged
+        .into_iter()
+        .max_by(|a, b| a.cost.value.total_cmp(&b.cost.value));
+    symptoms.extend(costliest.map(|one| Symptom { id: LIMIT, ..one }));
+}
+
+/// Reclaim by samples of CPU time and by the kernel's count of delays, as a share of the time that
+/// [`all_time`] is: two estimates of one thing. Whether they contradict each other.
+#[allow(clippy::cast_precision_loss, reason = "ratios of times")]
+pub(super) fn seen_reclaim(findings: &Findings) -> Option<(Estimate, bool)> {
+    let of_cpu = findings.cost.cpu().0 as f64 / all_time(findings);
+    let sampled = share_of_work(findings, "reclaim").map(|share| share.scaled(of_cpu));
+    let counted = findings.account.delays.and_then(|delays| {
+        let (time, ready) = (delays.reclaim?.time, delays.ready?.time);
+        let cpu = findings.cost.cpu();
+        // It holds waiting for a CPU, of which nobody knows how much belongs to it.
+        let usual = time.0 as f64 * cpu.0 as f64 / (cpu + ready).0.max(1) as f64;
+        let share = |nanos: f64| (nanos / all_time(findings)).min(1.0);
+        Some(Estimate {
+            value: share(usual),
+            low: share((time - ready).0 as f64),
+            high: share(time.0 as f64),
+        })
+    });
+    match (counted, sampled) {
+        (Some(counted), Some(sampled)) => Some(combined(counted, sampled)),
+        (one, other) => Some((one.or(other)?, false)),
+    }
+}
+
+/// Waits for pages that were evicted while the program needs them.
+#[allow(clippy::cast_precision_loss, reason = "ratios of times")]
+fn thrashing(findings: &Findings) -> Option<Symptom> {
+    let delays = findings.account.delays?;
+    let share = |delay: Option<Delay>| {
+        let time = delay.map_or(0.0, |delay| delay.time.0 as f64);
+        (time / all_time(findings)).min(1.0)
+    };
+    let (swap, evicted) = (share(delays.swap), share(delays.thrashing));
+    // A wait for a page of swap may be counted as both.
+    let cost = Estimate {
+        value: swap.max(evicted),
+        low: swap.max(evicted),
+        high: (swap + evicted).min(1.0),
+    };
+    (cost.value >= WORTH_RECLAIMING).then(|| Symptom {
+        cost,
+        ..plain(findings, THRASHING, 0.0, &[])
+    })
+}
+
+/// Nanoseconds that waits are a share of: elapsed time in which the program did not wait for others to
+/// leave it a CPU; the CPU time, where threads used more.
+#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
+fn all_time(findings: &Findings) -> f64 {
+    let parts = &findings.account.elapsed;
+    let ready = parts.iter().find(|part| part.id == "ready");
+    let elapsed = findings.cost.wall.0 as f64 - ready.map_or(0.0, |part| part.time.value);
+    elapsed.max(findings.cost.cpu().0.max(1) as f64)
 }
 
 /// Share of the CPU time that one kind of the kernel's work took, where its stacks were seen.

@@ -209,6 +209,7 @@ fn recorded(
         recorder,
         counters: false,
         pages: false,
+        delays: false,
         output: output.clone(),
         interval: Duration::from_millis(100),
         duration: None,

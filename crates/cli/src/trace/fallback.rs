@@ -49,6 +49,7 @@ pub fn record(reason: &str, args: &TraceArgs) -> anyhow::Result<ExitCode> {
         duration: args.duration,
         counters: false,
         pages: false,
+        delays: false,
     };
     crate::record::observed(&options, args.quiet)
 }

@@ -9,8 +9,21 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 /// # Errors
 /// When the file system knows no locks.
 pub fn try_lock(file: BorrowedFd<'_>) -> io::Result<bool> {
+    try_flock(file, libc::LOCK_EX)
+}
+
+/// The same, together with others that share it. [`try_lock`] later asks whether they are gone; a
+/// refusal then ends our share, too.
+///
+/// # Errors
+/// When the file system knows no locks.
+pub fn try_share(file: BorrowedFd<'_>) -> io::Result<bool> {
+    try_flock(file, libc::LOCK_SH)
+}
+
+fn try_flock(file: BorrowedFd<'_>, how: i32) -> io::Result<bool> {
     // SAFETY: flock takes numbers only, and the descriptor is open for as long as it is borrowed.
-    let status = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
+    let status = unsafe { libc::flock(file.as_raw_fd(), how | libc::LOCK_NB) };
     if status == 0 {
         return Ok(true);
     }

@@ -7,6 +7,7 @@ pub mod machine;
 pub mod malloc;
 pub mod mapped_file;
 pub mod mount;
+pub mod netlink;
 pub mod page_map;
 pub mod perf_event;
 pub mod perf_poll;

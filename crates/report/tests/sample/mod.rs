@@ -23,6 +23,7 @@ pub use profile::{names, profile};
 use pagewise_model::account::{Account, KernelEntry, KernelWork, TimePart};
 use pagewise_model::advice::{Advice, Risk, Setting, Settings};
 use pagewise_model::allocator::{Allocator, AllocatorKind};
+use pagewise_model::delays::{Delay, Delays};
 use pagewise_model::document::Kind;
 use pagewise_model::findings::{
     Cause, Churn, ChurnRoute, Diagnosis, FaultMap, FaultTime, Findings, FlameNode, MmCallCost,
@@ -345,6 +346,7 @@ fn account() -> Account {
                 estimate(9e7, 6e7, 1.3e8),
             ),
         ],
+        delays: Some(delays()),
         elapsed: vec![
             elapsed("cpu", "on a CPU", None, estimate(2.258e9, 2.16e9, 2.29e9)),
             elapsed(
@@ -562,5 +564,24 @@ fn host() -> HostSnapshot {
             .map(|&(name, value)| (name.to_owned(), value.to_owned()))
             .collect(),
         counters: [("ksm.pages_shared".to_owned(), "0".to_owned())].into(),
+    }
+}
+
+fn delays() -> Delays {
+    let delay = |count: u64, time: u64| {
+        Some(Delay {
+            count,
+            time: Nanos(time),
+        })
+    };
+    Delays {
+        tasks: 3,
+        ready: delay(120, 4_000_000),
+        disk: delay(12, 5_160_000),
+        swap: delay(0, 0),
+        reclaim: delay(352, 21_600_000),
+        thrashing: delay(5, 950_000),
+        compaction: delay(1, 80_000),
+        copying: delay(40, 160_000),
     }
 }

@@ -1,5 +1,6 @@
 //! Findings in, answers out: what must be advised, and what must not.
 
+mod delays;
 mod hot_allocator;
 mod runtimes;
 mod time;

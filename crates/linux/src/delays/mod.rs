@@ -1,0 +1,131 @@
+//! How long each task of a program waited, as the kernel counted it: taskstats over generic netlink.
+//!
+//! Each task that ends on the machine is told of, and those that belong to the program are added up:
+//! a child that lives for a millisecond counts as well. It takes CAP_NET_ADMIN, and Linux 5.17.
+//!
+//! Deliberately absent: processes that run already when they are observed. The kernel counts for tasks
+//! that were started while the switch was on.
+
+mod message;
+mod switch;
+
+use crate::sys::netlink::Netlink;
+use message::Ended;
+use pagewise_model::delays::Delays;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use switch::Switch;
+
+/// CPUs whose ending tasks are told of.
+const CPUS: &str = "/sys/devices/system/cpu/possible";
+/// Messages that wait to be read: some 450 bytes for each task.
+const ROOM: i32 = 8 << 20;
+/// Tasks that are kept: 100 bytes each. A program on a machine that ends more is not told of.
+const MOST_TASKS: usize = 200_000;
+/// How long the kernel may take to answer.
+const PATIENCE: Duration = Duration::from_millis(100);
+const PACKET: usize = 16 << 10;
+
+/// Counts waits from now on.
+#[derive(Debug)]
+pub struct DelayWatch {
+    _switch: Switch,
+    ended: Arc<AtomicBool>,
+    reader: JoinHandle<Option<Vec<Ended>>>,
+}
+
+impl DelayWatch {
+    /// To be called before the program's first process is made. `None` without the privileges.
+    #[must_use]
+    pub fn begin() -> Option<Self> {
+        let socket = registered()?;
+        let switch = Switch::on()?;
+        let ended = Arc::new(AtomicBool::new(false));
+        let is_over = Arc::clone(&ended);
+        let reader = std::thread::Builder::new().name("pagewise-delays".to_owned());
+        Some(Self {
+            _switch: switch,
+            ended,
+            reader: reader.spawn(move || read(&socket, &is_over)).ok()?,
+        })
+    }
+
+    /// What `root` and its descendants waited that have ended; `None` where none of it was counted, or
+    /// not all.
+    #[must_use]
+    pub fn stop(self, root: i32) -> Option<Delays> {
+        self.ended.store(true, Ordering::Release);
+        let tasks = self.reader.join().ok()??;
+        let own = descendants(&tasks, root);
+        let own = tasks.iter().filter(|task| own.contains(&task.group));
+        own.map(|task| task.delays).reduce(Delays::and)
+    }
+}
+
+/// A socket to which the kernel tells of each task that ends.
+fn registered() -> Option<Netlink> {
+    let cpus = fs::read_to_string(CPUS).ok()?;
+    let socket = Netlink::generic().ok()?;
+    socket.reserve(ROOM);
+    socket.send(&message::ask_family()).ok()?;
+    let mut buffer = vec![0; PACKET];
+    let mut family = None;
+    loop {
+        let length = socket.receive(&mut buffer, PATIENCE).ok()??;
+        match message::acknowledgement(&buffer[..length]) {
+            Some(answer) => break answer.ok()?,
+            None => family = family.or(message::family(&buffer[..length])),
+        }
+    }
+    socket.send(&message::register(family?, cpus.trim())).ok()?;
+    loop {
+        let length = socket.receive(&mut buffer, PATIENCE).ok()??;
+        if let Some(answer) = message::acknowledgement(&buffer[..length]) {
+            answer.ok()?;
+            return Some(socket);
+        }
+    }
+}
+
+/// All tasks that end until it is over; `None` where some were lost.
+fn read(socket: &Netlink, is_over: &AtomicBool) -> Option<Vec<Ended>> {
+    let mut buffer = vec![0; PACKET];
+    let mut tasks = Vec::new();
+    loop {
+        let was_over = is_over.load(Ordering::Acquire);
+        let patience = if was_over { Duration::ZERO } else { PATIENCE };
+        match socket.receive(&mut buffer, patience) {
+            Ok(Some(length)) => tasks.extend(message::ended(&buffer[..length])),
+            Ok(None) if was_over => return Some(tasks),
+            Ok(None) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return None,
+        }
+        if tasks.len() > MOST_TASKS {
+            return None;
+        }
+    }
+}
+
+/// Processes below `root`, and itself, whatever the order in which they ended. Those whose parent
+/// ended first are others' children by then, and not among them.
+fn descendants(tasks: &[Ended], root: i32) -> BTreeSet<i32> {
+    let mut known = BTreeSet::from([root]);
+    loop {
+        let below = tasks.iter().filter(|task| known.contains(&task.parent));
+        let found: Vec<i32> = below.map(|task| task.group).collect();
+        let before = known.len();
+        known.extend(found);
+        if known.len() == before {
+            return known;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

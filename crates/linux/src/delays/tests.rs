@@ -1,0 +1,48 @@
+use super::*;
+use std::process::Command;
+
+fn task(pid: i32, group: i32, parent: i32) -> Ended {
+    Ended {
+        pid,
+        group,
+        parent,
+        delays: Delays {
+            tasks: 1,
+            ..Delays::default()
+        },
+    }
+}
+
+#[test]
+fn threads_and_children_belong_to_a_program_in_any_order() {
+    let tasks = [
+        task(12, 12, 11),
+        task(11, 11, 10),
+        task(15, 10, 1),
+        task(10, 10, 1),
+        task(20, 20, 1),
+    ];
+    let own = descendants(&tasks, 10);
+    assert_eq!(own, BTreeSet::from([10, 11, 12]));
+}
+
+/// What the kernel counts is there, for the first process and for children that live for a moment.
+#[test]
+fn each_task_of_a_program_is_counted() {
+    let Some(watch) = DelayWatch::begin() else {
+        skipped!("delay accounting takes CAP_NET_ADMIN and Linux 5.17");
+        return;
+    };
+    let mut shell = Command::new("sh")
+        .args(["-c", "for i in 1 2 3; do true & done; (:; :) | cat; wait"])
+        .spawn()
+        .expect("a shell");
+    shell.wait().expect("it ends");
+    let pid = i32::try_from(shell.id()).expect("a process id");
+    let found = watch.stop(pid).expect("its tasks are told of");
+    assert!((6..12).contains(&found.tasks), "{found:?}");
+    assert!(
+        found.ready.is_some_and(|ready| ready.count > 0),
+        "{found:?}"
+    );
+}

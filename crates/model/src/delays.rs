@@ -1,0 +1,72 @@
+//! Time that the kernel counted each task to wait for memory, disks and CPUs: delay accounting.
+
+use crate::units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// Waits of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delay {
+    /// How many.
+    pub count: u64,
+    /// How long they took, added up over all tasks.
+    pub time: Nanos,
+}
+
+impl Delay {
+    /// The same with another task's.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            count: self.count + other.count,
+            time: self.time + other.time,
+        }
+    }
+}
+
+/// Waits of all tasks of a program that ended while it was observed
+/// (Documentation/accounting/delay-accounting.rst), as the kernel counts each. A kind that the kernel
+/// does not count, or counted wrongly for one of the tasks, is absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delays {
+    /// Tasks (threads) that were counted.
+    pub tasks: u64,
+    /// Ready to run, and no CPU free.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<Delay>,
+    /// For blocks of a disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk: Option<Delay>,
+    /// For pages to come from swap.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swap: Option<Delay>,
+    /// In the kernel that reclaims memory before it gives any: CPU time, sleep, and waiting for a CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reclaim: Option<Delay>,
+    /// For pages that had been evicted shortly before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thrashing: Option<Delay>,
+    /// In the kernel that moves pages to make room for huge ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compaction: Option<Delay>,
+    /// In copying pages that a process shares and writes to (since Linux 6.1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copying: Option<Delay>,
+}
+
+impl Delays {
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let both = |one: Option<Delay>, two: Option<Delay>| Some(one?.and(two?));
+        Self {
+            tasks: self.tasks + other.tasks,
+            ready: both(self.ready, other.ready),
+            disk: both(self.disk, other.disk),
+            swap: both(self.swap, other.swap),
+            reclaim: both(self.reclaim, other.reclaim),
+            thrashing: both(self.thrashing, other.thrashing),
+            compaction: both(self.compaction, other.compaction),
+            copying: both(self.copying, other.copying),
+        }
+    }
+}
