@@ -263,7 +263,8 @@ fn likely_route(attribution: &Attribution, region: RegionKind) -> Route {
     let is_remapped = to_f64(remapped) > REMAPPED_SHARE * faults_on(attribution, region);
     seen.unwrap_or(match region {
         RegionKind::Heap => Route::Brk,
-        RegionKind::MmappedChunk => Route::Munmap,
+        // Each new mapping leaves a record, so blocks that came again without any never went.
+        RegionKind::MmappedChunk if remapped > 0 => Route::Munmap,
         RegionKind::Anonymous if is_remapped => Route::Munmap,
         _ => Route::Dontneed,
     })

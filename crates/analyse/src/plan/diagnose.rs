@@ -442,11 +442,17 @@ fn healthy(findings: &Findings) -> Diagnosis {
             percent(share.value)
         ));
     }
+    let (what, rest) = match findings.account.samples {
+        0 => ("Page faults are", format!(" {}", super::NOT_SAMPLED)),
+        _ => ("Memory management is", String::new()),
+    };
     Diagnosis {
         id: "healthy".to_string(),
         severity: Severity::Healthy,
-        headline: "Memory management is not what slows this program down".to_string(),
-        explanation: "It faults about as often as a program must that uses this much memory, and little of its time goes there.".to_string(),
+        headline: format!("{what} not what slows this program down"),
+        explanation: format!(
+            "It faults about as often as a program must that uses this much memory, and little of its time goes there.{rest}"
+        ),
         evidence,
         share_of_cpu: findings.time.share_of_cpu,
     }

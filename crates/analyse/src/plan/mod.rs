@@ -18,6 +18,10 @@ use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::proof::Proof;
 use pagewise_model::recording::Surroundings;
 
+/// What is not known where CPU time was not sampled.
+const NOT_SAMPLED: &str = "What its own code does, that of its allocator included, was not \
+                           sampled: as root, or with kernel.perf_event_paranoid=1, that is seen.";
+
 /// Completes findings: fills `diagnoses`, `advice` and `verdict` from all other parts.
 #[must_use]
 pub fn conclude(mut findings: Findings, rules: &Rules, around: &Surroundings) -> Findings {

@@ -30,6 +30,10 @@ pub(super) fn verdict(findings: &Findings) -> String {
             "Nothing to gain here: the whole program used {} of CPU time.",
             findings.cost.cpu()
         ),
+        _ if findings.account.samples == 0 => format!(
+            "Nothing to gain from page faults: they are not what slows this program down. {}",
+            super::NOT_SAMPLED
+        ),
         _ => "Nothing to gain here: memory management is not what slows this program down."
             .to_string(),
     }

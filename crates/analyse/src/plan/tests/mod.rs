@@ -318,7 +318,8 @@ fn a_healthy_program_is_told_so_and_left_alone() {
         share(Cause::FirstTouch, 8_000.0),
         share(Cause::FileMinor, 700.0),
     ];
-    let answer = concluded(findings);
+    findings.account.samples = 800;
+    let answer = concluded(findings.clone());
     assert_eq!(answer.diagnoses[0].id, "healthy");
     assert!(answer.advice.is_empty(), "{:?}", answer.advice);
     assert!(
@@ -326,6 +327,15 @@ fn a_healthy_program_is_told_so_and_left_alone() {
         "{}",
         answer.verdict
     );
+    // An allocator that takes all of that time would not have been seen.
+    findings.account.samples = 0;
+    let answer = concluded(findings);
+    assert!(
+        answer.verdict.contains("was not sampled"),
+        "{}",
+        answer.verdict
+    );
+    assert!(!answer.verdict.contains("Nothing to gain here"));
 }
 
 #[test]
