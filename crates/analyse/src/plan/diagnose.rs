@@ -95,6 +95,10 @@ fn words(symptom: &Symptom) -> (&'static str, &'static str) {
             "Memory is mapped, used once and unmapped, over and over",
             "Each new mapping starts without pages: the kernel allocates and zeroes each one at its first touch, and frees it at munmap. Whether the allocator or the program itself makes these calls could not be seen.",
         ),
+        "churn.madvise" if symptom.owner == Owner::Presumed => (
+            "Memory is released to the kernel and soon touched again",
+            "The kernel is told that pages are no longer needed (madvise). When they are used again, it must allocate and zero each page anew: one page fault per page. Whether the allocator, the runtime or the program itself makes these calls could not be seen.",
+        ),
         "churn.madvise" if symptom.owner == Owner::Program => (
             "The program releases memory to the kernel and soon touches it again",
             "The program itself tells the kernel that it no longer needs pages (madvise). When they are used again, the kernel must allocate and zero each page anew: one page fault per page.",
