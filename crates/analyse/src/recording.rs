@@ -12,7 +12,7 @@ use pagewise_model::formats::perf_data::{Origin, PerfData, command_line};
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::loss::Losses;
 use pagewise_model::profile::{CounterSeries, Observed, Profile};
-use pagewise_model::recording::{Collection, Counter, SIDECAR_VERSION, Sidecar};
+use pagewise_model::recording::{Collection, Counter, Sidecar};
 use pagewise_model::run::Ending;
 use pagewise_model::stack::FrameKey;
 use pagewise_model::symbol::{NamedList, SymbolTable};
@@ -311,9 +311,7 @@ fn withhold_judgement(findings: &mut Findings) {
 fn of_another_tool(origin: &Origin) -> Sidecar {
     let own = origin.cmdline.iter().skip_while(|word| *word != "--");
     Sidecar {
-        schema_version: SIDECAR_VERSION,
         command: own.skip(1).cloned().collect(),
-        ending: Ending::Running,
         host: HostSnapshot {
             hostname: origin.hostname.clone(),
             kernel: origin.os_release.clone(),

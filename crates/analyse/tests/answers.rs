@@ -10,9 +10,13 @@ use pagewise_analyse::profile::diff::{DiffOptions, SettingRules, diff};
 use pagewise_analyse::profile::{ProfileRules, summarise};
 use pagewise_analyse::recording::{self, Analysis, Code};
 use pagewise_analyse::run_diff;
+use pagewise_model::contention::Contention;
 use pagewise_model::event::{CpuMode, Event};
 use pagewise_model::formats::function_graph::{self, Summary};
 use pagewise_model::formats::perf_data::PerfData;
+use pagewise_model::host::HostSnapshot;
+use pagewise_model::loss::Losses;
+use pagewise_model::profile::Profile;
 use pagewise_model::stack::FrameKey;
 use pagewise_model::symbol::{Name, NamedList};
 use serde::Serialize;
@@ -83,9 +87,9 @@ fn holds(name: &str, document: &impl Serialize) {
 
 /// Names of functions by address in hexadecimals; others are named by their address.
 #[derive(Default)]
-struct Recorded(BTreeMap<String, String>);
+struct Named(BTreeMap<String, String>);
 
-impl Recorded {
+impl Named {
     fn of(recording: &str) -> Self {
         let bytes = unpacked(&fixtures().join("recordings/names.json.zst"));
         let mut all: BTreeMap<String, Self> = serde_json::from_slice::<BTreeMap<_, _>>(&bytes)
@@ -103,7 +107,7 @@ impl Recorded {
     }
 }
 
-impl Code for Recorded {
+impl Code for Named {
     fn follow(&mut self, _: &Event<'_>) -> Option<Vec<u64>> {
         None
     }
@@ -136,10 +140,10 @@ impl Code for Recorded {
 
 fn analysed(name: &str) -> Analysis {
     let file = format!("recordings/{name}.data.zst");
-    read(&fixtures().join(file), &mut Recorded::of(name))
+    read(&fixtures().join(file), &mut Named::of(name))
 }
 
-fn read(path: &Path, code: &mut Recorded) -> Analysis {
+fn read(path: &Path, code: &mut Named) -> Analysis {
     let bytes = unpacked(path);
     let data = PerfData::parse(&bytes).expect("a recording");
     recording::analyse(&data, code, |_| ())
@@ -149,9 +153,37 @@ fn answers(name: &str) {
     answers_of(name, &analysed(name));
 }
 
+/// What a profile says of its run beside its samples.
+#[derive(Serialize)]
+struct Recorded<'a> {
+    command: &'a [String],
+    observed: String,
+    contention: Option<Contention>,
+    host: &'a HostSnapshot,
+    losses: &'a Losses,
+    notes: &'a [String],
+    counters: usize,
+}
+
+impl<'a> Recorded<'a> {
+    fn of(profile: &'a Profile) -> Self {
+        Self {
+            command: &profile.command,
+            observed: format!("{:?}", profile.observed),
+            contention: profile.contention,
+            host: &profile.host,
+            losses: &profile.losses,
+            notes: &profile.notes,
+            counters: profile.counters.iter().map(|one| one.points.len()).sum(),
+        }
+    }
+}
+
 fn answers_of(name: &str, analysis: &Analysis) {
     let findings = analysis.findings().expect("the rules are right");
     holds(name, &findings);
+    let recorded = analysis.profile().map(Recorded::of);
+    holds(&format!("{name}-recorded"), &recorded);
     let rules = ProfileRules::shipped().expect("the rules are right");
     let profile = analysis.profile().map(|profile| summarise(profile, &rules));
     holds(&format!("{name}-profile"), &profile);
@@ -182,9 +214,27 @@ fn of_recordings_by_perf() {
     for name in ["plain", "stacks", "tracepoints", "pipe"] {
         let analysis = read(
             &folder.join(format!("{name}.data.zst")),
-            &mut Recorded::default(),
+            &mut Named::default(),
         );
         answers_of(&format!("perf-{name}"), &analysis);
+    }
+}
+
+/// Faults are samples like any others where nobody asks for their causes.
+#[test]
+fn of_recordings_as_profiles() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/fixtures");
+    for (name, file) in [
+        (
+            "churn-as-profile",
+            fixtures().join("recordings/churn.data.zst"),
+        ),
+        ("perf-plain-as-profile", folder.join("plain.data.zst")),
+    ] {
+        let bytes = unpacked(&file);
+        let data = PerfData::parse(&bytes).expect("a recording");
+        let profile = recording::profile(&data, &mut Named::default(), |_| ());
+        holds(name, &Recorded::of(&profile));
     }
 }
 

@@ -69,4 +69,4 @@ pub fn proved(mut findings: Findings, proof: Proof) -> Findings {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -24,7 +24,7 @@ use pagewise_model::timeline::{Timeline, TimelinePoint};
 use pagewise_model::units::{Bytes, Estimate, Nanos};
 
 /// A run of `user` and `system` milliseconds with so many faults and a peak of 16 MiB.
-fn run(user: u64, system: u64, faults: u64) -> Findings {
+pub(crate) fn run(user: u64, system: u64, faults: u64) -> Findings {
     Findings {
         kind: Kind::Run,
         schema_version: FINDINGS_VERSION,
