@@ -104,11 +104,16 @@ fn from_rule(
     }
     let faults: f64 = cured.iter().map(|symptom| symptom.faults).sum();
     let speedup = predicted(findings, rule, &cured, faults);
-    let worth_it = if rule.settings.is_empty() || rule.trial {
+    let is_costly = || {
         diagnose::severity(findings, gravest)
             .is_some_and(|severity| severity > pagewise_model::findings::Severity::Note)
-    } else {
-        speedup.value >= WORTHWHILE && speedup.low > 1.0
+    };
+    let gains = speedup.value >= WORTHWHILE && speedup.low > 1.0;
+    let worth_it = match rule.effect {
+        _ if rule.settings.is_empty() || rule.trial => is_costly(),
+        // How much of it falls away is known by a few programs only.
+        Some(Effect::Less) => gains && is_costly(),
+        _ => gains,
     };
     if !worth_it {
         return None;
