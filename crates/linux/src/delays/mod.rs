@@ -12,7 +12,7 @@ mod switch;
 use crate::sys::netlink::Netlink;
 use message::Ended;
 use pagewise_model::delays::Delays;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::sync::Arc;
@@ -115,16 +115,16 @@ fn read(socket: &Netlink, is_over: &AtomicBool) -> Option<Vec<Ended>> {
 /// Processes below `root`, and itself, whatever the order in which they ended. Those whose parent
 /// ended first are others' children by then, and not among them.
 fn descendants(tasks: &[Ended], root: i32) -> BTreeSet<i32> {
-    let mut known = BTreeSet::from([root]);
-    loop {
-        let below = tasks.iter().filter(|task| known.contains(&task.parent));
-        let found: Vec<i32> = below.map(|task| task.group).collect();
-        let before = known.len();
-        known.extend(found);
-        if known.len() == before {
-            return known;
-        }
+    let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
+    for task in tasks {
+        children.entry(task.parent).or_default().push(task.group);
     }
+    let (mut known, mut new) = (BTreeSet::from([root]), vec![root]);
+    while let Some(parent) = new.pop() {
+        let below = children.remove(&parent).unwrap_or_default();
+        new.extend(below.into_iter().filter(|child| known.insert(*child)));
+    }
+    known
 }
 
 #[cfg(test)]
