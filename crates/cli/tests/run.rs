@@ -177,16 +177,9 @@ fn a_recorded_run_can_be_simulated_and_the_answer_holds_to_its_schema() {
         return;
     }
     let policies = "2q,fifo,clock,s3fifo,prefetch,csr";
-    let output = pagewise(&[
-        "run",
-        "--memory",
-        "48M",
-        "--simulate",
-        trace,
-        "--policy",
-        policies,
-        "--json",
-    ]);
+    let simulate = ["run", "--memory", "48M", "--simulate", trace];
+    let simulate = [&simulate[..], &["--policy", policies]].concat();
+    let output = pagewise(&[&simulate[..], &["--json"]].concat());
     assert!(output.status.success(), "{output:?}");
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let schema = include_str!("../../../docs/schema/run-simulate.json");
@@ -211,6 +204,11 @@ fn a_recorded_run_can_be_simulated_and_the_answer_holds_to_its_schema() {
             "{row} reads less than MIN, {bound}"
         );
     }
+    let kept = folder.path().join("answer.json");
+    std::fs::write(&kept, &output.stdout).expect("it is written");
+    let opened = pagewise(&["report", kept.to_str().expect("text")]);
+    let shown = String::from_utf8_lossy(&opened.stdout).into_owned();
+    assert_eq!(shown.as_bytes(), pagewise(&simulate).stdout, "{shown}");
     let output = pagewise(&["run", "--memory", "48M", "--simulate", "/dev/null"]);
     assert_eq!(output.status.code(), Some(1), "an empty file is no trace");
 }

@@ -34,6 +34,7 @@ pub mod looks;
 pub mod loss;
 pub mod outliers;
 pub mod paging;
+pub mod paging_simulation;
 mod pairs;
 pub mod probe;
 pub mod profile;

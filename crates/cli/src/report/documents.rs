@@ -13,6 +13,7 @@ use pagewise_model::document::Kind;
 use pagewise_model::fault_diff::FaultDiff;
 use pagewise_model::gate::Gate;
 use pagewise_model::huge_simulation::HugeSimulation;
+use pagewise_model::paging_simulation::{PAGING_SIMULATION_VERSION, PagingSimulation};
 use pagewise_model::probe::{PROBE_VERSION, Probe};
 use pagewise_model::profile_diff::ProfileDiff;
 use pagewise_model::profile_findings::ProfileFindings;
@@ -129,6 +130,12 @@ pub fn report(kind: Kind, version: Option<u32>, bytes: &[u8], args: &Args) -> Re
         Kind::Gate => View::<Gate> {
             version: gate::GATE_VERSION,
             text: text::gate::render,
+            page: None,
+        }
+        .show(bytes, version, args)?,
+        Kind::PagingSimulation => View::<PagingSimulation> {
+            version: PAGING_SIMULATION_VERSION,
+            text: |document, _, _| text::paging_simulation::render(document),
             page: None,
         }
         .show(bytes, version, args)?,

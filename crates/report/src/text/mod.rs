@@ -10,6 +10,7 @@ pub mod huge_balance;
 pub mod huge_probe;
 pub mod huge_simulation;
 mod page;
+pub mod paging_simulation;
 pub mod profile;
 pub mod profile_diff;
 pub mod run_diff;

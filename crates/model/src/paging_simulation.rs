@@ -1,0 +1,64 @@
+//! Policies of paging on a recorded run, beside Belady's bound.
+
+use crate::document::Kind;
+use serde::{Deserialize, Serialize};
+
+/// Version of the JSON schema of [`PagingSimulation`] (`docs/schema/run-simulate.json`).
+pub const PAGING_SIMULATION_VERSION: u32 = 1;
+
+/// What each policy would have done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PagingSimulation {
+    /// [`Kind::PagingSimulation`].
+    pub kind: Kind,
+    /// [`PAGING_SIMULATION_VERSION`].
+    pub schema_version: u32,
+    /// The recorded run.
+    pub trace: UsesOfPages,
+    /// Memory, in pages.
+    pub memory_pages: u32,
+    /// No policy without prefetching reads fewer pages.
+    pub bound: PolicyOutcome,
+    /// In the order in which they were asked for.
+    pub policies: Vec<PolicyOutcome>,
+}
+
+/// What a trace of a paged run holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsesOfPages {
+    /// Uses.
+    pub uses: usize,
+    /// Different pages.
+    pub footprint_pages: u64,
+    /// Size of a page.
+    pub page_bytes: u32,
+    /// Memory of the recorded run, in pages.
+    pub recorded_with_pages: u64,
+    /// Pages read early in the recorded run, taken for uses.
+    pub presumed_uses: u64,
+    /// Records of kinds that this version does not know.
+    pub unknown_records: u64,
+    /// Bytes at the end that are no whole record.
+    pub cut_bytes: usize,
+}
+
+/// One policy's figures, in pages.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PolicyOutcome {
+    /// Its name.
+    pub policy: String,
+    /// Threads held up by the store.
+    pub refaults: u64,
+    /// Read from the store.
+    pub pages_read: u64,
+    /// Of these, before they were asked for.
+    pub read_early: u64,
+    /// Read early and never used.
+    pub read_in_vain: u64,
+    /// Faults on pages that were in memory.
+    pub soft_faults: u64,
+    /// Pages that had to leave.
+    pub evictions: u64,
+    /// Written to the store.
+    pub pages_written: u64,
+}
