@@ -1,6 +1,7 @@
 //! Findings in, answers out: what must be advised, and what must not.
 
 mod delays;
+mod fresh_memory;
 mod hot_allocator;
 mod runtimes;
 mod time;
@@ -268,47 +269,6 @@ fn first_touch_gets_no_setting() {
             .iter()
             .all(|advice| advice.settings.0.is_empty())
     );
-}
-
-/// First touches as they look without memory calls on record, and how little is known of churn.
-fn hardly_told(low: f64, high: f64) -> Findings {
-    let mut findings = run(500, 500, 100_000);
-    findings.by_cause = vec![Share {
-        faults: Estimate {
-            value: 95_000.0,
-            low: 95_000.0 * (1.0 - high),
-            high: 96_000.0,
-        },
-        ..share(Cause::FirstTouch, 95_000.0)
-    }];
-    findings.churn.refault_ratio = Some(Estimate {
-        value: low,
-        low,
-        high,
-    });
-    concluded(findings)
-}
-
-#[test]
-fn what_may_be_churn_as_well_as_first_touches_is_called_neither() {
-    let findings = hardly_told(0.0, 0.9);
-    let told = &findings.diagnoses[0];
-    assert_eq!(told.id, "fresh_memory", "{}", findings.verdict);
-    assert!(told.evidence[0].contains("(95 %)"), "{:?}", told.evidence);
-    assert!(findings.advice.is_empty(), "{:?}", findings.advice);
-    for known in [hardly_told(0.0, 0.4), hardly_told(0.2, 0.9)] {
-        assert!(known.diagnoses.iter().any(|one| one.id == "first_touch"));
-    }
-}
-
-#[test]
-fn evidence_tells_the_interval_of_a_share_that_is_hardly_known() {
-    let known = hardly_told(0.0, 0.4);
-    let evidence = &known.diagnoses[0].evidence[0];
-    assert!(evidence.contains("(95 % [57, 96])"), "{evidence}");
-    let known = hardly_told(0.0, 0.05);
-    let evidence = &known.diagnoses[0].evidence[0];
-    assert!(evidence.contains("(95 %)"), "{evidence}");
 }
 
 #[test]
