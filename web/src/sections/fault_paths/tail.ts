@@ -45,7 +45,7 @@ function excess(found: Contrast): HTMLElement {
   const rows = found.excess.slice(0, 12);
   if (rows.length === 0) return h("p", {}, "Nothing: the tail is empty.");
   const most = Math.max(...rows.map((row) => Math.abs(row.ns)), 1e-9);
-  return h(
+  const table = h(
     "table",
     { class: "bars" },
     h("caption", { class: "sr" }, "Parts of the extra time"),
@@ -60,6 +60,7 @@ function excess(found: Contrast): HTMLElement {
       }),
     ),
   );
+  return h("div", { class: "scroll" }, table);
 }
 
 function over(report: FaultPathsPage, found: Contrast): HTMLElement {
