@@ -78,6 +78,15 @@ export const collisions = (page) =>
     }),
   );
 
+/** Tables whose heads don't stand above their columns. Runs in the page. */
+export function tornTables() {
+  const torn = (table) => {
+    const [head, row] = ["thead tr", "tbody tr"].map((part) => table.querySelector(part)?.getBoundingClientRect());
+    return head && row && row.width > 0 && (Math.abs(head.left - row.left) > 1 || Math.abs(head.right - row.right) > 1 || head.bottom > row.top + 1);
+  };
+  return [...document.querySelectorAll("main table")].filter(torn).map((table) => table.caption?.textContent ?? table.textContent.slice(0, 80));
+}
+
 /** Texts whose contrast is below 4.5, or 3 where large (WCAG 2.2, 1.4.3). Runs in the page. */
 export function lowContrast() {
   const channels = (color) => color.match(/[\d.]+/g).map(Number);

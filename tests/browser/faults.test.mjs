@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { statSync } from "node:fs";
 import { test } from "node:test";
-import { collisions, colours, directory, lowContrast, overflows, reading, settle, shot } from "./browser.mjs";
+import { collisions, colours, directory, lowContrast, overflows, reading, settle, shot, tornTables } from "./browser.mjs";
 
 const SECTIONS = ["answer", "classes", "patterns", "layers", "contributors", "tail", "timeline", "flame", "locks", "paths", "quality"];
 
@@ -16,6 +16,7 @@ for (const [width, colorScheme] of [[1280, "light"], [1600, "dark"], [400, "ligh
       assert.equal(await overflows(page), false);
       assert.deepEqual(await collisions(page), []);
       assert.deepEqual(await page.evaluate(lowContrast), []);
+      assert.deepEqual(await page.evaluate(tornTables), []);
       await shot(page, `trace-${colorScheme}-${width}`, true);
     });
   });

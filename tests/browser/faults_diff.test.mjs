@@ -2,7 +2,7 @@
 // of tests/fixtures/traces.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { collisions, lowContrast, overflows, reading, shot } from "./browser.mjs";
+import { collisions, lowContrast, overflows, reading, shot, tornTables } from "./browser.mjs";
 
 for (const [width, colorScheme] of [[1280, "light"], [1600, "dark"], [400, "light"]]) {
   test(`two traces' page fits ${width} pixels in ${colorScheme}, every part drawn`, async () => {
@@ -11,6 +11,7 @@ for (const [width, colorScheme] of [[1280, "light"], [1600, "dark"], [400, "ligh
       assert.equal(await overflows(page), false);
       assert.deepEqual(await collisions(page), []);
       assert.deepEqual(await page.evaluate(lowContrast), []);
+      assert.deepEqual(await page.evaluate(tornTables), []);
       await shot(page, `trace-diff-${colorScheme}-${width}`, true);
     });
   });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { test } from "node:test";
-import { collisions, directory, lowContrast, overflows, reading, settle, shot } from "./browser.mjs";
+import { collisions, directory, lowContrast, overflows, reading, settle, shot, tornTables } from "./browser.mjs";
 
 /** Labels of a chart that its accessible name begins with. */
 const labels = (page, name) => page.$$eval(`svg.chart[aria-label^="${name}"] text`, (texts) => texts.map((text) => text.textContent));
@@ -12,6 +12,7 @@ test("a simulation shows refills by size, N_h, C_L, y, the map and curves with e
   await reading("huge-simulation", {}, async (page) => {
     assert.equal(await overflows(page), false);
     assert.deepEqual(await page.evaluate(lowContrast), []);
+    assert.deepEqual(await page.evaluate(tornTables), []);
     assert.deepEqual(await collisions(page), []);
     const captions = await page.$$eval("#course figcaption", (captions) => captions.map((caption) => caption.textContent));
     for (const wanted of [/refills a second/, /N_h/, /C_L/, /\(y\)/, /Time of an access/]) assert.ok(captions.some((caption) => wanted.test(caption)), captions.join("\n"));
@@ -33,6 +34,7 @@ test("a simulation shows refills by size, N_h, C_L, y, the map and curves with e
 test("axes of lines that are all zero or all alike have labels that differ", async () => {
   await reading("huge-sweep", { colorScheme: "dark" }, async (page) => {
     assert.deepEqual(await page.evaluate(lowContrast), []);
+    assert.deepEqual(await page.evaluate(tornTables), []);
     assert.deepEqual(await collisions(page), []);
     const repeated = await page.$$eval("svg.chart", (charts) =>
       charts.flatMap((chart) => {
@@ -63,6 +65,7 @@ test("a live process shows its verdict, huge pages over time, cost of work and t
   await reading("huge-balance", {}, async (page) => {
     assert.equal(await overflows(page), false);
     assert.deepEqual(await page.evaluate(lowContrast), []);
+    assert.deepEqual(await page.evaluate(tornTables), []);
     assert.deepEqual(await collisions(page), []);
     const [, verdict] = (await page.textContent("h1")).match(/^Huge pages (help|hurt|do not matter)/);
     const captions = await page.$$eval("#course figcaption", (captions) => captions.map((caption) => caption.textContent));

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";
-import { colours, directory, lowContrast, overflows, reading, settle, shot } from "./browser.mjs";
+import { colours, directory, lowContrast, overflows, reading, settle, shot, tornTables } from "./browser.mjs";
 
 const LEFT = 58;
 const report = JSON.parse(readFileSync(`${directory}/report.json`));
@@ -35,6 +35,7 @@ test("the whole machine's samples come first, drawn over time", async () => {
   await reading("mixed", {}, async (page) => {
     assert.equal(await overflows(page), false);
     assert.deepEqual(await page.evaluate(lowContrast), []);
+    assert.deepEqual(await page.evaluate(tornTables), []);
     assert.match(await page.textContent("header .command"), /^all processes, during sleep/);
     assert.ok((await colours(page, "canvas.heat")) > 10);
     await page.click("#profile-idle").catch(() => assert.equal(clock.idle, 0));

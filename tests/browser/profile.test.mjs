@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { statSync } from "node:fs";
 import { test } from "node:test";
-import { colours, directory, lowContrast, overflows, reading, settle, shot } from "./browser.mjs";
+import { colours, directory, lowContrast, overflows, reading, settle, shot, tornTables } from "./browser.mjs";
 
 const LEFT = 58;
 const RANGE = "#profile-range";
@@ -34,6 +34,7 @@ test("a range of the heat map is a flame graph of exactly its samples", async ()
   await reading("profile", {}, async (page) => {
     assert.equal(await overflows(page), false);
     assert.deepEqual(await page.evaluate(lowContrast), []);
+    assert.deepEqual(await page.evaluate(tornTables), []);
     assert.match(await page.textContent("main"), /5\.\d\d of 8/);
     assert.ok((await colours(page, "canvas.heat")) > 20);
     await shot(page, "profile", true);
@@ -71,6 +72,7 @@ test("idle CPUs are left out until they are asked for", async () => {
 test("a search colours the cells and boxes; events, processes, threads and CPUs filter", async () => {
   await reading("profile", { colorScheme: "dark" }, async (page) => {
     assert.deepEqual(await page.evaluate(lowContrast), []);
+    assert.deepEqual(await page.evaluate(tornTables), []);
     const picture = () => page.$eval("canvas.heat", (canvas) => canvas.toDataURL());
     const plain = await picture();
     await page.fill("#profile-search", "copy_user");

@@ -1,12 +1,13 @@
 // Uses the page of two generated profiles, which ./run makes: profile-diff.html.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { colours, lowContrast, overflows, reading, settle, shot } from "./browser.mjs";
+import { colours, lowContrast, overflows, reading, settle, shot, tornTables } from "./browser.mjs";
 
 test("what grew is told with its interval, the setting behind it, both maps and one flame graph", async () => {
   await reading("profile-diff", {}, async (page) => {
     assert.equal(await overflows(page), false);
     assert.deepEqual(await page.evaluate(lowContrast), []);
+    assert.deepEqual(await page.evaluate(tornTables), []);
     assert.match(await page.textContent("h1"), /grew in stalled/);
     const rows = await page.$$eval("#functions tbody tr", (rows) => rows.map((row) => row.textContent));
     assert.ok(rows.some((row) => /blk_mq_submit_bio.*\+[\d.]+.*sure/.test(row)), rows.join("\n"));
@@ -21,6 +22,7 @@ test("what grew is told with its interval, the setting behind it, both maps and 
 test("ranges of either side are compared, searched and filtered", async () => {
   await reading("profile-diff", { colorScheme: "dark" }, async (page) => {
     assert.deepEqual(await page.evaluate(lowContrast), []);
+    assert.deepEqual(await page.evaluate(tornTables), []);
     await shot(page, "profile-diff-dark", true);
     const lines = () => page.$$eval("#profile-range p", (lines) => lines.map((line) => line.textContent));
     const [chosen, base] = await lines();

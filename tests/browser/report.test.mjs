@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync, statSync } from "node:fs";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { browser, collisions, colours, directory, lowContrast, overflows, reading, settle, shot } from "./browser.mjs";
+import { browser, collisions, colours, directory, lowContrast, overflows, reading, settle, shot, tornTables } from "./browser.mjs";
 
 test("the first screen answers", async () => {
   await reading("churning", {}, async (page) => {
@@ -38,6 +38,7 @@ test("text stands out from its ground (WCAG AA)", async () => {
   for (const colorScheme of ["light", "dark"]) {
     await reading("churning", { colorScheme }, async (page) => {
       assert.deepEqual(await page.evaluate(lowContrast), []);
+      assert.deepEqual(await page.evaluate(tornTables), []);
     });
   }
 });
@@ -247,6 +248,7 @@ test("a recording with samples of CPU time shows them on the page about its faul
   await reading("both", {}, async (page) => {
     assert.equal(await overflows(page), false);
     assert.deepEqual(await page.evaluate(lowContrast), []);
+    assert.deepEqual(await page.evaluate(tornTables), []);
     assert.match(await page.textContent("#profile-answer"), /asm_exc_page_fault/);
     assert.match(await page.textContent("#profile-range"), /^Whole recording: 990 samples/);
     assert.equal(await page.locator("canvas.flame").count(), 2);

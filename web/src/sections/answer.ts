@@ -27,7 +27,7 @@ export const answer: Section = {
       {},
       verdict(report),
       h("div", { class: "tiles" }, ...tiles(report)),
-      h("div", { class: "bars" }, timeBar("CPU time", report.findings.cost.user + report.findings.cost.system, cpuParts(report.findings)), timeBar("elapsed time", report.findings.cost.wall, elapsedParts(report.findings))),
+      h("div", { class: "accounts" }, timeBar("CPU time", report.findings.cost.user + report.findings.cost.system, cpuParts(report.findings)), timeBar("elapsed time", report.findings.cost.wall, elapsedParts(report.findings))),
       caution(report),
       h("div", { class: "columns" }, why(report), fix(report)),
     ),
