@@ -39,7 +39,7 @@ function contrast(report: FaultPathsPage, found: Contrast): HTMLElement {
   );
 }
 
-const giveOrTake = (row: Excess): string => (row.error_ns >= 1 ? `${nanos(row.ns)} ± ${nanos(row.error_ns)}` : nanos(row.ns));
+const giveOrTake = ({ ns, error_ns }: Excess): string => `${ns < 0 ? "−" : ""}${nanos(Math.abs(ns))}${error_ns >= 1 ? ` ± ${nanos(error_ns)}` : ""}`;
 
 function excess(found: Contrast): HTMLElement {
   const rows = found.excess.slice(0, 12);
