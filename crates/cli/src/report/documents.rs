@@ -29,33 +29,41 @@ use std::io::Write;
 /// Makes a page of a document and its text.
 type Page<D> = fn(&D, &str) -> Result<String, html::Error>;
 
-/// How a document is shown.
-struct View<D> {
-    version: u32,
-    text: fn(&D, usize, Style) -> String,
-    page: Option<Page<D>>,
+/// Makes the text about a document.
+type Text<D> = fn(&D, usize, Style) -> String;
+
+/// A document as it was found, and what is asked of it.
+struct Opened<'a> {
+    bytes: &'a [u8],
+    version: Option<u32>,
+    args: &'a Args,
 }
 
-impl<D: DeserializeOwned + Serialize> View<D> {
-    fn show(&self, bytes: &[u8], found: Option<u32>, args: &Args) -> Result<()> {
-        same_version(found, self.version, "make it anew")?;
-        let document: D = serde_json::from_slice(bytes).context("it is not whole")?;
-        let page = match (&args.output, self.page) {
+impl Opened<'_> {
+    fn show<D: DeserializeOwned + Serialize>(
+        &self,
+        version: u32,
+        text: Text<D>,
+        page: Option<Page<D>>,
+    ) -> Result<()> {
+        same_version(self.version, version, "make it anew")?;
+        let document: D = serde_json::from_slice(self.bytes).context("it is not whole")?;
+        let page = match (&self.args.output, page) {
             (None, _) => None,
             (Some(path), Some(page)) => {
                 let plain = Style {
                     color: false,
                     unicode: true,
                 };
-                Some((path, page(&document, &(self.text)(&document, 100, plain))?))
+                Some((path, page(&document, &text(&document, 100, plain))?))
             }
             (Some(_), None) => bail!("there is no page about it: leave out -o"),
         };
-        let text = match args.json {
+        let text = match self.args.json {
             true => json::to_string(&document)?,
-            false => (self.text)(&document, terminal::width(), terminal::style()),
+            false => text(&document, terminal::width(), terminal::style()),
         };
-        let mut out = terminal::output(args.json);
+        let mut out = terminal::output(self.args.json);
         out.write_all(text.as_bytes())?;
         out.flush()?;
         page.map_or(Ok(()), |(path, page)| write_page(path, &page))
@@ -78,86 +86,64 @@ pub fn report(kind: Kind, version: Option<u32>, bytes: &[u8], args: &Args) -> Re
             "--export, --sums, --cgroup, --calibrate and parts go with recordings, which it is not"
         );
     }
+    let opened = Opened {
+        bytes,
+        version,
+        args,
+    };
     match kind {
-        Kind::Tuning => View::<Tuning> {
-            version: TUNING_VERSION,
-            text: |document, width, _| text::tune::render(document, width),
-            page: None,
+        Kind::Tuning => opened.show::<Tuning>(
+            TUNING_VERSION,
+            |document, width, _| text::tune::render(document, width),
+            None,
+        ),
+        Kind::HugeBalance => opened.show::<Balance>(
+            BALANCE_VERSION,
+            text::huge_balance::render,
+            Some(html::render_huge_balance),
+        ),
+        Kind::HugeProbe => opened.show::<Probe>(PROBE_VERSION, text::huge_probe::render, None),
+        Kind::HugeSimulation => opened.show::<HugeSimulation>(
+            huge_simulation::SCHEMA_VERSION,
+            |document, _, _| text::huge_simulation::render(document),
+            Some(html::render_huge_simulation),
+        ),
+        Kind::Profile => opened.show::<ProfileFindings>(
+            profile_findings::PROFILE_VERSION,
+            text::profile::render,
+            None,
+        ),
+        Kind::FaultDiff => opened.show::<FaultDiff>(
+            fault_diff::SCHEMA_VERSION,
+            |document, width, _| pagewise_report::fault_diff::render(document, width),
+            Some(html::render_fault_diff),
+        ),
+        Kind::ProfileDiff => opened.show::<ProfileDiff>(
+            profile_diff::PROFILE_DIFF_VERSION,
+            text::profile_diff::render,
+            None,
+        ),
+        Kind::RunDiff => {
+            opened.show::<RunDiff>(run_diff::RUN_DIFF_VERSION, text::run_diff::render, None)
         }
-        .show(bytes, version, args)?,
-        Kind::HugeBalance => View::<Balance> {
-            version: BALANCE_VERSION,
-            text: text::huge_balance::render,
-            page: Some(html::render_huge_balance),
-        }
-        .show(bytes, version, args)?,
-        Kind::HugeProbe => View::<Probe> {
-            version: PROBE_VERSION,
-            text: text::huge_probe::render,
-            page: None,
-        }
-        .show(bytes, version, args)?,
-        Kind::HugeSimulation => View::<HugeSimulation> {
-            version: huge_simulation::SCHEMA_VERSION,
-            text: |document, _, _| text::huge_simulation::render(document),
-            page: Some(html::render_huge_simulation),
-        }
-        .show(bytes, version, args)?,
-        Kind::Profile => View::<ProfileFindings> {
-            version: profile_findings::PROFILE_VERSION,
-            text: text::profile::render,
-            page: None,
-        }
-        .show(bytes, version, args)?,
-        Kind::FaultDiff => View::<FaultDiff> {
-            version: fault_diff::SCHEMA_VERSION,
-            text: |document, width, _| pagewise_report::fault_diff::render(document, width),
-            page: Some(html::render_fault_diff),
-        }
-        .show(bytes, version, args)?,
-        Kind::ProfileDiff => View::<ProfileDiff> {
-            version: profile_diff::PROFILE_DIFF_VERSION,
-            text: text::profile_diff::render,
-            page: None,
-        }
-        .show(bytes, version, args)?,
-        Kind::RunDiff => View::<RunDiff> {
-            version: run_diff::RUN_DIFF_VERSION,
-            text: text::run_diff::render,
-            page: None,
-        }
-        .show(bytes, version, args)?,
-        Kind::Gate => View::<Gate> {
-            version: gate::GATE_VERSION,
-            text: text::gate::render,
-            page: None,
-        }
-        .show(bytes, version, args)?,
-        Kind::PagingSimulation => View::<PagingSimulation> {
-            version: PAGING_SIMULATION_VERSION,
-            text: |document, _, _| text::paging_simulation::render(document),
-            page: None,
-        }
-        .show(bytes, version, args)?,
-        Kind::Check => View::<Check> {
-            version: CHECK_VERSION,
-            text: text::check::render,
-            page: None,
-        }
-        .show(bytes, version, args)?,
-        Kind::AllocatorBench => View::<AllocatorBench> {
-            version: ALLOCATOR_BENCH_VERSION,
-            text: |document, width, _| text::bench_alloc::render(document, width),
-            page: None,
-        }
-        .show(bytes, version, args)?,
-        Kind::FaultBench => View::<FaultBench> {
-            version: FAULT_BENCH_VERSION,
-            text: |document, _, _| text::bench_faults::render(document),
-            page: None,
-        }
-        .show(bytes, version, args)?,
+        Kind::Gate => opened.show::<Gate>(gate::GATE_VERSION, text::gate::render, None),
+        Kind::PagingSimulation => opened.show::<PagingSimulation>(
+            PAGING_SIMULATION_VERSION,
+            |document, _, _| text::paging_simulation::render(document),
+            None,
+        ),
+        Kind::Check => opened.show::<Check>(CHECK_VERSION, text::check::render, None),
+        Kind::AllocatorBench => opened.show::<AllocatorBench>(
+            ALLOCATOR_BENCH_VERSION,
+            |document, width, _| text::bench_alloc::render(document, width),
+            None,
+        ),
+        Kind::FaultBench => opened.show::<FaultBench>(
+            FAULT_BENCH_VERSION,
+            |document, _, _| text::bench_faults::render(document),
+            None,
+        ),
         _ => bail!("report does not show this kind of result"),
-    }
+    }?;
     Ok(true)
 }
