@@ -30,9 +30,7 @@ pub enum Kind {
     Gate,
     /// Runs that later ones are judged by.
     GateBaseline,
-    /// A run inside a memory budget.
-    PagedRun,
-    /// Its course.
+    /// The course of a run inside a memory budget.
     PagingTimeline,
     /// Policies on a recorded run.
     PagingSimulation,
@@ -42,8 +40,6 @@ pub enum Kind {
     AllocatorBench,
     /// What page faults cost.
     FaultBench,
-    /// Frequent patterns.
-    Patterns,
 }
 
 /// The fields by which a document is known.
