@@ -8,12 +8,13 @@ mod columns;
 use libfuzzer_sys::fuzz_target;
 use pagewise_analyse::fault_paths::{self, Collector};
 use pagewise_analyse::faults::Attributor;
-use pagewise_analyse::plan::{Rules, Surroundings};
+use pagewise_analyse::plan::Rules;
 use pagewise_analyse::profile::{ProfileCollector, ProfileRules, summarise};
 use pagewise_model::formats::perf_data::PerfData;
 use pagewise_model::formats::{folded, function_graph, perf_script, trace_dat};
 use pagewise_model::profile::Profile;
 use pagewise_model::recording::Sidecar;
+use pagewise_model::recording::Surroundings;
 use pagewise_model::symbol::{Name, NamedList, SymbolTable, Unnamed};
 use pagewise_report::exports::{folded_stacks, samples};
 use pagewise_report::html::{render, render_fault_paths, render_profile};
@@ -37,7 +38,10 @@ fuzz_target!(|bytes: &[u8]| {
         }
     } else if function_graph::looks_like(bytes) {
         let mut collector = Collector::default();
-        let cores = function_graph::Cores { threads: 1, piece: 1 << 16 };
+        let cores = function_graph::Cores {
+            threads: 1,
+            piece: 1 << 16,
+        };
         let summary = function_graph::read_on(cores, bytes, &mut collector);
         trace_of(&collector, &summary.expect("memory is readable"));
     } else if perf_script::looks_like(bytes) {
