@@ -198,3 +198,21 @@ fn read_cut(text: &[u8]) -> Vec<(Option<u64>, Vec<Call>)> {
     function_graph::read(text, &mut sink).expect("memory is readable");
     found
 }
+
+/// Time goes back in the second piece, so that it is read twice: the first time a spoilt line gives
+/// a name that is none of the text's.
+#[test]
+fn names_of_a_first_try_are_forgotten() {
+    let text = b"\
+   45.397453 |   0)     wl-343     |   0.719 us    |            __rcu_read_unlock();
+   45.397454 |   0)     wl-343     |   3.587 us    |          } /* get_mem_cgroup_from_mm */
+   45.397455 |   0)     wl-343     |   5.033 us    |        } /* __mem_cgroup_charge */
+   45.397456 |   0)     wl-343     |   0.722 us    |        __folio_thr  __alloc_pages_noprof() {
+   41.281430 |   0)     wl-289     |             __cond_resched();
+   41.281431 |   0)     wl-289     |             get_page_from_freelist() {
+   41.281432 |   0)     wl-289     |               cond_accept_memory();
+   41.281433 |   0)     wl-289     |ottle_swaprate();
+   45.397457 |   0)     wl-343     |   4.816 us    |        copy_mc_to_kernel();
+";
+    assert_eq!(on_cores::difference(text, 2, 281), None);
+}

@@ -198,7 +198,9 @@ impl Worker {
             let is_behind = state.order.is_before(self.parser.order());
             if !is_behind || !header.reads_like(&state.header) {
                 // The header said more in a piece before, when this one was already under way, or
-                // a stretch that the text repeats lies across the border.
+                // a stretch that the text repeats lies across the border. What the first try took for
+                // names and tasks is none of the text's.
+                (self.parser, self.absorbed) = Default::default();
                 let order = std::mem::take(&mut state.order);
                 self.parse(text, state.header.clone(), Some(order), block.is_last);
                 state.order = self.parser.order().clone();
