@@ -51,7 +51,7 @@ describe("series", () => {
 });
 
 describe("fault map", () => {
-  const row = (start: string, region: string) => ({ start, length: 4096, region });
+  const row = (start: string, region: "heap" | "stack" | "anonymous") => ({ start, length: 4096, region });
   const map: FaultMap = {
     time_step: 1,
     columns: 4,
@@ -88,10 +88,10 @@ const run = (wall: number): RunCost => ({ wall, user: wall / 2, system: 0, minor
 describe("proof", () => {
   const proof: Proof = {
     arms: [
-      { name: "as it is", runs: [run(10), run(30), run(20)] },
-      { name: "slow", runs: [run(40)] },
-      { name: "fast", runs: [run(4), run(6)] },
-      { name: "never ran", runs: [] },
+      { name: "as it is", settings: [], runs: [run(10), run(30), run(20)] },
+      { name: "slow", settings: [], runs: [run(40)] },
+      { name: "fast", settings: [], runs: [run(4), run(6)] },
+      { name: "never ran", settings: [], runs: [] },
     ],
     comparisons: [],
     winner: "fast",
@@ -145,14 +145,16 @@ describe("cost", () => {
 
   it("shows the largest parts of the elapsed time, and all of it", () => {
     const part = (id: string, value: number) => ({ id, label: id, time: { value, low: 0, high: value }, places: [], who: [] });
+    const none = { value: 0, low: 0, high: 0 };
+    const empty = { entries: [], kernel: none, samples: 0, unexplained: none, work: [] };
     const elapsed = ["sleep", "cpu", "network", "ready", "disk", "locks"].map((id, at) => part(id, 10 - at));
     const run = findings(5, 15, null);
-    const parts = elapsedParts({ ...run, cost: { ...run.cost, wall: 45 }, account: { elapsed } });
+    const parts = elapsedParts({ ...run, cost: { ...run.cost, wall: 45 }, account: { ...empty, elapsed } });
     expect(parts.map(({ id, name }) => [id, name])).toEqual([["violet", "sleep"], ["user", "cpu"], ["rose", "network"], ["kernel", "ready"], ["rest", "the rest"]]);
     expect(parts.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1);
-    expect(elapsedParts({ ...run, account: {} })).toEqual([]);
+    expect(elapsedParts({ ...run, account: empty })).toEqual([]);
     const cpu = [part("fault", 12), part("own", 5), part("call.map", 3)];
-    expect(cpuParts({ ...run, account: { cpu } }).map(({ id, share }) => [id, share])).toEqual([["faults", 0.6], ["user", 0.25], ["violet", 0.15]]);
+    expect(cpuParts({ ...run, account: { ...empty, cpu } }).map(({ id, share }) => [id, share])).toEqual([["faults", 0.6], ["user", 0.25], ["violet", 0.15]]);
   });
 
   it("counts churn as avoidable", () => {

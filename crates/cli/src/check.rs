@@ -20,7 +20,7 @@ Examples:
 /// Options of `pagewise check`.
 #[derive(ClapArgs, Debug)]
 pub struct Args {
-    /// Print JSON (schema: pagewise help check.json)
+    /// Print JSON (schema: pagewise help schema.json)
     #[arg(long)]
     json: bool,
 }

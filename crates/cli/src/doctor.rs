@@ -96,7 +96,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
-    /// Print the findings as JSON (schema: pagewise help findings.json); the program's output goes to stderr
+    /// Print the findings as JSON (schema: pagewise help schema.json); the program's output goes to stderr
     #[arg(long)]
     json: bool,
 

@@ -189,9 +189,6 @@ fn short_traces_are_compared_but_not_tested() {
 
 #[test]
 fn json_fits_its_schema() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema/fault-diff.json");
-    let text = std::fs::read_to_string(path).expect("the schema is there");
-    let schema = serde_json::from_str(&text).expect("the schema is JSON");
     let folder = folder();
     for pair in [
         ["before.txt", "after.txt"],
@@ -199,9 +196,7 @@ fn json_fits_its_schema() {
         ["short.txt", "before.txt"],
     ] {
         let document = json(&run(folder.path(), &["--json", pair[0], pair[1]]));
-        let mut checker = checker::Checker::new(&schema);
-        checker.check(&document);
-        assert!(checker.errors.is_empty(), "{pair:?}: {:#?}", checker.errors);
+        assert_eq!(checker::errors(&document), [""; 0], "{pair:?}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! `pagewise gate` end to end: what passes, what fails, what is an error, and its documents.
 
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 #[path = "../../report/tests/checker/mod.rs"]
@@ -59,23 +59,6 @@ impl Place {
     }
 }
 
-fn schema(name: &str) -> Value {
-    let read = |name: &str| -> Value {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
-        let text = std::fs::read_to_string(folder.join(name)).expect("the schema is there");
-        serde_json::from_str(&text).expect("the schema is JSON")
-    };
-    let mut schema = read(name);
-    schema["$defs"]["findings.json"] = read("findings.json");
-    schema
-}
-
-fn errors(schema: &Value, document: &Value) -> Vec<String> {
-    let mut checker = checker::Checker::new(schema);
-    checker.check(document);
-    checker.errors
-}
-
 fn json(output: &Output) -> Value {
     let told = String::from_utf8_lossy(&output.stderr);
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {told}"))
@@ -108,7 +91,7 @@ fn growth_fails_and_equal_programs_pass() {
         "40",
     ]);
     let document = json(&same);
-    assert_eq!(errors(&schema("gate.json"), &document), [""; 0]);
+    assert_eq!(checker::errors(&document), [""; 0]);
     for metric in ["faults", "major_faults", "peak_memory"] {
         assert_eq!(verdict(&document, metric), "within", "{document}");
     }
@@ -125,7 +108,7 @@ fn growth_fails_and_equal_programs_pass() {
     let grown = place.gate(&[&reports[..], &words[..]].concat());
     let document = json(&grown);
     assert_eq!(grown.status.code(), Some(1), "{document}");
-    assert_eq!(errors(&schema("gate.json"), &document), [""; 0]);
+    assert_eq!(checker::errors(&document), [""; 0]);
     assert_eq!(verdict(&document, "faults"), "grown");
     assert_eq!(verdict(&document, "peak_memory"), "within");
     let runs = document["new"]["runs"].as_array().expect("runs").len();
@@ -175,7 +158,7 @@ fn stored_runs_are_a_baseline_on_the_same_kind_of_host_only() {
     let saved = place.gate(&["--save", "base.json", "--", "./app", "3000", "40"]);
     assert_eq!(saved.status.code(), Some(0), "{saved:?}");
     let baseline: Value = serde_json::from_str(&place.text("base.json")).expect("JSON");
-    assert_eq!(errors(&schema("gate-baseline.json"), &baseline), [""; 0]);
+    assert_eq!(checker::errors(&baseline), [""; 0]);
     let against = |file: &str, rows: &str| {
         place.gate(&["--baseline", file, "--json", "--", "./app", "3000", rows])
     };
@@ -184,7 +167,7 @@ fn stored_runs_are_a_baseline_on_the_same_kind_of_host_only() {
     let grown = against("base.json", "46");
     assert_eq!(grown.status.code(), Some(1), "{grown:?}");
     let document = json(&grown);
-    assert_eq!(errors(&schema("gate.json"), &document), [""; 0]);
+    assert_eq!(checker::errors(&document), [""; 0]);
     assert_eq!(verdict(&document, "faults"), "grown");
     let mut moved = baseline.clone();
     moved["host"]["hostname"] = "elsewhere".into();

@@ -1,7 +1,6 @@
 //! `pagewise huge simulate` from the outside: JSON that fits its schema, traces, errors, the page.
 
 use serde_json::Value;
-use std::path::Path;
 use std::process::{Command, Output};
 
 #[path = "../../report/tests/checker/mod.rs"]
@@ -22,15 +21,6 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("the output is JSON")
 }
 
-fn misfits(document: &Value) -> Vec<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema/huge-simulate.json");
-    let text = std::fs::read_to_string(path).expect("the schema is there");
-    let schema: Value = serde_json::from_str(&text).expect("the schema is JSON");
-    let mut checker = checker::Checker::new(&schema);
-    checker.check(document);
-    checker.errors
-}
-
 #[test]
 fn guests_that_share_a_tlb_fit_the_schema_and_slow_each_other() {
     let document = json(&[
@@ -46,7 +36,7 @@ fn guests_that_share_a_tlb_fit_the_schema_and_slow_each_other() {
         "0.5",
         "--sweep",
     ]);
-    assert_eq!(misfits(&document), [""; 0]);
+    assert_eq!(checker::errors(&document), [""; 0]);
     let runs = document["controlled"].as_array().unwrap();
     assert_eq!(runs.len(), 2);
     for run in runs {
@@ -69,7 +59,7 @@ fn text_of_lackey_is_simulated_and_what_it_lacks_is_told() {
     }
     std::fs::write(&trace, text).unwrap();
     let document = json(&[trace.to_str().unwrap()]);
-    assert_eq!(misfits(&document), [""; 0]);
+    assert_eq!(checker::errors(&document), [""; 0]);
     let notes = document["notes"].to_string();
     assert!(
         notes.contains("1 blocks or lines were not understood"),
@@ -94,7 +84,7 @@ fn text_of_lackey_is_simulated_and_what_it_lacks_is_told() {
 #[test]
 fn native_processes_alone_are_simulated_where_asked() {
     let document = json(&["--workload", "small", "--native"]);
-    assert_eq!(misfits(&document), [""; 0]);
+    assert_eq!(checker::errors(&document), [""; 0]);
     let rows = document["configurations"].as_array().unwrap();
     let names: Vec<&str> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
     assert_eq!(names, ["native, small pages", "native, huge pages"]);

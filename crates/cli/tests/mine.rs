@@ -2,8 +2,13 @@
 
 use std::process::Output;
 
+#[path = "../../report/tests/checker/mod.rs"]
+mod checker;
+#[path = "support/command.rs"]
+mod command;
 mod support;
 
+use command::pagewise;
 use support::fed;
 
 fn mine(arguments: &[&str], input: &[u8]) -> Output {
@@ -26,9 +31,16 @@ fn json_holds_items_and_support() {
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let expected = serde_json::json!({
         "schema_version": 1,
+        "kind": "mined",
         "patterns": [{"items": ["a"], "support": 2}]
     });
     assert_eq!(json, expected);
+    assert_eq!(checker::errors(&json), [""; 0]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("mined.json");
+    std::fs::write(&path, &output.stdout).expect("written");
+    let shown = pagewise(&["report", path.to_str().expect("text")]);
+    assert_eq!(text(&shown), "2\ta\n");
 }
 
 #[test]

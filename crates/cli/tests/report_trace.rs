@@ -76,15 +76,10 @@ fn a_trace_has_a_page() {
 
 #[test]
 fn json_fits_its_schema() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema/fault-paths.json");
-    let text = std::fs::read_to_string(path).expect("the schema is there");
-    let schema = serde_json::from_str(&text).expect("the schema is JSON");
     for trace in [TRACE, "# tracer: function_graph\n"] {
         let output = fed("report", &["--json"], trace);
         let document = serde_json::from_slice(&output.stdout).expect("JSON");
-        let mut checker = checker::Checker::new(&schema);
-        checker.check(&document);
-        assert!(checker.errors.is_empty(), "{:#?}", checker.errors);
+        assert_eq!(checker::errors(&document), [""; 0]);
     }
 }
 

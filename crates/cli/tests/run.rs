@@ -11,6 +11,9 @@ use std::process::{Command, Output, Stdio};
 #[path = "support/command.rs"]
 mod command;
 
+#[path = "../../report/tests/checker/mod.rs"]
+mod checker;
+
 use command::pagewise;
 
 /// Whether the machine lets the pager work; says so where it does not.
@@ -40,29 +43,20 @@ fn a_program_of_twice_the_budget_keeps_its_bytes_and_the_budget() {
     let (answer, document) = text.split_once('\n').expect("an answer and a document");
     assert_eq!(answer, "0", "wrong bytes");
     let document: serde_json::Value = serde_json::from_str(document).expect("JSON");
-    assert_eq!(document["ending"], "exited 0");
+    assert_eq!(document["ending"], serde_json::json!({"exited": 0}));
     let largest = document["max_rss_bytes"].as_u64().expect("a size");
     assert!(largest <= (48 << 20) * 11 / 10, "{largest}");
-    let schema = include_str!("../../../docs/schema/run.json");
-    let schema: serde_json::Value = serde_json::from_str(schema).expect("a schema");
-    hold(&schema, &document, "document");
-}
-
-/// Each field that the schema requires is there, and no other.
-fn hold(schema: &serde_json::Value, value: &serde_json::Value, place: &str) {
-    let absent = value.is_null() && schema["type"].as_array().is_some_and(|all| all.len() == 2);
-    if let Some(fields) = schema["properties"].as_object().filter(|_| !absent) {
-        let found = value
-            .as_object()
-            .unwrap_or_else(|| panic!("{place}: no object"));
-        assert!(found.keys().eq(fields.keys()), "{place}: {found:?}");
-        for (name, field) in fields {
-            hold(field, &value[name], &format!("{place}.{name}"));
-        }
-    }
-    for (index, one) in value.as_array().into_iter().flatten().enumerate() {
-        hold(&schema["items"], one, &format!("{place}[{index}]"));
-    }
+    assert_eq!(checker::errors(&document), [""; 0]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("run.json");
+    std::fs::write(&path, document.to_string()).expect("written");
+    let path = path.to_str().expect("text");
+    let shown = pagewise(&["report", path]);
+    let shown = String::from_utf8_lossy(&shown.stdout);
+    assert!(
+        shown.starts_with("The program exited with status 0 after "),
+        "{shown}"
+    );
 }
 
 /// The library ends the process at any allocation after its start, in a handler above all, when a
@@ -182,12 +176,7 @@ fn a_recorded_run_can_be_simulated_and_the_answer_holds_to_its_schema() {
     let output = pagewise(&[&simulate[..], &["--json"]].concat());
     assert!(output.status.success(), "{output:?}");
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let schema = include_str!("../../../docs/schema/run-simulate.json");
-    hold(
-        &serde_json::from_str(schema).expect("a schema"),
-        &answer,
-        "answer",
-    );
+    assert_eq!(checker::errors(&answer), [""; 0]);
     let rows = answer["policies"].as_array().expect("rows");
     let names: Vec<_> = rows
         .iter()
@@ -322,14 +311,9 @@ fn the_course_of_a_run_is_written_and_drawn() {
     if !is_possible(&output) {
         return;
     }
-    let text = std::fs::read_to_string(&course).expect("a timeline");
-    let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    let schema = include_str!("../../../docs/schema/run-timeline.json");
-    hold(
-        &serde_json::from_str(schema).expect("a schema"),
-        &document,
-        "timeline",
-    );
+    let text_of_course = std::fs::read_to_string(&course).expect("a timeline");
+    let document: serde_json::Value = serde_json::from_str(&text_of_course).expect("JSON");
+    assert_eq!(checker::errors(&document), [""; 0]);
     let points = document["points"].as_array().expect("points");
     let last = points.last().expect("a point");
     assert!(last["pages_evicted"].as_u64() >= Some(48 << 8), "{last}");
@@ -349,14 +333,22 @@ fn the_course_of_a_run_is_written_and_drawn() {
     );
     let html = std::fs::read_to_string(page).expect("a page");
     assert!(html.contains(r#""kind":"paging""#) && html.contains("pages evicted a second"));
-    std::fs::write(
-        &course,
-        r#"{"pagewise": "paging timeline", "schema_version": 1"#,
-    )
-    .expect("written");
-    assert_eq!(
-        pagewise(&["report", &course]).status.code(),
-        Some(1),
-        "a cut timeline is refused"
-    );
+    for (what, text, said) in [
+        (
+            "cut off",
+            &text_of_course[..text_of_course.len() / 2],
+            "not JSON",
+        ),
+        (
+            "of an earlier version",
+            r#"{"pagewise":"paging timeline","schema_version":2,"points":[]}"#,
+            "earlier pagewise",
+        ),
+    ] {
+        std::fs::write(&course, text).expect("written");
+        let refused = pagewise(&["report", &course]);
+        assert_eq!(refused.status.code(), Some(1), "{what}");
+        let message = String::from_utf8_lossy(&refused.stderr);
+        assert!(message.contains(said), "{what}: {message}");
+    }
 }

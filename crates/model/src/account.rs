@@ -11,6 +11,7 @@ pub const COLLECTOR: &str = "collector";
 
 /// What the CPU time of a run went into. Sums to the exact CPU time that the run used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Account {
     /// Samples of CPU time that it rests on; 0 where none could be taken.
     pub samples: u64,
@@ -41,6 +42,7 @@ pub struct Account {
 
 /// CPU time that went into one thing, or elapsed time in which the program did or waited for one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimePart {
     /// Stable name. Of CPU time: `own`, `allocator`, `collector`, `unexplained`, or a [`KernelEntry`]'s; of
     /// elapsed time: `cpu`, `ready` (for want of a CPU), `unseen`, or a kind of waiting: `sleep`,
@@ -83,6 +85,7 @@ impl TimePart {
 
 /// One reason for which the kernel was entered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KernelEntry {
     /// Stable name: `fault`, `interrupt`, or `call.` and the system call's family.
     pub id: String,
@@ -96,6 +99,7 @@ pub struct KernelEntry {
 
 /// One thing that the kernel did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KernelWork {
     /// Stable name: `huge`, `copy`, `reclaim`…
     pub id: String,

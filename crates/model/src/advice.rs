@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// One setting that a launcher can apply without touching the program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Setting {
     /// An environment variable.
@@ -35,11 +36,13 @@ pub enum Setting {
 
 /// Settings that are tried or advised together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Settings(pub Vec<Setting>);
 
 /// How sure the rule is that nothing else gets worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Risk {
     /// Only memory use can change.
@@ -52,6 +55,7 @@ pub enum Risk {
 
 /// One piece of advice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Advice {
     /// Stable name of the rule that gave it.
     pub rule: String,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 /// Families of allocators that have settings of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AllocatorKind {
     /// GNU libc's ptmalloc.
@@ -39,6 +40,7 @@ pub enum AllocatorKind {
 
 /// The allocators of one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessAllocators {
     /// Process id.
     pub pid: i32,
@@ -48,6 +50,7 @@ pub struct ProcessAllocators {
 
 /// An allocator found in a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Allocator {
     /// Family.
     pub kind: AllocatorKind,

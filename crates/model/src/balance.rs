@@ -5,11 +5,12 @@ use crate::huge_map::HugeMap;
 use crate::units::{Bytes, Estimate, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// Version of the JSON schema of [`Balance`] (`docs/schema/huge-balance.json`).
+/// Version of [`Balance`] as JSON.
 pub const BALANCE_VERSION: u32 = 1;
 
 /// Whether huge pages pay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// Less CPU time for the same work.
@@ -24,6 +25,7 @@ pub enum Effect {
 
 /// Where a verdict comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
     /// The process itself, huge and base pages in turn.
@@ -40,6 +42,7 @@ pub enum Basis {
 
 /// The answer in one sentence and in figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HugeVerdict {
     /// In one word.
     pub effect: Effect,
@@ -55,6 +58,7 @@ pub struct HugeVerdict {
 
 /// Page sizes and memory at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PageState {
     /// Huge pages.
     pub huge: u64,
@@ -70,6 +74,7 @@ pub struct PageState {
 
 /// Changes of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Changes {
     /// How many.
     pub count: u64,
@@ -81,6 +86,7 @@ pub struct Changes {
 
 /// Slots that stayed as they were.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Refused {
     /// Why.
     pub reason: String,
@@ -90,6 +96,7 @@ pub struct Refused {
 
 /// One interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BalancePoint {
     /// Since the start.
     pub time: Nanos,
@@ -121,6 +128,7 @@ pub struct BalancePoint {
 
 /// One process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BalancedProcess {
     /// Process id.
     pub pid: i32,
@@ -134,6 +142,7 @@ pub struct BalancedProcess {
 
 /// Guest memory in a monitor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GuestRange {
     /// First address, hexadecimal.
     pub start: String,
@@ -145,6 +154,7 @@ pub struct GuestRange {
 
 /// Everything about one run of the controller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Balance {
     /// [`Kind::HugeBalance`].
     pub kind: Kind,

@@ -6,13 +6,14 @@ use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Version of the JSON schema of [`AllocatorBench`] (`docs/schema/bench-alloc.json`).
+/// Version of [`AllocatorBench`] as JSON.
 pub const ALLOCATOR_BENCH_VERSION: u32 = 1;
-/// Version of the JSON schema of [`FaultBench`] (`docs/schema/bench-faults.json`).
+/// Version of [`FaultBench`] as JSON.
 pub const FAULT_BENCH_VERSION: u32 = 2;
 
 /// What allocators cost by size of block.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AllocatorBench {
     /// [`Kind::AllocatorBench`].
     pub kind: Kind,
@@ -30,6 +31,7 @@ pub struct AllocatorBench {
 
 /// An allocator with settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Contender {
     /// Short name.
     pub name: String,
@@ -39,6 +41,7 @@ pub struct Contender {
 
 /// One allocator's figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measured {
     /// Name and settings.
     #[serde(flatten)]
@@ -54,6 +57,7 @@ pub struct Measured {
 
 /// One size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AllocatorRow {
     /// Bytes taken in a round.
     pub bytes: Bytes,
@@ -66,6 +70,7 @@ pub struct AllocatorRow {
 
 /// Cost of one round: take, touch, give back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cost {
     /// Faults.
     pub faults: f64,
@@ -77,6 +82,7 @@ pub struct Cost {
 
 /// What page faults cost by who resolves them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultBench {
     /// [`Kind::FaultBench`].
     pub kind: Kind,
@@ -90,6 +96,7 @@ pub struct FaultBench {
 
 /// Who resolves a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Way {
     /// The kernel.
@@ -107,6 +114,7 @@ impl Way {
 
 /// Faults of so many threads, resolved one way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultRow {
     /// Who resolves them.
     pub way: Way,
@@ -119,6 +127,7 @@ pub struct FaultRow {
 
 /// What first touches of pages take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Times {
     /// Median of scattered pages, ns.
     pub p50_ns: u64,

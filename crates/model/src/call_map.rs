@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// The call paths of the faults of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CallMap {
     /// Names that nodes refer to.
     pub functions: Vec<String>,
@@ -25,6 +26,7 @@ pub struct CallMap {
 
 /// A call path that ends in a function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CallNode {
     /// Index in [`CallMap::functions`].
     pub function: u32,

@@ -3,11 +3,12 @@
 use crate::document::Kind;
 use serde::{Deserialize, Serialize};
 
-/// Version of the JSON schema of [`Check`] (`docs/schema/check.json`).
+/// Version of [`Check`] as JSON.
 pub const CHECK_VERSION: u32 = 1;
 
 /// What a machine allows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
     /// [`Kind::Check`].
     pub kind: Kind,
@@ -21,6 +22,7 @@ pub struct Check {
 
 /// State of one capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Availability {
     /// Works.
@@ -33,6 +35,7 @@ pub enum Availability {
 
 /// One thing that Pagewise can use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Capability {
     /// Stable name: `perf.software`, `tracepoints.syscalls`, `proc.smaps_rollup`…
     pub name: String,

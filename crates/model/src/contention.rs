@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Signs of other work on the same CPUs. Each is absent where it was not to be had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Contention {
     /// Share of the elapsed time in which some task of the machine waited for a CPU (0 to 1; PSI
     /// `cpu some`, Documentation/accounting/psi.rst).

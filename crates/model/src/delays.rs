@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Waits of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Delay {
     /// How many.
     pub count: u64,
@@ -27,6 +28,7 @@ impl Delay {
 /// (Documentation/accounting/delay-accounting.rst), as the kernel counts each. A kind that the kernel
 /// does not count, or counted wrongly for one of the tasks, is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Delays {
     /// Tasks (threads) that were counted.
     pub tasks: u64,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Kinds of documents, each with a schema of its own (`docs/schema`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// A run: [`crate::findings::Findings`].
@@ -30,7 +31,9 @@ pub enum Kind {
     Gate,
     /// Runs that later ones are judged by.
     GateBaseline,
-    /// The course of a run inside a memory budget.
+    /// A run inside a memory budget: [`crate::paged_run::PagedRun`].
+    PagedRun,
+    /// The course of such a run: [`crate::paging::PagingTimeline`].
     PagingTimeline,
     /// Policies on a recorded run.
     PagingSimulation,
@@ -40,6 +43,12 @@ pub enum Kind {
     AllocatorBench,
     /// What page faults cost.
     FaultBench,
+    /// Frequent patterns: [`crate::mined::Mined`].
+    Mined,
+    /// Page sizes that were taken back: [`crate::huge_undo::HugeUndo`].
+    HugeUndo,
+    /// One reading of a process tree: [`crate::watch::Row`].
+    Watch,
 }
 
 /// The fields by which a document is known.

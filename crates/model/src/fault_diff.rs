@@ -10,11 +10,12 @@ use crate::fault_paths::{Calibration, Class, Latency, Layer, Missing};
 use crate::units::Estimate;
 use serde::{Deserialize, Serialize};
 
-/// Version of [`FaultDiff`] as JSON; `docs/schema/fault-diff.json` describes it.
+/// Version of [`FaultDiff`] as JSON.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// Everything that was compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultDiff {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -60,6 +61,8 @@ pub struct FaultDiff {
 
 /// One input.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "TraceSide"))]
 pub struct Side {
     /// The file, or `-`.
     pub name: String,
@@ -85,6 +88,7 @@ pub struct Side {
 
 /// How the tests were made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Method {
     /// The chance that anything at all is found in traces that are alike.
     pub level: f64,
@@ -104,6 +108,7 @@ pub struct Method {
 
 /// A figure of both inputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pair {
     /// Of A.
     pub a: f64,
@@ -113,6 +118,7 @@ pub struct Pair {
 
 /// The same figure as traced and corrected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pairs {
     /// As traced.
     pub raw: Pair,
@@ -122,6 +128,7 @@ pub struct Pairs {
 
 /// The outcome of one test.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Test {
     /// The change in standard errors.
     pub score: f64,
@@ -133,6 +140,7 @@ pub struct Test {
 
 /// A question about the faults as a whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Question {
     /// What it is about.
     pub subject: Subject,
@@ -154,6 +162,7 @@ pub struct Question {
 
 /// The answer to a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// They differ beyond chance, by enough to matter.
@@ -171,6 +180,7 @@ pub enum Answer {
 
 /// Something that differs beyond chance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// What kind of thing differs.
     pub subject: Subject,
@@ -199,6 +209,7 @@ pub struct Finding {
 
 /// What kind of thing differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
     /// Faults a second.
@@ -229,6 +240,7 @@ pub enum Subject {
 
 /// What a figure counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Nanoseconds.
@@ -245,6 +257,7 @@ pub enum Unit {
 
 /// A distribution of both inputs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Shift {
     /// Of A, corrected.
     pub a: Latency,
@@ -264,6 +277,7 @@ pub struct Shift {
 
 /// How far a quantile moved.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QuantileShift {
     /// 0 to 1.
     pub quantile: f64,
@@ -277,6 +291,7 @@ pub struct QuantileShift {
 
 /// A kind of fault in both.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClassChange {
     /// The kind.
     pub class: Class,
@@ -296,6 +311,7 @@ pub struct ClassChange {
 
 /// A layer in both.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LayerChange {
     /// The layer.
     pub layer: Layer,
@@ -309,6 +325,7 @@ pub struct LayerChange {
 
 /// A path in both: functions to the third level, adjacent repeats merged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PathChange {
     /// The kind of fault.
     pub class: Class,
@@ -328,6 +345,7 @@ pub struct PathChange {
 
 /// A function's own work in faults of a kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FunctionChange {
     /// The function, without suffixes of compiler clones.
     pub function: String,
@@ -349,6 +367,7 @@ pub struct FunctionChange {
 
 /// Calls whose own time exceeds a bound that few calls of both inputs exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SlowCalls {
     /// The bound on own time, as traced, ns.
     pub above_ns: u64,
@@ -364,6 +383,7 @@ pub struct SlowCalls {
 
 /// A function met in one input only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExtraFunction {
     /// The function.
     pub function: String,
@@ -381,6 +401,7 @@ pub struct ExtraFunction {
 
 /// A difference in parts that add up to it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Explanation {
     /// What is explained, ns a fault.
     pub figures: Pairs,
@@ -394,6 +415,7 @@ pub struct Explanation {
 
 /// A part of a difference.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Part {
     /// What it is.
     pub cause: PartCause,
@@ -411,6 +433,7 @@ pub struct Part {
 
 /// Why a mean differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PartCause {
     /// Another share of a kind that is slower or faster than the average.

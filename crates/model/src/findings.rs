@@ -14,11 +14,12 @@ use crate::timeline::Timeline;
 use crate::units::{Bytes, Estimate, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// Version of the JSON schema of [`Findings`] (`docs/schema/findings.json`).
+/// Version of [`Findings`] as JSON.
 pub const FINDINGS_VERSION: u32 = 1;
 
 /// Kind of memory that a fault touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RegionKind {
     /// The `brk` heap.
@@ -64,6 +65,7 @@ impl RegionKind {
 
 /// Why a fault happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// The page was never touched before.
@@ -137,6 +139,8 @@ impl Cause {
 
 /// One line of a breakdown: how many faults, how sure, how much time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "{K}Share"))]
 pub struct Share<K> {
     /// What the line is about.
     pub key: K,
@@ -148,6 +152,7 @@ pub struct Share<K> {
 
 /// A function with its faults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Site {
     /// Call stack, outermost function first, as readable names.
     pub stack: Vec<String>,
@@ -161,6 +166,7 @@ pub struct Site {
 
 /// Node of a flame graph, weights including the children's.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlameNode {
     /// Function name.
     pub name: String,
@@ -174,6 +180,7 @@ pub struct FlameNode {
 
 /// Faults by address and time, binned for drawing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultMap {
     /// Width of a time bin.
     pub time_step: Nanos,
@@ -188,6 +195,7 @@ pub struct FaultMap {
 
 /// One row of a [`FaultMap`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultMapRow {
     /// First address, as hexadecimal text (JSON numbers hold only 53 bits).
     pub start: String,
@@ -199,6 +207,7 @@ pub struct FaultMapRow {
 
 /// One cell of a [`FaultMap`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultMapCell {
     /// Index of the row.
     pub row: u32,
@@ -212,6 +221,7 @@ pub struct FaultMapCell {
 
 /// One system call that changes the address space, summed up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MmCallCost {
     /// `mmap`, `munmap`, `brk`, `madvise`, `mremap`, `mprotect`.
     pub call: String,
@@ -225,6 +235,7 @@ pub struct MmCallCost {
 
 /// One way in which memory goes and comes back: how it is given back, and what memory it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChurnRoute {
     /// How it was given back: one of the causes for which [`Cause::is_churn`] holds.
     pub cause: Cause,
@@ -239,6 +250,7 @@ pub struct ChurnRoute {
 
 /// Memory that goes to the kernel and comes back.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Churn {
     /// 1 − distinct pages / faults over anonymous memory: 0 is none, 0.99 means each page
     /// faulted a hundred times.
@@ -266,6 +278,7 @@ pub struct Churn {
 
 /// Time that faults cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultTime {
     /// Latencies measured from begin and end events (nanoseconds), recorder's own cost
     /// subtracted.
@@ -290,6 +303,7 @@ pub struct FaultTime {
 
 /// One thread's part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadShare {
     /// Process id.
     pub pid: i32,
@@ -303,6 +317,7 @@ pub struct ThreadShare {
 
 /// How grave a diagnosis is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// All is well.
@@ -317,6 +332,7 @@ pub enum Severity {
 
 /// One thing that is wrong (or right), with what shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Diagnosis {
     /// Stable name: `churn.brk`, `first_touch`, `cow.fork`, `healthy`…
     pub id: String,
@@ -339,6 +355,7 @@ fn run() -> Kind {
 
 /// Everything that is known about one observed run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Findings {
     /// [`Kind::Run`].
     #[serde(default = "run")]

@@ -10,13 +10,14 @@ use crate::run_diff::CauseChange;
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// Version of [`Gate`] as JSON (`docs/schema/gate.json`).
+/// Version of [`Gate`] as JSON.
 pub const GATE_VERSION: u32 = 1;
-/// Version of [`Baseline`] as JSON (`docs/schema/gate-baseline.json`).
+/// Version of [`Baseline`] as JSON.
 pub const BASELINE_VERSION: u32 = 1;
 
 /// What is held against an allowance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
     /// Minor and major page faults.
@@ -96,6 +97,7 @@ impl Metric {
 
 /// One run; for a command that ends within milliseconds, the mean of a few.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateRun {
     /// What `wait4(2)` told.
     pub cost: RunCost,
@@ -123,6 +125,7 @@ impl GateRun {
 
 /// What decides which figures of two machines can be compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateHost {
     /// Host name.
     pub hostname: String,
@@ -160,6 +163,7 @@ impl From<&HostSnapshot> for GateHost {
 
 /// The faults of one observed run, for telling later which of them are new.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultsSeen {
     /// By cause.
     pub by_cause: Vec<Share<Cause>>,
@@ -169,6 +173,7 @@ pub struct FaultsSeen {
 
 /// What `pagewise gate --save` writes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Baseline {
     /// [`BASELINE_VERSION`].
     pub schema_version: u32,
@@ -192,6 +197,7 @@ pub struct Baseline {
 
 /// What came of one figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GateVerdict {
     /// Beyond its allowance, surely: the gate fails.
@@ -206,6 +212,7 @@ pub enum GateVerdict {
 
 /// One figure of both sides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Judged {
     /// Which.
     pub metric: Metric,
@@ -242,6 +249,7 @@ impl Judged {
 
 /// One side of the gate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateSide {
     /// The command.
     pub command: Vec<String>,
@@ -253,6 +261,7 @@ pub struct GateSide {
 
 /// A stack whose faults grew.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StackGrowth {
     /// Functions, outermost first.
     pub stack: Vec<String>,
@@ -271,6 +280,7 @@ pub struct StackGrowth {
 
 /// A function that takes more CPU time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FunctionGrowth {
     /// Its name.
     pub name: String,
@@ -284,6 +294,7 @@ pub struct FunctionGrowth {
 
 /// What is behind the growth, by one more run of each side under observation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Culprit {
     /// Causes of faults that grew, the one that grew most first.
     pub causes: Vec<CauseChange>,
@@ -297,6 +308,7 @@ pub struct Culprit {
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gate {
     /// [`GATE_VERSION`].
     pub schema_version: u32,

@@ -11,6 +11,7 @@ const SUB_BITS: u32 = LINEAR_BITS - 1;
 
 /// Counts of values by logarithmic bucket.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Histogram {
     /// Bucket index to count; see [`bucket_of`].
     buckets: BTreeMap<u32, u64>,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 /// Settings of the machine that recorded, each under a stable dotted name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostSnapshot {
     /// Host name.
     pub hostname: String,

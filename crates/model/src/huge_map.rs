@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Huge pages by address and time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HugeMap {
     /// First address of each row, hexadecimal, ascending.
     pub starts: Vec<String>,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// What one slot holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Slot {
     /// One huge page maps all of it.
     pub huge: bool,
@@ -40,6 +41,7 @@ impl Slot {
 
 /// Why page sizes of an area are left alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Obstacle {
     /// `mlock(2)`: splitting and rebuilding would fault in a program that asked not to.
@@ -73,6 +75,7 @@ impl Obstacle {
 
 /// One mapping, cut into slots.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Area {
     /// First address of the mapping.
     pub start: u64,
@@ -108,6 +111,7 @@ impl Area {
 
 /// Page sizes of an address space at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HugeMap {
     /// Bytes in a huge page.
     pub huge_page: Bytes,
@@ -119,6 +123,7 @@ pub struct HugeMap {
 
 /// Sums over the slots whose page size can be changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HugeSummary {
     /// Slots mapped by one huge page.
     pub huge: u64,

@@ -1,4 +1,4 @@
-//! What simulated huge pages showed: as JSON (`docs/schema/huge-simulate.json`) and for the report.
+//! What simulated huge pages showed: as JSON and for the report.
 
 use crate::document::Kind;
 use crate::huge_map::HugeMap;
@@ -9,6 +9,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 
 /// The result of `pagewise huge simulate`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HugeSimulation {
     /// [`Kind::HugeSimulation`].
     pub kind: Kind,
@@ -34,6 +35,7 @@ pub struct HugeSimulation {
 
 /// A program under fixed page sizes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Configuration {
     /// Page sizes in words.
     pub name: String,
@@ -53,6 +55,7 @@ pub struct Configuration {
 
 /// A program with a controller.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Controlled {
     /// The program.
     pub workload: String,
@@ -84,6 +87,7 @@ pub struct Controlled {
 
 /// A point of a timeline: means since the last.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Moment {
     /// Simulated seconds.
     pub at_s: f64,
@@ -103,6 +107,7 @@ pub struct Moment {
 
 /// Cost at a fixed number of huge pages.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepPoint {
     /// Huge pages.
     pub huge: u64,
@@ -116,6 +121,7 @@ pub struct SweepPoint {
 
 /// Miss ratio by number of entries, at one page size.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReuseCurve {
     /// The program.
     pub workload: String,
@@ -131,6 +137,7 @@ pub struct ReuseCurve {
 
 /// How much a machine's last TLB level maps.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reach {
     /// The machine.
     pub machine: String,

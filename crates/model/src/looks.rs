@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The looks at a process tree. Looks that saw the same are one [`Scene`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Looks {
     /// Looks taken.
     pub count: u64,
@@ -27,6 +28,7 @@ pub struct Looks {
 
 /// What all processes of the tree did at a moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Scene {
     /// Elapsed time of the looks that saw it.
     pub time: Nanos,
@@ -36,6 +38,7 @@ pub struct Scene {
 
 /// A process in a scene.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SeenProcess {
     /// Name (`comm`).
     pub name: String,
@@ -50,6 +53,7 @@ pub struct SeenProcess {
 
 /// What a thread did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadState {
     /// State letter of `/proc/PID/stat`: `R` for running or ready to run, `S` asleep, `D` asleep
     /// and not to be woken by signals, `T` and `t` stopped.

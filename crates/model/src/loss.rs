@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 /// Kinds of data that were dropped or could not be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LossKind {
     /// Records that the kernel dropped because a ring was full.
@@ -93,6 +94,7 @@ impl LossKind {
 
 /// Counted losses, mergeable.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Losses(BTreeMap<LossKind, u64>);
 

@@ -1,32 +1,35 @@
 //! How a run under user-level paging went, point by point.
 
-use crate::units::{Bytes, Estimate};
+use crate::document::Kind;
+use crate::run::Ending;
+use crate::units::{Bytes, Estimate, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// What the document says of itself; how a reader tells it from other JSON.
-pub const KIND: &str = "paging timeline";
-/// Version of docs/schema/run-timeline.json.
-pub const VERSION: u32 = 2;
+/// Version of [`PagingTimeline`] as JSON.
+pub const PAGING_TIMELINE_VERSION: u32 = 3;
 
 /// The course of one run of `pagewise run`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PagingTimeline {
-    /// [`KIND`].
-    pub pagewise: String,
-    /// [`VERSION`].
+    /// [`PAGING_TIMELINE_VERSION`].
     pub schema_version: u32,
+    /// [`Kind::PagingTimeline`].
+    pub kind: Kind,
     /// The program and its arguments.
     pub command: Vec<String>,
     /// How it ended.
-    pub ending: String,
-    /// Bytes that each process may keep resident.
+    pub ending: Ending,
+    /// The budget in bytes.
     pub memory_bytes: u64,
+    /// Whether each process had that budget, rather than all together.
+    pub memory_is_each: bool,
     /// The policy's name.
     pub policy: String,
     /// The store's kind.
     pub store: String,
-    /// Seconds between points; doubled as often as the points became too many.
-    pub interval_s: f64,
+    /// Time between points; doubled as often as the points became too many.
+    pub interval: Nanos,
     /// Readings, oldest first; the last one is that of the end.
     pub points: Vec<PagingPoint>,
     /// How long pages stayed away, over all processes.
@@ -36,6 +39,7 @@ pub struct PagingTimeline {
 /// How many pages were evicted between a page's eviction and its return. Counts are estimates from a
 /// sample of pages, exact where all were followed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RefaultDistances {
     /// Refaults of the sample.
     pub samples: u64,
@@ -84,6 +88,7 @@ impl LargerBudget {
 
 /// Returns after so many evictions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DistanceBucket {
     /// Least distance.
     pub from_pages: u64,
@@ -98,6 +103,7 @@ pub struct DistanceBucket {
 /// A larger budget for one process, for policies that evict roughly in order of use. A lower bound: a
 /// page that is evicted twice meanwhile counts twice, and takes room once.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LargerBudget {
     /// Bytes more.
     pub more_bytes: u64,
@@ -107,6 +113,7 @@ pub struct LargerBudget {
 
 /// How soon resident pages are used again, by random ones whose next use was awaited.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Heat {
     /// Pages that were watched for a second.
     pub watched: u64,
@@ -123,9 +130,10 @@ pub struct Heat {
 
 /// One reading, summed over the processes of the run. Counters are cumulative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PagingPoint {
-    /// Seconds since the program was started.
-    pub time_s: f64,
+    /// Since the program was started.
+    pub time: Nanos,
     /// Processes that have managed memory so far.
     pub processes: u32,
     /// Managed memory that is resident.

@@ -3,11 +3,12 @@
 use crate::document::Kind;
 use serde::{Deserialize, Serialize};
 
-/// Version of the JSON schema of [`PagingSimulation`] (`docs/schema/run-simulate.json`).
+/// Version of [`PagingSimulation`] as JSON.
 pub const PAGING_SIMULATION_VERSION: u32 = 1;
 
 /// What each policy would have done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PagingSimulation {
     /// [`Kind::PagingSimulation`].
     pub kind: Kind,
@@ -25,6 +26,7 @@ pub struct PagingSimulation {
 
 /// What a trace of a paged run holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UsesOfPages {
     /// Uses.
     pub uses: usize,
@@ -44,6 +46,7 @@ pub struct UsesOfPages {
 
 /// One policy's figures, in pages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PolicyOutcome {
     /// Its name.
     pub policy: String,

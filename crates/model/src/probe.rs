@@ -4,11 +4,12 @@ use crate::document::Kind;
 use crate::units::{Bytes, Estimate, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// Version of the JSON schema of [`Probe`] (`docs/schema/huge-probe.json`).
+/// Version of [`Probe`] as JSON.
 pub const PROBE_VERSION: u32 = 1;
 
 /// One point of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CurvePoint {
     /// Distinct stretches that are visited in turn.
     pub pages: u64,
@@ -19,6 +20,7 @@ pub struct CurvePoint {
 
 /// Cost of a step by the number of stretches that are visited.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Curve {
     /// Size of the pages that the kernel maps.
     pub page: Bytes,
@@ -30,6 +32,7 @@ pub struct Curve {
 
 /// One level of the TLB as it shows itself.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TlbLevel {
     /// 1 for the first.
     pub level: u32,
@@ -43,6 +46,7 @@ pub struct TlbLevel {
 
 /// Whether the host of a virtual machine maps its memory with huge pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum HostPages {
     /// The guest's huge pages are huge in the TLB.
@@ -57,6 +61,7 @@ pub enum HostPages {
 
 /// What was found about the host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostFinding {
     /// In one word.
     pub pages: HostPages,
@@ -70,6 +75,7 @@ pub struct HostFinding {
 
 /// A random chase with some of its memory in huge pages.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EffectPoint {
     /// Share of the memory that huge pages map, 0 to 1.
     pub huge_share: f64,
@@ -83,6 +89,7 @@ pub struct EffectPoint {
 
 /// Changing page sizes of another process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ActuatorFinding {
     /// `collapse` or `split`.
     pub change: String,
@@ -94,6 +101,7 @@ pub struct ActuatorFinding {
 
 /// Everything that was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Probe {
     /// [`Kind::HugeProbe`].
     pub kind: Kind,

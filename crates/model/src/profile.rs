@@ -29,6 +29,7 @@ impl NodeId {
 
 /// What kind of code a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FrameKind {
     /// Kernel code.
@@ -118,6 +119,7 @@ fn without_copy(name: &str) -> &str {
 
 /// What one unit of an event's weight is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WeightUnit {
     /// Nanoseconds of CPU time (`cpu-clock`, `task-clock`) or of waiting.

@@ -16,6 +16,7 @@ pub const PROFILE_DIFF_VERSION: u32 = 1;
 /// All amounts are comparable although the two were taken for different times, on different
 /// numbers of CPUs, at different rates: see [`Measure`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProfileDiff {
     /// [`Kind::ProfileDiff`].
     pub kind: Kind,
@@ -66,6 +67,8 @@ pub struct ProfileDiff {
 
 /// One of the two profiles.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ProfileSide"))]
 pub struct Side {
     /// What it is called here.
     pub name: String,
@@ -85,6 +88,7 @@ pub struct Side {
 
 /// What an amount is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
     /// Share of all busy samples' weight (0 to 1): for profiles that tell no times.
@@ -109,6 +113,7 @@ impl Measure {
 
 /// One function's change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Change {
     /// Its name.
     pub name: String,
@@ -135,6 +140,7 @@ pub struct Change {
 
 /// One stack's change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StackChange {
     /// Functions, outermost first.
     pub frames: Vec<String>,
@@ -152,6 +158,7 @@ pub struct StackChange {
 
 /// A node of both trees.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiffNode {
     /// Its parent; the root's is itself.
     pub parent: u32,
@@ -167,6 +174,7 @@ pub struct DiffNode {
 
 /// Frames that have no name for one reason, in both.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnknownChange {
     /// Why.
     pub reason: Unnamed,
@@ -182,6 +190,7 @@ pub struct UnknownChange {
 
 /// A setting that differs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SettingChange {
     /// Its name.
     pub name: String,
@@ -197,6 +206,7 @@ pub struct SettingChange {
 
 /// A counter in both.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CounterChange {
     /// Its name, or a ratio's (`IPC`, `cache-miss ratio`).
     pub name: String,

@@ -19,6 +19,7 @@ fn profile() -> Kind {
 
 /// What a profile shows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProfileFindings {
     /// [`Kind::Profile`].
     #[serde(default = "profile")]
@@ -51,6 +52,7 @@ pub struct ProfileFindings {
 
 /// Sums of one event. Weights are in `unit`; those of idle CPUs are in `idle` alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventProfile {
     /// perf's name of the event.
     pub name: String,
@@ -80,6 +82,7 @@ pub struct EventProfile {
 
 /// One function's part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FunctionShare {
     /// Its name.
     pub name: String,
@@ -95,6 +98,7 @@ pub struct FunctionShare {
 
 /// One stack's part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StackShare {
     /// Functions, outermost first.
     pub frames: Vec<String>,
@@ -104,6 +108,7 @@ pub struct StackShare {
 
 /// One process's part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessShare {
     /// Process id; -1 where not known.
     pub pid: i32,
@@ -117,6 +122,7 @@ pub struct ProcessShare {
 
 /// One control group's part, without those below it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CgroupShare {
     /// Path from the root of its hierarchy.
     pub path: String,
@@ -126,6 +132,7 @@ pub struct CgroupShare {
 
 /// One CPU's part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuShare {
     /// Its number.
     pub cpu: u16,
@@ -135,6 +142,7 @@ pub struct CpuShare {
 
 /// A stretch of time in which far more happened than usual.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Burst {
     /// Its beginning, since the profile's start.
     pub from: Nanos,
@@ -154,6 +162,7 @@ pub struct Burst {
 
 /// Frames that have no name for one reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnknownShare {
     /// Why.
     pub reason: Unnamed,
@@ -169,6 +178,7 @@ pub struct UnknownShare {
 
 /// A counter over the whole time, or a ratio of two.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CounterRate {
     /// perf's name of it; `instructions per cycle`, `cache misses per reference` for ratios.
     pub name: String,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// One way of running the command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Arm {
     /// Short name: `baseline`, `both knobs`, `jemalloc`.
     pub name: String,
@@ -18,6 +19,7 @@ pub struct Arm {
 
 /// The verdict over one arm against the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Faults fell and time with them, beyond doubt at the stated level.
@@ -36,6 +38,7 @@ pub enum Verdict {
 
 /// Baseline against one arm, over pairs of runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// Name of the arm.
     pub arm: String,
@@ -59,6 +62,7 @@ pub struct Comparison {
 
 /// A finished experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Proof {
     /// All arms, the baseline first.
     pub arms: Vec<Arm>,
@@ -76,6 +80,7 @@ pub struct Proof {
 
 /// Which clock a claim rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Clock {
     /// Elapsed time.
     #[serde(rename = "elapsed")]

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 /// The facts that perf.data has no section for. Stored as JSON in a feature section that perf
 /// passes over, so the file stays readable everywhere.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sidecar {
     /// Version of this structure's schema.
     pub schema_version: u32,
@@ -67,6 +68,7 @@ pub struct Sidecar {
 
 /// What the machine offers for cures.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Surroundings {
     /// Allocator libraries that could be preloaded, with their paths.
     pub libraries: Vec<(AllocatorKind, String)>,
@@ -82,6 +84,7 @@ impl Surroundings {
 
 /// What was seen of page sizes, of the machine and of the program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PageSizesSeen {
     /// `transparent_hugepage/enabled`.
     pub enabled: String,
@@ -100,6 +103,7 @@ pub struct PageSizesSeen {
 
 /// Page sizes of a process at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessPages {
     /// Memory in huge pages.
     pub huge: Bytes,
@@ -111,6 +115,7 @@ pub struct ProcessPages {
 
 /// Nanoseconds of CPU time for each base page of memory that is touched first, round by round.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FirstTouch {
     /// One fault for each base page.
     pub base: Vec<f64>,
@@ -120,6 +125,7 @@ pub struct FirstTouch {
 
 /// Huge pages that processes were seen to hold, and how much of them was in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HugePageUse {
     /// Most that was held at once.
     pub held: Bytes,
@@ -130,6 +136,7 @@ pub struct HugePageUse {
 
 /// A counter that was read while recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counter {
     /// perf's name of it.
     pub name: String,
@@ -142,6 +149,7 @@ pub struct Counter {
 
 /// How events were collected, so that analysis knows what may be missing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Collection {
     /// Name of the mode: `sampled` or `full`.
     pub mode: String,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Resources of one finished or observed run, children that were waited for included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunCost {
     /// Elapsed time.
     pub wall: Nanos,
@@ -59,6 +60,7 @@ impl RunCost {
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// It exited with this status.
@@ -99,6 +101,16 @@ impl Ending {
             Self::Exited(status) => format!("ends with status {status}"),
             Self::Killed(signal) => format!("is killed by signal {signal}"),
             Self::Running => "does not end".to_owned(),
+        }
+    }
+
+    /// How it ended, to go after "the program": `exited with status 3`.
+    #[must_use]
+    pub fn words(self) -> String {
+        match self {
+            Self::Exited(status) => format!("exited with status {status}"),
+            Self::Killed(signal) => format!("was killed by {}", signal_name(signal)),
+            Self::Running => "was still running".to_owned(),
         }
     }
 

@@ -8,10 +8,11 @@ use crate::run::RunCost;
 use crate::units::Estimate;
 use serde::{Deserialize, Serialize};
 
-/// Version of [`RunDiff`] as JSON (`docs/schema/run-diff.json`).
+/// Version of [`RunDiff`] as JSON.
 pub const RUN_DIFF_VERSION: u32 = 1;
 /// How run B differs from run A.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunDiff {
     /// [`RUN_DIFF_VERSION`].
     pub schema_version: u32,
@@ -33,6 +34,7 @@ pub struct RunDiff {
 
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunSide {
     /// What it is called here.
     pub name: String,
@@ -46,6 +48,7 @@ pub struct RunSide {
 
 /// What a figure of a run counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
     /// CPU time, ns.
@@ -62,6 +65,7 @@ pub enum Quantity {
 
 /// A figure of both runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FigureChange {
     /// What it counts.
     pub quantity: Quantity,
@@ -75,6 +79,7 @@ pub struct FigureChange {
 
 /// Faults of one cause in both runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CauseChange {
     /// The cause.
     pub cause: Cause,

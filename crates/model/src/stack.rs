@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Number of an interned stack in its [`StackTable`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct StackId(pub u32);
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Why an address has no name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Unnamed {
     /// No mapping holds it: a broken frame-pointer chain.

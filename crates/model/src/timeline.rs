@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// One reading of a process tree. Counters are cumulative since observation began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimelinePoint {
     /// Time since observation began.
     pub time: Nanos,
@@ -37,6 +38,7 @@ pub struct TimelinePoint {
 /// One reading of the machine's or the cgroup's memory pressure. Counters are cumulative since
 /// observation began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PressurePoint {
     /// Time since observation began.
     pub time: Nanos,
@@ -74,6 +76,7 @@ pub struct PressurePoint {
 
 /// Readings in time order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Timeline {
     /// Interval asked for; real points may be later under load.
     pub interval: Nanos,

@@ -16,6 +16,7 @@ pub const MARK: &str = "# pagewise: ";
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TraceNote {
     /// How the capture was made; its first line.
@@ -44,6 +45,7 @@ pub enum TraceNote {
 
 /// How a capture was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CaptureNote {
     /// The version of pagewise.
     pub version: String,

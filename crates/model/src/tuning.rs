@@ -7,11 +7,12 @@ use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Version of the JSON schema of [`Tuning`] (`docs/schema/tune.json`).
+/// Version of [`Tuning`] as JSON.
 pub const TUNING_VERSION: u32 = 1;
 
 /// All that was tried, and the best of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tuning {
     /// [`Kind::Tuning`].
     pub kind: Kind,
@@ -37,6 +38,7 @@ pub struct Tuning {
 
 /// The setting to use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Winner {
     /// Its name.
     pub name: String,
@@ -58,6 +60,7 @@ pub struct Winner {
 
 /// One setting's place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Point {
     /// Arm.
     pub arm: String,

@@ -17,7 +17,6 @@ pub mod gate;
 pub mod html;
 pub mod json;
 mod lines;
-pub mod paging;
 pub mod settings_export;
 pub mod text;
 pub mod visible;

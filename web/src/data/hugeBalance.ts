@@ -1,36 +1,8 @@
 /** The page about huge pages of running programs, as `crates/model/src/balance.rs` writes it. Times are nanoseconds. */
 import type { HugeMap } from "./hugeSimulation";
 import type { Estimate } from "./types";
-
-export interface BalancePoint {
-  time: number;
-  huge: number;
-  possible: number;
-  changes: number;
-  rss: number;
-  cpu: number;
-  cost_ns: number | null;
-  walk_share: number | null;
-  huge_walks_per_s: number | null;
-  small_walks_per_s: number | null;
-  load: number;
-  imbalance: number | null;
-  reason: string;
-}
-
-export interface PageState {
-  huge: number;
-  small: number;
-  blocked: number;
-  growth: number;
-  rss: number;
-}
-
-export interface Changes {
-  count: number;
-  median: number | null;
-  p95: number | null;
-}
+import type { BalancePoint, PageState, Changes } from "./schema";
+export type { BalancePoint, PageState, Changes } from "./schema";
 
 export interface HugeBalancePage {
   kind: "huge_balance";

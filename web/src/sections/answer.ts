@@ -1,4 +1,5 @@
 /** The first screen: verdict, key figures, why, fix. */
+import { ended } from "../data/ending";
 import type { Advice, Diagnosis, Report, Severity } from "../data/types";
 import { h, type Child } from "../dom";
 import { copyBox } from "../draw/copy";
@@ -52,10 +53,8 @@ function verdict(report: Report): HTMLElement {
 
 function ending(report: Report): HTMLElement | null {
   const { ending } = report.findings;
-  if (ending === "running") return h("p", { class: "warn" }, "The program was still running when observation ended.");
-  if ("killed" in ending) return h("p", { class: "warn" }, `The program was killed by signal ${ending.killed}.`);
-  if (ending.exited !== 0) return h("p", { class: "warn" }, `The program exited with status ${ending.exited}.`);
-  return null;
+  if (typeof ending === "object" && "exited" in ending && ending.exited === 0) return null;
+  return h("p", { class: "warn" }, `The program ${ended(ending)}.`);
 }
 
 function tile(name: Child[], figure: string, notes: (string | null)[], ink = ""): HTMLElement {

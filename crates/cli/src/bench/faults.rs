@@ -27,7 +27,7 @@ pub struct Args {
     /// Fresh processes for each figure, in turns; the median is shown
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=99))]
     runs: u32,
-    /// Print the result as JSON (schema: pagewise help bench-faults.json)
+    /// Print the result as JSON (schema: pagewise help schema.json)
     #[arg(long)]
     json: bool,
 }

@@ -66,7 +66,7 @@ pub struct Args {
     #[arg(value_name = "B")]
     b: PathBuf,
 
-    /// Print JSON (schemas: pagewise help fault-diff.json, profile-diff.json or run-diff.json)
+    /// Print JSON (schema: pagewise help schema.json)
     #[arg(long)]
     json: bool,
 

@@ -1,6 +1,6 @@
 //! Reports of traces that were stored as JSON, added up into one.
 
-use crate::{bytes, input};
+use crate::bytes;
 use anyhow::{Context, Result, bail};
 use pagewise_analyse::fault_paths::{Calibration, Sums, Total, analyse};
 use pagewise_model::fault_paths::{FaultPaths, Missing, SCHEMA_VERSION};
@@ -19,18 +19,6 @@ struct Stored<S> {
 #[derive(Deserialize)]
 struct Costs {
     costs: Option<Vec<Calibration>>,
-}
-
-/// Whether a file holds a JSON document.
-///
-/// # Errors
-/// When it can't be read.
-pub fn is_stored(path: &Path) -> Result<bool> {
-    if !path.is_file() {
-        return Ok(false);
-    }
-    let (head, _) = input::peek(input::open(path)?, 16)?;
-    Ok(head.trim_ascii_start().starts_with(b"{"))
 }
 
 /// The report on all the traces whose reports are stored in these files, each corrected for what

@@ -3,7 +3,7 @@
 mod merge;
 mod trace;
 
-pub use merge::{is_stored, merged, stored_report, with_sums};
+pub use merge::{merged, stored_report, with_sums};
 pub use trace::{Opened, Trace, open};
 
 use anyhow::{Context, Result, bail};

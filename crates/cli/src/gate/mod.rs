@@ -79,7 +79,7 @@ pub struct Args {
     #[arg(long)]
     show_output: bool,
 
-    /// Print the result as JSON (schema: pagewise help gate.json)
+    /// Print the result as JSON (schema: pagewise help schema.json)
     #[arg(long)]
     json: bool,
 

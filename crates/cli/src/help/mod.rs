@@ -16,7 +16,7 @@ Examples:
   pagewise help                all commands and topics
   pagewise help slow           the guide to a program that is slow
   pagewise help huge balance   the reference of a command
-  pagewise help run.json       the schema of what run --json prints";
+  pagewise help schema.json    the schema of what --json prints";
 
 /// Said on a terminal to one who typed nothing.
 pub const FIRST_STEPS: &str = "\
@@ -123,7 +123,7 @@ fn topics() -> String {
     let guides: String = guides.iter().map(row).collect();
     let schemas: Vec<_> = schemas.iter().map(|topic| topic.name).collect();
     let schemas = schemas.join(" ");
-    format!("Topics (pagewise help TOPIC):\n{guides}\nSchemas of --json: {schemas}\n")
+    format!("Topics (pagewise help TOPIC):\n{guides}\nSchema of --json: {schemas}\n")
 }
 
 #[cfg(test)]
@@ -140,10 +140,11 @@ mod tests {
     }
 
     #[test]
-    fn schemas_come_out_as_they_are() {
+    fn the_schema_comes_out_as_it_is() {
         let documents = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/schema");
-        let expected = std::fs::read_to_string(documents.join("run.json")).unwrap();
-        assert_eq!(Topic::named("run.json").unwrap().text().unwrap(), expected);
+        let expected = std::fs::read_to_string(documents.join("schema.json")).unwrap();
+        let topic = Topic::named("schema.json").unwrap();
+        assert_eq!(topic.text().unwrap(), expected);
     }
 
     #[test]

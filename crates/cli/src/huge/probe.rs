@@ -35,7 +35,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u32).range(3..=99))]
     rounds: u32,
 
-    /// Print JSON (schema: pagewise help huge-probe.json)
+    /// Print JSON (schema: pagewise help schema.json)
     #[arg(long)]
     json: bool,
 

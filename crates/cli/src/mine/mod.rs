@@ -58,7 +58,7 @@ pub struct Arguments {
     /// Keep how a trace's calls are nested: items are a{ … } for calls that make others
     #[arg(long)]
     nesting: bool,
-    /// Print JSON (schema: pagewise help mine.json)
+    /// Print JSON (schema: pagewise help schema.json)
     #[arg(long)]
     json: bool,
     /// The trace or sequence file; - is standard input

@@ -3,15 +3,13 @@
 use crate::terminal;
 use anyhow::{Context, Result};
 use pagewise_analyse::mine::{self, Algorithm, Database, Item, Query};
+use pagewise_model::document::Kind;
 use pagewise_model::fault_paths::TreePattern;
-use pagewise_model::quantity::percent;
-use pagewise_model::units::Nanos;
+use pagewise_model::mined::MINED_VERSION;
 use pagewise_report::border::Border;
+use pagewise_report::text;
 use serde::Serialize;
 use std::io::{self, BufWriter, StdoutLock, Write};
-
-/// Version of the JSON; `docs/schema/mine.json` describes it.
-const SCHEMA_VERSION: u32 = 1;
 
 /// Where results go.
 pub struct Output<W: Write> {
@@ -41,13 +39,17 @@ struct TreeOf<'a> {
 }
 
 impl<W: Write> Output<W> {
+    /// Begins the document ([`pagewise_model::mined::Mined`]) that is written as it is found.
+    fn begin(&mut self, list: &str) -> Result<()> {
+        let kind = serde_json::to_string(&Kind::Mined)?;
+        let head = format!("{{\"schema_version\":{MINED_VERSION},\"kind\":{kind}");
+        Ok(write!(self.out, "{head},\"{list}\":[")?)
+    }
+
     /// Prints every pattern.
     pub fn patterns(&mut self, database: &Database, query: Query) -> Result<()> {
         if self.json {
-            write!(
-                self.out,
-                "{{\"schema_version\":{SCHEMA_VERSION},\"patterns\":["
-            )?;
+            self.begin("patterns")?;
         }
         let mut first = true;
         let mut failure = Ok(());
@@ -72,7 +74,8 @@ impl<W: Write> Output<W> {
     ) -> io::Result<()> {
         let items: Vec<&str> = items.iter().map(|&item| database.name(item)).collect();
         if !self.json {
-            return writeln!(self.out, "{support}\t{}", items.join(" "));
+            let line = text::mined::pattern(&items.join(" "), support);
+            return self.out.write_all(line.as_bytes());
         }
         self.separate(first)?;
         let pattern = Pattern {
@@ -86,17 +89,11 @@ impl<W: Write> Output<W> {
     pub fn trees(&mut self, trees: &[TreePattern]) -> Result<()> {
         if !self.json {
             for tree in trees {
-                let (share, mean) = (percent(tree.corrected_time_share), tree.mean_ns / 1e9);
-                let (mean, p99) = (Nanos::from_secs_f64(mean), Nanos(tree.p99_ns));
-                let (faults, outline) = (tree.faults, &tree.outline);
-                writeln!(self.out, "{faults}\t{share}\t{mean}\t{p99}\t{outline}")?;
+                self.out.write_all(text::mined::tree(tree).as_bytes())?;
             }
             return Ok(());
         }
-        write!(
-            self.out,
-            "{{\"schema_version\":{SCHEMA_VERSION},\"patterns\":["
-        )?;
+        self.begin("patterns")?;
         for (place, tree) in trees.iter().enumerate() {
             self.separate(place == 0)?;
             let is_item = |word: &&str| !word.starts_with('×') && !["(", ")"].contains(word);
@@ -129,10 +126,7 @@ impl<W: Write> Output<W> {
             .iter()
             .flat_map(|(rest, times)| (0..*times).map(move |_| rest));
         if self.json {
-            write!(
-                self.out,
-                "{{\"schema_version\":{SCHEMA_VERSION},\"sequences\":["
-            )?;
+            self.begin("sequences")?;
         }
         let mut first = true;
         for rest in each {

@@ -93,7 +93,7 @@ fn class(name: &str) -> Result<Class, String> {
         name => name,
     };
     serde_json::from_value(serde_json::Value::from(name)).map_err(|_| {
-        format!("--class {name}: no kind of fault; kinds are anonymous, zero_page, write_copy, …: see pagewise help fault-paths.json")
+        format!("--class {name}: no kind of fault; kinds are anonymous, zero_page, write_copy, …: see pagewise help schema.json")
     })
 }
 

@@ -13,6 +13,10 @@ use pagewise_model::document::Kind;
 use pagewise_model::fault_diff::FaultDiff;
 use pagewise_model::gate::Gate;
 use pagewise_model::huge_simulation::HugeSimulation;
+use pagewise_model::huge_undo::{HUGE_UNDO_VERSION, HugeUndo};
+use pagewise_model::mined::{MINED_VERSION, Mined};
+use pagewise_model::paged_run::{PAGED_RUN_VERSION, PagedRun};
+use pagewise_model::paging::{PAGING_TIMELINE_VERSION, PagingTimeline};
 use pagewise_model::paging_simulation::{PAGING_SIMULATION_VERSION, PagingSimulation};
 use pagewise_model::probe::{PROBE_VERSION, Probe};
 use pagewise_model::profile_diff::ProfileDiff;
@@ -78,7 +82,7 @@ pub fn report(kind: Kind, version: Option<u32>, bytes: &[u8], args: &Args) -> Re
     let steps = !args.descent.steps().map_err(anyhow::Error::msg)?.is_empty();
     let of_recordings = args.export.is_some() || args.calibrate.is_some() || args.sums;
     let is_shown_here = match kind {
-        Kind::Run | Kind::FaultPaths | Kind::PagingTimeline => return Ok(false),
+        Kind::Run | Kind::FaultPaths => return Ok(false),
         _ => !steps && !of_recordings && args.cgroup.is_none(),
     };
     if !is_shown_here {
@@ -127,6 +131,16 @@ pub fn report(kind: Kind, version: Option<u32>, bytes: &[u8], args: &Args) -> Re
             opened.show::<RunDiff>(run_diff::RUN_DIFF_VERSION, text::run_diff::render, None)
         }
         Kind::Gate => opened.show::<Gate>(gate::GATE_VERSION, text::gate::render, None),
+        Kind::PagedRun => opened.show::<PagedRun>(
+            PAGED_RUN_VERSION,
+            |document, _, _| text::paged_run::render(document),
+            None,
+        ),
+        Kind::PagingTimeline => opened.show::<PagingTimeline>(
+            PAGING_TIMELINE_VERSION,
+            |document, width, _| text::paging_timeline::render(document, width),
+            Some(|document, _| html::render_paging(document)),
+        ),
         Kind::PagingSimulation => opened.show::<PagingSimulation>(
             PAGING_SIMULATION_VERSION,
             |document, _, _| text::paging_simulation::render(document),
@@ -143,7 +157,21 @@ pub fn report(kind: Kind, version: Option<u32>, bytes: &[u8], args: &Args) -> Re
             |document, _, _| text::bench_faults::render(document),
             None,
         ),
-        _ => bail!("report does not show this kind of result"),
+        Kind::Mined => opened.show::<Mined>(
+            MINED_VERSION,
+            |document, _, _| text::mined::render(document),
+            None,
+        ),
+        Kind::HugeUndo => opened.show::<HugeUndo>(
+            HUGE_UNDO_VERSION,
+            |document, _, _| text::huge_undo::render(document),
+            None,
+        ),
+        Kind::GateBaseline => {
+            bail!("it is what later runs are judged by: pagewise gate --baseline")
+        }
+        Kind::Watch => bail!("it is one reading of pagewise watch, which shows itself"),
+        Kind::Run | Kind::FaultPaths => unreachable!("shown elsewhere"),
     }?;
     Ok(true)
 }

@@ -2,7 +2,6 @@
 
 mod descent;
 mod documents;
-mod paging;
 mod recording;
 pub mod stored;
 
@@ -13,6 +12,7 @@ use crate::{bytes, export, fault_paths, input, profile_input, terminal};
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use pagewise_analyse::fault_paths::{Step, Sums};
+use pagewise_model::document::Kind;
 use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::profile::Profile;
 use pagewise_model::units::Bytes;
@@ -55,7 +55,7 @@ pub struct Args {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Print JSON (schema: pagewise help findings.json, fault-paths.json for traces), one document a file
+    /// Print JSON (schema: pagewise help schema.json), one document a file
     #[arg(long)]
     json: bool,
 
@@ -109,13 +109,12 @@ pub struct Args {
 /// When a file cannot be read, is no recording, or holds nothing about faults.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let first = &args.files[0];
-    let is_stored = match paging::is_timeline(first) {
-        Ok(true) => Ok(false),
-        Ok(false) => fault_paths::is_stored(first),
-        Err(error) => Err(error),
+    let is_of_trace = |file: &Path| {
+        Ok(is_document(file)? && stored::kind(&bytes::open(file)?)?.0 == Kind::FaultPaths)
     };
-    if is_stored.map_err(|error| named(first, error))? {
-        return report_stored(args);
+    if args.files.len() > 1 && is_of_trace(first).map_err(|error| named(first, error))? {
+        report_merged(&args.files, args)?;
+        return Ok(ExitCode::SUCCESS);
     }
     if (args.output.is_some() || args.export.is_some()) && args.files.len() > 1 {
         bail!(
@@ -128,10 +127,19 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Whether a file is JSON of ours, to look at it: recordings and traces begin otherwise.
+fn is_document(path: &Path) -> Result<bool> {
+    if !path.is_file() {
+        return Ok(false);
+    }
+    let (head, _) = input::peek(input::open(path)?, 16)?;
+    Ok(head.trim_ascii_start().starts_with(b"{"))
+}
+
 /// Reports on one file of any kind.
 fn report(file: &Path, args: &Args) -> Result<()> {
-    if paging::is_timeline(file)? {
-        return paging::report(file, args);
+    if is_document(file)? {
+        return report_document(file, args);
     }
     if file.is_dir() {
         return recording::report(&bytes::open(file)?, file, args);
@@ -226,33 +234,33 @@ fn report_part(trace: Trace, file: &Path, args: &Args, steps: Vec<Step>) -> Resu
     }
 }
 
-/// Reports on a run whose findings are stored, or on the traces whose reports are.
-fn report_stored(args: &Args) -> Result<ExitCode> {
-    if let [file] = args.files.as_slice() {
-        let bytes = bytes::open(file)?;
-        if let Some(stored) = stored::findings(&bytes).map_err(|error| named(file, error))? {
-            recording::report_stored(stored, file, args)?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        let shown = stored::kind(&bytes)
-            .and_then(|(kind, version)| documents::report(kind, version, &bytes, args));
-        if shown.map_err(|error| named(file, error))? {
-            return Ok(ExitCode::SUCCESS);
-        }
+/// Reports on a document that Pagewise wrote.
+fn report_document(file: &Path, args: &Args) -> Result<()> {
+    let bytes = bytes::open(file)?;
+    if let Some(stored) = stored::findings(&bytes)? {
+        return recording::report_stored(stored, file, args);
     }
+    let (kind, version) = stored::kind(&bytes)?;
+    match documents::report(kind, version, &bytes, args)? {
+        true => Ok(()),
+        false => report_merged(std::slice::from_ref(&file.to_owned()), args),
+    }
+}
+
+/// Reports on what reports of traces give together.
+fn report_merged(files: &[PathBuf], args: &Args) -> Result<()> {
     if args.calibrate.is_some() {
         bail!("--calibrate goes with a trace, not with reports that were stored");
     }
     if args.export.is_some() {
         bail!("--export reads the trace itself, which a stored report does not hold");
     }
-    let found = fault_paths::merged(&args.files)?;
-    let name = match args.files.as_slice() {
+    let found = fault_paths::merged(files)?;
+    let name = match files {
         [file] => name_of(file),
         files => format!("{} reports", files.len()),
     };
-    show_trace(&found.0, found.1.as_ref(), &name, args)?;
-    Ok(ExitCode::SUCCESS)
+    show_trace(&found.0, found.1.as_ref(), &name, args)
 }
 
 fn show_trace(findings: &FaultPaths, sums: Option<&Sums>, name: &str, args: &Args) -> Result<()> {

@@ -5,6 +5,7 @@ use pagewise_model::document::{Head, Kind};
 use pagewise_model::findings::{FINDINGS_VERSION, Findings};
 use pagewise_model::profile_findings::ProfileFindings;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 /// A run's findings, with those of its samples where they were stored with it.
 pub struct Stored {
@@ -17,8 +18,10 @@ pub struct Stored {
 /// Enough to tell what a document is. Findings of earlier versions have no `kind`.
 #[derive(Deserialize)]
 struct Fields {
-    verdict: Option<serde::de::IgnoredAny>,
-    by_cause: Option<serde::de::IgnoredAny>,
+    verdict: Option<IgnoredAny>,
+    by_cause: Option<IgnoredAny>,
+    /// Earlier timelines of paging said so what they are.
+    pagewise: Option<IgnoredAny>,
 }
 
 /// What a document is, and the version of its schema.
@@ -39,6 +42,9 @@ fn known(head: &Head, text: &[u8]) -> Result<Option<Kind>> {
         return Ok(head.known());
     }
     let fields: Fields = serde_json::from_slice(text).context("it is not JSON")?;
+    if fields.pagewise.is_some() {
+        bail!("an earlier pagewise wrote it, in a form that this one does not read: make it anew");
+    }
     let is_run = fields.verdict.is_some() && fields.by_cause.is_some();
     Ok(is_run.then_some(Kind::Run))
 }

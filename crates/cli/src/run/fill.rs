@@ -1,7 +1,7 @@
 //! `pagewise run --fill PID`: all pages of a process that is paged come into memory, and stay there while
 //! a debugger reads them.
 
-use super::statistics::PAGE_BYTES;
+use super::figures::PAGE_BYTES;
 use anyhow::{Context, Error, Result, anyhow, bail};
 use pagewise_linux::proc::ProcRoot;
 use pagewise_linux::process::interrupt;

@@ -1,5 +1,6 @@
 //! `pagewise run`: any program, inside a memory budget, paged in user space.
 
+mod figures;
 mod fill;
 mod library;
 mod outside;
@@ -8,24 +9,27 @@ mod requests;
 mod samples;
 mod shares;
 mod simulate;
-mod statistics;
 mod timeline;
 mod together;
-mod view;
 
 use crate::terminal;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args as ClapArgs;
+use figures::Figures;
 use outside::{Sizes, Told};
 use pagewise_analyse::tune::parse_size;
 use pagewise_linux::proc::runtime::{self, Libc};
 use pagewise_linux::process::{Finished, Launch, Running, interrupt};
 use pagewise_model::advice::{Setting, Settings as LaunchSettings};
+use pagewise_model::document::Kind;
+use pagewise_model::paged_run::{MIN_REGION, PAGED_RUN_VERSION, PagedProcess, PagedRun};
+use pagewise_model::quantity::count;
 use pagewise_model::run::Ending;
+use pagewise_model::units::Bytes;
 use pagewise_pager::settings::{Choice, Settings, VARIABLE, WhenFull};
+use pagewise_report::text;
 use pagewise_wire::snapshot;
 use requests::Requests;
-use statistics::{Document, Figures};
 use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::io::Write;
@@ -37,9 +41,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 use timeline::Timeline;
 use together::Together;
-
-/// Smallest stretch of memory to manage, where nobody says: it falls between these, bytes.
-const MIN_REGION: (u64, u64) = (256 << 10, 64 << 20);
 
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
@@ -120,7 +121,7 @@ pub struct Args {
     /// Show figures while the program runs (on a terminal) and a table at its end, on stderr
     #[arg(long)]
     stats: bool,
-    /// Print figures at the end as JSON (schema: pagewise help run.json)
+    /// Print figures at the end as JSON (schema: pagewise help schema.json)
     #[arg(long)]
     json: bool,
     /// Write the JSON there, not to standard output
@@ -129,7 +130,7 @@ pub struct Args {
     /// Record page events for the replay policy and for simulation
     #[arg(long = "record-faults", value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Write the run's course there, for `pagewise report` (schema: pagewise help run-timeline.json)
+    /// Write the run's course there, for `pagewise report` (schema: pagewise help schema.json)
     ///
     /// Resident memory, the store, faults and transfers, a reading each 50 ms, less often in long
     /// runs. Taking them costs the program nothing but what --heat does.
@@ -220,10 +221,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let Course {
         sizes, together, ..
     } = course;
-    let document = tell(args, &shared, &finished, together.as_ref(), document)?;
-    let outside = tell_outside(args, &document, &sizes, together.as_ref());
+    let figures = Figures::read(&shared)?;
+    let run = tell(args, &figures, &finished, together.as_ref(), document)?;
+    let outside = tell_outside(args, &run, &figures, &sizes, together.as_ref());
     if let (Some(file), Some(timeline)) = (output, timeline) {
-        let timeline = timeline.finish(&document, args.budget());
+        let timeline = timeline.finish(&run, &figures);
         let text = pagewise_report::json::to_string(&timeline)?;
         (&file).write_all(text.as_bytes()).context("--timeline")?;
     }
@@ -251,20 +253,20 @@ impl Args {
 /// Says what was outside the budget; whether anything was.
 fn tell_outside(
     args: &Args,
-    document: &Document,
+    run: &PagedRun,
+    figures: &Figures,
     sizes: &Sizes,
     together: Option<&Together>,
 ) -> bool {
     // What came into memory for somebody outside is no surprise.
-    let mut processes = document.figures.processes.iter();
-    let largest = match processes.any(|one| one.is_held) {
-        true => 0,
-        false => document.max_rss_bytes,
+    let largest = match figures.held.is_empty() {
+        false => 0,
+        true => run.max_rss_bytes,
     };
     let passed = together
         .and_then(Together::passed)
         .or_else(|| outside::passed(sizes, args.budget(), largest));
-    let strangers = outside::strangers(&document.figures);
+    let strangers = outside::strangers(figures);
     for words in passed.iter().chain(&strangers) {
         eprintln!("pagewise: {words}");
     }
@@ -406,10 +408,7 @@ fn watch(
         }
         if live {
             let figures = Figures::read(shared)?;
-            eprint!(
-                "\r\x1b[K{}",
-                view::line(&figures, args.memory, terminal_width())
-            );
+            eprint!("\r\x1b[K{}", line(&figures, args.memory, terminal_width()));
         }
         requests.see_to(&running, shared)?;
         let sizes = &mut course.sizes;
@@ -429,7 +428,7 @@ fn told(shared: &File, pid: u32) -> Told {
     };
     let found = figures.living().find(|one| one.pid == pid);
     match found {
-        Some(one) if one.is_held => Told::Held,
+        Some(one) if figures.held.contains(&one.pid) => Told::Held,
         found => Told::Managed(found.map(|one| one.resident_bytes)),
     }
 }
@@ -440,37 +439,34 @@ fn terminal_width() -> usize {
 
 fn tell(
     args: &Args,
-    shared: &File,
+    figures: &Figures,
     finished: &Finished,
     together: Option<&Together>,
     to: Option<File>,
-) -> Result<Document> {
-    let document = Document {
-        schema_version: statistics::RUN_VERSION,
-        command: args
-            .command
-            .iter()
-            .map(|part| part.to_string_lossy().into_owned())
-            .collect(),
-        ending: match finished.ending {
-            Ending::Exited(status) => format!("exited {status}"),
-            Ending::Killed(signal) => format!("killed {signal}"),
-            Ending::Running => "running".to_owned(),
-        },
-        elapsed_s: seconds(finished.cost.wall.0),
+) -> Result<PagedRun> {
+    let part = |part: &OsString| part.to_string_lossy().into_owned();
+    let run = PagedRun {
+        schema_version: PAGED_RUN_VERSION,
+        kind: Kind::PagedRun,
+        command: args.command.iter().map(part).collect(),
+        ending: finished.ending,
+        elapsed: finished.cost.wall,
         max_rss_bytes: finished.cost.max_rss.0,
         memory_bytes: args.budget(),
         memory_is_each: together.is_none(),
         together_peak_bytes: together.map(Together::peak_bytes).filter(|peak| *peak > 0),
         policy: args.policy.clone(),
         store: args.store_kind.clone(),
-        figures: Figures::read(shared)?,
+        processes_total: figures.processes_total,
+        processes: figures.processes.clone(),
+        others: figures.others.clone(),
+        refault_distances: figures.refault_distances.clone(),
     };
     if args.stats {
-        eprint!("{}", view::text(&document));
+        eprint!("{}", text::paged_run::render(&run));
     }
     if args.json {
-        let text = pagewise_report::json::to_string(&document)?;
+        let text = pagewise_report::json::to_string(&run)?;
         match (to, &args.output) {
             (Some(mut file), Some(path)) => {
                 file.write_all(text.as_bytes())
@@ -479,7 +475,30 @@ fn tell(
             _ => terminal::output(true).write_all(text.as_bytes())?,
         }
     }
-    Ok(document)
+    Ok(run)
+}
+
+/// What `--stats` keeps on a terminal while the program runs: one line of so many columns.
+/// `together` is the budget of all processes, where they have one.
+fn line(figures: &Figures, together: Option<u64>, columns: usize) -> String {
+    let living = |of: fn(&PagedProcess) -> u64| figures.living().map(of).sum::<u64>();
+    let of_several = match figures.living().count() {
+        0 | 1 => String::new(),
+        many => format!(" in {many} processes"),
+    };
+    let hot = figures.heat_now().map_or_else(String::new, |heat| {
+        format!(", {:.0} % hot", heat.hot.value * 100.0)
+    });
+    let text = format!(
+        "resident {} of {}{of_several}{hot} | store {} | refaults {} | read {} written {} pages",
+        Bytes(living(|one| one.resident_bytes)),
+        Bytes(together.unwrap_or_else(|| living(|one| one.budget_bytes))),
+        Bytes(figures.store_bytes()),
+        count(figures.sum_faults(|all| all.refaults)),
+        count(figures.sum_pages(|all| all.read)),
+        count(figures.sum_pages(|all| all.written)),
+    );
+    text.chars().take(columns.saturating_sub(1)).collect()
 }
 
 /// The program's own status, or 128 and the signal.
@@ -552,8 +571,4 @@ fn launch_settings(settings: &Settings, library: &Path) -> Result<LaunchSettings
             path: path.to_owned(),
         },
     ]))
-}
-
-fn seconds(nanoseconds: u64) -> f64 {
-    Duration::from_nanos(nanoseconds).as_secs_f64()
 }

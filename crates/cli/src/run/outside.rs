@@ -1,7 +1,7 @@
 //! What lies outside the budget: programs that are not managed, and processes that became larger than
 //! they should, with what made them so. Nobody has to ask for it.
 
-use super::statistics::Figures;
+use super::figures::Figures;
 use pagewise_model::units::Bytes;
 use pagewise_wire::shared::Stranger;
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@
 //! SIGTERM and SIGHUP are passed on, and what is left after ten seconds is killed: with all
 //! processes of the run, because one that is stuck may be the child of a shell.
 
-use super::statistics::Figures;
+use super::figures::Figures;
 use anyhow::Result;
 use pagewise_linux::process::{Running, interrupt};
 use std::fs::File;

@@ -1,6 +1,6 @@
 //! What samples of pages told the pager.
 
-use super::statistics::PAGE_BYTES;
+use super::figures::PAGE_BYTES;
 use pagewise_analyse::paging::{Sample, Watched, larger_budget};
 use pagewise_model::paging::{DistanceBucket, RefaultDistances};
 use pagewise_pager::observe::histogram::least;

@@ -1,7 +1,10 @@
 //! Readings of a run while it goes on (`--timeline`).
 
-use super::statistics::{Document, Figures, Process};
-use pagewise_model::paging::{KIND, PagingPoint, PagingTimeline, VERSION};
+use super::figures::Figures;
+use pagewise_model::document::Kind;
+use pagewise_model::paged_run::{PagedProcess, PagedRun};
+use pagewise_model::paging::{PAGING_TIMELINE_VERSION, PagingPoint, PagingTimeline};
+use pagewise_model::units::Nanos;
 use std::time::{Duration, Instant};
 
 /// Points that are kept; of more, every second one goes and the interval doubles.
@@ -53,28 +56,33 @@ impl Timeline {
     }
 
     /// The document, with a last point of the end.
-    pub fn finish(mut self, document: &Document, memory_bytes: u64) -> PagingTimeline {
-        self.take(&document.figures);
+    pub fn finish(mut self, run: &PagedRun, figures: &Figures) -> PagingTimeline {
+        self.take(figures);
         PagingTimeline {
-            pagewise: KIND.to_owned(),
-            schema_version: VERSION,
-            command: document.command.clone(),
-            ending: document.ending.clone(),
-            memory_bytes,
-            policy: document.policy.clone(),
-            store: document.store.clone(),
-            interval_s: self.interval.as_secs_f64(),
+            schema_version: PAGING_TIMELINE_VERSION,
+            kind: Kind::PagingTimeline,
+            command: run.command.clone(),
+            ending: run.ending,
+            memory_bytes: run.memory_bytes,
+            memory_is_each: run.memory_is_each,
+            policy: run.policy.clone(),
+            store: run.store.clone(),
+            interval: nanos(self.interval),
             points: self.points,
-            refault_distances: document.figures.refault_distances.clone(),
+            refault_distances: run.refault_distances.clone(),
         }
     }
 }
 
+fn nanos(time: Duration) -> Nanos {
+    Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+}
+
 fn point(time: Duration, figures: &Figures) -> PagingPoint {
     // What has ended keeps its counters, but no memory.
-    let living = |of: fn(&Process) -> u64| figures.living().map(of).sum();
+    let living = |of: fn(&PagedProcess) -> u64| figures.living().map(of).sum();
     PagingPoint {
-        time_s: time.as_secs_f64(),
+        time: nanos(time),
         processes: figures.processes_total,
         resident_bytes: living(|one| one.resident_bytes),
         limit_bytes: living(|one| one.limit_bytes),
@@ -109,6 +117,6 @@ mod tests {
         }
         assert!(timeline.points.len() <= MOST && timeline.points.len() >= MOST / 2);
         assert!(timeline.interval >= Duration::from_millis(400));
-        assert!(timeline.points.is_sorted_by(|a, b| a.time_s <= b.time_s));
+        assert!(timeline.points.is_sorted_by(|a, b| a.time <= b.time));
     }
 }

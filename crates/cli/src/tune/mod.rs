@@ -43,7 +43,7 @@ pub struct Args {
     /// Let the command write to our standard error instead of /dev/null
     #[arg(long)]
     show_output: bool,
-    /// Print the result as JSON (schema: pagewise help tune.json)
+    /// Print the result as JSON (schema: pagewise help schema.json)
     #[arg(long)]
     json: bool,
     /// The program to run and its arguments

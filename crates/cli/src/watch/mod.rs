@@ -65,7 +65,7 @@ pub struct Args {
     /// Write every point into a Parquet file.
     #[arg(long, value_name = "FILE")]
     parquet: Option<PathBuf>,
-    /// Print every point as one line of JSON (schema: pagewise help watch.json) instead of the live view.
+    /// Print every point as one line of JSON (schema: pagewise help schema.json) instead of the live view.
     #[arg(long, conflicts_with = "csv")]
     json: bool,
     /// Where the command's own output goes while the live view or a table has the terminal; its

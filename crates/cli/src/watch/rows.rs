@@ -6,46 +6,11 @@ use crate::destination;
 use anyhow::Context;
 use pagewise_model::timeline::TimelinePoint;
 use pagewise_model::units::Nanos;
-use serde::Serialize;
+use pagewise_model::watch::HEADER;
+pub use pagewise_model::watch::Row;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-
-/// Version of docs/schema/watch.json.
-pub const WATCH_VERSION: u32 = 1;
-
-/// One row. Counters are cumulative; rates are since the row before.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Row {
-    /// [`WATCH_VERSION`].
-    pub schema_version: u32,
-    /// Seconds since watching began.
-    pub time_s: f64,
-    /// Virtual size in bytes.
-    pub vsize_bytes: u64,
-    /// Resident set in bytes.
-    pub rss_bytes: u64,
-    /// Proportional set size in bytes, where it was read.
-    pub pss_bytes: Option<u64>,
-    /// Swapped out, in bytes.
-    pub swap_bytes: u64,
-    /// Minor faults so far.
-    pub minor_faults: u64,
-    /// Major faults so far.
-    pub major_faults: u64,
-    /// Minor faults a second.
-    pub minor_faults_per_s: f64,
-    /// Major faults a second.
-    pub major_faults_per_s: f64,
-    /// User CPU seconds so far.
-    pub user_s: f64,
-    /// System CPU seconds so far.
-    pub system_s: f64,
-    /// Processes alive.
-    pub processes: u32,
-    /// Threads alive.
-    pub threads: u32,
-}
 
 /// Where rows go.
 pub struct Rows {
@@ -181,91 +146,9 @@ fn cannot_write(path: &Path) -> String {
     format!("cannot write {}", path.display())
 }
 
-/// Names of the columns, in the order of [`Row::csv`].
-const HEADER: &str = "time_s,vsize_bytes,rss_bytes,pss_bytes,swap_bytes,minor_faults,major_faults,\
-                      minor_faults_per_s,major_faults_per_s,user_s,system_s,processes,threads";
-
-impl Row {
-    /// The row of `point`, with rates since `before`.
-    pub fn between(before: &TimelinePoint, point: &TimelinePoint) -> Self {
-        let elapsed = point.time - before.time;
-        Self {
-            schema_version: WATCH_VERSION,
-            time_s: point.time.as_secs_f64(),
-            vsize_bytes: point.vsize.0,
-            rss_bytes: point.rss.0,
-            pss_bytes: point.pss.map(|pss| pss.0),
-            swap_bytes: point.swap.0,
-            minor_faults: point.minor_faults,
-            major_faults: point.major_faults,
-            minor_faults_per_s: rate(point.minor_faults, before.minor_faults, elapsed),
-            major_faults_per_s: rate(point.major_faults, before.major_faults, elapsed),
-            user_s: point.user.as_secs_f64(),
-            system_s: point.system.as_secs_f64(),
-            processes: point.processes,
-            threads: point.threads,
-        }
-    }
-
-    fn csv(&self) -> String {
-        let pss = self
-            .pss_bytes
-            .map(|pss| pss.to_string())
-            .unwrap_or_default();
-        format!(
-            "{:.6},{},{},{pss},{},{},{},{:.1},{:.1},{:.2},{:.2},{},{}",
-            self.time_s,
-            self.vsize_bytes,
-            self.rss_bytes,
-            self.swap_bytes,
-            self.minor_faults,
-            self.major_faults,
-            self.minor_faults_per_s,
-            self.major_faults_per_s,
-            self.user_s,
-            self.system_s,
-            self.processes,
-            self.threads
-        )
-    }
-}
-
-/// Growth a second; 0 at the first point, where no time has passed.
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "a rate needs no more than 53 bits"
-)]
-fn rate(now: u64, before: u64, elapsed: Nanos) -> f64 {
-    match elapsed.0 {
-        0 => 0.0,
-        _ => now.saturating_sub(before) as f64 / elapsed.as_secs_f64(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagewise_model::units::Bytes;
-
-    fn points() -> [TimelinePoint; 2] {
-        let first = TimelinePoint {
-            time: Nanos(0),
-            minor_faults: 10,
-            ..TimelinePoint::default()
-        };
-        let second = TimelinePoint {
-            time: Nanos(500_000_000),
-            vsize: Bytes(8192),
-            rss: Bytes(4096),
-            pss: Some(Bytes(2048)),
-            minor_faults: 60,
-            user: Nanos(20_000_000),
-            processes: 1,
-            threads: 3,
-            ..TimelinePoint::default()
-        };
-        [first, second]
-    }
 
     #[test]
     fn files_are_for_their_owner_alone_and_never_another_s() {
@@ -279,19 +162,6 @@ mod tests {
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         assert_eq!(io::read_to_string(&mut reader).unwrap(), "old");
-    }
-
-    #[test]
-    fn csv_has_a_value_for_each_column() {
-        let [first, second] = points();
-        let row = Row::between(&first, &second).csv();
-        assert_eq!(
-            row,
-            "0.500000,8192,4096,2048,0,60,0,100.0,0.0,0.02,0.00,1,3"
-        );
-        assert_eq!(row.split(',').count(), HEADER.split(',').count());
-        let without_pss = Row::between(&second, &first).csv();
-        assert_eq!(without_pss.split(',').count(), HEADER.split(',').count());
     }
 
     #[test]
@@ -309,22 +179,5 @@ mod tests {
         // The end, just after a reading: the stretch before counts too.
         assert!((rate(100_001_000, 11_901) - 100_010.0).abs() < 1e-3);
         assert!((rate(200_001_000, 21_901) - 100_000.0).abs() < 1e-3);
-    }
-
-    #[test]
-    fn json_has_the_columns_of_the_csv() {
-        let [first, second] = points();
-        let json = serde_json::to_value(Row::between(&first, &second)).unwrap();
-        let mut names: Vec<&str> = json
-            .as_object()
-            .unwrap()
-            .keys()
-            .map(String::as_str)
-            .collect();
-        names.retain(|name| *name != "schema_version");
-        let mut columns: Vec<&str> = HEADER.split(',').collect();
-        names.sort_unstable();
-        columns.sort_unstable();
-        assert_eq!(names, columns);
     }
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Where a calibration comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     /// A second trace of the same workload with the root alone.
@@ -24,6 +25,7 @@ pub enum Source {
 /// so many calls, and the errors of all figures of one trace go the same way: whoever compares
 /// figures of two traces must allow for both traces' errors.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Calibration {
     /// Nanoseconds a call adds to everything around it.
     pub per_call_ns: f64,
@@ -91,6 +93,7 @@ impl Calibration {
 
 /// A cost that was found, and why it was not used.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Withdrawal {
     /// What does not fit.
     pub misfit: Misfit,
@@ -100,6 +103,7 @@ pub struct Withdrawal {
 
 /// Signs that one cost for every call does not fit a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Misfit {
     /// Faults would have taken no time at all: this share of them.
@@ -115,6 +119,7 @@ pub enum Misfit {
 /// The interval of a corrected figure, from the error of the tracer's cost. The figure as traced
 /// is no part of it: that has no error of this kind.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bounds {
     /// Of the mean, ns: least and most.
     pub mean_ns: (f64, f64),

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The slowest faults against the others. Latency here is the whole time, waits and the lock
 /// before the fault included, without the tracer's cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Contrast {
     /// The kind of fault; `None`: all.
     pub class: Option<Class>,
@@ -37,6 +38,7 @@ pub struct Contrast {
 
 /// Something found more often in slow faults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Overrepresented {
     /// The function, or the path's outline.
     pub name: String,
@@ -58,6 +60,7 @@ pub struct Overrepresented {
 
 /// A part of the extra time of slow faults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Excess {
     /// The function, or what was waited for.
     pub name: String,
@@ -78,6 +81,8 @@ pub struct Excess {
 
 /// Faults in the order in which they ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "TraceTimeline"))]
 pub struct Timeline {
     /// Consecutive blocks of about equal numbers of faults.
     pub blocks: Vec<TimeBlock>,
@@ -89,6 +94,7 @@ pub struct Timeline {
 
 /// Faults of one stretch of time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimeBlock {
     /// From the trace's first call, ns; `None` without times.
     pub start_ns: Option<u64>,
@@ -112,6 +118,7 @@ pub struct TimeBlock {
 
 /// A moment from which on faults were different.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChangePoint {
     /// What changed.
     pub what: Changed,
@@ -131,6 +138,7 @@ pub struct ChangePoint {
 
 /// What changed at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Changed {
     /// Faults a second.

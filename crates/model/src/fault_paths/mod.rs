@@ -16,11 +16,12 @@ use crate::call_map::CallMap;
 use crate::document::Kind;
 use serde::{Deserialize, Serialize};
 
-/// Version of [`FaultPaths`] as JSON; `docs/schema/fault-paths.json` describes it.
+/// Version of [`FaultPaths`] as JSON.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// Everything about the faults of one trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultPaths {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -91,6 +92,7 @@ pub struct FaultPaths {
 
 /// One step of a descent: the calls of a function or layer inside the calls of the step above.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DescentStep {
     /// The function or layer.
     pub name: String,
@@ -111,6 +113,7 @@ pub struct DescentStep {
 /// A call with everything below it, repeats merged: a tree that many faults share, or few slow
 /// ones. It is closed: not all its places are inside one larger tree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TreePattern {
     /// The tree as text: `root { a b ×3–15 { c } ( d e ) ×2 }`. Of a large one the first calls.
     pub outline: String,
@@ -157,6 +160,7 @@ pub struct TreePattern {
 
 /// Calls that a tree repeats.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Repeat {
     /// The function, or those of a loop with blanks between.
     pub function: String,
@@ -166,6 +170,7 @@ pub struct Repeat {
 
 /// What was taken for granted in reading a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reading {
     /// Whether durations include time asleep.
     pub sleep_time: SleepTime,
@@ -180,6 +185,7 @@ pub struct Reading {
 
 /// Whether durations include time asleep (the tracer's option `sleep-time`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SleepTime {
     /// Assumed, as is the kernel's default: no wait in the trace tells.
@@ -193,6 +199,7 @@ pub enum SleepTime {
 
 /// Something that the figures lack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Missing {
     /// How many.
     pub count: u64,
@@ -202,6 +209,7 @@ pub struct Missing {
 
 /// A distribution in figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Latency {
     /// Values.
     pub count: u64,
@@ -227,6 +235,7 @@ pub struct Latency {
 
 /// As traced, and without the tracer's cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Latencies {
     /// As traced.
     pub raw: Latency,
@@ -239,6 +248,7 @@ pub struct Latencies {
 
 /// Where time went; the parts add up to the total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimeSplit {
     /// From begin to end, ns.
     pub total_ns: u64,
@@ -258,6 +268,7 @@ pub struct TimeSplit {
 
 /// Whether self + children + interrupts + off-CPU = total, for every call of every fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Conservation {
     /// Faults looked at.
     pub faults: u64,
@@ -269,6 +280,7 @@ pub struct Conservation {
 
 /// Faults of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClassFindings {
     /// The kind.
     pub class: Class,
@@ -294,6 +306,7 @@ pub struct ClassFindings {
 
 /// A layer's time per fault that has it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LayerFindings {
     /// The layer.
     pub layer: Layer,
@@ -306,6 +319,7 @@ pub struct LayerFindings {
 
 /// A function's part of the time and of its variance. The parts of all functions add up to one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Contributor {
     /// The function.
     pub function: String,
@@ -329,6 +343,7 @@ pub struct Contributor {
 
 /// A path: the functions of a fault down to the third level, adjacent repeats merged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Path {
     /// Functions with `{` and `}` around what they called, `×n` behind repeats.
     pub outline: String,
@@ -348,6 +363,7 @@ pub struct Path {
 
 /// Calls of one function outside faults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OtherCalls {
     /// The function.
     pub function: String,
@@ -357,6 +373,7 @@ pub struct OtherCalls {
 
 /// One peak.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mode {
     /// The most frequent latency, ns.
     pub peak_ns: u64,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Waits for locks around and inside faults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LockWaits {
     /// By lock and function.
     pub locks: Vec<LockWait>,
@@ -20,6 +21,7 @@ pub struct LockWaits {
 
 /// Getting a lock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LockWait {
     /// The lock.
     pub lock: Lock,
@@ -37,6 +39,7 @@ pub struct LockWait {
 
 /// A lock of memory management.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Lock {
     /// The mmap lock of the process (`mmap_sem` up to 5.7).
@@ -55,6 +58,7 @@ pub enum Lock {
 
 /// What a task had of a lock that others waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Hold {
     /// It held the lock for writing.
@@ -67,6 +71,7 @@ pub enum Hold {
 
 /// A task that others waited for to get the mmap lock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Holder {
     /// The task.
     pub pid: u32,
@@ -86,6 +91,7 @@ pub struct Holder {
 
 /// Charges to the memory cgroup by the way they took.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChargePath {
     /// The way.
     pub way: ChargeWay,
@@ -99,6 +105,7 @@ pub struct ChargePath {
 
 /// How a page was charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ChargeWay {
     /// Neither stock nor counters were seen: the root cgroup, which is not limited, or a kernel

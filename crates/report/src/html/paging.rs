@@ -24,6 +24,6 @@ pub fn render_paging(timeline: &PagingTimeline) -> Result<String, Error> {
     })?;
     Ok(page(
         &data,
-        &crate::paging::render(timeline, super::TEXT_WIDTH),
+        &crate::text::paging_timeline::render(timeline, super::TEXT_WIDTH),
     ))
 }

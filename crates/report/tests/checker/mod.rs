@@ -1,36 +1,48 @@
 //! A strict checker for the part of JSON Schema 2020-12 that our schemas use. A keyword that it
 //! does not know fails the check, so that none is passed over in silence.
-#![allow(dead_code, reason = "shared by test targets that each use a part")]
 
 use serde_json::{Map, Value};
-use std::collections::BTreeSet;
 
-/// Checks documents against one schema and remembers which properties it has seen.
-pub struct Checker<'a> {
+/// Every way in which a document differs from what `docs/schema/schema.json` says of its kind.
+pub fn errors(document: &Value) -> Vec<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/schema.json");
+    let text = std::fs::read_to_string(path).expect("the schema is there");
+    let schema = serde_json::from_str(&text).expect("the schema is JSON");
+    let mut checker = Checker::new(&schema);
+    checker.check(document);
+    checker.errors
+}
+
+/// Checks documents against one schema.
+struct Checker<'a> {
     root: &'a Value,
-    seen: BTreeSet<String>,
-    pub errors: Vec<String>,
+    errors: Vec<String>,
 }
 
 impl<'a> Checker<'a> {
-    pub fn new(root: &'a Value) -> Self {
+    fn new(root: &'a Value) -> Self {
         Self {
             root,
-            seen: BTreeSet::new(),
             errors: Vec::new(),
         }
     }
 
-    pub fn check(&mut self, document: &Value) {
-        self.visit("", "", document);
-    }
-
-    /// Schema paths of properties that no document had.
-    pub fn unused_properties(&self) -> Vec<String> {
-        let mut all = Vec::new();
-        collect_properties(self.root, String::new(), &mut all);
-        all.retain(|path| !self.seen.contains(path));
-        all
+    /// Checks a document against the part of the schema that is about its kind.
+    fn check(&mut self, document: &Value) {
+        let of_its_kind = |name: &&String| {
+            let kind = self
+                .root
+                .pointer(&format!("/$defs/{name}/properties/kind/const"));
+            kind.is_some_and(|kind| Some(kind) == document.get("kind"))
+        };
+        let defs = self.root.get("$defs").and_then(Value::as_object);
+        match defs.and_then(|defs| defs.keys().find(of_its_kind)) {
+            Some(name) => self.visit(&format!("/$defs/{name}"), "", document),
+            None => self.fail(
+                "",
+                &format!("has no kind of the schema: {:?}", document.get("kind")),
+            ),
+        }
     }
 
     fn fail(&mut self, at: &str, what: &str) {
@@ -60,20 +72,29 @@ impl<'a> Checker<'a> {
     ) {
         match keyword {
             "$schema" | "$defs" | "title" | "description" => {}
-            "$ref" => self.visit(&target(path, rule.as_str().unwrap_or("")), at, value),
-            "type" if !has_type(value, rule.as_str().unwrap_or("")) => {
-                self.fail(at, &format!("is not of type {rule}"))
+            "$ref" => self.visit(
+                rule.as_str().unwrap_or("").trim_start_matches('#'),
+                at,
+                value,
+            ),
+            "type" => {
+                let of = |rule: &Value| has_type(value, rule.as_str().unwrap_or(""));
+                if !rule
+                    .as_array()
+                    .map_or_else(|| of(rule), |all| all.iter().any(of))
+                {
+                    self.fail(at, &format!("is not of type {rule}"));
+                }
             }
-            "type" => {}
             "const" if value != rule => self.fail(at, &format!("is not {rule}")),
             "enum" if !rule.as_array().is_some_and(|all| all.contains(value)) => {
                 self.fail(at, "is no value of the enumeration")
             }
             "const" | "enum" => {}
-            "minimum" if value.as_f64() < rule.as_f64() => {
+            "minimum" if value.is_number() && value.as_f64() < rule.as_f64() => {
                 self.fail(at, &format!("is below {rule}"))
             }
-            "maximum" if value.as_f64() > rule.as_f64() => {
+            "maximum" if value.is_number() && value.as_f64() > rule.as_f64() => {
                 self.fail(at, &format!("is above {rule}"))
             }
             "minimum" | "maximum" => {}
@@ -92,33 +113,15 @@ impl<'a> Checker<'a> {
                 self.fail(at, "has too many items")
             }
             "minItems" | "maxItems" => {}
-            "pattern" => self.pattern(rule, at, value),
             "required" => self.required(rule, at, value),
             "properties" => self.properties(path, rule, at, value),
+            "patternProperties" => self.keys(path, rule, at, value),
             "additionalProperties" => self.additional(path, schema, at, value),
             "propertyNames" => self.names(path, at, value),
             "prefixItems" => self.prefix(path, rule, at, value),
             "items" => self.items(path, schema, at, value),
             "anyOf" | "oneOf" => self.alternatives(path, keyword, rule, at, value),
             other => self.fail(at, &format!("the checker does not know {other}")),
-        }
-    }
-
-    /// The two patterns that our schemas use, spelled out.
-    fn pattern(&mut self, rule: &Value, at: &str, value: &Value) {
-        let Some(text) = value.as_str() else { return };
-        let fits = match rule.as_str() {
-            Some("^[0-9]+$") => !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()),
-            Some("^0x[0-9a-f]+$") => text.strip_prefix("0x").is_some_and(|hex| {
-                !hex.is_empty()
-                    && hex
-                        .bytes()
-                        .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
-            }),
-            _ => return self.fail(at, &format!("the checker does not know the pattern {rule}")),
-        };
-        if !fits {
-            self.fail(at, &format!("does not match {rule}"));
         }
     }
 
@@ -142,7 +145,6 @@ impl<'a> Checker<'a> {
         for (name, inner) in value.as_object().into_iter().flatten() {
             if rule.get(name).is_some() {
                 let inner_path = format!("{path}/properties/{name}");
-                self.seen.insert(inner_path.clone());
                 self.visit(&inner_path, &format!("{at}/{name}"), inner);
             }
         }
@@ -150,6 +152,9 @@ impl<'a> Checker<'a> {
 
     fn additional(&mut self, path: &str, schema: &Map<String, Value>, at: &str, value: &Value) {
         let known = schema.get("properties").and_then(Value::as_object);
+        if schema.contains_key("patternProperties") {
+            return;
+        }
         for (name, inner) in value.as_object().into_iter().flatten() {
             if known.is_some_and(|known| known.contains_key(name)) {
                 continue;
@@ -162,6 +167,20 @@ impl<'a> Checker<'a> {
                     &format!("{at}/{name}"),
                     inner,
                 );
+            }
+        }
+    }
+
+    /// Maps with numbers as keys.
+    fn keys(&mut self, path: &str, rule: &Value, at: &str, value: &Value) {
+        for (name, inner) in value.as_object().into_iter().flatten() {
+            match name.bytes().all(|byte| byte.is_ascii_digit()) && rule.get("^\\d+$").is_some() {
+                true => self.visit(
+                    &format!("{path}/patternProperties/^\\d+$"),
+                    &format!("{at}/{name}"),
+                    inner,
+                ),
+                false => self.fail(&format!("{at}/{name}"), "is no number"),
             }
         }
     }
@@ -218,34 +237,16 @@ impl<'a> Checker<'a> {
         let before = self.errors.len();
         let mut fitting = 0;
         for index in 0..rule.as_array().map_or(0, Vec::len) {
-            let seen = self.seen.clone();
             self.visit(&format!("{path}/{keyword}/{index}"), at, value);
             if self.errors.len() == before {
                 fitting += 1;
             } else {
-                self.seen = seen;
                 self.errors.truncate(before);
             }
         }
         if fitting == 0 || (keyword == "oneOf" && fitting > 1) {
             self.fail(at, &format!("fits {fitting} of the alternatives"));
         }
-    }
-}
-
-/// Where a reference leads. Another file's schema lies under `$defs` by its name; references
-/// inside it stay inside it.
-fn target(path: &str, reference: &str) -> String {
-    let (file, pointer) = reference.split_once('#').unwrap_or((reference, ""));
-    let here = path
-        .strip_prefix("/$defs/")
-        .and_then(|rest| rest.split_once(".json/"))
-        .map_or(String::new(), |(name, _)| format!("{name}.json"));
-    let file = if file.is_empty() { &here } else { file };
-    if file.is_empty() {
-        pointer.to_owned()
-    } else {
-        format!("/$defs/{file}{pointer}")
     }
 }
 
@@ -259,25 +260,5 @@ fn has_type(value: &Value, name: &str) -> bool {
         "number" => value.is_number(),
         "integer" => value.is_u64() || value.is_i64(),
         _ => false,
-    }
-}
-
-fn collect_properties(schema: &Value, path: String, all: &mut Vec<String>) {
-    match schema {
-        Value::Object(map) => {
-            for (name, inner) in map {
-                let here = format!("{path}/{name}");
-                if path.ends_with("/properties") {
-                    all.push(here.clone());
-                }
-                collect_properties(inner, here, all);
-            }
-        }
-        Value::Array(items) => {
-            for (index, inner) in items.iter().enumerate() {
-                collect_properties(inner, format!("{path}/{index}"), all);
-            }
-        }
-        _ => {}
     }
 }

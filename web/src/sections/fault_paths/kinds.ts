@@ -12,7 +12,7 @@ export interface Kinds {
 
 /** The most frequent kinds have colours of their own. */
 export function kindsOf(report: FaultPathsPage): Kinds {
-  const rank = new Map(report.findings.classes.map(({ class: kind }, index) => [kind, index]));
+  const rank = new Map<string, number>(report.findings.classes.map(({ class: kind }, index) => [kind, index]));
   return {
     ink: (kind) => {
       const at = rank.get(kind);

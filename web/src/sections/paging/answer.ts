@@ -1,5 +1,6 @@
 /** What paging cost a run, in figures. */
 import type { PagingPage, PagingPoint } from "../../data/paging";
+import { ended } from "../../data/ending";
 import { h } from "../../dom";
 import { bytes, count, percent } from "../../format";
 import type { Section } from "../section";
@@ -21,13 +22,13 @@ export const answer: Section<PagingPage> = {
         h(
           "div",
           { class: "tiles" },
-          tile("Resident at most", bytes(peak), `managed memory, of a budget of ${bytes(timeline.memory_bytes)} for each process`),
+          tile("Resident at most", bytes(peak), `managed memory, of a budget of ${bytes(timeline.memory_bytes)} ${timeline.memory_is_each ? "for each process" : "for all processes together"}`),
           tile("In the store at most", bytes(stored), `store ${timeline.store}`),
           tile("Pages read", count(last.pages_read), `${percent(share(last.pages_read_ahead, last.pages_read))} of them before anyone asked`),
           tile("Pages written", count(last.pages_written), `of ${count(last.pages_evicted)} evicted`),
           tile("Waited for room", `${(last.throttled_ns / 1e9).toFixed(2)} s`, "all faults together"),
         ),
-      h("p", { class: "faint" }, `Policy ${timeline.policy}; ${timeline.ending}; a reading each ${timeline.interval_s} s.`),
+      h("p", { class: "faint" }, `Policy ${timeline.policy}; the program ${ended(timeline.ending)}; a reading each ${timeline.interval / 1e9} s.`),
     );
   },
 };
@@ -36,7 +37,7 @@ const share = (part: number, whole: number): number => (whole > 0 ? part / whole
 
 function headline(last: PagingPoint | undefined): string {
   if (last === undefined) return "The timeline holds no point";
-  return `${count(last.refaults)} waits for the store in ${last.time_s.toFixed(1)} s`;
+  return `${count(last.refaults)} waits for the store in ${(last.time / 1e9).toFixed(1)} s`;
 }
 
 function tile(name: string, figure: string, words: string): HTMLElement {

@@ -14,8 +14,8 @@ export const course: Section<PagingPage> = {
   applies: ({ timeline }) => timeline.points.length > 1,
   intro: () => "Summed over all processes that live. A wait for the store is a fault on a page that had been evicted; pages read ahead are those that nobody waited for.",
   render: ({ timeline: { points } }) => {
-    const end = points.at(-1)!.time_s * 1e9;
-    const times = points.map((point) => point.time_s * 1e9);
+    const end = points.at(-1)!.time;
+    const times = points.map((point) => point.time);
     const level = (of: (point: PagingPoint) => number): Point[] => points.map((point, at) => ({ x: times[at]!, y: of(point) }));
     const rate = (of: (point: PagingPoint) => number): Point[] => rates(times, points.map(of));
     const share = (whole: (point: PagingPoint) => number, part: (point: PagingPoint) => number): Point[] =>

@@ -59,7 +59,7 @@ pub struct Args {
     /// Time for each process, such as 20ms
     #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = crate::duration::parse)]
     time: Duration,
-    /// Print the result as JSON (schema: pagewise help bench-alloc.json)
+    /// Print the result as JSON (schema: pagewise help schema.json)
     #[arg(long)]
     json: bool,
 }

@@ -132,7 +132,7 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE", conflicts_with = "undo")]
     output: Option<PathBuf>,
 
-    /// Print JSON (schema: pagewise help huge-balance.json); the program's output goes to stderr
+    /// Print JSON (schema: pagewise help schema.json); the program's output goes to stderr
     #[arg(long)]
     json: bool,
 

@@ -8,38 +8,12 @@ use pagewise_linux::hugepages::journal::{self, Record};
 use pagewise_linux::hugepages::map::PageSizes;
 use pagewise_linux::hugepages::system;
 use pagewise_linux::proc::ProcRoot;
-use serde::Serialize;
+use pagewise_model::document::Kind;
+use pagewise_model::huge_undo::{HUGE_UNDO_VERSION, HugeUndo, Undone};
+use pagewise_report::text;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
-
-/// Version of docs/schema/huge-undo.json.
-const UNDO_VERSION: u32 = 1;
-
-/// What became of one process.
-#[derive(Debug, Serialize)]
-struct Undone {
-    pid: i32,
-    comm: String,
-    /// Whether the process is still the one in the journal.
-    running: bool,
-    /// Slots that have their first page size again, by us or without us.
-    restored: u64,
-    /// Slots that the program has given back or unmapped since.
-    gone: u64,
-    /// Slots that could not be changed back.
-    refused: u64,
-    /// Settings of the machine that are as they were.
-    settings: u64,
-    /// Settings that somebody else has written since: left to them.
-    settings_left: u64,
-}
-
-#[derive(Serialize)]
-struct Document<'a> {
-    schema_version: u32,
-    processes: &'a [Undone],
-}
 
 /// Takes back what was done to `pids`, or to everybody with a journal.
 ///
@@ -68,8 +42,17 @@ pub fn run(pids: &[i32], json: bool) -> Result<ExitCode> {
             folder.display()
         );
     }
-    show(&undone, json)?;
-    let left = undone.iter().any(|one| one.refused > 0);
+    let undo = HugeUndo {
+        schema_version: HUGE_UNDO_VERSION,
+        kind: Kind::HugeUndo,
+        processes: undone,
+    };
+    let text = match json {
+        true => pagewise_report::json::to_string(&undo)?,
+        false => text::huge_undo::render(&undo),
+    };
+    terminal::output(json).write_all(text.as_bytes())?;
+    let left = undo.processes.iter().any(|one| one.refused > 0);
     Ok(if left {
         ExitCode::FAILURE
     } else {
@@ -118,40 +101,4 @@ fn take_back(proc: &ProcRoot, record: &Record, boot: &str) -> Result<Undone> {
         journal::remove(&record.path)?;
     }
     Ok(undone)
-}
-
-fn show(undone: &[Undone], json: bool) -> Result<()> {
-    let mut out = terminal::output(json);
-    if json {
-        let document = Document {
-            schema_version: UNDO_VERSION,
-            processes: undone,
-        };
-        out.write_all(pagewise_report::json::to_string(&document)?.as_bytes())?;
-        return Ok(());
-    }
-    if undone.is_empty() {
-        writeln!(out, "Nothing to take back.")?;
-    }
-    for one in undone {
-        let Undone { pid, comm, .. } = one;
-        if one.settings + one.settings_left > 0 {
-            writeln!(
-                out,
-                "Settings of the machine by {comm} ({pid}): {} are as they were; {} were written \
-                 by somebody else since and left",
-                one.settings, one.settings_left
-            )?;
-        }
-        match one.running {
-            false => writeln!(out, "{comm} ({pid}) has ended: its page sizes went with it")?,
-            true => writeln!(
-                out,
-                "{comm} ({pid}): {} slots have their first page size again, verified in the page \
-                 map; {} were given back by the program; {} could not be changed",
-                one.restored, one.gone, one.refused
-            )?,
-        }
-    }
-    Ok(())
 }

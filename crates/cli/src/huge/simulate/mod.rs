@@ -58,7 +58,7 @@ pub struct Args {
     /// Most accesses of a trace to keep; the rest is left out and counted
     #[arg(long, value_name = "N", default_value_t = 64_000_000)]
     most: usize,
-    /// Print JSON (schema: pagewise help huge-simulate.json)
+    /// Print JSON (schema: pagewise help schema.json)
     #[arg(long)]
     json: bool,
     /// Also write the report as one HTML file

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 /// Why a call is not among the complete ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Incomplete {
     /// It began before the trace did: calls below the top level without one around them.

@@ -16,6 +16,7 @@ pub(super) const LONGEST_LINE: usize = 64 << 10;
 
 /// What was read and what could not be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
     /// Bytes taken in.
     pub bytes: u64,

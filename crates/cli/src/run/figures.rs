@@ -4,55 +4,35 @@ use super::samples;
 use anyhow::{Context, Result};
 use pagewise_analyse::paging::{Watched, heat};
 use pagewise_linux::process::is_byte_locked;
+use pagewise_model::paged_run::{
+    FaultLatency, OtherProcesses, PagedProcess, PagedRegion, PagesMoved, PagingFaults, Quantiles,
+};
 use pagewise_model::paging::{Heat, RefaultDistances};
 use pagewise_pager::observe::histogram::least;
 use pagewise_wire::counter;
 use pagewise_wire::shared::capability;
 use pagewise_wire::snapshot::{self, ProcessBytes, RegionBytes};
-use serde::Serialize;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
-/// Version of docs/schema/run.json.
-pub const RUN_VERSION: u32 = 3;
-
-/// Everything that `--json` prints.
-#[derive(Clone, Debug, Serialize)]
-pub struct Document {
-    pub schema_version: u32,
-    pub command: Vec<String>,
-    /// How the program ended: `exited` or `killed`, with status or signal.
-    pub ending: String,
-    pub elapsed_s: f64,
-    /// Largest resident size of any process of the run, by wait4(2).
-    pub max_rss_bytes: u64,
-    /// The budget, and whether each process has one of its own.
-    pub memory_bytes: u64,
-    pub memory_is_each: bool,
-    /// Most that all processes were seen to have resident at a time, shared pages counted once.
-    pub together_peak_bytes: Option<u64>,
-    pub policy: String,
-    pub store: String,
-    #[serde(flatten)]
-    pub figures: Figures,
-}
-
 /// What the processes of a run have counted so far.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default)]
 pub struct Figures {
     /// Programs that managed memory: each fork, and each exec.
     pub processes_total: u32,
     /// Those that have figures of their own.
-    pub processes: Vec<Process>,
-    pub others: Others,
+    pub processes: Vec<PagedProcess>,
+    /// Those of which all pages are in memory for somebody outside, or have been.
+    pub held: BTreeSet<u32>,
+    pub others: OtherProcesses,
     /// Of all processes together.
     pub refault_distances: RefaultDistances,
-    #[serde(skip)]
+    /// Pages that were watched over the whole run, and those of late in what lives.
     pub watched: Watched,
-    #[serde(skip)]
+    pub watched_of_late: Watched,
     pub strangers: Vec<Stranger>,
-    #[serde(skip)]
     pub more_strangers: u32,
 }
 
@@ -64,135 +44,6 @@ pub struct Stranger {
     pub reason: u32,
     /// How often it was started.
     pub count: u32,
-}
-
-/// Processes without figures of their own: with those above they add up to the whole.
-#[derive(Clone, Debug, Serialize)]
-pub struct Others {
-    /// Ended, and a later one needed their place.
-    pub ended: u32,
-    /// Never had one, as too many others lived.
-    pub unplaced: u32,
-    pub faults: Faults,
-    pub pages: Pages,
-    pub latency: Latency,
-}
-
-/// One process.
-#[derive(Clone, Debug, Serialize)]
-pub struct Process {
-    pub pid: u32,
-    pub name: String,
-    /// Whether it lives.
-    pub living: bool,
-    /// Of one that does not: whether it ended by itself. Else it was killed, or became another
-    /// program by exec.
-    pub ended_in_order: bool,
-    pub budget_bytes: u64,
-    pub limit_bytes: u64,
-    pub resident_bytes: u64,
-    pub peak_managed_bytes: u64,
-    pub unmanaged_bytes: u64,
-    pub managed_bytes: u64,
-    /// Size from which memory is managed now: `--min-region`, or less while much lies in smaller pieces.
-    pub min_region_bytes: u64,
-    /// Number of its store: forks share their parent's.
-    pub store_number: u32,
-    /// What that store holds on disk, for all who share it.
-    pub store_disk_bytes: u64,
-    /// Memory that it takes in this process.
-    pub store_memory_bytes: u64,
-    pub faults: Faults,
-    pub pages: Pages,
-    pub latency: Latency,
-    pub refault_distances: RefaultDistances,
-    /// Over the whole run.
-    pub heat: Option<Heat>,
-    /// What the surveys of the regions have taken.
-    pub survey_ns: u64,
-    pub capabilities: Vec<&'static str>,
-    pub regions_total: u32,
-    pub regions: Vec<Region>,
-    /// Whether all pages are in memory for somebody outside, or have been.
-    #[serde(skip)]
-    pub is_held: bool,
-}
-
-/// Faults by kind and by how they arrived.
-#[derive(Clone, Debug, Serialize)]
-pub struct Faults {
-    pub first_touches: u64,
-    pub refaults: u64,
-    pub first_writes: u64,
-    pub spurious: u64,
-    pub collisions: u64,
-    pub by_signal: u64,
-    pub by_handler: u64,
-    pub throttled: u64,
-    pub throttled_ns: u64,
-}
-
-/// Pages moved.
-#[derive(Clone, Debug, Serialize)]
-pub struct Pages {
-    pub read: u64,
-    pub prefetched: u64,
-    pub written: u64,
-    /// Of these, before they had to leave.
-    pub written_early: u64,
-    pub dropped_clean: u64,
-    pub evicted: u64,
-    pub eviction_batches: u64,
-    pub removed: u64,
-    /// Pages whose next use was to be seen, and uses that were.
-    pub watched: u64,
-    pub seen_used: u64,
-    pub refused: u64,
-    pub store_errors: u64,
-}
-
-/// Nanoseconds inside the pager.
-#[derive(Clone, Debug, Serialize)]
-pub struct Latency {
-    pub without_io: Quantiles,
-    pub with_io: Quantiles,
-}
-
-/// Quantiles of a latency, exact to a bucket (a half power of two).
-#[derive(Clone, Debug, Serialize)]
-pub struct Quantiles {
-    pub count: u64,
-    pub p50_ns: u64,
-    pub p99_ns: u64,
-}
-
-/// One region.
-#[derive(Clone, Debug, Serialize)]
-pub struct Region {
-    pub start: String,
-    pub bytes: u64,
-    pub delivery: &'static str,
-    pub why: &'static str,
-    pub role: u8,
-    /// Parts of one mapping have the same number; faults are those of all its parts.
-    pub number: u16,
-    pub faults: u64,
-    pub refaults: u64,
-    pub resident_pages: u64,
-    pub dirty_pages: u64,
-    pub evicted_pages: u64,
-    /// By the last pages that were watched.
-    pub heat: Option<Heat>,
-    #[serde(skip)]
-    pub watched: Watched,
-}
-
-impl Region {
-    /// Its heat is what was `watched`.
-    pub fn watch(&mut self, watched: Watched) {
-        self.watched = watched;
-        self.heat = heat(&watched);
-    }
 }
 
 pub const PAGE_BYTES: u64 = pagewise_pager::page::PAGE_BYTES as u64;
@@ -226,12 +77,24 @@ impl Figures {
                 .map(|(_, one)| one)
                 .chain([others])
         };
+        let held = |one: &ProcessBytes<'_>| (one.hold() != [0, 0]).then(|| one.pid());
+        let of_late = snapshot::processes(bytes)
+            .filter(|(place, one)| living(*place, one))
+            .flat_map(|(_, one)| {
+                one.regions()
+                    .map(|region| samples::watched_in(&region))
+                    .collect::<Vec<_>>()
+            });
         Self {
             processes_total: snapshot::taken(bytes),
             processes: snapshot::processes(bytes)
-                .map(|(place, one)| Process::of(&one, living(place, &one)))
+                .map(|(place, one)| process(&one, living(place, &one)))
                 .collect(),
-            others: Others {
+            held: snapshot::processes(bytes)
+                .filter_map(|(_, one)| held(&one))
+                .collect(),
+            watched_of_late: samples::sum(of_late),
+            others: OtherProcesses {
                 ended: snapshot::displaced(bytes),
                 unplaced: snapshot::unplaced(bytes),
                 faults: faults(&others),
@@ -252,24 +115,23 @@ impl Figures {
     }
 
     /// Those that live.
-    pub fn living(&self) -> impl Iterator<Item = &Process> {
+    pub fn living(&self) -> impl Iterator<Item = &PagedProcess> {
         self.processes.iter().filter(|one| one.living)
     }
 
     /// How much of what is resident is hot just now, over all processes.
     pub fn heat_now(&self) -> Option<Heat> {
-        let regions = self.living().flat_map(|one| &one.regions);
-        heat(&samples::sum(regions.map(|region| region.watched)))
+        heat(&self.watched_of_late)
     }
 
     /// A counter of faults, over all processes.
-    pub fn sum_faults(&self, of: fn(&Faults) -> u64) -> u64 {
+    pub fn sum_faults(&self, of: fn(&PagingFaults) -> u64) -> u64 {
         let own = self.processes.iter().map(|one| of(&one.faults));
         own.sum::<u64>() + of(&self.others.faults)
     }
 
     /// A counter of pages, over all processes.
-    pub fn sum_pages(&self, of: fn(&Pages) -> u64) -> u64 {
+    pub fn sum_pages(&self, of: fn(&PagesMoved) -> u64) -> u64 {
         let own = self.processes.iter().map(|one| of(&one.pages));
         own.sum::<u64>() + of(&self.others.pages)
     }
@@ -286,40 +148,37 @@ impl Figures {
     }
 }
 
-impl Process {
-    /// What its place holds.
-    pub fn of(from: &ProcessBytes<'_>, living: bool) -> Self {
-        Self {
-            pid: from.pid(),
-            name: String::from_utf8_lossy(from.name()).into_owned(),
-            living,
-            ended_in_order: from.has_ended(),
-            budget_bytes: counter!(from, budget_bytes),
-            limit_bytes: counter!(from, limit_pages) * PAGE_BYTES,
-            resident_bytes: counter!(from, resident_pages) * PAGE_BYTES,
-            peak_managed_bytes: counter!(from, peak_pages) * PAGE_BYTES,
-            unmanaged_bytes: counter!(from, unmanaged_bytes),
-            managed_bytes: counter!(from, managed_bytes),
-            min_region_bytes: counter!(from, smallest_bytes),
-            store_number: from.family(),
-            store_disk_bytes: counter!(from, store_disk_bytes),
-            store_memory_bytes: counter!(from, store_memory_bytes),
-            faults: faults(from),
-            pages: pages(from),
-            latency: latency(from),
-            refault_distances: samples::distances([*from]),
-            heat: heat(&samples::watched(from)),
-            survey_ns: counter!(from, survey_ns),
-            capabilities: capabilities(counter!(from, capabilities)),
-            regions_total: from.region_total(),
-            regions: from.regions().map(|one| region(&one)).collect(),
-            is_held: from.hold() != [0, 0],
-        }
+/// What a process's place holds.
+fn process(from: &ProcessBytes<'_>, living: bool) -> PagedProcess {
+    PagedProcess {
+        pid: from.pid(),
+        name: String::from_utf8_lossy(from.name()).into_owned(),
+        living,
+        ended_in_order: from.has_ended(),
+        budget_bytes: counter!(from, budget_bytes),
+        limit_bytes: counter!(from, limit_pages) * PAGE_BYTES,
+        resident_bytes: counter!(from, resident_pages) * PAGE_BYTES,
+        peak_managed_bytes: counter!(from, peak_pages) * PAGE_BYTES,
+        unmanaged_bytes: counter!(from, unmanaged_bytes),
+        managed_bytes: counter!(from, managed_bytes),
+        min_region_bytes: counter!(from, smallest_bytes),
+        store_number: from.family(),
+        store_disk_bytes: counter!(from, store_disk_bytes),
+        store_memory_bytes: counter!(from, store_memory_bytes),
+        faults: faults(from),
+        pages: pages(from),
+        latency: latency(from),
+        refault_distances: samples::distances([*from]),
+        heat: heat(&samples::watched(from)),
+        survey_ns: counter!(from, survey_ns),
+        capabilities: capabilities(counter!(from, capabilities)),
+        regions_total: from.region_total(),
+        regions: mappings(from),
     }
 }
 
-fn faults(from: &ProcessBytes<'_>) -> Faults {
-    Faults {
+fn faults(from: &ProcessBytes<'_>) -> PagingFaults {
+    PagingFaults {
         first_touches: counter!(from, first_touches),
         refaults: counter!(from, refaults),
         first_writes: counter!(from, dirtied),
@@ -332,8 +191,8 @@ fn faults(from: &ProcessBytes<'_>) -> Faults {
     }
 }
 
-fn pages(from: &ProcessBytes<'_>) -> Pages {
-    Pages {
+fn pages(from: &ProcessBytes<'_>) -> PagesMoved {
+    PagesMoved {
         read: counter!(from, pages_read),
         prefetched: counter!(from, pages_prefetched),
         written: counter!(from, pages_written),
@@ -349,8 +208,8 @@ fn pages(from: &ProcessBytes<'_>) -> Pages {
     }
 }
 
-fn latency(from: &ProcessBytes<'_>) -> Latency {
-    Latency {
+fn latency(from: &ProcessBytes<'_>) -> FaultLatency {
+    FaultLatency {
         without_io: quantiles(&from.latency_fast()),
         with_io: quantiles(&from.latency_read()),
     }
@@ -380,7 +239,7 @@ fn quantiles(histogram: &[u64]) -> Quantiles {
     }
 }
 
-fn capabilities(bits: u64) -> Vec<&'static str> {
+fn capabilities(bits: u64) -> Vec<String> {
     let names = [
         (capability::KERNEL_FAULTS, "kernel_faults"),
         (capability::SIGBUS, "sigbus"),
@@ -393,28 +252,60 @@ fn capabilities(bits: u64) -> Vec<&'static str> {
         (capability::IO_URING, "io_uring"),
         (capability::ASYNCHRONOUS_IO, "programs_io_uring"),
     ];
-    let has = |(bit, name): (u64, &'static str)| (bits & bit != 0).then_some(name);
+    let has = |(bit, name): (u64, &'static str)| (bits & bit != 0).then(|| name.to_owned());
     names.into_iter().filter_map(has).collect()
 }
 
-fn region(from: &RegionBytes<'_>) -> Region {
+/// The managed mappings of a process, the largest first: parts of one that are managed alike are
+/// added up. Faults are those of the whole mapping in each part.
+fn mappings(from: &ProcessBytes<'_>) -> Vec<PagedRegion> {
+    let mut found: Vec<(PagedRegion, Watched)> = Vec::new();
+    for part in from.regions() {
+        let watched = samples::watched_in(&part);
+        let part = region(&part);
+        let same = |other: &&mut (PagedRegion, Watched)| {
+            (other.0.number, &other.0.delivery) == (part.number, &part.delivery)
+        };
+        let Some((sum, seen)) = found.iter_mut().find(same) else {
+            found.push((part, watched));
+            continue;
+        };
+        sum.parts += 1;
+        sum.bytes += part.bytes;
+        sum.resident_pages += part.resident_pages;
+        sum.dirty_pages += part.dirty_pages;
+        sum.evicted_pages += part.evicted_pages;
+        *seen = samples::sum([*seen, watched]);
+    }
+    found.sort_by_key(|(sum, _)| std::cmp::Reverse(sum.bytes));
+    let with_heat = |(sum, watched): (PagedRegion, Watched)| PagedRegion {
+        heat: heat(&watched),
+        ..sum
+    };
+    found.into_iter().map(with_heat).collect()
+}
+
+fn region(from: &RegionBytes<'_>) -> PagedRegion {
     let [delivery, why, role] = from.delivery();
     let [resident_pages, dirty_pages, evicted_pages] = from.pages();
     let [faults, refaults] = from.faults();
-    Region {
+    let delivery = match delivery {
+        1 => "sigbus",
+        _ => "fd",
+    };
+    let why = match why {
+        0 => "default: system calls on missing pages work",
+        1 => "asked for by --delivery",
+        2 => "hinted by the program",
+        4 => "an allocator's: libc passes parts of it to the kernel by itself",
+        _ => "kernel faults need privilege (vm.unprivileged_userfaultfd)",
+    };
+    PagedRegion {
         start: format!("{:#x}", from.start()),
         bytes: from.end().saturating_sub(from.start()),
-        delivery: match delivery {
-            1 => "sigbus",
-            _ => "fd",
-        },
-        why: match why {
-            0 => "default: system calls on missing pages work",
-            1 => "asked for by --delivery",
-            2 => "hinted by the program",
-            4 => "an allocator's: libc passes parts of it to the kernel by itself",
-            _ => "kernel faults need privilege (vm.unprivileged_userfaultfd)",
-        },
+        parts: 1,
+        delivery: delivery.to_owned(),
+        why: why.to_owned(),
         role,
         number: from.number(),
         faults,
@@ -422,8 +313,7 @@ fn region(from: &RegionBytes<'_>) -> Region {
         resident_pages,
         dirty_pages,
         evicted_pages,
-        heat: heat(&samples::watched_in(from)),
-        watched: samples::watched_in(from),
+        heat: None,
     }
 }
 
@@ -454,8 +344,8 @@ mod tests {
     #[test]
     fn stores_are_summed_over_the_living() {
         let bytes = vec![0; snapshot::BYTES];
-        let one = Process::of(&snapshot::others(&bytes), true);
-        let make = |store_number, store_disk_bytes, living| Process {
+        let one = process(&snapshot::others(&bytes), true);
+        let make = |store_number, store_disk_bytes, living| PagedProcess {
             store_number,
             store_disk_bytes,
             store_memory_bytes: 1,

@@ -51,10 +51,15 @@ const ROWS: [Row; 8] = [
 #[must_use]
 pub fn render(timeline: &PagingTimeline, width: usize) -> String {
     let mut text = format!(
-        "{}: {} under {} with policy {}, store {}\n",
+        "{} {}; {}{}, policy {}, store {}\n",
         crate::visible::visible(&timeline.command.join(" ")),
-        timeline.ending,
+        timeline.ending.words(),
         bytes(float(timeline.memory_bytes)),
+        if timeline.memory_is_each {
+            " for each process"
+        } else {
+            ""
+        },
         timeline.policy,
         timeline.store
     );
@@ -65,7 +70,7 @@ pub fn render(timeline: &PagingTimeline, width: usize) -> String {
     let _ = writeln!(
         text,
         "{:.1} s, {} waits for the store, {} pages read ({} of them ahead), {} written, {} evicted\n",
-        last.time_s,
+        seconds(last),
         quantity::count(last.refaults),
         quantity::count(last.pages_read),
         quantity::count(last.pages_read_ahead),
@@ -83,7 +88,7 @@ pub fn render(timeline: &PagingTimeline, width: usize) -> String {
         text,
         "{:29}0{:>rest$} s{:>11}",
         "",
-        format!("{:.1}", last.time_s),
+        format!("{:.1}", seconds(last)),
         "highest",
         rest = columns.saturating_sub(3)
     );
@@ -117,7 +122,7 @@ fn course(
     columns: usize,
     value: fn(&PagingPoint, &PagingPoint) -> f64,
 ) -> Vec<f64> {
-    let end = points.last().map_or(0.0, |point| point.time_s).max(1e-9);
+    let end = points.last().map_or(0.0, seconds).max(1e-9);
     let mut most = vec![0.0_f64; columns];
     let mut was = PagingPoint::default();
     let mut filled = 0;
@@ -128,7 +133,7 @@ fn course(
             clippy::cast_precision_loss,
             reason = "a share of some hundred columns"
         )]
-        let until = ((point.time_s / end * columns as f64) as usize).clamp(filled, columns - 1);
+        let until = ((seconds(point) / end * columns as f64) as usize).clamp(filled, columns - 1);
         let now = value(&was, point);
         // A point stands for the time since the one before.
         for place in &mut most[filled..=until] {
@@ -140,7 +145,7 @@ fn course(
 }
 
 fn rate(was: &PagingPoint, now: &PagingPoint, of: fn(&PagingPoint) -> u64) -> f64 {
-    let seconds = now.time_s - was.time_s;
+    let seconds = seconds(now) - seconds(was);
     match seconds > 0.0 {
         true => float(of(now).saturating_sub(of(was))) / seconds,
         false => 0.0,
@@ -174,6 +179,10 @@ fn bytes(value: f64) -> String {
     Bytes(value as u64).to_string()
 }
 
+fn seconds(point: &PagingPoint) -> f64 {
+    point.time.as_secs_f64()
+}
+
 fn count(value: f64) -> String {
     quantity::rounded(value)
 }
@@ -181,18 +190,22 @@ fn count(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagewise_model::paging::{DistanceBucket, RefaultDistances};
+    use pagewise_model::document::Kind;
+    use pagewise_model::paging::{DistanceBucket, PAGING_TIMELINE_VERSION, RefaultDistances};
+    use pagewise_model::run::Ending;
+    use pagewise_model::units::Nanos;
 
     fn timeline(points: Vec<PagingPoint>) -> PagingTimeline {
         PagingTimeline {
-            pagewise: pagewise_model::paging::KIND.to_owned(),
-            schema_version: pagewise_model::paging::VERSION,
+            schema_version: PAGING_TIMELINE_VERSION,
+            kind: Kind::PagingTimeline,
             command: vec!["sort".to_owned(), "\u{1b}[31mbig".to_owned()],
-            ending: "exited 0".to_owned(),
+            ending: Ending::Exited(0),
             memory_bytes: 64 << 20,
+            memory_is_each: false,
             policy: "2q".to_owned(),
             store: "disk".to_owned(),
-            interval_s: 1.0,
+            interval: Nanos(1_000_000_000),
             points,
             refault_distances: RefaultDistances {
                 samples: 90,
@@ -210,8 +223,8 @@ mod tests {
 
     #[test]
     fn a_course_rises_where_the_run_did_and_names_its_highest_value() {
-        let point = |time_s, resident_bytes, refaults| PagingPoint {
-            time_s,
+        let point = |time_s: f64, resident_bytes, refaults| PagingPoint {
+            time: Nanos::from_secs_f64(time_s),
             resident_bytes,
             refaults,
             ..PagingPoint::default()

@@ -1,7 +1,7 @@
-//! Figures of a run, for a person.
+//! A run inside a memory budget, process by process.
 
-use super::samples;
-use super::statistics::{Document, Figures, Others, Process, Quantiles, Region};
+use crate::visible::visible;
+use pagewise_model::paged_run::{MIN_REGION, OtherProcesses, PagedProcess, PagedRun, Quantiles};
 use pagewise_model::paging::Heat;
 use pagewise_model::quantity::count as grouped;
 use pagewise_model::units::Estimate;
@@ -12,56 +12,33 @@ fn human(bytes: u64) -> String {
     pagewise_model::units::Bytes(bytes).to_string()
 }
 
-/// One line while the program runs, for a terminal of so many columns.
-/// `together` is the budget of all processes, where they have one.
-pub fn line(figures: &Figures, together: Option<u64>, columns: usize) -> String {
-    let living = |of: fn(&Process) -> u64| figures.living().map(of).sum::<u64>();
-    let of_several = match figures.living().count() {
-        0 | 1 => String::new(),
-        many => format!(" in {many} processes"),
-    };
-    let hot = figures.heat_now().map_or_else(String::new, |heat| {
-        format!(", {:.0} % hot", heat.hot.value * 100.0)
-    });
-    let text = format!(
-        "resident {} of {}{of_several}{hot} | store {} | refaults {} | read {} written {} pages",
-        human(living(|one| one.resident_bytes)),
-        human(together.unwrap_or_else(|| living(|one| one.budget_bytes))),
-        human(figures.store_bytes()),
-        grouped(figures.sum_faults(|all| all.refaults)),
-        grouped(figures.sum_pages(|all| all.read)),
-        grouped(figures.sum_pages(|all| all.written)),
-    );
-    text.chars().take(columns.saturating_sub(1)).collect()
-}
-
 /// Processes that are described; of more, a sum is told.
 const MOST: usize = 8;
 
-/// The table at the end.
-pub fn text(document: &Document) -> String {
+/// The table.
+#[must_use]
+pub fn render(run: &PagedRun) -> String {
     let mut text = format!(
-        "pagewise run: {} after {:.1} s, largest process {}\n\
+        "The program {} after {:.1} s\n\
+         \x20 largest   process: {}\n\
          \x20 policy    {}, store {}\n",
-        document.ending,
-        document.elapsed_s,
-        human(document.max_rss_bytes),
-        document.policy,
-        document.store
+        run.ending.words(),
+        run.elapsed.as_secs_f64(),
+        human(run.max_rss_bytes),
+        run.policy,
+        run.store
     );
-    let figures = &document.figures;
-    if figures.processes_total == 0 {
+    if run.processes_total == 0 {
         text += "  no process managed memory\n";
     }
     // Shells and wrappers on the way to the program have nothing to tell.
-    let (idle, mut managed): (Vec<_>, Vec<_>) =
-        figures.processes.iter().partition(|one| is_idle(one));
+    let (idle, mut managed): (Vec<_>, Vec<_>) = run.processes.iter().partition(|one| is_idle(one));
     managed.sort_by_key(|one| std::cmp::Reverse(one.pages.evicted));
     for process in managed.iter().take(MOST) {
-        text += &describe(process, document.memory_is_each);
+        text += &describe(process, run.memory_is_each);
     }
     let rest = managed.get(MOST..).unwrap_or_default();
-    text += &describe_others(rest, &figures.others);
+    text += &describe_others(rest, &run.others);
     if !idle.is_empty() {
         let plural = if idle.len() == 1 { "" } else { "es" };
         let _ = writeln!(
@@ -74,12 +51,12 @@ pub fn text(document: &Document) -> String {
 }
 
 /// The processes that evicted less, and those that have no figures of their own.
-fn describe_others(rest: &[&Process], others: &Others) -> String {
+fn describe_others(rest: &[&PagedProcess], others: &OtherProcesses) -> String {
     let count = rest.len() + others.ended as usize + others.unplaced as usize;
     if count == 0 {
         return String::new();
     }
-    let sum = |of: fn(&Process) -> u64| rest.iter().map(|one| of(one)).sum::<u64>();
+    let sum = |of: fn(&PagedProcess) -> u64| rest.iter().map(|one| of(one)).sum::<u64>();
     let mut text = format!(
         "  others    {count} more processes: {} first touches, {} refaults;\n",
         others.faults.first_touches + sum(|one| one.faults.first_touches),
@@ -103,11 +80,11 @@ fn describe_others(rest: &[&Process], others: &Others) -> String {
 }
 
 /// Whether nothing of a process was managed.
-fn is_idle(one: &Process) -> bool {
+fn is_idle(one: &PagedProcess) -> bool {
     one.managed_bytes == 0 && one.faults.first_touches == 0
 }
 
-fn describe(one: &Process, is_each: bool) -> String {
+fn describe(one: &PagedProcess, is_each: bool) -> String {
     let mut text = String::new();
     let (faults, pages, latency) = (&one.faults, &one.pages, &one.latency);
     let mut row = |name: &str, value: String| {
@@ -118,7 +95,10 @@ fn describe(one: &Process, is_each: bool) -> String {
         (false, true) => "",
         (false, false) => ", killed, or another program since (exec)",
     };
-    row("process", format!("{} ({}){end}", one.pid, one.name));
+    row(
+        "process",
+        format!("{} ({}){end}", one.pid, visible(&one.name)),
+    );
     row(
         "memory",
         match is_each {
@@ -136,7 +116,7 @@ fn describe(one: &Process, is_each: bool) -> String {
             ),
         },
     );
-    if (1..super::MIN_REGION.1).contains(&one.min_region_bytes) {
+    if (1..MIN_REGION.1).contains(&one.min_region_bytes) {
         row(
             "",
             format!(
@@ -285,36 +265,13 @@ fn percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// Parts of one mapping, added up.
-fn mappings(one: &Process) -> Vec<(Region, usize)> {
-    let mut found: Vec<(Region, usize)> = Vec::new();
-    for part in &one.regions {
-        let same = |other: &&mut (Region, usize)| {
-            let other = &other.0;
-            (other.number, other.delivery) == (part.number, part.delivery)
-        };
-        let Some((sum, parts)) = found.iter_mut().find(same) else {
-            found.push((part.clone(), 1));
-            continue;
-        };
-        *parts += 1;
-        sum.bytes += part.bytes;
-        sum.resident_pages += part.resident_pages;
-        sum.dirty_pages += part.dirty_pages;
-        sum.evicted_pages += part.evicted_pages;
-        sum.watch(samples::sum([sum.watched, part.watched]));
-    }
-    found.sort_by_key(|(sum, _)| std::cmp::Reverse(sum.bytes));
-    found
-}
-
 /// The regions, with the reason of their delivery where that changes from one to the next.
-fn describe_regions(one: &Process) -> String {
+fn describe_regions(one: &PagedProcess) -> String {
     let mut text = String::new();
     let mut former = ("", "");
     let mut left = one.regions_total as usize;
-    for (region, parts) in mappings(one).into_iter().take(MOST) {
-        left = left.saturating_sub(parts);
+    for region in one.regions.iter().take(MOST) {
+        left = left.saturating_sub(region.parts as usize);
         // Not in groups of digits, as with the others: the line would not fit a narrow terminal.
         let _ = writeln!(
             text,
@@ -325,8 +282,12 @@ fn describe_regions(one: &Process) -> String {
             region.dirty_pages,
             region.evicted_pages
         );
-        if parts > 1 {
-            let _ = writeln!(text, "            in {parts} parts that do not adjoin");
+        if region.parts > 1 {
+            let _ = writeln!(
+                text,
+                "            in {} parts that do not adjoin",
+                region.parts
+            );
         }
         let _ = writeln!(
             text,
@@ -338,7 +299,7 @@ fn describe_regions(one: &Process) -> String {
                 heat.hot.value * 100.0
             ))
         );
-        let now = (region.delivery, region.why);
+        let now = (region.delivery.as_str(), region.why.as_str());
         if now != former {
             let _ = writeln!(text, "            {}: {}", now.0, now.1);
             former = now;
@@ -353,16 +314,16 @@ fn describe_regions(one: &Process) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagewise_analyse::paging::Watched;
+    use pagewise_model::document::Kind;
+    use pagewise_model::paged_run::{PAGED_RUN_VERSION, PagedRegion};
     use pagewise_model::paging::{DistanceBucket, LargerBudget, RefaultDistances};
-    use pagewise_wire::snapshot;
+    use pagewise_model::run::Ending;
+    use pagewise_model::units::Nanos;
 
     /// Figures as large as they get, in the columns of a small terminal.
     #[test]
     fn the_table_fits_eighty_columns() {
-        let bytes = vec![0; snapshot::BYTES];
-        let mut figures = Figures::of(&bytes, |_| false);
-        let mut one = Process::of(&snapshot::others(&bytes), false);
+        let mut one = PagedProcess::default();
         let many = 1_234_567_890;
         one.pid = 4_000_000;
         one.name = "fifteen letters".to_owned();
@@ -429,11 +390,12 @@ mod tests {
             written: whole,
         });
         one.heat = heat;
-        let region = Region {
+        let region = PagedRegion {
             start: "0x7fffdeadb000".to_owned(),
-            bytes: 123 << 30,
-            delivery: "sigbus",
-            why: "kernel faults need privilege (vm.unprivileged_userfaultfd)",
+            bytes: 246 << 30,
+            parts: 2,
+            delivery: "sigbus".to_owned(),
+            why: "kernel faults need privilege (vm.unprivileged_userfaultfd)".to_owned(),
             role: 0,
             number: 65_000,
             faults: many,
@@ -442,26 +404,29 @@ mod tests {
             dirty_pages: many / 400,
             evicted_pages: many / 400,
             heat,
-            watched: Watched::default(),
         };
-        one.regions = vec![region.clone(), region];
-        figures.others.unplaced = 3;
-        figures.processes_total = 20;
-        figures.processes = vec![one; 10];
-        let document = Document {
-            schema_version: 1,
+        one.regions = vec![region];
+        let run = PagedRun {
+            schema_version: PAGED_RUN_VERSION,
+            kind: Kind::PagedRun,
             command: Vec::new(),
-            ending: "killed 11".to_owned(),
-            elapsed_s: 12_345.6,
+            ending: Ending::Killed(11),
+            elapsed: Nanos::from_secs_f64(12_345.6),
             max_rss_bytes: 123 << 30,
             memory_bytes: 1 << 30,
             memory_is_each: true,
             together_peak_bytes: None,
             policy: "prefetch+s3fifo".to_owned(),
             store: "compressed".to_owned(),
-            figures,
+            processes_total: 20,
+            processes: vec![one; 10],
+            others: OtherProcesses {
+                unplaced: 3,
+                ..OtherProcesses::default()
+            },
+            refault_distances: RefaultDistances::default(),
         };
-        let text = text(&document);
+        let text = render(&run);
         assert!(text.contains("5 more processes") && text.contains("38 more regions"));
         assert!(
             text.contains("246 GiB") && text.contains("in 2 parts"),

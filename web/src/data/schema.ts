@@ -1,0 +1,5118 @@
+/* Made by types.mjs from docs/schema/schema.json: change the Rust types, not this file. */
+
+/**
+ * Every JSON document that Pagewise writes; `kind` says which.
+ */
+export type Document =
+  | Findings
+  | ProfileFindings
+  | RunDiff
+  | ProfileDiff
+  | FaultPaths
+  | FaultDiff
+  | Tuning
+  | Gate
+  | Baseline
+  | PagedRun
+  | PagingTimeline
+  | PagingSimulation
+  | Balance
+  | HugeUndo
+  | Probe
+  | HugeSimulation
+  | Mined
+  | Check
+  | AllocatorBench
+  | FaultBench
+  | Row;
+/**
+ * A duration or a point on the recording's clock, in nanoseconds.
+ */
+export type Nanos = number;
+/**
+ * How sure the rule is that nothing else gets worse.
+ */
+export type Risk = "low" | "medium" | "high";
+/**
+ * A size in bytes.
+ */
+export type Bytes = number;
+/**
+ * One setting that a launcher can apply without touching the program.
+ */
+export type Setting =
+  | {
+      kind: "env";
+      /**
+       * Its name.
+       */
+      name: string;
+      /**
+       * Its value.
+       */
+      value: string;
+    }
+  | {
+      kind: "glibc_tunable";
+      /**
+       * Its name, such as `glibc.malloc.trim_threshold`.
+       */
+      name: string;
+      /**
+       * Its value in bytes or as a number.
+       */
+      value: string;
+    }
+  | {
+      kind: "preload";
+      /**
+       * Path of the library.
+       */
+      path: string;
+    }
+  | {
+      kind: "thp";
+      /**
+       * `never`.
+       */
+      mode: string;
+    };
+/**
+ * Settings that are tried or advised together.
+ */
+export type Settings = Setting[];
+/**
+ * Families of allocators that have settings of their own.
+ */
+export type AllocatorKind =
+  | "glibc"
+  | "musl"
+  | "jemalloc"
+  | "tcmalloc"
+  | "mimalloc"
+  | "go"
+  | "jvm"
+  | "v8"
+  | "cpython"
+  | "php"
+  | "ruby"
+  | "r"
+  | "dotnet"
+  | "unknown";
+/**
+ * Why a fault happened.
+ */
+export type Cause =
+  | "first_touch"
+  | "refault_after_munmap"
+  | "refault_after_brk"
+  | "refault_after_dontneed"
+  | "refault_after_free"
+  | "copy_on_write"
+  | "write_after_read"
+  | "file_minor"
+  | "file_major"
+  | "shared"
+  | "swap_in"
+  | "write_protect"
+  | "stack_growth"
+  | "huge_page"
+  | "unknown";
+/**
+ * Kind of memory that a fault touched.
+ */
+export type RegionKind =
+  | "heap"
+  | "mmapped_chunk"
+  | "thread_arena"
+  | "stack"
+  | "file_private"
+  | "file_shared"
+  | "shared_anonymous"
+  | "anonymous"
+  | "hugetlb"
+  | "unknown";
+/**
+ * How grave a diagnosis is.
+ */
+export type Severity = "healthy" | "note" | "costly" | "severe";
+/**
+ * How a program ended.
+ */
+export type Ending =
+  | {
+      exited: number;
+    }
+  | {
+      killed: number;
+    }
+  | "running";
+/**
+ * What kind of code a frame is.
+ */
+export type FrameKind = "kernel" | "user" | "inlined" | "jit" | "task";
+/**
+ * What one unit of an event's weight is.
+ */
+export type WeightUnit = "nanoseconds" | "events" | "samples";
+/**
+ * Why an address has no name.
+ */
+export type Unnamed = "no_mapping" | "no_symbol" | "no_file" | "kernel_hidden" | "jit";
+/**
+ * The verdict over one arm against the baseline.
+ */
+export type Verdict = "faster" | "no_difference" | "slower" | "too_much_memory" | "undecided" | "not_reached";
+/**
+ * What a figure of a run counts.
+ */
+export type Quantity = "cpu_time" | "elapsed_time" | "faults" | "major_faults" | "peak_memory";
+/**
+ * What an amount is.
+ */
+export type Measure = "share_of_busy" | "cpus_in_use" | "per_second" | "cpu_seconds_per_run" | "events_per_run";
+/**
+ * Where a calibration comes from.
+ */
+export type Source = "root_only" | "own_trace" | "several" | "nothing" | "withdrawn";
+/**
+ * Signs that one cost for every call does not fit a trace.
+ */
+export type Misfit =
+  | {
+      clamped: number;
+    }
+  | {
+      unbalanced: number;
+    }
+  | {
+      uneven: number;
+    };
+/**
+ * The kind of a fault, with the same meaning on every kernel.
+ */
+export type Class =
+  | "anonymous"
+  | "zero_page"
+  | "anonymous_huge"
+  | "map_around"
+  | "file_read"
+  | "file_read_major"
+  | "file_cow"
+  | "file_shared"
+  | "write_reuse"
+  | "write_copy"
+  | "write_zero_page"
+  | "write_huge"
+  | "swap_in"
+  | "numa_hint"
+  | "userfault"
+  | "hugetlb"
+  | "stack_growth"
+  | "spurious"
+  | "retry"
+  | "error"
+  | "unclassified";
+/**
+ * A part of the work of a fault.
+ */
+export type Layer =
+  | "fault"
+  | "mm_fault"
+  | "handler"
+  | "lock"
+  | "allocation"
+  | "zeroing"
+  | "copying"
+  | "charge"
+  | "lru"
+  | "rmap"
+  | "map_around"
+  | "file_fetch"
+  | "swap_in"
+  | "tlb_flush"
+  | "page_table"
+  | "wait";
+/**
+ * How a page was charged.
+ */
+export type ChargeWay = "untold" | "stock_hit" | "refill" | "reclaim";
+/**
+ * What a task had of a lock that others waited for.
+ */
+export type Hold = "writing" | "reading" | "queued";
+/**
+ * A lock of memory management.
+ */
+export type Lock = "mmap" | "vma" | "rwsem" | "percpu_rwsem" | "folio" | "mutex";
+/**
+ * Whether durations include time asleep (the tracer's option `sleep-time`).
+ */
+export type SleepTime = "assumed" | "included" | "excluded";
+/**
+ * What changed at a moment.
+ */
+export type Changed = "rate" | "mix" | "median" | "tail";
+/**
+ * What kind of thing differs.
+ */
+export type Subject =
+  | "rate"
+  | "class_share"
+  | "mean"
+  | "quantile"
+  | "same_path"
+  | "same_path_tail"
+  | "layer"
+  | "wait"
+  | "path_share"
+  | "function_time"
+  | "function_calls"
+  | "function_slow_calls";
+/**
+ * What a figure counts.
+ */
+export type Unit = "ns" | "share" | "per_fault" | "per_second" | "ratio";
+/**
+ * Why a mean differs.
+ */
+export type PartCause = "mix" | "function" | "runnable" | "blocked" | "off_cpu" | "lock_before" | "rest";
+/**
+ * The answer to a question.
+ */
+export type Answer = "differs" | "negligible" | "differs_in_phases" | "not_found" | "within_correction";
+/**
+ * Which clock a claim rests on.
+ */
+export type Clock = "elapsed" | "cpu";
+/**
+ * What is held against an allowance.
+ */
+export type Metric = "faults" | "major_faults" | "peak_memory" | "system_time" | "cpu_time" | "elapsed_time";
+/**
+ * What came of one figure.
+ */
+export type GateVerdict = "grown" | "within" | "unsure" | "not_judged";
+/**
+ * Where a verdict comes from.
+ */
+export type Basis = "interleaved" | "measured" | "walks" | "probe" | "none";
+/**
+ * Whether huge pages pay.
+ */
+export type Effect = "help" | "hurt" | "no_measurable_effect" | "unknown";
+/**
+ * Whether the host of a virtual machine maps its memory with huge pages.
+ */
+export type HostPages = "huge" | "small" | "mixed" | "unknown";
+/**
+ * State of one capability.
+ */
+export type Availability = "available" | "limited" | "missing";
+/**
+ * Who resolves a fault.
+ */
+export type Way = "kernel" | "fd" | "sigbus";
+
+/**
+ * Everything that is known about one observed run.
+ */
+export interface Findings {
+  account: Account;
+  /**
+   * What to change, best first; empty when there is nothing to gain.
+   */
+  advice: Advice[];
+  /**
+   * Allocators in use.
+   */
+  allocators: Allocator[];
+  /**
+   * Faults by cause, most first.
+   */
+  by_cause: CauseShare[];
+  /**
+   * Faults by kind of memory, most first.
+   */
+  by_region: RegionKindShare[];
+  /**
+   * Faults by thread, most first.
+   */
+  by_thread: ThreadShare[];
+  churn: Churn;
+  collection: Collection;
+  /**
+   * Command, empty when attached.
+   */
+  command: string[];
+  cost: RunCost;
+  /**
+   * What is wrong: what the verdict is about, then gravest first.
+   */
+  diagnoses: Diagnosis[];
+  ending: Ending;
+  fault_map: FaultMap;
+  flame: FlameNode;
+  host: HostSnapshot;
+  /**
+   * Huge pages that the program was seen to hold.
+   */
+  huge_pages: HugePageUse | null;
+  /**
+   * `Kind::Run`.
+   */
+  kind: "run";
+  losses: Losses;
+  /**
+   * Root process.
+   */
+  pid: number;
+  profile?: ProfileFindings;
+  /**
+   * Whether it helped.
+   */
+  proof: Proof | null;
+  /**
+   * Fault samples seen, and faults that they stand for.
+   */
+  samples: number;
+  /**
+   * `FINDINGS_VERSION`.
+   */
+  schema_version: 1;
+  /**
+   * Heaviest stacks.
+   */
+  sites: Site[];
+  /**
+   * Unix time in milliseconds when observation began.
+   */
+  started_unix_ms: number;
+  time: FaultTime;
+  timeline: Timeline;
+  /**
+   * One or two sentences: the answer.
+   */
+  verdict: string;
+}
+/**
+ * What the CPU time of a run went into. Sums to the exact CPU time that the run used.
+ */
+export interface Account {
+  /**
+   * CPU time by what it went into, most first: the program's own code, the allocator's, each of
+   * the kernel's entries, and what is unexplained. Adds up to the CPU time of the run. Empty where
+   * the kernel's stacks could not be seen.
+   */
+  cpu?: TimePart[];
+  delays?: Delays;
+  /**
+   * Elapsed time by what the program did or waited for, most first. Adds up to the elapsed time
+   * of the run. Empty where too few moments were looked at.
+   */
+  elapsed?: TimePart[];
+  /**
+   * The kernel's time by why it was entered, most first. Empty where the kernel's stacks could
+   * not be seen.
+   */
+  entries: KernelEntry[];
+  kernel: Estimate;
+  /**
+   * Samples of CPU time that it rests on; 0 where none could be taken.
+   */
+  samples: number;
+  unexplained: Estimate;
+  /**
+   * Nanoseconds in the kernel, whatever the entry, by what was done: reclaim, zeroing of huge
+   * pages… A part of the entries, and no sum.
+   */
+  work: KernelWork[];
+}
+/**
+ * CPU time that went into one thing, or elapsed time in which the program did or waited for one.
+ */
+export interface TimePart {
+  /**
+   * Stable name. Of CPU time: `own`, `allocator`, `collector`, `unexplained`, or a `KernelEntry`'s; of
+   * elapsed time: `cpu`, `ready` (for want of a CPU), `unseen`, or a kind of waiting: `sleep`,
+   * `disk`, `network`…
+   */
+  id: string;
+  /**
+   * What that is, for a person: `waiting for a disk`.
+   */
+  label: string;
+  /**
+   * What to do next to learn more, where there is something.
+   */
+  next?: string;
+  /**
+   * Functions that most of it was spent in, or waited in, most first.
+   */
+  places: string[];
+  time: Estimate;
+  /**
+   * Names of the processes that waited, most first; empty of what is no waiting.
+   */
+  who?: string[];
+}
+/**
+ * A value with the interval that holds it with 95 % confidence.
+ */
+export interface Estimate {
+  /**
+   * Upper end of the 95 % interval.
+   */
+  high: number;
+  /**
+   * Lower end of the 95 % interval.
+   */
+  low: number;
+  /**
+   * The best single figure.
+   */
+  value: number;
+}
+/**
+ * Waits of all tasks of a program that ended while it was observed
+ * (Documentation/accounting/delay-accounting.rst), as the kernel counts each. A kind that the kernel
+ * does not count, or counted wrongly for one of the tasks, is absent.
+ */
+export interface Delays {
+  compaction?: Delay;
+  copying?: Delay;
+  disk?: Delay;
+  ready?: Delay;
+  reclaim?: Delay;
+  swap?: Delay;
+  /**
+   * Tasks (threads) that were counted.
+   */
+  tasks: number;
+  thrashing?: Delay;
+}
+/**
+ * Waits of one kind.
+ */
+export interface Delay {
+  /**
+   * How many.
+   */
+  count: number;
+  time: Nanos;
+}
+/**
+ * One reason for which the kernel was entered.
+ */
+export interface KernelEntry {
+  /**
+   * Kernel functions in which most of it was spent, most first.
+   */
+  functions: string[];
+  /**
+   * Stable name: `fault`, `interrupt`, or `call.` and the system call's family.
+   */
+  id: string;
+  /**
+   * What that is, for a person: `reading (pread64)`.
+   */
+  label: string;
+  time: Estimate;
+}
+/**
+ * One thing that the kernel did.
+ */
+export interface KernelWork {
+  /**
+   * Stable name: `huge`, `copy`, `reclaim`…
+   */
+  id: string;
+  in_faults: Estimate;
+  time: Estimate;
+}
+/**
+ * One piece of advice.
+ */
+export interface Advice {
+  /**
+   * What can go wrong, in words.
+   */
+  caveat: string | null;
+  /**
+   * Diagnoses that it cures, by their ids, costliest first.
+   */
+  cures: string[];
+  /**
+   * Faults expected to vanish, as a share of all (0 to 1).
+   */
+  faults_avoided: number;
+  /**
+   * One sentence: what to do.
+   */
+  headline: string;
+  /**
+   * What to do by hand, where settings alone do not suffice (a configuration file, a flag, a
+   * relink).
+   */
+  manual: string | null;
+  predicted_speedup: Estimate;
+  /**
+   * Why this should help, in plain words with the numbers that led here.
+   */
+  reason: string;
+  risk: Risk;
+  rss_price: Bytes;
+  /**
+   * Stable name of the rule that gave it.
+   */
+  rule: string;
+  settings: Settings;
+}
+/**
+ * An allocator found in a process.
+ */
+export interface Allocator {
+  /**
+   * How it was recognised: a mapped file, a symbol.
+   */
+  evidence: string;
+  /**
+   * Whether it was linked statically: preloading another one then has no effect.
+   */
+  is_static: boolean;
+  kind: AllocatorKind;
+  /**
+   * Settings in force when the program started, by their environment or tunable name.
+   */
+  settings: {
+    [k: string]: string;
+  };
+  /**
+   * Version, such as `2.36` for glibc, where it could be told.
+   */
+  version: string | null;
+}
+/**
+ * One line of a breakdown: how many faults, how sure, how much time.
+ */
+export interface CauseShare {
+  faults: Estimate;
+  key: Cause;
+  /**
+   * Kernel time of these faults, where latencies were measured or modelled.
+   */
+  time: Nanos | null;
+}
+/**
+ * One line of a breakdown: how many faults, how sure, how much time.
+ */
+export interface RegionKindShare {
+  faults: Estimate;
+  key: RegionKind;
+  /**
+   * Kernel time of these faults, where latencies were measured or modelled.
+   */
+  time: Nanos | null;
+}
+/**
+ * One thread's part.
+ */
+export interface ThreadShare {
+  /**
+   * Name.
+   */
+  comm: string;
+  /**
+   * Faults, scaled.
+   */
+  faults: number;
+  /**
+   * Process id.
+   */
+  pid: number;
+  /**
+   * Thread id.
+   */
+  tid: number;
+}
+/**
+ * Memory that goes to the kernel and comes back.
+ */
+export interface Churn {
+  /**
+   * Share (0 to 1) of the separately mapped blocks that carry an allocator's header in their
+   * first bytes, where that could be seen: 0 means that the program maps them itself.
+   */
+  allocator_blocks: number | null;
+  bytes: Bytes;
+  /**
+   * Faults by churn, all routes together.
+   */
+  faults: Estimate | null;
+  /**
+   * 1 − distinct pages / faults over anonymous memory: 0 is none, 0.99 means each page
+   * faulted a hundred times.
+   */
+  refault_ratio: Estimate | null;
+  /**
+   * Where it was touched again.
+   */
+  refault_sites: Site[];
+  /**
+   * Where it was taken again (`sysmalloc` ← `malloc` ← caller).
+   */
+  regrow_sites: Site[];
+  /**
+   * Where memory was given back (`systrim` ← `free` ← caller), heaviest first.
+   */
+  release_sites: Site[];
+  released_sizes: Histogram;
+  /**
+   * The routes apart, most faults first.
+   */
+  routes: ChurnRoute[];
+}
+/**
+ * A function with its faults.
+ */
+export interface Site {
+  /**
+   * The frame that a reader should look at: the innermost one outside libc and the allocator.
+   */
+  culprit: string;
+  /**
+   * Faults, scaled to the exact total.
+   */
+  faults: number;
+  main_cause: Cause;
+  /**
+   * Call stack, outermost function first, as readable names.
+   */
+  stack: string[];
+}
+/**
+ * Counts of values by logarithmic bucket.
+ */
+export interface Histogram {
+  /**
+   * Bucket index to count; see `bucket_of`.
+   */
+  buckets: {
+    /**
+     * This interface was referenced by `undefined`'s JSON-Schema definition
+     * via the `patternProperty` "^\d+$".
+     */
+    [k: string]: number;
+  };
+  count: number;
+  max: number;
+  min: number;
+  sum: number;
+}
+/**
+ * One way in which memory goes and comes back: how it is given back, and what memory it is.
+ */
+export interface ChurnRoute {
+  cause: Cause;
+  /**
+   * Faults, scaled to the exact total.
+   */
+  faults: number;
+  region: RegionKind;
+  released_sizes: Histogram;
+}
+/**
+ * How events were collected, so that analysis knows what may be missing.
+ */
+export interface Collection {
+  /**
+   * Whether a process was observed that ran already.
+   */
+  attached: boolean;
+  /**
+   * Windows during which each memory system call was recorded, on the events' clock. Empty
+   * when none was.
+   */
+  call_windows: [Nanos, Nanos][];
+  /**
+   * Windows during which faults were recorded, on the events' clock; between them they were
+   * not, to spare the program. A fault in a window stands for its share of the pauses beside
+   * it too. Empty when faults were recorded all the time.
+   */
+  fault_windows: [Nanos, Nanos][];
+  /**
+   * Windows during which each fault was recorded with begin and end, on the events' clock.
+   */
+  latency_windows: [Nanos, Nanos][];
+  /**
+   * Windows during which each new mapping of data was recorded, on the events' clock. Empty
+   * when none was.
+   */
+  mapping_windows: [Nanos, Nanos][];
+  /**
+   * Name of the mode: `sampled` or `full`.
+   */
+  mode: string;
+  /**
+   * What was asked for but not to be had, in words for the user, each with its remedy.
+   */
+  notes: string[];
+  own_cost: Nanos;
+  /**
+   * Whether every process of the machine was observed; the cost is the machine's then, and the
+   * command only tells how long.
+   */
+  whole_machine: boolean;
+}
+/**
+ * Resources of one finished or observed run, children that were waited for included.
+ */
+export interface RunCost {
+  /**
+   * Involuntary context switches.
+   */
+  involuntary_switches: number;
+  /**
+   * Faults that needed I/O (`ru_majflt`).
+   */
+  major_faults: number;
+  max_rss: Bytes;
+  /**
+   * Faults that needed no I/O (`ru_minflt`).
+   */
+  minor_faults: number;
+  system: Nanos;
+  user: Nanos;
+  /**
+   * Voluntary context switches.
+   */
+  voluntary_switches: number;
+  wall: Nanos;
+}
+/**
+ * One thing that is wrong (or right), with what shows it.
+ */
+export interface Diagnosis {
+  /**
+   * Measured facts that show it, each a short sentence with numbers.
+   */
+  evidence: string[];
+  /**
+   * What happens, in two or three sentences.
+   */
+  explanation: string;
+  /**
+   * One plain sentence that a person without background understands.
+   */
+  headline: string;
+  /**
+   * Stable name: `churn.brk`, `first_touch`, `cow.fork`, `healthy`…
+   */
+  id: string;
+  severity: Severity;
+  /**
+   * Share of CPU time that it costs (0 to 1).
+   */
+  share_of_cpu: Estimate | null;
+}
+/**
+ * Faults by address and time, binned for drawing.
+ */
+export interface FaultMap {
+  /**
+   * Filled cells.
+   */
+  cells: FaultMapCell[];
+  /**
+   * Number of time bins.
+   */
+  columns: number;
+  /**
+   * Address rows, lowest first: only stretches that were touched are kept, so rows are not
+   * evenly spaced.
+   */
+  rows: FaultMapRow[];
+  time_step: Nanos;
+}
+/**
+ * One cell of a `FaultMap`.
+ */
+export interface FaultMapCell {
+  /**
+   * Share of them that is churn.
+   */
+  churn: number;
+  /**
+   * Index of the time bin.
+   */
+  column: number;
+  /**
+   * Faults.
+   */
+  faults: number;
+  /**
+   * Index of the row.
+   */
+  row: number;
+}
+/**
+ * One row of a `FaultMap`.
+ */
+export interface FaultMapRow {
+  length: Bytes;
+  region: RegionKind;
+  /**
+   * First address, as hexadecimal text (JSON numbers hold only 53 bits).
+   */
+  start: string;
+}
+/**
+ * Node of a flame graph, weights including the children's.
+ */
+export interface FlameNode {
+  /**
+   * Callees, heaviest first.
+   */
+  children: FlameNode[];
+  /**
+   * Module, empty where unknown.
+   */
+  module: string;
+  /**
+   * Function name.
+   */
+  name: string;
+  /**
+   * Weight of this frame and everything it called.
+   */
+  total: number;
+}
+/**
+ * Settings of the machine that recorded, each under a stable dotted name.
+ */
+export interface HostSnapshot {
+  /**
+   * Architecture, as `uname -m`.
+   */
+  architecture: string;
+  /**
+   * What the machine counts or has at the moment, beside its settings: `ksm.pages_shared`,
+   * `hugetlb.2048kB.free`… Differs between any two moments and tells nothing about a change.
+   */
+  counters?: {
+    [k: string]: string;
+  };
+  /**
+   * CPU model name.
+   */
+  cpu: string;
+  /**
+   * CPUs online.
+   */
+  cpus: number;
+  /**
+   * Host name.
+   */
+  hostname: string;
+  /**
+   * Kernel release, as `uname -r`.
+   */
+  kernel: string;
+  /**
+   * Physical memory in bytes.
+   */
+  memory_bytes: number;
+  /**
+   * Base page size in bytes.
+   */
+  page_size: number;
+  /**
+   * Everything else: `vm.swappiness`, `thp.enabled`, `mitigations.meltdown`,
+   * `block.vda.scheduler`, `cgroup.memory.limit`…; of the program that was observed,
+   * `environment.GLIBC_TUNABLES`, `limit.stack`… Absent where unreadable.
+   */
+  settings: {
+    [k: string]: string;
+  };
+}
+/**
+ * Huge pages that processes were seen to hold, and how much of them was in use.
+ */
+export interface HugePageUse {
+  held: Bytes;
+  /**
+   * Share (0 to 1) of their base pages that held nothing but zeros; `None` where that could not
+   * be read.
+   */
+  zeros: number | null;
+}
+/**
+ * Counted losses, mergeable.
+ */
+export interface Losses {
+  [k: string]: number;
+}
+/**
+ * What a profile shows.
+ */
+export interface ProfileFindings {
+  /**
+   * Command that was observed; empty where not known.
+   */
+  command: string[];
+  /**
+   * Counters and ratios of them; those that the machine lacks are absent.
+   */
+  counters: CounterRate[];
+  /**
+   * What is odd, gravest first.
+   */
+  diagnoses: Diagnosis[];
+  /**
+   * Each event's sums; the one to look at first is first.
+   */
+  events: EventProfile[];
+  /**
+   * The most important thing in one sentence.
+   */
+  headline: string;
+  host: HostSnapshot;
+  /**
+   * `Kind::Profile`.
+   */
+  kind: "profile";
+  losses: Losses;
+  /**
+   * What a reader should know.
+   */
+  notes: string[];
+  /**
+   * Estimated nanoseconds that recording itself cost, where the recorder says so.
+   */
+  own_cost: Nanos | null;
+  /**
+   * Version of this structure's schema.
+   */
+  schema_version: 1;
+  span: Nanos;
+  /**
+   * Frames without a name, by cause, largest share first.
+   */
+  unknown: UnknownShare[];
+}
+/**
+ * A counter over the whole time, or a ratio of two.
+ */
+export interface CounterRate {
+  /**
+   * Share of the time that it was really counted; values are scaled up for it.
+   */
+  counted: number;
+  /**
+   * perf's name of it; `instructions per cycle`, `cache misses per reference` for ratios.
+   */
+  name: string;
+  /**
+   * Count a second, or the ratio.
+   */
+  rate: number;
+  /**
+   * Count; `None` for ratios.
+   */
+  total: number | null;
+}
+/**
+ * Sums of one event. Weights are in `unit`; those of idle CPUs are in `idle` alone.
+ */
+export interface EventProfile {
+  /**
+   * The stretch of time that stands out most.
+   */
+  burst: Burst | null;
+  /**
+   * Control groups, heaviest first; empty where none was recorded.
+   */
+  cgroups: CgroupShare[];
+  /**
+   * CPUs by number; empty where the input tells none.
+   */
+  cpus: CpuShare[];
+  /**
+   * Samples a second that were asked for, where chosen by frequency.
+   */
+  frequency: number | null;
+  /**
+   * Functions, largest own weight first.
+   */
+  functions: FunctionShare[];
+  /**
+   * Weight of samples that found a CPU idle.
+   */
+  idle: number;
+  /**
+   * perf's name of the event.
+   */
+  name: string;
+  /**
+   * Processes, heaviest first.
+   */
+  processes: ProcessShare[];
+  /**
+   * Samples.
+   */
+  samples: number;
+  /**
+   * Stacks, heaviest first.
+   */
+  stacks: StackShare[];
+  unit: WeightUnit;
+  /**
+   * Sum of their weights, without idle time.
+   */
+  weight: number;
+}
+/**
+ * A stretch of time in which far more happened than usual.
+ */
+export interface Burst {
+  from: Nanos;
+  /**
+   * The function whose total weight grew most against the rest of the time.
+   */
+  function: string;
+  /**
+   * That function's share of the burst's weight (0 to 1).
+   */
+  share: number;
+  /**
+   * Its share at other times.
+   */
+  share_elsewhere: number;
+  to: Nanos;
+  /**
+   * Weight of a stretch as long, usually (the median).
+   */
+  usual: number;
+  /**
+   * Weight in it.
+   */
+  weight: number;
+}
+/**
+ * One control group's part, without those below it.
+ */
+export interface CgroupShare {
+  /**
+   * Path from the root of its hierarchy.
+   */
+  path: string;
+  /**
+   * Its weight.
+   */
+  weight: number;
+}
+/**
+ * One CPU's part.
+ */
+export interface CpuShare {
+  /**
+   * Its number.
+   */
+  cpu: number;
+  /**
+   * Weight without idle time.
+   */
+  weight: number;
+}
+/**
+ * One function's part.
+ */
+export interface FunctionShare {
+  kind: FrameKind;
+  /**
+   * The file that holds it; empty where not known.
+   */
+  module: string;
+  /**
+   * Its name.
+   */
+  name: string;
+  /**
+   * Weight of samples in the function itself.
+   */
+  own: number;
+  /**
+   * Weight of samples in it or in what it called; a recursive function counts once a sample.
+   */
+  total: number;
+}
+/**
+ * One process's part.
+ */
+export interface ProcessShare {
+  /**
+   * Name of its heaviest thread.
+   */
+  comm: string;
+  /**
+   * Process id; -1 where not known.
+   */
+  pid: number;
+  /**
+   * Threads that were sampled.
+   */
+  threads: number;
+  /**
+   * Its weight.
+   */
+  weight: number;
+}
+/**
+ * One stack's part.
+ */
+export interface StackShare {
+  /**
+   * Functions, outermost first.
+   */
+  frames: string[];
+  /**
+   * Its weight.
+   */
+  weight: number;
+}
+/**
+ * Frames that have no name for one reason.
+ */
+export interface UnknownShare {
+  /**
+   * The file, where one is known.
+   */
+  module: string;
+  /**
+   * Share of all samples' weight that end in such a frame.
+   */
+  own: number;
+  reason: Unnamed;
+  /**
+   * What it means and what to do.
+   */
+  remedy: string;
+  /**
+   * Share of all samples' weight whose stack has such a frame (0 to 1).
+   */
+  touched: number;
+}
+/**
+ * A finished experiment.
+ */
+export interface Proof {
+  /**
+   * All arms, the baseline first.
+   */
+  arms: Arm[];
+  /**
+   * Each arm but the first against the first.
+   */
+  comparisons: Comparison[];
+  /**
+   * A fresh comparison of the winner alone, with runs that took no part in choosing it.
+   */
+  confirmation: Comparison | null;
+  /**
+   * Things a reader should know: noisy machine, failed runs, early end.
+   */
+  notes: string[];
+  /**
+   * Verdict in words.
+   */
+  summary: string;
+  /**
+   * Arm that was chosen, where one was.
+   */
+  winner: string | null;
+}
+/**
+ * One way of running the command.
+ */
+export interface Arm {
+  /**
+   * Short name: `baseline`, `both knobs`, `jemalloc`.
+   */
+  name: string;
+  /**
+   * Each run's cost in the order in which the rounds ran.
+   */
+  runs: RunCost[];
+  settings: Settings;
+}
+/**
+ * Baseline against one arm, over pairs of runs.
+ */
+export interface Comparison {
+  /**
+   * Name of the arm.
+   */
+  arm: string;
+  cpu_speedup: Estimate;
+  fault_ratio: Estimate;
+  /**
+   * p-value of "no change in CPU time", adjusted for the number of arms (Holm).
+   */
+  p_adjusted: number;
+  /**
+   * Number of pairs.
+   */
+  pairs: number;
+  /**
+   * Arm minus baseline of peak resident bytes, median (negative: less memory).
+   */
+  rss_change_bytes: number;
+  system_ratio: Estimate;
+  verdict: Verdict;
+  wall_speedup: Estimate;
+}
+/**
+ * Time that faults cost.
+ */
+export interface FaultTime {
+  /**
+   * The same by cause.
+   */
+  by_cause: [Cause, Histogram][];
+  /**
+   * Time that threads waited for `mmap_lock`, where it could be seen.
+   */
+  lock_wait: Nanos | null;
+  /**
+   * Number of those waits.
+   */
+  lock_waits: number;
+  /**
+   * Latencies measured from begin and end events (nanoseconds), recorder's own cost
+   * subtracted.
+   */
+  measured: Histogram | null;
+  /**
+   * How `total_ns` was found: `measured` by single faults, `modelled`, `sampled` by CPU time.
+   */
+  method: string;
+  /**
+   * System calls on memory.
+   */
+  mm_calls: MmCallCost[];
+  /**
+   * Share of CPU time (0 to 1).
+   */
+  share_of_cpu: Estimate | null;
+  /**
+   * Share of wall time of the busiest thread (0 to 1).
+   */
+  share_of_wall: Estimate | null;
+  /**
+   * All faults together, in nanoseconds, entry and exit of the exception included.
+   */
+  total_ns: Estimate | null;
+}
+/**
+ * One system call that changes the address space, summed up.
+ */
+export interface MmCallCost {
+  bytes: Bytes;
+  /**
+   * `mmap`, `munmap`, `brk`, `madvise`, `mremap`, `mprotect`.
+   */
+  call: string;
+  /**
+   * How often.
+   */
+  calls: number;
+  /**
+   * Time inside the call, where entry and exit were recorded.
+   */
+  time: Nanos | null;
+}
+/**
+ * Readings in time order.
+ */
+export interface Timeline {
+  /**
+   * Points that are missing because a reading failed or came later than the next was due.
+   */
+  gaps: number;
+  interval: Nanos;
+  /**
+   * What the sampler changed or could not read, in words for the user.
+   */
+  notes?: string[];
+  /**
+   * Of the process tree.
+   */
+  points: TimelinePoint[];
+  /**
+   * Of the machine and cgroup.
+   */
+  pressure: PressurePoint[];
+}
+/**
+ * One reading of a process tree. Counters are cumulative since observation began.
+ */
+export interface TimelinePoint {
+  /**
+   * Processes whose main thread ran, or waited for nothing but a CPU or a disk, at that moment;
+   * `None` where it was not looked at.
+   */
+  active?: number;
+  /**
+   * Major faults so far.
+   */
+  major_faults: number;
+  /**
+   * Minor faults so far.
+   */
+  minor_faults: number;
+  /**
+   * Processes alive.
+   */
+  processes: number;
+  /**
+   * Proportional set size, where it was read (it is costly, so not at every point).
+   */
+  pss: Bytes | null;
+  rss: Bytes;
+  swap: Bytes;
+  system: Nanos;
+  /**
+   * Threads alive.
+   */
+  threads: number;
+  time: Nanos;
+  user: Nanos;
+  vsize: Bytes;
+}
+/**
+ * One reading of the machine's or the cgroup's memory pressure. Counters are cumulative since
+ * observation began.
+ */
+export interface PressurePoint {
+  /**
+   * Times that the cgroup hit its limit (`memory.failcnt` or `memory.events` `max`).
+   */
+  cgroup_limit_hits: number | null;
+  /**
+   * Memory of the cgroup, where it could be read.
+   */
+  cgroup_usage: Bytes | null;
+  /**
+   * Direct compaction stalls (`compact_stall`).
+   */
+  compact_stalls: number;
+  /**
+   * Pages that direct reclaim scanned (`pgscan_direct*`).
+   */
+  direct_scanned: number;
+  /**
+   * Pages that kswapd scanned (`pgscan_kswapd*`).
+   */
+  kswapd_scanned: number;
+  /**
+   * Anonymous pages that came back soon after eviction (`workingset_refault_anon`).
+   */
+  refaults_anon: number;
+  /**
+   * File pages that came back soon after eviction (`workingset_refault_file`).
+   */
+  refaults_file: number;
+  /**
+   * Time that all tasks stalled for memory (PSI `full`), where PSI is on.
+   */
+  stall_full: Nanos | null;
+  /**
+   * Time that some task stalled for memory (PSI `some`), where PSI is on.
+   */
+  stall_some: Nanos | null;
+  /**
+   * Pages swapped in (`pswpin`).
+   */
+  swap_in: number;
+  /**
+   * Pages swapped out (`pswpout`).
+   */
+  swap_out: number;
+  /**
+   * Huge pages built by khugepaged (`thp_collapse_alloc`).
+   */
+  thp_collapse: number;
+  /**
+   * Huge pages given at fault time (`thp_fault_alloc`).
+   */
+  thp_fault_alloc: number;
+  /**
+   * Huge pages wanted at fault time but not to be had (`thp_fault_fallback`).
+   */
+  thp_fault_fallback: number;
+  /**
+   * Huge pages split (`thp_split_page`).
+   */
+  thp_split: number;
+  time: Nanos;
+}
+/**
+ * How run B differs from run A.
+ */
+export interface RunDiff {
+  a: RunSide;
+  b: RunSide;
+  /**
+   * Faults by cause, the largest change first.
+   */
+  causes: CauseChange[];
+  /**
+   * Time, faults and memory.
+   */
+  figures: FigureChange[];
+  /**
+   * What a user wants to know first; empty where the runs are alike.
+   */
+  headline: string;
+  /**
+   * `Kind::RunDiff`, to tell this from other reports.
+   */
+  kind: "run_diff";
+  /**
+   * `RUN_DIFF_VERSION`.
+   */
+  schema_version: 1;
+  /**
+   * Settings that differ, those of the program first.
+   */
+  settings: SettingChange[];
+}
+/**
+ * One run.
+ */
+export interface RunSide {
+  /**
+   * The command.
+   */
+  command: string[];
+  cost: RunCost;
+  /**
+   * The host.
+   */
+  host: string;
+  /**
+   * What it is called here.
+   */
+  name: string;
+}
+/**
+ * Faults of one cause in both runs.
+ */
+export interface CauseChange {
+  a: Estimate;
+  b: Estimate;
+  cause: Cause;
+  /**
+   * Whether the intervals are apart, and the change makes a tenth or more of the faults.
+   */
+  differs: boolean;
+  /**
+   * Its name for a person.
+   */
+  label: string;
+}
+/**
+ * A figure of both runs.
+ */
+export interface FigureChange {
+  /**
+   * In A.
+   */
+  a: number;
+  /**
+   * In B.
+   */
+  b: number;
+  /**
+   * Whether they differ by more than two runs of one program on one machine do.
+   */
+  differs: boolean;
+  quantity: Quantity;
+}
+/**
+ * A setting that differs.
+ */
+export interface SettingChange {
+  /**
+   * Value on A's host; `None` where it is not there.
+   */
+  a: string | null;
+  /**
+   * Value on B's host.
+   */
+  b: string | null;
+  /**
+   * Its name.
+   */
+  name: string;
+  /**
+   * How it touches them; empty where it is not known to.
+   */
+  reason: string;
+  /**
+   * Functions that changed significantly and that this setting is known to touch.
+   */
+  touches: string[];
+}
+/**
+ * How profile B differs from profile A.
+ *
+ * All amounts are comparable although the two were taken for different times, on different
+ * numbers of CPUs, at different rates: see `Measure`.
+ */
+export interface ProfileDiff {
+  a: ProfileSide;
+  b: ProfileSide;
+  block: Nanos;
+  /**
+   * Blocks of A and of B.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  blocks: [number, number];
+  /**
+   * Counters side by side, as rates.
+   */
+  counters: CounterChange[];
+  /**
+   * Size of change that would have been found in four of five such comparisons, for a function
+   * of the median size: what "nothing significant" means here.
+   */
+  detectable: number;
+  /**
+   * The event that is compared.
+   */
+  event: string;
+  /**
+   * Functions by how much they changed in total: significant ones first, of these the ones that
+   * have a name.
+   */
+  functions: Change[];
+  /**
+   * The most important thing in one sentence.
+   */
+  headline: string;
+  /**
+   * `Kind::ProfileDiff`.
+   */
+  kind: "profile_diff";
+  measure: Measure;
+  /**
+   * What a reader should know.
+   */
+  notes: string[];
+  run?: RunDiff;
+  /**
+   * Version of this structure's schema.
+   */
+  schema_version: 1;
+  /**
+   * Settings in which the hosts differ; those that touch what grew come first.
+   */
+  settings: SettingChange[];
+  /**
+   * Of whole runs: by what factor B took longer in everything, as a busier machine makes it. B's
+   * amounts are divided by it.
+   */
+  slowdown: number | null;
+  /**
+   * Whole stacks by how much they changed.
+   */
+  stacks: StackChange[];
+  /**
+   * Both trees laid over each other, for a differential flame graph. Parents come first; node 0
+   * is the whole.
+   */
+  tree: DiffNode[];
+  /**
+   * Frames without a name on either side, by cause, largest share first. Where the two differ
+   * much, so do the stacks that end in such frames, whatever the programs did.
+   */
+  unknown: UnknownChange[];
+}
+/**
+ * One of the two profiles.
+ */
+export interface ProfileSide {
+  /**
+   * CPUs that it covers.
+   */
+  cpus: number;
+  /**
+   * The host.
+   */
+  host: string;
+  /**
+   * What it is called here.
+   */
+  name: string;
+  /**
+   * Samples of the event, idle ones left out.
+   */
+  samples: number;
+  span: Nanos;
+  /**
+   * Unit of the weight.
+   */
+  unit: WeightUnit | null;
+  /**
+   * Their weight.
+   */
+  weight: number;
+}
+/**
+ * A counter in both.
+ */
+export interface CounterChange {
+  /**
+   * Rate a second (or ratio) in A.
+   */
+  a: number;
+  /**
+   * The same in B.
+   */
+  b: number;
+  /**
+   * Its name, or a ratio's (`IPC`, `cache-miss ratio`).
+   */
+  name: string;
+}
+/**
+ * One function's change.
+ */
+export interface Change {
+  /**
+   * Amount in A, callees included.
+   */
+  a: number;
+  /**
+   * Amount in B, callees included.
+   */
+  b: number;
+  change: Estimate;
+  kind: FrameKind;
+  /**
+   * The file that holds it.
+   */
+  module: string;
+  /**
+   * Its name.
+   */
+  name: string;
+  /**
+   * Amounts of its own, callees left out.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  own: [number, number];
+  /**
+   * Chance of so large a change anywhere among all functions and stacks compared, if nothing
+   * differed.
+   */
+  p_adjusted: number;
+  /**
+   * Whether that chance is below 5 %.
+   */
+  significant: boolean;
+  /**
+   * Why it has no name, where it has none.
+   */
+  unnamed: Unnamed | null;
+}
+/**
+ * One stack's change.
+ */
+export interface StackChange {
+  /**
+   * Amount in A of all stacks that begin so.
+   */
+  a: number;
+  /**
+   * Amount in B.
+   */
+  b: number;
+  change: Estimate;
+  /**
+   * Functions, outermost first.
+   */
+  frames: string[];
+  /**
+   * As for a function.
+   */
+  p_adjusted: number;
+  /**
+   * As for a function.
+   */
+  significant: boolean;
+}
+/**
+ * A node of both trees.
+ */
+export interface DiffNode {
+  /**
+   * Amount in A.
+   */
+  a: number;
+  /**
+   * Amount in B.
+   */
+  b: number;
+  /**
+   * Module.
+   */
+  module: string;
+  /**
+   * Function; `all` for the root.
+   */
+  name: string;
+  /**
+   * Its parent; the root's is itself.
+   */
+  parent: number;
+}
+/**
+ * Frames that have no name for one reason, in both.
+ */
+export interface UnknownChange {
+  /**
+   * Share of A's samples whose stack has such a frame (0 to 1).
+   */
+  a: number;
+  /**
+   * The same of B's.
+   */
+  b: number;
+  /**
+   * The file, where one is known.
+   */
+  module: string;
+  reason: Unnamed;
+  /**
+   * What it means and what to do.
+   */
+  remedy: string;
+}
+/**
+ * Everything about the faults of one trace.
+ */
+export interface FaultPaths {
+  /**
+   * Ends of calls without a beginning, by function: all there is with `tracing_thresh`.
+   */
+  bare_ends: OtherCalls[];
+  calibration: Calibration;
+  call_map: CallMap;
+  /**
+   * The share of calls whose own time, raw, is below 1 µs.
+   */
+  calls_below_1us: number;
+  /**
+   * Charges to the memory cgroup by the way they took.
+   */
+  charges: ChargePath[];
+  /**
+   * By kind, the most frequent first.
+   */
+  classes: ClassFindings[];
+  conservation: Conservation;
+  /**
+   * What sets the slowest faults apart, overall and by kind.
+   */
+  contrasts: Contrast[];
+  /**
+   * Functions by their share of fault time, the largest first.
+   */
+  contributors: Contributor[];
+  /**
+   * Whether correcting takes more than half of the mean latency: differences between paths
+   * are then mostly differences in their number of calls.
+   */
+  correction_exceeds_signal: boolean;
+  /**
+   * The part of the faults that was looked at, from the outside in; empty: all of each.
+   */
+  descent: DescentStep[];
+  /**
+   * Different paths in all.
+   */
+  distinct_paths: number;
+  /**
+   * From the first to the last complete call, ns; where the trace has times.
+   */
+  duration_ns: number | null;
+  elapsed: Latency;
+  /**
+   * Complete faults, all that the figures are about.
+   */
+  faults: number;
+  /**
+   * `fault_paths`, to tell this from other reports.
+   */
+  kind: "fault_paths";
+  latency: Latencies;
+  /**
+   * Over all faults, in the order of `Layer::ALL`.
+   */
+  layers: LayerFindings[];
+  lock_waits: LockWaits;
+  /**
+   * What is missing from all figures, in words with counts.
+   */
+  missing: Missing[];
+  /**
+   * Calls at the top level that are no faults, such as lock helpers, the most frequent first.
+   */
+  other_calls: OtherCalls[];
+  /**
+   * The most frequent paths; see `Path`.
+   */
+  paths: Path[];
+  reading: Reading;
+  /**
+   * `SCHEMA_VERSION`.
+   */
+  schema_version: 1;
+  split: TimeSplit;
+  /**
+   * With --sums: what pagewise report adds up when it merges reports.
+   */
+  sums?: {};
+  timeline: TraceTimeline;
+  /**
+   * Calls with everything below them, repeats merged, by their share of time.
+   */
+  trees: TreePattern[];
+  /**
+   * Further such trees that are as frequent, or take as much time.
+   */
+  trees_left_out: number;
+}
+/**
+ * Calls of one function outside faults.
+ */
+export interface OtherCalls {
+  /**
+   * The function.
+   */
+  function: string;
+  latency: Latency;
+}
+/**
+ * A distribution in figures.
+ */
+export interface Latency {
+  /**
+   * First value, first value past it and count of each filled bucket, ns.
+   */
+  buckets: [number, number, number][];
+  /**
+   * Values.
+   */
+  count: number;
+  /**
+   * Largest, ns.
+   */
+  max_ns: number;
+  /**
+   * Arithmetic mean, ns.
+   */
+  mean_ns: number;
+  /**
+   * Smallest, ns.
+   */
+  min_ns: number;
+  /**
+   * Peaks, from fast to slow.
+   */
+  modes: Mode[];
+  /**
+   * Median, ns.
+   */
+  p50_ns: number;
+  /**
+   * 90th percentile, ns.
+   */
+  p90_ns: number;
+  /**
+   * 99th percentile, ns.
+   */
+  p99_ns: number;
+  /**
+   * Sum, ns.
+   */
+  sum_ns: number;
+}
+/**
+ * One peak.
+ */
+export interface Mode {
+  /**
+   * Its upper end.
+   */
+  high_ns: number;
+  /**
+   * The interval that holds the middle nine tenths of the mode's values, ns.
+   */
+  low_ns: number;
+  /**
+   * The most frequent latency, ns.
+   */
+  peak_ns: number;
+  /**
+   * The share of all values that belongs to the mode.
+   */
+  share: number;
+}
+/**
+ * The tracer's cost for one call.
+ *
+ * A figure from which the cost of `calls` was taken is wrong by up to `Calibration::error` of
+ * so many calls, and the errors of all figures of one trace go the same way: whoever compares
+ * figures of two traces must allow for both traces' errors.
+ */
+export interface Calibration {
+  /**
+   * Half the width of the interval that holds `per_call_ns` with 95 % confidence. It is also
+   * at least the sum of the errors of the two parts.
+   */
+  error_ns: number;
+  /**
+   * The part of them that lands inside the call itself.
+   */
+  inside_ns: number;
+  /**
+   * Nanoseconds a call adds to everything around it.
+   */
+  per_call_ns: number;
+  source: Source;
+  /**
+   * Why nothing is corrected, where a cost was found that does not fit.
+   */
+  withdrawn: Withdrawal | null;
+}
+/**
+ * A cost that was found, and why it was not used.
+ */
+export interface Withdrawal {
+  misfit: Misfit;
+  /**
+   * The cost that was found, ns a call.
+   */
+  per_call_ns: number;
+}
+/**
+ * The call paths of the faults of a trace.
+ */
+export interface CallMap {
+  /**
+   * Names that nodes refer to.
+   */
+  functions: string[];
+  /**
+   * Callers before what they call. Those without a caller are the outermost functions, one
+   * for each kind of fault and entry.
+   */
+  nodes: CallNode[];
+  /**
+   * Nodes left out for being small, with all below them.
+   */
+  nodes_left_out: number;
+  /**
+   * Their own time, as traced, ns.
+   */
+  self_ns_left_out: number;
+  /**
+   * Faults whose single calls are in `CallNode::times`; sums are over all faults.
+   */
+  timed_faults: number;
+}
+/**
+ * A call path that ends in a function.
+ */
+export interface CallNode {
+  /**
+   * Calls on it.
+   */
+  calls: number;
+  /**
+   * Traced calls below it, in all.
+   */
+  calls_inside: number;
+  class: Class;
+  /**
+   * The same without the tracer's cost, ns.
+   */
+  corrected_self_ns: number;
+  /**
+   * The same without the tracer's cost.
+   */
+  corrected_times: [number, number, number][];
+  /**
+   * The same without the tracer's cost, ns.
+   */
+  corrected_total_ns: number;
+  /**
+   * How far that may be off, either way: the error of a call's cost, once for each call whose cost
+   * was taken off, ns.
+   */
+  error_ns: number;
+  /**
+   * Faults that take this path.
+   */
+  faults: number;
+  /**
+   * Index in `CallMap::functions`.
+   */
+  function: number;
+  /**
+   * The part of a fault's work that the function stands for by its name, if any.
+   */
+  layer: Layer | null;
+  /**
+   * Index of the caller in `CallMap::nodes`.
+   */
+  parent: number | null;
+  /**
+   * Own time of the calls, as traced, ns.
+   */
+  self_ns: number;
+  /**
+   * Durations of single calls, as traced, in coarse buckets (a sixteenth of their value): first
+   * value, first value past it, count. A sample where there are many faults.
+   */
+  times: [number, number, number][];
+  /**
+   * Sum of the calls' total times the latency of their fault, both as traced, ns²: with the
+   * sums of both it gives their covariance over any set of faults.
+   */
+  total_by_latency: number;
+  /**
+   * Time of the calls with all that they called, as traced, ns.
+   */
+  total_ns: number;
+}
+/**
+ * Charges to the memory cgroup by the way they took.
+ */
+export interface ChargePath {
+  /**
+   * Faults.
+   */
+  faults: number;
+  latency: Latencies;
+  /**
+   * Share of the faults that charge.
+   */
+  share: number;
+  way: ChargeWay;
+}
+/**
+ * As traced, and without the tracer's cost.
+ */
+export interface Latencies {
+  /**
+   * How sure the corrected figures are; absent where nothing is corrected.
+   */
+  bounds: Bounds | null;
+  corrected: Latency;
+  raw: Latency;
+}
+/**
+ * The interval of a corrected figure, from the error of the tracer's cost. The figure as traced
+ * is no part of it: that has no error of this kind.
+ */
+export interface Bounds {
+  /**
+   * Of the mean, ns: least and most.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  mean_ns: [number, number];
+  /**
+   * Of the median, ns.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  p50_ns: [number, number];
+  /**
+   * Of the 90th percentile, ns.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  p90_ns: [number, number];
+  /**
+   * Of the 99th percentile, ns.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  p99_ns: [number, number];
+}
+/**
+ * Faults of one kind.
+ */
+export interface ClassFindings {
+  class: Class;
+  /**
+   * Functions by their share of time.
+   */
+  contributors: Contributor[];
+  /**
+   * How many.
+   */
+  faults: number;
+  latency: Latencies;
+  /**
+   * Latency by layer.
+   */
+  layers: LayerFindings[];
+  /**
+   * Waits for the mmap lock or the area's lock before the fault, found by task.
+   */
+  lock_before: Latency | null;
+  /**
+   * Different paths.
+   */
+  paths: number;
+  /**
+   * Share of all faults.
+   */
+  share: number;
+  split: TimeSplit;
+  /**
+   * Share of the time of all faults, corrected.
+   */
+  time_share: number;
+}
+/**
+ * A function's part of the time and of its variance. The parts of all functions add up to one.
+ */
+export interface Contributor {
+  /**
+   * Calls.
+   */
+  calls: number;
+  /**
+   * Own time without the tracer's cost, ns; not below zero.
+   */
+  corrected_self_ns: number;
+  /**
+   * Share of it, corrected.
+   */
+  corrected_time_share: number;
+  /**
+   * How far the corrected time may be off, either way, ns.
+   */
+  error_ns: number;
+  /**
+   * The function.
+   */
+  function: string;
+  /**
+   * Own time, raw, ns.
+   */
+  self_ns: number;
+  /**
+   * Share of the faults' time on the CPU, raw.
+   */
+  time_share: number;
+  /**
+   * Share of the variance of the faults' latency: the covariance of the function's own time
+   * with it. Negative where the function is shorter in slow faults.
+   */
+  variance_share: number;
+}
+/**
+ * A layer's time per fault that has it.
+ */
+export interface LayerFindings {
+  latency: Latencies;
+  layer: Layer;
+  /**
+   * The functions that stand for the handler on this kernel, most frequent first; empty for
+   * other layers.
+   */
+  stood_for_by: string[];
+}
+/**
+ * Where time went; the parts add up to the total.
+ */
+export interface TimeSplit {
+  /**
+   * Asleep, ns.
+   */
+  blocked_ns: number;
+  /**
+   * In what it called, on the CPU, ns.
+   */
+  children_ns: number;
+  /**
+   * In interrupts, softirqs and NMIs, ns.
+   */
+  interrupts_ns: number;
+  /**
+   * Off the CPU for an unknown reason (no `sched_switch` events), ns.
+   */
+  off_cpu_ns: number;
+  /**
+   * Able to run, but another task did, ns.
+   */
+  runnable_ns: number;
+  /**
+   * In the outermost function itself, ns.
+   */
+  self_ns: number;
+  /**
+   * From begin to end, ns.
+   */
+  total_ns: number;
+}
+/**
+ * Whether self + children + interrupts + off-CPU = total, for every call of every fault.
+ */
+export interface Conservation {
+  /**
+   * Faults looked at.
+   */
+  faults: number;
+  /**
+   * Calls in which the parts exceed the whole by more than the printed precision.
+   */
+  violations: number;
+  /**
+   * Faults without a duration for every call: their times come from the time column.
+   */
+  without_durations: number;
+}
+/**
+ * The slowest faults against the others. Latency here is the whole time, waits and the lock
+ * before the fault included, without the tracer's cost.
+ */
+export interface Contrast {
+  /**
+   * The other faults.
+   */
+  body: number;
+  /**
+   * Mean whole time of the others, ns.
+   */
+  body_mean_ns: number;
+  /**
+   * The kind of fault; `None`: all.
+   */
+  class: Class | null;
+  /**
+   * How far the two means may be off for what the correction does not know, either way and both
+   * the same way, ns.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  error_ns: [number, number];
+  /**
+   * What the extra time of the tail consists of, the largest first; the parts of all
+   * functions and waits add up to `tail_mean_ns - body_mean_ns`.
+   */
+  excess: Excess[];
+  /**
+   * Functions more frequent in the tail beyond chance, the strongest first.
+   */
+  functions: Overrepresented[];
+  /**
+   * The same for paths.
+   */
+  paths: Overrepresented[];
+  /**
+   * 0.99 for the slowest hundredth.
+   */
+  quantile: number;
+  /**
+   * Faults in the tail.
+   */
+  tail: number;
+  /**
+   * Mean whole time in the tail, ns.
+   */
+  tail_mean_ns: number;
+  /**
+   * Hypotheses tested together; 0 where the trace is too short to.
+   */
+  tests: number;
+  /**
+   * Faults beyond this are the tail, ns.
+   */
+  threshold_ns: number;
+}
+/**
+ * A part of the extra time of slow faults.
+ */
+export interface Excess {
+  /**
+   * Mean in the others, ns, corrected.
+   */
+  body_ns: number;
+  /**
+   * How far that may be off for what the correction does not know, either way, ns.
+   */
+  error_ns: number;
+  /**
+   * The function, or what was waited for.
+   */
+  name: string;
+  /**
+   * Mean in the tail less mean in the others, ns, corrected.
+   */
+  ns: number;
+  /**
+   * Share of the whole difference.
+   */
+  share: number;
+  /**
+   * Mean in the tail, ns, corrected.
+   */
+  tail_ns: number;
+  /**
+   * Whether it is a wait.
+   */
+  wait: boolean;
+}
+/**
+ * Something found more often in slow faults.
+ */
+export interface Overrepresented {
+  /**
+   * Functions found in exactly the same faults.
+   */
+  along: string[];
+  /**
+   * Other faults that have it.
+   */
+  body: number;
+  /**
+   * Share of the others.
+   */
+  body_share: number;
+  /**
+   * The kind of the path's faults.
+   */
+  class: Class | null;
+  /**
+   * The function, or the path's outline.
+   */
+  name: string;
+  /**
+   * Adjusted for all tests of the contrast.
+   */
+  p_adjusted: number;
+  /**
+   * Slow faults that have it.
+   */
+  tail: number;
+  /**
+   * Share of the slow faults.
+   */
+  tail_share: number;
+}
+/**
+ * One step of a descent: the calls of a function or layer inside the calls of the step above.
+ */
+export interface DescentStep {
+  /**
+   * Of these, calls that the class and the range leave.
+   */
+  calls: number;
+  /**
+   * Only faults of this kind.
+   */
+  class: Class | null;
+  /**
+   * Only calls that take at least so long (ns, corrected)…
+   */
+  from_ns: number | null;
+  /**
+   * Calls met inside those of the step above.
+   */
+  met: number;
+  /**
+   * The function or layer.
+   */
+  name: string;
+  /**
+   * Their time on the CPU, corrected, ns.
+   */
+  time_ns: number;
+  /**
+   * … and less than that.
+   */
+  to_ns: number | null;
+}
+/**
+ * Waits for locks around and inside faults.
+ */
+export interface LockWaits {
+  /**
+   * Waits for the mmap lock of 0.1 ms and more, to read or to write, that are laid to a task,
+   * and all of them.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  attributed: [number, number];
+  /**
+   * The time of both, ns.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  attributed_ns: [number, number];
+  /**
+   * Who had the mmap lock, or stood before them, while others waited for it; the longest waits
+   * first.
+   */
+  holders: Holder[];
+  /**
+   * By lock and function.
+   */
+  locks: LockWait[];
+}
+/**
+ * A task that others waited for to get the mmap lock.
+ */
+export interface Holder {
+  /**
+   * What it ran meanwhile, as far as it was traced.
+   */
+  doing: string | null;
+  how: Hold;
+  /**
+   * Its longest hold, or stay in the queue, that anyone waited for, ns.
+   */
+  longest_hold_ns: number;
+  /**
+   * The task.
+   */
+  pid: number;
+  /**
+   * Its name, as far as the trace prints it.
+   */
+  task: string;
+  /**
+   * Their time that is laid to it, ns.
+   */
+  wait_ns: number;
+  /**
+   * Waits it was part of.
+   */
+  waits: number;
+}
+/**
+ * Getting a lock.
+ */
+export interface LockWait {
+  /**
+   * The function that gets it; `mmap_lock events` where those tell.
+   */
+  function: string;
+  /**
+   * Whether it is inside faults, not before them.
+   */
+  inside_fault: boolean;
+  latency: Latency;
+  lock: Lock;
+  /**
+   * Share of the whole time of all faults, as traced.
+   */
+  share: number;
+  /**
+   * Of these, calls that reached the slow path or slept.
+   */
+  slow: number;
+}
+/**
+ * Something that the figures lack.
+ */
+export interface Missing {
+  /**
+   * How many.
+   */
+  count: number;
+  /**
+   * Of what: the end of a sentence that begins with the number.
+   */
+  what: string;
+}
+/**
+ * A path: the functions of a fault down to the third level, adjacent repeats merged.
+ */
+export interface Path {
+  class: Class;
+  /**
+   * Faults.
+   */
+  faults: number;
+  latency: Latencies;
+  /**
+   * Calls inside, on average.
+   */
+  mean_calls: number;
+  /**
+   * Functions with `{` and `}` around what they called, `×n` behind repeats.
+   */
+  outline: string;
+  /**
+   * Share of all faults.
+   */
+  share: number;
+  /**
+   * Complete trees merged into this outline.
+   */
+  trees: number;
+}
+/**
+ * What was taken for granted in reading a trace.
+ */
+export interface Reading {
+  /**
+   * The deepest level traced, where the trace looks cut there (`max_graph_depth`): calls below
+   * it cost time that no correction knows of.
+   */
+  depth_limit: number | null;
+  /**
+   * Calls taken for an interrupt's because they stand one level too deep, not by name.
+   */
+  interrupts_by_place: number;
+  sleep_time: SleepTime;
+  /**
+   * Different call trees beyond those that are looked up fast.
+   */
+  trees_beyond_limit: number;
+}
+/**
+ * Faults in the order in which they ended.
+ */
+export interface TraceTimeline {
+  /**
+   * Consecutive blocks of about equal numbers of faults.
+   */
+  blocks: TimeBlock[];
+  /**
+   * Where they changed, in order of time.
+   */
+  changes: ChangePoint[];
+  /**
+   * One in so many faults is in `blocks`: long traces are thinned evenly.
+   */
+  every: number;
+}
+/**
+ * Faults of one stretch of time.
+ */
+export interface TimeBlock {
+  /**
+   * Faults, whole time raw (ns) and calls inside, by kind.
+   */
+  classes: [Class, number, number, number][];
+  /**
+   * To the last fault's end.
+   */
+  end_ns: number | null;
+  /**
+   * How far that may be off for what the correction does not know, either way, ns.
+   */
+  error_ns: number;
+  /**
+   * Faults.
+   */
+  faults: number;
+  /**
+   * Mean whole time, corrected, ns.
+   */
+  mean_ns: number;
+  /**
+   * Median of it.
+   */
+  p50_ns: number;
+  /**
+   * 90th percentile.
+   */
+  p90_ns: number;
+  /**
+   * 99th percentile.
+   */
+  p99_ns: number;
+  /**
+   * From the trace's first call, ns; `None` without times.
+   */
+  start_ns: number | null;
+}
+/**
+ * A moment from which on faults were different.
+ */
+export interface ChangePoint {
+  /**
+   * Between this change and the next.
+   */
+  after: number;
+  /**
+   * From the trace's first call, ns; `None` without times.
+   */
+  at_ns: number | null;
+  /**
+   * Between the change before and this one: faults a second, a share, or ns.
+   */
+  before: number;
+  /**
+   * The kind of fault whose share changed.
+   */
+  class: Class | null;
+  /**
+   * Faults before it in the trace.
+   */
+  faults_before: number;
+  /**
+   * Adjusted for all series that were searched.
+   */
+  p_adjusted: number;
+  what: Changed;
+}
+/**
+ * A call with everything below it, repeats merged: a tree that many faults share, or few slow
+ * ones. It is closed: not all its places are inside one larger tree.
+ */
+export interface TreePattern {
+  /**
+   * Calls inside one, at least and at most.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  calls: [number, number];
+  /**
+   * The kind of the faults that have it, where it is one.
+   */
+  class: Class | null;
+  /**
+   * Whether it is a whole fault, from its entry on.
+   */
+  complete: boolean;
+  /**
+   * The same, corrected.
+   */
+  corrected_self_ns: number;
+  /**
+   * The same, corrected.
+   */
+  corrected_time_share: number;
+  /**
+   * The same, corrected.
+   */
+  corrected_total_ns: number;
+  /**
+   * How far the corrected mean, median and percentile may be off, either way, ns.
+   */
+  error_ns: number;
+  /**
+   * Faults that have it: its support.
+   */
+  faults: number;
+  /**
+   * The same, corrected.
+   */
+  mean_ns: number;
+  /**
+   * Places in them.
+   */
+  occurrences: number;
+  /**
+   * The tree as text: `root { a b ×3–15 { c } ( d e ) ×2 }`. Of a large one the first calls.
+   */
+  outline: string;
+  /**
+   * Median time of one, corrected, ns.
+   */
+  p50_ns: number;
+  /**
+   * 99th percentile of it.
+   */
+  p99_ns: number;
+  /**
+   * Mean time of one, as traced, ns.
+   */
+  raw_mean_ns: number;
+  /**
+   * How often the calls of its outermost function repeat.
+   */
+  repeats: Repeat[];
+  /**
+   * Its outermost function.
+   */
+  root: string;
+  /**
+   * Own time of its outermost function in them, as traced, ns.
+   */
+  self_ns: number;
+  /**
+   * Its time on the CPU as a share of all faults', raw.
+   */
+  time_share: number;
+  /**
+   * Places behind the median and the percentile: a sample where there are many faults.
+   */
+  timed: number;
+  /**
+   * Time of all its places, as traced, ns.
+   */
+  total_ns: number;
+}
+/**
+ * Calls that a tree repeats.
+ */
+export interface Repeat {
+  /**
+   * Times in a row, ascending, and how many rows have so many.
+   */
+  counts: [number, number][];
+  /**
+   * The function, or those of a loop with blanks between.
+   */
+  function: string;
+}
+/**
+ * Everything that was compared.
+ */
+export interface FaultDiff {
+  a: TraceSide;
+  b: TraceSide;
+  /**
+   * Kinds of faults, the most frequent of both first.
+   */
+  classes: ClassChange[];
+  /**
+   * Functions met in one of the inputs only.
+   */
+  extra: ExtraFunction[];
+  /**
+   * What differs beyond chance and by enough to matter, in words: first the answers to the
+   * questions, then what explains them, the largest part of the difference first. Empty where
+   * nothing does.
+   */
+  findings: Finding[];
+  /**
+   * Functions by kind of fault: the largest change of time first.
+   */
+  functions: FunctionChange[];
+  /**
+   * What a user wants to know first, in a sentence or two.
+   */
+  headline: string;
+  /**
+   * `fault_diff`, to tell this from other reports.
+   */
+  kind: "fault_diff";
+  /**
+   * Layers over all faults and by kind.
+   */
+  layers: LayerChange[];
+  mean: Explanation;
+  method: Method;
+  /**
+   * Paths: the most different share first.
+   */
+  paths: PathChange[];
+  /**
+   * Answers that tell these recordings apart, beyond chance and by enough to matter, but lie in
+   * few of their phases: another recording may differ.
+   */
+  phases: Finding[];
+  /**
+   * The few questions that were asked first, with their answers.
+   */
+  questions: Question[];
+  /**
+   * `SCHEMA_VERSION`.
+   */
+  schema_version: 1;
+  /**
+   * Answers that could be chance (three standard errors, but not sure), and such that the error
+   * of the correction for the tracer's cost could be all of.
+   */
+  suspicions: Finding[];
+  tail: Explanation;
+  whole: Shift;
+}
+/**
+ * One input.
+ */
+export interface TraceSide {
+  /**
+   * Correlation of neighbouring blocks' mean whole time: near 0 where blocks are long enough.
+   */
+  block_correlation: number;
+  /**
+   * Stretches of the trace that were resampled as wholes; 0 where the input has none.
+   */
+  blocks: number;
+  calibration: Calibration;
+  /**
+   * Whether correcting takes more than half of the mean latency.
+   */
+  correction_exceeds_signal: boolean;
+  /**
+   * Different paths.
+   */
+  distinct_paths: number;
+  /**
+   * From the first to the last complete call.
+   */
+  duration_ns: number | null;
+  /**
+   * Complete faults.
+   */
+  faults: number;
+  /**
+   * What sentences call it.
+   */
+  label: string;
+  /**
+   * What all figures lack.
+   */
+  missing: Missing[];
+  /**
+   * The file, or `-`.
+   */
+  name: string;
+}
+/**
+ * A kind of fault in both.
+ */
+export interface ClassChange {
+  change: Estimate;
+  class: Class;
+  /**
+   * Faults.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  faults: [number, number];
+  share: Pair;
+  /**
+   * The test of the share of faults.
+   */
+  test: Test | null;
+  time_share: Pairs;
+  whole: Shift;
+}
+/**
+ * A figure of both inputs.
+ */
+export interface Pair {
+  /**
+   * Of A.
+   */
+  a: number;
+  /**
+   * Of B.
+   */
+  b: number;
+}
+/**
+ * The outcome of one test.
+ */
+export interface Test {
+  /**
+   * Adjusted for all tests of the comparison.
+   */
+  p_adjusted: number;
+  /**
+   * The change in standard errors.
+   */
+  score: number;
+  /**
+   * Whether `p_adjusted` is within the level.
+   */
+  significant: boolean;
+}
+/**
+ * The same figure as traced and corrected.
+ */
+export interface Pairs {
+  corrected: Pair;
+  raw: Pair;
+}
+/**
+ * A distribution of both inputs.
+ */
+export interface Shift {
+  a: Latency;
+  a_raw: Latency;
+  b: Latency;
+  b_raw: Latency;
+  mean: Estimate;
+  /**
+   * The test of the mean.
+   */
+  mean_test: Test | null;
+  /**
+   * From the fastest to the slowest.
+   */
+  quantiles: QuantileShift[];
+}
+/**
+ * How far a quantile moved.
+ */
+export interface QuantileShift {
+  change: Estimate;
+  ns: Pairs;
+  /**
+   * 0 to 1.
+   */
+  quantile: number;
+  /**
+   * For the quantiles that are tested: 0.5, 0.9, 0.99.
+   */
+  test: Test | null;
+}
+/**
+ * A function met in one input only.
+ */
+export interface ExtraFunction {
+  /**
+   * Calls in faults.
+   */
+  calls: number;
+  /**
+   * Faults that call it.
+   */
+  faults: number;
+  /**
+   * The function.
+   */
+  function: string;
+  /**
+   * Whether it is B that has it, not A.
+   */
+  in_b: boolean;
+  /**
+   * Share of the faults.
+   */
+  share: number;
+  /**
+   * Own time, corrected, as a share of the whole time.
+   */
+  time_share: number;
+}
+/**
+ * Something that differs beyond chance.
+ */
+export interface Finding {
+  change: Estimate;
+  /**
+   * The kind of fault it is about; `None`: all faults.
+   */
+  class: Class | null;
+  /**
+   * The tracer's cost differs between the inputs by more than this change, or its error
+   * is larger than it: the finding may be the tracer's.
+   */
+  correction_exceeds_signal: boolean;
+  figures: Pairs;
+  /**
+   * The layer, for layers.
+   */
+  layer: Layer | null;
+  /**
+   * Its part of the difference of the mean whole times, ns a fault; 0 for what takes none.
+   */
+  mean_ns: number;
+  /**
+   * The function or path, for functions and paths.
+   */
+  name: string | null;
+  /**
+   * The sentence.
+   */
+  sentence: string;
+  subject: Subject;
+  test: Test;
+  unit: Unit;
+}
+/**
+ * A function's own work in faults of a kind.
+ */
+export interface FunctionChange {
+  calls: Pair;
+  /**
+   * Test of calls a fault.
+   */
+  calls_test: Test | null;
+  change: Estimate;
+  class: Class;
+  /**
+   * The function, without suffixes of compiler clones.
+   */
+  function: string;
+  own_ns: Pairs;
+  /**
+   * Slow calls, where they were compared.
+   */
+  slow: SlowCalls | null;
+  /**
+   * Test of own time a fault.
+   */
+  time_test: Test | null;
+}
+/**
+ * Calls whose own time exceeds a bound that few calls of both inputs exceed.
+ */
+export interface SlowCalls {
+  /**
+   * The bound on own time, as traced, ns.
+   */
+  above_ns: number;
+  per_fault: Pair;
+  slow_ns: Pair;
+  test: Test;
+  usual_ns: Pair;
+}
+/**
+ * A layer in both.
+ */
+export interface LayerChange {
+  /**
+   * The kind of fault; `None`: all.
+   */
+  class: Class | null;
+  layer: Layer;
+  shift: Shift;
+  time_share: Pairs;
+}
+/**
+ * A difference in parts that add up to it.
+ */
+export interface Explanation {
+  /**
+   * B minus A, corrected, ns a fault.
+   */
+  change_ns: number;
+  figures: Pairs;
+  /**
+   * Parts, the largest first; the last one may be the sum of all small ones.
+   */
+  parts: Part[];
+  /**
+   * The parts as sentences.
+   */
+  sentences: string[];
+}
+/**
+ * A part of a difference.
+ */
+export interface Part {
+  cause: PartCause;
+  /**
+   * The kind of fault; `None` where it is about all.
+   */
+  class: Class | null;
+  figures: Pair;
+  /**
+   * The function, for functions.
+   */
+  function: string | null;
+  /**
+   * Its part of the change, corrected, ns a fault.
+   */
+  ns: number;
+  /**
+   * Its part as traced, ns a fault.
+   */
+  raw_ns: number;
+}
+/**
+ * How the tests were made.
+ */
+export interface Method {
+  /**
+   * The chance that anything at all is found in traces that are alike.
+   */
+  level: number;
+  /**
+   * Why nothing was tested, where nothing was.
+   */
+  not_tested: string | null;
+  /**
+   * Random exchanges of blocks between the inputs.
+   */
+  permutations: number;
+  /**
+   * Of those, the figures behind the questions.
+   */
+  questions: number;
+  /**
+   * Resamples of blocks behind each interval.
+   */
+  resamples: number;
+  /**
+   * The seed of both.
+   */
+  seed: number;
+  /**
+   * Figures tested; what explains a difference is tested only where there is one.
+   */
+  tests: number;
+}
+/**
+ * A path in both: functions to the third level, adjacent repeats merged.
+ */
+export interface PathChange {
+  change: Estimate;
+  class: Class;
+  /**
+   * Faults.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  faults: [number, number];
+  mean_ns: Pairs;
+  /**
+   * As in `crate::fault_paths::Path::outline`.
+   */
+  outline: string;
+  share: Pair;
+  /**
+   * Its test.
+   */
+  test: Test | null;
+}
+/**
+ * A question about the faults as a whole.
+ */
+export interface Question {
+  answer: Answer;
+  change: Estimate;
+  /**
+   * The kind of fault, for shares of kinds.
+   */
+  class: Class | null;
+  figures: Pairs;
+  /**
+   * The quantile, for quantiles.
+   */
+  name: string | null;
+  subject: Subject;
+  test: Test;
+  unit: Unit;
+}
+/**
+ * All that was tried, and the best of it.
+ */
+export interface Tuning {
+  /**
+   * Baseline first.
+   */
+  arms: Arm[];
+  clock: Clock;
+  /**
+   * The command.
+   */
+  command: string[];
+  /**
+   * Each arm that was not rejected against the baseline.
+   */
+  comparisons: Comparison[];
+  /**
+   * `Kind::Tuning`.
+   */
+  kind: "tuning";
+  /**
+   * Whether the best setting did no better than a placebo of the same length.
+   */
+  luck: boolean;
+  /**
+   * Things to know.
+   */
+  notes: string[];
+  /**
+   * `TUNING_VERSION`.
+   */
+  schema_version: 1;
+  /**
+   * Time against memory, the baseline included.
+   */
+  time_and_memory: Point[];
+  /**
+   * The best, when fresh runs show that it is beyond doubt faster.
+   */
+  winner: Winner | null;
+}
+/**
+ * One setting's place.
+ */
+export interface Point {
+  /**
+   * Arm.
+   */
+  arm: string;
+  /**
+   * Whether it is told apart and no other such setting is better in one and no worse in the
+   * other.
+   */
+  on_front: boolean;
+  /**
+   * Peak resident bytes, typical.
+   */
+  peak_bytes: number;
+  /**
+   * Seconds, typical.
+   */
+  seconds: number;
+  /**
+   * Whether it differs from the baseline beyond doubt, or is the baseline. Others are noise.
+   */
+  told_apart: boolean;
+}
+/**
+ * The setting to use.
+ */
+export interface Winner {
+  confirmation: Comparison;
+  /**
+   * The settings for a shell, systemd, Docker and Kubernetes, by label.
+   */
+  exports: {
+    [k: string]: string;
+  };
+  /**
+   * Its name.
+   */
+  name: string;
+  /**
+   * What it costs, in words.
+   */
+  price: string;
+  settings: Settings;
+  /**
+   * The smallest that is as good.
+   */
+  smallest_sufficient_value: Bytes | null;
+  /**
+   * What fresh runs showed, in a sentence.
+   */
+  summary: string;
+  /**
+   * The value that won.
+   */
+  won_at_value: Bytes | null;
+}
+/**
+ * The answer.
+ */
+export interface Gate {
+  /**
+   * Runs that make one measurement.
+   */
+  batch: number;
+  /**
+   * What is behind what grew.
+   */
+  culprit: Culprit | null;
+  /**
+   * Each figure.
+   */
+  figures: Judged[];
+  /**
+   * The answer in one sentence or two.
+   */
+  headline: string;
+  /**
+   * `Kind::Gate`.
+   */
+  kind: "gate";
+  /**
+   * Chance of a false alarm that each figure may have: 5 % over all that are judged.
+   */
+  level: number;
+  /**
+   * Most runs of each side.
+   */
+  most_pairs: number;
+  new: GateSide;
+  /**
+   * What a reader should know.
+   */
+  notes: string[];
+  old: GateSide;
+  /**
+   * Whether nothing is surely beyond its allowance.
+   */
+  passed: boolean;
+  /**
+   * `GATE_VERSION`.
+   */
+  schema_version: 1;
+  /**
+   * Seed of the order of runs.
+   */
+  seed: number;
+}
+/**
+ * What is behind the growth, by one more run of each side under observation.
+ */
+export interface Culprit {
+  /**
+   * Causes of faults that grew, the one that grew most first.
+   */
+  causes: CauseChange[];
+  /**
+   * Functions that take more CPU time, where time grew.
+   */
+  functions: FunctionGrowth[];
+  /**
+   * Why more cannot be told, and what would help.
+   */
+  missing: string[];
+  /**
+   * Stacks that grew, the one that grew most first.
+   */
+  stacks: StackGrowth[];
+}
+/**
+ * A function that takes more CPU time.
+ */
+export interface FunctionGrowth {
+  /**
+   * The file that holds it.
+   */
+  module: string;
+  /**
+   * Its name.
+   */
+  name: string;
+  /**
+   * Seconds in the new run.
+   */
+  new_s: number;
+  /**
+   * Seconds in the old run, callees included.
+   */
+  old_s: number;
+}
+/**
+ * A stack whose faults grew.
+ */
+export interface StackGrowth {
+  cause: Cause;
+  /**
+   * The one that a reader should look at.
+   */
+  culprit: string;
+  /**
+   * That cause for a person.
+   */
+  label: string;
+  /**
+   * Faults in the new run.
+   */
+  new: number;
+  /**
+   * Faults in the old run, at most; scaled from samples. Where the old program had no such stack,
+   * old and new are those of the culprit by any stack.
+   */
+  old: number;
+  /**
+   * Functions, outermost first.
+   */
+  stack: string[];
+}
+/**
+ * One figure of both sides.
+ */
+export interface Judged {
+  /**
+   * Growth that is allowed; `None` where any is.
+   */
+  allowed: number | null;
+  /**
+   * Growth of the median as a fraction of the old one; `None` where that is zero or unknown.
+   */
+  growth: number | null;
+  metric: Metric;
+  /**
+   * Median of the new side.
+   */
+  new: number | null;
+  /**
+   * Median of the old side, in the metric's unit.
+   */
+  old: number | null;
+  /**
+   * Why it is not judged, else empty.
+   */
+  reason: string;
+  /**
+   * Growth that is certain at `Gate::level`: more than this; `None` with too few runs.
+   */
+  surely_more_than: number | null;
+  verdict: GateVerdict;
+}
+/**
+ * One side of the gate.
+ */
+export interface GateSide {
+  /**
+   * The file that its runs were read from, where they were.
+   */
+  baseline: string | null;
+  /**
+   * The command.
+   */
+  command: string[];
+  /**
+   * Its runs, in the order in which they ran.
+   */
+  runs: GateRun[];
+}
+/**
+ * One run; for a command that ends within milliseconds, the mean of a few.
+ */
+export interface GateRun {
+  cost: RunCost;
+  /**
+   * Largest resident memory of the tree: `ru_maxrss`, or the sum over several processes where
+   * that was seen to be more. `None` where the program stayed below what it inherited from us at
+   * its start, which `ru_maxrss` never is.
+   */
+  peak: Bytes | null;
+}
+/**
+ * What `pagewise gate --save` writes.
+ */
+export interface Baseline {
+  /**
+   * Runs that make one measurement.
+   */
+  batch: number;
+  /**
+   * What ran.
+   */
+  command: string[];
+  /**
+   * How much the CPUs were shared meanwhile (0 to 1).
+   */
+  contended: number | null;
+  /**
+   * Where it faults; `None` where that could not be recorded.
+   */
+  faults: FaultsSeen | null;
+  host: GateHost;
+  /**
+   * `Kind::GateBaseline`.
+   */
+  kind: "gate_baseline";
+  /**
+   * When, Unix time in milliseconds.
+   */
+  made_unix_ms: number;
+  /**
+   * Each measurement.
+   */
+  runs: GateRun[];
+  /**
+   * `BASELINE_VERSION`.
+   */
+  schema_version: 1;
+}
+/**
+ * The faults of one observed run, for telling later which of them are new.
+ */
+export interface FaultsSeen {
+  /**
+   * By cause.
+   */
+  by_cause: CauseShare[];
+  /**
+   * Heaviest stacks.
+   */
+  sites: Site[];
+}
+/**
+ * What decides which figures of two machines can be compared.
+ */
+export interface GateHost {
+  /**
+   * Architecture.
+   */
+  architecture: string;
+  /**
+   * Version of the C library.
+   */
+  c_library: string | null;
+  /**
+   * Processor.
+   */
+  cpu: string;
+  /**
+   * CPUs online.
+   */
+  cpus: number;
+  /**
+   * Host name.
+   */
+  hostname: string;
+  /**
+   * `/sys/kernel/mm/transparent_hugepage/enabled`.
+   */
+  huge_pages: string | null;
+  /**
+   * Kernel release.
+   */
+  kernel: string;
+  /**
+   * Page size, bytes.
+   */
+  page_size: number;
+}
+/**
+ * A finished run.
+ */
+export interface PagedRun {
+  /**
+   * The program and its arguments.
+   */
+  command: string[];
+  elapsed: Nanos;
+  ending: Ending;
+  /**
+   * `Kind::PagedRun`.
+   */
+  kind: "paged_run";
+  /**
+   * Largest resident size of any process of the run, in bytes, by wait4(2).
+   */
+  max_rss_bytes: number;
+  /**
+   * The budget in bytes.
+   */
+  memory_bytes: number;
+  /**
+   * Whether each process had a budget of its own.
+   */
+  memory_is_each: boolean;
+  others: OtherProcesses;
+  /**
+   * Name of the policy.
+   */
+  policy: string;
+  /**
+   * Those that have figures of their own.
+   */
+  processes: PagedProcess[];
+  /**
+   * Programs that managed memory: each fork, and each exec.
+   */
+  processes_total: number;
+  refault_distances: RefaultDistances;
+  /**
+   * `PAGED_RUN_VERSION`.
+   */
+  schema_version: 4;
+  /**
+   * Kind of the store.
+   */
+  store: string;
+  /**
+   * Most that all processes were seen to have resident at a time, shared pages counted once.
+   */
+  together_peak_bytes: number | null;
+}
+/**
+ * Processes without figures of their own: with those above they add up to the whole.
+ */
+export interface OtherProcesses {
+  /**
+   * Ended, and a later one needed their place.
+   */
+  ended: number;
+  faults: PagingFaults;
+  latency: FaultLatency;
+  pages: PagesMoved;
+  /**
+   * Never had one, as too many others lived.
+   */
+  unplaced: number;
+}
+/**
+ * Faults by kind and by how they arrived.
+ */
+export interface PagingFaults {
+  /**
+   * Served by handler threads.
+   */
+  by_handler: number;
+  /**
+   * Served by SIGBUS in the faulting thread.
+   */
+  by_signal: number;
+  /**
+   * On pages that another fault was bringing.
+   */
+  collisions: number;
+  /**
+   * On pages that were never touched.
+   */
+  first_touches: number;
+  /**
+   * First writes to pages that came back.
+   */
+  first_writes: number;
+  /**
+   * On pages in the store.
+   */
+  refaults: number;
+  /**
+   * On pages that were there.
+   */
+  spurious: number;
+  /**
+   * That waited for room.
+   */
+  throttled: number;
+  /**
+   * What these waited, in nanoseconds.
+   */
+  throttled_ns: number;
+}
+/**
+ * Time inside the pager.
+ */
+export interface FaultLatency {
+  with_io: Quantiles;
+  without_io: Quantiles;
+}
+/**
+ * Quantiles of a latency, exact to a bucket (a half power of two).
+ */
+export interface Quantiles {
+  /**
+   * Faults.
+   */
+  count: number;
+  /**
+   * Median in nanoseconds.
+   */
+  p50_ns: number;
+  /**
+   * 99th percentile in nanoseconds.
+   */
+  p99_ns: number;
+}
+/**
+ * Pages moved.
+ */
+export interface PagesMoved {
+  /**
+   * Dropped, as the store had them already.
+   */
+  dropped_clean: number;
+  /**
+   * Evicted in all.
+   */
+  evicted: number;
+  /**
+   * In so many batches.
+   */
+  eviction_batches: number;
+  /**
+   * Of these, before anyone asked.
+   */
+  prefetched: number;
+  /**
+   * From the store.
+   */
+  read: number;
+  /**
+   * That the kernel refused to let go: pinned, or going.
+   */
+  refused: number;
+  /**
+   * Given back by the program.
+   */
+  removed: number;
+  /**
+   * Of these, pages that were used.
+   */
+  seen_used: number;
+  /**
+   * Reads and writes of the store that failed.
+   */
+  store_errors: number;
+  /**
+   * Pages whose next use was to be seen.
+   */
+  watched: number;
+  /**
+   * To the store.
+   */
+  written: number;
+  /**
+   * Of these, before they had to leave.
+   */
+  written_early: number;
+}
+/**
+ * One process.
+ */
+export interface PagedProcess {
+  /**
+   * Bytes that it may have resident; the last share where processes share a budget.
+   */
+  budget_bytes: number;
+  /**
+   * What the kernel let the pager do.
+   */
+  capabilities: string[];
+  /**
+   * Of one that does not: whether it ended by itself. Else it was killed, or became another
+   * program by exec.
+   */
+  ended_in_order: boolean;
+  faults: PagingFaults;
+  /**
+   * How soon its pages are used again, over the whole run.
+   */
+  heat: Heat | null;
+  latency: FaultLatency;
+  /**
+   * Bytes of managed pages that it may have resident.
+   */
+  limit_bytes: number;
+  /**
+   * Whether it lives.
+   */
+  living: boolean;
+  /**
+   * Managed address space in bytes.
+   */
+  managed_bytes: number;
+  /**
+   * Size from which memory is managed now: `--min-region`, or less while much lies in smaller pieces.
+   */
+  min_region_bytes: number;
+  /**
+   * Name of its program.
+   */
+  name: string;
+  pages: PagesMoved;
+  /**
+   * Most managed bytes that were resident.
+   */
+  peak_managed_bytes: number;
+  /**
+   * Process id.
+   */
+  pid: number;
+  refault_distances: RefaultDistances;
+  /**
+   * Managed mappings, the largest first.
+   */
+  regions: PagedRegion[];
+  /**
+   * Regions that it has; not all have figures.
+   */
+  regions_total: number;
+  /**
+   * Managed bytes that are resident.
+   */
+  resident_bytes: number;
+  /**
+   * What that store holds on disk, in bytes, for all who share it.
+   */
+  store_disk_bytes: number;
+  /**
+   * Memory that it takes in this process, in bytes.
+   */
+  store_memory_bytes: number;
+  /**
+   * Number of its store: forks share their parent's.
+   */
+  store_number: number;
+  /**
+   * What the surveys of the regions have taken, in nanoseconds.
+   */
+  survey_ns: number;
+  /**
+   * Resident bytes that are not managed: code, stacks, small mappings.
+   */
+  unmanaged_bytes: number;
+}
+/**
+ * How soon resident pages are used again, by random ones whose next use was awaited.
+ */
+export interface Heat {
+  /**
+   * Share that was not used within eight seconds.
+   */
+  cold: Estimate | null;
+  hot: Estimate;
+  /**
+   * Share that was used later, within eight seconds; none before any was watched so long.
+   */
+  warm: Estimate | null;
+  /**
+   * Pages that were watched for a second.
+   */
+  watched: number;
+  written: Estimate;
+}
+/**
+ * How many pages were evicted between a page's eviction and its return. Counts are estimates from a
+ * sample of pages, exact where all were followed.
+ */
+export interface RefaultDistances {
+  /**
+   * Those that are not empty, ascending.
+   */
+  buckets: DistanceBucket[];
+  /**
+   * What more memory would have spared, where the sample is large enough to tell.
+   */
+  larger_budget: LargerBudget | null;
+  /**
+   * Pages of the sample that came back.
+   */
+  sampled_pages: number;
+  /**
+   * Refaults of the sample.
+   */
+  samples: number;
+}
+/**
+ * Returns after so many evictions.
+ */
+export interface DistanceBucket {
+  /**
+   * Returns before anyone asked.
+   */
+  ahead: number;
+  /**
+   * Least distance.
+   */
+  from_pages: number;
+  /**
+   * Returns that a fault waited for.
+   */
+  refaults: number;
+  /**
+   * The first one that is too long.
+   */
+  to_pages: number;
+}
+/**
+ * A larger budget for one process, for policies that evict roughly in order of use. A lower bound: a
+ * page that is evicted twice meanwhile counts twice, and takes room once.
+ */
+export interface LargerBudget {
+  /**
+   * Bytes more.
+   */
+  more_bytes: number;
+  spared: Estimate;
+}
+/**
+ * A managed mapping: the parts of it that are managed alike, added up.
+ */
+export interface PagedRegion {
+  /**
+   * Size of its parts.
+   */
+  bytes: number;
+  /**
+   * How faults arrive: `fd` or `sigbus`.
+   */
+  delivery: string;
+  /**
+   * Of these, changed since they came.
+   */
+  dirty_pages: number;
+  /**
+   * Pages in the store.
+   */
+  evicted_pages: number;
+  /**
+   * Faults on all its parts.
+   */
+  faults: number;
+  /**
+   * How soon pages are used again, by the last ones that were watched.
+   */
+  heat: Heat | null;
+  /**
+   * Number of the mapping.
+   */
+  number: number;
+  /**
+   * Parts that do not adjoin.
+   */
+  parts: number;
+  /**
+   * Of these, on pages in the store.
+   */
+  refaults: number;
+  /**
+   * Pages that are resident.
+   */
+  resident_pages: number;
+  /**
+   * The number that the program's hint gave it; 0 without one.
+   */
+  role: number;
+  /**
+   * Address of its first part.
+   */
+  start: string;
+  /**
+   * Why so.
+   */
+  why: string;
+}
+/**
+ * The course of one run of `pagewise run`.
+ */
+export interface PagingTimeline {
+  /**
+   * The program and its arguments.
+   */
+  command: string[];
+  ending: Ending;
+  interval: Nanos;
+  /**
+   * `Kind::PagingTimeline`.
+   */
+  kind: "paging_timeline";
+  /**
+   * The budget in bytes.
+   */
+  memory_bytes: number;
+  /**
+   * Whether each process had that budget, rather than all together.
+   */
+  memory_is_each: boolean;
+  /**
+   * Readings, oldest first; the last one is that of the end.
+   */
+  points: PagingPoint[];
+  /**
+   * The policy's name.
+   */
+  policy: string;
+  refault_distances: RefaultDistances;
+  /**
+   * `PAGING_TIMELINE_VERSION`.
+   */
+  schema_version: 3;
+  /**
+   * The store's kind.
+   */
+  store: string;
+}
+/**
+ * One reading, summed over the processes of the run. Counters are cumulative.
+ */
+export interface PagingPoint {
+  /**
+   * Faults on pages without contents.
+   */
+  first_touches: number;
+  /**
+   * How much of it may be.
+   */
+  limit_bytes: number;
+  /**
+   * Pages that left memory.
+   */
+  pages_evicted: number;
+  /**
+   * Pages read from the store.
+   */
+  pages_read: number;
+  /**
+   * Of these, before anyone asked for them.
+   */
+  pages_read_ahead: number;
+  /**
+   * Pages written to the store.
+   */
+  pages_written: number;
+  /**
+   * Processes that have managed memory so far.
+   */
+  processes: number;
+  /**
+   * Faults that waited for the store.
+   */
+  refaults: number;
+  /**
+   * Managed memory that is resident.
+   */
+  resident_bytes: number;
+  /**
+   * Uses of watched pages that were seen.
+   */
+  seen_used: number;
+  /**
+   * What the stores hold, on disk and packed in memory.
+   */
+  store_bytes: number;
+  /**
+   * Nanoseconds that faults waited for room.
+   */
+  throttled_ns: number;
+  time: Nanos;
+  /**
+   * Resident memory that is not managed.
+   */
+  unmanaged_bytes: number;
+  /**
+   * Of these, used meanwhile.
+   */
+  used_later: number;
+  /**
+   * Of these, used meanwhile.
+   */
+  used_soon: number;
+  /**
+   * Pages whose next use was awaited for eight seconds.
+   */
+  watched_later: number;
+  /**
+   * Resident pages whose next use was awaited for a second.
+   */
+  watched_soon: number;
+  /**
+   * Of these, written.
+   */
+  written_soon: number;
+}
+/**
+ * What each policy would have done.
+ */
+export interface PagingSimulation {
+  bound: PolicyOutcome;
+  /**
+   * `Kind::PagingSimulation`.
+   */
+  kind: "paging_simulation";
+  /**
+   * Memory, in pages.
+   */
+  memory_pages: number;
+  /**
+   * In the order in which they were asked for.
+   */
+  policies: PolicyOutcome[];
+  /**
+   * `PAGING_SIMULATION_VERSION`.
+   */
+  schema_version: 1;
+  trace: UsesOfPages;
+}
+/**
+ * One policy's figures, in pages.
+ */
+export interface PolicyOutcome {
+  /**
+   * Pages that had to leave.
+   */
+  evictions: number;
+  /**
+   * Read from the store.
+   */
+  pages_read: number;
+  /**
+   * Written to the store.
+   */
+  pages_written: number;
+  /**
+   * Its name.
+   */
+  policy: string;
+  /**
+   * Of these, before they were asked for.
+   */
+  read_early: number;
+  /**
+   * Read early and never used.
+   */
+  read_in_vain: number;
+  /**
+   * Threads held up by the store.
+   */
+  refaults: number;
+  /**
+   * Faults on pages that were in memory.
+   */
+  soft_faults: number;
+}
+/**
+ * What a trace of a paged run holds.
+ */
+export interface UsesOfPages {
+  /**
+   * Bytes at the end that are no whole record.
+   */
+  cut_bytes: number;
+  /**
+   * Different pages.
+   */
+  footprint_pages: number;
+  /**
+   * Size of a page.
+   */
+  page_bytes: number;
+  /**
+   * Pages read early in the recorded run, taken for uses.
+   */
+  presumed_uses: number;
+  /**
+   * Memory of the recorded run, in pages.
+   */
+  recorded_with_pages: number;
+  /**
+   * Records of kinds that this version does not know.
+   */
+  unknown_records: number;
+  /**
+   * Uses.
+   */
+  uses: number;
+}
+/**
+ * Everything about one run of the controller.
+ */
+export interface Balance {
+  after: PageState;
+  /**
+   * Whether page sizes were changed; false for a dry run.
+   */
+  applied: boolean;
+  before: PageState;
+  built: Changes;
+  /**
+   * Command, empty when attached.
+   */
+  command: string[];
+  /**
+   * Controller.
+   */
+  controller: string;
+  controller_cpu: Nanos;
+  elapsed: Nanos;
+  /**
+   * Slots that the kernel or the program changed back.
+   */
+  fights: number;
+  huge_page: Bytes;
+  /**
+   * Journals by which `--undo` takes the changes back.
+   */
+  journals: string[];
+  /**
+   * `Kind::HugeBalance`.
+   */
+  kind: "huge_balance";
+  /**
+   * Memory promised.
+   */
+  max_rss: Bytes | null;
+  /**
+   * Why hardware counters were not used.
+   */
+  no_counters: string | null;
+  /**
+   * Things a reader should know.
+   */
+  notes: string[];
+  peak_rss: Bytes;
+  /**
+   * Intervals.
+   */
+  points: BalancePoint[];
+  /**
+   * Processes at the start.
+   */
+  processes: BalancedProcess[];
+  /**
+   * What stayed as it was.
+   */
+  refused: Refused[];
+  /**
+   * `BALANCE_VERSION`.
+   */
+  schema_version: 1;
+  /**
+   * What told the cost of work.
+   */
+  signal: string;
+  split: Changes;
+  verdict: HugeVerdict;
+  /**
+   * Table of events in use, where the machine counts page walks.
+   */
+  walk_events: string | null;
+}
+/**
+ * Page sizes and memory at one moment.
+ */
+export interface PageState {
+  /**
+   * Populated slots that are left alone (locked, `MADV_NOHUGEPAGE`, userfaultfd, files…).
+   */
+  blocked: number;
+  growth: Bytes;
+  /**
+   * Huge pages.
+   */
+  huge: number;
+  rss: Bytes;
+  /**
+   * Slots of base pages that could be huge.
+   */
+  small: number;
+}
+/**
+ * Changes of one kind.
+ */
+export interface Changes {
+  /**
+   * How many.
+   */
+  count: number;
+  /**
+   * Median time of the call; `None` without any.
+   */
+  median: Nanos | null;
+  /**
+   * Time that 95 % of the calls stayed below.
+   */
+  p95: Nanos | null;
+}
+/**
+ * One interval.
+ */
+export interface BalancePoint {
+  /**
+   * Slots that were changed in it: what it shows is disturbed by that.
+   */
+  changes: number;
+  /**
+   * CPU nanoseconds for a unit of work; `None` where no work was seen.
+   */
+  cost_ns: number | null;
+  cpu: Nanos;
+  /**
+   * Huge pages at its end.
+   */
+  huge: number;
+  /**
+   * Page walks of huge pages a second, where they are counted by size.
+   */
+  huge_walks_per_s: number | null;
+  /**
+   * Factor by which one kind of TLB entries works harder, when last computed (y).
+   */
+  imbalance: number | null;
+  /**
+   * For how many intervals walks have been taking much time (C_L).
+   */
+  load: number;
+  /**
+   * As many as there could be within the promised memory.
+   */
+  possible: number;
+  /**
+   * What the controller thought.
+   */
+  reason: string;
+  rss: Bytes;
+  /**
+   * Page walks of base pages a second, where they are counted by size.
+   */
+  small_walks_per_s: number | null;
+  time: Nanos;
+  /**
+   * Share of cycles with a page walk under way.
+   */
+  walk_share: number | null;
+}
+/**
+ * One process.
+ */
+export interface BalancedProcess {
+  /**
+   * Name.
+   */
+  comm: string;
+  /**
+   * Memory of the guest that it runs, where it is a virtual machine monitor.
+   */
+  guest_memory: GuestRange[];
+  map: HugeMap;
+  /**
+   * Process id.
+   */
+  pid: number;
+}
+/**
+ * Guest memory in a monitor.
+ */
+export interface GuestRange {
+  length: Bytes;
+  misaligned_by: Bytes;
+  /**
+   * First address, hexadecimal.
+   */
+  start: string;
+}
+/**
+ * Huge pages by address and time.
+ */
+export interface HugeMap {
+  /**
+   * Bytes of a row.
+   */
+  row_bytes: number;
+  /**
+   * A string for each row, a letter for each moment: `#` all huge, `.` all small, `1` to `9`
+   * tenths that are huge, a blank where there was no memory.
+   */
+  rows: string[];
+  /**
+   * First address of each row, hexadecimal, ascending.
+   */
+  starts: string[];
+}
+/**
+ * Slots that stayed as they were.
+ */
+export interface Refused {
+  /**
+   * How many tries.
+   */
+  count: number;
+  /**
+   * Why.
+   */
+  reason: string;
+}
+/**
+ * The answer in one sentence and in figures.
+ */
+export interface HugeVerdict {
+  basis: Basis;
+  /**
+   * Change of CPU time for a unit of work from base to huge pages: −0.3 is 30 % less.
+   */
+  cpu_change: Estimate | null;
+  effect: Effect;
+  rss_growth: Bytes;
+  /**
+   * For a person.
+   */
+  sentence: string;
+}
+/**
+ * What was taken back.
+ */
+export interface HugeUndo {
+  /**
+   * `Kind::HugeUndo`.
+   */
+  kind: "huge_undo";
+  /**
+   * Each process that a controller had at work.
+   */
+  processes: Undone[];
+  /**
+   * `HUGE_UNDO_VERSION`.
+   */
+  schema_version: 1;
+}
+/**
+ * What became of one process.
+ */
+export interface Undone {
+  /**
+   * Its name.
+   */
+  comm: string;
+  /**
+   * Slots that the program has given back or unmapped since.
+   */
+  gone: number;
+  /**
+   * Process id.
+   */
+  pid: number;
+  /**
+   * Slots that could not be changed back.
+   */
+  refused: number;
+  /**
+   * Slots that have their first page size again, by us or without us.
+   */
+  restored: number;
+  /**
+   * Whether the process is still the one in the journal.
+   */
+  running: boolean;
+  /**
+   * Settings of the machine that are as they were.
+   */
+  settings: number;
+  /**
+   * Settings that somebody else has written since: left to them.
+   */
+  settings_left: number;
+}
+/**
+ * Everything that was found.
+ */
+export interface Probe {
+  /**
+   * What changing page sizes takes.
+   */
+  actuators: ActuatorFinding[];
+  /**
+   * CPU model.
+   */
+  cpu: string;
+  /**
+   * The curves behind it.
+   */
+  curves: Curve[];
+  /**
+   * Effect of huge pages on a chase.
+   */
+  effect: EffectPoint[];
+  effect_memory: Bytes;
+  elapsed: Nanos;
+  host: HostFinding;
+  /**
+   * `Kind::HugeProbe`.
+   */
+  kind: "huge_probe";
+  /**
+   * Levels by page size, first level first.
+   */
+  levels: TlbLevel[];
+  /**
+   * Why hardware counters were not used.
+   */
+  no_counters: string | null;
+  /**
+   * Things a reader should know.
+   */
+  notes: string[];
+  /**
+   * Times that each point was measured, in shuffled rounds.
+   */
+  rounds: number;
+  /**
+   * `PROBE_VERSION`.
+   */
+  schema_version: 1;
+  /**
+   * Table of events in use, where the machine counts page walks.
+   */
+  walk_events: string | null;
+  /**
+   * Nanoseconds that a step takes when every translation misses, beyond the data itself.
+   */
+  walk_ns: Estimate | null;
+}
+/**
+ * Changing page sizes of another process.
+ */
+export interface ActuatorFinding {
+  /**
+   * How it is done.
+   */
+  call: string;
+  /**
+   * `collapse` or `split`.
+   */
+  change: string;
+  /**
+   * Median time of a call; `None` where it does not work here.
+   */
+  median: Nanos | null;
+}
+/**
+ * Cost of a step by the number of stretches that are visited.
+ */
+export interface Curve {
+  page: Bytes;
+  /**
+   * By number of stretches.
+   */
+  points: CurvePoint[];
+  stride: Bytes;
+}
+/**
+ * One point of a curve.
+ */
+export interface CurvePoint {
+  extra_ns: Estimate;
+  /**
+   * Distinct stretches that are visited in turn.
+   */
+  pages: number;
+}
+/**
+ * A random chase with some of its memory in huge pages.
+ */
+export interface EffectPoint {
+  change: Estimate;
+  /**
+   * Share of the memory that huge pages map, 0 to 1.
+   */
+  huge_share: number;
+  step_ns: Estimate;
+  /**
+   * Page walks for a step, to base and to huge pages, where the machine counts them.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  walks: [number, number] | null;
+}
+/**
+ * What was found about the host.
+ */
+export interface HostFinding {
+  /**
+   * Whether this is a virtual machine at all.
+   */
+  is_guest: boolean;
+  /**
+   * Share of the TLB misses of base pages that the same chase has over huge pages, 0 to 1.
+   */
+  missed_share: Estimate | null;
+  pages: HostPages;
+  /**
+   * For a person.
+   */
+  sentence: string;
+}
+/**
+ * One level of the TLB as it shows itself.
+ */
+export interface TlbLevel {
+  entries: Estimate;
+  /**
+   * 1 for the first.
+   */
+  level: number;
+  miss_ns: Estimate;
+  page: Bytes;
+}
+/**
+ * The result of `pagewise huge simulate`.
+ */
+export interface HugeSimulation {
+  /**
+   * Page sizes compared, without a controller.
+   */
+  configurations: Configuration[];
+  /**
+   * Runs with controllers, a run for each program.
+   */
+  controlled: Controlled[];
+  /**
+   * `Kind::HugeSimulation`.
+   */
+  kind: "huge_simulation";
+  /**
+   * The machine's name.
+   */
+  machine: string;
+  /**
+   * What a trace held that was not used, in words.
+   */
+  notes: string[];
+  /**
+   * Reach of each machine's TLBs, for the curves.
+   */
+  reaches: Reach[];
+  /**
+   * Misses of fully associative LRU TLBs of all sizes.
+   */
+  reuse: ReuseCurve[];
+  /**
+   * `SCHEMA_VERSION`.
+   */
+  schema_version: 1;
+  /**
+   * Cost by number of huge pages, where asked for.
+   */
+  sweep: SweepPoint[];
+  /**
+   * The programs, in order.
+   */
+  workloads: string[];
+}
+/**
+ * A program under fixed page sizes.
+ */
+export interface Configuration {
+  /**
+   * Refills of huge pages in 1000 accesses.
+   */
+  huge_per_1000: number;
+  /**
+   * Page sizes in words.
+   */
+  name: string;
+  /**
+   * Nanoseconds an access, all included.
+   */
+  ns_per_access: number;
+  /**
+   * Share of time in refills.
+   */
+  refill_share: number;
+  /**
+   * Refills of small pages in 1000 accesses.
+   */
+  small_per_1000: number;
+  /**
+   * Speed relative to the first configuration of the program.
+   */
+  speed: number;
+  /**
+   * The program.
+   */
+  workload: string;
+}
+/**
+ * A program with a controller.
+ */
+export interface Controlled {
+  /**
+   * Speed at the end relative to running alone, where several programs share the TLB.
+   */
+  against_alone: number | null;
+  /**
+   * Huge pages built.
+   */
+  built: number;
+  /**
+   * The controller.
+   */
+  controller: string;
+  /**
+   * Speed at the end relative to the same page sizes without a controller.
+   */
+  gain: number;
+  /**
+   * The same over the whole run.
+   */
+  gain_whole: number;
+  /**
+   * Huge pages at the end.
+   */
+  huge: number;
+  map: HugeMap;
+  /**
+   * Nanoseconds an access at the end.
+   */
+  ns_per_access: number;
+  /**
+   * As many as its memory could hold.
+   */
+  possible: number;
+  /**
+   * What the controller decided last, in words.
+   */
+  reason: string | null;
+  /**
+   * Huge pages split.
+   */
+  split: number;
+  /**
+   * Over time.
+   */
+  timeline: Moment[];
+  /**
+   * The program.
+   */
+  workload: string;
+}
+/**
+ * A point of a timeline: means since the last.
+ */
+export interface Moment {
+  /**
+   * Simulated seconds.
+   */
+  at_s: number;
+  /**
+   * Huge pages (N_h).
+   */
+  huge: number;
+  /**
+   * Refills of huge pages a second.
+   */
+  huge_per_s: number;
+  /**
+   * Imbalance when last computed (y).
+   */
+  imbalance: number | null;
+  /**
+   * Loaded intervals in a row, less quiet ones (C_L).
+   */
+  load: number;
+  /**
+   * Nanoseconds an access.
+   */
+  ns_per_access: number;
+  /**
+   * Refills of small pages a second.
+   */
+  small_per_s: number;
+}
+/**
+ * How much a machine's last TLB level maps.
+ */
+export interface Reach {
+  /**
+   * Entries for pages of that size.
+   */
+  entries: number;
+  /**
+   * The machine.
+   */
+  machine: string;
+  /**
+   * Bytes of a page.
+   */
+  page_bytes: number;
+}
+/**
+ * Miss ratio by number of entries, at one page size.
+ */
+export interface ReuseCurve {
+  /**
+   * Greatest error that sampling is expected to make (95 %), in miss ratio.
+   */
+  error: number;
+  /**
+   * Bytes of a page.
+   */
+  page_bytes: number;
+  /**
+   * Entries and the share of accesses that miss as many.
+   */
+  points: [number, number][];
+  /**
+   * Share of pages that were sampled.
+   */
+  sampled: number;
+  /**
+   * The program.
+   */
+  workload: string;
+}
+/**
+ * Cost at a fixed number of huge pages.
+ */
+export interface SweepPoint {
+  /**
+   * Huge pages.
+   */
+  huge: number;
+  /**
+   * Refills of huge pages in 1000 accesses.
+   */
+  huge_per_1000: number;
+  /**
+   * Nanoseconds an access.
+   */
+  ns_per_access: number;
+  /**
+   * Refills of small pages in 1000 accesses.
+   */
+  small_per_1000: number;
+}
+/**
+ * What was found in a database of sequences: patterns, or the rests behind one.
+ */
+export interface Mined {
+  /**
+   * `Kind::Mined`.
+   */
+  kind: "mined";
+  /**
+   * Frequent patterns in the order of their items.
+   */
+  patterns?: MinedPattern[];
+  /**
+   * `MINED_VERSION`.
+   */
+  schema_version: 1;
+  /**
+   * With `--projection`: the sequences of the projected database.
+   */
+  sequences?: string[][];
+}
+/**
+ * One pattern.
+ */
+export interface MinedPattern {
+  /**
+   * Its items; of a tree its functions, and braces around what they call.
+   */
+  items: string[];
+  /**
+   * Sequences that hold it; places for the algorithm "suffixes", faults for "trees".
+   */
+  support: number;
+  tree?: TreePattern;
+}
+/**
+ * What a machine allows.
+ */
+export interface Check {
+  /**
+   * The most important for `doctor` first.
+   */
+  capabilities: Capability[];
+  /**
+   * Release of the running kernel.
+   */
+  kernel: string;
+  /**
+   * `Kind::Check`.
+   */
+  kind: "check";
+  /**
+   * `CHECK_VERSION`.
+   */
+  schema_version: 1;
+}
+/**
+ * One thing that Pagewise can use.
+ */
+export interface Capability {
+  /**
+   * What Pagewise uses it for, or does instead.
+   */
+  consequence: string;
+  /**
+   * What was tried and found, with the kernel's own words where there are any.
+   */
+  finding: string;
+  /**
+   * Stable name: `perf.software`, `tracepoints.syscalls`, `proc.smaps_rollup`…
+   */
+  name: string;
+  /**
+   * The exact command or setting that enables it, where there is one.
+   */
+  remedy: string | null;
+  state: Availability;
+}
+/**
+ * What allocators cost by size of block.
+ */
+export interface AllocatorBench {
+  /**
+   * The system's allocator first.
+   */
+  allocators: Measured[];
+  /**
+   * Version of the system's glibc; none with another C library.
+   */
+  glibc: string | null;
+  /**
+   * `Kind::AllocatorBench`.
+   */
+  kind: "allocator_bench";
+  /**
+   * What could not be measured, and why.
+   */
+  notes: string[];
+  page_bytes: Bytes;
+  /**
+   * `ALLOCATOR_BENCH_VERSION`.
+   */
+  schema_version: 1;
+}
+/**
+ * One allocator's figures.
+ */
+export interface Measured {
+  /**
+   * Short name.
+   */
+  name: string;
+  settings: Settings;
+  /**
+   * Single blocks.
+   */
+  single: AllocatorRow[];
+  /**
+   * Smallest block (to the KiB) that comes fresh from the kernel in each round; none up to 64 MiB
+   * when absent.
+   */
+  threshold_bytes: Bytes | null;
+  /**
+   * Small blocks given back together.
+   */
+  together: AllocatorRow[];
+}
+/**
+ * One size.
+ */
+export interface AllocatorRow {
+  block_bytes: Bytes;
+  bytes: Bytes;
+  /**
+   * Memory system calls by name; absent where they cannot be counted.
+   */
+  calls: {
+    [k: string]: number;
+  } | null;
+  /**
+   * CPU time in nanoseconds, touching included.
+   */
+  cpu_ns: number;
+  /**
+   * Faults.
+   */
+  faults: number;
+}
+/**
+ * What page faults cost by who resolves them.
+ */
+export interface FaultBench {
+  /**
+   * `Kind::FaultBench`.
+   */
+  kind: "fault_bench";
+  /**
+   * By who resolves them, then by threads.
+   */
+  rows: FaultRow[];
+  /**
+   * Fresh processes behind each figure, which is their median.
+   */
+  runs: number;
+  /**
+   * `FAULT_BENCH_VERSION`.
+   */
+  schema_version: 2;
+}
+/**
+ * Faults of so many threads, resolved one way.
+ */
+export interface FaultRow {
+  /**
+   * Mean of pages one after the other, ns.
+   */
+  in_order_ns: number;
+  /**
+   * Median of scattered pages, ns.
+   */
+  p50_ns: number;
+  /**
+   * 99th percentile of scattered pages, ns.
+   */
+  p99_ns: number;
+  /**
+   * Threads that fault at the same time.
+   */
+  threads: number;
+  way: Way;
+}
+/**
+ * One row. Counters are cumulative; rates are since the row before.
+ */
+export interface Row {
+  /**
+   * `Kind::Watch`.
+   */
+  kind: "watch";
+  /**
+   * Major faults so far.
+   */
+  major_faults: number;
+  /**
+   * Major faults a second.
+   */
+  major_faults_per_s: number;
+  /**
+   * Minor faults so far.
+   */
+  minor_faults: number;
+  /**
+   * Minor faults a second.
+   */
+  minor_faults_per_s: number;
+  /**
+   * Processes alive.
+   */
+  processes: number;
+  /**
+   * Proportional set size in bytes; absent where it was not read at this point, since it is costly.
+   */
+  pss_bytes: number | null;
+  /**
+   * Resident set in bytes.
+   */
+  rss_bytes: number;
+  /**
+   * `WATCH_VERSION`.
+   */
+  schema_version: 1;
+  /**
+   * Swapped out, in bytes.
+   */
+  swap_bytes: number;
+  /**
+   * System CPU seconds so far.
+   */
+  system_s: number;
+  /**
+   * Threads alive.
+   */
+  threads: number;
+  /**
+   * Seconds since watching began.
+   */
+  time_s: number;
+  /**
+   * User CPU seconds so far.
+   */
+  user_s: number;
+  /**
+   * Virtual size in bytes.
+   */
+  vsize_bytes: number;
+}
