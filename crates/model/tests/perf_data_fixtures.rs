@@ -73,6 +73,60 @@ fn counts_are_those_of_perf_script() {
     check("pipe", &[("page-faults", 62), ("minor-faults", 62)]);
 }
 
+/// perf 6.16 and newer pack into `PERF_RECORD_COMPRESSED2`, which says how many bytes are no padding.
+#[test]
+fn packed_records_of_either_kind_hold_the_same() {
+    const DATA: std::ops::Range<usize> = 40..56;
+    let old = fixture("packed");
+    let word = |at: usize| u64::from_le_bytes(old[at..at + 8].try_into().expect("eight bytes"));
+    let (start, size) = (word(DATA.start), word(DATA.start + 8));
+    let (start, end) = (
+        usize::try_from(start).unwrap(),
+        usize::try_from(start + size).unwrap(),
+    );
+    let (mut records, mut at, mut packed) = (Vec::new(), start, 0);
+    while at < end {
+        let kind = u32::from_le_bytes(old[at..at + 4].try_into().unwrap());
+        let size = usize::from(u16::from_le_bytes(old[at + 6..at + 8].try_into().unwrap()));
+        let record = &old[at..at + size];
+        at += size;
+        if kind != 81 {
+            records.extend(record);
+            continue;
+        }
+        packed += 1;
+        let body = &record[8..];
+        let padded = body.len().next_multiple_of(8);
+        records.extend(83_u32.to_le_bytes());
+        records.extend([0, 0]);
+        records.extend(
+            u16::try_from(16 + padded)
+                .expect("a small record")
+                .to_le_bytes(),
+        );
+        records.extend((body.len() as u64).to_le_bytes());
+        records.extend(body);
+        records.resize(records.len() + padded - body.len(), 0xff);
+    }
+    assert!(packed > 0);
+    let grown = records.len() as u64 - size;
+    // The sections' table stands behind the records, and the sections behind it.
+    let mut new = [&old[..start], &records, &old[end..]].concat();
+    new[DATA.start + 8..DATA.end].copy_from_slice(&(size + grown).to_le_bytes());
+    let table = start + records.len();
+    let features = (72..104)
+        .map(|at| old[at].count_ones() as usize)
+        .sum::<usize>();
+    for section in 0..features {
+        let at = table + section * 16;
+        let offset = u64::from_le_bytes(new[at..at + 8].try_into().unwrap()) + grown;
+        new[at..at + 8].copy_from_slice(&offset.to_le_bytes());
+    }
+    let (of_old, of_new) = (contents(&old), contents(&new));
+    assert_eq!((of_old.0, of_old.1), (of_new.0, of_new.1));
+    assert!(of_new.2.losses.is_empty(), "{:?}", of_new.2.losses);
+}
+
 #[test]
 fn kinds_formats_and_origin_are_told() {
     let bytes = fixture("tracepoints");

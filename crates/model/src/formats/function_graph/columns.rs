@@ -57,8 +57,6 @@ pub(super) struct Columns {
     pub time: Option<u64>,
     pub cpu: Option<u32>,
     pub pid: Option<u32>,
-    /// Where the command name stands.
-    pub comm: (usize, usize),
     pub span: Option<Span>,
     /// Where the call text begins, indentation included.
     pub call: usize,
@@ -181,24 +179,22 @@ fn task(line: &[u8], at: usize, columns: &mut Columns) -> usize {
         let Some(trimmed) = field.strip_suffix(b" ").map(<[u8]>::trim_ascii) else {
             continue;
         };
-        if let Some((pid, comm_len)) = comm_and_pid(trimmed) {
-            let start = at + blanks(field, 0);
+        if let Some(pid) = pid_behind_name(trimmed) {
             columns.pid = Some(pid);
-            columns.comm = (start, start + comm_len);
             return at + bar + 1;
         }
     }
     at
 }
 
-/// `comm-123`: the id and the length of the name.
-pub(super) fn comm_and_pid(text: &[u8]) -> Option<(u32, usize)> {
+/// The id of `comm-123`.
+pub(super) fn pid_behind_name(text: &[u8]) -> Option<u32> {
     let dash = memchr::memrchr(b'-', text)?;
     let (pid, len) = number::digits(&text[dash + 1..])?;
     if dash + 1 + len != text.len() {
         return None;
     }
-    Some((u32::try_from(pid).ok()?, dash))
+    u32::try_from(pid).ok()
 }
 
 const FLAG_CHARACTERS: &[u8] = b".dDXBbnNpPlLhHsSzZaf*0123456789";
@@ -287,9 +283,8 @@ pub(super) fn report(line: &[u8]) -> Option<Columns> {
 fn task_end(line: &[u8], columns: &mut Columns) -> Option<usize> {
     let start = blanks(line, 0);
     for open in memmem::find_iter(line, b" [") {
-        if let Some((pid, len)) = comm_and_pid(line.get(start..open)?.trim_ascii_end()) {
+        if let Some(pid) = pid_behind_name(line.get(start..open)?.trim_ascii_end()) {
             columns.pid = Some(pid);
-            columns.comm = (start, start + len);
             return Some(open + 1);
         }
     }

@@ -1,6 +1,6 @@
 //! Lines that are no calls: headers, rules, losses, task switches.
 
-use super::columns::comm_and_pid;
+use super::columns::pid_behind_name;
 use super::line::Content;
 use super::number;
 use crate::trace_note;
@@ -76,8 +76,8 @@ fn switch(text: &[u8]) -> Option<Content<'_>> {
     let (cpu, len) = number::digits(text)?;
     let rest = text.get(len..)?.strip_prefix(b")")?.trim_ascii();
     memmem::find_iter(rest, b" => ").find_map(|at| {
-        let (from, _) = comm_and_pid(rest[..at].trim_ascii())?;
-        let (to, _) = comm_and_pid(rest[at + 4..].trim_ascii())?;
+        let from = pid_behind_name(rest[..at].trim_ascii())?;
+        let to = pid_behind_name(rest[at + 4..].trim_ascii())?;
         Some(Content::Switch {
             cpu: u32::try_from(cpu).ok(),
             from,

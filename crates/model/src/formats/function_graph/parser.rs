@@ -8,7 +8,6 @@ use super::names::{NameId, Names, same};
 use super::number;
 use super::order::{Key, Order, Verdict};
 use memchr::memchr;
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 /// A line longer than this is no line of a trace.
@@ -109,7 +108,6 @@ struct WhoTable {
     last: Vec<u8>,
     last_who: (Option<u32>, Option<u32>),
     is_last_known: bool,
-    comms: FxHashMap<u32, Box<str>>,
 }
 
 /// The whole seconds of the last time, by their text.
@@ -187,12 +185,6 @@ impl Parser {
             times_back: self.order.went_back,
             ..self.counts
         }
-    }
-
-    /// The last command name seen for a task; seven characters in the kernel's own text.
-    #[must_use]
-    pub fn comm(&self, pid: u32) -> Option<&str> {
-        self.who.comms.get(&pid).map(AsRef::as_ref)
     }
 
     /// Takes the next bytes and hands each complete line to `visit`.
@@ -422,9 +414,8 @@ impl Parser {
 
     fn remember(&mut self, line: &[u8], columns: &Columns) {
         let (start, end) = columns.layout.who;
-        let comm = line.get(columns.comm.0..columns.comm.1).unwrap_or_default();
         let who = line.get(start..end).unwrap_or_default();
-        self.who.note(who, (columns.cpu, columns.pid), comm);
+        self.who.note(who, (columns.cpu, columns.pid));
         if !columns.irregular && self.layout != Some(columns.layout) {
             self.layout = Some(columns.layout);
             self.clock.text.clear();
@@ -456,16 +447,10 @@ impl WhoTable {
         Some(self.last_who)
     }
 
-    fn note(&mut self, text: &[u8], who: (Option<u32>, Option<u32>), comm: &[u8]) {
+    fn note(&mut self, text: &[u8], who: (Option<u32>, Option<u32>)) {
         let NameId(id) = self.spellings.intern(text);
         if id as usize == self.known.len() {
             self.known.push(who);
-        }
-        if let Some(pid) = who.1 {
-            let comm = String::from_utf8_lossy(comm);
-            if self.comms.get(&pid).is_none_or(|known| **known != *comm) {
-                self.comms.insert(pid, comm.into_owned().into());
-            }
         }
     }
 }

@@ -246,3 +246,44 @@ fn words(values: &[u64]) -> Vec<u8> {
         .flat_map(|value| value.to_le_bytes())
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn build_id(path: &str, kernel: bool, length: u8) -> BuildId {
+        BuildId {
+            pid: -1,
+            kernel,
+            id: (1..=length).collect(),
+            path: path.to_owned(),
+        }
+    }
+
+    #[test]
+    fn build_ids_come_back_as_they_were() {
+        let long = "/".repeat(200);
+        let all = [
+            build_id("[kernel.kallsyms]", true, 20),
+            build_id("/usr/bin/a b", false, 16),
+            build_id(&long, false, 8),
+        ];
+        let section = build_ids(&all);
+        assert_eq!(listed_build_ids(&section), all);
+        // Cut anywhere: those before, and no panic.
+        for end in 0..section.len() {
+            let found = listed_build_ids(&section[..end]);
+            assert_eq!(found, all[..found.len()], "{end}");
+            assert!(found.len() < all.len(), "{end}");
+        }
+    }
+
+    /// Before perf 5.10 the length was not stored: it is a SHA-1.
+    #[test]
+    fn an_id_without_its_length_has_twenty_bytes() {
+        let mut section = build_ids(&[build_id("/lib/x", false, 20)]);
+        section[5] &= !u8::try_from(misc::BUILD_ID_SIZE >> 8).unwrap();
+        section[8 + 4 + 20] = 7;
+        assert_eq!(listed_build_ids(&section)[0].id.len(), 20);
+    }
+}

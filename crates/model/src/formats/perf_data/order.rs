@@ -282,6 +282,21 @@ mod tests {
     }
 
     #[test]
+    fn a_time_a_minute_before_what_was_handed_out_cannot_be_right() {
+        let mut waiting = Waiting::default();
+        let last = 3 * LEAP;
+        for time in [last, last + 1] {
+            waiting.push(time, Place::in_file(0));
+        }
+        waiting.finish();
+        waiting.remove(1);
+        waiting.push(last - LEAP, Place::in_file(0));
+        assert_eq!((waiting.late(), waiting.outliers().count), (1, 0));
+        waiting.push(last - LEAP - 1, Place::in_file(0));
+        assert_eq!((waiting.late(), waiting.outliers().count), (1, 1));
+    }
+
+    #[test]
     fn places_keep_their_kind() {
         assert_eq!(Place::in_file(7).offset(), Ok(7));
         assert_eq!(Place::unpacked(7).offset(), Err(7));

@@ -278,3 +278,14 @@ fn weights_without_room_in_a_sum_are_left_out() {
     assert_eq!(profile.samples.weights, [7]);
     assert_eq!(profile.losses.of(LossKind::ImpossibleWeight), 1);
 }
+
+/// One line in four may be none of these: an unknown header, a message of perf's.
+#[test]
+fn a_quarter_of_the_lines_may_be_something_else() {
+    let sample = TEXT.split("\n\n").nth(1).expect("a sample of four lines");
+    let of_others = |others: usize| format!("{sample}\n{}", "what perf says\n".repeat(others));
+    assert!(looks_like(of_others(1).as_bytes()));
+    assert!(!looks_like(of_others(2).as_bytes()));
+    let longer = format!("{sample}\n\n{sample}\n\n{}", of_others(3));
+    assert!(looks_like(longer.as_bytes()));
+}
