@@ -205,7 +205,7 @@ fn what_cannot_be_compared_is_refused_with_the_reason() {
     let folder = folder();
     for (arguments, status, reason) in [
         (&["before.txt", "missing.txt"][..], 1, "missing.txt"),
-        (&["before.txt", "other.json"], 1, "kind \"tune\""),
+        (&["before.txt", "other.json"], 1, "kind is \"tune\""),
         (&["-", "-"], 1, "standard input"),
         (&["before.txt"], 2, "<B>"),
         (

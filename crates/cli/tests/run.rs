@@ -44,7 +44,7 @@ fn a_program_of_twice_the_budget_keeps_its_bytes_and_the_budget() {
     assert_eq!(answer, "0", "wrong bytes");
     let document: serde_json::Value = serde_json::from_str(document).expect("JSON");
     assert_eq!(document["ending"], serde_json::json!({"exited": 0}));
-    let largest = document["max_rss_bytes"].as_u64().expect("a size");
+    let largest = document["cost"]["max_rss"].as_u64().expect("a size");
     assert!(largest <= (48 << 20) * 11 / 10, "{largest}");
     assert_eq!(checker::errors(&document), [""; 0]);
     let folder = tempfile::tempdir().expect("a folder");
@@ -57,6 +57,32 @@ fn a_program_of_twice_the_budget_keeps_its_bytes_and_the_budget() {
         shown.starts_with("The program exited with status 0 after "),
         "{shown}"
     );
+}
+
+#[test]
+fn two_runs_are_compared_by_their_settings() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("text").to_owned();
+    let paths = ["prefetch", "2q"].map(|policy| (policy, path(policy)));
+    for (policy, path) in &paths {
+        if !is_possible(&paged(&["--policy", policy, "--json", "-o", path])) {
+            return;
+        }
+    }
+    let [(_, a), (_, b)] = &paths;
+    let output = pagewise(&["diff", "--json", a, b]);
+    assert!(output.status.success(), "{output:?}");
+    let diff: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(checker::errors(&diff), [""; 0]);
+    let settings = diff["settings"].as_array().expect("settings");
+    let names: Vec<_> = settings.iter().map(|one| &one["name"]).collect();
+    assert_eq!(names, ["run.policy"]);
+    let output = pagewise(&[
+        "diff",
+        a,
+        concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"),
+    ]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
 }
 
 /// The library ends the process at any allocation after its start, in a handler above all, when a

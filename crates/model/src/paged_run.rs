@@ -2,8 +2,7 @@
 
 use crate::document::Kind;
 use crate::paging::{Heat, RefaultDistances};
-use crate::run::Ending;
-use crate::units::Nanos;
+use crate::run::{Ending, RunCost};
 use serde::{Deserialize, Serialize};
 
 /// Version of [`PagedRun`] as JSON.
@@ -25,10 +24,8 @@ pub struct PagedRun {
     pub command: Vec<String>,
     /// How the program ended.
     pub ending: Ending,
-    /// Elapsed time.
-    pub elapsed: Nanos,
-    /// Largest resident size of any process of the run, in bytes, by wait4(2).
-    pub max_rss_bytes: u64,
+    /// What it used, by wait4(2).
+    pub cost: RunCost,
     /// The budget in bytes.
     pub memory_bytes: u64,
     /// Whether each process had a budget of its own.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// Version of [`RunDiff`] as JSON.
 pub const RUN_DIFF_VERSION: u32 = 1;
+
 /// How run B differs from run A.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -40,7 +41,7 @@ pub struct RunSide {
     pub name: String,
     /// The command.
     pub command: Vec<String>,
-    /// The host.
+    /// The host, where it is known.
     pub host: String,
     /// What it used.
     pub cost: RunCost,
@@ -59,8 +60,12 @@ pub enum Quantity {
     Faults,
     /// Page faults that needed I/O.
     MajorFaults,
-    /// Largest resident set of any one process, bytes.
+    /// Largest resident set of any one process, or of all together under a budget that they share, bytes.
     PeakMemory,
+    /// Page faults that waited for the store of `pagewise run`.
+    Refaults,
+    /// Pages that `pagewise run` wrote to its store.
+    PagesWritten,
 }
 
 /// A figure of both runs.

@@ -166,7 +166,8 @@ export type Verdict = "faster" | "no_difference" | "slower" | "too_much_memory" 
 /**
  * What a figure of a run counts.
  */
-export type Quantity = "cpu_time" | "elapsed_time" | "faults" | "major_faults" | "peak_memory";
+export type Quantity =
+  "cpu_time" | "elapsed_time" | "faults" | "major_faults" | "peak_memory" | "refaults" | "pages_written";
 /**
  * What an amount is.
  */
@@ -1497,7 +1498,7 @@ export interface RunSide {
   command: string[];
   cost: RunCost;
   /**
-   * The host.
+   * The host, where it is known.
    */
   host: string;
   /**
@@ -3596,16 +3597,12 @@ export interface PagedRun {
    * The program and its arguments.
    */
   command: string[];
-  elapsed: Nanos;
+  cost: RunCost;
   ending: Ending;
   /**
    * `Kind::PagedRun`.
    */
   kind: "paged_run";
-  /**
-   * Largest resident size of any process of the run, in bytes, by wait4(2).
-   */
-  max_rss_bytes: number;
   /**
    * The budget in bytes.
    */

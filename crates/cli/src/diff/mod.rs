@@ -12,8 +12,11 @@ use crate::terminal;
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use observed::Observed;
+use pagewise_analyse::run_diff::compare_paged;
+use pagewise_model::document::Kind;
 use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::formats::sniff::{Format, sniff};
+use pagewise_model::paged_run::{PAGED_RUN_VERSION, PagedRun};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -26,7 +29,7 @@ Examples:
   pagewise diff --labels old,new before.txt after.txt    with names for both
   pagewise diff slow.data fast.data -o diff.html         two hosts' samples
   pagewise diff before.folded after.folded               folded stacks, text
-  pagewise diff a.json b.json                            what --json wrote
+  pagewise diff a.json b.json                            what --json of doctor, report, run wrote
   pagewise diff x.data x.data --range-a 4s..5s --range-b rest
   pagewise diff a.data b.data --fail-if \"+10% memcpy\"  for CI: exit code 1";
 
@@ -43,6 +46,9 @@ of (folded stacks, text), shares of the samples are compared.
 Where both are whole runs of a command (pagewise doctor --record, record, doctor --json), the answer
 is first what changed for the user: time, page faults, memory; by which cause of faults; and which
 settings of the program (variables that allocators and runtimes read, limits) and of the host differ.
+
+Two results of pagewise run --json are compared by time, refaults, pages written and memory, and by
+budget, policy and store.
 
 Or they are function_graph traces (text of the kernel or of trace-cmd report, or trace.dat), or
 results of pagewise report --json on such traces. All may be packed by gzip or zstd. A few
@@ -121,6 +127,7 @@ impl Args {
 enum Recording {
     Trace(Trace),
     Result(Box<FaultPaths>),
+    Paged(Box<PagedRun>),
     Observed(Observed),
 }
 
@@ -143,8 +150,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if let (Recording::Observed(a), Recording::Observed(b)) = &recordings {
         return observed::run(a, b, args, &labels);
     }
+    if let (Recording::Paged(a), Recording::Paged(b)) = &recordings {
+        return observed::show(&compare_paged((a, &labels.0), (b, &labels.1)), args);
+    }
     only_for_profiles(args)?;
     let diff = match recordings {
+        (Recording::Paged(_), _) | (_, Recording::Paged(_)) => {
+            bail!("one is a run inside a memory budget (pagewise run --json), the other is not")
+        }
         (Recording::Observed(_), _) | (_, Recording::Observed(_)) => {
             bail!("one is a recording of samples, the other is about the paths of faults")
         }
@@ -227,7 +240,7 @@ fn other(input: Box<dyn Read + Send>, path: &Path) -> Result<Recording> {
     }
 }
 
-/// A result of `pagewise report --json` or `pagewise doctor --json`.
+/// A result of `pagewise report --json`, `pagewise doctor --json` or `pagewise run --json`.
 fn result(input: Box<dyn Read + Send>) -> Result<Recording> {
     // A wrong file may be large; a result begins with its brace.
     let (head, mut input) = crate::input::peek(input, 64)?;
@@ -243,6 +256,11 @@ fn result(input: Box<dyn Read + Send>) -> Result<Recording> {
         .context("it is not UTF-8 text")?;
     if let Some(findings) = stored::findings(text.as_bytes())? {
         return Ok(Recording::Observed(Observed::of_findings(findings)));
+    }
+    if let (Kind::PagedRun, version) = stored::kind(text.as_bytes())? {
+        stored::same_version(version, PAGED_RUN_VERSION, "run it again")?;
+        let run = serde_json::from_str(&text).context("it is not whole")?;
+        return Ok(Recording::Paged(Box::new(run)));
     }
     let found = crate::fault_paths::stored_report(text.as_bytes())?;
     Ok(Recording::Result(Box::new(found)))

@@ -86,12 +86,20 @@ pub fn run(a: &Observed, b: &Observed, args: &Args, labels: &(String, String)) -
              record -g), or whole runs of a command (pagewise doctor or record -- CMD, doctor --json)"
         );
     };
+    show(&runs, args)
+}
+
+/// Prints how two whole runs differ.
+///
+/// # Errors
+/// When something is asked for that only samples can answer.
+pub fn show(runs: &RunDiff, args: &Args) -> Result<ExitCode> {
     only_for_samples(args)?;
     let text = match args.json {
-        true => pagewise_report::json::to_string(&runs)?,
+        true => pagewise_report::json::to_string(runs)?,
         false => {
             let (width, style) = (terminal::width(), terminal::style());
-            pagewise_report::text::run_diff::render(&runs, width, style)
+            pagewise_report::text::run_diff::render(runs, width, style)
         }
     };
     super::print(&text, args.json)?;

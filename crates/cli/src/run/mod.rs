@@ -261,7 +261,7 @@ fn tell_outside(
     // What came into memory for somebody outside is no surprise.
     let largest = match figures.held.is_empty() {
         false => 0,
-        true => run.max_rss_bytes,
+        true => run.cost.max_rss.0,
     };
     let passed = together
         .and_then(Together::passed)
@@ -450,8 +450,7 @@ fn tell(
         kind: Kind::PagedRun,
         command: args.command.iter().map(part).collect(),
         ending: finished.ending,
-        elapsed: finished.cost.wall,
-        max_rss_bytes: finished.cost.max_rss.0,
+        cost: finished.cost,
         memory_bytes: args.budget(),
         memory_is_each: together.is_none(),
         together_peak_bytes: together.map(Together::peak_bytes).filter(|peak| *peak > 0),

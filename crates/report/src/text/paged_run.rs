@@ -23,8 +23,8 @@ pub fn render(run: &PagedRun) -> String {
          \x20 largest   process: {}\n\
          \x20 policy    {}, store {}\n",
         run.ending.words(),
-        run.elapsed.as_secs_f64(),
-        human(run.max_rss_bytes),
+        run.cost.wall.as_secs_f64(),
+        run.cost.max_rss,
         run.policy,
         run.store
     );
@@ -317,8 +317,8 @@ mod tests {
     use pagewise_model::document::Kind;
     use pagewise_model::paged_run::{PAGED_RUN_VERSION, PagedRegion};
     use pagewise_model::paging::{DistanceBucket, LargerBudget, RefaultDistances};
-    use pagewise_model::run::Ending;
-    use pagewise_model::units::Nanos;
+    use pagewise_model::run::{Ending, RunCost};
+    use pagewise_model::units::{Bytes, Nanos};
 
     /// Figures as large as they get, in the columns of a small terminal.
     #[test]
@@ -411,8 +411,11 @@ mod tests {
             kind: Kind::PagedRun,
             command: Vec::new(),
             ending: Ending::Killed(11),
-            elapsed: Nanos::from_secs_f64(12_345.6),
-            max_rss_bytes: 123 << 30,
+            cost: RunCost {
+                wall: Nanos::from_secs_f64(12_345.6),
+                max_rss: Bytes(123 << 30),
+                ..RunCost::default()
+            },
             memory_bytes: 1 << 30,
             memory_is_each: true,
             together_peak_bytes: None,

@@ -84,6 +84,8 @@ fn of(quantity: Quantity) -> (&'static str, fn(f64) -> String) {
         Quantity::ElapsedTime => ("elapsed time", time),
         Quantity::Faults => ("page faults", rounded),
         Quantity::MajorFaults => ("page faults that needed I/O", rounded),
+        Quantity::Refaults => ("refaults (waits for the store)", rounded),
+        Quantity::PagesWritten => ("pages written to the store", rounded),
         Quantity::PeakMemory => ("peak memory", |bytes| Bytes::rounded(bytes).to_string()),
     }
 }

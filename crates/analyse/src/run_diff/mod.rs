@@ -5,6 +5,10 @@
 //! of one program on one machine were seen to. Faults are counted and hardly vary; CPU time varies
 //! with what else the machine does.
 
+mod paged;
+
+pub use paged::compare as compare_paged;
+
 use crate::profile::diff::SettingRules;
 use pagewise_model::document::Kind;
 use pagewise_model::findings::{Cause, Findings, Share};
@@ -36,7 +40,7 @@ const LEAST_BYTES: f64 = (4 << 20) as f64;
 /// Part of the change of all faults that a cause makes up to be named.
 const OF_CHANGE: f64 = 0.5;
 /// What a program's own settings are called by in a snapshot.
-const OWN: [&str; 2] = ["environment.", "limit."];
+const OWN: [&str; 3] = ["environment.", "limit.", "run."];
 
 /// A run, what to call it, and how much its CPUs were shared (0 to 1).
 #[derive(Clone, Copy, Debug)]
@@ -220,6 +224,15 @@ fn headline(diff: &RunDiff) -> String {
             rounded(major.b)
         ));
     }
+    for (quantity, of) in [
+        (Quantity::Refaults, "refaults"),
+        (Quantity::PagesWritten, "pages written"),
+    ] {
+        if let Some(figure) = told(quantity) {
+            let [a, b] = [figure.a, figure.b].map(rounded);
+            parts.push(format!("{a} {of} became {b}"));
+        }
+    }
     if let Some(memory) = told(Quantity::PeakMemory) {
         let [a, b] = [memory.a, memory.b].map(Bytes::rounded);
         parts.push(format!("peak memory went from {a} to {b}"));
@@ -230,6 +243,7 @@ fn headline(diff: &RunDiff) -> String {
     let mut headline = format!("{}.", parts.join("; "));
     headline[..1].make_ascii_uppercase();
     match set_differently(diff) {
+        Some(words) if words.starts_with("the ") => format!("{headline} T{}", &words[1..]),
         Some(words) => format!("{headline} {words}"),
         None => headline,
     }
@@ -265,7 +279,7 @@ fn cause(diff: &RunDiff, faults: &FigureChange) -> Option<String> {
 
 /// What was set for the programs themselves; how much else differs.
 fn set_differently(diff: &RunDiff) -> Option<String> {
-    let own: Vec<&str> = diff
+    let own: Vec<String> = diff
         .settings
         .iter()
         .filter(|s| is_own(s))
@@ -288,9 +302,15 @@ fn set_differently(diff: &RunDiff) -> Option<String> {
     }
 }
 
-/// Its name without the snapshot's prefix.
-fn plain(setting: &SettingChange) -> &str {
-    setting.name.strip_prefix(OWN[0]).unwrap_or(&setting.name)
+/// Its name without the snapshot's prefix; of a budget, the policy or the store, both values as well.
+fn plain(setting: &SettingChange) -> String {
+    if let (Some(name), Some(a), Some(b)) =
+        (setting.name.strip_prefix(OWN[2]), &setting.a, &setting.b)
+    {
+        return format!("the {name} ({a} → {b})");
+    }
+    let name = setting.name.strip_prefix(OWN[0]);
+    name.unwrap_or(&setting.name).to_owned()
 }
 
 #[cfg(test)]

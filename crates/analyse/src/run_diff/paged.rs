@@ -1,0 +1,184 @@
+//! Two runs inside memory budgets (`pagewise run`): time, refaults, what was written, memory.
+
+use super::{
+    LEAST_BYTES, LEAST_FAULTS, LEAST_NS, OF_COUNTS, OF_TIME_CONTENDED, headline, logarithm,
+};
+use pagewise_model::document::Kind;
+use pagewise_model::paged_run::{PagedProcess, PagedRun};
+use pagewise_model::profile_diff::SettingChange;
+use pagewise_model::run_diff::{FigureChange, Quantity, RUN_DIFF_VERSION, RunDiff, RunSide};
+use pagewise_model::units::Bytes;
+
+/// Change of counts of pages that is told, as the logarithm of the ratio: which pages leave depends
+/// on the moments at which threads run.
+const OF_PAGES: f64 = 0.2;
+
+/// How run B differs from run A, each called by its name.
+#[must_use]
+pub fn compare(a: (&PagedRun, &str), b: (&PagedRun, &str)) -> RunDiff {
+    let side = |(run, name): (&PagedRun, &str)| RunSide {
+        name: name.to_owned(),
+        command: run.command.clone(),
+        host: String::new(),
+        cost: run.cost,
+    };
+    let mut found = RunDiff {
+        schema_version: RUN_DIFF_VERSION,
+        kind: Kind::RunDiff,
+        a: side(a),
+        b: side(b),
+        headline: String::new(),
+        figures: figures(a.0, b.0),
+        causes: Vec::new(),
+        settings: settings(a.0, b.0),
+    };
+    found.headline = headline(&found);
+    found
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "times, counts and sizes of one run"
+)]
+fn figures(a: &PagedRun, b: &PagedRun) -> Vec<FigureChange> {
+    let of = |quantity, read: fn(&PagedRun) -> u64, least: f64, ratio: f64| {
+        let [a, b] = [a, b].map(|run| read(run) as f64);
+        FigureChange {
+            quantity,
+            a,
+            b,
+            differs: (b - a).abs() >= least && logarithm(a, b).abs() >= ratio,
+        }
+    };
+    let pages = |quantity, read| of(quantity, read, LEAST_FAULTS, OF_PAGES);
+    let refaults = pages(Quantity::Refaults, |run| {
+        sum(run, |one| one.faults.refaults, run.others.faults.refaults)
+    });
+    let written = pages(Quantity::PagesWritten, |run| {
+        sum(run, |one| one.pages.written, run.others.pages.written)
+    });
+    let time = |quantity, read| of(quantity, read, LEAST_NS, OF_TIME_CONTENDED);
+    let mut elapsed = time(Quantity::ElapsedTime, |run| run.cost.wall.0);
+    // Nothing tells how busy the CPUs were: waits for the store are why time may differ.
+    elapsed.differs &= refaults.differs && (refaults.b > refaults.a) == (elapsed.b > elapsed.a);
+    vec![
+        time(Quantity::CpuTime, |run| run.cost.cpu().0),
+        elapsed,
+        refaults,
+        written,
+        of(
+            Quantity::PeakMemory,
+            |run| peak(run).0,
+            LEAST_BYTES,
+            OF_COUNTS,
+        ),
+    ]
+}
+
+fn sum(run: &PagedRun, of: fn(&PagedProcess) -> u64, others: u64) -> u64 {
+    run.processes.iter().map(of).sum::<u64>() + others
+}
+
+fn peak(run: &PagedRun) -> Bytes {
+    run.together_peak_bytes.map_or(run.cost.max_rss, Bytes)
+}
+
+fn settings(a: &PagedRun, b: &PagedRun) -> Vec<SettingChange> {
+    let budget = |run: &PagedRun| {
+        let whose = if run.memory_is_each { " each" } else { "" };
+        format!("{}{whose}", Bytes(run.memory_bytes))
+    };
+    let all = [
+        ("memory", budget(a), budget(b)),
+        ("policy", a.policy.clone(), b.policy.clone()),
+        ("store", a.store.clone(), b.store.clone()),
+    ];
+    let change = |(name, a, b): (&str, String, String)| SettingChange {
+        name: format!("run.{name}"),
+        a: Some(a),
+        b: Some(b),
+        touches: Vec::new(),
+        reason: String::new(),
+    };
+    all.into_iter()
+        .filter(|(_, a, b)| a != b)
+        .map(change)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagewise_model::paged_run::{OtherProcesses, PAGED_RUN_VERSION};
+    use pagewise_model::paging::RefaultDistances;
+    use pagewise_model::run::{Ending, RunCost};
+    use pagewise_model::units::Nanos;
+
+    fn run(policy: &str, seconds: f64, refaults: u64) -> PagedRun {
+        let mut one = PagedProcess::default();
+        one.faults.refaults = refaults / 2;
+        let mut others = OtherProcesses::default();
+        others.faults.refaults = refaults - refaults / 2;
+        PagedRun {
+            schema_version: PAGED_RUN_VERSION,
+            kind: Kind::PagedRun,
+            command: vec!["sort".to_owned()],
+            ending: Ending::Exited(0),
+            cost: RunCost {
+                wall: Nanos::from_secs_f64(seconds),
+                user: Nanos::from_secs_f64(2.0),
+                max_rss: Bytes(64 << 20),
+                ..RunCost::default()
+            },
+            memory_bytes: 64 << 20,
+            memory_is_each: false,
+            together_peak_bytes: None,
+            policy: policy.to_owned(),
+            store: "disk".to_owned(),
+            processes_total: 1,
+            processes: vec![one],
+            others,
+            refault_distances: RefaultDistances::default(),
+        }
+    }
+
+    fn first_line(a: &PagedRun, b: &PagedRun) -> String {
+        compare((a, "a"), (b, "b")).headline
+    }
+
+    #[test]
+    fn the_headline_names_time_refaults_and_what_was_set() {
+        assert_eq!(
+            first_line(&run("prefetch", 6.3, 9_000), &run("2q", 13.0, 20_000)),
+            "Elapsed time rose from 6.30 s to 13.0 s (2.1 times as much); 9,000 refaults became \
+             20,000. The policy (prefetch → 2q) is what differs."
+        );
+    }
+
+    #[test]
+    fn runs_that_are_alike_have_no_headline() {
+        assert_eq!(
+            first_line(&run("2q", 6.3, 9_000), &run("2q", 7.0, 9_800)),
+            ""
+        );
+        // Slower, and nothing of paging's tells why: the CPUs may have been busy.
+        assert_eq!(
+            first_line(&run("2q", 6.3, 9_000), &run("2q", 20.0, 9_800)),
+            ""
+        );
+        // Fewer refaults do not make a run longer.
+        let slower = first_line(&run("2q", 6.3, 9_000), &run("2q", 20.0, 900));
+        assert_eq!(slower, "9,000 refaults became 900.");
+    }
+
+    #[test]
+    fn a_budget_of_each_process_is_another_one() {
+        let each = PagedRun {
+            memory_is_each: true,
+            ..run("2q", 6.3, 9_000)
+        };
+        let found = compare((&run("2q", 6.3, 9_000), "a"), (&each, "b"));
+        assert_eq!(found.settings.len(), 1);
+        assert_eq!(found.settings[0].b.as_deref(), Some("64.0 MiB each"));
+    }
+}
