@@ -11,6 +11,8 @@ const FIGURES: Record<FigureChange["quantity"], [string, (value: number) => stri
   faults: ["Page faults", count],
   major_faults: ["Page faults that needed I/O", count],
   peak_memory: ["Peak memory", bytes],
+  refaults: ["Refaults (waits for the store)", count],
+  pages_written: ["Pages written to the store", count],
 };
 
 export const runs: Section<ProfileDiffPage> = {
