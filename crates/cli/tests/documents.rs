@@ -1,0 +1,130 @@
+//! What each command prints with `--json` fits the schema of its kind, and `report` reads it back.
+
+#[macro_use]
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
+#[path = "../../report/tests/checker/mod.rs"]
+mod checker;
+#[path = "support/command.rs"]
+mod command;
+
+use command::pagewise;
+use serde_json::Value;
+use std::path::Path;
+
+/// Blocks that glibc returns each time, for a moment.
+const CHURN: &str = "import time\nend = time.monotonic() + 0.15\n\
+    while time.monotonic() < end: bytearray(40 << 20)";
+
+/// Commands that print a document, after files that they read, and its kind.
+fn commands(folder: &Path) -> Vec<(&'static str, Vec<String>)> {
+    let fixture = |name: &str| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/traces");
+        folder.join(name).display().to_string()
+    };
+    let own = |name: &str| folder.join(name).display().to_string();
+    let trace = fixture("anon-7.2.txt.zst");
+    let program = ["--", "python3", "-c", CHURN];
+    let all: [(&'static str, Vec<&str>); 14] = [
+        ("run", [&["doctor", "--json"], &program[..]].concat()),
+        ("run", vec!["report", "--json", "a.data"]),
+        ("profile_diff", vec!["diff", "--json", "a.data", "b.data"]),
+        ("run_diff", vec!["diff", "--json", "a.json", "b.json"]),
+        ("fault_paths", vec!["report", "--json", "TRACE"]),
+        ("fault_diff", vec!["diff", "--json", "TRACE", "TRACE"]),
+        (
+            "mined",
+            vec!["mine", "--json", "--algorithm", "trees", "TRACE"],
+        ),
+        (
+            "tuning",
+            [
+                &["tune", "--json", "--budget", "2s", "--only", "thresholds"],
+                &program[..],
+            ]
+            .concat(),
+        ),
+        (
+            "gate",
+            [&["gate", "--json", "--baseline", "gate.json"], &program[..]].concat(),
+        ),
+        (
+            "huge_simulation",
+            vec![
+                "huge",
+                "simulate",
+                "--json",
+                "--workload",
+                "gups:64M",
+                "--accesses",
+                "40000",
+            ],
+        ),
+        ("huge_undo", vec!["huge", "balance", "--undo", "--json"]),
+        ("check", vec!["check", "--json"]),
+        (
+            "allocator_bench",
+            vec![
+                "bench", "alloc", "--runs", "1", "--time", "1ms", "--size", "64K", "--only",
+                "glibc", "--json",
+            ],
+        ),
+        (
+            "fault_bench",
+            vec!["bench", "faults", "--threads", "1", "--runs", "1", "--json"],
+        ),
+    ];
+    let word = |word: &str| match word {
+        "TRACE" => trace.clone(),
+        "a.data" | "b.data" | "a.json" | "b.json" | "gate.json" => own(word),
+        word => word.to_owned(),
+    };
+    all.into_iter()
+        .map(|(kind, words)| (kind, words.into_iter().map(word).collect()))
+        .collect()
+}
+
+fn done(words: &[&str]) -> Vec<u8> {
+    let output = pagewise(words);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{words:?}: {told}");
+    output.stdout
+}
+
+#[test]
+fn each_document_fits_its_schema_and_is_read_back_as_it_was() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = |name: &str| folder.path().join(name).display().to_string();
+    let program = ["--", "python3", "-c", CHURN];
+    for name in ["a", "b"] {
+        let (data, json) = (own(&format!("{name}.data")), own(&format!("{name}.json")));
+        let words = [&["doctor", "--json", "--record", &data], &program[..]].concat();
+        std::fs::write(json, done(&words)).expect("written");
+    }
+    let baseline = own("gate.json");
+    done(&[&["gate", "--save", &baseline], &program[..]].concat());
+    let mut kinds = std::collections::BTreeSet::new();
+    for (kind, words) in commands(folder.path()) {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let output = pagewise(&words);
+        if output.stdout.is_empty() {
+            skipped!("{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+            continue;
+        }
+        let printed: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(printed["kind"], kind, "{words:?}");
+        assert_eq!(checker::errors(&printed), [""; 0], "{words:?}");
+        let path = own("printed.json");
+        std::fs::write(&path, &output.stdout).expect("written");
+        let again: Value =
+            serde_json::from_slice(&done(&["report", "--json", &path])).expect("JSON");
+        assert!(
+            again == printed,
+            "{words:?}: report --json prints another document"
+        );
+        assert!(!done(&["report", &path]).is_empty(), "{words:?}");
+        kinds.insert(kind);
+    }
+    assert!(kinds.len() > 8, "{kinds:?}");
+}
