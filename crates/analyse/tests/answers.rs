@@ -5,7 +5,10 @@
 //! Names of code are those that it had when it was recorded (`fixtures/recordings/names.json.zst`);
 //! where it had none, they are made of addresses, for the files that ran are not there.
 
-use pagewise_analyse::fault_paths::{self, Collector, Criteria, Input, estimate};
+use pagewise_analyse::fault_paths::{
+    self, Calibration, Class, Collector, Criteria, Goal, Input, Layer, Step, Sums, Total, estimate,
+    layer_of,
+};
 use pagewise_analyse::profile::diff::{DiffOptions, SettingRules, diff};
 use pagewise_analyse::profile::{ProfileRules, summarise};
 use pagewise_analyse::recording::{self, Analysis, Code};
@@ -323,6 +326,95 @@ fn of_two_traces() {
         Criteria::default(),
     );
     holds("redis-tpcc", &found);
+    for (name, a, b) in [
+        (
+            "kernels",
+            "workloads-4.18/anon.txt.zst",
+            "workloads-7.2/anon.txt.zst",
+        ),
+        (
+            "tpcc-contend",
+            "tpcc-6.1/trace.txt.zst",
+            "contend-6.1/contend.txt.zst",
+        ),
+        (
+            "swap-events",
+            "workloads-6.1/swap.txt.zst",
+            "workloads-6.1/events.txt.zst",
+        ),
+    ] {
+        let (a, b) = (read(a), read(b));
+        let found = fault_paths::compare(side(&a, "a"), side(&b, "b"), Criteria::default());
+        holds(&format!("{name}-diff"), &found);
+    }
+}
+
+/// Calls of a layer, of a function inside them, of one kind of fault between two times.
+#[test]
+fn of_parts_of_a_trace() {
+    let (whole, _) = traced("redis-6.1/trace.txt.zst");
+    let calibration = estimate(&whole);
+    let step = |goal: Goal| Step {
+        goal,
+        class: None,
+        from_ns: None,
+        to_ns: None,
+    };
+    let layer = layer_of("__alloc_pages").expect("a layer's function");
+    let function = |name: &str| step(Goal::Function(name.to_owned()));
+    let between = Step {
+        class: Some(Class::Anonymous),
+        from_ns: Some(2_000),
+        to_ns: Some(20_000),
+        ..step(Goal::Layer(Layer::Fault))
+    };
+    for (name, steps) in [
+        ("layer", vec![step(Goal::Layer(layer))]),
+        (
+            "inside",
+            vec![step(Goal::Layer(layer)), function("get_page_from_freelist")],
+        ),
+        ("between", vec![between.clone()]),
+        (
+            "function-between",
+            vec![between, function("__mem_cgroup_charge")],
+        ),
+    ] {
+        let collector = Collector::descending(steps, calibration);
+        let (collector, summary) = traced_into(collector, "redis-6.1/trace.txt.zst");
+        let found = fault_paths::analyse(&collector, &summary, calibration);
+        assert!(found.faults > 0, "{name}");
+        holds(&format!("redis-part-{name}"), &found);
+    }
+}
+
+/// Reports of two workloads, and of two kernels, put together.
+#[test]
+fn of_reports_put_together() {
+    for (name, files) in [
+        (
+            "workloads",
+            ["redis-6.1/trace.txt.zst", "tpcc-6.1/trace.txt.zst"],
+        ),
+        (
+            "kernels",
+            ["workloads-4.18/anon.txt.zst", "workloads-7.2/anon.txt.zst"],
+        ),
+    ] {
+        let sums = files.map(|file| {
+            let (collector, summary) = traced(file);
+            Sums::of(&collector, &summary, estimate(&collector))
+        });
+        let costs: Vec<Calibration> = sums.iter().flat_map(|one| one.costs().to_vec()).collect();
+        let mut total = Total::of(&costs);
+        for one in &sums {
+            total.add(one).expect("of one version");
+        }
+        let calibration = total.calibration();
+        let (collector, summary, _) = total.finish();
+        let found = fault_paths::analyse(&collector, &summary, calibration);
+        holds(&format!("together-{name}"), &found);
+    }
 }
 
 fn side<'a>((collector, summary): &'a (Collector, Summary), name: &'a str) -> Input<'a> {

@@ -87,3 +87,48 @@ impl Descent {
         .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(goal: Goal) -> Step {
+        Step {
+            goal,
+            class: None,
+            from_ns: None,
+            to_ns: None,
+        }
+    }
+
+    #[test]
+    fn a_goal_is_the_fault_a_layer_or_a_function_and_nothing_else() {
+        let fault = step(Goal::Layer(Layer::Fault));
+        assert!(fault.is_goal("exc_page_fault", true));
+        assert!(!fault.is_goal("exc_page_fault", false));
+        let layer = layer_of("__alloc_pages").expect("a layer's function");
+        let layer = step(Goal::Layer(layer));
+        assert!(layer.is_goal("__alloc_pages", false) && !layer.is_goal("my_own", false));
+        let function = step(Goal::Function("clear_page".to_owned()));
+        assert!(
+            function.is_goal("clear_page", false) && !function.is_goal("clear_page_erms", true)
+        );
+    }
+
+    #[test]
+    fn bounds_hold_the_lower_end_and_not_the_upper_one() {
+        let between = Step {
+            class: Some(Class::Anonymous),
+            from_ns: Some(100),
+            to_ns: Some(200),
+            ..step(Goal::Layer(Layer::Fault))
+        };
+        let taken = |ns: f64| between.takes(Class::Anonymous, ns);
+        assert_eq!(
+            [99.9, 100.0, 199.9, 200.0].map(taken),
+            [false, true, true, false]
+        );
+        assert!(!between.takes(Class::ZeroPage, 150.0));
+        assert!(step(Goal::Layer(Layer::Fault)).takes(Class::ZeroPage, 0.0));
+    }
+}

@@ -319,6 +319,48 @@ mod tests {
         found.into_iter().map(|(at, _)| at).collect()
     }
 
+    /// Blocks of half a second with so many faults, of which a tenth are of the zero page.
+    fn block(at: u64, faults: u64, p50_ns: u64) -> TimeBlock {
+        TimeBlock {
+            start_ns: Some(at * 500_000_000),
+            end_ns: Some((at + 1) * 500_000_000),
+            faults,
+            mean_ns: 0.0,
+            error_ns: 0.0,
+            p50_ns,
+            p90_ns: 2 * p50_ns,
+            p99_ns: 3 * p50_ns,
+            classes: vec![
+                (Class::Anonymous, faults * 9 / 10, 0, 0),
+                (Class::ZeroPage, faults / 10, 0, 0),
+            ],
+        }
+    }
+
+    #[test]
+    fn levels_are_rates_shares_and_the_middle_of_the_blocks() {
+        let blocks = [
+            block(0, 100, 5_000),
+            block(1, 300, 9_000),
+            block(2, 200, 7_000),
+        ];
+        let level = |what, class| {
+            let values = Vec::new();
+            let series = Series {
+                what,
+                class,
+                values,
+            };
+            level_of(&series, &blocks, 2)
+        };
+        // 600 faults, each for two, in a second and a half.
+        assert_eq!(level(Changed::Rate, None), 800.0);
+        assert_eq!(level(Changed::Median, None), 7_000.0);
+        assert_eq!(level(Changed::Tail, None), 14_000.0);
+        assert!((level(Changed::Mix, Some(Class::ZeroPage)) - 0.1).abs() < 1e-12);
+        assert_eq!(level(Changed::Mix, Some(Class::SwapIn)), 0.0);
+    }
+
     #[test]
     fn steady_series_are_left_alone() {
         let mut random = Random::seeded(8);

@@ -192,6 +192,28 @@ mod tests {
     }
 
     #[test]
+    fn a_cpu_that_rests_now_and_then_or_has_company_is_not_told() {
+        for (rests, others_work) in [(true, false), (false, true)] {
+            let mut maker = Maker::default();
+            for at in 0..990 {
+                for cpu in 0..4 {
+                    let works = match cpu {
+                        3 => !rests || at % 2 == 0,
+                        _ => others_work && at % 2 == 0,
+                    };
+                    let stack = if works {
+                        "main;work"
+                    } else {
+                        "start_k;default_idle_k"
+                    };
+                    maker.sample_of(0, cpu, at * 10_101_010, stack, 10_101_010);
+                }
+            }
+            assert!(!ids(maker).contains(&"profile.hot_cpu".to_owned()));
+        }
+    }
+
+    #[test]
     fn samples_at_a_timers_pace_are_told_and_odd_ones_are_not() {
         let marching = |period: u64| {
             let mut maker = Maker::default();

@@ -304,3 +304,33 @@ pub(super) fn number(value: f64) -> String {
         value => format!("{value:.2}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_as_many_digits_as_tell_them_apart() {
+        let all = [0.0, 0.03, 0.0996, 0.5, 2.0, 2.003, 2.35, 17.0, 19.97, 20.4].map(number);
+        let words = [
+            "0", "0.030", "0.100", "0.50", "2", "2", "2.35", "17", "19.97", "20",
+        ];
+        assert_eq!(all, words);
+        let all = [0.0, 0.0003, 0.0031, 0.0995, 0.21, -0.21].map(percent);
+        assert_eq!(all, ["0.0 %", "0.03 %", "0.3 %", "10 %", "21 %", "-21 %"]);
+    }
+
+    #[test]
+    fn each_wait_has_its_name() {
+        let all = [
+            Wait::Runnable,
+            Wait::Blocked,
+            Wait::Unknown,
+            Wait::LockBefore,
+        ]
+        .map(wait);
+        let words = ["waiting for a CPU", "asleep", "off the CPU"];
+        assert_eq!(all[..3], words);
+        assert!(all[3].contains("lock"));
+    }
+}

@@ -317,6 +317,9 @@ mod tests {
         assert_eq!(found.source, Source::RootOnly);
         assert!((found.per_call_ns - 1000.0).abs() < 50.0, "{found:?}");
         assert!(found.error_ns < 100.0, "{found:?}");
+        // Which part of it lands inside a call, the root alone does not tell: about half.
+        let inside = found.inside_ns / found.per_call_ns;
+        assert!((0.49..0.51).contains(&inside), "{found:?}");
     }
 
     /// As when a program faults on memory first, and reads files while only the root is traced.
