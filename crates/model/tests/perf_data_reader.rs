@@ -358,6 +358,53 @@ fn made_up_records_come_back_as_they_were() {
     );
 }
 
+/// Since Linux 5.12 a mapping may tell its file by build id, in place of device and inode.
+#[test]
+fn mappings_tell_files_by_build_id_where_a_bit_says_so() {
+    const MISC: usize = 4;
+    const IDENTITY: usize = 8 + 8 + 24;
+    let of = SampleId {
+        sample_type: PLAIN,
+        pid: 500,
+        tid: 500,
+        ..SampleId::default()
+    };
+    let map = MapsLine {
+        start: 0x40_0000,
+        length: 0x2000,
+        file_offset: 0,
+        major: 8,
+        minor: 1,
+        inode: 4711,
+        protection: 5,
+        flags: 2,
+        path: b"/usr/bin/program",
+    };
+    let plain = synthesise::mmap2(&map, &of).expect("short path");
+    let with = |size: u8| {
+        let mut record = plain.clone();
+        record[MISC + 1] |= 0x40;
+        record[IDENTITY] = size;
+        (0..20).for_each(|at| record[IDENTITY + 4 + at] = u8::try_from(at).expect("small"));
+        record
+    };
+    let bytes = file(&[faults(PLAIN, 7)], |writer| {
+        let records = [plain.clone(), with(20), with(16), with(255)];
+        writer.records(&records.concat()).expect("in memory");
+    });
+    let data = PerfData::parse(&bytes).expect("a perf.data file");
+    let mut seen = Vec::new();
+    let losses = data.for_each(|event| {
+        if let Event::Mmap(mmap) = event {
+            seen.push(mmap.build_id.map(<[u8]>::to_vec));
+        }
+    });
+    assert!(losses.expect("readable").is_empty());
+    let id: Vec<u8> = (0..20).collect();
+    let short = id[..16].to_vec();
+    assert_eq!(seen, [None, Some(id.clone()), Some(short), Some(id)]);
+}
+
 #[test]
 fn what_is_not_perf_data_says_so() {
     let refusal = |bytes: &[u8]| {

@@ -535,3 +535,42 @@ fn indentation(text: &[u8]) -> (u32, &[u8]) {
     }
     (blanks / 2, rest)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_blank_where_each_byte_is() {
+        for length in 0..40 {
+            let blank = vec![b' '; length];
+            assert!(is_blank(&blank), "{length}");
+            for at in 0..length {
+                let mut field = blank.clone();
+                field[at] = b'x';
+                assert!(!is_blank(&field), "{length} {at}");
+            }
+        }
+    }
+
+    /// However a line beyond the limit is handed over, it is one unknown line, and the next is read.
+    #[test]
+    fn a_line_that_is_too_long_counts_once() {
+        for length in [LONGEST_LINE, LONGEST_LINE + 1, 3 * LONGEST_LINE] {
+            let text = format!("{}\n 0)   1.000 us    |  f();\n", "x".repeat(length));
+            for chunk in [100, LONGEST_LINE - 1, LONGEST_LINE + 1, text.len()] {
+                let (mut parser, mut calls) = (Parser::new(), 0);
+                for part in text.as_bytes().chunks(chunk) {
+                    parser.feed(part, |line, _| {
+                        calls += u32::from(matches!(line.content, Content::Leaf(_)));
+                    });
+                }
+                assert_eq!(
+                    (parser.counts().unknown_lines, calls),
+                    (1, 1),
+                    "{length} {chunk}"
+                );
+            }
+        }
+    }
+}
