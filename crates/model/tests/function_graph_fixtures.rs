@@ -186,3 +186,62 @@ fn an_interrupt_is_not_inside_a_call_that_is_too_short_for_it() {
         ]
     );
 }
+
+/// The level of `f` counts before its clock starts and its line is written: an interrupt that comes
+/// then stands two levels below the caller, before `f`. It is inside `f` where `f`'s time has room
+/// for it.
+#[test]
+fn an_interrupt_at_an_entry_is_inside_where_there_is_time_for_it() {
+    let trace = |f: &str| {
+        format!(
+            "\
+   10.000000 |   0)     a-7      |               |  handle_mm_fault() {{
+   10.000010 |   0)     a-7      | + 50.000 us   |      irq_enter_rcu();
+   10.000070 |   0)     a-7      |               |    f() {{
+   10.000170 |   0)     a-7      | {f} us  |    }} /* f */
+   10.000190 |   0)     a-7      | ! 190.000 us  |  }} /* handle_mm_fault */
+"
+        )
+    };
+    // The line of `f` says when it began; 100 µs later it ends, so 160 µs hold the interrupt's 50.
+    let inside = [
+        node("handle_mm_fault", 0, 3, 160_000),
+        node("f", 1, 3, 50_000),
+        node("irq_enter_rcu", 2, 3, 0),
+    ];
+    assert_eq!(nodes(&trace("! 160.000")), inside);
+    let before = [
+        node("handle_mm_fault", 0, 3, 151_000),
+        node("irq_enter_rcu", 1, 2, 0),
+        node("f", 1, 3, 0),
+    ];
+    assert_eq!(nodes(&trace("! 101.000")), before);
+}
+
+/// Without times of lines, `f`'s duration alone tells.
+#[test]
+fn an_interrupt_at_an_entry_without_times_is_inside_what_takes_as_long() {
+    let trace = |f: &str| {
+        format!(
+            "\
+ 0)  a-7   |               |  handle_mm_fault() {{
+ 0)  a-7   | + 50.000 us   |      irq_enter_rcu();
+ 0)  a-7   |               |    f() {{
+ 0)  a-7   | + {f} us   |    }} /* f */
+ 0)  a-7   | ! 190.000 us  |  }} /* handle_mm_fault */
+"
+        )
+    };
+    // Durations are cut off at a nanosecond.
+    for (f, is_inside) in [
+        ("60.000", true),
+        ("49.999", true),
+        ("49.998", false),
+        ("30.000", false),
+    ] {
+        let found = nodes(&trace(f));
+        let names: Vec<&str> = found.iter().map(|one| one.0.as_str()).collect();
+        let second = if is_inside { "f" } else { "irq_enter_rcu" };
+        assert_eq!(names[1], second, "{f}: {found:?}");
+    }
+}

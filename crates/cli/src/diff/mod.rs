@@ -29,7 +29,7 @@ Examples:
   pagewise diff --labels old,new before.txt after.txt    with names for both
   pagewise diff slow.data fast.data -o diff.html         two hosts' samples
   pagewise diff before.folded after.folded               folded stacks, text
-  pagewise diff a.json b.json                            what --json of doctor, report, run wrote
+  pagewise diff a.json b.json                            results of --json
   pagewise diff x.data x.data --range-a 4s..5s --range-b rest
   pagewise diff a.data b.data --fail-if \"+10% memcpy\"  for CI: exit code 1";
 

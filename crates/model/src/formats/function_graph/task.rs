@@ -184,7 +184,11 @@ impl Task {
         nodes[0].children_ns = nodes[0].children_ns.saturating_sub(ns);
         nodes.rotate_left(1);
         let interrupts = nodes.iter_mut().take(count as usize);
-        interrupts.for_each(|node| node.end -= 1);
+        interrupts.for_each(|node| {
+            node.end -= 1;
+            // Beside the call now, not in it.
+            node.depth = node.depth.saturating_sub(1);
+        });
         let moved = |node: &mut u32| match *node {
             at if at == first => *node = last,
             at if at > first && at <= last => *node -= 1,
