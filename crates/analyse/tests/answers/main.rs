@@ -5,6 +5,11 @@
 //! Names of code are those that it had when it was recorded (`fixtures/recordings/names.json.zst`);
 //! where it had none, they are made of addresses, for the files that ran are not there. Experiments
 //! are made up, by a generator with a seed.
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "times, counts and sizes that are made up"
+)]
 
 mod experiments;
 mod held;
