@@ -50,7 +50,7 @@ struct pagewise_policy {
     const char *name;
     /* Memory that the policy needs: so much for each page, and so much beside. It is given zeroed
      * to create, is backed by real memory only where it is written, and lives as long as the
-     * process. At most 4 bytes a page keep the whole within 8. */
+     * process. At most 4 bytes per page keep the whole within 8. */
     uint32_t bytes_per_page;
     uint32_t bytes_fixed;
     /* Makes the policy in `memory` for `pages` managed pages of which `budget` may be resident.

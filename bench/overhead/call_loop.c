@@ -1,4 +1,4 @@
-// Maps, touches and unmaps one page, again and again: as many memory system calls a second as
+// Maps, touches and unmaps one page, again and again: as many memory system calls per second as
 // the kernel can do, so that whatever a recorder adds to a call shows in full.
 // Usage: call_loop ROUNDS
 #define _DEFAULT_SOURCE

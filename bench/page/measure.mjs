@@ -54,7 +54,7 @@ const row = (what, value) => console.log(`${what.padEnd(44)} ${value}`);
 row("samples of CPU time", Number(SAMPLES).toLocaleString("en-US"));
 row("file, MB", (bytes / 1e6).toFixed(2));
 row("shell, bytes", SHELL_BYTES);
-row("bytes a sample over the shell", ((bytes - Number(SHELL_BYTES)) / Number(SAMPLES)).toFixed(2));
+row("bytes per sample over the shell", ((bytes - Number(SHELL_BYTES)) / Number(SAMPLES)).toFixed(2));
 row("opened and decoded, ms", loaded.toFixed(0));
 times.forEach((all, at) => {
   const first = all[0].toFixed(0);
@@ -69,6 +69,6 @@ await browser.close();
 const perSample = (bytes - Number(SHELL_BYTES)) / Number(SAMPLES);
 const slowest = Math.max(...times.map((all) => median([...all])));
 if (perSample > 5 || Number(SHELL_BYTES) > 250_000 || slowest >= 100) {
-  console.error("an aim is missed: 5 bytes a sample, a shell of 250,000 bytes, 100 ms a range");
+  console.error("an aim is missed: 5 bytes per sample, a shell of 250,000 bytes, 100 ms a range");
   process.exitCode = 1;
 }

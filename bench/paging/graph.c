@@ -207,7 +207,7 @@ int main(int count, char **arguments) {
     double built = now() - start;
     int wrong = 0, rounds = sources;
     double spent = strcmp(arguments[1], "bfs") ? pagerank(&wrong, &rounds) : bfs(sources, &wrong);
-    printf("{\"figures\": {\"runs a second\": %.5f}, \"seconds\": %.3f, \"rounds\": %d, "
+    printf("{\"figures\": {\"runs per second\": %.5f}, \"seconds\": %.3f, \"rounds\": %d, "
            "\"build_seconds\": %.3f, \"megabytes\": %.0f, \"wrong\": %d}\n",
            1 / spent, spent, rounds, built, ((double)vertices * 20 + (double)edge_count * 4) / 1e6, wrong);
     return wrong;

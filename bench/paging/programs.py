@@ -40,7 +40,7 @@ for number in range(0, count // 1024, 7):
     wrong += not np.array_equal(b[number * 1024:][:1024], x * 2 + 1)
 for row in range(0, count // 4096, 7):
     wrong += not np.array_equal(np.sort(b[row * 4096:][:4096]), c[row])
-print(json.dumps({"figures": {"runs a second": 1 / spent}, "wrong": wrong}))
+print(json.dumps({"figures": {"runs per second": 1 / spent}, "wrong": wrong}))
 """
 SQLITE = """
 PRAGMA temp_store = MEMORY;
@@ -112,7 +112,7 @@ def redis(mib, prefix):
             done = subprocess.run(["redis-benchmark", "-s", path, "-t", test, "-n", str(requests), "-r", str(keys),
                                    "-d", str(VALUE_BYTES), "-c", "8", "--csv"], capture_output=True, text=True,
                                   check=True)
-            figures[f"{test} a second"] = float(done.stdout.splitlines()[-1].split(",")[1].strip('"'))
+            figures[f"{test} per second"] = float(done.stdout.splitlines()[-1].split(",")[1].strip('"'))
         file.write(b"SHUTDOWN NOSAVE\r\n")
         file.flush()
         server.wait()
@@ -129,7 +129,7 @@ def sqlite(mib, prefix):
     right = shell.returncode == 0 and lines == [f"6000|{6000 * 900}", f"{rows * 900}|0"]
     if not right:
         print(f"sqlite3: exit {shell.returncode}, {lines}", file=sys.stderr)
-    return {"figures": {"runs a second": 1 / spent}, "wrong": int(not right)}
+    return {"figures": {"runs per second": 1 / spent}, "wrong": int(not right)}
 
 
 def numpy(mib, prefix):

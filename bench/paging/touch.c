@@ -1,4 +1,4 @@
-/* Touches pages of one large mapping and counts touches a second.
+/* Touches pages of one large mapping and counts touches per second.
  *
  * usage: touch random|sequential|hotset read|write MIB THREADS SECONDS [incompressible|typical|packable]
  *
@@ -144,7 +144,7 @@ static uint64_t touches_of(struct worker *workers, int first, int end) {
     return sum;
 }
 
-/* Touches a second of `threads` threads, and of the scan beside them, after half of `seconds` that do
+/* Touches per second of `threads` threads, and of the scan beside them, after half of `seconds` that do
  * not count: what the filling or another number of threads left behind is gone by then. */
 static void measure(int threads, double seconds, double *rate, double *scan, uint64_t *wrong) {
     static struct worker workers[MOST_THREADS + 1];

@@ -73,7 +73,7 @@ int main(int argc, char **argv) {
         double now = seconds(CLOCK_MONOTONIC);
         if (now - last >= 1) {
             double used = seconds(CLOCK_PROCESS_CPUTIME_ID);
-            printf("%5.1f s  %6.2f M steps a CPU second\n", now - began,
+            printf("%5.1f s  %6.2f M steps per CPU second\n", now - began,
                    (steps - before) / (used - cpu) / 1e6);
             before = steps, cpu = used, last = now;
         }

@@ -5,7 +5,7 @@ import { statSync } from "node:fs";
 import { test } from "node:test";
 import { collisions, colours, directory, lowContrast, overflows, reading, settle, shot, tornTables } from "./browser.mjs";
 
-const SECTIONS = ["answer", "classes", "patterns", "layers", "contributors", "tail", "timeline", "flame", "locks", "paths", "quality"];
+const SECTIONS = ["answer", "classes", "patterns", "layers", "contributors", "tail", "timeline", "flame", "locks", "paths", "quality", "glossary"];
 
 for (const [width, colorScheme] of [[1280, "light"], [1600, "dark"], [400, "light"]]) {
   test(`a trace's page fits ${width} pixels in ${colorScheme}, every part drawn`, async () => {

@@ -8,14 +8,14 @@ import { collisions, directory, lowContrast, overflows, reading, settle, shot, t
 /** Labels of a chart that its accessible name begins with. */
 const labels = (page, name) => page.$$eval(`svg.chart[aria-label^="${name}"] text`, (texts) => texts.map((text) => text.textContent));
 
-test("a simulation shows refills by size, N_h, C_L, y, the map and curves with every machine's reach", async () => {
+test("a simulation shows refills by size, huge pages, load, imbalance, the map and curves with every machine's reach", async () => {
   await reading("huge-simulation", {}, async (page) => {
     assert.equal(await overflows(page), false);
     assert.deepEqual(await page.evaluate(lowContrast), []);
     assert.deepEqual(await page.evaluate(tornTables), []);
     assert.deepEqual(await collisions(page), []);
     const captions = await page.$$eval("#course figcaption", (captions) => captions.map((caption) => caption.textContent));
-    for (const wanted of [/refills a second/, /N_h/, /C_L/, /\(y\)/, /Time of an access/]) assert.ok(captions.some((caption) => wanted.test(caption)), captions.join("\n"));
+    for (const wanted of [/refills per second/, /^Huge pages$/, /refills took much time/, /Imbalance/, /Time per access/]) assert.ok(captions.some((caption) => wanted.test(caption)), captions.join("\n"));
     assert.equal(await page.locator('#course svg[aria-label^="TLB refills"] path.line').count(), 2);
     // The controller splits: the map has both colours, and rows that were huge first.
     assert.ok((await page.locator("#huge-map .map-huge").count()) > 10);
@@ -69,10 +69,13 @@ test("a live process shows its verdict, huge pages over time, cost of work and t
     assert.deepEqual(await collisions(page), []);
     const [, verdict] = (await page.textContent("h1")).match(/^Huge pages (help|hurt|do not matter)/);
     const captions = await page.$$eval("#course figcaption", (captions) => captions.map((caption) => caption.textContent));
-    for (const wanted of [/CPU time of a unit of work/, /N_h/, /Resident memory/]) assert.ok(captions.some((caption) => wanted.test(caption)), captions.join("\n"));
+    for (const wanted of [/CPU time per unit of work/, /^Huge pages$/, /Resident memory/]) assert.ok(captions.some((caption) => wanted.test(caption)), captions.join("\n"));
     // Pages keep the size that won; which one does is the machine's to say.
     const kept = verdict === "help" ? ".map-huge" : ".map-small";
     assert.ok((await page.locator(`#huge-map ${kept}`).count()) > 0, verdict);
+    // The map goes on while page sizes take turns, the course of figures does not.
+    const seconds = (await labels(page, "Huge pages by address")).filter((label) => /^\d+(\.\d)?\ss$/.test(label));
+    assert.ok(seconds.length >= 2, seconds.join(" "));
     await page.locator('#course svg[aria-label^="Huge pages"]').hover();
     await settle(page);
     assert.match(await page.textContent(".tooltip"), /huge pages: \d+/);

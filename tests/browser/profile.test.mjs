@@ -45,7 +45,7 @@ test("a range of the heat map is a flame graph of exactly its samples", async ()
     assert.match(await rangeText(page), /^5\.75\ss to 6\.75\ss: [\d,]+ samples, [\d.]+\ss, 5\.\d\d CPUs in use, [45]\.\d\s% of all$/);
     await page.hover("#over-time canvas.flame", { position: { x: 200, y: 10 } });
     const [, seconds] = /^all([\d.]+)\ss · 100\s%/.exec(await page.textContent(".tooltip"));
-    // The flame graph's root is what the range says, and the samples of 999 a second weigh that.
+    // The flame graph's root is what the range says, and the samples of 999 per second weigh that.
     assert.ok(Math.abs(Number(seconds) - part / 999) < 0.01, `${seconds} s, ${part} samples`);
     await page.click("#profile-rest");
     const [chosen, rest] = (await page.$$eval(`${RANGE} p`, (lines) => lines.map((line) => line.textContent))).map(samplesIn);
@@ -181,7 +181,7 @@ test("a large profile stays small and quick", async () => {
     const bytes = statSync(`${directory}/profile-large.html`).size;
     const each = (bytes - 250_000) / 1_000_000;
     console.log(`profile-large.html: ${bytes} bytes, 1,000,000 samples of CPU time: ${each.toFixed(2)} bytes each over a shell of 250,000`);
-    assert.ok(each <= 5, `${each} bytes a sample`);
+    assert.ok(each <= 5, `${each} bytes per sample`);
     await drag(page, [1, 0], [2, 0.99]);
     assert.match(await rangeText(page), /of all$/);
   });

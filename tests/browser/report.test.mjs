@@ -48,7 +48,7 @@ test("the flame graph zooms, searches and obeys keys", async () => {
     await page.fill("#flame-search", "deflateinit2_");
     assert.match(await page.textContent("#flame-found"), /^70\s%\sof the faults in 1 box$/);
     await page.fill("#flame-search", "no such name");
-    assert.match(await page.textContent("#flame-found"), /^0\s%/);
+    assert.equal(await page.textContent("#flame-found"), "No match");
     await page.fill("#flame-search", "");
     assert.equal(await page.textContent("#flame-found"), "");
 

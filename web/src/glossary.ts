@@ -67,6 +67,41 @@ export const GLOSSARY: { word: string; match: RegExp; text: string }[] = [
     match: /first touch/i,
     text: "A fault on a page that was never used before. Every program needs these: once for each page.",
   },
+  {
+    word: "huge page",
+    match: /huge pages?/i,
+    text: "A page of 2 MiB (on x86-64) in place of 512 small ones. One entry of the TLB then reaches further, and one fault fills more; memory that is not used is filled, too.",
+  },
+  {
+    word: "TLB",
+    match: /\bTLBs?\b/,
+    text: "Translation lookaside buffer: the processor's cache of where pages lie. What is not in it is looked up in the page tables (a page walk), or by the kernel on some processors (a refill).",
+  },
+  {
+    word: "refault",
+    match: /refault(s|ed)?\b(?! ratio)/i,
+    text: "A fault on a page that had been evicted before: it must be read back.",
+  },
+  {
+    word: "evicted",
+    match: /evict(ed|s|ions?)\b/i,
+    text: "Taken out of memory to make room, and written to the store first where it had changed.",
+  },
+  {
+    word: "flame graph",
+    match: /flame graph/i,
+    text: "Stacks of calls drawn as boxes: each as wide as its share of the whole, with what it called beside it. Order from left to right says nothing about time.",
+  },
+  {
+    word: "off-cpu",
+    match: /off-cpu/i,
+    text: "Time in which a thread did not run: it waited for something (blocked), or for a CPU (runnable).",
+  },
+  {
+    word: "as traced",
+    match: /as traced/i,
+    text: "With the time that tracing itself added to each call. Corrected figures are without it.",
+  },
 ];
 
 /** The text as nodes; the first mention of each word of the glossary can be asked for its meaning. */

@@ -3,21 +3,27 @@ import "./style.css";
 import { load } from "./data/load";
 import type { Page } from "./data/page";
 import { visible } from "./data/visible";
-import { h } from "./dom";
+import { h, type Child } from "./dom";
 import { kindOf } from "./sections";
+import { glossary } from "./sections/glossary";
 import type { Section } from "./sections/section";
 import { installTheme, themeButton } from "./theme";
 import { installTips } from "./tooltip";
 
 type Part = Section<Page>;
 
-function header(subject: string, shown: Part[]): HTMLElement {
-  const links = shown.filter((section) => section.nav !== "");
+interface Link {
+  id: string;
+  nav: string;
+}
+
+function header(subject: string, parts: Link[]): HTMLElement {
+  const links = parts.filter((part) => part.nav !== "");
   return h(
     "header",
     {},
     h("div", { class: "bar-top" }, h("span", { class: "brand" }, "Pagewise"), h("code", { class: "command", title: visible(subject) }, subject), themeButton()),
-    h("nav", { "aria-label": "Parts of this report" }, ...links.map((section) => h("a", { href: `#${section.id}` }, section.nav))),
+    h("nav", { "aria-label": "Parts of this report" }, ...links.map(({ id, nav }) => h("a", { href: `#${id}` }, nav))),
   );
 }
 
@@ -34,14 +40,11 @@ function body(report: Page, section: Part): HTMLElement {
 function part(report: Page, section: Part): HTMLElement {
   if (section.title === "") return h("section", { id: section.id }, body(report, section));
   const intro = section.intro?.(report);
-  return h(
-    "section",
-    { id: section.id, class: "card", "aria-labelledby": `${section.id}-title` },
-    h("h2", { id: `${section.id}-title` }, section.title),
-    intro !== undefined && h("p", { class: "intro" }, intro),
-    body(report, section),
-  );
+  return card(section.id, section.title, intro !== undefined && h("p", { class: "intro" }, intro), body(report, section));
 }
+
+const card = (id: string, title: string, ...inside: Child[]): HTMLElement =>
+  h("section", { id, class: "card", "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), ...inside);
 
 function fail(root: HTMLElement, error: unknown): void {
   const words = error instanceof Error ? error.message : String(error);
@@ -59,7 +62,10 @@ async function show(): Promise<void> {
     const subject = kind.subject(report);
     document.title = `Pagewise: ${visible(subject)}`;
     const shown = kind.sections(report).filter((section) => section.applies(report));
-    root.replaceChildren(header(subject, shown), h("main", {}, ...shown.map((section) => part(report, section))));
+    const parts = shown.map((section) => part(report, section));
+    const words = glossary(parts);
+    const links: Link[] = words ? [...shown, { id: "glossary", nav: "Glossary" }] : shown;
+    root.replaceChildren(header(subject, links), h("main", {}, ...parts, words && card("glossary", "Words used here", words)));
     installTips();
   } catch (error) {
     fail(root, error);

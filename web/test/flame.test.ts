@@ -85,3 +85,14 @@ test("a grown tree comes out in order, siblings by name, weights with their node
   expect([...tree.frames]).toEqual([0, 2, 0, 1]);
   expect([[...a], [...b]]).toEqual([[0, 0, 0, 5], [0, 7, 0, 0]]);
 });
+
+test("a search is a regular expression, or the text where it is none", () => {
+  const frames = ["operator new(unsigned long)", "malloc", "__libc_malloc", "free", "a(b"].map((name) => ({ name, module: "libc.so.6" }));
+  const found = (query: string) => [...(matching(frames, query) ?? [])];
+  expect(matching(frames, "  ")).toBe(null);
+  expect(found("^malloc$")).toEqual([0, 1, 0, 0, 0]);
+  expect(found("MALLOC|free")).toEqual([0, 1, 1, 1, 0]);
+  expect(found("new(unsigned")).toEqual([1, 0, 0, 0, 0]);
+  expect(found("a(b")).toEqual([0, 0, 0, 0, 1]);
+  expect(found("libc\\.so")).toEqual([1, 1, 1, 1, 1]);
+});

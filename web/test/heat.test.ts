@@ -96,3 +96,14 @@ test("time series lie in the columns of the map and keep what they count", () =>
   const ratio = counterLanes([{ name: "cycles", counted: 1, points }, { name: "instructions", counted: 1, points: [[2_000, 20], [10_000, 40]] }], side!.tick_ns, map, 1).at(-1)!;
   expect([ratio.name, ratio.unit, ratio.values[5]]).toEqual(["instructions per cycle", "ratio", 0.5]);
 });
+
+test("colours reach from nothing to what one cell in a hundred reaches, and set cells apart that all have much", () => {
+  const all = profiles(20_000);
+  const wide = heat(slice(all, all.sides[0]!, all.sides[0]!.tracks[0]!, ALL), SCALE, null);
+  expect(wide.strong).toBeLessThanOrEqual(wide.most);
+  expect(wide.pale).toBeLessThan(wide.strong);
+  const coarse = heat(slice(all, all.sides[0]!, all.sides[0]!.tracks[0]!, ALL), { column: 1e9, rows: 2 }, null);
+  const filled = [...coarse.cells].filter((weight) => weight > 0).sort((a, b) => a - b);
+  expect(coarse.pale === 0 || coarse.pale > 0.5 * coarse.strong).toBe(true);
+  expect(filled.filter((weight) => weight < coarse.pale).length).toBeLessThanOrEqual(filled.length / 50);
+});

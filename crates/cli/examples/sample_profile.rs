@@ -6,7 +6,7 @@
 //! cargo run -p pagewise --example sample_profile -- deep|hostile|crowd    > page.html
 //! ```
 //!
-//! `load` is a machine of eight CPUs at 999 samples a second each: three services whose threads
+//! `load` is a machine of eight CPUs at 999 samples per second each: three services whose threads
 //! change places, a few hundred functions, stacks of five to forty frames of which few are hot and
 //! thousands rare, idle CPUs, page faults and waits; all the time it waits for a lock of the block
 //! layer, and for one second one thread only copies. `compare` holds it against the same load

@@ -37,7 +37,7 @@ Examples:
 
 /// The report where no other name is given.
 const REPORT: &str = "pagewise-report.html";
-/// Samples of CPU time a second: what the kernel does is told from them. Each costs some
+/// Samples of CPU time per second: what the kernel does is told from them. Each costs some
 /// microseconds, so together a thousandth of the time.
 const CPU_FREQUENCY: u64 = 299;
 /// More arms than this make a proof too long for what the last ones can add.

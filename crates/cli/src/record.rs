@@ -65,14 +65,14 @@ pub struct RecordArgs {
     #[arg(long)]
     full: bool,
 
-    /// Samples of CPU time a second, on each CPU that is busy
+    /// Samples of CPU time per second, on each CPU that is busy
     ///
     /// Best odd: 100 or 1000 may march in step with timers, and then miss or hit always the same.
     #[arg(short = 'F', long, value_name = "HZ", default_value_t = DEFAULT_CPU_FREQUENCY,
           value_parser = clap::value_parser!(u64).range(1..=100_000))]
     frequency: u64,
 
-    /// Sampled faults a second, about
+    /// Sampled faults per second, about
     #[arg(long, value_name = "HZ", default_value_t = DEFAULT_FREQUENCY,
           value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["count", "full"])]
     fault_frequency: u64,
@@ -239,14 +239,14 @@ impl RecordArgs {
 }
 
 /// A warning when samples may march in step with a timer: kernels tick 100, 250, 300 or 1000
-/// times a second (`CONFIG_HZ`), and so do many programs.
+/// times per second (`CONFIG_HZ`), and so do many programs.
 fn lockstep(frequency: u64) -> Option<String> {
     let in_step = [100, 250, 300, 1_000].iter().any(|tick| {
         frequency.is_multiple_of(*tick) || (frequency >= 50 && tick.is_multiple_of(frequency))
     });
     in_step.then(|| {
         format!(
-            "{frequency} samples a second may march in step with timers, and then miss or hit \
+            "{frequency} samples per second may march in step with timers, and then miss or hit \
              always the same code; {} would not",
             frequency - 1
         )

@@ -358,7 +358,7 @@ fn the_course_of_a_run_is_written_and_drawn() {
         "{text}"
     );
     let html = std::fs::read_to_string(page).expect("a page");
-    assert!(html.contains(r#""kind":"paging""#) && html.contains("pages evicted a second"));
+    assert!(html.contains(r#""kind":"paging""#) && html.contains("pages evicted per second"));
     for (what, text, said) in [
         (
             "cut off",

@@ -6,7 +6,7 @@ use crate::units::{Bytes, Estimate, Nanos};
 use serde::{Deserialize, Serialize};
 
 /// Version of [`Balance`] as JSON.
-pub const BALANCE_VERSION: u32 = 1;
+pub const BALANCE_VERSION: u32 = 2;
 
 /// Whether huge pages pay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,9 +114,9 @@ pub struct BalancePoint {
     pub cost_ns: Option<f64>,
     /// Share of cycles with a page walk under way.
     pub walk_share: Option<f64>,
-    /// Page walks of huge pages a second, where they are counted by size.
+    /// Page walks of huge pages per second, where they are counted by size.
     pub huge_walks_per_s: Option<f64>,
-    /// Page walks of base pages a second, where they are counted by size.
+    /// Page walks of base pages per second, where they are counted by size.
     pub small_walks_per_s: Option<f64>,
     /// For how many intervals walks have been taking much time (C_L).
     pub load: u32,

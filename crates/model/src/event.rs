@@ -30,7 +30,7 @@ pub enum EventKind {
 pub enum Sampling {
     /// Each n-th event. `Every(1)` is each event.
     Every(u64),
-    /// The kernel adapts the period to reach so many samples a second.
+    /// The kernel adapts the period to reach so many samples per second.
     Frequency(u64),
     /// It is counted, and read whenever its group's leader is sampled (`perf record -e '{…}:S'`).
     WithLeader,

@@ -198,7 +198,7 @@ pub struct Finding {
     pub figures: Pairs,
     /// B minus A, corrected, with its 95 % interval where one was resampled.
     pub change: Estimate,
-    /// Its part of the difference of the mean whole times, ns a fault; 0 for what takes none.
+    /// Its part of the difference of the mean whole times, ns per fault; 0 for what takes none.
     pub mean_ns: f64,
     /// The test.
     pub test: Test,
@@ -212,7 +212,7 @@ pub struct Finding {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
-    /// Faults a second.
+    /// Faults per second.
     Rate,
     /// The share of a kind of fault.
     ClassShare,
@@ -230,7 +230,7 @@ pub enum Subject {
     Wait,
     /// The share of a path among faults of its kind.
     PathShare,
-    /// A function's own time a fault.
+    /// A function's own time per fault.
     FunctionTime,
     /// Calls of a function a fault.
     FunctionCalls,
@@ -249,7 +249,7 @@ pub enum Unit {
     Share,
     /// Calls a fault.
     PerFault,
-    /// Faults a second.
+    /// Faults per second.
     PerSecond,
     /// B over A, A being 1.
     Ratio,
@@ -353,13 +353,13 @@ pub struct FunctionChange {
     pub class: Class,
     /// Calls a fault of the kind.
     pub calls: Pair,
-    /// Own time a fault of the kind, ns.
+    /// Own time per fault of the kind, ns.
     pub own_ns: Pairs,
     /// B minus A of it, corrected.
     pub change: Estimate,
-    /// Test of own time a fault.
+    /// Test of own time per fault.
     pub time_test: Option<Test>,
-    /// Test of calls a fault.
+    /// Test of calls per fault.
     pub calls_test: Option<Test>,
     /// Slow calls, where they were compared.
     pub slow: Option<SlowCalls>,
@@ -371,7 +371,7 @@ pub struct FunctionChange {
 pub struct SlowCalls {
     /// The bound on own time, as traced, ns.
     pub above_ns: u64,
-    /// Such calls a fault of the kind.
+    /// Such calls per fault of the kind.
     pub per_fault: Pair,
     /// Median own time of all calls, as traced, ns.
     pub usual_ns: Pair,
@@ -403,9 +403,9 @@ pub struct ExtraFunction {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Explanation {
-    /// What is explained, ns a fault.
+    /// What is explained, ns per fault.
     pub figures: Pairs,
-    /// B minus A, corrected, ns a fault.
+    /// B minus A, corrected, ns per fault.
     pub change_ns: f64,
     /// Parts, the largest first; the last one may be the sum of all small ones.
     pub parts: Vec<Part>,
@@ -423,11 +423,11 @@ pub struct Part {
     pub class: Option<Class>,
     /// The function, for functions.
     pub function: Option<String>,
-    /// Of a mix, the share of the kind among all faults; else corrected ns a fault of the kind.
+    /// Of a mix, the share of the kind among all faults; else corrected ns per fault of the kind.
     pub figures: Pair,
-    /// Its part of the change, corrected, ns a fault.
+    /// Its part of the change, corrected, ns per fault.
     pub ns: f64,
-    /// Its part as traced, ns a fault.
+    /// Its part as traced, ns per fault.
     pub raw_ns: f64,
 }
 

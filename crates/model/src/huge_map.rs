@@ -1,5 +1,6 @@
 //! A picture of page sizes by address and time.
 
+use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
 /// Huge pages by address and time.
@@ -11,17 +12,25 @@ pub struct HugeMap {
     /// Bytes of a row.
     pub row_bytes: u64,
     /// A string for each row, a letter for each moment: `#` all huge, `.` all small, `1` to `9`
-    /// tenths that are huge, a blank where there was no memory.
+    /// tenths that are huge, a blank where there was no memory. Moments are equal stretches of time.
     pub rows: Vec<String>,
+    /// When the last of them ends, since the first begins.
+    pub until: Nanos,
 }
 
 /// Most rows of a picture; where there are more pieces of memory, neighbours share one.
 const MOST_ROWS: usize = 128;
 
 impl HugeMap {
-    /// The picture of pieces of `piece_bytes` at `addresses` (ascending). Each of the `moments`
-    /// says which of them were there, by address, and whether they were huge.
-    pub fn new<M>(piece_bytes: u64, addresses: &[u64], moments: impl IntoIterator<Item = M>) -> Self
+    /// The picture of pieces of `piece_bytes` at `addresses` (ascending). Each of the `moments`, of
+    /// which the last ends at `until`, says which of them were there, by address, and whether they
+    /// were huge.
+    pub fn new<M>(
+        piece_bytes: u64,
+        addresses: &[u64],
+        until: Nanos,
+        moments: impl IntoIterator<Item = M>,
+    ) -> Self
     where
         M: IntoIterator<Item = (u64, bool)>,
     {
@@ -34,6 +43,7 @@ impl HugeMap {
                 .collect(),
             row_bytes: piece_bytes * in_a_row as u64,
             rows: vec![String::new(); addresses.len().div_ceil(in_a_row)],
+            until,
         };
         for moment in moments {
             let mut counts = vec![(0_u32, 0_u32); map.rows.len()];
@@ -75,7 +85,7 @@ mod tests {
             vec![(0x10, false), (0x30, true)],
             vec![(0x20, true)],
         ];
-        let map = HugeMap::new(0x10, &[0x10, 0x30], moments);
+        let map = HugeMap::new(0x10, &[0x10, 0x30], Nanos(3), moments);
         assert_eq!(map.starts, ["0x10", "0x30"]);
         assert_eq!(map.rows, ["#. ", " # "]);
         assert_eq!(map.row_bytes, 0x10);
@@ -86,7 +96,12 @@ mod tests {
         let addresses: Vec<u64> = (0..1280).collect();
         let half = addresses.iter().map(|&at| (at, at % 2 == 0));
         let none = addresses.iter().map(|&at| (at, false));
-        let map = HugeMap::new(1, &addresses, [half.collect::<Vec<_>>(), none.collect()]);
+        let map = HugeMap::new(
+            1,
+            &addresses,
+            Nanos(2),
+            [half.collect::<Vec<_>>(), none.collect()],
+        );
         assert_eq!(map.rows.len(), 128);
         assert_eq!(map.row_bytes, 10);
         assert!(map.rows.iter().all(|row| row == "5."));

@@ -5,7 +5,7 @@ use crate::huge_map::HugeMap;
 use serde::{Deserialize, Serialize};
 
 /// Version of the JSON.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// The result of `pagewise huge simulate`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ pub struct Configuration {
     pub name: String,
     /// The program.
     pub workload: String,
-    /// Nanoseconds an access, all included.
+    /// Nanoseconds per access, all included.
     pub ns_per_access: f64,
     /// Speed relative to the first configuration of the program.
     pub speed: f64,
@@ -67,7 +67,7 @@ pub struct Controlled {
     pub gain_whole: f64,
     /// Speed at the end relative to running alone, where several programs share the TLB.
     pub against_alone: Option<f64>,
-    /// Nanoseconds an access at the end.
+    /// Nanoseconds per access at the end.
     pub ns_per_access: f64,
     /// Huge pages at the end.
     pub huge: u64,
@@ -91,9 +91,9 @@ pub struct Controlled {
 pub struct Moment {
     /// Simulated seconds.
     pub at_s: f64,
-    /// Refills of huge pages a second.
+    /// Refills of huge pages per second.
     pub huge_per_s: f64,
-    /// Refills of small pages a second.
+    /// Refills of small pages per second.
     pub small_per_s: f64,
     /// Huge pages (N_h).
     pub huge: u64,
@@ -101,7 +101,7 @@ pub struct Moment {
     pub load: u32,
     /// Imbalance when last computed (y).
     pub imbalance: Option<f64>,
-    /// Nanoseconds an access.
+    /// Nanoseconds per access.
     pub ns_per_access: f64,
 }
 
@@ -111,7 +111,7 @@ pub struct Moment {
 pub struct SweepPoint {
     /// Huge pages.
     pub huge: u64,
-    /// Nanoseconds an access.
+    /// Nanoseconds per access.
     pub ns_per_access: f64,
     /// Refills of small pages in 1000 accesses.
     pub small_per_1000: f64,

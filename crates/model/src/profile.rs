@@ -137,7 +137,7 @@ pub struct ProfileEvent {
     pub name: String,
     /// What its weights count.
     pub unit: WeightUnit,
-    /// Samples a second that were asked for, where they were chosen by frequency.
+    /// Samples per second that were asked for, where they were chosen by frequency.
     pub frequency: Option<u64>,
 }
 

@@ -95,7 +95,7 @@ pub enum Measure {
     ShareOfBusy,
     /// CPUs in use: CPU time by elapsed time.
     CpusInUse,
-    /// Events a second.
+    /// Events per second.
     PerSecond,
     /// Seconds of CPU time in one run of a command, from its start to its end.
     CpuSecondsPerRun,

@@ -58,7 +58,7 @@ pub struct EventProfile {
     pub name: String,
     /// What one unit of weight is.
     pub unit: WeightUnit,
-    /// Samples a second that were asked for, where chosen by frequency.
+    /// Samples per second that were asked for, where chosen by frequency.
     pub frequency: Option<u64>,
     /// Samples.
     pub samples: u64,
@@ -92,7 +92,7 @@ pub struct FunctionShare {
     pub kind: FrameKind,
     /// Weight of samples in the function itself.
     pub own: u64,
-    /// Weight of samples in it or in what it called; a recursive function counts once a sample.
+    /// Weight of samples in it or in what it called; a recursive function counts once per sample.
     pub total: u64,
 }
 

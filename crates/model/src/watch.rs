@@ -30,9 +30,9 @@ pub struct Row {
     pub minor_faults: u64,
     /// Major faults so far.
     pub major_faults: u64,
-    /// Minor faults a second.
+    /// Minor faults per second.
     pub minor_faults_per_s: f64,
-    /// Major faults a second.
+    /// Major faults per second.
     pub major_faults_per_s: f64,
     /// User CPU seconds so far.
     pub user_s: f64,

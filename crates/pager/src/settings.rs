@@ -77,7 +77,7 @@ pub struct Settings {
     pub smallest_ever: u64,
     /// Processors whose time the run may use.
     pub processors: u32,
-    /// Resident pages a second whose next use is watched.
+    /// Resident pages per second whose next use is watched.
     pub watch: u32,
     /// What to do where the store is full.
     pub when_full: WhenFull,

@@ -1,4 +1,4 @@
-//! Queues of pages that cost four bytes a page and are pushed to without locks.
+//! Queues of pages that cost four bytes per page and are pushed to without locks.
 //!
 //! Each page has one 32-bit word. While the page waits in a queue the word holds the link to the
 //! next page, so a page is in at most one queue and no queue can overflow. While it is in none,

@@ -40,7 +40,7 @@ pub(crate) fn cost_of_tracing(calibration: &Calibration) -> String {
         }
         Source::Several => {
             return format!(
-                "Tracing costs {cost} a call on average, each source's calls at most ± {error} \
+                "Tracing costs {cost} per call on average, each source's calls at most ± {error} \
                  about a cost of their own, by which they are corrected."
             );
         }
@@ -51,7 +51,7 @@ pub(crate) fn cost_of_tracing(calibration: &Calibration) -> String {
         Source::Withdrawn => return withdrawn(calibration),
     };
     format!(
-        "Tracing costs {cost} ± {error} a call, {origin}. What was corrected for n calls is \
+        "Tracing costs {cost} ± {error} per call, {origin}. What was corrected for n calls is \
          uncertain by n × {error}."
     )
 }
@@ -61,12 +61,12 @@ fn withdrawn(calibration: &Calibration) -> String {
         let cost = nanos(withdrawal.per_call_ns);
         match withdrawal.misfit {
             Misfit::Clamped(share) => format!(
-                "the calls that do least show {cost} a call, but {} of the faults took less than \
+                "the calls that do least show {cost} per call, but {} of the faults took less than \
                  that for their calls",
                 percent(share)
             ),
             Misfit::Unbalanced(ratio) => format!(
-                "with {cost} a call taken off, the calls of the faults add up to {ratio:.2} times \
+                "with {cost} per call taken off, the calls of the faults add up to {ratio:.2} times \
                  the faults"
             ),
             Misfit::Uneven(ratio) => format!(

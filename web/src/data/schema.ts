@@ -1039,7 +1039,7 @@ export interface EventProfile {
    */
   cpus: CpuShare[];
   /**
-   * Samples a second that were asked for, where chosen by frequency.
+   * Samples per second that were asked for, where chosen by frequency.
    */
   frequency: number | null;
   /**
@@ -1143,7 +1143,7 @@ export interface FunctionShare {
    */
   own: number;
   /**
-   * Weight of samples in it or in what it called; a recursive function counts once a sample.
+   * Weight of samples in it or in what it called; a recursive function counts once per sample.
    */
   total: number;
 }
@@ -2009,7 +2009,7 @@ export interface Calibration {
 export interface Withdrawal {
   misfit: Misfit;
   /**
-   * The cost that was found, ns a call.
+   * The cost that was found, ns per call.
    */
   per_call_ns: number;
 }
@@ -2674,7 +2674,7 @@ export interface ChangePoint {
    */
   at_ns: number | null;
   /**
-   * Between the change before and this one: faults a second, a share, or ns.
+   * Between the change before and this one: faults per second, a share, or ns.
    */
   before: number;
   /**
@@ -3038,7 +3038,7 @@ export interface Finding {
    */
   layer: Layer | null;
   /**
-   * Its part of the difference of the mean whole times, ns a fault; 0 for what takes none.
+   * Its part of the difference of the mean whole times, ns per fault; 0 for what takes none.
    */
   mean_ns: number;
   /**
@@ -3059,7 +3059,7 @@ export interface Finding {
 export interface FunctionChange {
   calls: Pair;
   /**
-   * Test of calls a fault.
+   * Test of calls per fault.
    */
   calls_test: Test | null;
   change: Estimate;
@@ -3074,7 +3074,7 @@ export interface FunctionChange {
    */
   slow: SlowCalls | null;
   /**
-   * Test of own time a fault.
+   * Test of own time per fault.
    */
   time_test: Test | null;
 }
@@ -3108,7 +3108,7 @@ export interface LayerChange {
  */
 export interface Explanation {
   /**
-   * B minus A, corrected, ns a fault.
+   * B minus A, corrected, ns per fault.
    */
   change_ns: number;
   figures: Pairs;
@@ -3136,11 +3136,11 @@ export interface Part {
    */
   function: string | null;
   /**
-   * Its part of the change, corrected, ns a fault.
+   * Its part of the change, corrected, ns per fault.
    */
   ns: number;
   /**
-   * Its part as traced, ns a fault.
+   * Its part as traced, ns per fault.
    */
   raw_ns: number;
 }
@@ -4261,7 +4261,7 @@ export interface Balance {
   /**
    * `BALANCE_VERSION`.
    */
-  schema_version: 1;
+  schema_version: 2;
   /**
    * What told the cost of work.
    */
@@ -4327,7 +4327,7 @@ export interface BalancePoint {
    */
   huge: number;
   /**
-   * Page walks of huge pages a second, where they are counted by size.
+   * Page walks of huge pages per second, where they are counted by size.
    */
   huge_walks_per_s: number | null;
   /**
@@ -4348,7 +4348,7 @@ export interface BalancePoint {
   reason: string;
   rss: Bytes;
   /**
-   * Page walks of base pages a second, where they are counted by size.
+   * Page walks of base pages per second, where they are counted by size.
    */
   small_walks_per_s: number | null;
   time: Nanos;
@@ -4396,13 +4396,14 @@ export interface HugeMap {
   row_bytes: number;
   /**
    * A string for each row, a letter for each moment: `#` all huge, `.` all small, `1` to `9`
-   * tenths that are huge, a blank where there was no memory.
+   * tenths that are huge, a blank where there was no memory. Moments are equal stretches of time.
    */
   rows: string[];
   /**
    * First address of each row, hexadecimal, ascending.
    */
   starts: string[];
+  until: Nanos;
 }
 /**
  * Slots that stayed as they were.
@@ -4664,7 +4665,7 @@ export interface HugeSimulation {
   /**
    * `SCHEMA_VERSION`.
    */
-  schema_version: 1;
+  schema_version: 2;
   /**
    * Cost by number of huge pages, where asked for.
    */
@@ -4687,7 +4688,7 @@ export interface Configuration {
    */
   name: string;
   /**
-   * Nanoseconds an access, all included.
+   * Nanoseconds per access, all included.
    */
   ns_per_access: number;
   /**
@@ -4737,7 +4738,7 @@ export interface Controlled {
   huge: number;
   map: HugeMap;
   /**
-   * Nanoseconds an access at the end.
+   * Nanoseconds per access at the end.
    */
   ns_per_access: number;
   /**
@@ -4774,7 +4775,7 @@ export interface Moment {
    */
   huge: number;
   /**
-   * Refills of huge pages a second.
+   * Refills of huge pages per second.
    */
   huge_per_s: number;
   /**
@@ -4786,11 +4787,11 @@ export interface Moment {
    */
   load: number;
   /**
-   * Nanoseconds an access.
+   * Nanoseconds per access.
    */
   ns_per_access: number;
   /**
-   * Refills of small pages a second.
+   * Refills of small pages per second.
    */
   small_per_s: number;
 }
@@ -4849,7 +4850,7 @@ export interface SweepPoint {
    */
   huge_per_1000: number;
   /**
-   * Nanoseconds an access.
+   * Nanoseconds per access.
    */
   ns_per_access: number;
   /**
@@ -5061,7 +5062,7 @@ export interface Row {
    */
   major_faults: number;
   /**
-   * Major faults a second.
+   * Major faults per second.
    */
   major_faults_per_s: number;
   /**
@@ -5069,7 +5070,7 @@ export interface Row {
    */
   minor_faults: number;
   /**
-   * Minor faults a second.
+   * Minor faults per second.
    */
   minor_faults_per_s: number;
   /**

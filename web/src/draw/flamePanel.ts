@@ -19,10 +19,10 @@ export function flamePanel(root: FlameNode, words: FlameWords, what: string, lef
   reset.addEventListener("click", graph.reset);
   const found = h("output", { class: "faint", id: "flame-found", for: "flame-search" });
   const hint = words.search;
-  const search = h("input", { type: "search", id: "flame-search", placeholder: hint, "aria-label": hint, autocomplete: "off", spellcheck: "false" });
+  const search = h("input", { type: "search", id: "flame-search", placeholder: hint, title: "Text, or a regular expression", "aria-label": hint, autocomplete: "off", spellcheck: "false" });
   search.addEventListener("input", () => {
     const match = graph.find(matching(frames, search.value));
-    found.textContent = match.frames ? `${percent(match.share)} of ${what} in ${count(match.count)} ${match.count === 1 ? "box" : "boxes"}` : "";
+    found.textContent = !match.frames ? "" : match.count === 0 ? "No match" : `${percent(match.share)} of ${what} in ${count(match.count)} ${match.count === 1 ? "box" : "boxes"}`;
   });
   return h(
     "div",

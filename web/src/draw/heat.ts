@@ -105,7 +105,7 @@ export function heatView(first: Heat, label: string, events: HeatEvents): HeatVi
   };
 }
 
-/** One pixel a cell, to be stretched. Strong is what one cell in a hundred reaches: a single one must not pale the others. */
+/** One pixel per cell, to be stretched. */
 function picture(heat: Heat): HTMLCanvasElement {
   const { rows } = heat.scale;
   const canvas = h("canvas", { width: heat.columns, height: rows });
@@ -113,12 +113,12 @@ function picture(heat: Heat): HTMLCanvasElement {
   const image = context.createImageData(heat.columns, rows);
   const ramp = ["heat-0", "heat-1", "heat-2", "heat-3"].map((name) => rgb(color(name)));
   const match = rgb(color("match"));
-  const strong = strongest(heat.cells);
+  const { pale, strong } = heat;
   heat.cells.forEach((weight, cell) => {
     if (!(weight > 0)) return;
     const at = ((rows - 1 - (cell % rows)) * heat.columns + Math.floor(cell / rows)) * 4;
     const part = heat.matched?.[cell] ?? 0;
-    const ink = part > 0 ? match : along(ramp, Math.min(1, weight / strong));
+    const ink = part > 0 ? match : along(ramp, Math.max(0, Math.min(1, (weight - pale) / (strong - pale))));
     image.data.set(ink, at);
     image.data[at + 3] = part > 0 ? 60 + 195 * Math.min(1, part / weight) : heat.matched ? 60 : 255;
   });
@@ -126,10 +126,16 @@ function picture(heat: Heat): HTMLCanvasElement {
   return canvas;
 }
 
-/** The weight that one cell in a hundred of those with samples reaches. */
-function strongest(cells: Float64Array): number {
-  const filled = cells.filter((weight) => weight > 0).sort();
-  return filled[Math.floor(filled.length * 0.99)] ?? 1;
+/** What the colours stand for. */
+export function heatKey({ pale, strong, matched }: Heat, words: (weight: number) => string, per: string): HTMLElement {
+  return h(
+    "div",
+    { class: "heat-key faint" },
+    `${per}: ${pale > 0 ? `${words(pale)} or less` : "0"} `,
+    h("span", { class: "heat-ramp", role: "img", "aria-label": "from pale to strong" }),
+    ` ${words(strong)} or more`,
+    matched && h("span", {}, h("span", { class: "swatch match" }), "matches the search"),
+  );
 }
 
 /** A colour between those of a ramp. */

@@ -11,9 +11,8 @@ import { chart, xAxis, yAxis, type Plot } from "./chart";
 export const mapLegend = (): HTMLElement =>
   h("ul", { class: "legend" }, h("li", {}, h("span", { class: "swatch good" }), "huge"), h("li", {}, h("span", { class: "swatch needed pale" }), "small pages"), h("li", { class: "faint" }, "between: a row of several huge pages of which some are huge"));
 
-/** `end` is the last moment in nanoseconds. */
-export function hugeMap(title: string, map: HugeMap, end: number): HTMLElement {
-  const { rows, starts, row_bytes } = map;
+export function hugeMap(title: string, map: HugeMap): HTMLElement {
+  const { rows, starts, row_bytes, until: end } = map;
   const columns = rows.reduce((most, row) => Math.max(most, row.length), 1);
   const cell = Math.max(2.5, Math.min(14, 360 / rows.length));
   const gap = cell >= 6 ? 1 : 0;

@@ -25,6 +25,9 @@ export interface Heat {
   matched: Float64Array | null;
   most: number;
   total: number;
+  /** Weights at the two ends of the colours. */
+  pale: number;
+  strong: number;
 }
 
 /** `marked` says which leaves of the slice's track match a search. */
@@ -47,7 +50,15 @@ export function heat({ side, track }: Slice, scale: Scale, marked: Uint8Array | 
     most = Math.max(most, cell);
     total += cell;
   }
-  return { scale, columns, origin, height, cells, matched, most, total };
+  return { scale, columns, origin, height, cells, matched, most, total, ...ends(cells) };
+}
+
+/** Strong is what one cell in a hundred of those with samples reaches: a single one must not pale the others. Where all have much, pale is what all but one in a hundred reach, or they would look alike. */
+function ends(cells: Float64Array): { pale: number; strong: number } {
+  const filled = cells.filter((weight) => weight > 0).sort();
+  const of = (share: number): number => filled[Math.floor((filled.length - 1) * share)] ?? 1;
+  const [low, strong] = [of(0.01), of(0.99)];
+  return { pale: low > 0.5 * strong && low < strong ? low : 0, strong };
 }
 
 function columnsOf(side: Side, origin: number, width: number): number {

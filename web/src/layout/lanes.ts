@@ -6,7 +6,7 @@ import type { Slice } from "./slice";
 export interface Lane {
   name: string;
   /** What the values are. */
-  unit: "CPUs" | "threads" | "a second" | "ratio";
+  unit: "CPUs" | "threads" | "per second" | "ratio";
   /** One for each part of a column, from the map's first one on. */
   values: Float64Array;
   most: number;
@@ -20,7 +20,7 @@ const RATIOS: [string, string, string][] = [
 
 const laneOf = (name: string, unit: Lane["unit"], values: Float64Array): Lane => ({ name, unit, values, most: values.reduce((most, value) => Math.max(most, value), 0) });
 
-/** An event's weight by elapsed time: CPUs in use, threads that wait, events a second. */
+/** An event's weight by elapsed time: CPUs in use, threads that wait, events per second. */
 export function eventLane({ track, side }: Slice, heat: Heat, parts: number): Lane {
   const values = new Float64Array(heat.columns * parts);
   const width = (heat.height * heat.scale.rows) / parts;
@@ -33,7 +33,7 @@ export function eventLane({ track, side }: Slice, heat: Heat, parts: number): La
   const isTime = unit === "nanoseconds";
   for (let bin = 0; bin < values.length; bin += 1) values[bin]! /= isTime ? seconds * 1e9 : seconds;
   const isWait = event.startsWith("off-cpu");
-  return laneOf(event, isTime ? (isWait ? "threads" : "CPUs") : "a second", values);
+  return laneOf(event, isTime ? (isWait ? "threads" : "CPUs") : "per second", values);
 }
 
 /** Counters by their rate, each count spread over the time since the point before; then ratios. */
@@ -42,7 +42,7 @@ export function counterLanes(counters: Counter[], tickNs: number, heat: Heat, pa
   const seconds = (heat.height * heat.scale.rows * tickNs) / parts / 1e9;
   const lanes = counters.map(({ name }) => {
     const isClock = name.endsWith("-clock");
-    return laneOf(name, isClock ? "CPUs" : "a second", sums.get(name)!.map((sum) => sum / seconds / (isClock ? 1e9 : 1)));
+    return laneOf(name, isClock ? "CPUs" : "per second", sums.get(name)!.map((sum) => sum / seconds / (isClock ? 1e9 : 1)));
   });
   for (const [name, part, whole] of RATIOS) {
     const [a, b] = [sums.get(part), sums.get(whole)];

@@ -5,6 +5,7 @@
  * level with the first of what it calls, so that unfolding moves only what is below.
  */
 import type { Call, CallTree } from "./callTree";
+import { matcher } from "./search";
 
 /** What a box stands for: a call, or the small calls of a caller together. */
 export interface PatternBox {
@@ -102,9 +103,9 @@ export function layoutPatterns(tree: CallTree, unfolding: Unfolding): PatternMap
 
 /** Unfolds the way to every call whose name holds `query`; returns those calls. */
 export function findCalls(tree: CallTree, unfolding: Unfolding, query: string): Call[] {
-  const needle = query.trim().toLowerCase();
-  if (needle === "") return [];
-  const found = tree.calls.filter((call) => call.name.toLowerCase().includes(needle));
+  const matches = matcher(query);
+  if (!matches) return [];
+  const found = tree.calls.filter((call) => matches(call.name));
   for (const call of found) {
     for (let up = call.parent, below: Call = call; up; below = up, up = up.parent) {
       unfolding.open.add(up);

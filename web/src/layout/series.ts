@@ -5,7 +5,7 @@ export interface Point {
   y: number;
 }
 
-/** Increase a second between neighbouring points; a counter that falls (a process left) counts 0. */
+/** Increase per second between neighbouring points; a counter that falls (a process left) counts 0. */
 export function rates(times: number[], counter: number[]): Point[] {
   const points: Point[] = [];
   for (let at = 1; at < times.length; at += 1) {

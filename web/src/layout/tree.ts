@@ -3,6 +3,7 @@
  * below a node is the stretch up to its end, and nothing needs recursion however deep stacks are.
  */
 import type { FlameNode } from "../data/types";
+import { matcher } from "./search";
 
 export interface Tree {
   count: number;
@@ -55,9 +56,8 @@ export function below(tree: Tree, matches: Uint8Array): Uint8Array {
 
 /** Frames that match a search by name or file, whatever the case; null for an empty search. */
 export function matching(frames: { name: string; module: string }[], query: string): Uint8Array | null {
-  const needle = query.trim().toLowerCase();
-  if (needle === "") return null;
-  return Uint8Array.from(frames, ({ name, module }) => (name.toLowerCase().includes(needle) || module.toLowerCase().includes(needle) ? 1 : 0));
+  const matches = matcher(query);
+  return matches && Uint8Array.from(frames, ({ name, module }) => (matches(name) || matches(module) ? 1 : 0));
 }
 
 /** A tree that grows by stacks, with weights of the two sides. */

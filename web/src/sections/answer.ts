@@ -9,12 +9,13 @@ import { explained, term } from "../glossary";
 import { avoidable, cpuParts, elapsedParts, faultNanos, type Part } from "../layout/cost";
 import { missingLines } from "../layout/missing";
 import type { Section } from "./section";
+import { tile, verdict, type Tone } from "./head";
 
-const SEVERITY: Record<Severity, string> = {
-  severe: "Severe",
-  costly: "Costly",
-  note: "Worth knowing",
-  healthy: "Healthy",
+export const SEVERITY: Record<Severity, [badge: string, tone: Tone]> = {
+  severe: ["Severe", "bad"],
+  costly: ["Costly", "bad"],
+  note: ["Worth knowing", "neutral"],
+  healthy: ["Healthy", "good"],
 };
 
 export const answer: Section = {
@@ -26,7 +27,7 @@ export const answer: Section = {
     h(
       "div",
       {},
-      verdict(report),
+      head(report),
       h("div", { class: "tiles" }, ...tiles(report)),
       h("div", { class: "accounts" }, timeBar("CPU time", report.findings.cost.user + report.findings.cost.system, cpuParts(report.findings)), timeBar("elapsed time", report.findings.cost.wall, elapsedParts(report.findings))),
       caution(report),
@@ -39,16 +40,11 @@ function worst(report: Report): Severity | null {
   return order.find((severity) => report.findings.diagnoses.some((d) => d.severity === severity)) ?? null;
 }
 
-function verdict(report: Report): HTMLElement {
+function head(report: Report): HTMLElement {
   const severity = worst(report);
+  const [badge, tone]: [string, Tone] = severity ? SEVERITY[severity] : ["Not judged", "neutral"];
   const text = report.findings.verdict || "No verdict was reached: too little was recorded.";
-  return h(
-    "div",
-    { class: "verdict" },
-    severity && h("span", { class: `pill ${severity}` }, SEVERITY[severity]),
-    h("h1", {}, text),
-    ending(report),
-  );
+  return verdict(badge, tone, text, ending(report));
 }
 
 function ending(report: Report): HTMLElement | null {
@@ -57,21 +53,12 @@ function ending(report: Report): HTMLElement | null {
   return h("p", { class: "warn" }, `The program ${ended(ending)}.`);
 }
 
-function tile(name: Child[], figure: string, notes: (string | null)[], ink = ""): HTMLElement {
-  const lines = notes.filter((note): note is string => note !== null && note !== "");
-  return h(
-    "div",
-    { class: "tile" },
-    h("div", { class: "tile-name" }, ...name),
-    h("div", { class: `figure ${ink}` }, figure),
-    ...lines.map((line) => h("div", { class: "faint" }, line)),
-  );
-}
-
 function tiles(report: Report): HTMLElement[] {
   const tiles = [lostTile(report), faultTile(report), avoidableTile(report), gainTile(report)];
   return tiles.filter((tile) => tile !== null);
 }
+
+const inked = (figure: string, ink: string | false): Child => (ink ? h("span", { class: ink }, figure) : figure);
 
 function lostTile(report: Report): HTMLElement | null {
   const { share_of_cpu } = report.findings.time;
@@ -81,18 +68,18 @@ function lostTile(report: Report): HTMLElement | null {
   const range = percentRange(share_of_cpu);
   return tile(
     ["Time lost to ", ...explained("page faults")],
-    percent(share_of_cpu.value),
-    [`${nanos(lost)} of ${nanos(cost.user + cost.system)} CPU time`, range && `95 % interval ${range}`],
-    share_of_cpu.value > 0.1 ? "churn-ink" : "",
+    inked(percent(share_of_cpu.value), share_of_cpu.value > 0.1 && "churn-ink"),
+    `${nanos(lost)} of ${nanos(cost.user + cost.system)} CPU time`,
+    range && `95 % interval ${range}`,
   );
 }
 
 function faultTile(report: Report): HTMLElement {
   const { cost } = report.findings;
   const faults = cost.minor_faults + cost.major_faults;
-  const rate = cost.wall > 0 ? `${compact(faults / (cost.wall / 1e9))} a second` : null;
+  const rate = cost.wall > 0 ? `${compact(faults / (cost.wall / 1e9))} per second` : null;
   const disk = cost.major_faults === 0 ? "none needed the disk" : `${count(cost.major_faults)} needed the disk`;
-  return tile(["Page faults"], count(faults), [rate, disk]);
+  return tile("Page faults", count(faults), rate, disk);
 }
 
 function avoidableTile(report: Report): HTMLElement | null {
@@ -100,7 +87,7 @@ function avoidableTile(report: Report): HTMLElement | null {
   if (share === null) return null;
   const note = share > 0.01 ? "memory returned, then requested again" : "memory is kept once it is allocated";
   const name = term("Avoidable faults", "Faults on pages that the program had before and gave back to the kernel (churn). Had it kept them, these faults would not have happened.");
-  return tile([name], percent(share), [note], share > 0.1 ? "churn-ink" : "");
+  return tile(name, inked(percent(share), share > 0.1 && "churn-ink"), note);
 }
 
 function gainTile(report: Report): HTMLElement {
@@ -109,18 +96,19 @@ function gainTile(report: Report): HTMLElement {
   if (proved && proved.verdict === "faster") {
     return tile(
       ["Speed with the fix, ", h("strong", { class: "good-ink" }, "proved")],
-      factor(proved.wall_speedup.value),
-      [`in elapsed time, 95 % interval ${factorRange(proved.wall_speedup)}`, `${count(proved.pairs)} pairs of runs`],
-      "good-ink",
+      inked(factor(proved.wall_speedup.value), "good-ink"),
+      `in elapsed time, 95 % interval ${factorRange(proved.wall_speedup)}`,
+      `${count(proved.pairs)} pairs of runs`,
     );
   }
   const [best] = advice;
-  if (!best && cost.max_rss === 0) return tile(["Elapsed"], nanos(cost.wall), []);
-  if (!best) return tile(["Peak memory"], bytes(cost.max_rss), [`${nanos(cost.wall)} elapsed`]);
+  if (!best && cost.max_rss === 0) return tile("Elapsed", nanos(cost.wall));
+  if (!best) return tile("Peak memory", bytes(cost.max_rss), `${nanos(cost.wall)} elapsed`);
   return tile(
-    [term("Speed with the fix, predicted", "How much more work the same CPU time would do, estimated from this one run. pagewise doctor --prove measures it.")],
+    term("Speed with the fix, predicted", "How much more work the same CPU time would do, estimated from this one run. pagewise doctor --prove measures it."),
     factor(best.predicted_speedup.value),
-    [`in CPU time, 95 % interval ${factorRange(best.predicted_speedup)}`, "not yet proved"],
+    `in CPU time, 95 % interval ${factorRange(best.predicted_speedup)}`,
+    "not yet proved",
   );
 }
 

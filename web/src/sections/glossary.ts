@@ -1,11 +1,10 @@
 import { h } from "../dom";
 import { GLOSSARY } from "../glossary";
-import type { Section } from "./section";
 
-export const glossary: Section = {
-  id: "glossary",
-  title: "Words used here",
-  nav: "Glossary",
-  applies: () => true,
-  render: () => h("dl", { class: "glossary" }, ...GLOSSARY.flatMap(({ word, text }) => [h("dt", {}, word), h("dd", {}, text)])),
-};
+/** The words of these parts of a page that a reader may not know; `null` where there is none. */
+export function glossary(parts: HTMLElement[]): HTMLElement | null {
+  const text = parts.map((part) => part.textContent).join("\n");
+  const used = GLOSSARY.filter(({ match }) => match.test(text));
+  if (used.length === 0) return null;
+  return h("dl", { class: "glossary" }, ...used.flatMap(({ word, text }) => [h("dt", {}, word), h("dd", {}, text)]));
+}

@@ -13,7 +13,6 @@ import { answer } from "./answer";
 import { causes } from "./causes";
 import { churnSizes } from "./churn";
 import { flame } from "./flame";
-import { glossary } from "./glossary";
 import { host } from "./host";
 import { latency } from "./latency";
 import { map } from "./map";
@@ -31,7 +30,7 @@ interface Kind<R> {
 }
 
 const FAULTS: Section[] = [proof, timeline, causes, flame, map, sites, latency, churnSizes, threads];
-const ENDING: Section[] = [missing, host, glossary];
+const ENDING: Section[] = [missing, host];
 
 /** A page about a whole machine begins with its samples, one about a program with its faults; so does one of a file of another tool, which tells no CPU times. */
 const isOfMachine = ({ findings, profile }: Report): boolean => (findings.collection.whole_machine || findings.cost.user + findings.cost.system === 0) && profile !== null;

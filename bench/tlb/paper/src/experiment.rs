@@ -160,7 +160,7 @@ pub struct Target {
 pub enum Unit {
     /// A change, as a share.
     Change,
-    /// Refills a second.
+    /// Refills per second.
     PerSecond,
 }
 
@@ -287,7 +287,7 @@ pub fn orderings(results: &Results) -> Vec<Ordering> {
                 && all(Case::GuestOnly) < all(Case::GuestBoth),
         ),
         ordering(
-            "figure 7: with both levels, small pages have under 450 refills a second",
+            "figure 7: with both levels, small pages have under 450 refills per second",
             rates(Case::GuestBoth).1 < 450.0,
         ),
         ordering(
@@ -316,7 +316,7 @@ pub fn orderings(results: &Results) -> Vec<Ordering> {
     ]
 }
 
-/// Spearman's correlation of refills a second and score over the environments of figure 7.
+/// Spearman's correlation of refills per second and score over the environments of figure 7.
 fn rank_correlation(results: &Results) -> f64 {
     let cases = [
         Case::HostSmall,

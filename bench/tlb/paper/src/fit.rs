@@ -33,7 +33,7 @@ pub struct Fit {
     pub targets: Vec<(&'static str, f64, f64, f64)>,
 }
 
-/// Events an access of a configuration in one phase.
+/// Events per access of a configuration in one phase.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rates {
     second_level: f64,

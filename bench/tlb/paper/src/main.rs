@@ -58,7 +58,7 @@ fn main() -> ExitCode {
         print!("{}", text::sensitivity(&variants));
     }
     if asked("--calibrate") {
-        eprintln!("Fitting, from {} ns an access…", experiment::BASE_NS);
+        eprintln!("Fitting, from {} ns per access…", experiment::BASE_NS);
         print!("{}", text::fit(&fit::calibrate(&machine, FULL)));
     }
     let holds = targets.iter().all(|target| target.holds()) && orderings.iter().all(|o| o.holds);

@@ -86,7 +86,7 @@ fn paths_are_counted_and_timed() {
     );
 }
 
-/// Own time loses 400 ns a call (the root's stay) and 600 ns for each call that it makes.
+/// Own time loses 400 ns per call (the root's stay) and 600 ns for each call that it makes.
 #[test]
 fn corrected_totals_are_own_times_added_up() {
     let map = map();

@@ -150,7 +150,7 @@ fn changes(blocks: &[TimeBlock], every: u64) -> Vec<ChangePoint> {
     found
 }
 
-/// Faults a second.
+/// Faults per second.
 #[allow(clippy::cast_precision_loss, reason = "times and counts of faults")]
 fn rate(block: &TimeBlock, every: u64) -> Option<f64> {
     let ns = block.end_ns?.saturating_sub(block.start_ns?).max(1);

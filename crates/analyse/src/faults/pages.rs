@@ -1,4 +1,4 @@
-//! What is known of each page of one process, two bytes a page in chunks of 512.
+//! What is known of each page of one process, two bytes per page in chunks of 512.
 //!
 //! A page word holds a [`PageState`] in its low four bits and a mark in its upper twelve. With
 //! releases on record (`munmap`, `brk`, `madvise` tracepoints) the mark counts how often the

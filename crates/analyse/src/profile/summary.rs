@@ -198,7 +198,7 @@ fn headline(profile: &Profile, events: &[EventProfile], diagnoses: &[Diagnosis])
         let plural = if event.samples == 1 { "" } else { "s" };
         return format!(
             "{} sample{plural} of {}: too few to tell where time goes. Record for longer, or with \
-             more samples a second (-F).",
+             more samples per second (-F).",
             event.samples, event.name
         );
     }

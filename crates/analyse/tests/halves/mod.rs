@@ -175,7 +175,7 @@ pub enum Change {
     Slower(f64, u64),
     /// A share of the faults reads from a device.
     DeviceReads(f64),
-    /// A function's own time, without the tracer's cost of 1.34 µs a call, grows by a part.
+    /// A function's own time, without the tracer's cost of 1.34 µs per call, grows by a part.
     Function(&'static str, f64),
     /// A share of the faults makes a call, ns long, that no other makes.
     NewPath(f64, u64),

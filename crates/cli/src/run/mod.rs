@@ -136,7 +136,7 @@ pub struct Args {
     /// runs. Taking them costs the program nothing but what --heat does.
     #[arg(long, value_name = "FILE", conflicts_with = "simulate")]
     timeline: Option<PathBuf>,
-    /// Resident pages a second whose next use is watched, to tell hot ones from cold (at most 250)
+    /// Resident pages per second whose next use is watched, to tell hot ones from cold (at most 250)
     ///
     /// Each is moved out of the program's reach until it is touched, which costs that touch some
     /// microseconds. 0 watches none. [default: 40 with --stats or --timeline, else 0]
@@ -334,7 +334,7 @@ fn store_place(path: &Path) -> Result<CString> {
     CString::new(place.as_os_str().as_bytes()).context("--store")
 }
 
-/// Pages a second that are watched where nobody says how many.
+/// Pages per second that are watched where nobody says how many.
 fn watched(args: &Args) -> u32 {
     if args.stats || args.timeline.is_some() {
         40

@@ -12,7 +12,7 @@ const IDLE_GROWTH: u64 = 256 << 10;
 const STEP: u64 = 32;
 /// A share moves where one process reads back so many times what the other does,
 const CONTRAST: f64 = 2.0;
-/// and so many pages a second more.
+/// and so many pages per second more.
 const LEAST_RATE: f64 = 64.0;
 
 /// A process, as it was seen at a look. All in bytes, pages that several have divided among them.

@@ -42,7 +42,7 @@ pub struct Cost {
     pub root_only_faults: u64,
     /// Their mean time, in nanoseconds.
     pub root_only_ns: f64,
-    /// Faults a second, with paths and with the roots alone.
+    /// Faults per second, with paths and with the roots alone.
     pub rates: Option<(f64, f64)>,
 }
 

@@ -155,7 +155,7 @@ impl Report {
         };
         let nanos = |ns: f64| Nanos::from_secs_f64(ns / 1e9);
         let mut text = format!(
-            "tracing cost {} ± {} a call ({how}), {:.2} s in all",
+            "tracing cost {} ± {} per call ({how}), {:.2} s in all",
             nanos(calibration.per_call_ns),
             nanos(calibration.error_ns),
             cost.added_s(),
@@ -172,7 +172,7 @@ impl Report {
         if let Some((traced, plain)) = cost.rates {
             lines.push(format!(
                 "a fault took {} with its path traced and {} without; {traced:.0} and {plain:.0} \
-                 faults a second, in {:.1} s and {:.1} s",
+                 faults per second, in {:.1} s and {:.1} s",
                 nanos(cost.traced_ns),
                 nanos(cost.root_only_ns),
                 self.spent.paths.as_secs_f64(),

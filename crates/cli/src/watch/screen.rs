@@ -1,4 +1,4 @@
-//! The live view: takes readings and keys, draws ten times a second at most.
+//! The live view: takes readings and keys, draws ten times per second at most.
 //!
 //! The terminal is restored whatever happens: by a panic hook (`ratatui::init`), on signals
 //! because they only set a flag that the loop looks at, and on errors because the loop's result

@@ -7,7 +7,7 @@ use ratatui::backend::TestBackend;
 
 const MIB: u64 = 1 << 20;
 
-/// Ten seconds of 160,000 faults a second (churn) or of none, at 64 MiB.
+/// Ten seconds of 160,000 faults per second (churn) or of none, at 64 MiB.
 fn screen_of(subject: &Subject, faults_per_point: u64) -> Screen<'_> {
     let mut screen = Screen::new(subject);
     for at in 0..=100 {

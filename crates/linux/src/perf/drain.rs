@@ -172,7 +172,7 @@ impl Drain {
         self.notes = notes;
     }
 
-    /// How many samples a second are wanted; `None` for a fixed period.
+    /// How many samples per second are wanted; `None` for a fixed period.
     pub fn sample_at(&mut self, frequency: Option<u64>) {
         self.frequency = frequency;
     }

@@ -31,7 +31,7 @@ const ENOUGH_TIME: Nanos = Nanos(80_000_000);
 /// Chooses the period. Pure: told samples and time.
 #[derive(Debug)]
 pub(super) struct Ladder {
-    /// Samples a second that are wanted.
+    /// Samples per second that are wanted.
     frequency: u64,
     rung: usize,
     since: Nanos,
@@ -110,7 +110,7 @@ impl Ladder {
 }
 
 impl Ladder {
-    /// Samples a second that a rung may give while it is on.
+    /// Samples per second that a rung may give while it is on.
     fn tolerated(&self, rung: usize) -> u128 {
         let part = if rung >= STORM { WINDOW_PART } else { 1 };
         u128::from(self.frequency.saturating_mul(2).saturating_mul(part))
@@ -121,7 +121,7 @@ impl Ladder {
 mod tests {
     use super::*;
 
-    /// Lets a program run that takes `rate` faults a second, looking each `step` ms.
+    /// Lets a program run that takes `rate` faults per second, looking each `step` ms.
     fn settle(ladder: &mut Ladder, rate: u64, from: Nanos, seconds: u64) -> Nanos {
         let mut now = from;
         for _ in 0..seconds * 100 {

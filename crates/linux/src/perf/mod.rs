@@ -86,7 +86,7 @@ pub enum Target {
 pub struct Options {
     /// How much detail.
     pub mode: Mode,
-    /// Sampled faults a second, about: the period is one of a few fixed ones, chosen by the rate.
+    /// Sampled faults per second, about: the period is one of a few fixed ones, chosen by the rate.
     pub frequency: u64,
     /// Sample each n-th fault instead.
     pub period: Option<u64>,
@@ -94,7 +94,7 @@ pub struct Options {
     pub period_stacks: bool,
     /// Record faults.
     pub faults: bool,
-    /// Record where CPU time goes, with so many samples a second on each busy CPU.
+    /// Record where CPU time goes, with so many samples per second on each busy CPU.
     pub cpu: Option<u64>,
     /// Record it only where what the kernel does can be seen, too.
     pub cpu_of_kernel: bool,
@@ -116,11 +116,11 @@ pub struct Options {
     pub dwarf_stacks: bool,
 }
 
-/// Samples a second: odd, so that it does not march in step with a program's own rhythm. Each
-/// copies 8 KiB of stack, so the file grows by some 2 MB a second.
+/// Samples per second: odd, so that it does not march in step with a program's own rhythm. Each
+/// copies 8 KiB of stack, so the file grows by some 2 MB per second.
 pub const DEFAULT_FREQUENCY: u64 = 199;
 
-/// Samples of CPU time a second, by default: not in step with timers that tick 100 times.
+/// Samples of CPU time per second, by default: not in step with timers that tick 100 times.
 pub const DEFAULT_CPU_FREQUENCY: u64 = 99;
 
 impl Options {

@@ -31,7 +31,7 @@ pub struct Recorder {
     /// Records that came while events were being opened.
     early: Vec<u8>,
     proc: ProcRoot,
-    /// Samples a second that are wanted; `None` for a fixed period.
+    /// Samples per second that are wanted; `None` for a fixed period.
     frequency: Option<u64>,
 }
 

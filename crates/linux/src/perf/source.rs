@@ -137,7 +137,7 @@ impl Source {
         Self::new(fault.name(), attr, unit_cost::PLAIN)
     }
 
-    /// CPU time with call chains, `frequency` samples a second on each busy CPU: by cycles where
+    /// CPU time with call chains, `frequency` samples per second on each busy CPU: by cycles where
     /// the machine counts them, else by the clock.
     pub fn cpu(frequency: u64, stacks: bool, access: Access) -> Self {
         let cycles = Self::cycles(frequency, access);

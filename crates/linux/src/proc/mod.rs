@@ -3,7 +3,7 @@
 //! Every reader hangs on a [`ProcRoot`], so that tests run on written folders. A process may end
 //! at any moment: its files then give `None`, never an error. Nothing is cached.
 //!
-//! A parser of our own: `/proc/PID/stat` is read ten times a second for every process of the
+//! A parser of our own: `/proc/PID/stat` is read ten times per second for every process of the
 //! observed tree, and only the fields that Pagewise uses are converted.
 
 mod allocators;

@@ -97,7 +97,7 @@ impl Calibration {
 pub struct Withdrawal {
     /// What does not fit.
     pub misfit: Misfit,
-    /// The cost that was found, ns a call.
+    /// The cost that was found, ns per call.
     pub per_call_ns: f64,
 }
 

@@ -128,7 +128,7 @@ pub struct ChangePoint {
     pub at_ns: Option<u64>,
     /// Faults before it in the trace.
     pub faults_before: u64,
-    /// Between the change before and this one: faults a second, a share, or ns.
+    /// Between the change before and this one: faults per second, a share, or ns.
     pub before: f64,
     /// Between this change and the next.
     pub after: f64,
@@ -141,7 +141,7 @@ pub struct ChangePoint {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Changed {
-    /// Faults a second.
+    /// Faults per second.
     Rate,
     /// The share of a kind.
     Mix,

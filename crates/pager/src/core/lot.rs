@@ -1,7 +1,7 @@
 //! The lot: where resident pages stand out of the program's reach, so that their next use is seen and
 //! their bytes can be written before they have to leave.
 //!
-//! User space has no accessed bits. A page that is moved here (`UFFDIO_MOVE`, 46 ns a page in batches)
+//! User space has no accessed bits. A page that is moved here (`UFFDIO_MOVE`, 46 ns per page in batches)
 //! and touched costs a fault without I/O, and tells the policy that it is in use; one that nobody
 //! touched leaves without another move, and at once where its bytes were written meanwhile. The lot
 //! lies behind the tray ([`super::tray`]), and a page in it is `Parked` at a place from

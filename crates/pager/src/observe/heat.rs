@@ -16,7 +16,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 pub const SOON_NS: u64 = 1_000_000_000;
 /// Used within this time is warm.
 pub const LATER_NS: u64 = 8_000_000_000;
-/// Most pages a second.
+/// Most pages per second.
 pub const MOST: u32 = 250;
 
 /// Pages that are watched at a time: most are, or fewer are taken.
@@ -101,7 +101,7 @@ impl Heat {
         }
     }
 
-    /// Watches `rate` pages a second from now on.
+    /// Watches `rate` pages per second from now on.
     pub fn prepare(&self, rate: u32) {
         self.rate.store(rate.min(MOST), Ordering::Relaxed);
     }

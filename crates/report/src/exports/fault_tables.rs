@@ -1,4 +1,4 @@
-//! The faults of a trace as Parquet tables: one row a fault, one a call tree, one a function, and
+//! The faults of a trace as Parquet tables: one row per fault, call tree and function, and
 //! the distributions by layer as counts by bucket, which add up over any number of traces.
 
 use super::parquet::{Column, ParquetWriter, Value};

@@ -66,7 +66,7 @@ fn one_side(text: &mut String, letter: char, side: &Side) {
     let cost = match side.calibration.source {
         Source::Nothing | Source::Withdrawn => "not corrected for tracing".to_owned(),
         source => format!(
-            "tracing costs {} ± {} a call ({})",
+            "tracing costs {} ± {} per call ({})",
             nanos(side.calibration.per_call_ns),
             nanos(side.calibration.error_ns),
             match source {

@@ -155,7 +155,7 @@ pub(super) fn functions(text: &mut String, functions: &[FunctionChange]) {
     line!(
         text,
         "{:<30} {:>10} {:>10} {:>10} {:>10}  {:<26} kind of fault",
-        "Own time a fault of its kind",
+        "Own time per fault of its kind",
         "A raw",
         "B raw",
         "A",

@@ -15,7 +15,7 @@ pub fn render(document: &FaultBench) -> String {
     let in_order = table(document, threads, |times| times.in_order_ns.to_string());
     format!(
         "First write to a page, scattered, p50 / p99 in nanoseconds\n\n{scattered}\n\n\
-         One page after the other, nanoseconds a page\n\n{in_order}\n\n\
+         One page after the other, nanoseconds per page\n\n{in_order}\n\n\
          Medians of {} processes each. kernel: no paging. fd: handler threads.\n\
          sigbus: the faulting thread.\n",
         document.runs

@@ -58,7 +58,7 @@ pub fn render(found: &Probe, width: usize, style: Style) -> String {
     );
     for point in &found.effect {
         let walks = point.walks.map_or_else(String::new, |[small, huge]| {
-            format!("   walks a step: {small:.2} base, {huge:.2} huge")
+            format!("   walks per step: {small:.2} base, {huge:.2} huge")
         });
         let _ = writeln!(
             out,

@@ -21,27 +21,27 @@ const ROWS: [Row; 8] = [
     ("not managed", |_, now| float(now.unmanaged_bytes), bytes),
     ("in the store", |_, now| float(now.store_bytes), bytes),
     (
-        "first touches a second",
+        "first touches per second",
         |was, now| rate(was, now, |p| p.first_touches),
         count,
     ),
     (
-        "waits for the store a second",
+        "waits for the store per second",
         |was, now| rate(was, now, |p| p.refaults),
         count,
     ),
     (
-        "pages read a second",
+        "pages read per second",
         |was, now| rate(was, now, |p| p.pages_read),
         count,
     ),
     (
-        "pages written a second",
+        "pages written per second",
         |was, now| rate(was, now, |p| p.pages_written),
         count,
     ),
     (
-        "pages evicted a second",
+        "pages evicted per second",
         |was, now| rate(was, now, |p| p.pages_evicted),
         count,
     ),

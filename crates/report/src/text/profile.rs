@@ -97,7 +97,7 @@ fn event_line(event: &EventProfile, findings: &ProfileFindings) -> String {
         line.push_str(&format!(" ({used:.2}{of} in use)"));
     }
     if let Some(hz) = event.frequency {
-        line.push_str(&format!(", {hz} a second"));
+        line.push_str(&format!(", {hz} per second"));
     }
     if span.0 > 0 {
         line.push_str(&format!(", over {span}"));
@@ -122,7 +122,11 @@ fn counters(page: &mut Page, findings: &ProfileFindings) {
                     visible(name)
                 )
             }
-            (Some(_), name) => format!("{} {} a second{partly}", rounded(rate.rate), visible(name)),
+            (Some(_), name) => format!(
+                "{} {} per second{partly}",
+                rounded(rate.rate),
+                visible(name)
+            ),
         }
     };
     let told: Vec<String> = findings.counters.iter().map(one).collect();

@@ -69,7 +69,7 @@ fn method(diff: &ProfileDiff) -> String {
     let what = match diff.measure {
         Measure::ShareOfBusy => "shares of the samples",
         Measure::CpusInUse => "CPU time by elapsed time",
-        Measure::PerSecond => "events a second",
+        Measure::PerSecond => "events per second",
         Measure::CpuSecondsPerRun => "CPU time of a whole run",
         Measure::EventsPerRun => "events of a whole run",
     };
@@ -269,8 +269,8 @@ fn amount(value: f64, measure: Measure) -> String {
     match measure {
         Measure::ShareOfBusy => format!("{:.2} % of the samples", 100.0 * value),
         Measure::CpusInUse => format!("{:.2} % of a CPU", 100.0 * value),
-        Measure::PerSecond => format!("{value:.1} a second"),
+        Measure::PerSecond => format!("{value:.1} per second"),
         Measure::CpuSecondsPerRun => format!("{} of CPU time", Nanos::from_secs_f64(value)),
-        Measure::EventsPerRun => format!("{value:.0} a run"),
+        Measure::EventsPerRun => format!("{value:.0} per run"),
     }
 }

@@ -7,6 +7,7 @@ use crate::balance::{Controller, Fixed, Victims};
 use crate::tlb::{Machine, Point, Run, Simulation};
 use pagewise_model::huge_map::HugeMap;
 use pagewise_model::huge_simulation::{Controlled, Moment, SweepPoint};
+use pagewise_model::units::Nanos;
 
 /// Who can decide on huge pages; `oracle` has the number that a sweep found cheapest.
 pub const CONTROLLERS: [&str; 5] = ["paper", "min-cost", "always", "never", "oracle"];
@@ -116,5 +117,11 @@ fn map(machine: &Machine, run: &Run) -> HugeMap {
         let rows = run.map.iter();
         rows.map(move |(chunk, row)| (address(chunk), row[at]))
     });
-    HugeMap::new(machine.huge_page, &addresses, moments)
+    let end = run.timeline.last().map_or(0.0, |point| point.at_s);
+    HugeMap::new(
+        machine.huge_page,
+        &addresses,
+        Nanos::from_secs_f64(end),
+        moments,
+    )
 }

@@ -89,7 +89,7 @@ impl Run {
         self.whole.0 as f64 / self.whole.1
     }
 
-    /// Refills of huge and of small pages a second in the measured part.
+    /// Refills of huge and of small pages per second in the measured part.
     #[must_use]
     pub fn refill_rates(&self) -> (f64, f64) {
         let per_second = |refills: u64| refills as f64 / self.ns * 1e9;
@@ -105,15 +105,15 @@ impl Run {
 pub struct Point {
     /// Seconds.
     pub at_s: f64,
-    /// Refills of huge pages a second.
+    /// Refills of huge pages per second.
     pub huge_per_s: f64,
-    /// Refills of small pages a second.
+    /// Refills of small pages per second.
     pub small_per_s: f64,
     /// Huge pages at the end.
     pub huge: u64,
     /// What the controller shows, at the end.
     pub gauge: Gauge,
-    /// Nanoseconds an access.
+    /// Nanoseconds per access.
     pub ns_per_access: f64,
 }
 

@@ -41,7 +41,7 @@ export function explorer(profiles: Profiles, events: string[]): HTMLElement {
   };
   const search = () => {
     const share = parts.find();
-    found.textContent = model.query.trim() === "" ? "" : `${percent(share)} of what is chosen`;
+    found.textContent = model.query.trim() === "" ? "" : model.matches!.includes(1) ? `${percent(share)} of what is chosen` : "No match";
   };
   const pick = (side: number, picked: [number, number] | null, isSecond: boolean) => {
     const made: Choice = { side, range: picked, rest: false };
@@ -80,7 +80,7 @@ export function explorer(profiles: Profiles, events: string[]): HTMLElement {
     map.mark();
     redo();
   });
-  const query = h("input", { type: "search", id: "profile-search", placeholder: "Search function or file", "aria-label": "Search function or file: colours cells and boxes", autocomplete: "off", spellcheck: "false" });
+  const query = h("input", { type: "search", id: "profile-search", placeholder: "Search function or file", title: "Text, or a regular expression", "aria-label": "Search function or file by text or a regular expression: colours cells and boxes", autocomplete: "off", spellcheck: "false" });
   query.addEventListener("input", () => {
     model.query = query.value;
     map.recolor();

@@ -1,6 +1,6 @@
 /** Heat maps of all sides with their time series, and what is chosen on them. */
 import { h } from "../../dom";
-import { heatView, type Cells, type HeatView } from "../../draw/heat";
+import { heatKey, heatView, type Cells, type HeatView } from "../../draw/heat";
 import { lanesView, type LanesView } from "../../draw/lanes";
 import { axisNanos, nanos, percent } from "../../format";
 import type { Explorer } from "../../layout/explorer";
@@ -25,6 +25,7 @@ interface Map {
   heat: Heat;
   view: HeatView;
   lanes: LanesView;
+  key: HTMLElement;
 }
 
 /** `picked` is told of a range of a side; with `second`, of one to compare with. */
@@ -42,7 +43,7 @@ export function maps(explorer: Explorer, picked: (side: number, range: [number, 
     const absent = (at: number) => h("p", { class: "absent" }, explorer.profiles.sides[at]!.has_times ? "It has no sample of this event." : "Its samples have no times.");
     place.replaceChildren(...explorer.profiles.sides.map((_, at) => {
       const map = shown.find((map) => map.at === at);
-      return h("div", { class: "map" }, heads[at], ...(map ? [map.view.element, map.lanes.element] : [absent(at)]));
+      return h("div", { class: "map" }, heads[at], ...(map ? [map.view.element, map.key, map.lanes.element] : [absent(at)]));
     }));
     mark();
   };
@@ -56,7 +57,11 @@ export function maps(explorer: Explorer, picked: (side: number, range: [number, 
   const recolor = () => {
     for (const map of shown) {
       const heat = explorer.heat(map.at, state.scale);
-      if (heat) map.view.show((map.heat = heat));
+      if (!heat) continue;
+      map.view.show((map.heat = heat));
+      const key = keyOf(explorer, heat);
+      map.key.replaceWith(key);
+      map.key = key;
     }
     mark();
   };
@@ -78,10 +83,13 @@ function mapOf(explorer: Explorer, at: number, heat: Heat, picked: (side: number
     },
     hover: (column) => map.lanes.hover(column),
   });
+  map.key = keyOf(explorer, heat);
   map.lanes = lanesView(heat);
   map.lanes.show(heat, lanesOf(explorer, at, heat));
   return map;
 }
+
+const keyOf = (explorer: Explorer, heat: Heat): HTMLElement => heatKey(heat, (weight) => weightWords(explorer, weight), `Per ${axisNanos(heat.scale.column / heat.scale.rows)}`);
 
 /** Parts of a column that a time series tells apart. */
 const PARTS = 500;

@@ -19,7 +19,7 @@ export function weightWords(explorer: Explorer, weight: number): string {
 export function amountWords(explorer: Explorer, amount: number): string {
   if (!explorer.base) return weightWords(explorer, amount);
   if (explorer.measure === "share") return percent(amount);
-  if (explorer.unit !== "nanoseconds") return `${compact(amount * 1e9)} a second`;
+  if (explorer.unit !== "nanoseconds") return `${compact(amount * 1e9)} per second`;
   return explorer.event.startsWith("off-cpu") ? `${compact(amount)} threads` : cpus(amount);
 }
 

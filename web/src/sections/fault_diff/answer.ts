@@ -3,6 +3,7 @@ import type { FaultDiffPage, Finding, Side } from "../../data/faultDiff";
 import { h } from "../../dom";
 import { count, counted, nanos } from "../../format";
 import type { Section } from "../section";
+import { tile, unit, verdict, type Tone } from "../head";
 
 const SHOWN = 8;
 
@@ -15,22 +16,26 @@ export const answer: Section<FaultDiffPage> = {
     h(
       "div",
       {},
-      h("div", { class: "verdict" }, h("h1", {}, report.diff.headline)),
+      verdict(...badge(report), report.diff.headline),
       h("div", { class: "tiles two" }, side(report, "A", report.diff.a, "k0"), side(report, "B", report.diff.b, "k1")),
       h("section", { class: "card", id: "differences" }, h("h2", {}, "What differs"), findings(report)),
     ),
 };
 
+function badge({ diff: { findings, phases = [], method } }: FaultDiffPage): [string, Tone] {
+  if (findings.length > 0) return ["Differs", "bad"];
+  if (method.not_tested) return ["Not tested", "neutral"];
+  return phases.length > 0 ? ["Differs in few phases", "bad"] : ["No difference found", "good"];
+}
+
 function side(report: FaultDiffPage, letter: string, side: Side, ink: string): HTMLElement {
   const shift = letter === "A" ? { now: report.diff.whole.a, raw: report.diff.whole.a_raw } : { now: report.diff.whole.b, raw: report.diff.whole.b_raw };
-  return h(
-    "div",
-    { class: "tile" },
-    h("div", { class: "tile-name" }, h("span", { class: `swatch kbar ${ink}` }), `${letter}  ${side.name}`),
-    h("div", { class: "figure" }, `${nanos(shift.now.p50_ns)} `, h("small", {}, `median, ${nanos(shift.now.p99_ns)} 99th percentile`)),
-    h("div", { class: "faint" }, `${nanos(shift.raw.p50_ns)} and ${nanos(shift.raw.p99_ns)} as traced; tracing costs ${nanos(side.calibration.per_call_ns)} a call`),
-    h("div", { class: "faint" }, `${counted(side.faults, "fault")}${side.duration_ns === null ? "" : ` in ${nanos(side.duration_ns)}`}, ${count(side.distinct_paths)} different paths`),
-    ...side.missing.map(({ count: n, what }) => h("div", { class: "faint" }, `left out: ${count(n)} ${what}`)),
+  return tile(
+    [h("span", { class: `swatch kbar ${ink}` }), `${letter}  ${side.name}`],
+    [nanos(shift.now.p50_ns), unit(`median, ${nanos(shift.now.p99_ns)} 99th percentile`)],
+    `${nanos(shift.raw.p50_ns)} and ${nanos(shift.raw.p99_ns)} as traced; tracing costs ${nanos(side.calibration.per_call_ns)} per call`,
+    `${counted(side.faults, "fault")}${side.duration_ns === null ? "" : ` in ${nanos(side.duration_ns)}`}, ${count(side.distinct_paths)} different paths`,
+    ...side.missing.map(({ count: n, what }) => `left out: ${count(n)} ${what}`),
   );
 }
 

@@ -31,7 +31,7 @@ function column(report: FaultDiffPage, title: string, found: Explanation): HTMLE
     "div",
     {},
     h("h3", {}, title),
-    h("p", {}, `${nanos(corrected.a)} → ${nanos(corrected.b)}, ${signedNanos(found.change_ns)} a fault (as traced ${nanos(raw.a)} → ${nanos(raw.b)}).`),
+    h("p", {}, `${nanos(corrected.a)} → ${nanos(corrected.b)}, ${signedNanos(found.change_ns)} per fault (as traced ${nanos(raw.a)} → ${nanos(raw.b)}).`),
     found.sentences.length > 1 && h("ul", { class: "evidence" }, ...found.sentences.slice(1).map((sentence) => h("li", {}, sentence))),
     found.parts.length > 0 && h("table", { class: "bars" }, h("caption", { class: "sr" }, `Parts of the difference: ${title}`), h("thead", {}, h("tr", {}, h("th", {}, "Part"), h("th", { class: "bar-cell" }, h("span", { class: "sr" }, "bar")), ...["A fault", ...(inShares ? ["Share"] : [])].map((head) => h("th", { class: "number" }, head)))), h("tbody", {}, ...shown.map((part) => row(report, part, most, inShares ? found.change_ns : null)))),
     rest > 0 && h("p", { class: "faint" }, `${count(rest)} smaller parts make up ${signedNanos(found.parts.slice(SHOWN).reduce((sum, part) => sum + part.ns, 0))}.`),

@@ -15,7 +15,7 @@ export const functions: Section<FaultDiffPage> = {
   title: "Functions",
   nav: "Functions",
   applies: (report) => report.diff.functions.length > 0 || report.diff.extra.length > 0,
-  intro: () => "Own time of each function in faults of the same kind, a fault, without the tracer's cost; the largest change first.",
+  intro: () => "Own time of each function in faults of the same kind, per fault, without the tracer's cost; the largest change first.",
   render: (report) => h("div", {}, sideLegend(report), table(report, report.diff.functions.slice(0, SHOWN)), ...extras(report.diff.extra)),
 };
 
@@ -32,7 +32,7 @@ function table(report: FaultDiffPage, found: FunctionChange[]): HTMLElement {
       h("td", { class: "number" }, change.calls.a.toFixed(2), h("div", {}, change.calls.b.toFixed(2))),
       h("td", { class: "number faint" }, nanos(change.own_ns.raw.a), h("div", {}, nanos(change.own_ns.raw.b))),
     );
-  return h("div", { class: "scroll" }, h("table", { class: "bars side-by-side" }, h("caption", { class: "sr" }, "Functions in both traces"), h("thead", {}, h("tr", {}, h("th", {}, "Function"), h("th", { class: "bar-cell" }, "Own time a fault"), h("th", { class: "number" }, "B − A"), h("th", {}), h("th", { class: "number" }, "Calls"), h("th", { class: "number" }, "as traced"))), h("tbody", {}, ...found.map(row))));
+  return h("div", { class: "scroll" }, h("table", { class: "bars side-by-side" }, h("caption", { class: "sr" }, "Functions in both traces"), h("thead", {}, h("tr", {}, h("th", {}, "Function"), h("th", { class: "bar-cell" }, "Own time per fault"), h("th", { class: "number" }, "B − A"), h("th", {}), h("th", { class: "number" }, "Calls"), h("th", { class: "number" }, "as traced"))), h("tbody", {}, ...found.map(row))));
 }
 
 /** An interval without width was drawn from one block of faults: it tells nothing. */

@@ -11,7 +11,7 @@ export const method: Section<FaultDiffPage> = {
   applies: () => true,
   render: (report) => {
     const { method, a, b } = report.diff;
-    const side = (letter: string, side: Side) => `${letter}: ${count(side.blocks)} blocks, correlation of neighbours ${side.block_correlation.toFixed(2)}; tracing costs ${nanos(side.calibration.per_call_ns)} ± ${nanos(side.calibration.error_ns)} a call${side.correction_exceeds_signal ? ", more than half of the traced time" : ""}`;
+    const side = (letter: string, side: Side) => `${letter}: ${count(side.blocks)} blocks, correlation of neighbours ${side.block_correlation.toFixed(2)}; tracing costs ${nanos(side.calibration.per_call_ns)} ± ${nanos(side.calibration.error_ns)} per call${side.correction_exceeds_signal ? ", more than half of the traced time" : ""}`;
     return h(
       "div",
       {},

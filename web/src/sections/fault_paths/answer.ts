@@ -1,9 +1,10 @@
 /** The first screen: how long faults take, what kinds there are, what it rests on. */
 import type { Calibration, FaultPathsPage, TimeSplit } from "../../data/faultPaths";
-import { h, type Child } from "../../dom";
+import { h } from "../../dom";
 import { compact, count, interval, nanos, percent } from "../../format";
 import { term } from "../../glossary";
 import type { Section } from "../section";
+import { tile, verdict, type Tone } from "../head";
 import { kindsOf } from "./kinds";
 import { qualityLines } from "./quality";
 
@@ -16,12 +17,19 @@ export const answer: Section<FaultPathsPage> = {
     h(
       "div",
       {},
-      h("div", { class: "verdict" }, (report.findings.correction_exceeds_signal || report.findings.calibration.source === "withdrawn") && h("span", { class: "pill costly" }, report.findings.calibration.source === "withdrawn" ? "Not corrected for tracing" : "Mostly the tracer's time"), h("h1", {}, headline(report)), findings(report)),
+      verdict(...badge(report), headline(report), findings(report)),
       report.findings.faults > 0 && h("div", { class: "tiles" }, ...tiles(report)),
       report.findings.split.total_ns > 0 && splitBar(report.findings.split),
       caution(report),
     ),
 };
+
+/** How far the figures can be trusted. */
+function badge({ findings }: FaultPathsPage): [string, Tone] {
+  if (findings.faults === 0) return ["No faults", "neutral"];
+  if (findings.calibration.source === "withdrawn") return ["Not corrected for tracing", "bad"];
+  return findings.correction_exceeds_signal ? ["Mostly the tracer's time", "bad"] : ["Corrected for tracing", "good"];
+}
 
 function headline(report: FaultPathsPage): string {
   const { faults, latency, classes } = report.findings;
@@ -65,19 +73,15 @@ function modes(report: FaultPathsPage): string | null {
   return `Latencies gather at ${each.map((mode) => `${nanos(mode.peak_ns)} (${percent(mode.share)})`).join(", ")}.`;
 }
 
-function tile(name: Child[], figure: string, notes: string[]): HTMLElement {
-  return h("div", { class: "tile" }, h("div", { class: "tile-name" }, ...name), h("div", { class: "figure" }, figure), ...notes.filter((note) => note !== "").map((note) => h("div", { class: "faint" }, note)));
-}
-
 function tiles(report: FaultPathsPage): HTMLElement[] {
   const { faults, duration_ns, latency, distinct_paths, calibration } = report.findings;
-  const rate = duration_ns !== null && duration_ns > 0 ? `${compact(faults / (duration_ns / 1e9))} a second for ${nanos(duration_ns)}` : "the trace has no times";
+  const rate = duration_ns !== null && duration_ns > 0 ? `${compact(faults / (duration_ns / 1e9))} per second for ${nanos(duration_ns)}` : "the trace has no times";
   const { raw, corrected, bounds } = latency;
   return [
-    tile(["Page faults"], count(faults), [rate, `${count(distinct_paths)} different paths`]),
-    tile([term("Median on the CPU", CORRECTED)], interval(corrected.p50_ns, bounds?.p50_ns), [`${nanos(raw.p50_ns)} as traced`, `mean ${interval(corrected.mean_ns, bounds?.mean_ns)}`]),
-    tile([term("99th percentile", CORRECTED)], interval(corrected.p99_ns, bounds?.p99_ns), [`${nanos(raw.p99_ns)} as traced`, `longest ${nanos(corrected.max_ns)}`]),
-    tile([term("Tracing costs, a call", "function_graph makes every traced call slower by a constant; a fault makes dozens of calls, so it appears many times as long as it is. Corrected figures are without this cost.")], bounds === null ? "–" : nanos(calibration.per_call_ns), [calibrationWords(calibration)]),
+    tile(["Page faults"], count(faults), rate, `${count(distinct_paths)} different paths`),
+    tile([term("Median on the CPU", CORRECTED)], interval(corrected.p50_ns, bounds?.p50_ns), `${nanos(raw.p50_ns)} as traced`, `mean ${interval(corrected.mean_ns, bounds?.mean_ns)}`),
+    tile([term("99th percentile", CORRECTED)], interval(corrected.p99_ns, bounds?.p99_ns), `${nanos(raw.p99_ns)} as traced`, `longest ${nanos(corrected.max_ns)}`),
+    tile([term("Tracing cost per call", "function_graph makes every traced call slower by a constant; a fault makes dozens of calls, so it appears many times as long as it is. Corrected figures are without this cost.")], bounds === null ? "–" : nanos(calibration.per_call_ns), calibrationWords(calibration)),
   ];
 }
 

@@ -42,10 +42,10 @@ function map(report: FaultPathsPage, tree: CallTree): HTMLElement {
   const [root] = tree.roots;
   if (root) select(root);
   const found = h("output", { class: "faint", id: "pattern-found" });
-  const search = h("input", { type: "search", id: "pattern-search", placeholder: "Find a function", "aria-label": "Find a function", autocomplete: "off", spellcheck: "false" });
+  const search = h("input", { type: "search", id: "pattern-search", placeholder: "Find a function", title: "Text, or a regular expression", "aria-label": "Find a function by text or a regular expression", autocomplete: "off", spellcheck: "false" });
   search.addEventListener("input", () => {
     const calls = findCalls(tree, unfolding, search.value);
-    found.textContent = search.value.trim() === "" ? "" : `${count(calls.length)} ${calls.length === 1 ? "place" : "places"}`;
+    found.textContent = search.value.trim() === "" ? "" : calls.length === 0 ? "No match" : `${count(calls.length)} ${calls.length === 1 ? "place" : "places"}`;
     view.mark(new Set(calls));
   });
   const main = button("Main paths", () => {
@@ -97,7 +97,7 @@ function parts(tree: CallTree, call: Call): HTMLElement {
     "table",
     { class: "bars parts" },
     h("caption", { class: "sr" }, `Parts of ${call.name}`),
-    h("thead", {}, h("tr", {}, h("th", {}, "Function"), h("th", { class: "bar-cell" }, h("span", { class: "sr" }, "bar")), ...["Time a fault", "Time", "as traced", "Variance"].map((head) => h("th", { class: "number" }, head)))),
+    h("thead", {}, h("tr", {}, h("th", {}, "Function"), h("th", { class: "bar-cell" }, h("span", { class: "sr" }, "bar")), ...["Time per fault", "Time", "as traced", "Variance"].map((head) => h("th", { class: "number" }, head)))),
     h("tbody", {}, ...all.map((part) => partRow(part, call, most))),
   );  return h("div", { class: "scroll" }, table);
 }
@@ -117,7 +117,7 @@ function times(report: FaultPathsPage, tree: CallTree, call: Call): HTMLElement 
   const [raw, corrected] = [call.times, call.correctedTimes];
   const rows: [string, string][] = [
     ["faults that take this way", `${count(call.faults)} (${percent(call.faults / Math.max(1, tree.faults))})`],
-    ["calls", `${count(call.calls)}, ${(call.calls / Math.max(1, call.faults)).toFixed(2)} a fault`],
+    ["calls", `${count(call.calls)}, ${(call.calls / Math.max(1, call.faults)).toFixed(2)} per fault`],
     ["mean, corrected", within(call.correctedTotal / Math.max(1, call.calls), call.error / Math.max(1, call.calls))],
     ["mean, as traced", `${nanos(call.total / Math.max(1, call.calls))} with ${(call.callsInside / Math.max(1, call.calls)).toFixed(1)} calls inside`],
     ["median, 99 %", `${nanos(quantile(corrected, 0.5))}, ${nanos(quantile(corrected, 0.99))} corrected; ${nanos(quantile(raw, 0.5))}, ${nanos(quantile(raw, 0.99))} as traced`],

@@ -58,8 +58,8 @@ export function withdrawal({ withdrawn }: Calibration): string {
   if (withdrawn === null) return `${all}.`;
   const { misfit } = withdrawn;
   const cost = nanos(withdrawn.per_call_ns);
-  if ("clamped" in misfit) return `${all}: the calls that do least show ${cost} a call, but ${percent(misfit.clamped)} of the faults took less than that for their calls.`;
-  if ("unbalanced" in misfit) return `${all}: with ${cost} a call taken off, the calls of the faults add up to ${misfit.unbalanced.toFixed(2)} times the faults.`;
+  if ("clamped" in misfit) return `${all}: the calls that do least show ${cost} per call, but ${percent(misfit.clamped)} of the faults took less than that for their calls.`;
+  if ("unbalanced" in misfit) return `${all}: with ${cost} per call taken off, the calls of the faults add up to ${misfit.unbalanced.toFixed(2)} times the faults.`;
   return `${all}: the cost of a call changed during the trace, ×${misfit.uneven.toFixed(1)} from the tenth to the ninetieth percentile of the calls that do least.`;
 }
 

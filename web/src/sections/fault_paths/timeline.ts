@@ -79,7 +79,7 @@ function mixPane(report: FaultPathsPage, blocks: TimeBlock[], changes: ChangePoi
   return { title: "Share of each kind", lines, unit: "number", label: percent, end, marks: marks(changes, ["mix"], hasTimes), ...(hasTimes ? {} : { time: compact }) };
 }
 
-const WHAT: Record<ChangePoint["what"], string> = { rate: "faults a second", mix: "share", median: "median", tail: "90th percentile" };
+const WHAT: Record<ChangePoint["what"], string> = { rate: "faults per second", mix: "share", median: "median", tail: "90th percentile" };
 
 function list(report: FaultPathsPage, changes: ChangePoint[]): HTMLElement {
   if (changes.length === 0) return h("p", {}, "None beyond chance: the faults at the end are like those at the beginning.");

@@ -11,7 +11,7 @@ export const course: Section<HugeBalancePage> = {
   title: "Over time",
   nav: "Over time",
   applies: ({ balance }) => balance.points.length > 1,
-  intro: ({ balance }) => `What a unit of work cost (${balance.signal}), how many huge pages there were (N_h), and, where hardware counts page walks, walks by page size, C_L (for how many intervals walks have been taking much time) and y (the factor by which one kind of TLB entry works harder).`,
+  intro: ({ balance }) => `What a unit of work cost (${balance.signal}) and how many huge pages there were; where the hardware counts page walks, also walks by page size, for how many intervals they have taken much time, and how many times as hard entries of the TLB for one page size work as those for the other. ${balance.elapsed > 2 * (balance.points.at(-1)?.time ?? 0) ? "Later, base and huge pages took turns: the map below shows that." : ""}`,
   render: ({ balance }) => {
     const { points } = balance;
     const end = points.at(-1)!.time;
@@ -25,12 +25,12 @@ export const course: Section<HugeBalancePage> = {
     return h(
       "div",
       {},
-      pane("CPU time of a unit of work", nanos, [line("CPU time of a unit", "rose", (point) => point.cost_ns)]),
-      pane("Huge pages (N_h)", count, [line("huge pages", "good", (point) => point.huge)]),
-      pane("Page walks a second", rate, [line("huge pages", "churn", (point) => point.huge_walks_per_s), line("small pages", "needed", (point) => point.small_walks_per_s)]),
+      pane("CPU time per unit of work", nanos, [line("CPU time per unit", "rose", (point) => point.cost_ns)]),
+      pane("Huge pages", count, [line("huge pages", "good", (point) => point.huge)]),
+      pane("Page walks per second", rate, [line("huge pages", "churn", (point) => point.huge_walks_per_s), line("small pages", "needed", (point) => point.small_walks_per_s)]),
       pane("Share of cycles in page walks", percent, [line("in page walks", "violet", (point) => point.walk_share)]),
-      points.some((point) => point.load > 0) && pane("Loaded intervals (C_L)", count, [line("C_L", "kernel", (point) => point.load)]),
-      pane("Imbalance when last computed (y), logarithmic", compact, [line("y", "violet", (point) => point.imbalance)], { log: true }),
+      points.some((point) => point.load > 0) && pane("Intervals in which page walks took much time", count, [line("intervals", "kernel", (point) => point.load)]),
+      pane("Imbalance of TLB entries when last computed, logarithmic", compact, [line("imbalance", "violet", (point) => point.imbalance)], { log: true }),
       pane("Resident memory", count, [line("resident", "kernel", (point) => point.rss)], { unit: "bytes" }),
     );
   },

@@ -4,6 +4,7 @@ import { h } from "../../dom";
 import { hugeMap, mapLegend } from "../../draw/hugeMap";
 import { byteChange, bytes, count, nanos, percent } from "../../format";
 import type { Section } from "../section";
+import { tile, verdict, type Tone } from "../head";
 import { course } from "./course";
 
 const BASES = {
@@ -13,7 +14,12 @@ const BASES = {
   probe: "a chase on this machine, not this program: a bound",
   none: "nothing here could tell",
 };
-const WORDS = { help: "help", hurt: "hurt", no_measurable_effect: "do not matter", unknown: "not known" };
+const BADGES: Record<HugeBalancePage["balance"]["verdict"]["effect"], [string, Tone]> = {
+  help: ["Huge pages help", "good"],
+  hurt: ["Huge pages hurt", "bad"],
+  no_measurable_effect: ["No measurable effect", "neutral"],
+  unknown: ["Inconclusive", "neutral"],
+};
 
 const answer: Section<HugeBalancePage> = {
   id: "answer",
@@ -21,15 +27,13 @@ const answer: Section<HugeBalancePage> = {
   nav: "",
   applies: () => true,
   render: ({ balance }) => {
-    const { verdict, before, after, max_rss, peak_rss } = balance;
-    const pill = { help: "healthy", hurt: "costly", no_measurable_effect: "note", unknown: "note" }[verdict.effect];
+    const { verdict: found, before, after, max_rss, peak_rss } = balance;
     const share = ({ huge, small }: typeof before) => `${count(huge)} of ${count(huge + small)}`;
-    const tile = (name: string, figure: string, ...small: string[]) => h("div", { class: "tile" }, h("div", { class: "tile-name" }, name), h("div", { class: "figure" }, figure), ...small.filter((text) => text !== "").map((text) => h("div", { class: "faint" }, text)));
     const kept = max_rss === null ? "" : `${bytes(max_rss)} promised: ${peak_rss <= max_rss ? "kept" : "exceeded by the program itself"}`;
     return h(
       "div",
       {},
-      h("div", { class: "verdict" }, h("span", { class: `pill ${pill}` }, WORDS[verdict.effect]), h("h1", {}, verdict.sentence), h("p", { class: "faint" }, `Basis: ${BASES[verdict.basis]}. Signal: ${balance.signal}.`)),
+      verdict(...BADGES[found.effect], found.sentence, h("p", { class: "faint" }, `Basis: ${BASES[found.basis]}. Signal: ${balance.signal}.`)),
       h(
         "div",
         { class: "tiles" },
@@ -54,8 +58,8 @@ const map: Section<HugeBalancePage> = {
   title: "Map of huge pages",
   nav: "Huge-page map",
   applies: ({ balance }) => balance.processes.some((process) => process.map.rows.length > 0),
-  intro: () => "Memory whose page size can be changed, as PAGEMAP_SCAN showed it; addresses grow upwards, gaps between mappings are left out.",
-  render: ({ balance }) => h("div", {}, mapLegend(), ...balance.processes.filter((process) => process.map.rows.length > 0).map((process) => hugeMap(`${process.comm} (${process.pid})`, process.map, balance.points.at(-1)?.time ?? balance.elapsed))),
+  intro: () => "Memory whose page size can be changed, as PAGEMAP_SCAN showed it; addresses grow upwards, gaps between mappings are left out. A green row is mapped by huge pages, a pale one by small ones.",
+  render: ({ balance }) => h("div", {}, mapLegend(), ...balance.processes.filter((process) => process.map.rows.length > 0).map((process) => hugeMap(`${process.comm} (${process.pid})`, process.map))),
 };
 
 export const SECTIONS: Section<HugeBalancePage>[] = [answer, course, map];

@@ -2,6 +2,7 @@
 import type { Configuration, HugeSimulationPage } from "../../data/hugeSimulation";
 import { h } from "../../dom";
 import type { Section } from "../section";
+import { tile, verdict } from "../head";
 import { change } from "./words";
 
 export const answer: Section<HugeSimulationPage> = {
@@ -13,20 +14,18 @@ export const answer: Section<HugeSimulationPage> = {
     h(
       "div",
       {},
-      h("div", { class: "verdict" }, h("h1", {}, headline(simulation))),
+      verdict("Simulated", "neutral", headline(simulation)),
       h(
         "div",
         { class: "tiles" },
         ...simulation.controlled.map((run) =>
-          h(
-            "div",
-            { class: "tile" },
-            h("div", { class: "tile-name" }, `${run.workload} with ${run.controller}`),
-            h("div", { class: "figure" }, change(run.gain)),
-            h("div", { class: "faint" }, `speed at rest against huge pages everywhere; ${change(run.gain_whole)} over the whole run`),
-            h("div", { class: "faint" }, `${run.huge} of ${run.possible} huge pages left; ${run.split} split, ${run.built} built`),
-            run.against_alone !== null && h("div", { class: "faint" }, `${run.against_alone.toFixed(2)}× as fast as alone`),
-            run.reason !== null && h("div", { class: "faint" }, `last: ${run.reason}`),
+          tile(
+            `${run.workload} with ${run.controller}`,
+            change(run.gain),
+            `speed at rest against huge pages everywhere; ${change(run.gain_whole)} over the whole run`,
+            `${run.huge} of ${run.possible} huge pages left; ${run.split} split, ${run.built} built`,
+            run.against_alone !== null && `${run.against_alone.toFixed(2)}× as fast as alone`,
+            run.reason !== null && `last: ${run.reason}`,
           ),
         ),
       ),

@@ -18,7 +18,7 @@ export const configurations: Section<HugeSimulationPage> = {
       h(
         "table",
         { class: "bars" },
-        h("thead", {}, h("tr", {}, ...["Program", "Pages"].map((name) => h("th", {}, name)), h("th", { class: "number" }, "Speed"), h("th", {}), ...["ns an access", "Small refills / 1000", "Huge refills / 1000", "Time in refills"].map((name) => h("th", { class: "number" }, name)))),
+        h("thead", {}, h("tr", {}, ...["Program", "Pages"].map((name) => h("th", {}, name)), h("th", { class: "number" }, "Speed"), h("th", {}), ...["ns per access", "Small refills / 1000", "Huge refills / 1000", "Time in refills"].map((name) => h("th", { class: "number" }, name)))),
         h(
           "tbody",
           {},

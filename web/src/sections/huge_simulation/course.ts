@@ -12,7 +12,7 @@ export const course: Section<HugeSimulationPage> = {
   nav: "Over time",
   applies: ({ simulation }) => simulation.controlled.some((run) => run.timeline.length > 1),
   intro: () =>
-    "TLB refills by page size; the number of huge pages N_h; C_L, which counts how long refills have been taking much time; and y, the factor by which one kind of TLB entry works harder. Controllers begin to act when C_L reaches its gate; the paper's splits huge pages while y is above 20. Time is simulated.",
+    "TLB refills by page size, the number of huge pages, for how many intervals refills have taken much time, and how many times as hard entries of the TLB for one page size work as those for the other. Controllers begin to act when those intervals reach the gate; the paper's splits huge pages while the imbalance is above 20. Time is simulated.",
   render: ({ simulation }) => h("div", {}, ...simulation.controlled.map(panes)),
 };
 
@@ -35,16 +35,16 @@ function panes(run: Controlled): HTMLElement {
     "div",
     {},
     h("h3", {}, `${run.workload} with ${run.controller}`),
-    pane("TLB refills a second", {
+    pane("TLB refills per second", {
       label: rate,
       lines: [
         { name: "huge pages", ink: "churn", points: points((moment) => moment.huge_per_s) },
         { name: "small pages", ink: "needed", points: points((moment) => moment.small_per_s) },
       ],
     }),
-    pane("Huge pages (N_h)", { lines: [{ name: "huge pages", ink: "good", points: points((moment) => moment.huge) }] }),
-    pane("Loaded intervals (C_L)", { levels: [{ at: GATE, name: "gate" }], lines: [{ name: "C_L", ink: "kernel", points: points((moment) => moment.load) }] }),
-    imbalance.length > 1 && pane("Imbalance when last computed (y), logarithmic", { log: true, levels: run.controller === "paper" ? [{ at: 20, name: "20: balanced enough" }] : [], label: compact, lines: [{ name: "y", ink: "violet", points: imbalance }] }),
-    pane("Time of an access", { label: (value) => `${value.toFixed(1)} ns`, lines: [{ name: "ns an access", ink: "rose", points: points((moment) => moment.ns_per_access) }] }),
+    pane("Huge pages", { lines: [{ name: "huge pages", ink: "good", points: points((moment) => moment.huge) }] }),
+    pane("Intervals in which refills took much time", { levels: [{ at: GATE, name: "gate" }], lines: [{ name: "intervals", ink: "kernel", points: points((moment) => moment.load) }] }),
+    imbalance.length > 1 && pane("Imbalance of TLB entries when last computed, logarithmic", { log: true, levels: run.controller === "paper" ? [{ at: 20, name: "20: balanced enough" }] : [], label: compact, lines: [{ name: "imbalance", ink: "violet", points: imbalance }] }),
+    pane("Time per access", { label: (value) => `${value.toFixed(1)} ns`, lines: [{ name: "ns per access", ink: "rose", points: points((moment) => moment.ns_per_access) }] }),
   );
 }

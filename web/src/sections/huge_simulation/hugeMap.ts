@@ -11,5 +11,5 @@ export const hugeMap: Section<HugeSimulationPage> = {
   applies: ({ simulation }) => simulation.controlled.some((run) => run.map.rows.length > 0),
   intro: () => "Addresses grow upwards. Strong colour: mapped by huge pages; pale: split into small pages.",
   render: ({ simulation }) =>
-    h("div", {}, mapLegend(), ...simulation.controlled.filter((run) => run.map.rows.length > 0).map((run) => map(`${run.workload} with ${run.controller}`, run.map, (run.timeline.at(-1)?.at_s ?? 1) * 1e9))),
+    h("div", {}, mapLegend(), ...simulation.controlled.filter((run) => run.map.rows.length > 0).map((run) => map(`${run.workload} with ${run.controller}`, run.map))),
 };

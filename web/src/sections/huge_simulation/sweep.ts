@@ -22,8 +22,8 @@ export const sweep: Section<HugeSimulationPage> = {
     return h(
       "div",
       {},
-      h("p", {}, `Least with ${count(best.huge)} of ${count(end)}: ${best.ns_per_access.toFixed(2)} ns an access.`),
-      pane("Nanoseconds an access, by number of huge pages", { label: (value) => `${value.toPrecision(3)} ns`, lines: [{ name: "ns an access", ink: "rose", points: sweep.map((point) => ({ x: point.huge, y: point.ns_per_access })) }] }),
+      h("p", {}, `Least with ${count(best.huge)} of ${count(end)}: ${best.ns_per_access.toFixed(2)} ns per access.`),
+      pane("Nanoseconds per access, by number of huge pages", { label: (value) => `${value.toPrecision(3)} ns`, lines: [{ name: "ns per access", ink: "rose", points: sweep.map((point) => ({ x: point.huge, y: point.ns_per_access })) }] }),
       pane("Refills in 1000 accesses", {
         label: (value) => String(Number(value.toPrecision(3))),
         lines: [

@@ -4,6 +4,7 @@ import { ended } from "../../data/ending";
 import { h } from "../../dom";
 import { bytes, count, percent } from "../../format";
 import type { Section } from "../section";
+import { tile, verdict, type Tone } from "../head";
 
 export const answer: Section<PagingPage> = {
   id: "answer",
@@ -17,7 +18,7 @@ export const answer: Section<PagingPage> = {
     return h(
       "div",
       {},
-      h("div", { class: "verdict" }, h("h1", {}, headline(last))),
+      verdict(...badge(timeline, peak), headline(last)),
       last !== undefined &&
         h(
           "div",
@@ -35,11 +36,14 @@ export const answer: Section<PagingPage> = {
 
 const share = (part: number, whole: number): number => (whole > 0 ? part / whole : 0);
 
+/** Whether the budget held: managed memory is what it is for. */
+function badge({ points, memory_bytes, memory_is_each }: PagingPage["timeline"], peak: number): [string, Tone] {
+  if (points.length === 0) return ["No readings", "neutral"];
+  if (memory_is_each) return ["A budget per process", "neutral"];
+  return peak <= memory_bytes ? ["Within its budget", "good"] : ["Beyond its budget at times", "bad"];
+}
+
 function headline(last: PagingPoint | undefined): string {
   if (last === undefined) return "The timeline holds no point";
   return `${count(last.refaults)} waits for the store in ${(last.time / 1e9).toFixed(1)} s`;
-}
-
-function tile(name: string, figure: string, words: string): HTMLElement {
-  return h("div", { class: "tile" }, h("div", { class: "tile-name" }, name), h("div", { class: "figure" }, figure), h("div", { class: "faint" }, words));
 }

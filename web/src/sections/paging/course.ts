@@ -38,7 +38,7 @@ export const course: Section<PagingPage> = {
         ],
       }),
       pane("In the store", { unit: "bytes", label: bytes, lines: [{ name: "in the store", ink: "violet", points: level((p) => p.store_bytes) }] }),
-      pane("Faults a second", {
+      pane("Faults per second", {
         lines: [
           { name: "waits for the store", ink: "churn", points: rate((p) => p.refaults) },
           { name: "first touches", ink: "needed", points: rate((p) => p.first_touches) },
@@ -54,7 +54,7 @@ export const course: Section<PagingPage> = {
             { name: "seen written within a second", ink: "violet", points: share((p) => p.watched_soon, (p) => p.written_soon) },
           ],
         }),
-      pane("Pages a second", {
+      pane("Pages per second", {
         lines: [
           { name: "read", ink: "churn", points: rate((p) => p.pages_read) },
           { name: "of them ahead", ink: "needed", points: rate((p) => p.pages_read_ahead) },

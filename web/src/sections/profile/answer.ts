@@ -3,7 +3,9 @@ import type { ProfileData } from "../../data/profile";
 import type { EventProfile, ProfileFindings } from "../../data/profileFindings";
 import { h } from "../../dom";
 import { compact, count, nanos, percent } from "../../format";
+import { SEVERITY } from "../answer";
 import type { Section } from "../section";
+import { tile, unit, verdict, type Tone } from "../head";
 
 export const answer: Section<ProfileData> = {
   id: "answer",
@@ -12,11 +14,12 @@ export const answer: Section<ProfileData> = {
   applies: () => true,
   render: (page) => {
     const { findings } = page;
-    const worst = findings.diagnoses[0]?.severity ?? "note";
+    const worst = findings.diagnoses[0]?.severity;
+    const [badge, tone]: [string, Tone] = worst ? SEVERITY[worst] : ["Nothing stands out", "neutral"];
     return h(
       "div",
       {},
-      h("div", { class: "verdict" }, worst !== "note" && h("span", { class: `pill ${worst}` }, worst), h("h1", {}, findings.headline || samplesOf(page))),
+      verdict(badge, tone, findings.headline || samplesOf(page)),
       tiles(page),
     );
   },
@@ -35,9 +38,6 @@ const tiles = (page: ProfileData): HTMLElement => h("div", { class: "tiles" }, u
 
 const samplesOf = (page: ProfileData): string => `${count(page.findings.events.reduce((sum, event) => sum + event.samples, 0))} samples`;
 
-/** A figure; what stands behind its first space is set small. */
-export const tile = (name: string, figure: string, ...small: (string | null)[]): HTMLElement => h("div", { class: "tile" }, h("div", { class: "tile-name" }, name), h("div", { class: "figure" }, figure.split(" ")[0], h("small", {}, ` ${figure.split(" ").slice(1).join(" ")}`)), ...small.filter((text) => text !== null).map((text) => h("div", { class: "faint" }, text)));
-
 /** CPU time used of what the CPUs had to give. */
 export function used({ events, span, host }: Pick<ProfileFindings, "events" | "span" | "host">): HTMLElement | null {
   const clock = events.find((event) => event.unit === "nanoseconds" && !event.name.startsWith("off-cpu"));
@@ -45,14 +45,14 @@ export function used({ events, span, host }: Pick<ProfileFindings, "events" | "s
   const cpus = host.cpus || clock.cpus.length;
   const available = clock.idle > 0 ? clock.weight + clock.idle : cpus * span;
   const inUse = clock.weight / span;
-  const of = cpus > 0 ? ` of ${count(cpus)}` : "";
-  return tile("CPUs in use", `${inUse.toFixed(2)}${of}`, `${nanos(clock.weight)} of CPU time in ${nanos(span)}`, available > 0 ? `${percent(clock.weight / available)} of what the CPUs had` : null);
+  const of = cpus > 0 && unit(`of ${count(cpus)}`);
+  return tile("CPUs in use", [inUse.toFixed(2), of], `${nanos(clock.weight)} of CPU time in ${nanos(span)}`, available > 0 ? `${percent(clock.weight / available)} of what the CPUs had` : null);
 }
 
 function eventTile(event: EventProfile, { span }: ProfileFindings): HTMLElement {
   const weight = { nanoseconds: nanos(event.weight), events: `${compact(event.weight)} events`, samples: "" }[event.unit];
-  const asked = event.frequency === null ? null : `${count(event.frequency)} a second asked for`;
-  return tile(event.name, `${count(event.samples)} samples`, weight === "" ? null : `${weight}${event.idle > 0 ? " busy" : ""}`, asked ?? (span > 0 ? `over ${nanos(span)}` : null));
+  const asked = event.frequency === null ? null : `${count(event.frequency)} per second asked for`;
+  return tile(event.name, [count(event.samples), unit("samples")], weight === "" ? null : `${weight}${event.idle > 0 ? " busy" : ""}`, asked ?? (span > 0 ? `over ${nanos(span)}` : null));
 }
 
 function lost({ losses, findings }: ProfileData): HTMLElement | null {

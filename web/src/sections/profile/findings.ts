@@ -4,6 +4,8 @@ import type { Diagnosis } from "../../data/types";
 import { h } from "../../dom";
 import { copyBox } from "../../draw/copy";
 import { percent } from "../../format";
+import { SEVERITY } from "../answer";
+import { pill } from "../head";
 import type { Section } from "../section";
 
 /** What begins the line of evidence that says what to do. */
@@ -23,7 +25,7 @@ function diagnosis(found: Diagnosis): HTMLElement {
   return h(
     "article",
     { class: "finding" },
-    h("h3", {}, h("span", { class: `pill ${found.severity}` }, found.severity), ` ${found.headline}`, share && h("span", { class: "faint" }, ` ${percent(share.value)} of the CPU time`)),
+    h("h3", {}, pill(...SEVERITY[found.severity]), ` ${found.headline}`, share && h("span", { class: "faint" }, ` ${percent(share.value)} of the CPU time`)),
     h("p", {}, found.explanation),
     facts.length > 0 && h("ul", { class: "evidence" }, ...facts.map((fact) => h("li", {}, fact))),
     ...next.map((line) => h("p", { class: "next" }, h("strong", {}, "Next "), line.slice(NEXT.length))),

@@ -13,8 +13,8 @@ const STACKS = 10;
 const UNIT: Record<Measure, string> = {
   share_of_busy: "\u00a0% of samples",
   cpus_in_use: "\u00a0% of a CPU",
-  per_second: " a second",
-  cpu_seconds_per_run: "\u00a0s of CPU time a run",
+  per_second: " per second",
+  cpu_seconds_per_run: "\u00a0s of CPU time per run",
   events_per_run: " a run",
 };
 const unit = (measure: Measure): string => UNIT[measure];

@@ -257,7 +257,7 @@ fn how_many(diff: &FaultDiff) -> String {
             ratio if ratio >= 1.0 => format!("{} more", percent(ratio - 1.0)),
             ratio => format!("{} fewer", percent(1.0 - ratio)),
         };
-        return format!("{times} a second ({} → {})", number(a), number(b));
+        return format!("{times} per second ({} → {})", number(a), number(b));
     }
     if (a - b).abs() <= AS_MANY * a.max(b) {
         return format!("as many faults ({} and {})", rounded(a), rounded(b));
@@ -268,7 +268,7 @@ fn how_many(diff: &FaultDiff) -> String {
         .find(|question| question.subject == Subject::Rate);
     match same.map(|question| question.figures.corrected) {
         Some(rate) => format!(
-            "{} and {} faults, {} and {} a second",
+            "{} and {} faults, {} and {} per second",
             rounded(a),
             rounded(b),
             number(rate.a),

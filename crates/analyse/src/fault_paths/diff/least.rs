@@ -18,7 +18,7 @@ pub(super) const OF_MEAN: f64 = 0.005;
 pub(super) const OF_FUNCTION: f64 = 0.5;
 /// Slow calls that are no such part of the mean take, each, this part of it longer.
 pub(super) const SLOW_BY: f64 = 0.1;
-/// Least change of calls a fault: of their number, and for each fault.
+/// Least change of calls per fault: of their number, and for each fault.
 pub(super) const OF_CALLS: f64 = 0.1;
 pub(super) const CALLS: f64 = 0.05;
 /// The part of a fault that its outer layers make up.

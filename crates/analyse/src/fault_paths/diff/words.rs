@@ -54,7 +54,7 @@ pub(super) fn finding(finding: &Finding, context: &Context<'_>) -> String {
         Subject::Mean => format!("A fault{of} takes {} on average", times()),
         Subject::Quantile => format!("The {} of faults{of} is {}", rank(name), times()),
         Subject::Rate => format!(
-            "{b} has {} faults a second, {a} {}",
+            "{b} has {} faults per second, {a} {}",
             number(corrected.b),
             number(corrected.a)
         ),
@@ -81,9 +81,9 @@ pub(super) fn finding(finding: &Finding, context: &Context<'_>) -> String {
             percent(corrected.a),
             shortened(name)
         ),
-        Subject::FunctionTime => format!("{name} itself takes {} a fault{of}", times()),
+        Subject::FunctionTime => format!("{name} itself takes {} per fault{of}", times()),
         Subject::FunctionCalls => format!(
-            "{name} is called {} times a fault{of} in {a}, {} in {b}",
+            "{name} is called {} times per fault{of} in {a}, {} in {b}",
             number(corrected.a),
             number(corrected.b)
         ),
@@ -97,7 +97,7 @@ pub(super) fn finding(finding: &Finding, context: &Context<'_>) -> String {
         true if error >= finding.change.value.abs() && error.is_finite() => {
             let error = match finding.unit {
                 Unit::Ns => ns(error),
-                Unit::PerSecond => format!("{} a second", number(error)),
+                Unit::PerSecond => format!("{} per second", number(error)),
                 _ => percent(error),
             };
             format!("{sentence}. The tracer's cost is known no better than ± {error} of that.")
@@ -133,7 +133,7 @@ fn spends(what: &str, corrected: &Pair, context: &Context<'_>, class: Option<Cla
     let time = context.time.corrected;
     let share = |part: f64, whole: f64| percent(if whole > 0.0 { part / whole } else { 0.0 });
     format!(
-        "{b} spends {} of fault time{} {what} ({} a fault), {a} {} ({})",
+        "{b} spends {} of fault time{} {what} ({} per fault), {a} {} ({})",
         share(corrected.b, time.b),
         in_faults(class),
         ns(corrected.b),
@@ -198,7 +198,13 @@ fn part(part: &Part, all: f64, b: &str) -> String {
     let more = if part.ns > 0.0 { "more" } else { "less" };
     let Pair { a: from, b: to } = part.figures;
     let kind = part.class.map_or("all", Class::describe);
-    let each = || format!("{} to {} a fault of the kind \"{kind}\"", ns(from), ns(to));
+    let each = || {
+        format!(
+            "{} to {} per fault of the kind \"{kind}\"",
+            ns(from),
+            ns(to)
+        )
+    };
     let why = match part.cause {
         PartCause::Mix => {
             let slower = (part.ns > 0.0) == (to > from);

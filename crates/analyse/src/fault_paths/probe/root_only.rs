@@ -34,10 +34,10 @@ pub enum Refusal {
     /// What tracing added does not grow with the number of calls.
     #[error(
         "its faults are of other kinds: by the number of calls inside, they differ by {cost:.0} ± \
-         {error:.0} ns a call. Capture the same workload"
+         {error:.0} ns per call. Capture the same workload"
     )]
     OtherKinds {
-        /// The slope, ns a call.
+        /// The slope, ns per call.
         cost: f64,
         /// Its error.
         error: f64,
@@ -59,11 +59,11 @@ pub enum Refusal {
     },
     /// The trace does not bear the correction.
     #[error(
-        "the {cost:.0} ns a call that it shows do not fit the trace to correct ({what}): one of \
+        "the {cost:.0} ns per call that it shows do not fit the trace to correct ({what}): one of \
          them is of another workload, or the cost was not the same throughout"
     )]
     DoesNotFit {
-        /// The cost, ns a call.
+        /// The cost, ns per call.
         cost: f64,
         /// In what.
         what: &'static str,

@@ -203,7 +203,7 @@ mod tests {
 
     const ALONE: Option<f64> = Some(0.0);
 
-    /// A thousand samples a second.
+    /// A thousand samples per second.
     fn run(total: f64, samples: f64, contended: Option<f64>) -> Run {
         Run {
             total,

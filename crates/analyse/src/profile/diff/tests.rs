@@ -2,7 +2,7 @@ use super::super::tests::Maker;
 use super::*;
 use crate::compare::Random;
 
-/// So many seconds of two CPUs at 99 samples a second. Which stack a sample shows is drawn, and
+/// So many seconds of two CPUs at 99 samples per second. Which stack a sample shows is drawn, and
 /// the load moves slowly, as real loads do; `shift` of all time goes from `parse` to `copy`.
 fn load(seconds: u64, shift: f64, seed: u64) -> Profile {
     let mut random = Random::seeded(seed);

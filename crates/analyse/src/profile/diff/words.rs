@@ -94,7 +94,7 @@ fn contention(known: &Contention) -> Option<String> {
             .map(|stolen| format!("the hypervisor took {:.1} %", share(stolen))),
         known
             .preemptions
-            .map(|rate| format!("preempted {rate:.0} times a second of CPU time")),
+            .map(|rate| format!("preempted {rate:.0} times per second of CPU time")),
     ];
     let signs: Vec<String> = signs.into_iter().flatten().collect();
     (!signs.is_empty()).then(|| signs.join(", "))
@@ -238,10 +238,10 @@ pub fn amount(value: f64, measure: Measure) -> String {
     match measure {
         Measure::ShareOfBusy => format!("{:.1} % of the samples", 100.0 * value),
         Measure::CpusInUse => format!("{:.1} % of a CPU", 100.0 * value),
-        Measure::PerSecond => format!("{value:.1} a second"),
+        Measure::PerSecond => format!("{value:.1} per second"),
         Measure::CpuSecondsPerRun => {
             format!("{} of CPU time", Nanos::from_secs_f64(value.max(0.0)))
         }
-        Measure::EventsPerRun => format!("{value:.0} a run"),
+        Measure::EventsPerRun => format!("{value:.0} per run"),
     }
 }

@@ -75,7 +75,7 @@ impl History {
             let (_, slots) = &self.moments[behind.saturating_sub(1)];
             slots.iter().map(|slot| (slot & !HUGE, slot & HUGE != 0))
         });
-        Picture::new(slot.0, &all, moments)
+        Picture::new(slot.0, &all, (*end).into(), moments)
     }
 }
 
@@ -84,6 +84,7 @@ mod tests {
     use super::*;
     use pagewise_model::findings::RegionKind;
     use pagewise_model::huge_pages::{Area, Slot};
+    use pagewise_model::units::Nanos;
 
     fn map(huge: &[bool]) -> HugeMap {
         let slots = huge.iter().map(|&huge| Slot {
@@ -117,6 +118,7 @@ mod tests {
         let picture = history.map(Bytes(2 << 20));
         assert_eq!(picture.starts, ["0x400000", "0x600000"]);
         assert_eq!(picture.rows, ["..#", "..#"]);
+        assert_eq!(picture.until, Nanos(6_000_000_000));
     }
 
     #[test]

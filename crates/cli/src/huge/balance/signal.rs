@@ -210,7 +210,7 @@ impl Signal {
         (busy && sample.work >= least).then(|| sample.cpu.as_secs_f64() / sample.work)
     }
 
-    /// Page walks of huge and of base pages a second, where they are counted by size.
+    /// Page walks of huge and of base pages per second, where they are counted by size.
     pub fn walks_by_size(sample: &Sample) -> Option<(f64, f64)> {
         let (all, huge) = (sample.count.all?, sample.count.huge?);
         let seconds = sample.elapsed.as_secs_f64().max(1e-9);

@@ -121,7 +121,10 @@ fn told(evidence: &Evidence<'_>, change: Estimate, basis: Basis) -> HugeVerdict 
         change_by(change.low),
         change_by(change.high)
     );
-    let memory = format!("+{}", evidence.growth);
+    let memory = match evidence.growth {
+        Bytes(0) => "no more memory".to_owned(),
+        growth => format!("{growth} more memory"),
+    };
     let sentence = match effect {
         Effect::Help => format!("Huge pages help: {range} for the same work, {memory}."),
         Effect::Hurt => format!("Huge pages hurt: {range} for the same work, {memory}."),
@@ -256,7 +259,7 @@ mod tests {
             "{}",
             help.sentence
         );
-        assert!(help.sentence.ends_with("+12.0 MiB."));
+        assert!(help.sentence.ends_with("12.0 MiB more memory."));
         assert_eq!(
             verdict(&evidence(&[], Some(&pairs(1.2)))).effect,
             Effect::Hurt

@@ -150,7 +150,7 @@ fn hint<'a>(screen: &Screen<'a>) -> Line<'a> {
     match screen.churns(page_size()) {
         Some(Churning { bytes_per_s }) => Line::styled(
             format!(
-                "{} a second is touched anew and not kept: doctor tells why.",
+                "{} per second is touched anew and not kept: doctor tells why.",
                 Bytes(bytes_per_s)
             ),
             screen.strong(Color::Yellow),

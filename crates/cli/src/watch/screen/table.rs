@@ -21,7 +21,7 @@ pub struct Processes {
 pub struct Line {
     /// The process.
     pub process: ProcessReading,
-    /// Minor and major faults a second.
+    /// Minor and major faults per second.
     pub faults_per_s: f64,
     /// Share of one CPU in percent.
     pub cpu_percent: f64,
@@ -30,7 +30,7 @@ pub struct Line {
 }
 
 impl Processes {
-    /// Takes a reading; lines change once a second.
+    /// Takes a reading; lines change once per second.
     pub fn take(&mut self, time: Nanos, processes: &ProcessList) {
         let elapsed = time - self.base_time;
         if elapsed >= STRETCH || self.lines.is_empty() {

@@ -55,7 +55,10 @@ pub const NAMES: [(&str, &str); 8] = [
         "mcf",
         "SPEC mcf's pricing sweeps and heap, 1.6 GiB: the paper's case",
     ),
-    ("chase", "pointer chase over 2 GiB, every line once a round"),
+    (
+        "chase",
+        "pointer chase over 2 GiB, every line once per round",
+    ),
     ("stream", "three arrays read and written in order, 1.5 GiB"),
     ("gups", "random updates of 2 GiB"),
     ("btree", "lookups in a B-tree of 2 GiB, pages of 16 KiB"),

@@ -5,7 +5,7 @@ use pagewise_model::random::Random;
 
 const LINE: u64 = 64;
 
-/// A chain through all lines, each once a round, in an order without locality.
+/// A chain through all lines, each once per round, in an order without locality.
 pub struct PointerChase {
     name: &'static str,
     bits: u32,

@@ -252,7 +252,7 @@ impl Assembly<'_> {
         Some(finding)
     }
 
-    /// Own time a fault as traced; over all kinds, as if both had the same kinds.
+    /// Own time per fault as traced; over all kinds, as if both had the same kinds.
     fn own_raw(&self, class: Option<Class>, function: &str) -> Pair {
         let functions = self.figures.functions().iter();
         let of =
@@ -337,7 +337,7 @@ fn place(finding: &Finding) -> usize {
     }
 }
 
-/// Faults a second, from nanoseconds between them.
+/// Faults per second, from nanoseconds between them.
 fn per_second(between: Pair) -> Pair {
     Pair {
         a: over(1e9, between.a),

@@ -94,7 +94,7 @@ impl Assembly<'_> {
         over(error, f64::midpoint(time.a, time.b))
     }
 
-    /// Of faults a second: tracing makes the time between faults longer, at most by all that it
+    /// Of faults per second: tracing makes the time between faults longer, at most by all that it
     /// takes.
     fn of_rate(&self, rates: Pair) -> f64 {
         let Pairs { raw, corrected } = self.mean(None, |_, row| (row.raw, row.corrected));

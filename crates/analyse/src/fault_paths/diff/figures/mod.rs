@@ -28,7 +28,7 @@ pub(super) fn thousandths(quantile: f64) -> u16 {
     (quantile * 1000.0).round() as u16
 }
 
-/// Slow calls are those that so many calls a fault exceed, in both traces together.
+/// Slow calls are those that so many calls per fault exceed, in both traces together.
 const SLOW_SHARES: [f64; 4] = [0.04, 0.02, 0.01, 0.005];
 
 /// What a figure says.

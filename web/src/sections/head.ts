@@ -1,0 +1,18 @@
+/** The head of every page: a badge of a few words, the answer in one sentence, and its figures. */
+import { h, type Child } from "../dom";
+
+/** Whether the word is bad news, good news, or neither. */
+export type Tone = "bad" | "good" | "neutral";
+
+export const verdict = (badge: string, tone: Tone, headline: string, ...below: Child[]): HTMLElement =>
+  h("div", { class: "verdict" }, pill(badge, tone), h("h1", {}, headline), ...below);
+
+export const pill = (word: string, tone: Tone): HTMLElement => h("span", { class: `pill ${tone}` }, word);
+
+/** A figure with its name above and what belongs to it below; a `unit` stands small beside it. */
+export function tile(name: Child | Child[], figure: Child | Child[], ...notes: Child[]): HTMLElement {
+  const lines = notes.filter((note) => note !== "" && note);
+  return h("div", { class: "tile" }, h("div", { class: "tile-name" }, ...[name].flat()), h("div", { class: "figure" }, ...[figure].flat()), ...lines.map((line) => h("div", { class: "faint" }, line)));
+}
+
+export const unit = (text: string): HTMLElement => h("small", {}, ` ${text}`);
