@@ -318,6 +318,19 @@ mod tests {
         assert_eq!(kind, RegionKind::Anonymous);
     }
 
+    /// Behind its unmapping, the place of an arena is a place like others.
+    #[test]
+    fn an_arena_that_is_gone_makes_no_arena_of_what_comes_there() {
+        let mut regions = Regions::default();
+        let base = 0x7f00_0000_0000;
+        regions.map_anonymous(anonymous(base, base + ARENA_HEAP, false), Owner::Glibc);
+        regions.map_anonymous(anonymous(base, base + 0x21000, true), Owner::Glibc);
+        regions.unmap(base, base + ARENA_HEAP);
+        let later = anonymous(base + 0x10_0000, base + 0x20_0000, true);
+        let kind = regions.map_anonymous(later, Owner::Glibc);
+        assert_eq!(kind, RegionKind::Anonymous);
+    }
+
     #[test]
     fn a_hole_leaves_both_sides() {
         let mut regions = Regions::default();

@@ -10,7 +10,8 @@ use pagewise_analyse::gate::{
     Now, Observed, Terms, batch, comparable, culprit, faults_seen, judge, mean,
 };
 use pagewise_analyse::paging::{Sample, Watched, heat, larger_budget};
-use pagewise_analyse::{probe, tune};
+use pagewise_analyse::profile::diff::SettingRules;
+use pagewise_analyse::{probe, run_diff, tune};
 use pagewise_model::document::Kind;
 use pagewise_model::gate::{BASELINE_VERSION, Baseline, GateHost, GateRun, GateSide, Metric};
 use pagewise_model::paging::DistanceBucket;
@@ -245,6 +246,55 @@ fn of_stored_runs_elsewhere() {
         }
     }
     holds("stored-runs", &found);
+}
+
+/// A run beside itself with one of its costs a little, more or much larger or smaller.
+#[test]
+fn of_runs_that_cost_more() {
+    let findings = analysed("churn").findings().expect("the rules are right");
+    let rules = SettingRules::shipped().expect("the rules are right");
+    type Change = fn(&mut RunCost, f64);
+    let changes: [(&str, Change); 6] = [
+        ("user", |cost, by| {
+            cost.user = Nanos((cost.user.0 as f64 * by) as u64)
+        }),
+        ("system", |cost, by| {
+            cost.system = Nanos((cost.system.0 as f64 * by) as u64)
+        }),
+        ("wall", |cost, by| {
+            cost.wall = Nanos((cost.wall.0 as f64 * by) as u64)
+        }),
+        ("faults", |cost, by| {
+            cost.minor_faults = (cost.minor_faults as f64 * by) as u64
+        }),
+        ("major", |cost, by| cost.major_faults += (by * 60.0) as u64),
+        ("memory", |cost, by| {
+            cost.max_rss = Bytes((cost.max_rss.0 as f64 * by) as u64)
+        }),
+    ];
+    let mut found = Vec::new();
+    for length in [1.0, 40.0] {
+        for contended in [0.0, 0.1, 1.0] {
+            for (what, change) in changes {
+                for by in [0.1, 0.8, 0.95, 1.0, 1.08, 1.15, 1.3, 2.0, 30.0] {
+                    let mut one = findings.clone();
+                    for (_, change) in changes {
+                        change(&mut one.cost, length);
+                    }
+                    let mut other = one.clone();
+                    change(&mut other.cost, by);
+                    let side = |name, findings| run_diff::Run {
+                        name,
+                        findings,
+                        contended,
+                    };
+                    let told = run_diff::compare(side("a", &one), side("b", &other), &rules);
+                    found.push((what, by, told.map(|told| (told.headline, told.figures))));
+                }
+            }
+        }
+    }
+    holds("runs-that-cost-more", &found);
 }
 
 /// What is behind growth, between recordings that differ in everything and in size.

@@ -17,7 +17,7 @@ use pagewise_model::run::RunCost;
 use pagewise_model::units::{Bytes, Nanos};
 use serde_json::{Value, json};
 
-const RECORDED: [&str; 9] = [
+const RECORDED: [&str; 16] = [
     "kinds",
     "churn",
     "each",
@@ -27,6 +27,13 @@ const RECORDED: [&str; 9] = [
     "fork",
     "pipes",
     "sleeps",
+    "threads",
+    "php",
+    "node",
+    "spawn",
+    "mapped",
+    "dontneed",
+    "squeezed",
 ];
 
 fn found(name: &str) -> Findings {

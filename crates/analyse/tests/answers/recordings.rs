@@ -174,6 +174,21 @@ fn of_recordings_as_profiles() {
 fn of_programs_that_wait() {
     answers("pipes");
     answers("sleeps");
+    answers("futex");
+}
+
+#[test]
+fn of_threads_and_runtimes() {
+    answers("threads");
+    answers("php");
+    answers("node");
+}
+
+#[test]
+fn of_calls_files_and_limits() {
+    for name in ["spawn", "stat", "mapped", "remap", "dontneed", "squeezed"] {
+        answers(name);
+    }
 }
 
 #[test]
@@ -183,6 +198,8 @@ fn of_two_runs() {
         ("churn", "unprivileged"),
         ("fork", "huge"),
         ("kinds", "churn"),
+        ("dontneed", "remap"),
+        ("php", "node"),
     ] {
         let (one, other) = (analysed(a), analysed(b));
         let findings = |analysis: &Analysis| {

@@ -5,6 +5,7 @@ use pagewise_analyse::fault_paths::{
     self, Calibration, Class, Collector, Criteria, Goal, Input, Layer, Step, Sums, Total, estimate,
     layer_of,
 };
+use pagewise_analyse::mine::CallSequences;
 use pagewise_model::formats::function_graph::{self, Summary};
 use std::path::Path;
 
@@ -111,6 +112,35 @@ fn of_parts_of_a_trace() {
         let found = fault_paths::analyse(&collector, &summary, calibration);
         assert!(found.faults > 0, "{name}");
         holds(&format!("redis-part-{name}"), &found);
+    }
+}
+
+/// What the calls of faults have in common, in the order of calls and with what is called inside.
+#[test]
+fn of_mined_calls() {
+    for (name, file) in [
+        ("anon-6.1", "workloads-6.1/anon.txt.zst"),
+        ("anon-7.2", "workloads-7.2/anon.txt.zst"),
+    ] {
+        for (mut calls, suffix) in [
+            (CallSequences::default(), "mined"),
+            (CallSequences::with_nesting(), "mined-nested"),
+        ] {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/traces");
+            let text = unpacked(&folder.join(file));
+            let summary = function_graph::read(&*text, &mut calls).expect("readable");
+            let database = calls.database(&summary.names);
+            let sequences: Vec<(Vec<&str>, u64)> = database
+                .sequences()
+                .map(|(items, times)| {
+                    (
+                        items.iter().map(|&item| database.name(item)).collect(),
+                        times,
+                    )
+                })
+                .collect();
+            holds(&format!("{name}-{suffix}"), &sequences);
+        }
     }
 }
 
