@@ -328,7 +328,7 @@ mod tests {
         regions.unmap(base, base + ARENA_HEAP);
         let later = anonymous(base + 0x10_0000, base + 0x20_0000, true);
         let kind = regions.map_anonymous(later, Owner::Glibc);
-        assert_eq!(kind, RegionKind::Anonymous);
+        assert_eq!(kind, RegionKind::MmappedChunk);
     }
 
     #[test]
