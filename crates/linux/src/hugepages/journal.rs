@@ -7,7 +7,7 @@
 
 use super::actuator::{Change, Target};
 use crate::own_folder;
-use crate::sys::file_lock::try_lock;
+use crate::sys::file_lock::lock_soon;
 use pagewise_model::huge_pages::Slot;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -151,7 +151,7 @@ impl Journal {
             }
             Err(error) => return Err(failed(error)),
         };
-        if !try_lock(file.as_fd()).map_err(failed)? {
+        if !lock_soon(file.as_fd()).map_err(failed)? {
             return Err(Error::Held(path));
         }
         if drop_cut_line(&mut file).map_err(failed)? == 0 {
@@ -248,7 +248,7 @@ pub fn is_free(path: &Path) -> Result<bool, Error> {
         source,
     };
     let file = own_folder::open(path, OpenOptions::new().read(true)).map_err(failed)?;
-    try_lock(file.as_fd()).map_err(failed)
+    lock_soon(file.as_fd()).map_err(failed)
 }
 
 /// Reads the journal at `path`.

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::{Duration, Instant};
 
 /// Locks the file for its open description alone (flock(2)); the lock ends when the last
 /// descriptor of it is closed, at the latest with the process. Whether nobody else has it.
@@ -12,7 +13,23 @@ pub fn try_lock(file: BorrowedFd<'_>) -> io::Result<bool> {
     try_flock(file, libc::LOCK_EX)
 }
 
-/// The same, together with others that share it. [`try_lock`] later asks whether they are gone; a
+/// [`try_lock`] for up to a second: a process that is killed while it starts another leaves its lock
+/// to that one, which gives it up as it executes its program.
+///
+/// # Errors
+/// When the file system knows no locks.
+pub fn lock_soon(file: BorrowedFd<'_>) -> io::Result<bool> {
+    let end = Instant::now() + Duration::from_secs(1);
+    loop {
+        let is_ours = try_lock(file)?;
+        if is_ours || Instant::now() >= end {
+            return Ok(is_ours);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The same as [`try_lock`], together with others that share it. [`try_lock`] later asks whether they are gone; a
 /// refusal then ends our share, too.
 ///
 /// # Errors

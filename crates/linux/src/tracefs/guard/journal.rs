@@ -105,7 +105,7 @@ impl Journal {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         let mut file = own_folder::open(&path, &mut options).map_err(failed)?;
-        if !file_lock::try_lock(file.as_fd()).map_err(failed)? {
+        if !file_lock::lock_soon(file.as_fd()).map_err(failed)? {
             let mut text = String::new();
             // It is being written: what is readable of it is good enough for a message.
             let _ = file.read_to_string(&mut text);
