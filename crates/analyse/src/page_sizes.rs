@@ -30,7 +30,8 @@ pub fn note(findings: &Findings, seen: &PageSizesSeen) -> Option<Diagnosis> {
         _ => findings.cost.max_rss < SMALL,
     };
     let saves = saved.as_ref().filter(|saved| saved.share.high >= LEAST);
-    if is_small && saves.is_none() {
+    let is_none = pages.is_some_and(|pages| pages.memory == Bytes(0));
+    if (is_small || is_none) && saves.is_none() {
         return None;
     }
     let mut evidence = vec![format!(
@@ -100,6 +101,7 @@ pub fn note(findings: &Findings, seen: &PageSizesSeen) -> Option<Diagnosis> {
         ),
         evidence,
         share_of_cpu: saves.map(|saved| saved.share),
+        share_of_elapsed: None,
     })
 }
 

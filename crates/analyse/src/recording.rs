@@ -303,6 +303,7 @@ fn withhold_judgement(findings: &mut Findings) {
             100.0 * churn / all.max(1.0)
         )],
         share_of_cpu: None,
+        share_of_elapsed: None,
     };
     findings.diagnoses.insert(0, unknown);
 }

@@ -346,6 +346,9 @@ pub struct Diagnosis {
     pub evidence: Vec<String>,
     /// Share of CPU time that it costs (0 to 1).
     pub share_of_cpu: Option<Estimate>,
+    /// Share of elapsed time that it costs (0 to 1), where it is waiting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share_of_elapsed: Option<Estimate>,
 }
 
 /// Documents of earlier versions do not say what they are.

@@ -50,6 +50,7 @@ fn findings() -> ProfileFindings {
             explanation: "Each request passes it.".into(),
             evidence: vec!["block.vda.scheduler = kyber".into()],
             share_of_cpu: Some(Estimate::exact(0.12)),
+            share_of_elapsed: None,
         }],
         events: vec![EventProfile {
             name: "cpu-clock".into(),

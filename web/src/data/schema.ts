@@ -815,6 +815,7 @@ export interface Diagnosis {
    * Share of CPU time that it costs (0 to 1).
    */
   share_of_cpu: Estimate | null;
+  share_of_elapsed?: Estimate;
 }
 /**
  * Faults by address and time, binned for drawing.

@@ -47,11 +47,13 @@ pub(super) fn advice(
         let cured = symptoms
             .iter()
             .filter(|s| one.cures.iter().any(|id| id == s.id));
-        cured.map(|symptom| symptom.cost.value).fold(0.0, f64::max)
+        cured
+            .map(|symptom| symptom.lost(findings))
+            .fold(0.0, f64::max)
     };
     let largest = symptoms
         .iter()
-        .map(|one| one.cost.value)
+        .map(|one| one.lost(findings))
         .fold(0.0, f64::max);
     let leads = |one: &Advice| !one.settings.0.is_empty() && cost(one) >= LEADING * largest;
     advice.sort_by(|a, b| {

@@ -1,12 +1,11 @@
 //! Symptoms in plain words, with the figures that show them.
 
 use super::kernel;
-use super::symptoms::{
-    COLLECTOR, FRESH, HOT, LIMIT, Owner, Symptom, THRASHING, caller, moved, seen_reclaim,
-};
+use super::symptoms::{COLLECTOR, FRESH, HOT, Owner, Symptom, caller, faults_of, moved};
+use super::waits::{FILE_READS, LIMIT, LOCK, RECLAIM, THRASHING, seen_reclaim};
 use crate::runtimes::Runtimes;
 use pagewise_model::delays::Delay;
-use pagewise_model::findings::{Diagnosis, Findings, Severity};
+use pagewise_model::findings::{Cause, Diagnosis, Findings, Severity};
 use pagewise_model::quantity::{count, percent, percent_interval, rounded};
 use pagewise_model::units::{Bytes, Estimate, Nanos};
 
@@ -21,11 +20,7 @@ const LEAST_COSTLY: Nanos = Nanos(50_000_000);
 
 /// How grave a symptom is; `None` where it is not worth a word.
 pub(super) fn severity(findings: &Findings, symptom: &Symptom) -> Option<Severity> {
-    let all = match symptom.is_of_cpu() {
-        true => findings.cost.cpu(),
-        false => findings.cost.cpu().max(findings.cost.wall),
-    };
-    severity_of(symptom.cost.value, all)
+    severity_of(symptom.cost.value, symptom.of(findings))
 }
 
 /// How grave it is that something takes a share of so much time.
@@ -55,13 +50,23 @@ pub(super) fn diagnoses(findings: &Findings, symptoms: &[Symptom]) -> Vec<Diagno
     found.extend(kernel::diagnosis(findings, symptoms));
     found.extend(huge_page_fallback(findings));
     found.sort_by(|a, b| {
-        let share = |one: &Diagnosis| one.share_of_cpu.map_or(0.0, |share| share.value);
-        (b.severity.cmp(&a.severity)).then(share(b).total_cmp(&share(a)))
+        let lost = |one| seconds(findings, one);
+        (b.severity.cmp(&a.severity)).then(lost(b).total_cmp(&lost(a)))
     });
     if found.iter().all(|one| one.severity < Severity::Costly) {
         found.insert(0, healthy(findings));
     }
     found
+}
+
+/// Seconds that a finding costs.
+pub(super) fn seconds(findings: &Findings, one: &Diagnosis) -> f64 {
+    let cost = &findings.cost;
+    let of =
+        |share: Option<Estimate>, all: Nanos| share.map(|share| share.value * all.as_secs_f64());
+    of(one.share_of_cpu, cost.cpu())
+        .or_else(|| of(one.share_of_elapsed, cost.cpu().max(cost.wall)))
+        .unwrap_or(0.0)
 }
 
 fn diagnosis(findings: &Findings, symptom: &Symptom, severity: Severity) -> Diagnosis {
@@ -73,6 +78,7 @@ fn diagnosis(findings: &Findings, symptom: &Symptom, severity: Severity) -> Diag
         explanation: explanation.to_string(),
         evidence: evidence(findings, symptom),
         share_of_cpu: symptom.is_of_cpu().then_some(symptom.cost),
+        share_of_elapsed: (!symptom.is_of_cpu()).then_some(symptom.cost),
     }
 }
 
@@ -163,11 +169,15 @@ fn words(symptom: &Symptom) -> (&'static str, &'static str) {
             "The memory limit leaves the program too little",
             "The program's cgroup has reached its memory limit. The kernel evicts pages to stay below it, the program soon touches them again, and each touch makes room anew, and reads the page back where it was evicted.",
         ),
+        FILE_READS => (
+            "Threads wait for pages of mapped files to be read from the disk",
+            "A page of a mapped file that is not in memory stops the thread that touches it (a major fault) until the disk has delivered it, and some pages beside it that the kernel reads along.",
+        ),
         THRASHING => (
             "Threads wait for pages that were evicted while the program needs them",
             "The program uses more memory than it may have at a time. The kernel evicts pages that are soon touched again, and each touch waits until the page has been read back from its file or from swap.",
         ),
-        "lock" => (
+        LOCK => (
             "Threads wait for each other in memory management",
             "Page faults and calls such as mmap and munmap share one lock per process (mmap_lock). Threads queue for it.",
         ),
@@ -198,9 +208,10 @@ fn evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
     match symptom.id {
         HOT => lines.extend(allocator_evidence(findings, symptom)),
         COLLECTOR => lines.extend(collector_evidence(findings, symptom)),
-        "lock" => lines.push(lock_evidence(findings)),
-        "reclaim" => lines.extend(reclaim_evidence(findings)),
+        LOCK => lines.push(lock_evidence(findings)),
+        RECLAIM => lines.extend(reclaim_evidence(findings)),
         LIMIT => lines.extend(reclaim_evidence(findings)),
+        FILE_READS => lines.extend(read_evidence(findings, symptom)),
         "huge.sparse" | "huge.zeroing" => lines.extend(huge_evidence(findings)),
         FRESH => lines.push(
             "Next: the same as root, which records memory calls, or pagewise tune, which tries \
@@ -219,13 +230,13 @@ fn delay_evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
         return Vec::new();
     };
     let kinds: Vec<(Option<Delay>, &str)> = match symptom.id {
-        "reclaim" | THRASHING | LIMIT | "swap" => vec![
+        RECLAIM | THRASHING | LIMIT | "swap" => vec![
             (delays.reclaim, "in reclaiming memory before it was given"),
             (delays.thrashing, "for pages that had just been evicted"),
             (delays.swap, "for pages from swap"),
             (delays.disk, "for a disk"),
         ],
-        "file" => vec![(delays.disk, "for a disk")],
+        "file" | FILE_READS => vec![(delays.disk, "for a disk")],
         "cow.fork" => vec![(delays.copying, "in copying pages")],
         _ => Vec::new(),
     };
@@ -340,6 +351,28 @@ fn lock_evidence(findings: &Findings) -> String {
     format!("{} waits, {} in all", count(findings.time.lock_waits), wait)
 }
 
+fn read_evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
+    let of = |cause| faults_of(findings, &[cause]);
+    let mut lines = vec![
+        format!("These waits take {} of the elapsed time", range(symptom)),
+        format!(
+            "{} major faults; {} faults on files found their page in memory",
+            count(findings.cost.major_faults),
+            rounded(of(Cause::FileMinor)),
+        ),
+    ];
+    let part = findings
+        .account
+        .elapsed
+        .iter()
+        .find(|one| one.id == "pages");
+    lines.extend(
+        part.filter(|part| !part.who.is_empty())
+            .map(|part| format!("It is {} that waits", part.who.join(", "))),
+    );
+    lines
+}
+
 fn reclaim_evidence(findings: &Findings) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(work) = findings.account.work("reclaim") {
@@ -430,6 +463,7 @@ fn huge_page_fallback(findings: &Findings) -> Option<Diagnosis> {
             count(given)
         )],
         share_of_cpu: None,
+        share_of_elapsed: None,
     })
 }
 
@@ -459,6 +493,7 @@ fn healthy(findings: &Findings) -> Diagnosis {
         ),
         evidence,
         share_of_cpu: findings.time.share_of_cpu,
+        share_of_elapsed: None,
     }
 }
 

@@ -65,6 +65,7 @@ fn seen(findings: &Findings, symptoms: &[Symptom]) -> Option<Diagnosis> {
             .to_owned(),
         evidence,
         share_of_cpu: Some(share),
+        share_of_elapsed: None,
     })
 }
 
@@ -110,6 +111,7 @@ fn unseen(findings: &Findings) -> Option<Diagnosis> {
             "Next: the same as root, or strace -c -f for the system calls".to_owned(),
         ],
         share_of_cpu: Some(share),
+        share_of_elapsed: None,
     })
 }
 

@@ -10,6 +10,7 @@ mod diagnose;
 mod kernel;
 mod rules;
 mod symptoms;
+mod waits;
 mod words;
 
 pub use rules::{Rule, RuleError, Rules};
@@ -20,7 +21,8 @@ use pagewise_model::recording::Surroundings;
 
 /// What is not known where CPU time was not sampled.
 const NOT_SAMPLED: &str = "What its own code does, that of its allocator included, was not \
-                           sampled: as root, or with kernel.perf_event_paranoid=1, that is seen.";
+                           sampled: that takes root or kernel.perf_event_paranoid=1, and more than \
+                           some tens of milliseconds of CPU time.";
 
 /// Completes findings: fills `diagnoses`, `advice` and `verdict` from all other parts.
 #[must_use]

@@ -1,13 +1,12 @@
 //! What the figures show, by kind of trouble, each with its faults and its cost.
 
-use crate::account::{SPARSE, combined};
+use super::waits;
+use crate::account::SPARSE;
 use crate::runtimes::Runtimes;
 use pagewise_model::allocator::AllocatorKind;
-use pagewise_model::delays::Delay;
 use pagewise_model::findings::{Cause, Findings, RegionKind, Share};
 use pagewise_model::histogram::Histogram;
-use pagewise_model::timeline::PressurePoint;
-use pagewise_model::units::Estimate;
+use pagewise_model::units::{Estimate, Nanos};
 
 /// Kernel time of a fault where none was measured, in nanoseconds: from a page of zeros on a fast
 /// machine to one on a slow machine (1.0 to 1.9 µs measured on Linux 6.18, x86-64).
@@ -23,10 +22,6 @@ const PROBABLE_REFAULTS: f64 = 4.0;
 const PROBABLE_SYSTEM_SHARE: f64 = 0.15;
 /// Threads beside the main one count as the place of trouble from this share of the faults on.
 const MAINLY_THREADS: f64 = 0.5;
-/// Pages scanned by direct reclaim (4 MiB) from which reclaim is worth a word.
-const WORTH_SCANNED: u64 = 1_024;
-/// Share of the CPU time that reclaim is seen to take from which it is.
-const WORTH_RECLAIMING: f64 = 0.02;
 
 /// Share of the CPU time in the allocator's own code from which that is worth a word: programs that
 /// live on small objects, such as compilers, spend a little less.
@@ -36,10 +31,6 @@ pub(super) const HOT: &str = "allocator.hot";
 /// The same of a runtime's garbage collector: collecting is a part of what a program with one does.
 const HOT_COLLECTOR: f64 = 0.15;
 pub(super) const COLLECTOR: &str = "collector.hot";
-pub(super) const THRASHING: &str = "thrashing";
-pub(super) const LIMIT: &str = "limit";
-/// Share of the time that reclaim takes from which on faults of a program at its limit are the limit's.
-const WORTH_A_LIMIT: f64 = 0.05;
 /// Memory is said to move where a process touched it for the first time so many times as often as
 /// its peak resident set has pages…
 const MOVING: f64 = 2.0;
@@ -70,6 +61,19 @@ impl Symptom {
     pub(super) fn is_of_cpu(&self) -> bool {
         self.faults > 0.0 || [HOT, COLLECTOR].contains(&self.id)
     }
+
+    /// What its cost is a share of.
+    pub(super) fn of(&self, findings: &Findings) -> Nanos {
+        match self.is_of_cpu() {
+            true => findings.cost.cpu(),
+            false => findings.cost.cpu().max(findings.cost.wall),
+        }
+    }
+
+    /// Seconds that it costs.
+    pub(super) fn lost(&self, findings: &Findings) -> f64 {
+        self.cost.value * self.of(findings).as_secs_f64()
+    }
 }
 
 /// Who made the calls behind churn.
@@ -94,7 +98,7 @@ const MUCH_CHURN: f64 = 0.5;
 /// Faults that gave fresh memory, of which it is not known whether for the first time.
 pub(super) const FRESH: &str = "fresh_memory";
 
-/// All symptoms, costliest first, however small: judging is the caller's task.
+/// All symptoms, those that cost most time first, however small: judging is the caller's task.
 pub(super) fn of(findings: &Findings) -> Vec<Symptom> {
     let mut symptoms = Vec::new();
     let ratio = findings.churn.refault_ratio;
@@ -110,11 +114,9 @@ pub(super) fn of(findings: &Findings) -> Vec<Symptom> {
     symptoms.extend(huge_zeroing(findings));
     symptoms.extend(hot_allocator(findings));
     symptoms.extend(hot_collector(findings));
-    symptoms.extend(lock(findings));
-    symptoms.extend(reclaim(findings));
-    symptoms.extend(thrashing(findings));
-    limited(findings, &mut symptoms);
-    symptoms.sort_by(|a, b| b.cost.value.total_cmp(&a.cost.value));
+    symptoms.extend(waits::all(findings));
+    waits::limited(findings, &mut symptoms);
+    symptoms.sort_by(|a, b| b.lost(findings).total_cmp(&a.lost(findings)));
     symptoms
 }
 
@@ -360,7 +362,7 @@ fn huge_zeroing(findings: &Findings) -> Option<Symptom> {
     (faults > 0.0).then_some(symptom)
 }
 
-fn faults_of(findings: &Findings, causes: &[Cause]) -> f64 {
+pub(super) fn faults_of(findings: &Findings, causes: &[Cause]) -> f64 {
     let lines = findings
         .by_cause
         .iter()
@@ -369,7 +371,12 @@ fn faults_of(findings: &Findings, causes: &[Cause]) -> f64 {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "ratios of times and counts")]
-fn plain(findings: &Findings, id: &'static str, faults: f64, causes: &[Cause]) -> Symptom {
+pub(super) fn plain(
+    findings: &Findings,
+    id: &'static str,
+    faults: f64,
+    causes: &[Cause],
+) -> Symptom {
     Symptom {
         id,
         faults,
@@ -475,123 +482,9 @@ fn hot_collector(findings: &Findings) -> Option<Symptom> {
     })
 }
 
-/// Waits for `mmap_lock`, against wall time.
-fn lock(findings: &Findings) -> Option<Symptom> {
-    let wait = findings.time.lock_wait?;
-    let share = wait.as_secs_f64() / findings.cost.wall.as_secs_f64().max(1e-9);
-    (wait.0 > 0).then(|| Symptom {
-        cost: Estimate::exact(share),
-        ..plain(findings, "lock", 0.0, &[])
-    })
-}
-
-/// Reclaim that this run suffered: seen in its own stacks, as hits of its cgroup's limit, or as
-/// direct reclaim of the machine while it ran (which does not count what limits of cgroups make).
-fn reclaim(findings: &Findings) -> Option<Symptom> {
-    let seen = seen_reclaim(findings).map(|(share, _)| share);
-    let points = &findings.timeline.pressure;
-    let first = points.first().copied().unwrap_or_default();
-    let last = points.last().copied().unwrap_or_default();
-    let hits = limit_hits(findings);
-    let scanned = last.direct_scanned.saturating_sub(first.direct_scanned);
-    let is_seen = seen.is_some_and(|share| share.low >= WORTH_RECLAIMING);
-    if hits == 0 && scanned < WORTH_SCANNED && !is_seen {
-        return None;
-    }
-    let cost = seen.unwrap_or_else(|| {
-        let stalled = last.stall_some.unwrap_or_default() - first.stall_some.unwrap_or_default();
-        let share = stalled.as_secs_f64() / findings.cost.wall.as_secs_f64().max(1e-9);
-        let at_least = if hits > 0 { 0.05 } else { 0.02 };
-        Estimate::exact(share.max(at_least))
-    });
-    Some(Symptom {
-        cost,
-        ..plain(findings, "reclaim", 0.0, &[])
-    })
-}
-
-/// Times that the cgroup's limit was hit.
-fn limit_hits(findings: &Findings) -> u64 {
-    let points = &findings.timeline.pressure;
-    let hits = |at: Option<&PressurePoint>| at.and_then(|point| point.cgroup_limit_hits);
-    let (first, last) = (hits(points.first()), hits(points.last()));
-    last.unwrap_or(0).saturating_sub(first.unwrap_or(0))
-}
-
-/// Where a cgroup's limit makes the kernel reclaim, pages of files and of swap fault because of it:
-/// one trouble, with the cost of the costliest.
-fn limited(findings: &Findings, symptoms: &mut Vec<Symptom>) {
-    let is_sure = limit_hits(findings) > 0
-        && seen_reclaim(findings).is_some_and(|(share, _)| share.value >= WORTH_A_LIMIT);
-    if !is_sure {
-        return;
-    }
-    let of_limit = |symptom: &Symptom| ["reclaim", THRASHING, "swap", "file"].contains(&symptom.id);
-    let merged: Vec<Symptom> = symptoms.extract_if(.., |one| of_limit(one)).collect();
-    let costliest = merged
-        .into_iter()
-        .max_by(|a, b| a.cost.value.total_cmp(&b.cost.value));
-    symptoms.extend(costliest.map(|one| Symptom { id: LIMIT, ..one }));
-}
-
-/// Reclaim by samples of CPU time and by the kernel's count of delays, as a share of the time that
-/// [`all_time`] is: two estimates of one thing. Whether they contradict each other.
-#[allow(clippy::cast_precision_loss, reason = "ratios of times")]
-pub(super) fn seen_reclaim(findings: &Findings) -> Option<(Estimate, bool)> {
-    let of_cpu = findings.cost.cpu().0 as f64 / all_time(findings);
-    let sampled = share_of_work(findings, "reclaim").map(|share| share.scaled(of_cpu));
-    let counted = findings.account.delays.and_then(|delays| {
-        let (time, ready) = (delays.reclaim?.time, delays.ready?.time);
-        let cpu = findings.cost.cpu();
-        // It holds waiting for a CPU, of which nobody knows how much belongs to it.
-        let usual = time.0 as f64 * cpu.0 as f64 / (cpu + ready).0.max(1) as f64;
-        let share = |nanos: f64| (nanos / all_time(findings)).min(1.0);
-        Some(Estimate {
-            value: share(usual),
-            low: share((time - ready).0 as f64),
-            high: share(time.0 as f64),
-        })
-    });
-    match (counted, sampled) {
-        (Some(counted), Some(sampled)) => Some(combined(counted, sampled)),
-        (one, other) => Some((one.or(other)?, false)),
-    }
-}
-
-/// Waits for pages that were evicted while the program needs them.
-#[allow(clippy::cast_precision_loss, reason = "ratios of times")]
-fn thrashing(findings: &Findings) -> Option<Symptom> {
-    let delays = findings.account.delays?;
-    let share = |delay: Option<Delay>| {
-        let time = delay.map_or(0.0, |delay| delay.time.0 as f64);
-        (time / all_time(findings)).min(1.0)
-    };
-    let (swap, evicted) = (share(delays.swap), share(delays.thrashing));
-    // A wait for a page of swap may be counted as both.
-    let cost = Estimate {
-        value: swap.max(evicted),
-        low: swap.max(evicted),
-        high: (swap + evicted).min(1.0),
-    };
-    (cost.value >= WORTH_RECLAIMING).then(|| Symptom {
-        cost,
-        ..plain(findings, THRASHING, 0.0, &[])
-    })
-}
-
-/// Nanoseconds that waits are a share of: elapsed time in which the program did not wait for others to
-/// leave it a CPU; the CPU time, where threads used more.
-#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
-fn all_time(findings: &Findings) -> f64 {
-    let parts = &findings.account.elapsed;
-    let ready = parts.iter().find(|part| part.id == "ready");
-    let elapsed = findings.cost.wall.0 as f64 - ready.map_or(0.0, |part| part.time.value);
-    elapsed.max(findings.cost.cpu().0.max(1) as f64)
-}
-
 /// Share of the CPU time that one kind of the kernel's work took, where its stacks were seen.
 #[allow(clippy::cast_precision_loss, reason = "ratios of times")]
-fn share_of_work(findings: &Findings, id: &str) -> Option<Estimate> {
+pub(super) fn share_of_work(findings: &Findings, id: &str) -> Option<Estimate> {
     let work = findings.account.work(id)?;
     Some(work.time.scaled(1.0 / findings.cost.cpu().0.max(1) as f64))
 }

@@ -1,5 +1,6 @@
 //! The answer in one or two sentences.
 
+use super::diagnose::seconds;
 use crate::compare::{Criteria, promised};
 use pagewise_model::account::TimePart;
 use pagewise_model::advice::Advice;
@@ -11,10 +12,16 @@ use pagewise_model::units::{Estimate, Nanos};
 
 /// The verdict: what is wrong and whether something can be done.
 pub(super) fn verdict(findings: &Findings) -> String {
-    match findings.diagnoses.first() {
-        Some(gravest) if gravest.severity >= Severity::Costly => {
-            format!("{} {}", trouble(gravest), remedy(findings, gravest))
+    let gravest = findings.diagnoses.first();
+    match gravest.filter(|gravest| gravest.severity >= Severity::Costly) {
+        Some(gravest) if is_beside_waits(findings, gravest) => {
+            format!(
+                "{} Of the CPU time: {}",
+                waiting(findings),
+                trouble(gravest)
+            )
         }
+        Some(gravest) => format!("{} {}", trouble(gravest), remedy(findings, gravest)),
         _ if mostly_waits(findings) => waiting(findings),
         _ if findings
             .advice
@@ -26,16 +33,34 @@ pub(super) fn verdict(findings: &Findings) -> String {
                 by_advice(findings)
             )
         }
-        _ if findings.cost.cpu() < SHORT => format!(
-            "Nothing to gain here: the whole program used {} of CPU time.",
-            findings.cost.cpu()
-        ),
+        _ if findings.cost.cpu() < SHORT => short(findings),
         _ if findings.account.samples == 0 => format!(
             "Nothing to gain from page faults: they are not what slows this program down. {}",
             super::NOT_SAMPLED
         ),
         _ => "Nothing to gain here: memory management is not what slows this program down."
             .to_string(),
+    }
+}
+
+/// Whether what was found costs so little of the elapsed time that waiting comes first.
+fn is_beside_waits(findings: &Findings, gravest: &Diagnosis) -> bool {
+    let wall = findings.cost.wall.as_secs_f64();
+    mostly_waits(findings) && seconds(findings, gravest) < BESIDE_WAITS * wall
+}
+
+const BESIDE_WAITS: f64 = 0.1;
+
+/// A program that is over before anything could be gained, unless it waited.
+fn short(findings: &Findings) -> String {
+    let (cpu, wall) = (findings.cost.cpu(), findings.cost.wall);
+    match wall >= SHORT && wall.0 >= 2 * cpu.0 {
+        true => format!(
+            "It used {cpu} of CPU time in {wall} and waited meanwhile, too briefly to tell what for."
+        ),
+        false => {
+            format!("Nothing to gain here: the whole program used {cpu} of CPU time.")
+        }
     }
 }
 
@@ -98,9 +123,13 @@ fn waiting(findings: &Findings) -> String {
     let next = next.unwrap_or(
         "pagewise record -e off-cpu {who}, then pagewise report, shows what it waits for",
     );
+    let gravest = findings.diagnoses.first();
+    let little = match gravest.is_some_and(|gravest| gravest.severity >= Severity::Costly) {
+        true => "",
+        false => ", little of which goes into memory management",
+    };
     format!(
-        "It mostly waits: {} elapsed{of_it}; {} of CPU time, little of which goes into memory \
-         management. {}.",
+        "It mostly waits: {} elapsed{of_it}; {} of CPU time{little}. {}.",
         cost.wall,
         cost.cpu(),
         next.replace("{who}", &whom)
@@ -111,15 +140,19 @@ fn waiting(findings: &Findings) -> String {
 const VAGUE: f64 = 5.0;
 
 fn trouble(gravest: &Diagnosis) -> String {
-    match gravest.share_of_cpu {
+    let (share, of) = match gravest.share_of_elapsed {
+        Some(share) => (Some(share), "elapsed time"),
+        None => (gravest.share_of_cpu, "CPU time"),
+    };
+    match share {
         Some(share) if share.high > VAGUE * share.low.max(0.001) => format!(
-            "{}: this takes between {} and {} of the CPU time.",
+            "{}: this takes between {} and {} of the {of}.",
             gravest.headline,
             percent(share.low),
             percent(share.high)
         ),
         Some(share) => format!(
-            "{}: this takes about {} of the CPU time.",
+            "{}: this takes about {} of the {of}.",
             gravest.headline,
             percent(share.value)
         ),

@@ -59,6 +59,7 @@ fn burst(event: &EventProfile) -> Option<Diagnosis> {
             ),
         ],
         share_of_cpu: None,
+        share_of_elapsed: None,
     })
 }
 
@@ -115,6 +116,7 @@ fn hot_cpu(profile: &Profile, event: &EventProfile) -> Option<Diagnosis> {
                 .to_owned(),
         ],
         share_of_cpu: Some(Estimate::exact(hottest.min(1.0) / cpus as f64)),
+        share_of_elapsed: None,
     })
 }
 
@@ -160,6 +162,7 @@ fn lockstep(profile: &Profile, idle: &Idle, event: &EventProfile) -> Option<Diag
             ),
         ],
         share_of_cpu: None,
+        share_of_elapsed: None,
     })
 }
 

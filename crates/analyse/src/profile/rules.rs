@@ -160,6 +160,7 @@ impl Rule {
             explanation: self.explanation.clone(),
             evidence,
             share_of_cpu: (self.of == Kind::Cpu).then(|| Estimate::exact(share)),
+            share_of_elapsed: None,
         })
     }
 

@@ -40,7 +40,11 @@ fn differences(at: &str, now: &Value, then: &Value, found: &mut Vec<String>) {
             }
         }
         _ if now == then => {}
-        _ => found.push(format!("{at}: {now:.200}, was {then:.200}")),
+        _ => {
+            // Values print themselves whole, whatever the precision.
+            let [now, then] = [now, then].map(|value| format!("{:.200}", value.to_string()));
+            found.push(format!("{at}: {now}, was {then}"));
+        }
     }
 }
 

@@ -150,6 +150,7 @@ pub fn healthy() -> Findings {
         explanation: "Each page is touched for the first time once and then kept.".into(),
         evidence: strings(&["21,402 faults on 20,911 distinct pages"]),
         share_of_cpu: Some(estimate(0.023, 0.018, 0.029)),
+        share_of_elapsed: None,
     }];
     findings.by_cause = vec![share(Cause::FirstTouch, 21_402.0, 300.0, None)];
     findings
@@ -238,6 +239,7 @@ fn diagnoses() -> Vec<Diagnosis> {
                 "The heap shrank and grew again 40,012 times in 2.31 s",
             ]),
             share_of_cpu: Some(estimate(0.672, 0.621, 0.718)),
+            share_of_elapsed: None,
         },
         Diagnosis {
             id: "file.minor".into(),
@@ -246,6 +248,7 @@ fn diagnoses() -> Vec<Diagnosis> {
             explanation: "This happens once at the start and is normal.".into(),
             evidence: strings(&["1,940 faults on file pages, all in the first 30 ms"]),
             share_of_cpu: Some(estimate(0.004, 0.003, 0.006)),
+            share_of_elapsed: Some(estimate(0.031, 0.012, 0.060)),
         },
     ]
 }

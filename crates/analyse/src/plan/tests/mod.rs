@@ -5,6 +5,7 @@ mod fresh_memory;
 mod hot_allocator;
 mod runtimes;
 mod time;
+mod waits;
 
 use super::*;
 use pagewise_model::account::{Account, KernelEntry, KernelWork};

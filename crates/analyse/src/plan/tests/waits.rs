@@ -1,0 +1,120 @@
+//! Waits: for pages of files, for the lock of the address space, and beside what takes CPU time.
+
+use super::*;
+use pagewise_model::account::TimePart;
+
+fn part(id: &str, milliseconds: f64, who: &str) -> TimePart {
+    let time = Estimate {
+        value: milliseconds * 1e6,
+        low: milliseconds * 0.8e6,
+        high: milliseconds * 1.2e6,
+    };
+    let who = (!who.is_empty()).then(|| who.to_owned());
+    TimePart {
+        who: who.into_iter().collect(),
+        ..TimePart::plain(id, &format!("waiting ({id})"), time)
+    }
+}
+
+fn concluded(findings: Findings) -> Findings {
+    conclude(
+        findings,
+        &Rules::shipped().unwrap(),
+        &Surroundings::default(),
+    )
+}
+
+/// 200 ms of CPU time in 1.2 s, nearly all else waiting for pages at 276 major faults.
+fn reads_a_mapped_file() -> Findings {
+    let mut findings = run(20, 180, 13_394);
+    findings.cost.wall = Nanos(1_200_000_000);
+    findings.cost.major_faults = 276;
+    findings.by_cause = vec![
+        share(Cause::FileMinor, 13_000.0),
+        share(Cause::FileMajor, 276.0),
+    ];
+    findings.account.elapsed = vec![part("pages", 900.0, "reader"), part("cpu", 250.0, "")];
+    findings
+}
+
+#[test]
+fn waits_for_pages_of_files_come_before_the_cpu_time_of_their_faults() {
+    let found = concluded(reads_a_mapped_file());
+    assert_eq!(found.diagnoses[0].id, "file.read");
+    assert_eq!(found.diagnoses[0].severity, Severity::Severe);
+    let told = "read from the disk: this takes about 75 % of the elapsed time.";
+    assert!(found.verdict.contains(told), "{}", found.verdict);
+    assert_eq!(found.advice[0].rule, "file.read-ahead");
+}
+
+#[test]
+fn a_few_major_faults_do_not_explain_long_reads_and_swap_is_no_file() {
+    let ids = |findings| -> Vec<String> {
+        let found = concluded(findings);
+        found.diagnoses.into_iter().map(|one| one.id).collect()
+    };
+    let mut by_calls = reads_a_mapped_file();
+    by_calls.cost.major_faults = 3;
+    assert!(!ids(by_calls).contains(&"file.read".to_owned()));
+    let mut swapped = reads_a_mapped_file();
+    swapped.by_cause.push(share(Cause::SwapIn, 5_000.0));
+    assert!(!ids(swapped).contains(&"file.read".to_owned()));
+}
+
+#[test]
+fn waits_for_the_lock_count_where_a_cpu_would_have_been_free() {
+    let with = |cpus: u32, ready: f64| {
+        let mut findings = run(400, 600, 100_000);
+        findings.host.cpus = cpus;
+        findings.by_thread = vec![findings.by_thread[0].clone(); 8];
+        findings.time.lock_wait = Some(Nanos(6_000_000_000));
+        findings.time.lock_waits = 2_000;
+        findings.account.elapsed = vec![part("ready", ready, ""), part("cpu", 1_000.0 - ready, "")];
+        let found = concluded(findings);
+        let lock = found.diagnoses.into_iter().find(|one| one.id == "lock");
+        lock.map(|lock| (lock.severity, lock.share_of_elapsed.unwrap().value))
+    };
+    let (severity, share) = with(32, 0.0).unwrap();
+    assert!(severity == Severity::Severe && (share - 0.75 * 31.0 / 32.0).abs() < 1e-9);
+    assert_eq!(with(1, 0.0), None, "its own threads take the CPU");
+    assert_eq!(with(32, 990.0), None, "others take the CPUs");
+}
+
+/// Of a program that sleeps nine tenths of the time, that comes first, then what its CPU time goes to.
+#[test]
+fn what_costs_little_of_the_elapsed_time_is_told_after_the_waiting() {
+    let mut findings = zlib_churn();
+    findings.cost.wall = Nanos(60_000_000_000);
+    findings.account.elapsed = vec![
+        part("network", 57_000.0, "server"),
+        part("cpu", 2_000.0, ""),
+    ];
+    let found = concluded(findings);
+    let verdict = &found.verdict;
+    assert!(
+        verdict.starts_with("It mostly waits: 60.0 s elapsed, 57.0 s (95 %)"),
+        "{verdict}"
+    );
+    assert!(
+        verdict.contains(" Of the CPU time: The top of the heap"),
+        "{verdict}"
+    );
+    assert!(!verdict.contains("little of which"), "{verdict}");
+}
+
+#[test]
+fn a_short_program_that_waits_is_not_told_that_there_is_nothing_to_gain() {
+    let mut findings = run(4, 58, 4_058);
+    findings.cost.wall = Nanos(307_000_000);
+    let told = concluded(findings.clone()).verdict;
+    assert!(
+        told.contains("62.0 ms of CPU time in 307 ms and waited"),
+        "{told}"
+    );
+    findings.cost.wall = Nanos(70_000_000);
+    assert!(
+        concluded(findings)
+            .verdict
+            .starts_with("Nothing to gain here")
+    );
+}

@@ -1,0 +1,175 @@
+//! Symptoms that cost elapsed time: waits for locks, for memory, for pages.
+
+use super::symptoms::{Symptom, faults_of, plain, share_of_work};
+use crate::account::combined;
+use pagewise_model::account::TimePart;
+use pagewise_model::delays::Delay;
+use pagewise_model::findings::{Cause, Findings};
+use pagewise_model::timeline::PressurePoint;
+use pagewise_model::units::{Estimate, Nanos};
+
+pub(super) const LOCK: &str = "lock";
+pub(super) const RECLAIM: &str = "reclaim";
+pub(super) const THRASHING: &str = "thrashing";
+pub(super) const LIMIT: &str = "limit";
+pub(super) const FILE_READS: &str = "file.read";
+
+/// Pages scanned by direct reclaim (4 MiB) from which reclaim is worth a word.
+const WORTH_SCANNED: u64 = 1_024;
+/// Share of the CPU time that reclaim is seen to take from which it is.
+const WORTH_RECLAIMING: f64 = 0.02;
+/// Share of the time that reclaim takes from which on faults of a program at its limit are the limit's.
+const WORTH_A_LIMIT: f64 = 0.05;
+/// No major fault waits longer on average, disks that spin and shared ones included: where waits for
+/// pages are longer, it is read(2) that waits.
+const LONGEST_READ: Nanos = Nanos(50_000_000);
+
+/// All waits that are seen.
+pub(super) fn all(findings: &Findings) -> impl Iterator<Item = Symptom> {
+    let found = [lock, reclaim, thrashing, file_reads];
+    found.into_iter().filter_map(|wait| wait(findings))
+}
+
+/// Waits for `mmap_lock`, as the share of the threads' time in which they would have found a CPU.
+#[allow(clippy::cast_precision_loss, reason = "ratios of times")]
+fn lock(findings: &Findings) -> Option<Symptom> {
+    let wait = findings.time.lock_wait?;
+    let wall = findings.cost.wall.as_secs_f64().max(1e-9);
+    let threads = findings.by_thread.len().max(1) as f64;
+    let ready = part(findings, "ready").map_or(0.0, |part| part.time.value * 1e-9 / wall);
+    let all_cpus = wall * f64::from(findings.host.cpus);
+    let used = match findings.host.cpus {
+        0 => 0.0,
+        _ => findings.cost.cpu().as_secs_f64() / all_cpus,
+    };
+    let free = (1.0 - ready.max(used)).clamp(0.0, 1.0);
+    let share = (wait.as_secs_f64() / (wall * threads)).min(1.0) * free;
+    (wait.0 > 0).then(|| Symptom {
+        cost: Estimate::exact(share),
+        ..plain(findings, LOCK, 0.0, &[])
+    })
+}
+
+fn part<'a>(findings: &'a Findings, id: &str) -> Option<&'a TimePart> {
+    let mut parts = findings.account.elapsed.iter();
+    parts.find(|part| part.id == id)
+}
+
+/// Waits for pages of mapped files: in elapsed time, since a major fault takes little of a CPU.
+#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
+fn file_reads(findings: &Findings) -> Option<Symptom> {
+    let waited = part(findings, "pages")?.time;
+    // Pages of swap are waited for in the same functions of the kernel.
+    let swapped = faults_of(findings, &[Cause::SwapIn]);
+    let read = faults_of(findings, &[Cause::FileMajor]);
+    let each = waited.low / findings.cost.major_faults.max(1) as f64;
+    let is_read = findings.cost.major_faults > 0 && read > swapped && each <= LONGEST_READ.0 as f64;
+    is_read.then(|| Symptom {
+        cost: waited.scaled(1.0 / all_time(findings)),
+        ..plain(findings, FILE_READS, 0.0, &[])
+    })
+}
+
+/// Reclaim that this run suffered: seen in its own stacks, as hits of its cgroup's limit, or as
+/// direct reclaim of the machine while it ran (which does not count what limits of cgroups make).
+fn reclaim(findings: &Findings) -> Option<Symptom> {
+    let seen = seen_reclaim(findings).map(|(share, _)| share);
+    let points = &findings.timeline.pressure;
+    let first = points.first().copied().unwrap_or_default();
+    let last = points.last().copied().unwrap_or_default();
+    let hits = limit_hits(findings);
+    let scanned = last.direct_scanned.saturating_sub(first.direct_scanned);
+    let is_seen = seen.is_some_and(|share| share.low >= WORTH_RECLAIMING);
+    if hits == 0 && scanned < WORTH_SCANNED && !is_seen {
+        return None;
+    }
+    let cost = seen.unwrap_or_else(|| {
+        let stalled = last.stall_some.unwrap_or_default() - first.stall_some.unwrap_or_default();
+        let share = stalled.as_secs_f64() / findings.cost.wall.as_secs_f64().max(1e-9);
+        let at_least = if hits > 0 { 0.05 } else { 0.02 };
+        Estimate::exact(share.max(at_least))
+    });
+    Some(Symptom {
+        cost,
+        ..plain(findings, RECLAIM, 0.0, &[])
+    })
+}
+
+/// Times that the cgroup's limit was hit.
+fn limit_hits(findings: &Findings) -> u64 {
+    let points = &findings.timeline.pressure;
+    let hits = |at: Option<&PressurePoint>| at.and_then(|point| point.cgroup_limit_hits);
+    let (first, last) = (hits(points.first()), hits(points.last()));
+    last.unwrap_or(0).saturating_sub(first.unwrap_or(0))
+}
+
+/// Where a cgroup's limit makes the kernel reclaim, pages of files and of swap fault because of it:
+/// one trouble, with the cost of the costliest.
+pub(super) fn limited(findings: &Findings, symptoms: &mut Vec<Symptom>) {
+    let is_sure = limit_hits(findings) > 0
+        && seen_reclaim(findings).is_some_and(|(share, _)| share.value >= WORTH_A_LIMIT);
+    if !is_sure {
+        return;
+    }
+    let of_limit =
+        |symptom: &Symptom| [RECLAIM, THRASHING, FILE_READS, "swap", "file"].contains(&symptom.id);
+    let merged: Vec<Symptom> = symptoms.extract_if(.., |one| of_limit(one)).collect();
+    let costliest = merged
+        .into_iter()
+        .max_by(|a, b| a.cost.value.total_cmp(&b.cost.value));
+    symptoms.extend(costliest.map(|one| Symptom { id: LIMIT, ..one }));
+}
+
+/// Reclaim by samples of CPU time and by the kernel's count of delays, as a share of the time that
+/// [`all_time`] is: two estimates of one thing. Whether they contradict each other.
+#[allow(clippy::cast_precision_loss, reason = "ratios of times")]
+pub(super) fn seen_reclaim(findings: &Findings) -> Option<(Estimate, bool)> {
+    let of_cpu = findings.cost.cpu().0 as f64 / all_time(findings);
+    let sampled = share_of_work(findings, "reclaim").map(|share| share.scaled(of_cpu));
+    let counted = findings.account.delays.and_then(|delays| {
+        let (time, ready) = (delays.reclaim?.time, delays.ready?.time);
+        let cpu = findings.cost.cpu();
+        // It holds waiting for a CPU, of which nobody knows how much belongs to it.
+        let usual = time.0 as f64 * cpu.0 as f64 / (cpu + ready).0.max(1) as f64;
+        let share = |nanos: f64| (nanos / all_time(findings)).min(1.0);
+        Some(Estimate {
+            value: share(usual),
+            low: share((time - ready).0 as f64),
+            high: share(time.0 as f64),
+        })
+    });
+    match (counted, sampled) {
+        (Some(counted), Some(sampled)) => Some(combined(counted, sampled)),
+        (one, other) => Some((one.or(other)?, false)),
+    }
+}
+
+/// Waits for pages that were evicted while the program needs them.
+#[allow(clippy::cast_precision_loss, reason = "ratios of times")]
+fn thrashing(findings: &Findings) -> Option<Symptom> {
+    let delays = findings.account.delays?;
+    let share = |delay: Option<Delay>| {
+        let time = delay.map_or(0.0, |delay| delay.time.0 as f64);
+        (time / all_time(findings)).min(1.0)
+    };
+    let (swap, evicted) = (share(delays.swap), share(delays.thrashing));
+    // A wait for a page of swap may be counted as both.
+    let cost = Estimate {
+        value: swap.max(evicted),
+        low: swap.max(evicted),
+        high: (swap + evicted).min(1.0),
+    };
+    (cost.value >= WORTH_RECLAIMING).then(|| Symptom {
+        cost,
+        ..plain(findings, THRASHING, 0.0, &[])
+    })
+}
+
+/// Nanoseconds that waits are a share of: elapsed time in which the program did not wait for others to
+/// leave it a CPU; the CPU time, where threads used more.
+#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
+fn all_time(findings: &Findings) -> f64 {
+    let ready = part(findings, "ready").map_or(0.0, |part| part.time.value);
+    let elapsed = findings.cost.wall.0 as f64 - ready;
+    elapsed.max(findings.cost.cpu().0.max(1) as f64)
+}
