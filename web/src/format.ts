@@ -40,6 +40,9 @@ function percentDigits(share: number): string {
 /** A share as per cent, never rounded to a false whole. The space does not break. */
 export const percent = (share: number): string => `${percentDigits(share)}\u00a0%`;
 
+/** A share; where nothing was seen, what it can be at most. */
+export const percentSeen = (share: Estimate): string => (share.value === 0 && share.high > 0 ? `≤ ${percent(share.high)}` : percent(share.value));
+
 /** The 95 % interval of a share in words, or nothing where it is a point. */
 export function percentRange(share: Estimate): string {
   if (share.low === share.high) return "";

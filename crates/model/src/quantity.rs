@@ -78,9 +78,22 @@ fn percent_digits(share: f64) -> String {
     }
 }
 
-/// A share with its interval: `67 % [62, 72]`; the interval is left out where it is a point.
+/// A share without its interval: `67 %`, `at most 0.6 %` where nothing was seen and little can be.
+#[must_use]
+pub fn percent_seen(share: &Estimate) -> String {
+    match share.value == 0.0 && share.high > 0.0 {
+        true => format!("at most {}", percent(share.high)),
+        false => percent(share.value),
+    }
+}
+
+/// A share with its interval: `67 % [62, 72]`, `at most 0.6 %`; the interval is left out where it is
+/// a point.
 #[must_use]
 pub fn percent_interval(share: &Estimate) -> String {
+    if share.value == 0.0 {
+        return percent_seen(share);
+    }
     let ends = [share.low, share.high].map(|end| (end * 100.0).abs() <= MOST_PERCENT);
     if share.low == share.high || ends != [true; 2] {
         return percent(share.value);
@@ -226,6 +239,12 @@ mod tests {
             "67 % [62, 72]"
         );
         assert_eq!(percent_interval(&Estimate::exact(0.5)), "50 %");
+        assert_eq!(percent_interval(&Estimate::exact(0.0)), "0 %");
+        assert_eq!(
+            percent_interval(&estimate(0.0, 0.0, 0.006)),
+            "at most 0.6 %"
+        );
+        assert_eq!(percent_seen(&estimate(0.672, 0.621, 0.718)), "67 %");
         assert_eq!(
             factor_interval(&estimate(7.94, 7.2, 8.6)),
             "×7.9 [7.2, 8.6]"

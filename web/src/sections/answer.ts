@@ -4,7 +4,7 @@ import type { Advice, Diagnosis, Report, Severity } from "../data/types";
 import { h, type Child } from "../dom";
 import { copyBox } from "../draw/copy";
 import { tabs } from "../draw/tabs";
-import { bytes, compact, count, factor, factorRange, nanos, percent, percentRange } from "../format";
+import { bytes, compact, count, factor, factorRange, nanos, percent, percentRange, percentSeen } from "../format";
 import { explained, term } from "../glossary";
 import { avoidable, cpuParts, elapsedParts, faultNanos, type Part } from "../layout/cost";
 import { missingLines } from "../layout/missing";
@@ -68,7 +68,7 @@ function lostTile(report: Report): HTMLElement | null {
   const range = percentRange(share_of_cpu);
   return tile(
     ["Time lost to ", ...explained("page faults")],
-    inked(percent(share_of_cpu.value), share_of_cpu.value > 0.1 && "churn-ink"),
+    inked(percentSeen(share_of_cpu), share_of_cpu.value > 0.1 && "churn-ink"),
     `${nanos(lost)} of ${nanos(cost.user + cost.system)} CPU time`,
     range && `95 % interval ${range}`,
   );

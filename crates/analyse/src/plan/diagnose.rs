@@ -6,7 +6,7 @@ use super::waits::{FILE_READS, LIMIT, LOCK, RECLAIM, THRASHING, seen_reclaim};
 use crate::runtimes::Runtimes;
 use pagewise_model::delays::Delay;
 use pagewise_model::findings::{Cause, Diagnosis, Findings, Severity};
-use pagewise_model::quantity::{count, percent, percent_interval, rounded};
+use pagewise_model::quantity::{count, percent, percent_interval, percent_seen, rounded};
 use pagewise_model::units::{Bytes, Estimate, Nanos};
 
 /// Shares of CPU time (of wall time for waits) from which a symptom is worth a word, costly, severe.
@@ -477,7 +477,7 @@ fn healthy(findings: &Findings) -> Diagnosis {
     if let Some(share) = findings.time.share_of_cpu {
         evidence.push(format!(
             "Page faults take {} of the CPU time",
-            percent(share.value)
+            percent_seen(&share)
         ));
     }
     let (what, rest) = match findings.account.samples {

@@ -6,7 +6,7 @@ use pagewise_model::account::TimePart;
 use pagewise_model::advice::Advice;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::proof::{Comparison, Proof, Verdict};
-use pagewise_model::quantity::{factor_digits, percent};
+use pagewise_model::quantity::{factor_digits, percent, percent_seen};
 use pagewise_model::ratio::Ratio;
 use pagewise_model::units::{Estimate, Nanos};
 
@@ -179,7 +179,7 @@ fn elsewhere(findings: &Findings) -> String {
     match findings.time.share_of_cpu {
         Some(share) => format!(
             "Page faults take {}; no setting of the allocator cures the rest.",
-            percent(share.value)
+            percent_seen(&share)
         ),
         None => "No setting of the allocator cures that.".to_owned(),
     }
