@@ -98,8 +98,8 @@ fn unseen(findings: &Findings) -> Option<Diagnosis> {
             .to_owned(),
         explanation: "What it did could not be seen here: system calls, interrupts, giving memory \
                       back, or page faults that take long. Root, or kernel.perf_event_paranoid=1, \
-                      shows it; processes that live for less than a few milliseconds are too \
-                      short to be sampled."
+                      shows it where a run takes more than some tens of milliseconds and its \
+                      processes live for more than a few."
             .to_owned(),
         evidence: vec![
             format!(
