@@ -333,7 +333,8 @@ fn the_course_of_a_run_is_written_and_drawn() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).to_str().expect("text").to_owned();
     let (course, page) = (path("course.json"), path("course.html"));
-    let output = paged(&["--timeline", &course]);
+    let live = path("live.html");
+    let output = paged(&["--timeline", &course, "-o", &live]);
     if !is_possible(&output) {
         return;
     }
@@ -358,6 +359,11 @@ fn the_course_of_a_run_is_written_and_drawn() {
         "{text}"
     );
     let html = std::fs::read_to_string(page).expect("a page");
+    assert_eq!(
+        std::fs::read_to_string(live).expect("a page"),
+        html,
+        "what the run draws is what report draws of its course"
+    );
     assert!(html.contains(r#""kind":"paging""#) && html.contains("pages evicted per second"));
     for (what, text, said) in [
         (

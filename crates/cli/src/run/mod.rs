@@ -47,7 +47,7 @@ pub const EXAMPLES: &str = "\
 Examples:
   pagewise run --memory 1G -- ./simulate            a gigabyte, the rest on disk
   pagewise run --memory 512M --stats -- sort big    and what paging did
-  pagewise run --memory 512M --timeline sort.json -- sort big
+  pagewise run --memory 512M -o sort.html -- sort big   a page about its course
   pagewise run --memory-each 200M -- make -j8       each process its own budget
   pagewise run --memory 2G --policy prefetch -- ./scan
   pagewise run --memory 1G --delivery sigbus -- ./compute
@@ -124,8 +124,8 @@ pub struct Args {
     /// Print figures at the end as JSON (schema: pagewise help schema.json)
     #[arg(long)]
     json: bool,
-    /// Write the JSON there, not to standard output
-    #[arg(short, long, value_name = "FILE", requires = "json")]
+    /// Write a page about the run's course there; with --json, the JSON
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["simulate", "fill"])]
     output: Option<PathBuf>,
     /// Record page events for the replay policy and for simulation
     #[arg(long = "record-faults", value_name = "FILE")]
@@ -139,7 +139,7 @@ pub struct Args {
     /// Resident pages per second whose next use is watched, to tell hot ones from cold (at most 250)
     ///
     /// Each is moved out of the program's reach until it is touched, which costs that touch some
-    /// microseconds. 0 watches none. [default: 40 with --stats or --timeline, else 0]
+    /// microseconds. 0 watches none. [default: 40 with --stats, --timeline or a page, else 0]
     #[arg(long, value_name = "PAGES", value_parser = clap::value_parser!(u32).range(0..=250))]
     heat: Option<u32>,
     /// Run policies (--policy 2q,s3fifo,csr) on a recorded trace instead of a program
@@ -206,12 +206,18 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     interrupt::install()?;
     // Made before the program runs, so that a wrong path costs no run.
     let output = args.timeline.as_deref().map(recording).transpose()?;
-    let document = args.output.as_deref().map(recording).transpose()?;
+    let named = args.output.as_deref().map(recording).transpose()?;
+    let (document, page) = if args.json {
+        (named, None)
+    } else {
+        (None, named)
+    };
     let running = match launch.spawn() {
         Ok(running) => running,
         Err(error) => return crate::doctor::failed_to_start(error.into()),
     };
-    let mut timeline = output.is_some().then(Timeline::new);
+    let has_course = output.is_some() || page.is_some();
+    let mut timeline = has_course.then(Timeline::new);
     let mut course = Course {
         timeline: timeline.as_mut(),
         sizes: Sizes::default(),
@@ -224,10 +230,16 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let figures = Figures::read(&shared)?;
     let run = tell(args, &figures, &finished, together.as_ref(), document)?;
     let outside = tell_outside(args, &run, &figures, &sizes, together.as_ref());
-    if let (Some(file), Some(timeline)) = (output, timeline) {
+    if let Some(timeline) = timeline {
         let timeline = timeline.finish(&run, &figures);
-        let text = pagewise_report::json::to_string(&timeline)?;
-        (&file).write_all(text.as_bytes()).context("--timeline")?;
+        if let Some(mut file) = output {
+            let text = pagewise_report::json::to_string(&timeline)?;
+            file.write_all(text.as_bytes()).context("--timeline")?;
+        }
+        if let Some(mut file) = page {
+            let page = pagewise_report::html::render_paging(&timeline)?;
+            file.write_all(page.as_bytes()).context("-o")?;
+        }
     }
     match (args.strict && outside, finished.ending) {
         (true, Ending::Exited(0) | Ending::Killed(_)) => Ok(ExitCode::FAILURE),
@@ -336,11 +348,8 @@ fn store_place(path: &Path) -> Result<CString> {
 
 /// Pages per second that are watched where nobody says how many.
 fn watched(args: &Args) -> u32 {
-    if args.stats || args.timeline.is_some() {
-        40
-    } else {
-        0
-    }
+    let is_drawn = args.timeline.is_some() || (args.output.is_some() && !args.json);
+    if args.stats || is_drawn { 40 } else { 0 }
 }
 
 /// The policy's name, checked here rather than in the program.
