@@ -19,17 +19,24 @@ const CHURN: &str = "import time\nend = time.monotonic() + 0.15\n\
 
 /// Commands that print a document, after files that they read, and its kind.
 fn commands(folder: &Path) -> Vec<(&'static str, Vec<String>)> {
-    let fixture = |name: &str| {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/traces");
-        folder.join(name).display().to_string()
+    let fixture = |path: &str| {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        root.join(path).display().to_string()
     };
     let own = |name: &str| folder.join(name).display().to_string();
-    let trace = fixture("anon-7.2.txt.zst");
+    let trace = fixture("tests/fixtures/traces/anon-7.2.txt.zst");
+    let recording = |name: &str| {
+        fixture(&format!(
+            "crates/analyse/tests/fixtures/recordings/{name}.data.zst"
+        ))
+    };
+    // Recordings of their own: where CPU time may not be sampled, ours hold whole runs alone.
+    let (php, node) = (recording("php"), recording("node"));
     let program = ["--", "python3", "-c", CHURN];
     let all: [(&'static str, Vec<&str>); 14] = [
         ("run", [&["doctor", "--json"], &program[..]].concat()),
         ("run", vec!["report", "--json", "a.data"]),
-        ("profile_diff", vec!["diff", "--json", "a.data", "b.data"]),
+        ("profile_diff", vec!["diff", "--json", &php, &node]),
         ("run_diff", vec!["diff", "--json", "a.json", "b.json"]),
         ("fault_paths", vec!["report", "--json", "TRACE"]),
         ("fault_diff", vec!["diff", "--json", "TRACE", "TRACE"]),
