@@ -358,7 +358,7 @@ fn recorded_share(sidecar: &Sidecar) -> f64 {
 
 fn losses(attribution: &Attribution, sidecar: &Sidecar, scale: &Scale) -> Losses {
     let mut losses = sidecar.losses.clone();
-    losses.merge(&attribution.losses);
+    losses.take_in(&attribution.losses);
     scale.note(&mut losses);
     losses
 }

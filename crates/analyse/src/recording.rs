@@ -119,7 +119,9 @@ pub fn analyse(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize
     if !is_own {
         complete(&mut sidecar, &attribution);
     }
-    sidecar.losses.merge(&reading.losses);
+    // What is read was counted when it was written, too.
+    let recorded = sidecar.losses.clone();
+    sidecar.losses.take_in(&reading.losses);
     let told: Vec<String> = reading
         .outliers
         .told()
@@ -147,6 +149,10 @@ pub fn analyse(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize
             ..profile
         }
     });
+    let mut read = reading.losses;
+    read.merge(&attribution.losses);
+    sidecar.losses = recorded;
+    sidecar.losses.take_in(&read);
     Analysis {
         attribution,
         names,
@@ -173,7 +179,8 @@ pub fn profile(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize
     );
     let named = code.names(collector.frame_keys());
     let profile = collector.finish(&named);
-    let losses = both(&sidecar.losses, &reading.losses);
+    let mut losses = sidecar.losses.clone();
+    losses.take_in(&reading.losses);
     Profile {
         command: sidecar.command,
         host: sidecar.host,

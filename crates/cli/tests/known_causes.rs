@@ -109,7 +109,7 @@ fn a_full_recording_recovers_each_cause_within_one_percent() {
     // Where the machine is too busy to empty the rings in time, the recording says so, and the next
     // attempt may be complete; what is wrong without a word of loss is wrong at once.
     let mut recording = None;
-    for _ in 0..3 {
+    for _ in 0..8 {
         recording = record(&program, folder.path(), &["--full"]);
         match &recording {
             Some((.., findings)) if findings.losses.of(LossKind::RingOverrun) > 0 => {}

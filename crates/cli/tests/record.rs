@@ -8,6 +8,7 @@ mod skipped;
 use pagewise_analyse::faults::Attributor;
 use pagewise_model::event::Event;
 use pagewise_model::formats::perf_data::PerfData;
+use pagewise_model::loss::LossKind;
 use pagewise_model::run::Ending;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -108,7 +109,12 @@ fn full_mode_tells_each_fault_once() {
     // A few faults between fork and exec belong to the child but come before recording; without
     // privileges those inside the kernel are missing too.
     let missing = counted.abs_diff(told);
-    assert!(missing * 20 < counted, "{told} told, {counted} counted");
+    // A busy machine may leave the collector no time; then that is told.
+    let lost = sidecar.losses.of(LossKind::RingOverrun);
+    assert!(
+        missing * 20 < counted + lost * 20,
+        "{told} told, {lost} records lost, {counted} counted"
+    );
 }
 
 /// Faults of a sampled recording.

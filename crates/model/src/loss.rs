@@ -25,7 +25,8 @@ pub enum LossKind {
     /// Faults inside the kernel that an unprivileged recording cannot see.
     KernelFaultsInvisible,
     /// Faults that the kernel counted although no event told of them: before the program's exec,
-    /// pages brought in by a call (`MAP_POPULATE`, pinning), records lost.
+    /// pages brought in by a call (`MAP_POPULATE`, pinning), records lost, and of a recording without
+    /// privileges that lost records, those inside the kernel.
     FaultsWithoutEvent,
     /// Samples whose process was unknown when they were taken.
     UnknownProcess,
@@ -53,7 +54,7 @@ impl LossKind {
             Self::UnpairedFault => "faults whose begin or end was not seen",
             Self::KernelFaultsInvisible => "faults inside system calls that need privileges to see",
             Self::FaultsWithoutEvent => {
-                "faults that were counted but not recorded (before exec, by populating, or lost)"
+                "faults that were counted but not recorded (lost, before exec, or inside the kernel)"
             }
             Self::UnknownProcess => "samples of a process that was not introduced",
             Self::TimelineGap => "timeline points that could not be read",
@@ -81,7 +82,7 @@ impl LossKind {
                 "fault inside a system call that needs privileges to see"
             }
             Self::FaultsWithoutEvent => {
-                "fault that was counted but not recorded (before exec, by populating, or lost)"
+                "fault that was counted but not recorded (lost, before exec, or inside the kernel)"
             }
             Self::UnknownProcess => "sample of a process that was not introduced",
             Self::TimelineGap => "timeline point that could not be read",
@@ -120,6 +121,14 @@ impl Losses {
         }
     }
 
+    /// Takes in what another count of the same stream found: of each kind the larger number, since
+    /// both saw the same losses.
+    pub fn take_in(&mut self, recount: &Self) {
+        for (&kind, &count) in &recount.0 {
+            self.add(kind, count.saturating_sub(self.of(kind)));
+        }
+    }
+
     /// Whether nothing was lost.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -129,5 +138,24 @@ impl Losses {
     /// Each kind with its count, in a fixed order.
     pub fn iter(&self) -> impl Iterator<Item = (LossKind, u64)> + '_ {
         self.0.iter().map(|(&kind, &count)| (kind, count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_two_saw_of_one_stream_counts_once() {
+        let losses = |overrun, throttled, gaps| {
+            let mut losses = Losses::default();
+            losses.add(LossKind::RingOverrun, overrun);
+            losses.add(LossKind::Throttled, throttled);
+            losses.add(LossKind::TimelineGap, gaps);
+            losses
+        };
+        let mut told = losses(7, 1, 2);
+        told.take_in(&losses(5, 3, 0));
+        assert_eq!(told, losses(7, 3, 2));
     }
 }

@@ -107,12 +107,12 @@ impl Scale {
         }
     }
 
-    /// Counts the missing faults as the loss that they are.
+    /// Counts the missing faults as the loss that they are. Where records were lost, too, nobody
+    /// knows how many of them were inside the kernel.
     pub(crate) fn note(&self, losses: &mut Losses) {
-        let kind = if self.user_only {
-            LossKind::KernelFaultsInvisible
-        } else {
-            LossKind::FaultsWithoutEvent
+        let kind = match self.user_only && losses.of(LossKind::RingOverrun) == 0 {
+            true => LossKind::KernelFaultsInvisible,
+            false => LossKind::FaultsWithoutEvent,
         };
         losses.add(kind, self.missing);
     }
