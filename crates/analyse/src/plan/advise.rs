@@ -1,7 +1,7 @@
 //! Rules that fit, filled with this run's numbers.
 
 use super::rules::{Effect, Price, Rule, Rules};
-use super::symptoms::{Symptom, USUAL_FAULT_NS, nanos_each};
+use super::symptoms::{RUNTIME, Symptom, USUAL_FAULT_NS, nanos_each};
 use super::{Surroundings, diagnose};
 use crate::gain::predicted_speedup;
 use pagewise_model::advice::{Advice, Setting, Settings};
@@ -73,17 +73,27 @@ pub(super) fn advice(
     advice
 }
 
-/// What only runs of the user's own command can decide about: it may help much or do harm.
+/// What only runs of the user's own command can decide about: it may help much or do harm, or
+/// nothing was seen of what it cures. Those of which something was seen come first.
 pub(super) fn trials(
     findings: &Findings,
     symptoms: &[Symptom],
     rules: &Rules,
     around: &Surroundings,
 ) -> Vec<Advice> {
-    let rules = rules.0.iter().filter(|rule| rule.trial);
-    rules
+    let runtimes = super::symptoms::runtimes(findings);
+    let is_advised = |rule: &Rule| findings.advice.iter().any(|one| one.rule == rule.id);
+    let untold = || rules.0.iter().filter(|rule| !is_advised(rule));
+    let mut trials: Vec<Advice> = untold()
+        .filter(|rule| rule.trial)
         .filter_map(|rule| from_rule(findings, symptoms, rule, around))
-        .collect()
+        .collect();
+    for rule in untold() {
+        if !trials.iter().any(|one| one.rule == rule.id) {
+            trials.extend(from_rule(findings, &runtimes, rule, around));
+        }
+    }
+    trials
 }
 
 fn from_rule(
@@ -112,6 +122,7 @@ fn from_rule(
     };
     let gains = speedup.value >= WORTHWHILE && speedup.low > 1.0;
     let worth_it = match rule.effect {
+        _ if gravest.id == RUNTIME => true,
         _ if rule.settings.is_empty() || rule.trial => is_costly(),
         // How much of it falls away is known by a few programs only.
         Some(Effect::Less) => gains && is_costly(),
@@ -125,7 +136,10 @@ fn from_rule(
         rule: rule.id.clone(),
         cures: cured.iter().map(|symptom| symptom.id.to_owned()).collect(),
         headline: fill.text(&rule.headline),
-        reason: fill.text(&rule.reason),
+        reason: match gravest.id {
+            RUNTIME => fill.text(NOT_SEEN),
+            _ => fill.text(&rule.reason),
+        },
         settings: Settings(
             rule.settings
                 .iter()
@@ -153,6 +167,7 @@ fn avoided_share(rule: &Rule, cured: &[&Symptom]) -> f64 {
 
 fn predicted(findings: &Findings, rule: &Rule, cured: &[&Symptom], faults: f64) -> Estimate {
     match rule.effect {
+        _ if cured[0].id == RUNTIME => return ANY_GAIN,
         Some(Effect::SmallPages) => return by_small_pages(findings, faults),
         Some(Effect::FasterAllocator) => {
             let left = rule.left.unwrap_or(LEFT_TO_ANOTHER);
@@ -173,6 +188,16 @@ fn predicted(findings: &Findings, rule: &Rule, cured: &[&Symptom], faults: f64) 
     let vanishing = VANISHING.scaled(faults);
     predicted_speedup(&findings.cost, vanishing, kernel_ns(findings, faults))
 }
+
+/// Why a rule is tried whose symptoms were not seen.
+const NOT_SEEN: &str = "The recording shows nothing of what this cures: runs with it and without \
+                        it decide.";
+/// The prediction for what was not seen: too wide to be told.
+const ANY_GAIN: Estimate = Estimate {
+    value: 1.0,
+    low: 0.2,
+    high: 5.0,
+};
 
 /// What is left of the time in an allocator's own code when another one takes its place. Of
 /// `hot_malloc` (bench/causes) tcmalloc 2.10, jemalloc 5.3 and mimalloc 2 leave 0.13, 0.18 and 0.25, of

@@ -31,6 +31,11 @@ pub(super) const HOT: &str = "allocator.hot";
 /// The same of a runtime's garbage collector: collecting is a part of what a program with one does.
 const HOT_COLLECTOR: f64 = 0.15;
 pub(super) const COLLECTOR: &str = "collector.hot";
+/// That a program runs on a language runtime: no trouble of itself, but a stripped runtime shows
+/// nothing of its collector, so that runs alone tell what a setting of its heap brings.
+pub(super) const RUNTIME: &str = "runtime";
+/// CPU time from which on a runtime's settings are worth trying.
+const WORTH_TRYING: Nanos = Nanos(150_000_000);
 /// Memory is said to move where a process touched it for the first time so many times as often as
 /// its peak resident set has pages…
 const MOVING: f64 = 2.0;
@@ -480,6 +485,25 @@ fn hot_collector(findings: &Findings) -> Option<Symptom> {
         owner: Owner::Runtime(kind),
         ..plain(findings, COLLECTOR, 0.0, &[])
     })
+}
+
+/// The language runtimes in use, each as a symptom of its own.
+pub(super) fn runtimes(findings: &Findings) -> Vec<Symptom> {
+    let known = Runtimes::shipped();
+    let mut kinds: Vec<AllocatorKind> = Vec::new();
+    for allocator in &findings.allocators {
+        if known.has(allocator.kind) && !kinds.contains(&allocator.kind) {
+            kinds.push(allocator.kind);
+        }
+    }
+    if findings.cost.cpu() < WORTH_TRYING {
+        return Vec::new();
+    }
+    let symptom = |kind| Symptom {
+        owner: Owner::Runtime(kind),
+        ..plain(findings, RUNTIME, 0.0, &[])
+    };
+    kinds.into_iter().map(symptom).collect()
 }
 
 /// Share of the CPU time that one kind of the kernel's work took, where its stacks were seen.

@@ -58,8 +58,10 @@ struct Contender {
     /// What the command is an argument of: a program that runs it, with its options.
     under: Vec<OsString>,
     runs: Vec<RunCost>,
-    /// Whether it takes no more part.
+    /// Whether the command fails with it.
     rejected: bool,
+    /// Whether it gets no more runs, without blame.
+    left_out: bool,
     /// Whether its first run showed that its settings do not reach the program.
     untouched: bool,
 }
@@ -91,6 +93,8 @@ const UNTOUCHED: u64 = 100;
 /// The same of small programs, whose stack and libraries lie elsewhere in each run.
 const UNTOUCHED_FAULTS: u64 = 32;
 const UNTOUCHED_BYTES: u64 = 512 << 10;
+/// Whatever its faults and memory are: a setting with which the program is so much faster reached it.
+const TOUCHED_GAIN: f64 = 1.5;
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -274,7 +278,7 @@ impl<'a> Experiment<'a> {
         (1..self.arms.len())
             .filter(|&at| {
                 let arm = &self.arms[at];
-                !self.stopped && !arm.rejected && !arm.untouched
+                !(self.stopped || arm.rejected || arm.left_out || arm.untouched)
             })
             .collect()
     }
@@ -315,7 +319,8 @@ impl<'a> Experiment<'a> {
             let alike =
                 |a: u64, b: u64, least: u64| a.abs_diff(b) <= (a.max(b) / UNTOUCHED).max(least);
             let same = alike(run.faults(), baseline.faults(), UNTOUCHED_FAULTS)
-                && alike(run.max_rss.0, baseline.max_rss.0, UNTOUCHED_BYTES);
+                && alike(run.max_rss.0, baseline.max_rss.0, UNTOUCHED_BYTES)
+                && self.trial_gain(at) < TOUCHED_GAIN;
             if same {
                 let name = self.arms[at].candidate.name.clone();
                 self.note(&format!(
@@ -332,7 +337,19 @@ impl<'a> Experiment<'a> {
 
     /// Gives an arm no more runs, without blame.
     pub fn leave_out(&mut self, at: usize) {
-        self.arms[at].rejected = true;
+        self.arms[at].left_out = true;
+    }
+
+    /// How much less of what it needs, CPU time or elapsed time, the first run of an arm took than the
+    /// first of the baseline: a guide to where runs are worth most, no measurement.
+    #[must_use]
+    pub fn trial_gain(&self, at: usize) -> f64 {
+        let (Some(base), Some(run)) = (self.arms[0].runs.first(), self.arms[at].runs.first())
+        else {
+            return 0.0;
+        };
+        let ratio = |base: Nanos, run: Nanos| base.as_secs_f64() / run.as_secs_f64().max(1e-9);
+        ratio(base.wall, run.wall).max(ratio(base.cpu(), run.cpu()))
     }
 
     /// Whether it was interrupted or the command failed.
@@ -355,10 +372,12 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// Each arm that was not rejected against the baseline.
+    /// Each arm against the baseline, but those with which the command fails and those never tried.
     #[must_use]
     pub fn comparisons(&self, criteria: &Criteria) -> Vec<Comparison> {
-        let sound = (1..self.arms.len()).filter(|&at| !self.arms[at].rejected);
+        let is_untried = |arm: &Contender| arm.left_out && arm.runs.is_empty();
+        let is_sound = |arm: &Contender| !arm.rejected && !is_untried(arm);
+        let sound = (1..self.arms.len()).filter(|&at| is_sound(&self.arms[at]));
         sound.map(|at| self.compare(at, criteria)).collect()
     }
 
@@ -481,6 +500,7 @@ impl Contender {
             under: Vec::new(),
             runs: Vec::new(),
             rejected: false,
+            left_out: false,
             untouched: false,
         }
     }

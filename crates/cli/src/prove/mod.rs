@@ -78,15 +78,9 @@ pub fn prove(command: &[OsString], candidates: &[Candidate], options: &Options) 
     }
     let progress = Progress::new();
     let mut experiment = Experiment::begin(command, candidates, options, &progress)?;
-    leave_out_unaffordable(&mut experiment, options, started.elapsed());
+    leave_out_untried(&mut experiment, options, started.elapsed());
     let several = experiment.in_play().len() > 1;
-    let share = if several { 1.0 - FOR_CONFIRMATION } else { 1.0 };
-    run_rounds(
-        &mut experiment,
-        options,
-        &progress,
-        started + options.budget.mul_f64(share),
-    )?;
+    run_rounds(&mut experiment, options, &progress, started)?;
     let mut comparisons = experiment.comparisons(&options.criteria);
     correct_for_many(&mut comparisons, &options.criteria);
     let promising = if several { most_promising } else { best };
@@ -137,13 +131,39 @@ fn does_not_fit(options: &Options) -> Option<String> {
     })
 }
 
-/// Keeps the first arms only, those that promise most, where the budget does not give all of them
-/// the pairs without which nothing is proved. `spent` of the budget is used up.
-fn leave_out_unaffordable(experiment: &mut Experiment<'_>, options: &Options, spent: Duration) {
+/// Leaves out the last arms, those that promise least, where the budget does not give all of them a
+/// trial run and one of them the pairs without which nothing is proved. `spent` of it is used up.
+fn leave_out_untried(experiment: &mut Experiment<'_>, options: &Options, spent: Duration) {
     let arms = experiment.in_play();
     let left = options.budget.saturating_sub(spent);
-    let fits = |&count: &usize| needed(experiment, &arms[..count], options) <= left;
+    let time = |count: usize| {
+        let trials = if count > 1 { &arms[..count] } else { &[] };
+        needed(experiment, &arms[..1], count, options) + experiment.round_time(trials)
+    };
+    let kept = (1..=arms.len()).rev().find(|&count| time(count) <= left);
+    leave_out(experiment, &arms, kept.unwrap_or(1), options, spent);
+}
+
+/// After a trial run of each arm, keeps as many of those that looked best as the budget covers.
+/// They compete with those left out for chance as well, so all count as compared.
+fn leave_out_unpromising(experiment: &mut Experiment<'_>, options: &Options, spent: Duration) {
+    let mut arms = experiment.in_play();
+    let (tried, left) = (arms.len(), options.budget.saturating_sub(spent));
+    let gain = |&at: &usize| experiment.trial_gain(at);
+    arms.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
+    let fits = |&count: &usize| needed(experiment, &arms[..count], tried, options) <= left;
     let kept = (1..=arms.len()).rev().find(fits).unwrap_or(1);
+    leave_out(experiment, &arms, kept, options, spent);
+}
+
+/// Leaves out all but the first `kept` of `arms`, and says so.
+fn leave_out(
+    experiment: &mut Experiment<'_>,
+    arms: &[usize],
+    kept: usize,
+    options: &Options,
+    spent: Duration,
+) {
     let Some(dropped) = arms.get(kept..).filter(|dropped| !dropped.is_empty()) else {
         return;
     };
@@ -151,10 +171,14 @@ fn leave_out_unaffordable(experiment: &mut Experiment<'_>, options: &Options, sp
         .iter()
         .map(|&at| format!("'{}'", experiment.candidate(at).name));
     let names: Vec<String> = names.collect();
-    let all = needed(experiment, &arms, options) + spent;
+    let all = needed(experiment, arms, arms.len(), options) + spent;
+    let looked = match experiment.runs(0).len() {
+        0 => "",
+        _ => ", which gained least in a trial run,",
+    };
     experiment.note(&format!(
-        "The time budget of {} does not cover enough runs of all {} settings, so {} {} left out. \
-         --budget {} covers all.",
+        "The time budget of {} does not cover enough runs of all {} settings, so {}{looked} {} \
+         left out. --budget {} covers all.",
         Nanos::from(options.budget),
         arms.len(),
         names.join(" and "),
@@ -164,11 +188,18 @@ fn leave_out_unaffordable(experiment: &mut Experiment<'_>, options: &Options, sp
     dropped.iter().for_each(|&at| experiment.leave_out(at));
 }
 
-/// Time in which each of `arms` can be proved, and the best of several confirmed.
-fn needed(experiment: &Experiment<'_>, arms: &[usize], options: &Options) -> Duration {
-    let pairs = fewest_pairs(arms.len(), options.criteria.level);
+/// Time in which each of `arms` can be proved where `tried` are compared, and the best of several
+/// confirmed, beside what ran already.
+fn needed(
+    experiment: &Experiment<'_>,
+    arms: &[usize],
+    tried: usize,
+    options: &Options,
+) -> Duration {
+    let ran = u32::try_from(experiment.runs(0).len()).unwrap_or(u32::MAX);
+    let pairs = fewest_pairs(tried, options.criteria.level).saturating_sub(ran);
     let proving = experiment.round_time(arms).saturating_mul(pairs);
-    if arms.len() < 2 {
+    if tried < 2 {
         return proving;
     }
     let confirming = experiment
@@ -191,9 +222,15 @@ fn run_rounds(
     experiment: &mut Experiment<'_>,
     options: &Options,
     progress: &Progress,
-    deadline: Instant,
+    started: Instant,
 ) -> Result<()> {
     let mut active = experiment.in_play();
+    let share = if active.len() > 1 {
+        1.0 - FOR_CONFIRMATION
+    } else {
+        1.0
+    };
+    let deadline = started + options.budget.mul_f64(share);
     let stopping = options.stopping.among(active.len(), options.criteria.level);
     while !active.is_empty() && experiment.has_time(&active, deadline, LEAST_ROUNDS) {
         progress.show(&experiment.status(&active, options));
@@ -202,6 +239,7 @@ fn run_rounds(
         }
         if experiment.runs(0).len() == 1 {
             experiment.leave_out_untouched();
+            leave_out_unpromising(experiment, options, started.elapsed());
         }
         let in_play = experiment.in_play();
         active.retain(|arm| {

@@ -113,6 +113,30 @@ fn a_budget_too_small_for_all_goes_to_the_first() {
 }
 
 #[test]
+fn where_the_budget_does_not_cover_all_a_trial_run_of_each_chooses() {
+    let useless = ["a", "b", "c", "d", "e"].map(|name| candidate(name, name));
+    let arms = [&useless[..], &[candidate("cure", "yes")]].concat();
+    // Eight rounds of all seven would take 5 s, and as many pairs of one with its confirmation 3.
+    let options = Options {
+        budget: Duration::from_millis(4_600),
+        ..Options::default()
+    };
+    let slow = command(
+        "[ \"$CURE\" ] && head -c 9000000 /dev/zero | tail -c 8000000 > /dev/null; \
+         [ \"$CURE\" = yes ] || sleep 0.07; sleep 0.03",
+    );
+    let proof = prove(&slow, &arms, &options).unwrap();
+    let runs = |name: &str| {
+        let arm = proof.arms.iter().find(|arm| arm.name == name);
+        arm.map_or(0, |arm| arm.runs.len())
+    };
+    assert!(runs("cure") > 1, "{proof:?}");
+    assert!(useless.iter().any(|one| runs(&one.name) == 1), "{proof:?}");
+    let told = |note: &String| note.contains("gained least in a trial run");
+    assert!(proof.notes.iter().any(told), "{:?}", proof.notes);
+}
+
+#[test]
 fn a_first_run_that_hangs_is_ended_by_the_budget() {
     let options = Options {
         budget: Duration::from_secs(1),
