@@ -99,6 +99,41 @@ fn repeats_are_dropped_and_counted() {
     }
 }
 
+/// Faults among whose calls, of ever other names, are those of a switch of tasks.
+fn switching() -> String {
+    let mut text = String::new();
+    let mut now = 0;
+    let mut line = |span: &str, call: &str| {
+        now += 3;
+        text.push_str(&format!(
+            "    1.{now:06} |   0)     app-42    | {span:<13} |  {call}\n"
+        ));
+    };
+    for fault in 0..400 {
+        line("", "exc_page_fault() {");
+        for call in 0..12 {
+            let work = (fault * 7 + call * 5) % 89;
+            line("  0.500 us", &format!("  work_{work}();"));
+        }
+        line("  0.500 us", "  switch_mm_irqs_off();");
+        line("  0.500 us", "  finish_task_switch();");
+        line("+ 45.000 us", "} /* exc_page_fault */");
+    }
+    text
+}
+
+/// Ids of names begin anew where a piece is read once more.
+#[test]
+fn what_functions_do_is_known_by_the_names_of_the_last_reading() {
+    let (text, repeats) = repeated(&switching(), 3000);
+    let alone = trees(&text, None);
+    assert_eq!((alone.0.len(), alone.1.repeats), (400, repeats));
+    assert!(alone.0.iter().all(|tree| tree.off_cpu.len() == 1));
+    for (threads, piece) in [(2, 1000), (2, 4000), (3, 2000)] {
+        assert_eq!(trees(&text, Some(Cores { threads, piece })), alone);
+    }
+}
+
 /// 16,000 lines of a real one, of which 4,000 and more are repeats.
 #[test]
 fn a_trace_of_4_18_has_nearly_all_its_faults() {

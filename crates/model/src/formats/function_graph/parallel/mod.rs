@@ -199,8 +199,8 @@ impl Worker {
             if !is_behind || !header.reads_like(&state.header) {
                 // The header said more in a piece before, when this one was already under way, or
                 // a stretch that the text repeats lies across the border. What the first try took for
-                // names and tasks is none of the text's.
-                (self.parser, self.absorbed) = Default::default();
+                // names and tasks is none of the text's, and what is known of names goes by their ids.
+                (self.parser, self.absorbed, self.piece) = Default::default();
                 let order = std::mem::take(&mut state.order);
                 self.parse(text, state.header.clone(), Some(order), block.is_last);
                 state.order = self.parser.order().clone();
