@@ -78,7 +78,7 @@ test("a search colours cells; two ranges are compared", async () => {
     await shot(page, "mixed-search", true);
     await page.fill("#profile-search", "no function is called so");
     await settle(page);
-    assert.match(await page.textContent("#profile-found"), /^0\s%/);
+    assert.equal(await page.textContent("#profile-found"), "No match");
     await page.fill("#profile-search", "");
     await drag(page, 0.1, 0.3);
     await drag(page, 0.5, 0.8, true);
