@@ -65,6 +65,16 @@ export const factorRange = (ratio: Estimate): string => {
   return usable && ratio.high / ratio.low <= 10 ? `${factorDigits(ratio.low)} to ${factorDigits(ratio.high)}` : "too few runs for an interval";
 };
 
+/** Ends of a prediction that are further apart say nothing about the size (model/src/ratio.rs). */
+const TOO_WIDE = 4;
+
+/** What a prediction's interval bears out: the figure and its interval, a bound, or nothing. */
+export function predictedFactor({ value, low, high }: Estimate): { figure: string; interval: string | null } | null {
+  if (![value, low, high].every(isNumber) || low <= 0 || high >= UNBOUNDED) return null;
+  if (high / low <= TOO_WIDE) return { figure: factor(value), interval: `95 % interval ${factorDigits(low)} to ${factorDigits(high)}` };
+  return low > 1 ? { figure: `more than ${factor(low)}`, interval: null } : null;
+}
+
 function scaled(value: number, units: [number, string][]): string {
   if (!isNumber(value)) return NONE;
   const [size, name] = units.find(([size]) => Math.abs(value) >= size) ?? units.at(-1)!;

@@ -108,6 +108,7 @@ pub fn measure(
         time,
         account,
         huge_pages: sidecar.huge_pages,
+        file_reads: attribution.file_reads.clone(),
         sites: sites(&stacks, &names),
         flame: flame(&stacks, &names),
         fault_map: fault_map(attribution, &ledger, &scale),

@@ -412,7 +412,6 @@ mod tests {
                 wall_speedup: speedup,
                 cpu_speedup: speedup,
                 fault_ratio: Estimate::exact(faults),
-                system_ratio: Estimate::exact(1.0),
                 rss_change_bytes: f64::from(12 << 20),
                 p_adjusted: 0.01,
                 pairs: 8,

@@ -5,7 +5,7 @@ use crate::duration::parse as duration;
 use crate::explain::{explain, trials};
 use crate::huge::join as huge_pages;
 use crate::observe::{Observation, ObserveOptions, Subject, observe};
-use crate::prove::{self, Candidate, SavedInput, not_run, predictions, prove};
+use crate::prove::{self, Candidate, SavedInput, cold, not_run, predictions, prove};
 use crate::record::status;
 use crate::terminal;
 use anyhow::{Context, Result};
@@ -64,7 +64,8 @@ pub struct Args {
     )]
     command: Vec<OsString>,
 
-    /// Run the command again and again, with and without the advised settings, and compare
+    /// Run the command again and again, with and without the advised settings, and compare.
+    /// Files that it waited for leave the page cache before each run
     #[arg(long, conflicts_with = "pid")]
     prove: bool,
 
@@ -126,7 +127,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut findings = explain(&observation.path)?;
     findings.ending = observation.ending;
     if args.prove {
-        let trials = trials(&findings)?;
+        let trials = trials(&findings, &args.command)?;
         let proof = proof(args, &findings, &trials, input.as_ref());
         adopt_trial(&mut findings, &proof, trials);
         let huge_pages_won = huge_pages::candidate(&findings)
@@ -270,7 +271,9 @@ fn proof(args: &Args, findings: &Findings, trials: &[Advice], input: Option<&Sav
         return not_run("there is nothing to prove, since no setting is advised");
     }
     args.tell("Proving: running the command with and without the advised settings in turn.");
+    let cold = cold::files(findings);
     let options = prove::Options {
+        cold: cold.clone(),
         budget: args.budget,
         one_run: Some(Duration::from_nanos(findings.cost.wall.0)).filter(|run| !run.is_zero()),
         input: input.map_or(Input::Null, SavedInput::input),
@@ -280,6 +283,7 @@ fn proof(args: &Args, findings: &Findings, trials: &[Advice], input: Option<&Sav
         Ok(mut proof) => {
             predictions::judge(&mut proof, &findings.advice);
             proof.notes.extend(page_sizes::verdict(&proof));
+            proof.notes.extend(cold::note(findings, &cold, &proof));
             proof
         }
         Err(error) => not_run(&format!("{error:#}")),

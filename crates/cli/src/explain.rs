@@ -1,13 +1,18 @@
 //! What a recording on this machine means, with the cures that this machine offers.
 
 use crate::analysis::analyse;
+use crate::run::library;
 use anyhow::{Context, Result};
 use pagewise_analyse::plan::{self, Rules};
+use pagewise_linux::proc::runtime;
+use pagewise_linux::process::Launch;
 use pagewise_linux::process::library::surroundings;
 use pagewise_linux::sys::mapped_file::MappedFile;
 use pagewise_model::advice::Advice;
 use pagewise_model::findings::Findings;
 use pagewise_model::formats::perf_data::PerfData;
+use pagewise_model::recording::Surroundings;
+use std::ffi::OsString;
 use std::fs::File;
 use std::path::Path;
 
@@ -24,10 +29,27 @@ pub fn explain(path: &Path) -> Result<Findings> {
     Ok(analysis.findings()?)
 }
 
-/// What a proof tries beside what is advised.
+/// What a proof of `command` tries beside what is advised.
 ///
 /// # Errors
 /// When a rule that ships with us has a mistake.
-pub fn trials(findings: &Findings) -> Result<Vec<Advice>> {
-    Ok(plan::trials(findings, &Rules::shipped()?, &surroundings()))
+pub fn trials(findings: &Findings, command: &[OsString]) -> Result<Vec<Advice>> {
+    let around = Surroundings {
+        own_library: own_library(findings, command),
+        ..surroundings()
+    };
+    Ok(plan::trials(findings, &Rules::shipped()?, &around))
+}
+
+/// Path of our library for `command`, where the command can load it and it has something to do.
+fn own_library(findings: &Findings, command: &[OsString]) -> Option<String> {
+    if findings.file_reads.iter().all(|file| file.is_code) {
+        return None;
+    }
+    let program = Launch::of(command)?.path().ok()?;
+    if runtime::obstacle(&program).is_some() {
+        return None;
+    }
+    let library = library::installed(runtime::libc(&program)?).ok()?;
+    library.into_os_string().into_string().ok()
 }

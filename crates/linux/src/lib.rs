@@ -17,6 +17,7 @@ pub mod host;
 pub mod hugepages;
 pub mod memcg;
 pub mod own_folder;
+pub mod page_cache;
 pub mod perf;
 pub mod proc;
 pub mod process;

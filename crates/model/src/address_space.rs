@@ -21,6 +21,15 @@ pub struct Mapping {
     pub build_id: Option<Box<[u8]>>,
 }
 
+impl Mapping {
+    /// Whether it may be executed.
+    #[must_use]
+    pub fn is_code(&self) -> bool {
+        const PROT_EXEC: u32 = 4;
+        self.protection & PROT_EXEC != 0
+    }
+}
+
 /// Mappings that never overlap: a new one cuts away what it covers, as `mmap(2)` does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AddressSpace {

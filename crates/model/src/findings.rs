@@ -301,6 +301,23 @@ pub struct FaultTime {
     pub lock_waits: u64,
 }
 
+/// Reads of one mapped file that threads waited for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FileReads {
+    /// Its path.
+    pub path: String,
+    /// Whether it was mapped to be executed: a program or a library.
+    pub is_code: bool,
+    /// How far into the file mappings of it reached.
+    pub mapped: Bytes,
+    /// Major faults on it.
+    pub reads: u64,
+    /// Share of the reads that go on from the thread's last one: forward by at most 32 MiB and an
+    /// eighth of the file. `None` of a single read.
+    pub in_order: Option<f64>,
+}
+
 /// One thread's part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -403,6 +420,9 @@ pub struct Findings {
     /// Huge pages that the program was seen to hold.
     #[serde(default)]
     pub huge_pages: Option<HugePageUse>,
+    /// Mapped files whose pages were waited for, those most often waited for first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub file_reads: Vec<FileReads>,
     /// Churn.
     pub churn: Churn,
     /// Heaviest stacks.

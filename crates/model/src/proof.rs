@@ -48,8 +48,6 @@ pub struct Comparison {
     pub cpu_speedup: Estimate,
     /// Ratio arm/baseline of faults: 0.01 means 99 % fewer.
     pub fault_ratio: Estimate,
-    /// Ratio arm/baseline of system time.
-    pub system_ratio: Estimate,
     /// Arm minus baseline of peak resident bytes, median (negative: less memory).
     pub rss_change_bytes: f64,
     /// p-value of "no change in CPU time", adjusted for the number of arms (Holm).

@@ -129,12 +129,6 @@ pub fn told_factor(ratio: &Estimate) -> Option<String> {
     }
 }
 
-/// The same for a place that must hold something.
-#[must_use]
-pub fn factor_interval(ratio: &Estimate) -> String {
-    told_factor(ratio).unwrap_or_else(|| "not known".to_owned())
-}
-
 /// How much larger a ratio is than one: `+12.5 %`, `−93.0 %`, `×31`; nothing where it is no number.
 #[must_use]
 pub fn relative_change(ratio: f64) -> String {
@@ -246,12 +240,12 @@ mod tests {
         );
         assert_eq!(percent_seen(&estimate(0.672, 0.621, 0.718)), "67 %");
         assert_eq!(
-            factor_interval(&estimate(7.94, 7.2, 8.6)),
-            "×7.9 [7.2, 8.6]"
+            told_factor(&estimate(7.94, 7.2, 8.6)).as_deref(),
+            Some("×7.9 [7.2, 8.6]")
         );
         assert_eq!(
-            factor_interval(&estimate(1.07, 0.99, 1.15)),
-            "×1.07 [0.99, 1.15]"
+            told_factor(&estimate(1.07, 0.99, 1.15)).as_deref(),
+            Some("×1.07 [0.99, 1.15]")
         );
     }
 
@@ -291,7 +285,7 @@ mod tests {
                 for high in EXTREMES {
                     let found = Estimate { value, low, high };
                     for text in [
-                        factor_interval(&found),
+                        told_factor(&found).unwrap_or_default(),
                         percent_interval(&found),
                         relative_change(value),
                         percent(value),

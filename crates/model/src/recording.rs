@@ -72,13 +72,16 @@ pub struct Sidecar {
 pub struct Surroundings {
     /// Allocator libraries that could be preloaded, with their paths.
     pub libraries: Vec<(AllocatorKind, String)>,
+    /// Path of Pagewise's own library that can be preloaded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_library: Option<String>,
 }
 
 impl Surroundings {
     /// Whether nothing is known of them.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.libraries.is_empty()
+        self.libraries.is_empty() && self.own_library.is_none()
     }
 }
 

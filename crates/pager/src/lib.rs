@@ -31,6 +31,8 @@ pub mod hints;
 #[cfg(all(target_arch = "x86_64", feature = "preload"))]
 mod intercept;
 #[cfg(target_arch = "x86_64")]
+pub mod mapped_files;
+#[cfg(target_arch = "x86_64")]
 pub mod observe;
 pub mod page;
 pub mod settings;

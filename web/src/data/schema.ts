@@ -353,6 +353,10 @@ export interface Findings {
   diagnoses: Diagnosis[];
   ending: Ending;
   fault_map: FaultMap;
+  /**
+   * Mapped files whose pages were waited for, those most often waited for first.
+   */
+  file_reads?: FileReads[];
   flame: FlameNode;
   host: HostSnapshot;
   /**
@@ -869,6 +873,29 @@ export interface FaultMapRow {
   start: string;
 }
 /**
+ * Reads of one mapped file that threads waited for.
+ */
+export interface FileReads {
+  /**
+   * Share of the reads that go on from the thread's last one: forward by at most 32 MiB and an
+   * eighth of the file. `None` of a single read.
+   */
+  in_order: number | null;
+  /**
+   * Whether it was mapped to be executed: a program or a library.
+   */
+  is_code: boolean;
+  mapped: Bytes;
+  /**
+   * Its path.
+   */
+  path: string;
+  /**
+   * Major faults on it.
+   */
+  reads: number;
+}
+/**
  * Node of a flame graph, weights including the children's.
  */
 export interface FlameNode {
@@ -1269,7 +1296,6 @@ export interface Comparison {
    * Arm minus baseline of peak resident bytes, median (negative: less memory).
    */
   rss_change_bytes: number;
-  system_ratio: Estimate;
   verdict: Verdict;
   wall_speedup: Estimate;
 }

@@ -4,7 +4,7 @@ import type { Advice, Diagnosis, Report, Severity } from "../data/types";
 import { h, type Child } from "../dom";
 import { copyBox } from "../draw/copy";
 import { tabs } from "../draw/tabs";
-import { bytes, compact, count, factor, factorRange, nanos, percent, percentRange, percentSeen } from "../format";
+import { bytes, compact, count, factor, factorRange, nanos, percent, percentRange, percentSeen, predictedFactor } from "../format";
 import { explained, term } from "../glossary";
 import { avoidable, cpuParts, elapsedParts, faultNanos, type Part } from "../layout/cost";
 import { missingLines } from "../layout/missing";
@@ -104,10 +104,12 @@ function gainTile(report: Report): HTMLElement {
   const [best] = advice;
   if (!best && cost.max_rss === 0) return tile("Elapsed", nanos(cost.wall));
   if (!best) return tile("Peak memory", bytes(cost.max_rss), `${nanos(cost.wall)} elapsed`);
+  const predicted = predictedFactor(best.predicted_speedup);
+  if (predicted === null) return tile("Speed with the fix", "?", "only runs can tell", "doctor --prove measures it");
   return tile(
     term("Speed with the fix, predicted", "How much more work the same CPU time would do, estimated from this one run. pagewise doctor --prove measures it."),
-    factor(best.predicted_speedup.value),
-    `in CPU time, 95 % interval ${factorRange(best.predicted_speedup)}`,
+    predicted.figure,
+    ["in CPU time", predicted.interval].filter((part) => part !== null).join(", "),
     "not yet proved",
   );
 }
@@ -182,9 +184,16 @@ function fix(report: Report): HTMLElement | null {
 
 const RISK = {
   low: "low risk: only memory use can change",
-  medium: "medium risk: some workloads get slower, prove it first",
+  medium: "medium risk: some workloads get slower",
   high: "high risk: behaviour changes, for experts",
 };
+
+function predictedGain(advice: Advice): Child[] {
+  const predicted = predictedFactor(advice.predicted_speedup);
+  if (predicted === null) return ["only runs can tell"];
+  const interval = predicted.interval === null ? "" : ` (${predicted.interval})`;
+  return [h("strong", {}, predicted.figure), ` in CPU time${interval}`];
+}
 
 function adviceBody(advice: Advice, exports: [string, string][], isFolded: boolean): HTMLElement {
   const panels = exports.map(([name, text]) => ({ name, content: copyBox(text) }));
@@ -200,7 +209,7 @@ function adviceBody(advice: Advice, exports: [string, string][], isFolded: boole
       "dl",
       { class: "promise" },
       h("dt", {}, "Predicted speed"),
-      h("dd", {}, h("strong", {}, factor(advice.predicted_speedup.value)), ` in CPU time (95 % interval ${factorRange(advice.predicted_speedup)})`),
+      h("dd", {}, ...predictedGain(advice)),
       h("dt", {}, "Faults gone"),
       h("dd", {}, percent(advice.faults_avoided)),
       h("dt", {}, "Memory price"),

@@ -53,7 +53,6 @@ pub fn compare(
         wall_speedup: ratio(&wall),
         cpu_speedup: ratio(&cpu),
         fault_ratio: ratio(&inverse(log_ratios(&pairs, faults))),
-        system_ratio: ratio(&inverse(log_ratios(&pairs, |run| run.system.as_secs_f64()))),
         rss_change_bytes: rss_change(&pairs),
         p_adjusted: 1.0,
         pairs: u32::try_from(pairs.len()).unwrap_or(u32::MAX),

@@ -78,7 +78,6 @@ mod tests {
             wall_speedup: ratio,
             cpu_speedup: ratio,
             fault_ratio: Estimate::exact(0.1),
-            system_ratio: Estimate::exact(0.1),
             rss_change_bytes: 0.0,
             p_adjusted: 1.0,
             pairs,

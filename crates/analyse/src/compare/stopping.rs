@@ -84,7 +84,6 @@ mod tests {
             wall_speedup: ratio(wall),
             cpu_speedup: ratio(cpu),
             fault_ratio: Estimate::exact(1.0),
-            system_ratio: Estimate::exact(1.0),
             rss_change_bytes: 0.0,
             p_adjusted: 1.0,
             pairs,

@@ -393,7 +393,6 @@ proptest! {
             wall_speedup: of(0),
             cpu_speedup: of(3),
             fault_ratio: of(6),
-            system_ratio: of(6),
             rss_change_bytes: ends[2],
             p_adjusted: 1.0,
             pairs,

@@ -4,7 +4,7 @@ use super::heat::HeatMap;
 use super::roles::Coverage;
 use super::{Attributor, Tally};
 use pagewise_model::address_space::AddressSpace;
-use pagewise_model::findings::Cause;
+use pagewise_model::findings::{Cause, FileReads};
 use pagewise_model::loss::Losses;
 use pagewise_model::stack::{FrameKey, StackId, StackTable};
 use pagewise_model::units::Nanos;
@@ -46,6 +46,8 @@ pub struct Attribution {
     pub page_size: u64,
     /// Time between the first and the last event.
     pub span: Nanos,
+    /// Files that were waited for.
+    pub file_reads: Vec<FileReads>,
     pub(crate) heat: HeatMap,
     stacks: StackTable,
     unwound: FxHashSet<StackId>,
@@ -110,6 +112,7 @@ impl Attributor {
             user_only: self.roles.user_only,
             page_size: 1 << self.page_shift,
             span: Nanos(last - first),
+            file_reads: self.reads.told(),
             heat: self.heat,
             stacks: self.stacks,
             unwound: self.unwound,

@@ -194,6 +194,9 @@ impl Attributor {
         let page = sample.address >> self.page_shift;
         let thread = self.thread(sample.pid, sample.tid);
         self.tally.major_ends += u64::from(major);
+        if major && !self.roles.samples_majors {
+            self.note_read(sample);
+        }
         let matching = self.threads[thread]
             .pending
             .take_if(|pending| pending.page == page);
@@ -213,6 +216,16 @@ impl Attributor {
         }
         self.note_latency(&pending, sample.time);
         self.account(thread, &pending);
+    }
+
+    /// A major fault, or as many as it stands for. Where some are sampled all the time, those of
+    /// latency windows would count twice.
+    pub(super) fn note_read(&mut self, sample: &Sample<'_>) {
+        let process = self.process(sample.pid);
+        if let Some(mapping) = self.processes[process].space.find(sample.address) {
+            self.reads
+                .note(sample.tid, sample.address, sample.period.max(1), mapping);
+        }
     }
 
     fn note_latency(&mut self, pending: &Pending, end: Nanos) {

@@ -16,6 +16,7 @@ mod begin;
 mod calls;
 mod classify;
 mod density;
+mod file_reads;
 pub(crate) mod heat;
 mod judge;
 mod mappings;
@@ -35,6 +36,7 @@ pub use regions::is_private_anonymous;
 pub use syscalls::MmCall;
 pub use tally::{CallTotals, Cell, Census, ReleaseTotals, Tally, Variation, Weight};
 
+use file_reads::Reads;
 use heat::HeatMap;
 use judge::HugeCandidate;
 use pagewise_model::allocator::{Allocator, AllocatorKind};
@@ -83,6 +85,7 @@ pub struct Attributor {
     chain: Vec<u8>,
     huge: Vec<HugeCandidate>,
     heat: HeatMap,
+    reads: Reads,
     tally: Tally,
     losses: Losses,
     span: Option<(u64, u64)>,
@@ -122,6 +125,7 @@ impl Attributor {
             chain: Vec::new(),
             huge: Vec::new(),
             heat: HeatMap::new(sidecar.cost.wall),
+            reads: Reads::default(),
             tally: Tally::default(),
             losses: Losses::default(),
             span: None,
@@ -175,6 +179,7 @@ impl Attributor {
                 self.fault(&sample, role, has_chain, unwound);
             }
             Role::FaultEnd { major } => self.fault_end(sample, major),
+            Role::SampledMajor => self.note_read(sample),
             Role::ErrorCode => self.error_code(sample),
             Role::Enter(call) => self.enter(sample, call, has_chain, unwound),
             Role::Blame(call) => self.blame(sample, call, unwound),

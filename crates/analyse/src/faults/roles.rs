@@ -20,6 +20,8 @@ pub(super) enum Role {
         /// It needed I/O.
         major: bool,
     },
+    /// Some of the major faults: where programs wait for files.
+    SampledMajor,
     /// The error code of the fault that follows on the same thread.
     ErrorCode,
     /// Entry into a system call.
@@ -56,6 +58,8 @@ pub(super) struct Roles {
     pub(super) sees_mmap: bool,
     /// Whether ends of faults are on record.
     pub(super) sees_ends: bool,
+    /// Whether some major faults are on record all the time.
+    pub(super) samples_majors: bool,
     /// Whether faults raised inside the kernel are missing.
     pub(super) user_only: bool,
 }
@@ -87,6 +91,9 @@ impl Roles {
             sees_ends: by_source
                 .iter()
                 .any(|(role, _)| matches!(role, Role::FaultEnd { major: false })),
+            samples_majors: by_source
+                .iter()
+                .any(|(role, _)| *role == Role::SampledMajor),
             user_only: user_only(&by_source, sources),
             by_source,
         }
@@ -200,6 +207,7 @@ impl Standing {
     fn end(self, source: &EventSource, major: bool) -> Role {
         match (self.has_begin || self.has_codes, is_sampled(source)) {
             (true, false) => Role::FaultEnd { major },
+            (true, true) if major => Role::SampledMajor,
             (true, true) => Role::Other,
             (false, _) => self.alone(source),
         }

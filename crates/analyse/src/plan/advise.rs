@@ -168,6 +168,7 @@ fn avoided_share(rule: &Rule, cured: &[&Symptom]) -> f64 {
 fn predicted(findings: &Findings, rule: &Rule, cured: &[&Symptom], faults: f64) -> Estimate {
     match rule.effect {
         _ if cured[0].id == RUNTIME => return ANY_GAIN,
+        Some(Effect::Unknown) => return ANY_GAIN,
         Some(Effect::SmallPages) => return by_small_pages(findings, faults),
         Some(Effect::FasterAllocator) => {
             let left = rule.left.unwrap_or(LEFT_TO_ANOTHER);
@@ -192,7 +193,7 @@ fn predicted(findings: &Findings, rule: &Rule, cured: &[&Symptom], faults: f64) 
 /// Why a rule is tried whose symptoms were not seen.
 const NOT_SEEN: &str = "The recording shows nothing of what this cures: runs with it and without \
                         it decide.";
-/// The prediction for what was not seen: too wide to be told.
+/// The prediction where only runs tell: too wide to be told.
 const ANY_GAIN: Estimate = Estimate {
     value: 1.0,
     low: 0.2,

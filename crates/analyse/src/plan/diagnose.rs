@@ -5,7 +5,7 @@ use super::symptoms::{COLLECTOR, FRESH, HOT, Owner, Symptom, caller, faults_of, 
 use super::waits::{FILE_READS, LIMIT, LOCK, RECLAIM, THRASHING, seen_reclaim};
 use crate::runtimes::Runtimes;
 use pagewise_model::delays::Delay;
-use pagewise_model::findings::{Cause, Diagnosis, Findings, Severity};
+use pagewise_model::findings::{Cause, Diagnosis, FileReads, Findings, Severity};
 use pagewise_model::quantity::{count, percent, percent_interval, percent_seen, rounded};
 use pagewise_model::units::{Bytes, Estimate, Nanos};
 
@@ -370,7 +370,29 @@ fn read_evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
         part.filter(|part| !part.who.is_empty())
             .map(|part| format!("It is {} that waits", part.who.join(", "))),
     );
+    lines.extend(findings.file_reads.iter().take(MOST_FILES).map(of_file));
     lines
+}
+
+/// Files that the evidence names.
+const MOST_FILES: usize = 3;
+/// Reads from which on their order is told, and shares of them that make it one.
+const TELLING_READS: u64 = 16;
+const MOSTLY: f64 = 0.7;
+const HARDLY: f64 = 0.3;
+
+/// "/data/x.bin (200 MiB): 1,600 reads, at random places".
+fn of_file(file: &FileReads) -> String {
+    let order = match file.in_order {
+        Some(share) if file.reads < TELLING_READS || share.is_nan() => "",
+        Some(share) if share >= MOSTLY => ", mostly in order",
+        Some(share) if share <= HARDLY => ", at random places",
+        Some(_) => ", partly in order",
+        None => "",
+    };
+    let reads = if file.reads == 1 { "read" } else { "reads" };
+    let read = count(file.reads);
+    format!("{} ({}): {read} {reads}{order}", file.path, file.mapped)
 }
 
 fn reclaim_evidence(findings: &Findings) -> Vec<String> {

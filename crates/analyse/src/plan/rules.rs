@@ -31,7 +31,8 @@ pub struct Rule {
     pub largest_block_in_threads: Option<u64>,
     /// Only where threads fault and released stretches are longer than this (bytes).
     pub smallest_block_in_threads: Option<u64>,
-    /// Only where this allocator's library is installed; its path is `{library}`.
+    /// Only where this allocator's library is installed, or `pagewise` for our own; its path is
+    /// `{library}`.
     pub library: Option<String>,
     /// Only where none of these is installed.
     #[serde(default)]
@@ -76,6 +77,9 @@ pub struct Rule {
     pub caveat: Option<String>,
 }
 
+/// What rules call the library that ships with Pagewise.
+const OWN_LIBRARY: &str = "pagewise";
+
 /// How an allocator came into the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -96,6 +100,8 @@ pub enum Effect {
     FasterAllocator,
     /// Less of what the symptoms cost, by `avoids` and `left`.
     Less,
+    /// Much or harm: only runs tell.
+    Unknown,
 }
 
 /// Memory that a cure may keep resident.
@@ -219,8 +225,11 @@ impl Rule {
         self.library.iter().all(has) && !self.without_library.iter().any(has)
     }
 
-    /// Path of an installed allocator library.
+    /// Path of an installed library.
     pub(super) fn path_of<'a>(&self, name: &str, around: &'a Surroundings) -> Option<&'a str> {
+        if name == OWN_LIBRARY {
+            return around.own_library.as_deref();
+        }
         let kind = kind_named(name)?;
         around
             .libraries
@@ -304,7 +313,8 @@ mod tests {
                 .iter()
                 .chain(&rule.library)
                 .chain(&rule.without_library);
-            for name in named.filter(|name| !["none", "unseen"].contains(&name.as_str())) {
+            let words = ["none", "unseen", OWN_LIBRARY];
+            for name in named.filter(|name| !words.contains(&name.as_str())) {
                 assert!(kind_named(name).is_some(), "{} names {name}", rule.id);
             }
             assert!(

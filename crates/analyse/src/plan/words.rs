@@ -212,7 +212,13 @@ fn by_proof(proof: &Proof, advice: &[Advice]) -> String {
         .map_or(1, |one| one.settings.0.len());
     let measured = proof.comparisons.iter().find(|one| one.arm == *name);
     let shown = proof.confirmation.as_ref().or(measured);
-    match shown.and_then(|shown| faster(&shown.cpu_speedup, "", "95 % interval")) {
+    // What a program no longer waits for is no CPU time.
+    let clock = |shown: &Comparison| match shown.wall_speedup.low > shown.cpu_speedup.high {
+        true => (shown.wall_speedup, "elapsed time"),
+        false => (shown.cpu_speedup, "CPU time"),
+    };
+    let told = shown.map(clock);
+    match told.and_then(|(gain, of)| faster(&gain, "", of, "95 % interval")) {
         Some(words) => format!("{}, no rebuild: proved {words}.", count(settings)),
         None => format!("{}, no rebuild: proved faster.", count(settings)),
     }
@@ -252,7 +258,7 @@ fn count(settings: usize) -> String {
 
 fn by_settings(advice: &Advice) -> String {
     let settings = count(advice.settings.0.len());
-    match faster(&advice.predicted_speedup, "about ", "predicted") {
+    match faster(&advice.predicted_speedup, "about ", "CPU time", "predicted") {
         Some(words) => format!("{settings}, no rebuild: {words}."),
         None => format!(
             "{settings}, no rebuild: by how much cannot be predicted here, pagewise doctor --prove \
@@ -263,16 +269,16 @@ fn by_settings(advice: &Advice) -> String {
 
 /// `about 3.2 times as fast in CPU time (predicted 2.8 to 3.6)`; no more than the interval bears
 /// out, nothing where that is nothing.
-fn faster(gain: &Estimate, about: &str, interval: &str) -> Option<String> {
+fn faster(gain: &Estimate, about: &str, of: &str, interval: &str) -> Option<String> {
     match Ratio::of(gain) {
         Ratio::Measured(gain) => Some(format!(
-            "{about}{} times as fast in CPU time ({interval} {} to {})",
+            "{about}{} times as fast in {of} ({interval} {} to {})",
             factor_digits(gain.value),
             factor_digits(gain.low),
             factor_digits(gain.high)
         )),
         Ratio::AtLeast(least) if least >= LEAST_TOLD => Some(format!(
-            "more than {} times as fast in CPU time ({interval})",
+            "more than {} times as fast in {of} ({interval})",
             factor_digits(least)
         )),
         _ => None,

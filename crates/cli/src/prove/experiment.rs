@@ -3,6 +3,7 @@
 use super::{Options, Progress, compare_arm, doubt_note, noise_note};
 use anyhow::{Context, Result, bail};
 use pagewise_analyse::compare::{Criteria, Random};
+use pagewise_linux::page_cache;
 use pagewise_linux::process::{Finished, Launch, interrupt};
 use pagewise_model::advice::Settings;
 use pagewise_model::proof::{Arm, Comparison, Verdict};
@@ -93,6 +94,7 @@ const UNTOUCHED: u64 = 100;
 /// The same of small programs, whose stack and libraries lie elsewhere in each run.
 const UNTOUCHED_FAULTS: u64 = 32;
 const UNTOUCHED_BYTES: u64 = 512 << 10;
+const UNTOUCHED_READS: u64 = 16;
 /// Whatever its faults and memory are: a setting with which the program is so much faster reached it.
 const TOUCHED_GAIN: f64 = 1.5;
 /// Time between SIGTERM and SIGKILL.
@@ -251,6 +253,10 @@ impl<'a> Experiment<'a> {
             output: self.options.output.clone(),
             ..launch
         };
+        for file in &self.options.cold {
+            // Whether it worked is seen from the major faults.
+            let _ = page_cache::evict(file);
+        }
         Ok(launch.spawn()?.wait_within(self.patience_now(), GRACE)?)
     }
 
@@ -307,7 +313,7 @@ impl<'a> Experiment<'a> {
     }
 
     /// Arms whose first run shows that their settings do not reach the program: neither its faults
-    /// nor its memory changed. They get no more runs.
+    /// nor its memory changed, nor its reads where each run has files to read. They get no more runs.
     pub fn leave_out_untouched(&mut self) {
         let Some(baseline) = self.arms[0].runs.first().copied() else {
             return;
@@ -318,7 +324,10 @@ impl<'a> Experiment<'a> {
             };
             let alike =
                 |a: u64, b: u64, least: u64| a.abs_diff(b) <= (a.max(b) / UNTOUCHED).max(least);
-            let same = alike(run.faults(), baseline.faults(), UNTOUCHED_FAULTS)
+            let reads_alike = self.options.cold.is_empty()
+                || alike(run.major_faults, baseline.major_faults, UNTOUCHED_READS);
+            let same = reads_alike
+                && alike(run.faults(), baseline.faults(), UNTOUCHED_FAULTS)
                 && alike(run.max_rss.0, baseline.max_rss.0, UNTOUCHED_BYTES)
                 && self.trial_gain(at) < TOUCHED_GAIN;
             if same {

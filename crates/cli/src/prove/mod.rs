@@ -1,6 +1,7 @@
 //! Proving that settings help: the command again and again, with and without them, in shuffled
 //! rounds, until the answer is sharp or the budget is used up.
 
+pub mod cold;
 mod experiment;
 mod input;
 pub mod predictions;
@@ -20,6 +21,7 @@ use pagewise_model::proof::{Arm, Comparison, Proof, Verdict};
 use pagewise_model::run::RunCost;
 use pagewise_model::units::Nanos;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How to run and when to stop.
@@ -37,6 +39,8 @@ pub struct Options {
     pub input: Input,
     /// Standard output and error of each run.
     pub output: Output,
+    /// Files that each run finds on their disk, not in memory.
+    pub cold: Vec<PathBuf>,
     /// Seed of the order of runs.
     pub seed: u64,
 }
@@ -50,6 +54,7 @@ impl Default for Options {
             criteria: Criteria::default(),
             input: Input::Null,
             output: Output::Null,
+            cold: Vec::new(),
             seed: 0x5061_6765_7769_7365,
         }
     }

@@ -98,7 +98,6 @@ mod tests {
                 wall_speedup: estimate(low, high),
                 cpu_speedup: estimate(low, high),
                 fault_ratio: Estimate::exact(0.1),
-                system_ratio: Estimate::exact(0.1),
                 rss_change_bytes: 0.0,
                 p_adjusted: 0.01,
                 pairs,

@@ -116,16 +116,24 @@ fn a_budget_too_small_for_all_goes_to_the_first() {
 fn where_the_budget_does_not_cover_all_a_trial_run_of_each_chooses() {
     let useless = ["a", "b", "c", "d", "e"].map(|name| candidate(name, name));
     let arms = [&useless[..], &[candidate("cure", "yes")]].concat();
-    // Eight rounds of all seven would take 9 s with what is kept for confirming, and as many pairs of one
-    // with a trial of each 4: between the two, so that no machine's noise decides.
-    let options = Options {
-        budget: Duration::from_millis(6_300),
-        ..Options::default()
-    };
     let slow = command(
         "[ \"$CURE\" ] && head -c 9000000 /dev/zero | tail -c 8000000 > /dev/null; \
          [ \"$CURE\" = yes ] || sleep 0.07; sleep 0.03",
     );
+    // Eight rounds of all seven would take 90 runs with what is kept for confirming, as many pairs of
+    // one with a trial of each 40: between the two, on a machine as fast as this one is now.
+    let began = Instant::now();
+    for _ in 0..4 {
+        std::process::Command::new("sh")
+            .args(slow.iter().skip(1))
+            .env("CURE", "a")
+            .status()
+            .unwrap();
+    }
+    let options = Options {
+        budget: began.elapsed() / 4 * 58,
+        ..Options::default()
+    };
     let proof = prove(&slow, &arms, &options).unwrap();
     let runs = |name: &str| {
         let arm = proof.arms.iter().find(|arm| arm.name == name);
@@ -292,5 +300,56 @@ fn each_run_gets_the_same_input() {
         !proof.notes.iter().any(|note| note.contains("status")),
         "{:?}",
         proof.notes
+    );
+}
+
+/// Maps a file and touches each of its pages.
+const READER: &str = r#"
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+int main(int argc, char **argv) {
+    struct stat about;
+    int fd = argc > 1 ? open(argv[1], O_RDONLY) : -1, sum = 0;
+    if (fd < 0 || fstat(fd, &about)) return 2;
+    const char *at = mmap(0, about.st_size, PROT_READ, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED) return 2;
+    for (long i = 0; i < about.st_size; i += 4096) sum += at[i];
+    return sum == 1;
+}
+"#;
+
+#[test]
+fn each_run_begins_with_cold_files_on_their_disk() {
+    // A temporary folder may be memory, which has no other place for a file.
+    let disk = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tmp");
+    std::fs::create_dir_all(disk).unwrap();
+    let folder = tempfile::tempdir_in(disk).unwrap();
+    let (source, reader) = (folder.path().join("reader.c"), folder.path().join("reader"));
+    std::fs::write(&source, READER).unwrap();
+    let built = std::process::Command::new("cc")
+        .args(["-O1", "-o"])
+        .args([&reader, &source])
+        .status()
+        .expect("the C compiler that Rust links with");
+    assert!(built.success());
+    let file = folder.path().join("data");
+    std::fs::write(&file, vec![1; 24 << 20]).unwrap();
+    let reads = |cold: Vec<PathBuf>| -> Vec<u64> {
+        let options = Options { cold, ..quick(3) };
+        let command = [reader.clone().into(), file.clone().into()];
+        let proof = prove(&command, &[candidate("any", "1")], &options).unwrap();
+        let runs = proof.arms.iter().flat_map(|arm| &arm.runs);
+        runs.map(|run| run.major_faults).collect()
+    };
+    let (cold, warm) = (reads(vec![file.clone()]), reads(Vec::new()));
+    assert!(
+        cold.len() >= 2 && cold.iter().all(|&faults| faults > 0),
+        "{cold:?}"
+    );
+    // The first of them may find what the last cold one left to read.
+    assert!(
+        warm.iter().filter(|&&faults| faults > 0).count() <= 1,
+        "{warm:?}"
     );
 }

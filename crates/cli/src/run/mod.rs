@@ -2,7 +2,7 @@
 
 mod figures;
 mod fill;
-mod library;
+pub mod library;
 mod outside;
 mod preflight;
 mod requests;

@@ -183,11 +183,12 @@ impl Plan {
             plan.add(Role::OffCpu, Start::WithProgram, vec![source]);
         }
         if options.mappings {
-            plan.add(
-                Role::Mappings,
-                Start::WithProgram,
-                vec![Source::mappings(access)],
-            );
+            // Full mode records each major fault anyway.
+            let source = match options.faults && options.mode == Mode::Sampled {
+                true => Source::mappings_and_majors(access),
+                false => Source::mappings(access),
+            };
+            plan.add(Role::Mappings, Start::WithProgram, vec![source]);
         }
         if options.calls || options.locks || options.block_io {
             plan.add_tracepoints(options, access, tracefs(), notes);

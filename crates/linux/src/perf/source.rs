@@ -216,6 +216,17 @@ impl Source {
         Self::new("dummy", attr, 0)
     }
 
+    /// The same, and some of the major faults in the same event: one more would cost each switch of
+    /// threads. Each costs a device's latency, so that a record of every third is little beside it.
+    pub fn mappings_and_majors(access: Access) -> Self {
+        const PERIOD: u64 = 3;
+        let mut attr = Self::mappings(access).attr;
+        attr.config = Fault::MajorEnd.config();
+        attr.sample_type |= sample_type::ADDR;
+        set_period(&mut attr, PERIOD);
+        Self::new(Fault::MajorEnd.name(), attr, unit_cost::SIDE_BAND)
+    }
+
     fn mappings_of(name: &str, access: Access) -> Self {
         let dummy = u64::from(bindings::PERF_COUNT_SW_DUMMY);
         let mut attr = base(bindings::PERF_TYPE_SOFTWARE, dummy, access);

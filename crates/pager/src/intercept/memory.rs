@@ -4,6 +4,7 @@ use super::locks::{self, mlock, mlock2, mlockall, munlock, munlockall};
 use super::{libc_answer, set_errno};
 use crate::core::PAGER;
 use crate::core::adopt::Purpose;
+use crate::mapped_files;
 use crate::page::{page_ceil, page_floor};
 use crate::sys::{self, Answer, Lock, call3, call6};
 use core::ffi::{c_int, c_void};
@@ -48,7 +49,11 @@ pub unsafe extern "C" fn mmap(
         }
     };
     if !PAGER.is_started() {
-        return libc_answer(call(flags)) as *mut c_void;
+        let answer = call(flags);
+        if is_ok(answer) {
+            mapped_files::advise(answer as usize, length, protection, fd);
+        }
+        return libc_answer(answer) as *mut c_void;
     }
     if locks::refuses(length as u64, protection) {
         set_errno(libc::EAGAIN);
@@ -78,6 +83,7 @@ pub unsafe extern "C" fn mmap(
     if is_ok(answer) {
         let start = answer as u64;
         locks::follow(start, page_ceil(start + length as u64), protection);
+        mapped_files::advise(answer as usize, length, protection, fd);
     }
     libc_answer(answer) as *mut c_void
 }

@@ -34,6 +34,7 @@ use pagewise_wire::shared::Stranger;
 static CONSTRUCTOR: extern "C" fn() = construct;
 
 extern "C" fn construct() {
+    crate::mapped_files::prepare();
     let Ok(text) = std::env::var(VARIABLE) else {
         return;
     };

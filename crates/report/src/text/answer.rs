@@ -7,7 +7,7 @@ use pagewise_model::advice::{Advice, Risk};
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::proof::{Comparison, Proof, Verdict};
 use pagewise_model::quantity::{
-    byte_change, count, counted, factor_interval, percent, percent_interval, told_factor,
+    byte_change, count, counted, percent, percent_interval, told_factor,
 };
 use pagewise_model::run::{Ending, signal_name};
 
@@ -167,7 +167,7 @@ fn advice_part(page: &mut Page, label: &str, advice: &Advice) {
 fn promise(advice: &Advice) -> String {
     let risk = match advice.risk {
         Risk::Low => "low risk",
-        Risk::Medium => "medium risk, prove it first",
+        Risk::Medium => "medium risk: some workloads get slower",
         Risk::High => "high risk, for experts",
     };
     let price = match advice.rss_price.0 {
@@ -178,10 +178,11 @@ fn promise(advice: &Advice) -> String {
         avoided if avoided > 0.0 => format!(" · {} of the faults gone", percent(avoided)),
         _ => String::new(),
     };
-    format!(
-        "Predicted {} in CPU time{faults} · {price} · {risk}",
-        factor_interval(&advice.predicted_speedup),
-    )
+    let gain = match told_factor(&advice.predicted_speedup) {
+        Some(factor) => format!("Predicted {factor} in CPU time"),
+        None => "Gain: only runs can tell".to_owned(),
+    };
+    format!("{gain}{faults} · {price} · {risk}")
 }
 
 fn safe_lines(text: &str) -> String {

@@ -26,8 +26,8 @@ use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::delays::{Delay, Delays};
 use pagewise_model::document::Kind;
 use pagewise_model::findings::{
-    Cause, Churn, ChurnRoute, Diagnosis, FaultMap, FaultTime, Findings, FlameNode, MmCallCost,
-    RegionKind, Severity, Share, ThreadShare,
+    Cause, Churn, ChurnRoute, Diagnosis, FaultMap, FaultTime, FileReads, Findings, FlameNode,
+    MmCallCost, RegionKind, Severity, Share, ThreadShare,
 };
 use pagewise_model::histogram::Histogram;
 use pagewise_model::host::HostSnapshot;
@@ -90,6 +90,13 @@ pub fn churning() -> Findings {
         proof: Some(runs::proof()),
         allocators: allocators(),
         account: account(),
+        file_reads: vec![FileReads {
+            path: "/srv/index.bin".to_owned(),
+            is_code: false,
+            mapped: Bytes(600 << 20),
+            reads: 105,
+            in_order: Some(0.1),
+        }],
         huge_pages: Some(HugePageUse {
             held: Bytes(64 << 20),
             zeros: Some(0.1),
@@ -174,6 +181,7 @@ pub fn bare() -> Findings {
         allocators: Vec::new(),
         account: Default::default(),
         huge_pages: None,
+        file_reads: Vec::new(),
         by_cause: Vec::new(),
         by_region: Vec::new(),
         by_thread: Vec::new(),

@@ -59,7 +59,6 @@ fn comparison(arm: &str, verdict: Verdict, speedup: [f64; 3], fault_ratio: f64) 
         wall_speedup: estimate(value, low, high),
         cpu_speedup: estimate(value * 1.01, low * 1.01, high * 1.01),
         fault_ratio: estimate(fault_ratio, fault_ratio * 0.999, fault_ratio * 1.001),
-        system_ratio: estimate(fault_ratio + 0.002, fault_ratio, fault_ratio + 0.005),
         rss_change_bytes: 278_528.0,
         p_adjusted: if verdict == Verdict::Faster {
             0.0039

@@ -21,6 +21,7 @@ fn allocating(share: f64) -> Findings {
 fn with_library(findings: Findings, library: AllocatorKind) -> Findings {
     let around = Surroundings {
         libraries: vec![(library, "/lib/other.so".into())],
+        ..Surroundings::default()
     };
     conclude(findings, &Rules::shipped().expect("shipped rules"), &around)
 }

@@ -63,6 +63,7 @@ pub(crate) fn run(user: u64, system: u64, faults: u64) -> Findings {
         time: FaultTime::default(),
         account: Account::default(),
         huge_pages: None,
+        file_reads: Vec::new(),
         churn: Churn::default(),
         sites: Vec::new(),
         flame: FlameNode::default(),
@@ -229,6 +230,7 @@ fn large_blocks_of_threads_need_another_allocator() {
     }];
     let around = Surroundings {
         libraries: vec![(AllocatorKind::Jemalloc, "/usr/lib/libjemalloc.so.2".into())],
+        ..Surroundings::default()
     };
     let rules = Rules::shipped().expect("shipped rules");
     let with = conclude(churn.clone(), &rules, &around);
@@ -351,7 +353,6 @@ fn a_proof_takes_the_place_of_the_prediction_in_the_verdict() {
             high: 4.2,
         },
         fault_ratio: Estimate::exact(0.02),
-        system_ratio: Estimate::exact(0.03),
         rss_change_bytes: 0.0,
         p_adjusted: 0.001,
         pairs: 9,

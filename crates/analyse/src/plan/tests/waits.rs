@@ -2,6 +2,8 @@
 
 use super::*;
 use pagewise_model::account::TimePart;
+use pagewise_model::findings::FileReads;
+use pagewise_model::ratio::Ratio;
 
 fn part(id: &str, milliseconds: f64, who: &str) -> TimePart {
     let time = Estimate {
@@ -45,6 +47,50 @@ fn waits_for_pages_of_files_come_before_the_cpu_time_of_their_faults() {
     let told = "read from the disk: this takes about 75 % of the elapsed time.";
     assert!(found.verdict.contains(told), "{}", found.verdict);
     assert_eq!(found.advice[0].rule, "file.read-ahead");
+}
+
+/// What the kernel may be told of mapped files helps or harms: runs decide, and nothing is promised.
+#[test]
+fn advice_on_mapped_files_is_tried_where_our_library_can_be_loaded() {
+    let mut found = concluded(reads_a_mapped_file());
+    found.file_reads = vec![FileReads {
+        path: "/data/index.bin".to_owned(),
+        is_code: false,
+        mapped: Bytes(600 << 20),
+        reads: 276,
+        in_order: Some(0.1),
+    }];
+    let rules = Rules::shipped().unwrap();
+    let tried = |own_library: Option<&str>| -> Vec<String> {
+        let around = Surroundings {
+            own_library: own_library.map(str::to_owned),
+            ..Surroundings::default()
+        };
+        let trials = trials(&found, &rules, &around);
+        let ours = trials.iter().filter(|one| one.rule.starts_with("file."));
+        let wishes = ours.map(|one| {
+            assert_eq!(Ratio::of(&one.predicted_speedup), Ratio::Unknown);
+            match &one.settings.0[..] {
+                [Setting::Preload { path }, Setting::Env { name, value }] => {
+                    assert_eq!(
+                        (path.as_str(), name.as_str()),
+                        ("/lib/ours.so", "PAGEWISE_FILES")
+                    );
+                    value.clone()
+                }
+                others => panic!("{others:?}"),
+            }
+        });
+        wishes.collect()
+    };
+    let mut all = tried(Some("/lib/ours.so"));
+    all.sort();
+    assert_eq!(all, ["populate", "random", "sequential", "will-need"]);
+    assert_eq!(tried(None), [""; 0]);
+    let again = concluded(found);
+    let told = "/data/index.bin (600 MiB): 276 reads, at random places";
+    let evidence = &again.diagnoses[0].evidence;
+    assert!(evidence.iter().any(|line| line == told), "{evidence:?}");
 }
 
 #[test]

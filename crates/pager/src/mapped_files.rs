@@ -1,0 +1,166 @@
+//! Advice to the kernel on the files that a program maps, which the program itself does not give:
+//! `PAGEWISE_FILES` is what shall be said of each mapping of a file. Works without the pager.
+
+use crate::sys::call3;
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicI32, Ordering};
+
+/// The variable.
+const VARIABLE: &str = "PAGEWISE_FILES";
+/// Its values, and what each says (`madvise(2)`).
+const VALUES: [(&str, c_int); 4] = [
+    ("random", libc::MADV_RANDOM),
+    ("sequential", libc::MADV_SEQUENTIAL),
+    ("will-need", libc::MADV_WILLNEED),
+    ("populate", MADV_POPULATE_READ),
+];
+/// Linux 5.14.
+const MADV_POPULATE_READ: c_int = 22;
+/// The kernel starts to read no more than one window of read-ahead a call (force_page_cache_ra() in
+/// mm/readahead.c), whatever was asked for: 128 KiB at the least that is usual.
+const WINDOW: usize = 128 << 10;
+/// Smaller mappings are read at once anyway.
+const LEAST_BYTES: usize = 1 << 20;
+const NONE: i32 = -1;
+
+static ADVICE: AtomicI32 = AtomicI32::new(NONE);
+
+/// Takes the user's wish. What is no value of the variable is told and nothing done.
+pub fn prepare() {
+    let Ok(wish) = std::env::var(VARIABLE) else {
+        return;
+    };
+    match advice_named(&wish) {
+        Some(advice) => ADVICE.store(advice, Ordering::Relaxed),
+        None => crate::core::fatal::say(format_args!(
+            "{VARIABLE}={wish}: it is random, sequential, will-need or populate"
+        )),
+    }
+}
+
+fn advice_named(wish: &str) -> Option<c_int> {
+    let found = VALUES.iter().find(|(name, _)| *name == wish);
+    found.map(|&(_, advice)| advice)
+}
+
+/// Says of a new mapping of a file what was asked for. The kernel is free to follow it; code is
+/// left alone.
+pub fn advise(start: usize, length: usize, protection: c_int, fd: c_int) {
+    advise_as(
+        ADVICE.load(Ordering::Relaxed),
+        start,
+        length,
+        protection,
+        fd,
+    );
+}
+
+fn advise_as(advice: c_int, start: usize, length: usize, protection: c_int, fd: c_int) {
+    if advice == NONE || fd < 0 || length < LEAST_BYTES || protection & libc::PROT_EXEC != 0 {
+        return;
+    }
+    let step = match advice {
+        libc::MADV_WILLNEED => WINDOW,
+        _ => length,
+    };
+    for at in (0..length).step_by(step) {
+        let here = step.min(length - at);
+        // SAFETY: the mapping was just made, and this advice changes no byte of it.
+        unsafe { call3(libc::SYS_madvise, start + at, here, advice as usize) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+    use std::time::{Duration, Instant};
+
+    const READ: c_int = libc::PROT_READ;
+
+    /// Maps so many bytes of `file`, with `wish` said of them, while `look` looks at them.
+    fn mapped<T>(
+        file: &File,
+        bytes: usize,
+        protection: c_int,
+        wish: &str,
+        look: impl FnOnce(*mut libc::c_void) -> T,
+    ) -> T {
+        let fd = file.as_raw_fd();
+        let advice = advice_named(wish).unwrap_or(NONE);
+        let (nowhere, shared) = (core::ptr::null_mut(), libc::MAP_SHARED);
+        // SAFETY: a new mapping of a file, unmapped below.
+        let start = unsafe { libc::mmap(nowhere, bytes, protection, shared, fd, 0) };
+        assert_ne!(start, libc::MAP_FAILED);
+        advise_as(advice, start as usize, bytes, protection, fd);
+        let found = look(start);
+        // SAFETY: mapped above, and nobody has a reference into it.
+        unsafe { libc::munmap(start, bytes) };
+        found
+    }
+
+    /// What the kernel says of such a mapping: its flags, and its resident KiB (proc_pid_smaps(5)).
+    fn said(file: &File, bytes: usize, protection: c_int, wish: &str) -> (String, u64) {
+        let (start, smaps) = mapped(file, bytes, protection, wish, |start| {
+            let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+            (start as usize, smaps)
+        });
+        let begin = format!("{start:x}-");
+        let mut lines = smaps.lines().skip_while(|line| !line.starts_with(&begin));
+        let mut after = |name: &str| {
+            let line = lines.find(|line| line.starts_with(name)).unwrap();
+            line[name.len()..].trim().to_owned()
+        };
+        let resident = after("Rss:");
+        let resident = resident.trim_end_matches(" kB").parse().unwrap();
+        (after("VmFlags:"), resident)
+    }
+
+    #[test]
+    fn the_kernel_is_told_what_was_asked_for_of_large_mappings_of_files() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(4 << 20).unwrap();
+        let large = 2 << 20;
+        let has = |wish, flag: &str| {
+            let (flags, _) = said(&file, large, READ, wish);
+            flags.split(' ').any(|one| one == flag)
+        };
+        assert!(has("random", "rr") && !has("random", "sr"));
+        assert!(has("sequential", "sr") && !has("sequential", "rr"));
+        assert!(!has("will-need", "rr") && !has("no wish", "rr") && !has("no wish", "sr"));
+        assert_eq!(said(&file, large, READ, "populate").1, 2 << 10);
+        assert_eq!(said(&file, large, READ, "no wish").1, 0);
+        let small = said(&file, LEAST_BYTES / 2, READ, "random").0;
+        let code = said(&file, large, READ | libc::PROT_EXEC, "random").0;
+        assert!(
+            !small.contains("rr") && !code.contains("rr"),
+            "{small} {code}"
+        );
+    }
+
+    #[test]
+    fn all_of_a_file_is_read_that_will_be_needed() {
+        let mut file = tempfile::tempfile().unwrap();
+        let bytes = 24 << 20;
+        file.write_all(&vec![1; bytes]).unwrap();
+        file.sync_all().unwrap();
+        // SAFETY: advice on an open file.
+        unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+        let in_memory = |start| {
+            let mut pages = vec![0_u8; bytes / 4096];
+            // SAFETY: one byte for each page of the mapping.
+            let known = unsafe { libc::mincore(start, bytes, pages.as_mut_ptr()) };
+            assert_eq!(known, 0);
+            pages.iter().filter(|&&page| page & 1 == 1).count()
+        };
+        mapped(&file, bytes, READ, "will-need", |start| {
+            let until = Instant::now() + Duration::from_secs(20);
+            while in_memory(start) < bytes / 4096 {
+                assert!(Instant::now() < until, "{} pages", in_memory(start));
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+    }
+}
