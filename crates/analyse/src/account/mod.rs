@@ -138,7 +138,7 @@ impl Sums {
             self.nameless += weight;
             return;
         };
-        if let Some(work) = table.work(&named) {
+        if let Some(work) = table.work(&named, &reason.id) {
             let sum = self.work.entry(work.to_owned()).or_default();
             sum.0 += weight;
             sum.1 += if reason.id == "fault" { weight } else { 0 };

@@ -42,6 +42,9 @@ struct CallFamily {
 #[serde(deny_unknown_fields)]
 struct Work {
     id: String,
+    /// The entries that it counts in; none means all.
+    #[serde(default)]
+    within: Vec<String>,
     functions: Vec<String>,
 }
 
@@ -149,9 +152,13 @@ impl KernelTable {
         }
     }
 
-    /// What these functions do: the id of the first kind of work that any of them is for.
-    pub(super) fn work(&self, functions: &[&str]) -> Option<&str> {
-        let does = |work: &&Work| functions.iter().any(|name| matches(&work.functions, name));
+    /// What these functions do, the kernel entered for this reason: the id of the first kind of work
+    /// that any of them is for.
+    pub(super) fn work(&self, functions: &[&str], entry: &str) -> Option<&str> {
+        let does = |work: &&Work| {
+            (work.within.is_empty() || work.within.iter().any(|one| one == entry))
+                && functions.iter().any(|name| matches(&work.functions, name))
+        };
         self.work.iter().find(does).map(|work| work.id.as_str())
     }
 
@@ -262,8 +269,19 @@ mod tests {
     fn a_fault_that_reclaims_memory_reclaims() {
         let table = KernelTable::shipped().unwrap();
         let fault = ["handle_mm_fault", "do_anonymous_page"];
-        assert_eq!(table.work(&fault), Some("anonymous"));
+        assert_eq!(table.work(&fault, "fault"), Some("anonymous"));
         let reclaims = ["handle_mm_fault", "do_anonymous_page", "try_to_free_pages"];
-        assert_eq!(table.work(&reclaims), Some("reclaim"));
+        assert_eq!(table.work(&reclaims, "fault"), Some("reclaim"));
+    }
+
+    #[test]
+    fn locks_and_interrupts_count_where_they_are_the_address_spaces() {
+        let table = KernelTable::shipped().unwrap();
+        let spins = ["rwsem_down_write_slowpath", "osq_lock"];
+        assert_eq!(table.work(&spins, "call.map"), Some("lock"));
+        assert_eq!(table.work(&spins, "call.read"), None, "an inode's lock");
+        let interrupts = ["tlb_finish_mmu", "smp_call_function_many_cond"];
+        assert_eq!(table.work(&interrupts, "call.map"), Some("flush"));
+        assert_eq!(table.work(&interrupts, "call.barrier"), None, "no TLB's");
     }
 }

@@ -7,6 +7,7 @@ use crate::gain::predicted_speedup;
 use pagewise_model::advice::{Advice, Setting, Settings};
 use pagewise_model::allocator::Allocator;
 use pagewise_model::findings::{Cause, Findings};
+use pagewise_model::histogram::Histogram;
 use pagewise_model::quantity::percent;
 use pagewise_model::units::{Bytes, Estimate};
 use std::cmp::Ordering;
@@ -26,6 +27,9 @@ const VANISHING: Estimate = Estimate {
 /// How far from what was seen to the bound the likeliest cost of a fault lies. The programs of
 /// `bench/programs` gained 3 to 15 % more than half way predicts.
 const BOUND_WEIGHT: f64 = 0.8;
+/// Where the largest stretch is so many times as large as nine of ten, those are told.
+const SPREAD: u64 = 4;
+const MOST_OF_THEM: f64 = 0.9;
 /// Smallest amount that is ever told to be kept.
 const LEAST_KEPT: u64 = 1 << 20;
 
@@ -364,6 +368,8 @@ fn kept(findings: &Findings, price: Price) -> Bytes {
 /// Values for placeholders.
 struct Filling<'a> {
     freed: Bytes,
+    /// Most stretches are no larger.
+    usual: Bytes,
     share: f64,
     keep: u64,
     version: &'a str,
@@ -380,11 +386,11 @@ impl<'a> Filling<'a> {
         allocator: Option<&'a Allocator>,
         around: &'a Surroundings,
     ) -> Self {
-        let freed = cured
-            .iter()
-            .map(|symptom| symptom.sizes.max())
-            .max()
-            .unwrap_or(0);
+        let mut sizes = Histogram::default();
+        for symptom in cured {
+            sizes.merge(&symptom.sizes);
+        }
+        let freed = sizes.max();
         let held = findings
             .cost
             .max_rss
@@ -393,6 +399,10 @@ impl<'a> Filling<'a> {
             .max(LEAST_KEPT);
         Self {
             freed: Bytes(freed),
+            usual: Bytes(match sizes.count() {
+                0 => 0,
+                _ => sizes.quantile(MOST_OF_THEM),
+            }),
             share: cured.iter().map(|symptom| symptom.share.value).sum(),
             keep: held.checked_next_power_of_two().unwrap_or(1 << 62),
             version: allocator
@@ -411,6 +421,10 @@ impl<'a> Filling<'a> {
     fn text(&self, template: &str) -> String {
         let (freed, stretches) = match self.freed {
             Bytes(0) => ("any size".to_string(), "Stretches of memory".to_string()),
+            size if self.usual.0 > 0 && self.usual.0 < size.0 / SPREAD => (
+                size.to_string(),
+                format!("Stretches of mostly {} or less", self.usual),
+            ),
             size => (size.to_string(), format!("Stretches of up to {size}")),
         };
         let settings = self.allocator.into_iter().flat_map(|one| &one.settings);

@@ -1,8 +1,8 @@
 //! Symptoms in plain words, with the figures that show them.
 
-use super::kernel;
 use super::symptoms::{COLLECTOR, FRESH, HOT, Owner, Symptom, caller, faults_of, moved};
 use super::waits::{FILE_READS, LIMIT, LOCK, RECLAIM, THRASHING, seen_reclaim};
+use super::{kernel, works};
 use crate::runtimes::Runtimes;
 use pagewise_model::delays::Delay;
 use pagewise_model::findings::{Cause, Diagnosis, FileReads, Findings, Severity};
@@ -145,6 +145,22 @@ fn words(symptom: &Symptom) -> (&'static str, &'static str) {
             "The kernel zeroes huge pages",
             "The first touch of memory backed by huge pages makes the kernel zero a whole huge page. That is cheaper than one fault per small page where all of it is used, and more expensive where it is not.",
         ),
+        works::FORK => (
+            "Each fork copies the page tables of a large process",
+            "fork copies the page tables of all memory that the process holds, and the child's exit takes the copy down again, even where neither writes to that memory. The time grows with the memory, not with what the child does.",
+        ),
+        works::SPIN => (
+            "Threads hold each other up at the lock of the address space, and spin meanwhile",
+            "Page faults and calls such as mmap, munmap, mprotect and madvise share one lock per process (mmap_lock). Who finds it taken spins on the CPU for a while before it sleeps, so that waiting takes CPU time.",
+        ),
+        works::FLUSH => (
+            "Calls on memory interrupt other CPUs to flush their TLBs",
+            "A page that is unmapped or protected may still be cached in the TLB of each CPU that runs a thread of the program. The kernel interrupts those CPUs and waits until all have flushed.",
+        ),
+        works::REMAP => (
+            "Files are mapped, used and unmapped, over and over",
+            "The files are in memory (the page cache), but each new mapping starts without pages: every touch is a page fault, and every unmapping undoes it.",
+        ),
         "cow.fork" => (
             "Pages are copied after fork",
             "After fork, parent and child share their pages. The first write to a page on either side makes the kernel copy it: one page fault and one copy per page.",
@@ -208,11 +224,17 @@ fn evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
     match symptom.id {
         HOT => lines.extend(allocator_evidence(findings, symptom)),
         COLLECTOR => lines.extend(collector_evidence(findings, symptom)),
-        LOCK => lines.push(lock_evidence(findings)),
         RECLAIM => lines.extend(reclaim_evidence(findings)),
         LIMIT => lines.extend(reclaim_evidence(findings)),
         FILE_READS => lines.extend(read_evidence(findings, symptom)),
         "huge.sparse" | "huge.zeroing" => lines.extend(huge_evidence(findings)),
+        LOCK | works::SPIN => {
+            lines.extend(works::evidence(findings, symptom));
+            lines.extend(lock_evidence(findings));
+        }
+        works::FORK | works::FLUSH | works::REMAP => {
+            lines.extend(works::evidence(findings, symptom));
+        }
         FRESH => lines.push(
             "Next: the same as root, which records memory calls, or pagewise tune, which tries \
              settings of the allocator"
@@ -346,9 +368,10 @@ fn churn_evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
     lines
 }
 
-fn lock_evidence(findings: &Findings) -> String {
-    let wait = findings.time.lock_wait.unwrap_or_default();
-    format!("{} waits, {} in all", count(findings.time.lock_waits), wait)
+fn lock_evidence(findings: &Findings) -> Option<String> {
+    let wait = findings.time.lock_wait?;
+    let waits = findings.time.lock_waits;
+    (waits > 0).then(|| format!("{} waits, {wait} in all", count(waits)))
 }
 
 fn read_evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {

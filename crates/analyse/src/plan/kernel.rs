@@ -3,6 +3,7 @@
 
 use super::diagnose::severity_of;
 use super::symptoms::Symptom;
+use super::works;
 use crate::account::KernelTable;
 use pagewise_model::account::KernelEntry;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
@@ -14,6 +15,8 @@ const TOLD: f64 = 0.10;
 /// Entries that are told, and the share of the CPU time from which on each is.
 const MOST_ENTRIES: usize = 4;
 const WORTH_A_LINE: f64 = 0.02;
+/// Starting a process takes the kernel some milliseconds, of which nobody asks what for.
+const WORTH_ASKING: Nanos = Nanos(10_000_000);
 
 /// What the kernel did where it took a tenth of the CPU time or more beside page faults; how much
 /// is unexplained where its stacks were not seen.
@@ -33,7 +36,9 @@ fn seen(findings: &Findings, symptoms: &[Symptom]) -> Option<Diagnosis> {
             && severity_of(one.cost.value, findings.cost.cpu()) >= Some(Severity::Costly)
     });
     let told_elsewhere = |entry: &&KernelEntry| {
-        ["fault", "observer"].contains(&&*entry.id) || (churns && table.is_memory_call(&entry.id))
+        ["fault", "observer"].contains(&&*entry.id)
+            || (churns && table.is_memory_call(&entry.id))
+            || works::tell_of(symptoms, entry, findings)
     };
     let others: Vec<&KernelEntry> = account
         .entries
@@ -87,10 +92,10 @@ fn line(entry: &KernelEntry, findings: &Findings) -> String {
 
 fn unseen(findings: &Findings) -> Option<Diagnosis> {
     let share = share_of(findings.account.unexplained, findings);
-    if share.value < TOLD {
+    let nanos = Nanos::from_secs_f64(findings.account.unexplained.value * 1e-9);
+    if share.value < TOLD || nanos < WORTH_ASKING {
         return None;
     }
-    let nanos = Nanos::from_secs_f64(findings.account.unexplained.value * 1e-9);
     Some(Diagnosis {
         id: "kernel.unexplained".to_owned(),
         severity: severity_of(share.value, findings.cost.cpu())?,

@@ -12,6 +12,7 @@ mod rules;
 mod symptoms;
 mod waits;
 mod words;
+mod works;
 
 pub use rules::{Rule, RuleError, Rules};
 

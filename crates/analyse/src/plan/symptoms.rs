@@ -1,6 +1,6 @@
 //! What the figures show, by kind of trouble, each with its faults and its cost.
 
-use super::waits;
+use super::{waits, works};
 use crate::account::SPARSE;
 use crate::runtimes::Runtimes;
 use pagewise_model::allocator::AllocatorKind;
@@ -64,7 +64,7 @@ pub(super) struct Symptom {
 impl Symptom {
     /// Whether its cost is a share of the CPU time.
     pub(super) fn is_of_cpu(&self) -> bool {
-        self.faults > 0.0 || [HOT, COLLECTOR].contains(&self.id)
+        self.faults > 0.0 || [HOT, COLLECTOR].contains(&self.id) || works::is_of_cpu(self.id)
     }
 
     /// What its cost is a share of.
@@ -120,7 +120,9 @@ pub(super) fn of(findings: &Findings) -> Vec<Symptom> {
     symptoms.extend(hot_allocator(findings));
     symptoms.extend(hot_collector(findings));
     symptoms.extend(waits::all(findings));
+    symptoms.extend(works::all(findings));
     waits::limited(findings, &mut symptoms);
+    works::one_of_locks(findings, &mut symptoms);
     symptoms.sort_by(|a, b| b.lost(findings).total_cmp(&a.lost(findings)));
     symptoms
 }
@@ -200,7 +202,7 @@ pub(super) fn moved(findings: &Findings) -> f64 {
     if moves { first - held } else { 0.0 }
 }
 
-fn is_one_process(findings: &Findings) -> bool {
+pub(super) fn is_one_process(findings: &Findings) -> bool {
     let threads = &findings.by_thread;
     let all: f64 = threads.iter().map(|thread| thread.faults).sum();
     threads.iter().any(|one| {
@@ -276,12 +278,22 @@ pub(super) fn caller(stack: &[String], runtimes: &Runtimes) -> Option<Owner> {
     });
     let by_module = || runtimes.calling_module(stack).map(Owner::Runtime);
     // A stack that breaks off may hide the allocator.
-    let is_whole = stack.iter().any(|function| function == "main");
+    let is_whole = stack.iter().any(|name| ROOTS.contains(&name.as_str()));
     by_module()
         .or(near)
         .or_else(|| is_whole.then_some(Owner::Program))
 }
 
+/// Where programs and their threads begin: glibc's, musl's and Go's names for the latter.
+const ROOTS: [&str; 7] = [
+    "main",
+    "start_thread",
+    "clone3",
+    "__clone3",
+    "clone",
+    "__clone",
+    "runtime.goexit",
+];
 /// Fewest frames of a stack that tells a caller.
 const LEAST_FRAMES: usize = 2;
 
@@ -330,10 +342,14 @@ const FIRST_TOUCH: &str = "first_touch";
 const FIRST_TOUCHES: [Cause; 3] = [Cause::FirstTouch, Cause::WriteAfterRead, Cause::StackGrowth];
 
 fn other_causes(findings: &Findings) -> Vec<Symptom> {
+    let file = match works::maps_files_anew(findings) {
+        true => works::REMAP,
+        false => "file",
+    };
     let groups: [(&'static str, &[Cause]); 5] = [
         (FIRST_TOUCH, &FIRST_TOUCHES),
         ("cow.fork", &[Cause::CopyOnWrite]),
-        ("file", &[Cause::FileMinor, Cause::FileMajor, Cause::Shared]),
+        (file, &[Cause::FileMinor, Cause::FileMajor, Cause::Shared]),
         ("swap", &[Cause::SwapIn]),
         ("write_protect", &[Cause::WriteProtect]),
     ];

@@ -54,15 +54,21 @@ const BESIDE_WAITS: f64 = 0.1;
 /// A program that is over before anything could be gained, unless it waited.
 fn short(findings: &Findings) -> String {
     let (cpu, wall) = (findings.cost.cpu(), findings.cost.wall);
-    match wall >= SHORT && wall.0 >= 2 * cpu.0 {
-        true => format!(
+    if wall < SHORT || wall.0 < 2 * cpu.0 {
+        return format!("Nothing to gain here: the whole program used {cpu} of CPU time.");
+    }
+    let beside = |part: &&TimePart| part.id != ON_CPU;
+    let kinds = kinds(findings, findings.account.elapsed.iter().filter(beside));
+    match kinds.as_str() {
+        "" => format!(
             "It used {cpu} of CPU time in {wall} and waited meanwhile, too briefly to tell what for."
         ),
-        false => {
-            format!("Nothing to gain here: the whole program used {cpu} of CPU time.")
-        }
+        kinds => format!("It used {cpu} of CPU time in {wall}{kinds}."),
     }
 }
+
+/// The part of the elapsed time that is no waiting.
+const ON_CPU: &str = "cpu";
 
 /// A program of less CPU time is over before anything could be gained.
 const SHORT: Nanos = Nanos(100_000_000);
@@ -105,20 +111,7 @@ fn waiting(findings: &Findings) -> String {
         true => format!("-p {}", findings.pid),
         false => "-- CMD".to_owned(),
     };
-    let wall = cost.wall.as_secs_f64();
-    let kinds: Vec<String> = waits(findings)
-        .take(MOST_KINDS)
-        .filter(|part| part.time.value * 1e-9 >= KIND * wall)
-        .map(|part| {
-            let time = Nanos::from_secs_f64(part.time.value * 1e-9);
-            let share = percent(part.time.value * 1e-9 / wall);
-            format!("{time} ({share}) {}", part.label)
-        })
-        .collect();
-    let of_it = match kinds.as_slice() {
-        [] => String::new(),
-        all => format!(", {}", all.join(" and ")),
-    };
+    let of_it = kinds(findings, waits(findings));
     let next = waits(findings).find_map(|part| part.next.as_deref());
     let next = next.unwrap_or(
         "pagewise record -e off-cpu {who}, then pagewise report, shows what it waits for",
@@ -134,6 +127,24 @@ fn waiting(findings: &Findings) -> String {
         cost.cpu(),
         next.replace("{who}", &whom)
     )
+}
+
+/// `, 1.04 s (81 %) waiting for the network`: the first of these parts that are worth it.
+fn kinds<'a>(findings: &Findings, parts: impl Iterator<Item = &'a TimePart>) -> String {
+    let wall = findings.cost.wall.as_secs_f64();
+    let told: Vec<String> = parts
+        .take(MOST_KINDS)
+        .filter(|part| part.time.value * 1e-9 >= KIND * wall)
+        .map(|part| {
+            let time = Nanos::from_secs_f64(part.time.value * 1e-9);
+            let share = percent(part.time.value * 1e-9 / wall);
+            format!("{time} ({share}) {}", part.label)
+        })
+        .collect();
+    match told.as_slice() {
+        [] => String::new(),
+        all => format!(", {}", all.join(" and ")),
+    }
 }
 
 /// An interval whose ends differ by this factor is told in place of the value in it.

@@ -6,6 +6,7 @@ mod hot_allocator;
 mod runtimes;
 mod time;
 mod waits;
+mod works;
 
 use super::*;
 use pagewise_model::account::{Account, KernelEntry, KernelWork};

@@ -1,0 +1,13 @@
+/* A thread that computes until it is told to stop, so that its CPU has something to be interrupted in. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+static atomic_int stop;
+
+static void *compute(void *unused) {
+    unsigned long sum = 1;
+    while (!stop)
+        for (int i = 0; i < 10000; i++) sum = sum * 6364136223846793005ul + 1;
+    return sum == 0 ? NULL : unused;
+}

@@ -1,0 +1,15 @@
+/* Small writes, each to the disk before the next, as a database's log. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int main(int argc, char **argv) {
+    char path[] = "pagewise-sync-XXXXXX", block[4096] = { 1 };
+    int file = mkstemp(path);
+    if (file < 0) return 1;
+    unlink(path);
+    for (int i = argc > 1 ? atoi(argv[1]) : 600; i > 0; i--)
+        if (write(file, block, sizeof block) != sizeof block || fsync(file) != 0) return 1;
+    return 0;
+}

@@ -1,0 +1,138 @@
+//! What samples of the kernel show beside faults: forks, spinning for locks, flushes of TLBs, and files
+//! that are mapped anew.
+
+use super::*;
+use pagewise_model::account::{KernelEntry, TimePart};
+use pagewise_model::findings::MmCallCost;
+
+/// A run of 4 s in the kernel, all of it in one entry, of which so much is one kind of work.
+fn working(entry: &str, work: &[(&str, f64)]) -> Findings {
+    let mut findings = run(40, 3_960, 2_000);
+    let near = |share: f64| Estimate {
+        value: share * 4e9,
+        low: share * 3.8e9,
+        high: (share * 4.2e9).min(4e9),
+    };
+    findings.account.kernel = near(0.99);
+    findings.account.samples = 4_000;
+    findings.account.entries = vec![KernelEntry {
+        id: entry.to_owned(),
+        label: format!("the calls of {entry}"),
+        time: near(0.95),
+        functions: Vec::new(),
+    }];
+    let work = work.iter().map(|&(id, share)| KernelWork {
+        id: id.to_owned(),
+        time: near(share),
+        in_faults: Estimate::exact(0.0),
+    });
+    findings.account.work = work.collect();
+    findings
+}
+
+fn ids(answer: &Findings) -> Vec<&str> {
+    answer.diagnoses.iter().map(|one| &*one.id).collect()
+}
+
+#[test]
+fn forks_of_large_processes_are_told_with_what_their_children_take_down() {
+    let answer = concluded(working("call.process", &[("fork", 0.4), ("exit", 0.45)]));
+    assert_eq!(ids(&answer)[0], "fork.tables");
+    assert!(!ids(&answer).contains(&"kernel.work"), "{:?}", ids(&answer));
+    let cost = answer.diagnoses[0].share_of_cpu.unwrap();
+    assert!((cost.value - 0.8).abs() < 1e-9, "no more than was copied");
+    assert_eq!(answer.advice[0].rule, "fork.smaller");
+    assert!(answer.verdict.contains("by hand"), "{}", answer.verdict);
+    // A large process that ends takes long to take down, whoever forked.
+    let ends = concluded(working("call.process", &[("fork", 0.01), ("exit", 0.9)]));
+    assert_eq!(ids(&ends)[0], "kernel.work");
+}
+
+#[test]
+fn spinning_and_flushing_are_told_in_place_of_the_calls_that_do() {
+    let spins = concluded(working("call.map", &[("lock", 0.7), ("flush", 0.1)]));
+    assert_eq!(&ids(&spins)[..2], ["lock.spin", "tlb.flush"]);
+    assert!(!ids(&spins).contains(&"kernel.work"), "{:?}", ids(&spins));
+    let rules: Vec<&str> = spins.advice.iter().map(|one| &*one.rule).collect();
+    assert_eq!(rules, ["lock.fault-less", "tlb.fewer-calls"]);
+    // A part of it leaves most of the calls' time untold.
+    let little = concluded(working("call.map", &[("flush", 0.1)]));
+    assert_eq!(ids(&little)[0], "kernel.work");
+    assert!(ids(&little).contains(&"tlb.flush"));
+}
+
+#[test]
+fn sleeping_and_spinning_for_one_lock_are_one_trouble() {
+    let waiting = |milliseconds: u64| {
+        let mut findings = working("call.map", &[("lock", 0.3)]);
+        findings.cost.wall = Nanos(4_000_000_000);
+        findings.time.lock_wait = Some(Nanos(milliseconds * 1_000_000));
+        findings.time.lock_waits = 1_376;
+        findings.host.cpus = 4;
+        concluded(findings)
+    };
+    let of = |answer: &Findings| -> Vec<String> {
+        let locks = answer
+            .diagnoses
+            .iter()
+            .filter(|one| one.id.starts_with("lock"));
+        locks.map(|one| one.id.clone()).collect()
+    };
+    let (spins, sleeps) = (waiting(100), waiting(3_900));
+    assert_eq!(
+        (of(&spins), of(&sleeps)),
+        (vec!["lock.spin".into()], vec!["lock".into()])
+    );
+    for answer in [spins, sleeps] {
+        let found = answer
+            .diagnoses
+            .iter()
+            .find(|one| one.id.starts_with("lock"));
+        let evidence = found.unwrap().evidence.join("\n");
+        assert!(evidence.contains("1,376 waits"), "{evidence}");
+        assert!(evidence.contains("spinning for the lock"), "{evidence}");
+    }
+}
+
+#[test]
+fn files_that_are_mapped_again_and_again_are_told_where_calls_unmap_them() {
+    let mut findings = run(100, 1_400, 120_000);
+    findings.cost.max_rss = Bytes(3 << 20);
+    findings.by_cause = vec![share(Cause::FileMinor, 119_000.0)];
+    findings.by_thread[0].faults = 120_000.0;
+    let unmapping = |calls| MmCallCost {
+        call: "munmap".to_owned(),
+        calls,
+        bytes: Bytes(calls << 16),
+        time: None,
+    };
+    findings.time.mm_calls = vec![unmapping(120_000)];
+    let answer = concluded(findings.clone());
+    assert_eq!(ids(&answer)[0], "file.remap");
+    assert_eq!(answer.advice[0].rule, "file.map-once");
+    let told = "120,000 calls unmapped memory, and never more than 3.00 MiB was resident";
+    assert!(answer.diagnoses[0].evidence.iter().any(|line| line == told));
+    findings.time.mm_calls = vec![unmapping(20)];
+    assert_eq!(ids(&concluded(findings))[0], "file");
+}
+
+#[test]
+fn what_a_short_program_waited_for_is_told_where_it_was_seen() {
+    let mut findings = run(8, 2, 90);
+    findings.cost.wall = Nanos(980_000_000);
+    let answer = concluded(findings.clone());
+    assert!(
+        answer.verdict.contains("too briefly to tell"),
+        "{}",
+        answer.verdict
+    );
+    let part = |id: &str, label: &str, share: f64| {
+        TimePart::plain(id, label, Estimate::exact(share * 9.8e8))
+    };
+    findings.account.elapsed = vec![
+        part("sleep", "sleeping on a timer", 0.9),
+        part("cpu", "on a CPU", 0.1),
+    ];
+    let told = "It used 10.0 ms of CPU time in 980 ms, 882 ms (90 %) sleeping on a timer.";
+    assert_eq!(concluded(findings).verdict, told);
+}
