@@ -257,14 +257,16 @@ fn capabilities(bits: u64) -> Vec<String> {
 }
 
 /// The managed mappings of a process, the largest first: parts of one that are managed alike are
-/// added up. Faults are those of the whole mapping in each part.
+/// added up. Faults are those of the whole mapping in each part. Arrays that adjoin are one mapping,
+/// though the program may have said of each what it is.
 fn mappings(from: &ProcessBytes<'_>) -> Vec<PagedRegion> {
     let mut found: Vec<(PagedRegion, Watched)> = Vec::new();
     for part in from.regions() {
         let watched = samples::watched_in(&part);
         let part = region(&part);
         let same = |other: &&mut (PagedRegion, Watched)| {
-            (other.0.number, &other.0.delivery) == (part.number, &part.delivery)
+            (other.0.number, &other.0.delivery, other.0.role)
+                == (part.number, &part.delivery, part.role)
         };
         let Some((sum, seen)) = found.iter_mut().find(same) else {
             found.push((part, watched));

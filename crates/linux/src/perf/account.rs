@@ -40,6 +40,9 @@ const MISC_MMAP_DATA: u16 = 1 << 13;
 /// `PERF_RECORD_MISC_COMM_EXEC`: the new name comes from an exec.
 const MISC_COMM_EXEC: u16 = 1 << 13;
 
+/// The event that takes no samples (`PERF_COUNT_SW_DUMMY`).
+const DUMMY: &str = "dummy";
+
 /// A source's running figures.
 #[derive(Clone, Debug)]
 struct Tally {
@@ -51,6 +54,8 @@ struct Tally {
     /// Whether its records are of anybody, and those of others are to be dropped.
     sees_all: bool,
     count: u64,
+    /// Records that came with it and are no samples: mappings, starts and ends.
+    others: u64,
     /// The id that its samples carry in the file.
     stable_id: Option<u64>,
 }
@@ -98,6 +103,7 @@ impl Account {
                 thread_offset: source.thread_offset(),
                 sees_all: unit.reach == Reach::Machine,
                 count: 0,
+                others: 0,
                 stable_id: ids.first().copied(),
             });
         }
@@ -241,7 +247,7 @@ impl Account {
                 let misc = u16::from_le_bytes([record[4], record[5]]);
                 let data = misc & MISC_MMAP_DATA != 0;
                 let source = if data { self.mappings } else { self.lifetimes };
-                self.add(source);
+                self.add(source, false);
             }
             kind::COMM => {
                 // A thread that executes takes over the identity of its process's first one, whose
@@ -249,17 +255,17 @@ impl Account {
                 if u16::from_le_bytes([record[4], record[5]]) & MISC_COMM_EXEC != 0 {
                     self.threads.insert(word32(record, 12).cast_signed());
                 }
-                self.add(self.lifetimes);
+                self.add(self.lifetimes, false);
             }
             kind::FORK => {
                 self.threads.insert(word32(record, 16).cast_signed());
-                self.add(self.lifetimes);
+                self.add(self.lifetimes, false);
             }
             kind::EXIT => {
                 let tid = word32(record, 16).cast_signed();
                 self.threads.remove(&tid);
                 self.ended[0].insert(tid);
-                self.add(self.lifetimes);
+                self.add(self.lifetimes, false);
             }
             kind::LOST => self.lost += word64(record, 16),
             kind::THROTTLE => self.throttled += 1,
@@ -275,14 +281,17 @@ impl Account {
         let time = word64(record, self.tallies[at].time_offset);
         self.first = Some(self.first.map_or(time, |first| first.min(time)));
         self.last = self.last.max(time);
-        self.add(Some(at));
+        self.add(Some(at), true);
     }
 
-    fn add(&mut self, source: Option<usize>) {
+    fn add(&mut self, source: Option<usize>, is_sample: bool) {
         let Some((at, tally)) = source.and_then(|at| Some((at, self.tallies.get_mut(at)?))) else {
             return;
         };
-        tally.count += 1;
+        match is_sample {
+            true => tally.count += 1,
+            false => tally.others += 1,
+        }
         self.total_cost += tally.unit_cost;
         self.spend(at);
     }
@@ -327,15 +336,19 @@ impl Account {
         losses
     }
 
-    /// Records by source.
+    /// Samples by source, and behind them all records that are none, as those of the kernel's event
+    /// that has nothing else.
     pub fn counts(&self) -> Vec<EventCount> {
-        self.tallies
-            .iter()
-            .map(|tally| EventCount {
-                name: tally.name.clone(),
-                count: tally.count,
-            })
-            .collect()
+        let samples = self.tallies.iter().map(|tally| EventCount {
+            name: tally.name.clone(),
+            count: tally.count,
+        });
+        let others = EventCount {
+            name: DUMMY.to_owned(),
+            count: self.tallies.iter().map(|tally| tally.others).sum(),
+        };
+        let has_others = others.count > 0;
+        samples.chain(has_others.then_some(others)).collect()
     }
 }
 
