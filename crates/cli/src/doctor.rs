@@ -11,7 +11,7 @@ use crate::terminal;
 use anyhow::{Context, Result};
 use pagewise_analyse::page_sizes;
 use pagewise_analyse::plan::proved;
-use pagewise_linux::perf::{Mode, Options};
+use pagewise_linux::perf::Mode;
 use pagewise_linux::process::{self, Input, Launch, Output, interrupt};
 use pagewise_model::advice::Advice;
 use pagewise_model::findings::Findings;
@@ -37,9 +37,6 @@ Examples:
 
 /// The report where no other name is given.
 const REPORT: &str = "pagewise-report.html";
-/// Samples of CPU time per second: what the kernel does is told from them. Each costs some
-/// microseconds, so together a thousandth of the time.
-const CPU_FREQUENCY: u64 = 299;
 /// More arms than this make a proof too long for what the last ones can add.
 const MOST_ARMS: usize = 3;
 
@@ -150,21 +147,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 impl Args {
     fn observation(&self, input: Option<&SavedInput>, recording: &Path) -> Result<ObserveOptions> {
-        Ok(ObserveOptions {
-            subject: self.subject(input)?,
-            recorder: Options {
-                mode: if self.full { Mode::Full } else { Mode::Sampled },
-                cpu: Some(CPU_FREQUENCY),
-                cpu_of_kernel: true,
-                ..Options::default()
-            },
-            counters: false,
-            pages: true,
-            delays: true,
-            output: recording.to_path_buf(),
-            interval: self.interval,
-            duration: self.duration,
-        })
+        let mut options = ObserveOptions::explaining(self.subject(input)?, recording);
+        if self.full {
+            options.recorder.mode = Mode::Full;
+        }
+        options.interval = self.interval;
+        options.duration = self.duration;
+        Ok(options)
     }
 
     fn subject(&self, input: Option<&SavedInput>) -> Result<Subject> {

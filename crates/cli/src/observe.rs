@@ -61,6 +61,30 @@ pub struct ObserveOptions {
     pub duration: Option<Duration>,
 }
 
+/// Samples of CPU time per second: what the kernel does is told from them. Each costs some
+/// microseconds, so together a thousandth of the time.
+const CPU_FREQUENCY: u64 = 299;
+
+impl ObserveOptions {
+    /// All that an explanation takes, and no more.
+    pub fn explaining(subject: Subject, output: &Path) -> Self {
+        Self {
+            subject,
+            recorder: Options {
+                cpu: Some(CPU_FREQUENCY),
+                cpu_of_kernel: true,
+                ..Options::default()
+            },
+            counters: false,
+            pages: true,
+            delays: true,
+            output: output.to_path_buf(),
+            interval: Duration::from_millis(100),
+            duration: None,
+        }
+    }
+}
+
 /// What came of it. The rest is in the file.
 #[derive(Clone, Debug)]
 pub struct Observation {

@@ -148,3 +148,69 @@ fn mistakes_are_told_plainly() {
         assert!(output.stdout.is_empty(), "{arguments:?}");
     }
 }
+
+/// One scrape: what the server at `address` answers.
+fn scrape(address: &str) -> String {
+    use std::io::{Read, Write};
+    let mut stream = std::net::TcpStream::connect(address).expect("the server listens");
+    stream
+        .write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        .expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers");
+    answer
+}
+
+#[test]
+fn metrics_hold_what_was_counted_and_what_a_look_inside_found() {
+    use std::io::{BufRead, BufReader};
+    let busy = "i=0; while [ $i -lt 100000000 ]; do i=$((i+1)); done";
+    let mut watching = std::process::Command::new(env!("CARGO_BIN_EXE_pagewise"))
+        .args([
+            "watch",
+            "--metrics",
+            ":0",
+            "--look",
+            "1s",
+            "--",
+            "sh",
+            "-c",
+            busy,
+        ])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("pagewise starts");
+    let mut said = String::new();
+    let mut lines = BufReader::new(watching.stderr.take().expect("its stderr"));
+    lines.read_line(&mut said).expect("its address");
+    let address = said
+        .trim()
+        .trim_start_matches("pagewise: metrics at http://");
+    let address = address.trim_end_matches("/metrics").to_owned();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let mut found = scrape(&address);
+    assert!(
+        found.contains("pagewise_page_faults_total{kind=\"minor\"}"),
+        "{found}"
+    );
+    while !found.contains("pagewise_observed_timestamp_seconds ") {
+        assert!(std::time::Instant::now() < deadline, "{found}");
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        found = scrape(&address);
+    }
+    assert!(
+        found.contains("pagewise_finding_severity{finding=\""),
+        "{found}"
+    );
+    let interrupted = std::process::Command::new("sh")
+        .args(["-c", &format!("kill -INT {}", watching.id())])
+        .status()
+        .expect("a shell");
+    assert!(interrupted.success());
+    let output = watching.wait_with_output().expect("it ends");
+    assert!(
+        output.stdout.is_empty(),
+        "no rows where metrics are asked for"
+    );
+}

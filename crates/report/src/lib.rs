@@ -17,6 +17,7 @@ pub mod gate;
 pub mod html;
 pub mod json;
 mod lines;
+pub mod metrics;
 pub mod settings_export;
 pub mod text;
 pub mod visible;

@@ -36,7 +36,7 @@ impl Together {
             pressure: false,
             ..SamplerOptions::every(INTERVAL)
         };
-        let sampler = Sampler::start_with(pid, options, move |_, processes| {
+        let sampler = Sampler::start_with(pid, options, move |_, processes, _| {
             let mut seen = noted.lock().unwrap_or_else(PoisonError::into_inner);
             seen.note(processes.iter().map(of));
         });

@@ -5,6 +5,7 @@
 
 #[cfg(feature = "screen")]
 mod history;
+mod metrics;
 mod parquet;
 mod rows;
 #[cfg(feature = "screen")]
@@ -14,9 +15,10 @@ mod summary;
 
 use crate::duration;
 use clap::Args as ClapArgs;
+use metrics::Exporter;
 use pagewise_linux::proc::{ProcessReading, SHORTEST_INTERVAL, Sampler, SamplerOptions};
 use pagewise_linux::process::interrupt;
-use pagewise_model::timeline::TimelinePoint;
+use pagewise_model::timeline::{PressurePoint, TimelinePoint};
 use rows::Rows;
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -34,6 +36,7 @@ Examples:
   pagewise watch -p 4242 --csv run.csv              the same, into a file too
   pagewise watch -p 4242 --duration 10s | column -ts,  without a terminal
   pagewise watch --parquet run.parquet -- make      for DuckDB, Spark or pandas
+  pagewise watch -p 4242 --metrics :9101            for Prometheus, at /metrics
 
 Keys of the live view: q quit, space pause, + and - zoom, ←/→ scroll, f faults
 per second or so far, t table of processes, ? help.";
@@ -68,6 +71,14 @@ pub struct Args {
     /// Print every point as one line of JSON (schema: pagewise help schema.json) instead of the live view.
     #[arg(long, conflicts_with = "csv")]
     json: bool,
+    /// Metrics for Prometheus instead of rows: a file that is written anew each second, such as
+    /// DIR/NAME.prom for node_exporter, or :PORT, or ADDRESS:PORT where others may read.
+    #[arg(long, value_name = "FILE|:PORT", value_parser = metrics::target)]
+    metrics: Option<metrics::Target>,
+    /// Look inside the process so often for --metrics, for two seconds each: causes of faults,
+    /// where the time goes, findings. 0 never does.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = look, requires = "metrics")]
+    look: Duration,
     /// Where the command's own output goes while the live view or a table has the terminal; its
     /// input is then empty. Default: a file in the user's cache folder, named at the end.
     #[arg(long, value_name = "FILE", requires = "command")]
@@ -78,9 +89,11 @@ pub struct Args {
 }
 
 /// One reading, as the sampler's thread sends it.
+#[derive(Default)]
 pub(crate) struct Reading {
     point: TimelinePoint,
     processes: Vec<ProcessReading>,
+    pressure: Option<PressurePoint>,
 }
 
 /// Why watching ended.
@@ -101,7 +114,7 @@ enum End {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     interrupt::install()?;
     let live = wants_screen(args);
-    let mut rows = Rows::open(args, live)?;
+    let rows = Rows::open(args, live)?;
     let subject = match Subject::start(args, live || rows.take_standard_output()) {
         Ok(subject) => subject,
         Err(error) => {
@@ -109,20 +122,31 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             return refused(error);
         }
     };
+    let exporter = args.metrics.as_ref().map(|target| {
+        let look = Some(args.look).filter(|look| !look.is_zero());
+        Exporter::start(target, subject.pid(), look)
+    });
+    let exporter = match exporter.transpose() {
+        Ok(exporter) => exporter,
+        Err(error) => {
+            subject.end(Some(End::Asked));
+            rows.abandon(args);
+            return Err(error);
+        }
+    };
+    let mut sinks = Sinks { rows, exporter };
     let (sampler, readings) = sample(&subject, args.interval);
     let watched = match live {
         #[cfg(feature = "screen")]
-        true => screen::show(&subject, &readings, &mut rows, args.duration),
-        _ => follow(&readings, &mut rows, args.duration),
+        true => screen::show(&subject, &readings, &mut sinks, args.duration),
+        _ => follow(&readings, &mut sinks, args.duration),
     };
     let timeline = sampler.stop();
-    let rest = readings
-        .try_iter()
-        .try_for_each(|last| rows.write(&last.point));
+    let rest = readings.try_iter().try_for_each(|last| sinks.take(&last));
     let ending = subject.end(watched.as_ref().ok().copied());
     summary::print(&timeline, &ending);
     watched?;
-    rest.and_then(|()| rows.finish())?;
+    rest.and_then(|()| sinks.rows.finish())?;
     Ok(ending.exit_code())
 }
 
@@ -132,6 +156,29 @@ fn interval(text: &str) -> Result<Duration, String> {
     match interval >= SHORTEST_INTERVAL {
         true => Ok(interval),
         false => Err("the kernel counts CPU time in steps of 10 ms: use 10ms or more".to_string()),
+    }
+}
+
+/// Time between looks inside.
+fn look(text: &str) -> Result<Duration, String> {
+    match text {
+        "0" => Ok(Duration::ZERO),
+        text => duration::parse(text),
+    }
+}
+
+/// All that takes readings.
+struct Sinks {
+    rows: Rows,
+    exporter: Option<Exporter>,
+}
+
+impl Sinks {
+    fn take(&mut self, reading: &Reading) -> anyhow::Result<()> {
+        if let Some(exporter) = &mut self.exporter {
+            exporter.take(reading)?;
+        }
+        self.rows.write(&reading.point)
     }
 }
 
@@ -165,11 +212,12 @@ fn sample(subject: &Subject, interval: Duration) -> (Sampler, Receiver<Reading>)
         from_birth: subject.is_ours(),
         ..SamplerOptions::every(interval)
     };
-    let sampler = Sampler::start_with(subject.pid(), options, move |point, processes| {
+    let sampler = Sampler::start_with(subject.pid(), options, move |point, processes, pressure| {
         // Fails only once nobody listens any more, and then the point is not missed.
         let _ = sender.send(Reading {
             point: *point,
             processes: processes.to_vec(),
+            pressure: pressure.copied(),
         });
     });
     (sampler, readings)
@@ -181,14 +229,14 @@ const ATTENTION: Duration = Duration::from_millis(50);
 /// Writes rows until the end, without a screen.
 fn follow(
     readings: &Receiver<Reading>,
-    rows: &mut Rows,
+    sinks: &mut Sinks,
     duration: Option<Duration>,
 ) -> anyhow::Result<End> {
     let deadline = duration.map(|duration| Instant::now() + duration);
     loop {
         match readings.recv_timeout(ATTENTION) {
             Ok(reading) => {
-                rows.write(&reading.point)?;
+                sinks.take(&reading)?;
                 if reading.point.processes == 0 {
                     return Ok(End::TreeEnded);
                 }

@@ -56,7 +56,8 @@ impl Rows {
     /// Opens what the options name; without a live view and without any file, rows are CSV on
     /// standard output.
     pub fn open(args: &Args, live: bool) -> anyhow::Result<Self> {
-        let nowhere = args.csv.is_none() && args.parquet.is_none() && !args.json && !live;
+        let elsewhere = args.csv.is_some() || args.parquet.is_some() || args.metrics.is_some();
+        let nowhere = !elsewhere && !args.json && !live;
         let csv_on_output = nowhere || args.csv.as_deref().is_some_and(is_standard_output);
         let csv: Option<Box<dyn Write>> = match &args.csv {
             _ if csv_on_output => Some(Box::new(io::stdout())),

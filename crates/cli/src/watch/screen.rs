@@ -8,8 +8,8 @@ mod draw;
 mod keyboard;
 mod table;
 
+use super::Sinks;
 use super::history::{History, View};
-use super::rows::Rows;
 use super::subject::Subject;
 use super::{End, Reading};
 use crate::terminal;
@@ -51,12 +51,12 @@ enum Wish {
 pub fn show(
     subject: &Subject,
     readings: &Receiver<Reading>,
-    rows: &mut Rows,
+    sinks: &mut Sinks,
     duration: Option<Duration>,
 ) -> anyhow::Result<End> {
     let mut screen = Screen::new(subject);
     let mut terminal = ratatui::try_init()?;
-    let end = run(&mut terminal, &mut screen, readings, rows, duration);
+    let end = run(&mut terminal, &mut screen, readings, sinks, duration);
     ratatui::restore();
     end
 }
@@ -65,14 +65,14 @@ fn run(
     terminal: &mut DefaultTerminal,
     screen: &mut Screen<'_>,
     readings: &Receiver<Reading>,
-    rows: &mut Rows,
+    sinks: &mut Sinks,
     duration: Option<Duration>,
 ) -> anyhow::Result<End> {
     let deadline = duration.map(|duration| Instant::now() + duration);
     let keyboard = Keyboard::open()?;
     loop {
         for reading in readings.try_iter() {
-            rows.write(&reading.point)?;
+            sinks.take(&reading)?;
             screen.take(&reading);
         }
         terminal.draw(|frame| draw::screen(frame, screen))?;

@@ -38,6 +38,7 @@ fn screen_of(subject: &Subject, faults_per_point: u64) -> Screen<'_> {
         screen.take(&Reading {
             point,
             processes: vec![process],
+            pressure: None,
         });
     }
     screen

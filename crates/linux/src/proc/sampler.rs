@@ -11,7 +11,7 @@ use super::reading::{Probe, Reading};
 use super::{ProcRoot, ProcessReading};
 use crate::sys::machine;
 use pagewise_model::run::RunCost;
-use pagewise_model::timeline::{Timeline, TimelinePoint};
+use pagewise_model::timeline::{PressurePoint, Timeline, TimelinePoint};
 use pagewise_model::units::Nanos;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -84,16 +84,16 @@ impl Sampler {
     /// say why.
     #[must_use]
     pub fn start(pid: i32, interval: Duration) -> Self {
-        Self::start_with(pid, SamplerOptions::every(interval), |_, _| {})
+        Self::start_with(pid, SamplerOptions::every(interval), |_, _, _| {})
     }
 
-    /// The same with options; `observe` gets each point with its processes as it is read, the
-    /// first one on the caller's thread.
+    /// The same with options; `observe` gets each point with its processes, and the pressure where
+    /// that was read, too; the first one on the caller's thread.
     #[must_use]
     pub fn start_with(
         pid: i32,
         options: SamplerOptions,
-        observe: impl FnMut(&TimelinePoint, &[ProcessReading]) + Send + 'static,
+        observe: impl FnMut(&TimelinePoint, &[ProcessReading], Option<&PressurePoint>) + Send + 'static,
     ) -> Self {
         let mut beat = Beat::new(pid, options, Box::new(observe));
         beat.take();
@@ -175,7 +175,7 @@ impl Stop {
     }
 }
 
-type Observer = Box<dyn FnMut(&TimelinePoint, &[ProcessReading]) + Send>;
+type Observer = Box<dyn FnMut(&TimelinePoint, &[ProcessReading], Option<&PressurePoint>) + Send>;
 
 /// The thread's state.
 struct Beat {
@@ -240,7 +240,11 @@ impl Beat {
         self.timeline.gaps += u64::from(reading.unreadable > 0);
         self.timeline.points.push(reading.point);
         self.timeline.pressure.extend(reading.pressure);
-        (self.observe)(&reading.point, &reading.processes);
+        (self.observe)(
+            &reading.point,
+            &reading.processes,
+            reading.pressure.as_ref(),
+        );
     }
 
     fn widen(&mut self, cost: Nanos, processes: u32) {
@@ -308,7 +312,7 @@ mod tests {
         let pid = i32::try_from(child.id()).unwrap();
         let (sender, receiver) = mpsc::channel();
         let hour = SamplerOptions::every(Duration::from_secs(3600));
-        let sampler = Sampler::start_with(pid, hour, move |point, processes| {
+        let sampler = Sampler::start_with(pid, hour, move |point, processes, _| {
             sender.send((*point, processes.len())).unwrap();
         });
         let (first, processes) = receiver.try_recv().unwrap();

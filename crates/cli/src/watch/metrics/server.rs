@@ -1,0 +1,150 @@
+//! As much of HTTP/1.1 as a scrape needs: one request per connection, one connection at a time.
+
+use super::lock;
+use anyhow::Context;
+use pagewise_report::metrics::{Figures, Format, text};
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Who asks longer, or more, than a scrape does is not answered.
+const PATIENCE: Duration = Duration::from_secs(2);
+const LONGEST_REQUEST: usize = 16 << 10;
+
+/// Serves until the program ends. Returns the address, whose port may have been left to the kernel.
+pub fn serve(address: SocketAddr, figures: Arc<Mutex<Figures>>) -> anyhow::Result<SocketAddr> {
+    let refused = || format!("cannot listen on {address} for metrics");
+    let listener = TcpListener::bind(address).with_context(refused)?;
+    let bound = listener.local_addr().with_context(refused)?;
+    let answer_all = move || {
+        for stream in listener.incoming() {
+            match stream {
+                // A peer that goes away is its own trouble.
+                Ok(mut stream) => drop(answer(&mut stream, &figures)),
+                // No descriptor is left: later, perhaps.
+                Err(_) => std::thread::sleep(PATIENCE),
+            }
+        }
+    };
+    std::thread::Builder::new()
+        .name("pagewise-metrics".to_owned())
+        .spawn(answer_all)
+        .context("cannot start a thread that serves metrics")?;
+    Ok(bound)
+}
+
+fn answer(stream: &mut TcpStream, figures: &Mutex<Figures>) -> io::Result<()> {
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let Some(request) = request(stream)? else {
+        return respond(
+            stream,
+            "431 Request Header Fields Too Large",
+            "text/plain",
+            "",
+        );
+    };
+    let mut words = request.lines().next().unwrap_or_default().split(' ');
+    let (method, path) = (words.next(), words.next().unwrap_or_default());
+    let path = path.split('?').next().unwrap_or_default();
+    match (method, path) {
+        (Some("GET"), "/metrics") => {
+            let format = wanted(&request);
+            let body = text(&lock(figures), format);
+            respond(stream, "200 OK", format.media_type(), &body)
+        }
+        (Some("GET"), _) => {
+            let hint = "Metrics are at /metrics.\n";
+            respond(stream, "404 Not Found", "text/plain", hint)
+        }
+        _ => respond(stream, "405 Method Not Allowed", "text/plain", ""),
+    }
+}
+
+/// The request with its headers; `None` where it is too long.
+fn request(stream: &mut TcpStream) -> io::Result<Option<String>> {
+    let until = Instant::now() + PATIENCE;
+    let (mut bytes, mut piece) = (Vec::new(), [0; 2048]);
+    while !bytes.windows(4).any(|four| four == b"\r\n\r\n") {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(&mut piece)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            more => bytes.extend_from_slice(&piece[..more]),
+        }
+        if bytes.len() > LONGEST_REQUEST {
+            return Ok(None);
+        }
+    }
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// Prometheus asks for OpenMetrics by name; whoever does not gets what all read.
+fn wanted(request: &str) -> Format {
+    let accepts = |line: &str| {
+        line.split_once(':').is_some_and(|(name, value)| {
+            name.eq_ignore_ascii_case("accept") && value.contains("application/openmetrics-text")
+        })
+    };
+    match request.lines().any(accepts) {
+        true => Format::OpenMetrics,
+        false => Format::Prometheus,
+    }
+}
+
+fn respond(stream: &mut TcpStream, status: &str, kind: &str, body: &str) -> io::Result<()> {
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(address: SocketAddr, request: &str) -> String {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(4 * PATIENCE)).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        // Where bytes of the request were left unread, the connection is reset behind the answer.
+        let _ = stream.read_to_end(&mut answer);
+        String::from_utf8(answer).unwrap()
+    }
+
+    #[test]
+    fn a_scrape_gets_the_format_that_it_asks_for_and_others_are_refused() {
+        let mut figures = Figures::default();
+        figures.point.minor_faults = 5;
+        let address = serve(([127, 0, 0, 1], 0).into(), Arc::new(Mutex::new(figures))).unwrap();
+        let plain = ask(address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert!(plain.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4"));
+        assert!(plain.contains("pagewise_page_faults_total{kind=\"minor\"} 5\n"));
+        let open =
+            "GET /metrics HTTP/1.1\r\naccept: application/openmetrics-text;version=1.0.0\r\n\r\n";
+        let open = ask(address, open);
+        assert!(open.contains("application/openmetrics-text") && open.ends_with("# EOF\n"));
+        assert!(ask(address, "GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
+        assert!(ask(address, "POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
+        // Nobody who says nothing keeps others waiting for long.
+        let _silent = TcpStream::connect(address).unwrap();
+        let long = format!(
+            "GET /metrics HTTP/1.1\r\nx: {}\r\n\r\n",
+            "y".repeat(1 << 20)
+        );
+        let refused = ask(address, &long);
+        assert!(
+            refused.is_empty() || refused.starts_with("HTTP/1.1 431 "),
+            "{refused}"
+        );
+        assert!(ask(address, "GET /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200 "));
+        let taken = serve(address, Arc::default()).err().unwrap();
+        assert!(taken.to_string().contains(&address.to_string()), "{taken}");
+    }
+}
