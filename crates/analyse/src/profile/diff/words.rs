@@ -235,12 +235,15 @@ pub(super) fn headline(diff: &ProfileDiff) -> String {
 /// An amount in words.
 #[must_use]
 pub fn amount(value: f64, measure: Measure) -> String {
+    if value.is_nan() || value <= 0.0 {
+        return "none".to_owned();
+    }
     match measure {
         Measure::ShareOfBusy => format!("{:.1} % of the samples", 100.0 * value),
         Measure::CpusInUse => format!("{:.1} % of a CPU", 100.0 * value),
         Measure::PerSecond => format!("{value:.1} per second"),
         Measure::CpuSecondsPerRun => {
-            format!("{} of CPU time", Nanos::from_secs_f64(value.max(0.0)))
+            format!("{} of CPU time", Nanos::from_secs_f64(value))
         }
         Measure::EventsPerRun => format!("{value:.0} per run"),
     }
