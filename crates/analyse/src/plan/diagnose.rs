@@ -215,7 +215,7 @@ fn evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
         ));
         lines.push(format!(
             "They take about {} of the CPU time",
-            range(symptom)
+            range(symptom.cost)
         ));
     }
     if symptom.id.starts_with("churn.") {
@@ -288,7 +288,7 @@ fn allocator_evidence(findings: &Findings, symptom: &Symptom) -> Option<String> 
     let functions = &findings.account.allocator()?.places;
     Some(format!(
         "Functions of the allocator take {} of the CPU time, most of it in {}",
-        range(symptom),
+        range(symptom.cost),
         functions.join(", ")
     ))
 }
@@ -297,7 +297,7 @@ fn collector_evidence(findings: &Findings, symptom: &Symptom) -> Option<String> 
     let places = &findings.account.collector()?.places;
     Some(format!(
         "Functions of the collector take {} of the CPU time, beneath {}",
-        range(symptom),
+        range(symptom.cost),
         places.join(", ")
     ))
 }
@@ -377,7 +377,10 @@ fn lock_evidence(findings: &Findings) -> Option<String> {
 fn read_evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
     let of = |cause| faults_of(findings, &[cause]);
     let mut lines = vec![
-        format!("These waits take {} of the elapsed time", range(symptom)),
+        format!(
+            "These waits take {} of the elapsed time",
+            range(symptom.cost)
+        ),
         format!(
             "{} major faults; {} faults on files found their page in memory",
             count(findings.cost.major_faults),
@@ -542,11 +545,11 @@ fn healthy(findings: &Findings) -> Diagnosis {
     }
 }
 
-fn range(symptom: &Symptom) -> String {
-    let cost = symptom.cost;
-    let (low, high) = (percent(cost.low), percent(cost.high));
+/// `52 % (48 % to 56 %)`.
+pub(super) fn range(share: Estimate) -> String {
+    let (low, high) = (percent(share.low), percent(share.high));
     match low == high {
-        true => percent(cost.value),
-        false => format!("{} ({low} to {high})", percent(cost.value)),
+        true => percent(share.value),
+        false => format!("{} ({low} to {high})", percent(share.value)),
     }
 }

@@ -1,7 +1,7 @@
 //! What the kernel does for a program beside page faults, in words: nothing is called healthy while
 //! a good part of the time goes there.
 
-use super::diagnose::severity_of;
+use super::diagnose::{range, severity_of};
 use super::symptoms::Symptom;
 use super::works;
 use crate::account::KernelTable;
@@ -81,13 +81,7 @@ fn line(entry: &KernelEntry, findings: &Findings) -> String {
         true => String::new(),
         false => format!("; most of it in {}", entry.functions.join(", ")),
     };
-    format!(
-        "{} ({} to {}) of the CPU time: {}{within}",
-        percent(share.value),
-        percent(share.low),
-        percent(share.high),
-        entry.label
-    )
+    format!("{} of the CPU time: {}{within}", range(share), entry.label)
 }
 
 fn unseen(findings: &Findings) -> Option<Diagnosis> {

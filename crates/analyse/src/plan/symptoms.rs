@@ -294,6 +294,7 @@ const ROOTS: [&str; 7] = [
     "__clone",
     "runtime.goexit",
 ];
+
 /// Fewest frames of a stack that tells a caller.
 const LEAST_FRAMES: usize = 2;
 

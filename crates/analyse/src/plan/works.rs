@@ -2,12 +2,12 @@
 //! forks copy, spinning for the lock of the address space, flushing the TLBs of other CPUs. And files
 //! that are mapped again and again, though each of their faults is an ordinary one.
 
-use super::diagnose::severity;
+use super::diagnose::{range, severity};
 use super::symptoms::{Symptom, faults_of, is_one_process, plain, share_of_work};
 use super::waits::LOCK;
 use pagewise_model::account::KernelEntry;
 use pagewise_model::findings::{Cause, Findings, Severity};
-use pagewise_model::quantity::percent;
+use pagewise_model::quantity::count;
 use pagewise_model::units::Estimate;
 
 pub(super) const FORK: &str = "fork.tables";
@@ -128,15 +128,10 @@ pub(super) fn evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
         ),
         REMAP => lines.push(format!(
             "{} calls unmapped memory, and never more than {} was resident",
-            pagewise_model::quantity::count(unmaps(findings)),
+            count(unmaps(findings)),
             findings.cost.max_rss
         )),
         _ => {}
     }
     lines
-}
-
-fn range(share: Estimate) -> String {
-    let (low, high) = (percent(share.low), percent(share.high));
-    format!("{} ({low} to {high})", percent(share.value))
 }
