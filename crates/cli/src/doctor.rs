@@ -7,6 +7,7 @@ use crate::huge::join as huge_pages;
 use crate::observe::{Observation, ObserveOptions, Subject, observe};
 use crate::prove::{self, Candidate, SavedInput, cold, not_run, predictions, prove};
 use crate::record::status;
+use crate::recording::Recording;
 use crate::terminal;
 use anyhow::{Context, Result};
 use pagewise_analyse::page_sizes;
@@ -19,11 +20,8 @@ use pagewise_model::proof::Proof;
 use pagewise_model::run::{Ending, signal_name};
 use pagewise_model::units::Bytes;
 use pagewise_report::{html, json, text};
-use std::borrow::Cow;
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, IsTerminal, Write};
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -194,48 +192,6 @@ impl Args {
             terminal::tell(message);
         }
     }
-}
-
-/// Where the recording goes: a name that the user gave, or a file that vanishes with us.
-enum Recording {
-    Kept(PathBuf),
-    Nameless(File),
-    Temporary(tempfile::TempPath),
-}
-
-impl Recording {
-    fn named(path: Option<&Path>) -> Result<Self> {
-        if let Some(path) = path {
-            destination::check(path)?;
-            return Ok(Self::Kept(path.to_path_buf()));
-        }
-        // However we end, nothing is left of a file without a name.
-        if let Some(file) = tempfile::tempfile()
-            .ok()
-            .filter(|file| path_of(file).exists())
-        {
-            return Ok(Self::Nameless(file));
-        }
-        let file = tempfile::Builder::new()
-            .prefix("pagewise-")
-            .suffix(".data")
-            .tempfile();
-        let file = file.context("cannot make a temporary file (see TMPDIR) for the recording")?;
-        Ok(Self::Temporary(file.into_temp_path()))
-    }
-
-    fn path(&self) -> Cow<'_, Path> {
-        match self {
-            Self::Kept(path) => path.into(),
-            Self::Nameless(file) => path_of(file).into(),
-            Self::Temporary(path) => Cow::from(&**path),
-        }
-    }
-}
-
-/// A path to an open file while we live.
-fn path_of(file: &File) -> PathBuf {
-    Path::new("/proc/self/fd").join(file.as_raw_fd().to_string())
 }
 
 /// A command that cannot be executed ends us as it ends a shell: 127 or 126.

@@ -1,7 +1,7 @@
 //! What a recording on this machine means, with the cures that this machine offers.
 
 use crate::analysis::analyse;
-use crate::run::library;
+use crate::own_library;
 use anyhow::{Context, Result};
 use pagewise_analyse::plan::{self, Rules};
 use pagewise_linux::proc::runtime;
@@ -50,6 +50,6 @@ fn own_library(findings: &Findings, command: &[OsString]) -> Option<String> {
     if runtime::obstacle(&program).is_some() {
         return None;
     }
-    let library = library::installed(runtime::libc(&program)?).ok()?;
+    let library = own_library::installed(runtime::libc(&program)?).ok()?;
     library.into_os_string().into_string().ok()
 }

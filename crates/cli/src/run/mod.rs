@@ -2,7 +2,6 @@
 
 mod figures;
 mod fill;
-pub mod library;
 mod outside;
 mod preflight;
 mod requests;
@@ -12,6 +11,7 @@ mod simulate;
 mod timeline;
 mod together;
 
+use crate::own_library;
 use crate::terminal;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args as ClapArgs;
@@ -195,7 +195,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         bail!("{}", preflight::refusal(&program, obstacle));
     }
     // What is no program at all fails when it is started.
-    let library = library::installed(runtime::libc(&program).unwrap_or(Libc::Glibc))?;
+    let library = own_library::installed(runtime::libc(&program).unwrap_or(Libc::Glibc))?;
     let shared = shared_memory()?;
     let together = match args.memory {
         Some(budget) => Some(Together::new(budget, &shared)?),
@@ -563,7 +563,7 @@ pub fn budgeted(budget: &Budgeted) -> Result<LaunchSettings> {
         shared: CString::default(),
         record: String::new(),
     };
-    launch_settings(&settings, &library::installed(Libc::Glibc)?)
+    launch_settings(&settings, &own_library::installed(Libc::Glibc)?)
 }
 
 fn launch_settings(settings: &Settings, library: &Path) -> Result<LaunchSettings> {

@@ -3,6 +3,7 @@
 use super::lock;
 use crate::explain::explain;
 use crate::observe::{ObserveOptions, Subject, observe};
+use crate::recording::Recording;
 use pagewise_report::metrics::{Figures, Observed};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
@@ -49,10 +50,10 @@ impl Looks {
 }
 
 fn look(pid: i32) -> anyhow::Result<Observed> {
-    let file = tempfile::Builder::new().prefix("pagewise-").tempfile()?;
+    let recording = Recording::named(None)?;
     let options = ObserveOptions {
         duration: Some(LENGTH),
-        ..ObserveOptions::explaining(Subject::Processes(vec![pid]), file.path())
+        ..ObserveOptions::explaining(Subject::Processes(vec![pid]), &recording.path())
     };
     let observation = observe(&options)?;
     let findings = explain(&observation.path)?;

@@ -1,0 +1,55 @@
+//! The file that an observation is written to.
+
+use crate::destination;
+use anyhow::{Context, Result};
+use std::borrow::Cow;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+/// Where the recording goes: a name that the user gave, or a file that vanishes with us.
+pub enum Recording {
+    Kept(PathBuf),
+    Nameless(File),
+    Temporary(tempfile::TempPath),
+}
+
+impl Recording {
+    /// A file of this name, or one without.
+    ///
+    /// # Errors
+    /// When no file can be made there.
+    pub fn named(path: Option<&Path>) -> Result<Self> {
+        if let Some(path) = path {
+            destination::check(path)?;
+            return Ok(Self::Kept(path.to_path_buf()));
+        }
+        // However we end, nothing is left of a file without a name.
+        if let Some(file) = tempfile::tempfile()
+            .ok()
+            .filter(|file| path_of(file).exists())
+        {
+            return Ok(Self::Nameless(file));
+        }
+        let file = tempfile::Builder::new()
+            .prefix("pagewise-")
+            .suffix(".data")
+            .tempfile();
+        let file = file.context("cannot make a temporary file (see TMPDIR) for the recording")?;
+        Ok(Self::Temporary(file.into_temp_path()))
+    }
+
+    /// Where to write, and to read again.
+    pub fn path(&self) -> Cow<'_, Path> {
+        match self {
+            Self::Kept(path) => path.into(),
+            Self::Nameless(file) => path_of(file).into(),
+            Self::Temporary(path) => Cow::from(&**path),
+        }
+    }
+}
+
+/// A path to an open file while we live.
+fn path_of(file: &File) -> PathBuf {
+    Path::new("/proc/self/fd").join(file.as_raw_fd().to_string())
+}
