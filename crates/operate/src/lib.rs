@@ -1,0 +1,8 @@
+//! What Pagewise does live: one validated request in, one result out. It joins the kernel
+//! (`pagewise-linux`) with the judgement (`pagewise-analyse`, `pagewise-simulate`), which do not
+//! know each other.
+//!
+//! Deliberately absent: arguments, terminals, the layout of texts and pages. Who calls gives a
+//! listener for what is to be said meanwhile.
+
+#![forbid(unsafe_code)]
