@@ -3,8 +3,9 @@
 use crate::destination;
 use crate::duration::parse as duration;
 use crate::explain::{explain, trials};
-use crate::huge::join as huge_pages;
-use crate::observe::{Observation, ObserveOptions, Subject, observe};
+use crate::huge;
+use crate::observe::{Observation, ObserveOptions, Subject, observe, other_size};
+use crate::own_library;
 use crate::prove::{self, Candidate, SavedInput, cold, not_run, predictions, prove};
 use crate::record::status;
 use crate::recording::Recording;
@@ -14,7 +15,7 @@ use pagewise_analyse::page_sizes;
 use pagewise_analyse::plan::proved;
 use pagewise_linux::perf::Mode;
 use pagewise_linux::process::{self, Input, Launch, Output, interrupt};
-use pagewise_model::advice::Advice;
+use pagewise_model::advice::{Advice, Settings};
 use pagewise_model::findings::Findings;
 use pagewise_model::proof::Proof;
 use pagewise_model::run::{Ending, signal_name};
@@ -122,10 +123,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut findings = explain(&observation.path)?;
     findings.ending = observation.ending;
     if args.prove {
-        let trials = trials(&findings, &args.command)?;
+        let trials = trials(&findings, &args.command, own_library::installed)?;
         let proof = proof(args, &findings, &trials, input.as_ref());
         adopt_trial(&mut findings, &proof, trials);
-        let huge_pages_won = huge_pages::candidate(&findings)
+        let huge_pages_won = other_page_size(&findings)
             .filter(|candidate| proof.winner.as_ref() == Some(&candidate.name));
         findings = proved(findings, proof);
         if huge_pages_won.is_some()
@@ -145,7 +146,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 impl Args {
     fn observation(&self, input: Option<&SavedInput>, recording: &Path) -> Result<ObserveOptions> {
-        let mut options = ObserveOptions::explaining(self.subject(input)?, recording);
+        let mut options =
+            ObserveOptions::explaining(self.subject(input)?, recording, huge::verdict);
         if self.full {
             options.recorder.mode = Mode::Full;
         }
@@ -254,7 +256,17 @@ fn candidates(findings: &Findings, trials: &[Advice]) -> Vec<Candidate> {
         settings: advice.settings.clone(),
         fewer_faults: advice.faults_avoided > 0.0,
     });
-    arms.chain(huge_pages::candidate(findings)).collect()
+    arms.chain(other_page_size(findings)).collect()
+}
+
+/// The other page size as an arm of the proof.
+fn other_page_size(findings: &Findings) -> Option<Candidate> {
+    let (name, setting) = other_size(findings)?;
+    Some(Candidate {
+        name: name.to_owned(),
+        settings: Settings(vec![setting]),
+        fewer_faults: false,
+    })
 }
 
 /// Answer to standard output, report to its file.

@@ -1,15 +1,12 @@
 //! `pagewise`: finds out why a Linux program loses time in memory management, and fixes it.
 #![forbid(unsafe_code)]
 
-mod analysis;
 mod bench;
 mod bytes;
 mod check;
-mod destination;
 mod diff;
 mod doctor;
 mod duration;
-mod explain;
 mod export;
 mod fault_paths;
 mod gate;
@@ -18,19 +15,18 @@ mod huge;
 mod input;
 mod manual;
 mod mine;
-mod observe;
 mod own_library;
 mod profile_input;
 mod prove;
 mod record;
-mod recording;
 mod report;
 mod run;
-mod seen;
 mod terminal;
 mod trace;
 mod tune;
 mod watch;
+
+use pagewise_operate::{analysis, destination, explain, observe, recording};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};

@@ -228,7 +228,7 @@ impl RecordArgs {
         Ok(ObserveOptions {
             subject,
             counters: wants(Part::Counters),
-            pages: false,
+            pages: None,
             delays: false,
             recorder,
             output: self.output,

@@ -6,3 +6,9 @@
 //! listener for what is to be said meanwhile.
 
 #![forbid(unsafe_code)]
+
+pub mod analysis;
+pub mod destination;
+pub mod explain;
+pub mod observe;
+pub mod recording;

@@ -208,7 +208,7 @@ fn recorded(
         subject: Subject::Command(runner.launch(&program.command)?),
         recorder,
         counters: false,
-        pages: false,
+        pages: None,
         delays: false,
         output: output.clone(),
         interval: Duration::from_millis(100),

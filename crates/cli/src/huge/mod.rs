@@ -1,7 +1,6 @@
 //! `pagewise huge`: would huge pages help or hurt here; drive them live; undo.
 
 mod balance;
-pub mod join;
 mod probe;
 mod simulate;
 mod trace;
@@ -9,6 +8,7 @@ mod trace;
 use anyhow::Result;
 use clap::Subcommand;
 use std::process::ExitCode;
+use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,6 +32,12 @@ enum Command {
     Balance(balance::Args),
     Trace(trace::Args),
     Simulate(simulate::Args),
+}
+
+/// Whether huge pages would help a running process, in a sentence; `None` where it can't be looked at.
+pub fn verdict(pid: i32, look: Duration) -> Option<String> {
+    let verdict = balance::look(pid, look).ok()?;
+    Some(verdict.sentence)
 }
 
 /// Runs one of the commands.

@@ -48,7 +48,7 @@ pub fn record(reason: &str, args: &TraceArgs) -> anyhow::Result<ExitCode> {
         interval: Duration::from_millis(100),
         duration: args.duration,
         counters: false,
-        pages: false,
+        pages: None,
         delays: false,
     };
     crate::record::observed(&options, args.quiet)

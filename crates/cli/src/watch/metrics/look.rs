@@ -53,7 +53,11 @@ fn look(pid: i32) -> anyhow::Result<Observed> {
     let recording = Recording::named(None)?;
     let options = ObserveOptions {
         duration: Some(LENGTH),
-        ..ObserveOptions::explaining(Subject::Processes(vec![pid]), &recording.path())
+        ..ObserveOptions::explaining(
+            Subject::Processes(vec![pid]),
+            &recording.path(),
+            crate::huge::verdict,
+        )
     };
     let observation = observe(&options)?;
     let findings = explain(&observation.path)?;

@@ -1,20 +1,22 @@
-//! Page sizes as `doctor` looks at them: of the machine, of a process, as an arm of a proof.
+//! Page sizes as an observation sees them: of the machine, of a process; and the other size to try.
 
-use super::balance::look;
-use crate::prove::Candidate;
-use pagewise_analyse::page_sizes::{SMALL, other_size};
+use pagewise_analyse::page_sizes::{self, SMALL};
 use pagewise_linux::hugepages::actuator::Target;
 use pagewise_linux::hugepages::map::PageSizes;
 use pagewise_linux::hugepages::zeros::zero_share;
 use pagewise_linux::hugepages::{first_touch, transparent};
 use pagewise_linux::proc::ProcRoot;
-use pagewise_model::advice::Settings;
+use pagewise_model::advice::Setting;
 use pagewise_model::findings::Findings;
 use pagewise_model::recording::{HugePageUse, PageSizesSeen, ProcessPages};
 use pagewise_model::run::RunCost;
 use pagewise_model::units::Bytes;
 use std::path::Path;
 use std::time::Duration;
+
+/// Says of a running process whether huge pages would help it, after so long a look; `None` where
+/// it can't be looked at.
+pub type HugePageJudge = fn(i32, Duration) -> Option<String>;
 
 /// How long a running process is looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -23,10 +25,11 @@ const LEAST: f64 = 0.01;
 
 /// What there is to see of page sizes when a program that cost so much has been observed: `most` is
 /// the process of it that held most, then; one that runs on is `attached`.
-pub fn seen(
+pub(super) fn seen(
     most: Option<ProcessPages>,
     cost: &RunCost,
     attached: Option<i32>,
+    judge: HugePageJudge,
 ) -> Option<PageSizesSeen> {
     let machine = transparent(Path::new("/sys"))?;
     let largest = machine.pmd_size.unwrap_or(Bytes(u64::MAX));
@@ -43,14 +46,13 @@ pub fn seen(
         attached,
         watched: attached
             .filter(|_| matters)
-            .and_then(|pid| look(pid, LOOK).ok())
-            .map(|verdict| verdict.sentence),
+            .and_then(|pid| judge(pid, LOOK)),
     })
 }
 
 /// Page sizes of a process now, and what of them matters to the account of time; `None` where they
 /// can't be seen.
-pub fn pages_of(pid: i32) -> Option<(ProcessPages, Option<HugePageUse>)> {
+pub(super) fn pages_of(pid: i32) -> Option<(ProcessPages, Option<HugePageUse>)> {
     let sizes = PageSizes::of(Path::new("/sys")).ok()?;
     let target = Target::open(&ProcRoot::default(), pid, sizes).ok()?;
     let map = target.map().ok()?;
@@ -68,13 +70,9 @@ pub fn pages_of(pid: i32) -> Option<(ProcessPages, Option<HugePageUse>)> {
     Some((pages, held))
 }
 
-/// The other page size as an arm of a proof, for a program that holds enough memory.
-pub fn candidate(findings: &Findings) -> Option<Candidate> {
+/// The other page size, for a program that holds enough memory: what it is called, and the setting.
+#[must_use]
+pub fn other_size(findings: &Findings) -> Option<(&'static str, Setting)> {
     let enabled = transparent(Path::new("/sys"))?.enabled;
-    let (name, setting) = other_size(findings, &enabled)?;
-    Some(Candidate {
-        name: name.to_owned(),
-        settings: Settings(vec![setting]),
-        fewer_faults: false,
-    })
+    page_sizes::other_size(findings, &enabled)
 }

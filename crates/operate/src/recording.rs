@@ -9,8 +9,11 @@ use std::path::{Path, PathBuf};
 
 /// Where the recording goes: a name that the user gave, or a file that vanishes with us.
 pub enum Recording {
+    /// Under the user's name.
     Kept(PathBuf),
+    /// Without a name; gone however we end.
     Nameless(File),
+    /// Under a name of ours.
     Temporary(tempfile::TempPath),
 }
 

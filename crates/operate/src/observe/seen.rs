@@ -1,6 +1,6 @@
 //! What is seen of a process tree only while it lives: its allocators, its page sizes.
 
-use crate::huge::join::pages_of;
+use super::page_sizes::pages_of;
 use pagewise_linux::proc::{ProcRoot, allocators, family};
 use pagewise_model::allocator::{Allocator, ProcessAllocators};
 use pagewise_model::recording::{HugePageUse, ProcessPages};

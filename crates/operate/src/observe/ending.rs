@@ -1,0 +1,41 @@
+//! How an observed program is ended, when the user asks or its time is over.
+
+use pagewise_linux::process::{self, Finished, Running, interrupt};
+use pagewise_model::run::Ending;
+use std::time::{Duration, Instant};
+
+/// A program that was asked to end gets this long to do so.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Ends a program on the user's request. Ctrl-C reached it from the terminal already, and it may
+/// well be cleaning up; any other request is passed on.
+///
+/// # Errors
+/// When it cannot be waited for.
+pub fn end(mut running: Running) -> Result<Finished, process::Error> {
+    let by_terminal = interrupt::requested() == Some(libc::SIGINT);
+    if by_terminal {
+        let deadline = Instant::now() + GRACE;
+        while let Some(left) = deadline.checked_duration_since(Instant::now()) {
+            if let Some(finished) = running.wait_for(left)? {
+                return Ok(finished);
+            }
+        }
+    }
+    running.stop(GRACE)
+}
+
+/// Ends a program whose time is over. That our signal killed it then says nothing about it: it ran.
+///
+/// # Errors
+/// When it cannot be waited for.
+pub fn end_in_time(running: Running) -> Result<Finished, process::Error> {
+    let finished = running.stop(GRACE)?;
+    Ok(match finished.ending {
+        Ending::Killed(libc::SIGTERM | libc::SIGKILL) => Finished {
+            ending: Ending::Running,
+            ..finished
+        },
+        _ => finished,
+    })
+}

@@ -1,0 +1,116 @@
+//! The file of an observation: events as they come, behind them everything that is no event.
+
+use super::identity::add_notes;
+use super::{Beginning, Observation, ObserveOptions, Outcome, Subject, page_sizes};
+use crate::destination;
+use anyhow::Context;
+use pagewise_linux::perf::{self, Recorder, Recording};
+use pagewise_linux::process::library::surroundings;
+use pagewise_model::formats::perf_data::Features;
+use pagewise_model::host::HostSnapshot;
+use pagewise_model::recording::{SIDECAR_VERSION, Sidecar};
+use pagewise_model::run::Ending;
+use pagewise_model::units::Bytes;
+use std::fs;
+use std::path::Path;
+
+/// Stops recording and puts everything that is not an event behind the events.
+pub(super) fn conclude(
+    options: &ObserveOptions,
+    recording: Recording,
+    outcome: Outcome,
+    beginning: &Beginning,
+    host: HostSnapshot,
+) -> anyhow::Result<Observation> {
+    let whole_machine = options.subject.is_whole_machine();
+    let cost = match whole_machine {
+        true => beginning.cost_of_machine().unwrap_or(outcome.cost),
+        false => outcome.cost,
+    };
+    let recorded = recording.stop()?;
+    let mut collection = recorded.collection.clone();
+    collection.whole_machine = whole_machine;
+    collection.attached = matches!(options.subject, Subject::Processes(_));
+    add_notes(&mut collection.notes, outcome.notes);
+    let mut observation = Observation {
+        path: options.output.clone(),
+        size: Bytes(0),
+        ending: outcome.ending,
+        cost,
+        own_cost: collection.own_cost,
+        counts: recorded.counts.clone(),
+        losses: recorded.losses.clone(),
+        notes: collection.notes.clone(),
+    };
+    let attached = match (&options.subject, outcome.ending) {
+        (Subject::Processes(_), Ending::Running) => Some(outcome.pid),
+        _ => None,
+    };
+    let sidecar = Sidecar {
+        schema_version: SIDECAR_VERSION,
+        surroundings: surroundings(),
+        processes: outcome.seen.by_process(outcome.pid),
+        page_sizes: options
+            .pages
+            .and_then(|judge| page_sizes::seen(outcome.seen.pages, &cost, attached, judge)),
+        command: outcome.command,
+        pid: outcome.pid,
+        started_unix_ms: beginning.unix_ms,
+        started_clock: beginning.clock,
+        cost,
+        ending: outcome.ending,
+        timeline: outcome.timeline,
+        huge_pages: outcome.seen.huge,
+        allocators: outcome.seen.allocators,
+        losses: recorded.losses.clone(),
+        collection,
+        counters: outcome.counters,
+        host,
+        contention: outcome.contention,
+        looks: outcome.looks,
+        delays: outcome.delays,
+    };
+    if let Err(error) = recorded.finish(features(sidecar)) {
+        let (path, cause) = (options.output.display(), error.to_string());
+        // Where the events did not fit either, that was told with its cause.
+        let cause = match observation.notes.iter().any(|note| note.contains(&cause)) {
+            true => String::new(),
+            false => format!(" ({cause})"),
+        };
+        observation.notes.push(format!(
+            "The timeline, the host's settings and CPU times are missing from {path}: what goes \
+             behind the events could not be written{cause}."
+        ));
+    }
+    observation.size = Bytes(fs::metadata(&options.output).map_or(0, |file| file.len()));
+    Ok(observation)
+}
+
+fn features(sidecar: Sidecar) -> Features {
+    let host = &sidecar.host;
+    Features {
+        hostname: host.hostname.clone(),
+        os_release: host.kernel.clone(),
+        arch: host.architecture.clone(),
+        version: concat!("pagewise ", env!("CARGO_PKG_VERSION")).to_owned(),
+        cpus_online: host.cpus,
+        cpus_available: host.cpus,
+        cpu_desc: host.cpu.clone(),
+        total_mem_kib: host.memory_bytes / 1024,
+        cmdline: std::env::args_os()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+        sidecar: Some(sidecar),
+        ..Features::default()
+    }
+}
+
+/// Begins the recording in a new file.
+pub(super) fn begin(recorder: Recorder, path: &Path) -> anyhow::Result<Recording> {
+    match recorder.start(destination::begin(path)?, path) {
+        Err(perf::Error::Write(error)) => {
+            Err(error).with_context(|| format!("cannot write the recording {}", path.display()))
+        }
+        begun => Ok(begun?),
+    }
+}

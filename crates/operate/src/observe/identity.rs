@@ -1,0 +1,57 @@
+//! Programs that take on another identity, whose events the kernel hides.
+
+use pagewise_linux::perf::Note;
+use std::fs;
+use std::path::Path;
+
+/// Adds our notes to the recorder's. That it was cut off needs no saying where it is known that
+/// the program changes its identity: that note tells the same, and which program.
+pub(super) fn add_notes(notes: &mut Vec<String>, ours: Vec<String>) {
+    let detached = Note::Detached.text();
+    if ours.iter().any(|note| note.contains(IDENTITY)) {
+        notes.retain(|note| *note != detached);
+    }
+    notes.extend(ours);
+}
+
+/// Words that only the note about a change of identity has.
+const IDENTITY: &str = "runs under another identity";
+
+/// A warning when the program takes on another identity, whose events the kernel hides from us.
+pub(super) fn warning(program: &Path) -> Option<String> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let metadata = fs::metadata(program).ok()?;
+    let bits = metadata.permissions().mode();
+    let changes_user = bits & libc::S_ISUID != 0 && metadata.uid() != fs_uid()?;
+    let changes_group = bits & libc::S_ISGID != 0;
+    ((changes_user || changes_group) && fs_uid() != Some(0)).then(|| {
+        format!(
+            "{} {IDENTITY} (set-user-ID or set-group-ID), so the kernel does \
+             not let its faults be recorded. Remedy: run pagewise as root.",
+            program.display()
+        )
+    })
+}
+
+/// Our own user id, as the owner of our entry in `/proc`.
+fn fs_uid() -> Option<u32> {
+    use std::os::unix::fs::MetadataExt;
+    Some(fs::metadata("/proc/self").ok()?.uid())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_of_identity_is_told_once() {
+        let recorded = || vec!["rings".to_owned(), Note::Detached.text()];
+        let ours = format!("su {IDENTITY} (set-user-ID)");
+        let mut notes = recorded();
+        add_notes(&mut notes, vec![ours.clone()]);
+        assert_eq!(notes, ["rings".to_owned(), ours]);
+        let mut notes = recorded();
+        add_notes(&mut notes, vec!["other".to_owned()]);
+        assert_eq!(notes.len(), 3);
+    }
+}

@@ -1,0 +1,120 @@
+//! A program that we start, from its launch to its end.
+
+use super::ending::{end, end_in_time};
+use super::seen::{FIRST_LOOK, STEP, Seen};
+use super::{Beginning, Observation, ObserveOptions, Outcome, Subject, counters, file, identity};
+use pagewise_linux::delays::DelayWatch;
+use pagewise_linux::perf::{Counters, Recorder, Recording, Target};
+use pagewise_linux::proc::{Onlooker, Sampler};
+use pagewise_linux::process::{self, Finished, Gated, Launch, Running, interrupt};
+use pagewise_model::host::HostSnapshot;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+/// Allocators are looked for at these times after the start: early for programs that end soon,
+/// later for libraries that are loaded late.
+const LOOKS_FOR_ALLOCATORS: [Duration; 6] = [
+    Duration::from_millis(2),
+    Duration::from_millis(10),
+    Duration::from_millis(50),
+    Duration::from_millis(250),
+    Duration::from_secs(2),
+    Duration::from_secs(15),
+];
+
+/// Starts the program and observes it until it ends.
+pub(super) fn observe(
+    options: &ObserveOptions,
+    launch: &Launch,
+    host: HostSnapshot,
+) -> anyhow::Result<Observation> {
+    // The kernel counts for tasks that are made from now on.
+    let delays = options.delays.then(DelayWatch::begin).flatten();
+    let gated = launch.spawn_gated()?;
+    let pid = gated.pid();
+    let identity = identity::warning(gated.path());
+    let target = match options.subject {
+        Subject::SystemDuring(_) => Target::System,
+        _ => Target::Gated(pid),
+    };
+    let counters = counters(options, &target);
+    let recorder = Recorder::open(target, &options.recorder)?;
+    let mut recording = file::begin(recorder, &options.output)?;
+    let beginning = Beginning::now();
+    let running = release(gated, &mut recording, &options.output)?;
+    let sampler = Sampler::start(pid, options.interval);
+    let onlooker = (!options.subject.is_whole_machine()).then(|| Onlooker::start(pid));
+    let (finished, seen) = accompany(running, options, &beginning)?;
+    let command = std::iter::once(&launch.program).chain(&launch.args);
+    let outcome = Outcome {
+        pid,
+        command: command
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+        ending: finished.ending,
+        cost: finished.cost,
+        timeline: sampler.stop_after(&finished.cost),
+        contention: beginning.contention.so_far(),
+        looks: onlooker.and_then(Onlooker::stop),
+        counters: counters.map_or_else(Vec::new, Counters::stop),
+        delays: delays.and_then(|watch| watch.stop(pid)),
+        notes: identity.into_iter().collect(),
+        seen,
+    };
+    file::conclude(options, recording, outcome, &beginning, host)
+}
+
+/// Lets the program execute. Where it cannot, the recording that was begun is removed again.
+fn release(gated: Gated, recording: &mut Recording, output: &Path) -> anyhow::Result<Running> {
+    match gated.release() {
+        Ok(running) => {
+            recording.released();
+            Ok(running)
+        }
+        Err(error) => {
+            // It holds nothing; that it cannot be removed matters less than the error itself.
+            if output.metadata().is_ok_and(|metadata| metadata.is_file()) {
+                let _ = fs::remove_file(output);
+            }
+            Err(error.into())
+        }
+    }
+}
+
+/// Waits for the program's end, looking at it meanwhile.
+fn accompany(
+    mut running: Running,
+    options: &ObserveOptions,
+    beginning: &Beginning,
+) -> Result<(Finished, Seen), process::Error> {
+    let mut seen = Seen::default();
+    let mut looks = LOOKS_FOR_ALLOCATORS.into_iter().peekable();
+    let mut next_look = FIRST_LOOK;
+    loop {
+        let elapsed = beginning.instant.elapsed();
+        let over = options.duration.is_some_and(|most| elapsed >= most);
+        if interrupt::requested().is_some() {
+            return Ok((end(running)?, seen));
+        }
+        if over {
+            return Ok((end_in_time(running)?, seen));
+        }
+        while looks.next_if(|&look| look <= elapsed).is_some() {
+            seen.look_at_allocators(running.pid());
+        }
+        if next_look <= elapsed {
+            seen.look_at_family(running.pid());
+            if options.pages.is_some() {
+                seen.look_at_pages(running.pid());
+            }
+            next_look = beginning.instant.elapsed().mul_f64(1.0 + STEP);
+        }
+        let next = looks.peek().copied().into_iter().chain(options.duration);
+        let next = next.fold(next_look, Duration::min);
+        let wait = next.saturating_sub(elapsed);
+        if let Some(finished) = running.wait_for(wait)? {
+            return Ok((finished, seen));
+        }
+    }
+}

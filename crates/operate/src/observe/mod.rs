@@ -1,0 +1,197 @@
+//! One observation, from launch to a finished perf.data file.
+
+mod ending;
+mod file;
+mod identity;
+mod launched;
+mod page_sizes;
+mod running;
+mod seen;
+
+pub use ending::{end, end_in_time};
+pub use page_sizes::{HugePageJudge, other_size};
+pub use running::is_alive;
+
+use pagewise_linux::host;
+use pagewise_linux::perf::{Counters, EventCount, Options, Target};
+use pagewise_linux::proc::{ContentionWatch, ProcRoot};
+use pagewise_linux::process::{Launch, interrupt};
+use pagewise_linux::sys::perf_event::monotonic_now;
+use pagewise_model::contention::Contention;
+use pagewise_model::delays::Delays;
+use pagewise_model::looks::Looks;
+use pagewise_model::loss::Losses;
+use pagewise_model::recording::Counter;
+use pagewise_model::run::{Ending, RunCost};
+use pagewise_model::timeline::Timeline;
+use pagewise_model::units::{Bytes, Nanos};
+use seen::Seen;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Who is observed.
+#[derive(Clone, Debug)]
+pub enum Subject {
+    /// A program that we start.
+    Command(Launch),
+    /// Processes that run already; the first one's tree is put into the timeline.
+    Processes(Vec<i32>),
+    /// Everything on this machine.
+    System,
+    /// Everything on this machine while a program runs that we start.
+    SystemDuring(Launch),
+}
+
+/// What to observe and where to put it.
+#[derive(Clone, Debug)]
+pub struct ObserveOptions {
+    /// Who.
+    pub subject: Subject,
+    /// What to record.
+    pub recorder: Options,
+    /// Whether counters are read beside it.
+    pub counters: bool,
+    /// Has page sizes looked at, and gives the verdict on a process that runs on.
+    pub pages: Option<HugePageJudge>,
+    /// Whether the waits of a program that is started are counted, where that is allowed.
+    pub delays: bool,
+    /// The perf.data file; replaced where it exists.
+    pub output: PathBuf,
+    /// Time between two points of the timeline.
+    pub interval: Duration,
+    /// Ends the observation, and a program that we started, after this time.
+    pub duration: Option<Duration>,
+}
+
+/// Samples of CPU time per second: what the kernel does is told from them. Each costs some
+/// microseconds, so together a thousandth of the time.
+const CPU_FREQUENCY: u64 = 299;
+
+impl ObserveOptions {
+    /// All that an explanation takes, and no more.
+    #[must_use]
+    pub fn explaining(subject: Subject, output: &Path, judge: HugePageJudge) -> Self {
+        Self {
+            subject,
+            recorder: Options {
+                cpu: Some(CPU_FREQUENCY),
+                cpu_of_kernel: true,
+                ..Options::default()
+            },
+            counters: false,
+            pages: Some(judge),
+            delays: true,
+            output: output.to_path_buf(),
+            interval: Duration::from_millis(100),
+            duration: None,
+        }
+    }
+}
+
+/// What came of it. The rest is in the file.
+#[derive(Clone, Debug)]
+pub struct Observation {
+    /// The perf.data file.
+    pub path: PathBuf,
+    /// Its size.
+    pub size: Bytes,
+    /// How the program ended.
+    pub ending: Ending,
+    /// What it used.
+    pub cost: RunCost,
+    /// What observing took from what was observed, estimated.
+    pub own_cost: Nanos,
+    /// Records by source.
+    pub counts: Vec<EventCount>,
+    /// What was lost.
+    pub losses: Losses,
+    /// What was asked for but not to be had, each with its remedy.
+    pub notes: Vec<String>,
+}
+
+/// Observes the subject until it ends, the time is over or the user says so (Ctrl-C), and writes
+/// the recording. Whatever was gathered by then is kept.
+///
+/// # Errors
+/// When the program cannot be started, the process is gone or belongs to somebody else, or the
+/// file cannot be written at all. Anything less is a note.
+pub fn observe(options: &ObserveOptions) -> anyhow::Result<Observation> {
+    interrupt::install()?;
+    let own = i32::try_from(std::process::id()).unwrap_or_default();
+    match &options.subject {
+        Subject::Command(launch) | Subject::SystemDuring(launch) => {
+            // The program inherits what is set for us.
+            launched::observe(options, launch, host::snapshot_with(own))
+        }
+        Subject::Processes(pids) => {
+            let first = pids.first().copied().unwrap_or_default();
+            let host = host::snapshot_with(first);
+            running::observe(options, Target::Pids(pids.clone()), first, host)
+        }
+        Subject::System => running::observe(options, Target::System, 1, host::snapshot()),
+    }
+}
+
+impl Subject {
+    fn is_whole_machine(&self) -> bool {
+        matches!(self, Self::System | Self::SystemDuring(_))
+    }
+}
+
+/// Begins to count beside the recording, where that is wanted and possible.
+fn counters(options: &ObserveOptions, target: &Target) -> Option<Counters> {
+    match options.counters {
+        true => Counters::start(target, options.interval),
+        false => None,
+    }
+}
+
+/// What a program was, how it ended while it was observed, and what was learnt only while it lived.
+struct Outcome {
+    pid: i32,
+    command: Vec<String>,
+    ending: Ending,
+    cost: RunCost,
+    timeline: Timeline,
+    counters: Vec<Counter>,
+    notes: Vec<String>,
+    seen: Seen,
+    /// How much the CPUs were shared.
+    contention: Option<Contention>,
+    /// What threads were seen to do.
+    looks: Option<Looks>,
+    /// How long its tasks waited.
+    delays: Option<Delays>,
+}
+
+/// Moment at which an observation began.
+struct Beginning {
+    clock: Nanos,
+    unix_ms: u64,
+    instant: Instant,
+    /// What all processes had used by then.
+    machine: Option<RunCost>,
+    /// How long tasks had waited for CPUs by then.
+    contention: ContentionWatch,
+}
+
+impl Beginning {
+    fn now() -> Self {
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH);
+        let unix = unix.unwrap_or_default().as_millis();
+        Self {
+            clock: monotonic_now(),
+            unix_ms: u64::try_from(unix).unwrap_or(u64::MAX),
+            instant: Instant::now(),
+            machine: ProcRoot::default().machine_cost().ok().flatten(),
+            contention: ContentionWatch::begin(),
+        }
+    }
+
+    /// What all processes used since; `None` where the kernel does not tell.
+    fn cost_of_machine(&self) -> Option<RunCost> {
+        let now = ProcRoot::default().machine_cost().ok().flatten()?;
+        let wall = Nanos::from(self.instant.elapsed());
+        Some(now.since(&self.machine?, wall))
+    }
+}

@@ -1,0 +1,99 @@
+//! Processes that run already, and the whole machine.
+
+use super::seen::{FIRST_LOOK, STEP, Seen};
+use super::{Beginning, Observation, ObserveOptions, Outcome, counters, file};
+use pagewise_linux::perf::{Counters, Recorder, Target};
+use pagewise_linux::proc::{Onlooker, ProcRoot, Sampler};
+use pagewise_linux::process::interrupt;
+use pagewise_model::host::HostSnapshot;
+use pagewise_model::run::{Ending, RunCost};
+use pagewise_model::timeline::Timeline;
+use pagewise_model::units::Nanos;
+use std::time::Duration;
+
+/// How often a running process is looked at to see whether it still lives.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Observes them until the first ends, the time is over or the user says so.
+pub(super) fn observe(
+    options: &ObserveOptions,
+    target: Target,
+    pid: i32,
+    host: HostSnapshot,
+) -> anyhow::Result<Observation> {
+    let proc = ProcRoot::default();
+    let counters = counters(options, &target);
+    let recorder = Recorder::open(target, &options.recorder)?;
+    let recording = file::begin(recorder, &options.output)?;
+    let beginning = Beginning::now();
+    let sampler = Sampler::start(pid, options.interval);
+    let onlooker = (!options.subject.is_whole_machine()).then(|| Onlooker::start(pid));
+    let mut seen = Seen::default();
+    let mut next_look = Duration::ZERO;
+    let alive = loop {
+        let alive = is_alive(&proc, pid);
+        let over = options
+            .duration
+            .is_some_and(|most| beginning.instant.elapsed() >= most);
+        if !alive || over || interrupt::requested().is_some() {
+            break alive;
+        }
+        if next_look <= beginning.instant.elapsed() && !options.subject.is_whole_machine() {
+            seen.look_at_allocators(pid);
+            seen.look_at_family(pid);
+            if options.pages.is_some() {
+                seen.look_at_pages(pid);
+            }
+            next_look = (beginning.instant.elapsed().mul_f64(1.0 + STEP)).max(FIRST_LOOK);
+        }
+        std::thread::sleep(LOOK);
+    };
+    let timeline = sampler.stop();
+    let command = proc.cmdline(pid).ok().flatten().unwrap_or_default();
+    let outcome = Outcome {
+        pid,
+        command: command
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+        ending: Ending::Running,
+        cost: cost_of(&timeline, beginning.instant.elapsed()),
+        timeline,
+        contention: beginning.contention.so_far(),
+        looks: onlooker.and_then(Onlooker::stop),
+        counters: counters.map_or_else(Vec::new, Counters::stop),
+        delays: None,
+        notes: ended_note(pid, alive),
+        seen,
+    };
+    file::conclude(options, recording, outcome, &beginning, host)
+}
+
+fn ended_note(pid: i32, alive: bool) -> Vec<String> {
+    if alive {
+        return Vec::new();
+    }
+    vec![format!(
+        "Process {pid} ended while it was observed; its exit status went to its parent."
+    )]
+}
+
+/// What a running tree used while observed, as the timeline saw it.
+fn cost_of(timeline: &Timeline, wall: Duration) -> RunCost {
+    let last = timeline.points.last().copied().unwrap_or_default();
+    let peak = timeline.points.iter().map(|point| point.rss).max();
+    RunCost {
+        wall: Nanos::from(wall),
+        user: last.user,
+        system: last.system,
+        minor_faults: last.minor_faults,
+        major_faults: last.major_faults,
+        max_rss: peak.unwrap_or_default(),
+        ..RunCost::default()
+    }
+}
+
+/// Whether a process lives.
+pub fn is_alive(proc: &ProcRoot, pid: i32) -> bool {
+    matches!(proc.stat(pid), Ok(Some(stat)) if stat.is_alive())
+}
