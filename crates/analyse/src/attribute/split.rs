@@ -42,9 +42,7 @@ pub(crate) fn ledger(attribution: &Attribution, counted: Counted) -> Ledger {
     if let Some(major) = counted.major.filter(|_| !attribution.sees_every_fault) {
         ledger.match_major_faults(major);
     }
-    ledger
-        .cells
-        .sort_by_key(|(cell, _)| (cell.stack, cell.cause, cell.region));
+    ledger.sort_cells();
     ledger
 }
 
@@ -164,36 +162,41 @@ impl Ledger {
         if moved <= 0.0 {
             return;
         }
-        let share = moved / cached;
-        for (cell, faults) in self.cells_of(Cause::FileMinor) {
-            self.add(cell, -faults * share);
-            self.add(
-                Cell {
-                    cause: Cause::FileMajor,
-                    ..cell
-                },
-                faults * share,
-            );
-        }
+        self.change(Cause::FileMinor, Cause::FileMajor, moved / cached);
     }
 
-    /// Lets so many of the faults that gave fresh memory have given a huge page.
+    /// Lets so many of the faults that gave fresh memory have given a huge page: they are neither
+    /// first touches nor churn then, by whatever they are counted.
     pub(crate) fn give_huge_pages(&mut self, faults: f64) {
         let fresh = |cause: &Cause| *cause == Cause::FirstTouch || cause.is_churn();
-        let given: f64 = self
+        let causes: Vec<(Cause, f64)> = self
             .causes
             .iter()
             .filter(|(cause, _)| fresh(cause))
-            .map(|(_, faults)| faults)
-            .sum();
+            .map(|(&cause, &faults)| (cause, faults))
+            .collect();
+        let given: f64 = causes.iter().map(|(_, faults)| faults).sum();
         let moved = faults.min(given);
         if moved <= 0.0 {
             return;
         }
-        for (_, held) in self.causes.iter_mut().filter(|(cause, _)| fresh(cause)) {
-            *held -= *held * moved / given;
+        for (cause, _) in causes {
+            self.change(cause, Cause::HugePage, moved / given);
         }
-        *self.causes.entry(Cause::HugePage).or_default() += moved;
+        self.sort_cells();
+    }
+
+    /// Lets a share of the faults of one cause have another.
+    fn change(&mut self, from: Cause, to: Cause, share: f64) {
+        for (cell, faults) in self.cells_of(from) {
+            self.add(cell, -faults * share);
+            self.add(Cell { cause: to, ..cell }, faults * share);
+        }
+    }
+
+    fn sort_cells(&mut self) {
+        self.cells
+            .sort_by_key(|(cell, _)| (cell.stack, cell.cause, cell.region));
     }
 
     fn cells_of(&self, cause: Cause) -> Vec<(Cell, f64)> {
@@ -276,4 +279,45 @@ const REMAPPED_SHARE: f64 = 0.3;
 #[allow(clippy::cast_precision_loss, reason = "page counts are far below 2^53")]
 fn to_f64(count: u64) -> f64 {
     count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_that_gave_huge_pages_are_churn_by_no_count() {
+        let mut ledger = Ledger::default();
+        for (cause, faults) in [
+            (Cause::FirstTouch, 300.0),
+            (Cause::RefaultAfterMunmap, 700.0),
+            (Cause::FileMinor, 50.0),
+        ] {
+            let region = RegionKind::MmappedChunk;
+            let stack = None;
+            ledger.add(
+                Cell {
+                    stack,
+                    cause,
+                    region,
+                },
+                faults,
+            );
+        }
+        ledger.give_huge_pages(990.0);
+        let near = |found: f64, expected: f64| {
+            assert!((found - expected).abs() < 1e-9, "{found} is not {expected}");
+        };
+        let churned = |(cause, _): &(&(Cause, RegionKind), &f64)| cause.0.is_churn();
+        near(ledger.churn_faults(), 7.0);
+        near(
+            ledger.routes.iter().filter(churned).map(|(_, n)| n).sum(),
+            7.0,
+        );
+        let cells = ledger.cells_of(Cause::RefaultAfterMunmap);
+        near(cells.iter().map(|(_, faults)| faults).sum(), 7.0);
+        near(ledger.causes[&Cause::HugePage], 990.0);
+        near(ledger.private_faults(), 1050.0);
+        near(ledger.churn_share(RegionKind::MmappedChunk), 7.0 / 1050.0);
+    }
 }
