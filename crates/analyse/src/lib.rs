@@ -5,6 +5,7 @@
 mod account;
 mod assemble;
 mod attribute;
+pub mod balance_verdict;
 mod churn;
 pub mod compare;
 pub mod fault_paths;

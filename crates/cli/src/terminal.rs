@@ -40,6 +40,15 @@ pub fn tell(text: &str) {
     let _ = writeln!(io::stderr(), "{}", passed(text, Content::Text));
 }
 
+/// Who hears on standard error what is done meanwhile; nobody where it is to be `quiet`.
+pub fn progress(quiet: bool) -> impl Fn(&str) {
+    move |what| {
+        if !quiet {
+            tell(&format!("pagewise: {what}"));
+        }
+    }
+}
+
 /// A report as a terminal shows it without cutting words; unchanged for a file or a pipe.
 pub fn fitted(text: String) -> String {
     match io::stdout().is_terminal() {

@@ -10,5 +10,6 @@
 pub mod analysis;
 pub mod destination;
 pub mod explain;
+pub mod huge;
 pub mod observe;
 pub mod recording;

@@ -1,18 +1,14 @@
 //! `pagewise huge probe`: what this machine's TLB does, and whether its host uses huge pages.
 
-mod chases;
-
 use crate::terminal;
 use anyhow::Result;
 use pagewise_analyse::tune::parse_size;
-use pagewise_linux::hugepages::map::PageSizes;
+use pagewise_model::probe::Probe;
 use pagewise_model::units::Bytes;
+use pagewise_operate::huge::probe::{Request, probe};
 use pagewise_report::text::huge_probe;
 use std::io::Write;
-use std::path::Path;
 use std::process::ExitCode;
-
-pub use chases::effect_on_chase;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -49,20 +45,28 @@ pub struct Args {
 /// # Errors
 /// When memory cannot be had.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let sizes = PageSizes::of(Path::new("/sys"))?;
-    let found = chases::probe(args.memory, args.rounds, sizes, args.quiet)?;
+    let request = Request {
+        memory: args.memory,
+        rounds: args.rounds,
+    };
+    let found = probe(request, &terminal::progress(args.quiet))?;
+    present(args, &found)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn present(args: &Args, found: &Probe) -> Result<()> {
     let mut out = terminal::output(args.json);
     if args.json {
-        out.write_all(pagewise_report::json::to_string(&found)?.as_bytes())?;
+        out.write_all(pagewise_report::json::to_string(found)?.as_bytes())?;
     } else {
         write!(
             out,
             "{}",
-            huge_probe::render(&found, terminal::width(), terminal::style())
+            huge_probe::render(found, terminal::width(), terminal::style())
         )?;
     }
     out.flush()?;
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn size(text: &str) -> Result<Bytes, String> {

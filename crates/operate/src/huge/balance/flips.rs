@@ -2,31 +2,11 @@
 
 use super::session::Session;
 use anyhow::Result;
+use pagewise_analyse::balance_verdict::{Pair, faster};
 use pagewise_linux::hugepages::actuator::Change;
 use pagewise_linux::process::interrupt;
 use pagewise_simulate::balance::Victims;
 use std::time::{Duration, Instant};
-
-/// What a unit of work cost, base pages and huge pages, pair by pair.
-#[derive(Clone, Debug, Default)]
-pub struct Flips {
-    /// CPU seconds for a unit of work with base pages, then with huge pages.
-    pub pairs: Vec<(f64, f64)>,
-}
-
-impl Flips {
-    /// Whether huge pages were faster in all pairs but one (true) or slower (false).
-    fn faster(&self) -> Option<bool> {
-        let wins = self.pairs.iter().filter(|(base, huge)| huge < base).count();
-        let most = self.pairs.len().saturating_sub(1).max(1);
-        match () {
-            () if self.pairs.is_empty() => None,
-            () if wins >= most => Some(true),
-            () if self.pairs.len() - wins >= most => Some(false),
-            () => None,
-        }
-    }
-}
 
 /// Pairs that are measured.
 const PAIRS: usize = 8;
@@ -37,13 +17,13 @@ const SETTLE: Duration = Duration::from_millis(50);
 /// A change of all slots may take so long.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Flips all changeable slots. `None` where a flip did not go through or no work was seen.
+/// Flips all changeable slots; no pair where a flip did not go through or no work was seen.
 ///
 /// # Errors
 /// When a journal cannot be written.
-pub fn run(session: &mut Session) -> Result<Option<Flips>> {
+pub fn run(session: &mut Session<'_>) -> Result<Vec<Pair>> {
     let keep = session.population.summary().huge;
-    let mut flips = Flips::default();
+    let mut pairs = Vec::new();
     for pair in 0..PAIRS {
         // Each order as often as the other.
         let huge_first = pair % 2 == 0;
@@ -52,13 +32,13 @@ pub fn run(session: &mut Session) -> Result<Option<Flips>> {
         let (Some(first), Some(second)) = (first, second) else {
             break;
         };
-        flips.pairs.push(match huge_first {
+        pairs.push(match huge_first {
             true => (second, first),
             false => (first, second),
         });
     }
     // What proved better stays; without a difference, what was there before.
-    let goal = match flips.faster() {
+    let goal = match faster(&pairs) {
         Some(true) => session.population.possible(),
         Some(false) => 0,
         None => keep,
@@ -69,10 +49,10 @@ pub fn run(session: &mut Session) -> Result<Option<Flips>> {
     };
     reach(session, change, goal)?;
     session.remember();
-    Ok((!flips.pairs.is_empty()).then_some(flips))
+    Ok(pairs)
 }
 
-fn half(session: &mut Session, huge: bool) -> Result<Option<f64>> {
+fn half(session: &mut Session<'_>, huge: bool) -> Result<Option<f64>> {
     let (change, goal) = match huge {
         true => (Change::Collapse, session.population.possible()),
         false => (Change::Split, 0),
@@ -91,9 +71,9 @@ fn half(session: &mut Session, huge: bool) -> Result<Option<f64>> {
 
 /// Builds or splits until there are `goal` huge pages, or no more can be changed. False when it
 /// was interrupted, took too long, or changed less than nine tenths of what it should.
-fn reach(session: &mut Session, change: Change, goal: u64) -> Result<bool> {
+fn reach(session: &mut Session<'_>, change: Change, goal: u64) -> Result<bool> {
     let deadline = Instant::now() + PATIENCE;
-    let distance = |session: &Session| session.population.summary().huge.abs_diff(goal);
+    let distance = |session: &Session<'_>| session.population.summary().huge.abs_diff(goal);
     let asked = distance(session);
     while distance(session) > 0 {
         if Instant::now() >= deadline || interrupt::requested().is_some() {

@@ -1,9 +1,8 @@
 //! Whether huge pages pay, from whichever signal there was.
 
-use super::flips::Flips;
-use pagewise_analyse::compare::centre;
+use crate::compare::centre;
 use pagewise_model::balance::{BalancePoint, Basis, Effect, HugeVerdict};
-use pagewise_model::quantity::change_by;
+use pagewise_model::quantity::{change_by, percent};
 use pagewise_model::units::{Bytes, Estimate};
 
 /// A change of CPU time below this is called none (a share): machines differ by as much from
@@ -17,10 +16,14 @@ const FEWEST: usize = 4;
 /// Share of cycles in page walks below which nothing can be gained.
 const LITTLE_WALKING: f64 = 0.01;
 
+/// CPU seconds for a unit of work with base pages, then with huge pages.
+pub type Pair = (f64, f64);
+
 /// What was seen.
+#[derive(Clone, Debug)]
 pub struct Evidence<'a> {
-    /// Paired comparison, where it was asked for.
-    pub flips: Option<&'a Flips>,
+    /// Pairs of a comparison in turn; none where it was not asked for.
+    pub pairs: &'a [Pair],
     /// Intervals.
     pub points: &'a [BalancePoint],
     /// Memory that huge pages added, or would.
@@ -33,12 +36,26 @@ pub struct Evidence<'a> {
     pub chase: Option<Estimate>,
 }
 
+/// Whether huge pages were faster in all pairs but one (true) or slower (false).
+#[must_use]
+pub fn faster(pairs: &[Pair]) -> Option<bool> {
+    let wins = pairs.iter().filter(|(base, huge)| huge < base).count();
+    let most = pairs.len().saturating_sub(1).max(1);
+    match () {
+        () if pairs.is_empty() => None,
+        () if wins >= most => Some(true),
+        () if pairs.len() - wins >= most => Some(false),
+        () => None,
+    }
+}
+
 /// The verdict from the best evidence.
+#[must_use]
 pub fn verdict(evidence: &Evidence<'_>) -> HugeVerdict {
     if evidence.slots == 0 {
         return unknown(evidence, "It holds no memory that huge pages could map.");
     }
-    if let Some(change) = evidence.flips.and_then(paired) {
+    if let Some(change) = paired(evidence.pairs) {
         return told(evidence, change, Basis::Interleaved);
     }
     if let Some(change) = apart(evidence.points) {
@@ -66,8 +83,8 @@ fn what_is_missing(points: &[BalancePoint]) -> &'static str {
 }
 
 /// Change of CPU time for a unit of work, from logarithms of paired ratios.
-fn paired(flips: &Flips) -> Option<Estimate> {
-    let ratios = flips.pairs.iter().map(|(base, huge)| (huge / base).ln());
+fn paired(pairs: &[Pair]) -> Option<Estimate> {
+    let ratios = pairs.iter().map(|(base, huge)| (huge / base).ln());
     interval(&ratios.collect::<Vec<f64>>())
 }
 
@@ -143,13 +160,13 @@ fn bounded_by_walks(evidence: &Evidence<'_>, share: f64) -> HugeVerdict {
     let (effect, sentence) = if share < LITTLE_WALKING {
         let sentence = format!(
             "Huge pages do not matter: page walks take {} of its cycles.",
-            percent_of(share)
+            percent(share)
         );
         (Effect::NoMeasurableEffect, sentence)
     } else {
         let sentence = format!(
             "Page walks take {} of its cycles: no page size can save more. --apply tries it.",
-            percent_of(share)
+            percent(share)
         );
         (Effect::Unknown, sentence)
     };
@@ -199,10 +216,6 @@ fn unknown(evidence: &Evidence<'_>, sentence: &str) -> HugeVerdict {
     }
 }
 
-fn percent_of(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,9 +239,9 @@ mod tests {
         }
     }
 
-    fn evidence<'a>(points: &'a [BalancePoint], flips: Option<&'a Flips>) -> Evidence<'a> {
+    fn evidence<'a>(points: &'a [BalancePoint], pairs: &'a [Pair]) -> Evidence<'a> {
         Evidence {
-            flips,
+            pairs,
             points,
             growth: Bytes(12 << 20),
             slots: 100,
@@ -239,17 +252,18 @@ mod tests {
 
     #[test]
     fn pairs_count_before_anything_else() {
-        let pairs = |ratio: f64| Flips {
-            pairs: (0..8)
-                .map(|i| {
-                    (
-                        1.0 + f64::from(i) / 50.0,
-                        ratio * (1.0 + f64::from(i) / 51.0),
-                    )
-                })
-                .collect(),
+        let pairs = |ratio: f64| -> Vec<Pair> {
+            let at = |i: i32| {
+                let (base, huge) = (f64::from(i) / 50.0, f64::from(i) / 51.0);
+                (1.0 + base, ratio * (1.0 + huge))
+            };
+            (0..8).map(at).collect()
         };
-        let help = verdict(&evidence(&[], Some(&pairs(0.7))));
+        assert_eq!(
+            [0.7, 1.2, 1.0].map(|ratio| faster(&pairs(ratio))),
+            [Some(true), Some(false), Some(true)]
+        );
+        let help = verdict(&evidence(&[], &pairs(0.7)));
         assert_eq!(
             (help.effect, help.basis),
             (Effect::Help, Basis::Interleaved)
@@ -260,11 +274,8 @@ mod tests {
             help.sentence
         );
         assert!(help.sentence.ends_with("12.0 MiB more memory."));
-        assert_eq!(
-            verdict(&evidence(&[], Some(&pairs(1.2)))).effect,
-            Effect::Hurt
-        );
-        let same = verdict(&evidence(&[], Some(&pairs(1.0))));
+        assert_eq!(verdict(&evidence(&[], &pairs(1.2))).effect, Effect::Hurt);
+        let same = verdict(&evidence(&[], &pairs(1.0)));
         assert_eq!(same.effect, Effect::NoMeasurableEffect);
     }
 
@@ -272,9 +283,9 @@ mod tests {
     fn intervals_at_both_ends_tell_and_those_between_do_not() {
         let mut points: Vec<BalancePoint> = (0..10).map(|_| point(0, Some(100.0), None)).collect();
         points.extend((0..10).map(|_| point(50, Some(500.0), None)));
-        assert_eq!(verdict(&evidence(&points, None)).effect, Effect::Unknown);
+        assert_eq!(verdict(&evidence(&points, &[])).effect, Effect::Unknown);
         points.extend((0..10).map(|_| point(100, Some(80.0), None)));
-        let found = verdict(&evidence(&points, None));
+        let found = verdict(&evidence(&points, &[]));
         assert_eq!((found.effect, found.basis), (Effect::Help, Basis::Measured));
         assert!((found.cpu_change.unwrap().value + 0.2).abs() < 1e-9);
     }
@@ -282,15 +293,15 @@ mod tests {
     #[test]
     fn counters_and_chases_give_bounds_only() {
         let walking: Vec<BalancePoint> = (0..5).map(|_| point(0, None, Some(0.25))).collect();
-        let found = verdict(&evidence(&walking, None));
+        let found = verdict(&evidence(&walking, &[]));
         assert_eq!((found.effect, found.basis), (Effect::Unknown, Basis::Walks));
         assert!((found.cpu_change.unwrap().low + 0.25).abs() < 1e-9);
         let idle: Vec<BalancePoint> = (0..5).map(|_| point(0, None, Some(0.001))).collect();
         assert_eq!(
-            verdict(&evidence(&idle, None)).effect,
+            verdict(&evidence(&idle, &[])).effect,
             Effect::NoMeasurableEffect
         );
-        let mut chased = evidence(&[], None);
+        let mut chased = evidence(&[], &[]);
         chased.chase = Some(Estimate {
             value: -0.3,
             low: -0.32,

@@ -1,7 +1,6 @@
 //! `--undo`: the journals of earlier controllers, taken back.
 
 use super::population::boot_id;
-use crate::terminal;
 use anyhow::{Result, bail};
 use pagewise_linux::hugepages::actuator::{Outcome, Target};
 use pagewise_linux::hugepages::journal::{self, Record};
@@ -10,16 +9,13 @@ use pagewise_linux::hugepages::system;
 use pagewise_linux::proc::ProcRoot;
 use pagewise_model::document::Kind;
 use pagewise_model::huge_undo::{HUGE_UNDO_VERSION, HugeUndo, Undone};
-use pagewise_report::text;
-use std::io::Write;
 use std::path::Path;
-use std::process::ExitCode;
 
 /// Takes back what was done to `pids`, or to everybody with a journal.
 ///
 /// # Errors
 /// When a journal is unreadable or held by a controller at work.
-pub fn run(pids: &[i32], json: bool) -> Result<ExitCode> {
+pub fn undo(pids: &[i32]) -> Result<HugeUndo> {
     let proc = ProcRoot::default();
     let boot = boot_id(&proc);
     let folder = journal::folder();
@@ -42,21 +38,10 @@ pub fn run(pids: &[i32], json: bool) -> Result<ExitCode> {
             folder.display()
         );
     }
-    let undo = HugeUndo {
+    Ok(HugeUndo {
         schema_version: HUGE_UNDO_VERSION,
         kind: Kind::HugeUndo,
         processes: undone,
-    };
-    let text = match json {
-        true => pagewise_report::json::to_string(&undo)?,
-        false => text::huge_undo::render(&undo),
-    };
-    terminal::output(json).write_all(text.as_bytes())?;
-    let left = undo.processes.iter().any(|one| one.refused > 0);
-    Ok(if left {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
     })
 }
 

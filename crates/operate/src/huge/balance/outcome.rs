@@ -1,8 +1,8 @@
 //! A finished session as data.
 
 use super::session::Session;
-use super::verdict::{Evidence, verdict};
 use anyhow::Result;
+use pagewise_analyse::balance_verdict::{Evidence, verdict};
 use pagewise_linux::hugepages::vmm;
 use pagewise_linux::proc::ProcRoot;
 use pagewise_model::balance::{
@@ -11,7 +11,7 @@ use pagewise_model::balance::{
 use pagewise_model::document::Kind;
 use pagewise_model::units::{Bytes, Nanos};
 
-impl Session {
+impl Session<'_> {
     /// Everything that came of it.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl Session {
             false => None,
         };
         verdict(&Evidence {
-            flips: self.flips.as_ref(),
+            pairs: &self.pairs,
             points: &self.points,
             growth,
             slots: (sum.huge + sum.small).max(seen.unwrap_or(0)),

@@ -1,51 +1,18 @@
 //! The processes whose page sizes are balanced, and every change that is made to them.
 
-use super::history::History;
-use anyhow::{Context, Result, bail};
+use super::member::Member;
+use super::selection::Selection;
+use anyhow::{Result, bail};
 use pagewise_analyse::compare::Random;
 use pagewise_linux::hugepages::actuator::{Act, Change, Outcome, Refusal, Target};
-use pagewise_linux::hugepages::journal::{Entry, Journal, Subject};
 use pagewise_linux::hugepages::map::{self, PageSizes};
 use pagewise_linux::proc::ProcRoot;
-use pagewise_model::huge_pages::{HugeMap, HugeSummary, Obstacle, Slot};
+use pagewise_model::huge_pages::{HugeSummary, Obstacle, Slot};
 use pagewise_model::units::Bytes;
 use pagewise_simulate::balance::Victims;
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
-/// Who is balanced.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Selection {
-    /// These processes.
-    Processes(Vec<i32>),
-    /// This process and whatever it starts.
-    Tree(i32),
-    /// All processes of a cgroup and those below it.
-    Cgroup(PathBuf),
-}
-
-/// One process.
-pub struct Member {
-    pub target: Target,
-    pub map: HugeMap,
-    pub comm: String,
-    /// Its page sizes so far.
-    pub history: History,
-    journal: Option<Journal>,
-    /// Slots that we changed: what they held before our first change, and how we left them.
-    touched: BTreeMap<u64, Touched>,
-    /// Slots that could not be changed, and when that was tried.
-    refused: BTreeMap<u64, (Refusal, Instant)>,
-    /// Slots that changed back without us.
-    fights: BTreeSet<u64>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Touched {
-    before: Slot,
-    is_huge: bool,
-}
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
 
 /// What was done so far.
 #[derive(Clone, Debug, Default)]
@@ -73,17 +40,18 @@ pub struct Population {
     pub unreachable: BTreeMap<i32, String>,
 }
 
-/// A slot that was busy is tried again after this time; other refusals last.
-const BUSY_AGAIN: Duration = Duration::from_secs(10);
 /// The kernel counts a resident set in batches per CPU: this much it may be off.
 const RSS_SLACK: Bytes = Bytes(2 << 20);
 
 impl Population {
-    /// Nobody yet.
-    pub fn new(selection: Selection, sizes: PageSizes, most_rss: Option<Bytes>) -> Self {
+    /// Who is selected now.
+    ///
+    /// # Errors
+    /// When nobody can be balanced.
+    pub fn of(selection: Selection, sizes: PageSizes, most_rss: Option<Bytes>) -> Result<Self> {
         let proc = ProcRoot::default();
         let boot_id = boot_id(&proc);
-        Self {
+        let mut all = Self {
             proc,
             sizes,
             selection,
@@ -94,7 +62,17 @@ impl Population {
             members: Vec::new(),
             deeds: Deeds::default(),
             unreachable: BTreeMap::new(),
+        };
+        all.refresh()?;
+        if all.members.is_empty() {
+            bail!("{}", all.nobody());
         }
+        Ok(all)
+    }
+
+    fn nobody(&self) -> &str {
+        let first = self.unreachable.values().next();
+        first.map_or("there is no such process, or it has ended", String::as_str)
     }
 
     /// Looks who belongs to it now, and reads their maps afresh.
@@ -102,7 +80,7 @@ impl Population {
     /// # Errors
     /// When the cgroup cannot be read.
     pub fn refresh(&mut self) -> Result<()> {
-        let wanted = self.wanted()?;
+        let wanted = self.selection.processes(&self.proc)?;
         self.members
             .retain(|member| wanted.contains(&member.target.pid()) && member.target.is_alive());
         for pid in wanted {
@@ -137,38 +115,14 @@ impl Population {
         }
     }
 
-    fn wanted(&self) -> Result<Vec<i32>> {
-        match &self.selection {
-            Selection::Processes(pids) => Ok(pids.clone()),
-            Selection::Tree(root) => {
-                let mut found = vec![*root];
-                let mut at = 0;
-                while let Some(&pid) = found.get(at) {
-                    found.extend(self.proc.children(pid).unwrap_or_default());
-                    at += 1;
-                }
-                Ok(found)
-            }
-            Selection::Cgroup(folder) => processes_of(folder),
-        }
-    }
-
     fn admit(&mut self, pid: i32) {
         let opened = Target::open(&self.proc, pid, self.sizes)
             .and_then(|target| target.map().map(|map| (target, map)));
         match opened {
             Ok((target, map)) => {
                 let comm = self.proc.stat(pid).ok().flatten();
-                self.members.push(Member {
-                    comm: comm.map_or_else(String::new, |stat| stat.comm),
-                    target,
-                    map,
-                    history: History::default(),
-                    journal: None,
-                    touched: BTreeMap::new(),
-                    refused: BTreeMap::new(),
-                    fights: BTreeSet::new(),
-                });
+                let comm = comm.map_or_else(String::new, |stat| stat.comm);
+                self.members.push(Member::new(target, map, comm));
             }
             Err(map::Error::Gone(_)) => {}
             Err(error) => {
@@ -410,120 +364,8 @@ impl Population {
     }
 }
 
-impl Member {
-    fn may_change(&self, address: u64) -> bool {
-        if self.fights.contains(&address) {
-            return false;
-        }
-        match self.refused.get(&address) {
-            Some((Refusal::Busy | Refusal::NoMemory, when)) => when.elapsed() >= BUSY_AGAIN,
-            Some(_) => false,
-            None => true,
-        }
-    }
-
-    fn note(
-        &mut self,
-        folder: &Path,
-        boot_id: &str,
-        address: u64,
-        change: Change,
-        before: Slot,
-    ) -> Result<()> {
-        if self.journal.is_none() {
-            let subject = Subject {
-                pid: self.target.pid(),
-                start_ticks: self.target.start_ticks(),
-                boot_id: boot_id.to_owned(),
-                comm: self.comm.clone(),
-            };
-            let journal = Journal::open(folder, &subject);
-            self.journal = Some(journal.context("nothing was changed")?);
-        }
-        if let Some(journal) = &mut self.journal {
-            journal.note(Entry {
-                address,
-                change,
-                before,
-            })?;
-        }
-        Ok(())
-    }
-
-    fn take(&mut self, act: &Act) {
-        if let Some((area, at)) = self.place(act.address) {
-            self.map.areas[area].slots[at] = act.after;
-        }
-        match act.outcome {
-            Outcome::Done => {
-                let touched = self.touched.entry(act.address).or_insert(Touched {
-                    before: act.before,
-                    is_huge: act.after.huge,
-                });
-                touched.is_huge = act.after.huge;
-                self.refused.remove(&act.address);
-            }
-            Outcome::Already => {}
-            Outcome::Refused(why) => {
-                self.refused.insert(act.address, (why, Instant::now()));
-            }
-        }
-    }
-
-    /// Index of the area and slot at `address`.
-    fn place(&self, address: u64) -> Option<(usize, usize)> {
-        let after = self.map.areas.partition_point(|area| area.start <= address);
-        let at = after.checked_sub(1)?;
-        let area = &self.map.areas[at];
-        let slot = address.checked_sub(area.first_slot)? / self.map.huge_page.0;
-        let slot = usize::try_from(slot).ok()?;
-        (slot < area.slots.len()).then_some((at, slot))
-    }
-
-    /// A slot that is no longer as we left it was changed by khugepaged, reclaim or the program:
-    /// it is left to them. One that is empty was given back by the program.
-    fn note_fights(&mut self) {
-        let mut lost = Vec::new();
-        for (&address, touched) in &self.touched {
-            let slot = self
-                .place(address)
-                .map(|(area, at)| self.map.areas[area].slots[at]);
-            match slot {
-                Some(slot) if slot.is_empty() => lost.push((address, false)),
-                Some(slot) if slot.huge != touched.is_huge => lost.push((address, true)),
-                Some(_) => {}
-                None => lost.push((address, false)),
-            }
-        }
-        for (address, is_fight) in lost {
-            self.touched.remove(&address);
-            if is_fight {
-                self.fights.insert(address);
-            }
-        }
-    }
-}
-
 /// `/proc/sys/kernel/random/boot_id`: page sizes do not outlive a boot.
 pub fn boot_id(proc: &ProcRoot) -> String {
     let path = proc.path("sys/kernel/random/boot_id");
     pagewise_linux::pseudo_file::setting(&path).unwrap_or_default()
-}
-
-fn processes_of(folder: &Path) -> Result<Vec<i32>> {
-    let file = folder.join("cgroup.procs");
-    let text = std::fs::read_to_string(&file)
-        .with_context(|| format!("cannot read {}: give a cgroup's folder", file.display()))?;
-    let mut found = Vec::new();
-    for word in text.split_whitespace() {
-        match word.parse() {
-            Ok(pid) => found.push(pid),
-            Err(_) => bail!("{} has '{word}' for a process id", file.display()),
-        }
-    }
-    let children = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    for child in children.filter(|entry| entry.path().is_dir()) {
-        found.extend(processes_of(&child.path())?);
-    }
-    Ok(found)
 }
