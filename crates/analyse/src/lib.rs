@@ -6,6 +6,7 @@ mod account;
 mod assemble;
 mod attribute;
 pub mod balance_verdict;
+pub mod budget_shares;
 mod churn;
 pub mod compare;
 pub mod fault_paths;

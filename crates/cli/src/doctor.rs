@@ -9,12 +9,13 @@ use crate::own_library;
 use crate::prove::{self, Candidate, SavedInput, cold, not_run, predictions, prove};
 use crate::record::status;
 use crate::recording::Recording;
+use crate::status::failed_to_start;
 use crate::terminal;
 use anyhow::{Context, Result};
 use pagewise_analyse::page_sizes;
 use pagewise_analyse::plan::proved;
 use pagewise_linux::perf::Mode;
-use pagewise_linux::process::{self, Input, Launch, Output, interrupt};
+use pagewise_linux::process::{Input, Launch, Output, interrupt};
 use pagewise_model::advice::{Advice, Settings};
 use pagewise_model::findings::Findings;
 use pagewise_model::proof::Proof;
@@ -193,17 +194,6 @@ impl Args {
         if !self.quiet {
             terminal::tell(message);
         }
-    }
-}
-
-/// A command that cannot be executed ends us as it ends a shell: 127 or 126.
-pub fn failed_to_start(error: anyhow::Error) -> Result<ExitCode> {
-    match error.downcast_ref::<process::Error>() {
-        Some(failed) => {
-            writeln!(io::stderr(), "pagewise: {failed}")?;
-            Ok(ExitCode::from(failed.shell_status()))
-        }
-        None => Err(error),
     }
 }
 

@@ -21,6 +21,7 @@ mod prove;
 mod record;
 mod report;
 mod run;
+mod status;
 mod terminal;
 mod trace;
 mod tune;

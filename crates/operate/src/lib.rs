@@ -12,4 +12,5 @@ pub mod destination;
 pub mod explain;
 pub mod huge;
 pub mod observe;
+pub mod paged_run;
 pub mod recording;

@@ -3,6 +3,7 @@
 
 use crate::destination;
 use crate::duration::parse as duration;
+use crate::status;
 use crate::terminal;
 use anyhow::{Result, bail};
 use pagewise_analyse::tune::parse_size;
@@ -10,17 +11,14 @@ use pagewise_linux::hugepages::progress::Progress;
 use pagewise_linux::hugepages::system::Wish;
 use pagewise_linux::process::{Launch, Output};
 use pagewise_model::balance::Balance;
-use pagewise_model::run::Ending;
 use pagewise_model::units::Bytes;
-use pagewise_operate::huge::balance::{self, Balanced, Limits, Request, Subject};
+use pagewise_operate::huge::balance::{self, Limits, Request, Subject};
 use pagewise_report::text::{huge_balance, huge_undo};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-
-pub use balance::look;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -154,7 +152,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let balanced = balance::balance(args.request()?, &terminal::progress(args.quiet))?;
     present(args, &balanced.found)?;
-    Ok(status(&balanced))
+    Ok(match balanced.ending {
+        Some(ending) => status::of(ending, ExitCode::SUCCESS),
+        None => ExitCode::SUCCESS,
+    })
 }
 
 fn undo(args: &Args) -> Result<ExitCode> {
@@ -230,15 +231,6 @@ fn present(args: &Args, found: &Balance) -> Result<()> {
     }
     out.flush()?;
     Ok(())
-}
-
-/// The program's status is ours.
-fn status(balanced: &Balanced) -> ExitCode {
-    match balanced.ending {
-        Some(Ending::Exited(status)) => ExitCode::from(u8::try_from(status).unwrap_or(1)),
-        Some(Ending::Killed(signal)) => ExitCode::from(u8::try_from(128 + signal).unwrap_or(1)),
-        Some(Ending::Running) | None => ExitCode::SUCCESS,
-    }
 }
 
 fn size(text: &str) -> Result<Bytes, String> {

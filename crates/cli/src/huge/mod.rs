@@ -36,7 +36,7 @@ enum Command {
 
 /// Whether huge pages would help a running process, in a sentence; `None` where it can't be looked at.
 pub fn verdict(pid: i32, look: Duration) -> Option<String> {
-    let verdict = balance::look(pid, look).ok()?;
+    let verdict = pagewise_operate::huge::balance::look(pid, look).ok()?;
     Some(verdict.sentence)
 }
 

@@ -2,13 +2,13 @@
 //! emulator and our plugin.
 
 use crate::destination;
+use crate::status;
 use anyhow::{Result, bail};
 use pagewise_model::units::Bytes;
 use pagewise_operate::huge::trace::{Extent, Request, is_whole, trace};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 use std::time::Instant;
@@ -66,7 +66,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if !args.to_stdout() {
         tell(args, status, started)?;
     }
-    Ok(exit_code(status))
+    Ok(status::of_child(status))
 }
 
 impl Args {
@@ -118,12 +118,6 @@ fn tell(args: &Args, status: ExitStatus, started: Instant) -> Result<()> {
         )?;
     }
     Ok(())
-}
-
-/// The program's own status, as a shell gives it.
-fn exit_code(status: ExitStatus) -> ExitCode {
-    let code = status.code().or(status.signal().map(|signal| 128 + signal));
-    ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
 /// A number of accesses: `100M` is 100 million.

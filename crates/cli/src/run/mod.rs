@@ -1,46 +1,29 @@
 //! `pagewise run`: any program, inside a memory budget, paged in user space.
 
-mod figures;
-mod fill;
-mod outside;
-mod preflight;
-mod requests;
-mod samples;
-mod shares;
 mod simulate;
-mod timeline;
-mod together;
 
+use crate::destination;
 use crate::own_library;
+use crate::status;
 use crate::terminal;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use clap::Args as ClapArgs;
-use figures::Figures;
-use outside::{Sizes, Told};
 use pagewise_analyse::tune::parse_size;
-use pagewise_linux::proc::runtime::{self, Libc};
-use pagewise_linux::process::{Finished, Launch, Running, interrupt};
-use pagewise_model::advice::{Setting, Settings as LaunchSettings};
-use pagewise_model::document::Kind;
-use pagewise_model::paged_run::{MIN_REGION, PAGED_RUN_VERSION, PagedProcess, PagedRun};
-use pagewise_model::quantity::count;
+use pagewise_linux::process::Launch;
+use pagewise_model::advice::Settings as LaunchSettings;
+use pagewise_model::paged_run::PagedProcess;
 use pagewise_model::run::Ending;
 use pagewise_model::units::Bytes;
-use pagewise_pager::settings::{Choice, Settings, VARIABLE, WhenFull};
-use pagewise_report::text;
-use pagewise_wire::snapshot;
-use requests::Requests;
-use std::ffi::{CString, OsString};
+use pagewise_operate::paged_run::{self, Budget, Figures, Filled, Paged, Request, prepare};
+use pagewise_pager::settings::{Choice, WhenFull};
+use pagewise_report::text::{self, run_line};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
-use timeline::Timeline;
-use together::Together;
+
+pub use pagewise_operate::paged_run::Budgeted;
 
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
@@ -166,374 +149,177 @@ fn size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Smallest budget: below it a program's own libraries leave no room.
-const LEAST_MEMORY: u64 = 16 << 20;
-
 /// Runs the program and ends as it ended.
 ///
 /// # Errors
 /// When the program cannot be run under a budget, with the reason and what to do.
 pub fn run(args: &Args) -> Result<ExitCode> {
     if let Some(trace) = &args.simulate {
-        simulate::simulate(trace, &args.policy, args.budget(), args.json)?;
+        simulate::simulate(trace, &args.policy, args.budget().bytes(), args.json)?;
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(pid) = args.fill {
-        return fill::fill(pid, &args.command);
+        return fill(pid, &args.command);
     }
-    if args.budget() < LEAST_MEMORY {
-        bail!("--memory {} is too small: at least 16M", args.budget());
-    }
-    let mut launch =
-        Launch::of(&args.command).ok_or_else(|| anyhow!("there is no program to run"))?;
-    preflight::check_file_limit()?;
-    let program = match launch.path() {
-        Ok(program) => program,
-        Err(error) => return crate::doctor::failed_to_start(error.into()),
-    };
-    if let Some(obstacle) = runtime::obstacle(&program) {
-        bail!("{}", preflight::refusal(&program, obstacle));
-    }
-    // What is no program at all fails when it is started.
-    let library = own_library::installed(runtime::libc(&program).unwrap_or(Libc::Glibc))?;
-    let shared = shared_memory()?;
-    let together = match args.memory {
-        Some(budget) => Some(Together::new(budget, &shared)?),
-        None => None,
-    };
-    let record = args.record.as_deref().map(recording).transpose()?;
-    launch.settings = settings(args, &library, &shared, record.as_ref())?;
-    interrupt::install()?;
-    // Made before the program runs, so that a wrong path costs no run.
-    let output = args.timeline.as_deref().map(recording).transpose()?;
-    let named = args.output.as_deref().map(recording).transpose()?;
-    let (document, page) = if args.json {
-        (named, None)
-    } else {
-        (None, named)
-    };
-    let running = match launch.spawn() {
-        Ok(running) => running,
-        Err(error) => return crate::doctor::failed_to_start(error.into()),
-    };
-    let has_course = output.is_some() || page.is_some();
-    let mut timeline = has_course.then(Timeline::new);
-    let mut course = Course {
-        timeline: timeline.as_mut(),
-        sizes: Sizes::default(),
-        together,
-    };
-    let finished = watch(running, args, &shared, &mut course)?;
-    let Course {
-        sizes, together, ..
-    } = course;
-    let figures = Figures::read(&shared)?;
-    let run = tell(args, &figures, &finished, together.as_ref(), document)?;
-    let outside = tell_outside(args, &run, &figures, &sizes, together.as_ref());
-    if let Some(timeline) = timeline {
-        let timeline = timeline.finish(&run, &figures);
-        if let Some(mut file) = output {
-            let text = pagewise_report::json::to_string(&timeline)?;
-            file.write_all(text.as_bytes()).context("--timeline")?;
-        }
-        if let Some(mut file) = page {
-            let page = pagewise_report::html::render_paging(&timeline)?;
-            file.write_all(page.as_bytes()).context("-o")?;
-        }
-    }
-    match (args.strict && outside, finished.ending) {
-        (true, Ending::Exited(0) | Ending::Killed(_)) => Ok(ExitCode::FAILURE),
-        _ => Ok(ending(finished.ending)),
+    match run_paged(args) {
+        Ok(paged) => Ok(end(args, &paged)),
+        Err(error) => status::failed_to_start(error),
     }
 }
 
-/// What is seen of a run while it runs.
-struct Course<'a> {
-    timeline: Option<&'a mut Timeline>,
-    sizes: Sizes,
-    /// Where the processes have one budget.
-    together: Option<Together>,
+/// Runs the program, and writes what came of it.
+fn run_paged(args: &Args) -> Result<Paged> {
+    let say = terminal::progress(false);
+    let ready = prepare(args.request()?, &say)?;
+    // Made before the program runs, so that a wrong path costs no run.
+    let files = Files::create(args)?;
+    let paged = match args.stats && terminal::rewrites_lines() {
+        true => {
+            let paged = ready.run(files.have_course(), &say, Some(&|now| show(args, now)));
+            eprint!("\r\x1b[K");
+            paged?
+        }
+        false => ready.run(files.have_course(), &say, None)?,
+    };
+    present(args, &paged, files)?;
+    Ok(paged)
+}
+
+/// Files that were asked for.
+struct Files {
+    timeline: Option<File>,
+    /// The figures as JSON.
+    document: Option<File>,
+    page: Option<File>,
+}
+
+impl Files {
+    fn create(args: &Args) -> Result<Self> {
+        let begin = |path: &Option<PathBuf>| path.as_deref().map(destination::begin).transpose();
+        let timeline = begin(&args.timeline)?;
+        let named = begin(&args.output)?;
+        let (document, page) = match args.json {
+            true => (named, None),
+            false => (None, named),
+        };
+        Ok(Self {
+            timeline,
+            document,
+            page,
+        })
+    }
+
+    /// Whether one of them shows the run's course.
+    fn have_course(&self) -> bool {
+        self.timeline.is_some() || self.page.is_some()
+    }
+}
+
+fn present(args: &Args, paged: &Paged, files: Files) -> Result<()> {
+    if args.stats {
+        eprint!("{}", text::paged_run::render(&paged.run));
+    }
+    if args.json {
+        let json = pagewise_report::json::to_string(&paged.run)?;
+        match files.document {
+            Some(mut file) => file.write_all(json.as_bytes()).context("-o")?,
+            None => terminal::output(true).write_all(json.as_bytes())?,
+        }
+    }
+    for words in &paged.outside {
+        terminal::tell(&format!("pagewise: {words}"));
+    }
+    let Some(course) = &paged.timeline else {
+        return Ok(());
+    };
+    if let Some(mut file) = files.timeline {
+        let json = pagewise_report::json::to_string(course)?;
+        file.write_all(json.as_bytes()).context("--timeline")?;
+    }
+    if let Some(mut file) = files.page {
+        let page = pagewise_report::html::render_paging(course)?;
+        file.write_all(page.as_bytes()).context("-o")?;
+    }
+    Ok(())
+}
+
+/// The program's own status, but for what `--strict` does not let pass.
+fn end(args: &Args, paged: &Paged) -> ExitCode {
+    match (args.strict && !paged.outside.is_empty(), paged.run.ending) {
+        (true, Ending::Exited(0) | Ending::Killed(_)) => ExitCode::FAILURE,
+        (_, ending) => status::of(ending, ExitCode::FAILURE),
+    }
+}
+
+fn fill(pid: u32, command: &[OsString]) -> Result<ExitCode> {
+    Ok(
+        match paged_run::fill(pid, command, &terminal::progress(false))? {
+            Filled::Interrupted => ExitCode::FAILURE,
+            Filled::Released => ExitCode::SUCCESS,
+            Filled::Used(ended) => status::of_child(ended),
+        },
+    )
 }
 
 impl Args {
     /// The budget, of all processes together or of each.
-    fn budget(&self) -> u64 {
-        self.memory.or(self.memory_each).unwrap_or(0)
+    fn budget(&self) -> Budget {
+        match self.memory {
+            Some(bytes) => Budget::Together(bytes),
+            None => Budget::Each(self.memory_each.unwrap_or(0)),
+        }
+    }
+
+    fn request(&self) -> Result<Request> {
+        Ok(Request {
+            launch: Launch::of(&self.command)
+                .ok_or_else(|| anyhow!("there is no program to run"))?,
+            budget: self.budget(),
+            policy: self.policy.clone(),
+            store: self.store.clone(),
+            store_bytes: self.store_size,
+            store_kind: self.store_kind.clone(),
+            compressed: self.compressed,
+            encrypt: self.encrypt,
+            when_full: WhenFull::by_name(&self.when_full).context("--when-full")?,
+            strict: self.strict,
+            delivery: match self.delivery.as_str() {
+                "fd" => Choice::Handler,
+                "sigbus" => Choice::Signal,
+                _ => Choice::Auto,
+            },
+            min_region: self.min_region,
+            heat: self.heat.unwrap_or_else(|| self.watched()),
+            record: self.record.clone(),
+            library: own_library::installed,
+        })
+    }
+
+    /// Pages per second that are watched where nobody says how many.
+    fn watched(&self) -> u32 {
+        let is_drawn = self.timeline.is_some() || (self.output.is_some() && !self.json);
+        if self.stats || is_drawn { 40 } else { 0 }
     }
 }
 
-/// Says what was outside the budget; whether anything was.
-fn tell_outside(
-    args: &Args,
-    run: &PagedRun,
-    figures: &Figures,
-    sizes: &Sizes,
-    together: Option<&Together>,
-) -> bool {
-    // What came into memory for somebody outside is no surprise.
-    let largest = match figures.held.is_empty() {
-        false => 0,
-        true => run.cost.max_rss.0,
+/// Shows the figures of now in the terminal's last line.
+fn show(args: &Args, now: &Figures) {
+    let living = |of: fn(&PagedProcess) -> u64| now.living().map(of).sum::<u64>();
+    let line = run_line::RunLine {
+        resident: Bytes(living(|one| one.resident_bytes)),
+        budget: Bytes(
+            args.memory
+                .unwrap_or_else(|| living(|one| one.budget_bytes)),
+        ),
+        processes: now.living().count(),
+        hot: now.heat_now().map(|heat| heat.hot.value),
+        store: Bytes(now.store_bytes()),
+        refaults: now.sum_faults(|all| all.refaults),
+        read: now.sum_pages(|all| all.read),
+        written: now.sum_pages(|all| all.written),
     };
-    let passed = together
-        .and_then(Together::passed)
-        .or_else(|| outside::passed(sizes, args.budget(), largest));
-    let strangers = outside::strangers(figures);
-    for words in passed.iter().chain(&strangers) {
-        eprintln!("pagewise: {words}");
-    }
-    passed.is_some() || strangers.is_some()
-}
-
-/// Memory that the program's processes write their figures to: a file without a name.
-fn shared_memory() -> Result<File> {
-    let file = tempfile::tempfile().context("cannot make a file for statistics")?;
-    file.set_len(snapshot::BYTES as u64)
-        .and_then(|()| file.write_all_at(&snapshot::header(), 0))
-        .context("cannot prepare the file for statistics")?;
-    Ok(file)
-}
-
-/// A path that other processes of this user can open while this one lives.
-fn path_of(file: &File) -> String {
-    format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd())
-}
-
-fn recording(path: &Path) -> Result<File> {
-    crate::destination::begin(path)
-}
-
-fn settings(
-    args: &Args,
-    library: &Path,
-    shared: &File,
-    record: Option<&File>,
-) -> Result<LaunchSettings> {
-    let least_store = 4 << 30;
-    let mut settings = Settings {
-        memory: args.budget(),
-        policy: policy(args)?,
-        store: store_place(&args.store)?,
-        store_kind: args.store_kind.clone(),
-        store_bytes: args
-            .store_size
-            .unwrap_or_else(|| args.budget().saturating_mul(8).max(least_store)),
-        compressed_bytes: args.budget() / 100 * u64::from(args.compressed),
-        encrypt: args.encrypt,
-        delivery: match args.delivery.as_str() {
-            "fd" => Choice::Handler,
-            "sigbus" => Choice::Signal,
-            _ => Choice::Auto,
-        },
-        smallest: args.min_region.unwrap_or(MIN_REGION.1),
-        smallest_ever: args.min_region.unwrap_or(MIN_REGION.0),
-        processors: processors(),
-        watch: args.heat.unwrap_or_else(|| watched(args)),
-        when_full: WhenFull::by_name(&args.when_full).context("--when-full")?,
-        strict: args.strict,
-        launcher: std::process::id(),
-        shared: CString::new(path_of(shared))?,
-        record: record.map_or_else(String::new, path_of),
-    };
-    preflight::check(&mut settings)?;
-    launch_settings(&settings, library)
-}
-
-/// The store's place, wherever a program of the run may have gone meanwhile.
-fn store_place(path: &Path) -> Result<CString> {
-    let place = std::fs::canonicalize(path)
-        .with_context(|| format!("--store {}: name a folder, file or device", path.display()))?;
-    CString::new(place.as_os_str().as_bytes()).context("--store")
-}
-
-/// Pages per second that are watched where nobody says how many.
-fn watched(args: &Args) -> u32 {
-    let is_drawn = args.timeline.is_some() || (args.output.is_some() && !args.json);
-    if args.stats || is_drawn { 40 } else { 0 }
-}
-
-/// The policy's name, checked here rather than in the program.
-fn policy(args: &Args) -> Result<String> {
-    // The program may change its folder: paths must not depend on it.
-    let (head, path) = match args.policy.split_once("replay:") {
-        Some((head, path)) => (format!("{head}replay:"), path),
-        None if args.policy.contains('/') => match args.policy.strip_prefix("prefetch+") {
-            Some(path) => ("prefetch+".to_owned(), path),
-            None => (String::new(), args.policy.as_str()),
-        },
-        None => (String::new(), ""),
-    };
-    let name = match path {
-        "" => args.policy.clone(),
-        path => {
-            let path = std::fs::canonicalize(path)
-                .with_context(|| format!("--policy {}: cannot find it", args.policy))?;
-            format!("{head}{}", path.display())
-        }
-    };
-    let config = pagewise_policy::Config {
-        pages: 1 << 10,
-        budget: 1 << 9,
-    };
-    pagewise_policy::by_name(&name, &config).context("--policy")?;
-    Ok(name)
-}
-
-/// Waits for the end; with `--stats` on a terminal a line of figures each second.
-fn watch(
-    mut running: Running,
-    args: &Args,
-    shared: &File,
-    course: &mut Course<'_>,
-) -> Result<Finished> {
-    let root = u32::try_from(running.pid()).unwrap_or(0);
-    let mut refused = false;
-    let live = args.stats && terminal::rewrites_lines();
-    let mut requests = Requests::default();
-    loop {
-        let pause = if live {
-            Duration::from_secs(1)
-        } else {
-            Duration::from_secs(3600)
-        };
-        let timeline = &mut course.timeline;
-        let until_point = timeline.as_ref().map_or(pause, |points| points.pause());
-        let pause = course
-            .sizes
-            .patience(requests.patience(pause.min(until_point)));
-        let together = &mut course.together;
-        let pause = together.as_ref().map_or(pause, |all| all.patience(pause));
-        if let Some(finished) = running.wait_for(pause)? {
-            if live {
-                eprint!("\r\x1b[K");
-            }
-            return Ok(finished);
-        }
-        if let Some(points) = timeline.as_deref_mut().filter(|points| points.is_due()) {
-            points.take(&Figures::read(shared)?);
-        }
-        if let Some(all) = together {
-            all.look(root, shared)?;
-        }
-        if live {
-            let figures = Figures::read(shared)?;
-            eprint!("\r\x1b[K{}", line(&figures, args.memory, terminal_width()));
-        }
-        requests.see_to(&running, shared)?;
-        let sizes = &mut course.sizes;
-        sizes.look(root, args.budget(), |pid| told(shared, pid));
-        let passed = together.as_ref().is_some_and(Together::has_passed);
-        if args.strict && !refused && (passed || sizes.largest(args.budget()).is_some()) {
-            refused = true;
-            requests::kill(&running, shared)?;
-        }
-    }
-}
-
-/// What the pager tells of a process just now.
-fn told(shared: &File, pid: u32) -> Told {
-    let Ok(figures) = Figures::read(shared) else {
-        return Told::Managed(None);
-    };
-    let found = figures.living().find(|one| one.pid == pid);
-    match found {
-        Some(one) if figures.held.contains(&one.pid) => Told::Held,
-        found => Told::Managed(found.map(|one| one.resident_bytes)),
-    }
-}
-
-fn terminal_width() -> usize {
-    terminal::columns().unwrap_or(80)
-}
-
-fn tell(
-    args: &Args,
-    figures: &Figures,
-    finished: &Finished,
-    together: Option<&Together>,
-    to: Option<File>,
-) -> Result<PagedRun> {
-    let part = |part: &OsString| part.to_string_lossy().into_owned();
-    let run = PagedRun {
-        schema_version: PAGED_RUN_VERSION,
-        kind: Kind::PagedRun,
-        command: args.command.iter().map(part).collect(),
-        ending: finished.ending,
-        cost: finished.cost,
-        memory_bytes: args.budget(),
-        memory_is_each: together.is_none(),
-        together_peak_bytes: together.map(Together::peak_bytes).filter(|peak| *peak > 0),
-        policy: args.policy.clone(),
-        store: args.store_kind.clone(),
-        processes_total: figures.processes_total,
-        processes: figures.processes.clone(),
-        others: figures.others.clone(),
-        refault_distances: figures.refault_distances.clone(),
-    };
-    if args.stats {
-        eprint!("{}", text::paged_run::render(&run));
-    }
-    if args.json {
-        let text = pagewise_report::json::to_string(&run)?;
-        match (to, &args.output) {
-            (Some(mut file), Some(path)) => {
-                file.write_all(text.as_bytes())
-                    .with_context(|| format!("cannot write {}", path.display()))?;
-            }
-            _ => terminal::output(true).write_all(text.as_bytes())?,
-        }
-    }
-    Ok(run)
-}
-
-/// What `--stats` keeps on a terminal while the program runs: one line of so many columns.
-/// `together` is the budget of all processes, where they have one.
-fn line(figures: &Figures, together: Option<u64>, columns: usize) -> String {
-    let living = |of: fn(&PagedProcess) -> u64| figures.living().map(of).sum::<u64>();
-    let of_several = match figures.living().count() {
-        0 | 1 => String::new(),
-        many => format!(" in {many} processes"),
-    };
-    let hot = figures.heat_now().map_or_else(String::new, |heat| {
-        format!(", {:.0} % hot", heat.hot.value * 100.0)
-    });
-    let text = format!(
-        "resident {} of {}{of_several}{hot} | store {} | refaults {} | read {} written {} pages",
-        Bytes(living(|one| one.resident_bytes)),
-        Bytes(together.unwrap_or_else(|| living(|one| one.budget_bytes))),
-        Bytes(figures.store_bytes()),
-        count(figures.sum_faults(|all| all.refaults)),
-        count(figures.sum_pages(|all| all.read)),
-        count(figures.sum_pages(|all| all.written)),
-    );
-    text.chars().take(columns.saturating_sub(1)).collect()
-}
-
-/// The program's own status, or 128 and the signal.
-fn ending(ending: Ending) -> ExitCode {
-    let status = match ending {
-        Ending::Exited(status) => status,
-        Ending::Killed(signal) => 128 + signal,
-        Ending::Running => 1,
-    };
-    ExitCode::from(u8::try_from(status & 0xff).unwrap_or(1))
-}
-
-/// A budget without files around it, for measurements.
-#[derive(Clone, Copy, Debug)]
-pub struct Budgeted {
-    /// Bytes that may be resident.
-    pub memory: u64,
-    /// Name of the policy.
-    pub policy: &'static str,
-    /// `fd` or `sigbus`.
-    pub delivery: &'static str,
-}
-
-/// Processors whose time a run may use: those it may run on, and no more than its cgroup's quota.
-fn processors() -> u32 {
-    let found = std::thread::available_parallelism().map_or(1, usize::from);
-    u32::try_from(found).unwrap_or(u32::MAX)
+    let columns = terminal::columns().unwrap_or(80);
+    eprint!("\r\x1b[K{}", run_line::render(&line, columns));
 }
 
 /// Settings that run a program under `budget`.
@@ -541,42 +327,5 @@ fn processors() -> u32 {
 /// # Errors
 /// When the pager's library cannot be written.
 pub fn budgeted(budget: &Budgeted) -> Result<LaunchSettings> {
-    let settings = Settings {
-        memory: budget.memory,
-        policy: budget.policy.to_owned(),
-        store: CString::new("/var/tmp")?,
-        store_kind: "disk".to_owned(),
-        store_bytes: 4 << 30,
-        compressed_bytes: 0,
-        encrypt: false,
-        delivery: match budget.delivery {
-            "fd" => Choice::Handler,
-            _ => Choice::Signal,
-        },
-        smallest: MIN_REGION.0,
-        smallest_ever: MIN_REGION.0,
-        processors: processors(),
-        watch: 0,
-        when_full: WhenFull::End,
-        strict: true,
-        launcher: std::process::id(),
-        shared: CString::default(),
-        record: String::new(),
-    };
-    launch_settings(&settings, &own_library::installed(Libc::Glibc)?)
-}
-
-fn launch_settings(settings: &Settings, library: &Path) -> Result<LaunchSettings> {
-    let path = library
-        .to_str()
-        .context("the path of the pager's library is no text")?;
-    Ok(LaunchSettings(vec![
-        Setting::Env {
-            name: VARIABLE.to_owned(),
-            value: settings.to_text(),
-        },
-        Setting::Preload {
-            path: path.to_owned(),
-        },
-    ]))
+    paged_run::budgeted(budget, own_library::installed)
 }

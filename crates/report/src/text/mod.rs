@@ -18,6 +18,7 @@ pub mod paging_timeline;
 pub mod profile;
 pub mod profile_diff;
 pub mod run_diff;
+pub mod run_line;
 mod scatter;
 mod tables;
 mod time;

@@ -26,19 +26,24 @@ pub struct Figures {
     pub processes: Vec<PagedProcess>,
     /// Those of which all pages are in memory for somebody outside, or have been.
     pub held: BTreeSet<u32>,
+    /// Those without figures of their own.
     pub others: OtherProcesses,
     /// Of all processes together.
     pub refault_distances: RefaultDistances,
     /// Pages that were watched over the whole run, and those of late in what lives.
     pub watched: Watched,
+    /// The latter.
     pub watched_of_late: Watched,
+    /// Programs that are not managed.
     pub strangers: Vec<Stranger>,
+    /// And so many more.
     pub more_strangers: u32,
 }
 
 /// A program that is not managed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stranger {
+    /// Its name.
     pub name: String,
     /// A [`pagewise_wire::shared::Stranger`] as a number.
     pub reason: u32,

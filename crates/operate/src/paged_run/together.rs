@@ -1,8 +1,8 @@
 //! The budget of a run whose processes have it together: looks at what each has, and deals shares out.
 
 use super::outside;
-use super::shares::{Member, divide, grant};
 use anyhow::{Context, Result};
+use pagewise_analyse::budget_shares::{Member, divide, grant};
 use pagewise_linux::proc::ProcRoot;
 use pagewise_linux::process::is_byte_locked;
 use pagewise_model::units::Bytes;
@@ -105,7 +105,7 @@ impl Together {
     ///
     /// # Errors
     /// When the shared memory cannot be read or written.
-    pub fn look(&mut self, root: u32, shared: &File) -> Result<()> {
+    pub fn look(&mut self, root: u32, shared: &File, say: &dyn Fn(&str)) -> Result<()> {
         let began = Instant::now();
         if began < self.due {
             return Ok(());
@@ -118,7 +118,7 @@ impl Together {
             return Ok(());
         }
         self.taken = taken;
-        let several = self.look_at_all(root, taken, shared)?;
+        let several = self.look_at_all(root, taken, shared, say)?;
         let cost = began.elapsed() * MOST_LOOKING;
         let pause = if several { PAUSES.0 } else { PAUSES.1 };
         self.full_due = began + pause.max(cost.min(LONGEST));
@@ -126,7 +126,13 @@ impl Together {
     }
 
     /// Looks at all processes, and deals; whether there are several.
-    fn look_at_all(&mut self, root: u32, taken: u32, shared: &File) -> Result<bool> {
+    fn look_at_all(
+        &mut self,
+        root: u32,
+        taken: u32,
+        shared: &File,
+        say: &dyn Fn(&str),
+    ) -> Result<bool> {
         let elapsed = self.last.elapsed();
         self.last = Instant::now();
         let mut living = self.living(shared, taken)?;
@@ -162,7 +168,7 @@ impl Together {
         let said = u32::from(several).to_le_bytes();
         shared.write_all_at(&said, snapshot::SEVERAL_AT as u64)?;
         let takers = living.into_iter().map(|one| one.taker).chain(strangers);
-        self.note(takers.collect());
+        self.note(takers.collect(), say);
         Ok(several)
     }
 
@@ -271,19 +277,19 @@ impl Together {
 
     /// Keeps what they had when they had most, and says at once where memory that cannot be managed
     /// leaves too little.
-    fn note(&mut self, takers: Vec<Taker>) {
+    fn note(&mut self, takers: Vec<Taker>, say: &dyn Fn(&str)) {
         let resident = takers.iter().map(|one| one.resident).sum();
         let fixed: u64 = takers.iter().map(|one| one.fixed).sum();
         let left = self.budget.saturating_sub(fixed);
         if left < self.budget / LEAST_LEFT && !self.has_said {
             self.has_said = true;
-            eprintln!(
-                "pagewise: memory that cannot be managed takes {} of --memory {}, and leaves {}: {}",
+            say(&format!(
+                "memory that cannot be managed takes {} of --memory {}, and leaves {}: {}",
                 Bytes(fixed),
                 Bytes(self.budget),
                 Bytes(left),
                 largest(&takers, |one| one.fixed)
-            );
+            ));
         }
         if resident > self.peak {
             self.peak = resident;

@@ -1,4 +1,4 @@
-//! `pagewise run --fill PID`: all pages of a process that is paged come into memory, and stay there while
+//! All pages of a process that is paged come into memory, and stay there while
 //! a debugger reads them.
 
 use super::figures::PAGE_BYTES;
@@ -15,7 +15,7 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 /// Between two looks at how far it has come.
@@ -38,11 +38,22 @@ struct State {
     is_held: bool,
 }
 
+/// How it came to an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filled {
+    /// By an interrupt, before all pages were there.
+    Interrupted,
+    /// By an interrupt, or with the process.
+    Released,
+    /// With the command that used them.
+    Used(ExitStatus),
+}
+
 /// Fills process `pid`, runs `command` or waits for an interrupt, and lets the pages go again.
 ///
 /// # Errors
 /// When the process is none of a run, does not answer, or the machine has too little memory.
-pub fn fill(pid: u32, command: &[OsString]) -> Result<ExitCode> {
+pub fn fill(pid: u32, command: &[OsString], say: &dyn Fn(&str)) -> Result<Filled> {
     interrupt::install()?;
     let process = Process::find(pid)?;
     process.check_room()?;
@@ -50,28 +61,27 @@ pub fn fill(pid: u32, command: &[OsString]) -> Result<ExitCode> {
     process.want(std::process::id())?;
     let _held = Held(&process);
     let Some(state) = process.await_all()? else {
-        return Ok(ExitCode::FAILURE);
+        return Ok(Filled::Interrupted);
     };
-    eprintln!(
-        "pagewise: all pages of {} (process {pid}) are in memory, {}; its budget holds again when {} ends",
+    say(&format!(
+        "all pages of {} (process {pid}) are in memory, {}; its budget holds again when {} ends",
         state.name,
         Bytes(state.resident),
         command
             .first()
             .map_or_else(|| "this".into(), |name| name.to_string_lossy())
-    );
+    ));
     let Some((program, arguments)) = command.split_first() else {
         while interrupt::requested().is_none() && process.state()?.is_some() {
             std::thread::sleep(PAUSE);
         }
-        return Ok(ExitCode::SUCCESS);
+        return Ok(Filled::Released);
     };
-    let status = Command::new(program)
+    let ended = Command::new(program)
         .args(arguments)
         .status()
         .with_context(|| format!("cannot run {}", program.to_string_lossy()))?;
-    let code = status.code().and_then(|code| u8::try_from(code).ok());
-    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+    Ok(Filled::Used(ended))
 }
 
 /// Lets the pages go.

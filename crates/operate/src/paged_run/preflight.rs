@@ -2,6 +2,7 @@
 
 use anyhow::{Result, bail};
 use pagewise_linux::proc::runtime::Obstacle;
+use pagewise_model::units::Bytes;
 use pagewise_pager::settings::Settings;
 use pagewise_pager::{start, sys};
 use pagewise_wire::snapshot;
@@ -14,13 +15,13 @@ const LEAST_STORE: u64 = 1 << 20;
 ///
 /// # Errors
 /// With the reason, and what to do.
-pub fn check(settings: &mut Settings) -> Result<()> {
+pub fn check(settings: &mut Settings, say: &dyn Fn(&str)) -> Result<()> {
     if let Err(refusal) = start::check_store(&settings.store) {
         let store = settings.store.to_string_lossy();
         bail!("--store {store}: {}", refusal.words());
     }
     if let Some(most) = sys::largest_file() {
-        limit_store(settings, most)?;
+        limit_store(settings, most, say)?;
     }
     Ok(())
 }
@@ -41,7 +42,7 @@ pub fn check_file_limit() -> Result<()> {
 }
 
 /// The store's file can grow to `most` bytes.
-fn limit_store(settings: &mut Settings, most: u64) -> Result<()> {
+fn limit_store(settings: &mut Settings, most: u64, say: &dyn Fn(&str)) -> Result<()> {
     let stored = settings.store_kind != "compressed";
     let is_file = !Path::new(&*settings.store.to_string_lossy())
         .metadata()
@@ -55,17 +56,13 @@ fn limit_store(settings: &mut Settings, most: u64) -> Result<()> {
              --store-kind compressed"
         );
     }
-    eprintln!(
-        "pagewise: the limit of file sizes (ulimit -f) holds the store to {}, not the {} of --store-size",
-        human(most),
-        human(settings.store_bytes)
-    );
+    say(&format!(
+        "the limit of file sizes (ulimit -f) holds the store to {}, not the {} of --store-size",
+        Bytes(most),
+        Bytes(settings.store_bytes)
+    ));
     settings.store_bytes = most;
     Ok(())
-}
-
-fn human(bytes: u64) -> String {
-    pagewise_model::units::Bytes(bytes).to_string()
 }
 
 /// Why `path` cannot be paged, and what to do.

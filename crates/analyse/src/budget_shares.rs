@@ -38,6 +38,7 @@ impl Member {
 
 /// What each of `members` may have resident, beyond what cannot be managed: together what is left of
 /// `budget`, but none less than it needs to go on at all.
+#[must_use]
 pub fn divide(budget: u64, members: &[Member]) -> Vec<u64> {
     let fixed: u64 = members.iter().map(|one| one.fixed).sum();
     let pool = budget.saturating_sub(fixed);
@@ -53,6 +54,7 @@ pub fn divide(budget: u64, members: &[Member]) -> Vec<u64> {
 }
 
 /// The least share of a process that evicts.
+#[must_use]
 pub fn least(budget: u64) -> u64 {
     (budget / LEAST.0).max(LEAST.1)
 }
@@ -119,6 +121,7 @@ fn move_one_step(step: u64, least: u64, members: &[Member], shares: &mut [u64]) 
 
 /// What each may have resident just now: its `wanted` bytes, but those that may grow no more than what
 /// all others have really given up, so that all together stay within `budget`.
+#[must_use]
 pub fn grant(budget: u64, members: &[Member], wanted: &[u64]) -> Vec<u64> {
     let resident: u64 = members.iter().map(|one| one.resident).sum();
     let slack = budget.saturating_sub(resident);

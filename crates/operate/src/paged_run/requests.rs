@@ -27,7 +27,7 @@ pub struct Requests {
 
 impl Requests {
     /// Sees to a request that came, and to one that was not answered in time.
-    pub fn see_to(&mut self, running: &Running, shared: &File) -> Result<()> {
+    pub fn see_to(&mut self, running: &Running, shared: &File, say: &dyn Fn(&str)) -> Result<()> {
         let now = Instant::now();
         if let Some(signal) = interrupt::requested() {
             interrupt::clear();
@@ -44,7 +44,7 @@ impl Requests {
         let late = self.deadline.is_some_and(|deadline| deadline <= now);
         if late || self.pressed.len() >= 3 {
             (self.deadline, self.pressed) = (None, Vec::new());
-            eprintln!("pagewise: the program does not end by itself; killing it");
+            say("the program does not end by itself; killing it");
             kill(running, shared)?;
         }
         Ok(())
@@ -60,7 +60,7 @@ impl Requests {
 
 /// Kills the program, and whatever process of the run still has its settings.
 pub fn kill(running: &Running, shared: &File) -> Result<()> {
-    let own = format!("shared={}\n", super::path_of(shared));
+    let own = format!("shared={}\n", super::shared::path_of(shared));
     for process in Figures::read(shared)?.processes {
         // Numbers are given again: only a process with this run's settings is meant.
         let environment = std::fs::read(format!("/proc/{}/environ", process.pid));

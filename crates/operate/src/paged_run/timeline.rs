@@ -1,4 +1,4 @@
-//! Readings of a run while it goes on (`--timeline`).
+//! Readings of a run while it goes on.
 
 use super::figures::Figures;
 use pagewise_model::document::Kind;

@@ -1,0 +1,38 @@
+//! How we end: as the program that we ran.
+
+use anyhow::Result;
+use pagewise_linux::process;
+use pagewise_model::run::Ending;
+use std::io::{self, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitCode, ExitStatus};
+
+/// The program's own status, or 128 and the signal; `running` for one that runs on.
+pub fn of(ending: Ending, running: ExitCode) -> ExitCode {
+    match ending {
+        Ending::Exited(status) => shell(status),
+        Ending::Killed(signal) => shell(128 + signal),
+        Ending::Running => running,
+    }
+}
+
+/// The same of a child of the standard library's.
+pub fn of_child(status: ExitStatus) -> ExitCode {
+    let code = status.code().or(status.signal().map(|signal| 128 + signal));
+    code.map_or(ExitCode::FAILURE, shell)
+}
+
+fn shell(status: i32) -> ExitCode {
+    ExitCode::from(u8::try_from(status & 0xff).unwrap_or(1))
+}
+
+/// A command that cannot be executed ends us as it ends a shell: 127 or 126.
+pub fn failed_to_start(error: anyhow::Error) -> Result<ExitCode> {
+    match error.downcast_ref::<process::Error>() {
+        Some(failed) => {
+            writeln!(io::stderr(), "pagewise: {failed}")?;
+            Ok(ExitCode::from(failed.shell_status()))
+        }
+        None => Err(error),
+    }
+}

@@ -1,0 +1,217 @@
+//! Any program inside a memory budget, paged in user space by the preloaded pager.
+
+mod figures;
+mod fill;
+mod outside;
+mod preflight;
+mod requests;
+mod samples;
+mod settings;
+mod shared;
+mod timeline;
+mod together;
+mod watch;
+
+pub use figures::Figures;
+pub use fill::{Filled, fill};
+pub use settings::{Budgeted, budgeted};
+
+use crate::explain::OwnLibrary;
+use anyhow::{Result, bail};
+use pagewise_linux::proc::runtime::{self, Libc};
+use pagewise_linux::process::{Finished, Launch, interrupt};
+use pagewise_model::advice::Settings as LaunchSettings;
+use pagewise_model::document::Kind;
+use pagewise_model::paged_run::{PAGED_RUN_VERSION, PagedRun};
+use pagewise_model::paging::PagingTimeline;
+use pagewise_pager::settings::{Choice, WhenFull};
+use std::fs::File;
+use std::path::PathBuf;
+use timeline::Timeline;
+use together::Together;
+use watch::Course;
+
+/// Smallest budget: below it a program's own libraries leave no room.
+const LEAST_MEMORY: u64 = 16 << 20;
+
+/// Bytes that may be resident.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Budget {
+    /// Of all processes together.
+    Together(u64),
+    /// Of each, however many there are.
+    Each(u64),
+}
+
+impl Budget {
+    /// How many.
+    #[must_use]
+    pub fn bytes(self) -> u64 {
+        match self {
+            Self::Together(bytes) | Self::Each(bytes) => bytes,
+        }
+    }
+}
+
+/// What is run, and how.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The program.
+    pub launch: Launch,
+    /// What it may keep resident.
+    pub budget: Budget,
+    /// Which pages leave, by name.
+    pub policy: String,
+    /// Folder, file or block device for what does not fit.
+    pub store: PathBuf,
+    /// Bytes that the store may take on disk; by itself a multiple of the budget.
+    pub store_bytes: Option<u64>,
+    /// Where evicted pages rest: `disk`, `compressed` or `tiered`.
+    pub store_kind: String,
+    /// Share of the budget for compressed pages, in percent.
+    pub compressed: u8,
+    /// Whether what goes to disk is encrypted.
+    pub encrypt: bool,
+    /// What to do when the store is full.
+    pub when_full: WhenFull,
+    /// Whether what would run outside the budget is refused.
+    pub strict: bool,
+    /// How faults reach the pager.
+    pub delivery: Choice,
+    /// Smallest stretch of memory to manage.
+    pub min_region: Option<u64>,
+    /// Pages per second whose next use is watched.
+    pub heat: u32,
+    /// Where page events are recorded.
+    pub record: Option<PathBuf>,
+    /// The pager's library for a C library.
+    pub library: OwnLibrary,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Paged {
+    /// Its figures.
+    pub run: PagedRun,
+    /// Its course, where that was asked for.
+    pub timeline: Option<PagingTimeline>,
+    /// What was outside the budget, in words.
+    pub outside: Vec<String>,
+}
+
+/// A run that can start: all that could refuse it has been asked.
+#[derive(Debug)]
+pub struct Ready {
+    request: Request,
+    shared: File,
+    together: Option<Together>,
+    settings: LaunchSettings,
+    /// Open as long as the run lasts: the program's processes know it by our descriptor.
+    _record: Option<File>,
+}
+
+/// Checks everything that can be checked before the program runs.
+///
+/// # Errors
+/// When the program cannot be run under a budget, with the reason and what to do.
+pub fn prepare(request: Request, say: &dyn Fn(&str)) -> Result<Ready> {
+    let budget = request.budget.bytes();
+    if budget < LEAST_MEMORY {
+        bail!("--memory {budget} is too small: at least 16M");
+    }
+    preflight::check_file_limit()?;
+    let program = request.launch.path()?;
+    if let Some(obstacle) = runtime::obstacle(&program) {
+        bail!("{}", preflight::refusal(&program, obstacle));
+    }
+    // What is no program at all fails when it is started.
+    let library = (request.library)(runtime::libc(&program).unwrap_or(Libc::Glibc))?;
+    let shared = shared::memory()?;
+    let together = match request.budget {
+        Budget::Together(budget) => Some(Together::new(budget, &shared)?),
+        Budget::Each(_) => None,
+    };
+    let record = request.record.as_deref().map(crate::destination::begin);
+    let record = record.transpose()?;
+    let settings = settings::of(&request, &library, &shared, record.as_ref(), say)?;
+    interrupt::install()?;
+    Ok(Ready {
+        request,
+        shared,
+        together,
+        settings,
+        _record: record,
+    })
+}
+
+impl Ready {
+    /// Runs the program to its end. `say` hears what should be known at once, `show` the figures each
+    /// second; with `has_course` readings of the run are kept.
+    ///
+    /// # Errors
+    /// When it cannot be started or waited for.
+    pub fn run(
+        mut self,
+        has_course: bool,
+        say: &dyn Fn(&str),
+        show: Option<&dyn Fn(&Figures)>,
+    ) -> Result<Paged> {
+        let request = &self.request;
+        let mut launch = request.launch.clone();
+        launch.settings = self.settings;
+        let running = launch.spawn()?;
+        let mut course = Course::new(request, &self.shared, self.together.take(), has_course);
+        let finished = course.watch(running, say, show)?;
+        let Course {
+            timeline,
+            sizes,
+            together,
+            ..
+        } = course;
+        let figures = Figures::read(&self.shared)?;
+        let run = told(request, &figures, &finished, together.as_ref());
+        // What came into memory for somebody outside is no surprise.
+        let largest = match figures.held.is_empty() {
+            false => 0,
+            true => run.cost.max_rss.0,
+        };
+        let passed = together
+            .as_ref()
+            .and_then(Together::passed)
+            .or_else(|| outside::passed(&sizes, request.budget.bytes(), largest));
+        let outside = passed.into_iter().chain(outside::strangers(&figures));
+        Ok(Paged {
+            timeline: timeline.map(|timeline: Timeline| timeline.finish(&run, &figures)),
+            run,
+            outside: outside.collect(),
+        })
+    }
+}
+
+/// The run as data.
+fn told(
+    request: &Request,
+    figures: &Figures,
+    finished: &Finished,
+    together: Option<&Together>,
+) -> PagedRun {
+    let words = std::iter::once(&request.launch.program).chain(&request.launch.args);
+    PagedRun {
+        schema_version: PAGED_RUN_VERSION,
+        kind: Kind::PagedRun,
+        command: words
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+        ending: finished.ending,
+        cost: finished.cost,
+        memory_bytes: request.budget.bytes(),
+        memory_is_each: together.is_none(),
+        together_peak_bytes: together.map(Together::peak_bytes).filter(|peak| *peak > 0),
+        policy: request.policy.clone(),
+        store: request.store_kind.clone(),
+        processes_total: figures.processes_total,
+        processes: figures.processes.clone(),
+        others: figures.others.clone(),
+        refault_distances: figures.refault_distances.clone(),
+    }
+}

@@ -1,0 +1,151 @@
+//! What the pager in the program's processes is told.
+
+use super::shared::path_of;
+use super::{Request, preflight};
+use crate::explain::OwnLibrary;
+use anyhow::{Context, Result};
+use pagewise_linux::proc::runtime::Libc;
+use pagewise_model::advice::{Setting, Settings as LaunchSettings};
+use pagewise_model::paged_run::MIN_REGION;
+use pagewise_pager::settings::{Choice, Settings, VARIABLE, WhenFull};
+use std::ffi::CString;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Bytes of the store where nobody says how many: at least these, and so many times the budget.
+const LEAST_STORE: u64 = 4 << 30;
+const STORE_FACTOR: u64 = 8;
+
+/// Settings of a run.
+///
+/// # Errors
+/// When a policy or store is not there, or the store cannot be used.
+pub fn of(
+    request: &Request,
+    library: &Path,
+    shared: &File,
+    record: Option<&File>,
+    say: &dyn Fn(&str),
+) -> Result<LaunchSettings> {
+    let memory = request.budget.bytes();
+    let mut settings = Settings {
+        memory,
+        policy: policy(&request.policy)?,
+        store: store_place(&request.store)?,
+        store_kind: request.store_kind.clone(),
+        store_bytes: request
+            .store_bytes
+            .unwrap_or_else(|| memory.saturating_mul(STORE_FACTOR).max(LEAST_STORE)),
+        compressed_bytes: memory / 100 * u64::from(request.compressed),
+        encrypt: request.encrypt,
+        delivery: request.delivery,
+        smallest: request.min_region.unwrap_or(MIN_REGION.1),
+        smallest_ever: request.min_region.unwrap_or(MIN_REGION.0),
+        processors: processors(),
+        watch: request.heat,
+        when_full: request.when_full,
+        strict: request.strict,
+        launcher: std::process::id(),
+        shared: CString::new(path_of(shared))?,
+        record: record.map_or_else(String::new, path_of),
+    };
+    preflight::check(&mut settings, say)?;
+    launch_settings(&settings, library)
+}
+
+/// The store's place, wherever a program of the run may have gone meanwhile.
+fn store_place(path: &Path) -> Result<CString> {
+    let place = std::fs::canonicalize(path)
+        .with_context(|| format!("--store {}: name a folder, file or device", path.display()))?;
+    CString::new(place.as_os_str().as_bytes()).context("--store")
+}
+
+/// The policy's name, checked here rather than in the program.
+fn policy(asked: &str) -> Result<String> {
+    // The program may change its folder: paths must not depend on it.
+    let (head, path) = match asked.split_once("replay:") {
+        Some((head, path)) => (format!("{head}replay:"), path),
+        None if asked.contains('/') => match asked.strip_prefix("prefetch+") {
+            Some(path) => ("prefetch+".to_owned(), path),
+            None => (String::new(), asked),
+        },
+        None => (String::new(), ""),
+    };
+    let name = match path {
+        "" => asked.to_owned(),
+        path => {
+            let path = std::fs::canonicalize(path)
+                .with_context(|| format!("--policy {asked}: cannot find it"))?;
+            format!("{head}{}", path.display())
+        }
+    };
+    let config = pagewise_policy::Config {
+        pages: 1 << 10,
+        budget: 1 << 9,
+    };
+    pagewise_policy::by_name(&name, &config).context("--policy")?;
+    Ok(name)
+}
+
+/// A budget without files around it, for measurements.
+#[derive(Clone, Copy, Debug)]
+pub struct Budgeted {
+    /// Bytes that may be resident.
+    pub memory: u64,
+    /// Name of the policy.
+    pub policy: &'static str,
+    /// `fd` or `sigbus`.
+    pub delivery: &'static str,
+}
+
+/// Settings that run a program under `budget`.
+///
+/// # Errors
+/// When the pager's library cannot be written.
+pub fn budgeted(budget: &Budgeted, library: OwnLibrary) -> Result<LaunchSettings> {
+    let settings = Settings {
+        memory: budget.memory,
+        policy: budget.policy.to_owned(),
+        store: CString::new("/var/tmp")?,
+        store_kind: "disk".to_owned(),
+        store_bytes: LEAST_STORE,
+        compressed_bytes: 0,
+        encrypt: false,
+        delivery: match budget.delivery {
+            "fd" => Choice::Handler,
+            _ => Choice::Signal,
+        },
+        smallest: MIN_REGION.0,
+        smallest_ever: MIN_REGION.0,
+        processors: processors(),
+        watch: 0,
+        when_full: WhenFull::End,
+        strict: true,
+        launcher: std::process::id(),
+        shared: CString::default(),
+        record: String::new(),
+    };
+    launch_settings(&settings, &library(Libc::Glibc)?)
+}
+
+/// Processors whose time a run may use: those it may run on, and no more than its cgroup's quota.
+fn processors() -> u32 {
+    let found = std::thread::available_parallelism().map_or(1, usize::from);
+    u32::try_from(found).unwrap_or(u32::MAX)
+}
+
+fn launch_settings(settings: &Settings, library: &Path) -> Result<LaunchSettings> {
+    let path = library
+        .to_str()
+        .context("the path of the pager's library is no text")?;
+    Ok(LaunchSettings(vec![
+        Setting::Env {
+            name: VARIABLE.to_owned(),
+            value: settings.to_text(),
+        },
+        Setting::Preload {
+            path: path.to_owned(),
+        },
+    ]))
+}

@@ -1,0 +1,118 @@
+//! What is seen and done of a run while it runs.
+
+use super::outside::{Sizes, Told};
+use super::requests::{self, Requests};
+use super::timeline::Timeline;
+use super::together::Together;
+use super::{Figures, Request};
+use anyhow::Result;
+use pagewise_linux::process::{Finished, Running};
+use std::fs::File;
+use std::time::Duration;
+
+/// Between two figures for somebody who watches.
+const SHOWN: Duration = Duration::from_secs(1);
+/// Between two looks where nobody asks for any.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// The run so far.
+pub struct Course<'a> {
+    /// Readings, where they are kept.
+    pub timeline: Option<Timeline>,
+    /// Of its processes.
+    pub sizes: Sizes,
+    /// Where the processes have one budget.
+    pub together: Option<Together>,
+    shared: &'a File,
+    budget: u64,
+    is_strict: bool,
+}
+
+impl<'a> Course<'a> {
+    /// Of a run that starts now.
+    pub fn new(
+        request: &Request,
+        shared: &'a File,
+        together: Option<Together>,
+        has_timeline: bool,
+    ) -> Self {
+        Self {
+            timeline: has_timeline.then(Timeline::new),
+            sizes: Sizes::default(),
+            together,
+            shared,
+            budget: request.budget.bytes(),
+            is_strict: request.strict,
+        }
+    }
+
+    /// Waits for the end, and sees to what comes before.
+    ///
+    /// # Errors
+    /// When the shared memory cannot be read, or the program not be waited for.
+    pub fn watch(
+        &mut self,
+        mut running: Running,
+        say: &dyn Fn(&str),
+        show: Option<&dyn Fn(&Figures)>,
+    ) -> Result<Finished> {
+        let root = u32::try_from(running.pid()).unwrap_or(0);
+        let longest = show.map_or(LONGEST, |_| SHOWN);
+        let mut requests = Requests::default();
+        let mut is_refused = false;
+        loop {
+            let pause = self.patience(requests.patience(longest));
+            if let Some(finished) = running.wait_for(pause)? {
+                return Ok(finished);
+            }
+            self.look(root, say)?;
+            if let Some(show) = show {
+                show(&Figures::read(self.shared)?);
+            }
+            requests.see_to(&running, self.shared, say)?;
+            let (budget, shared) = (self.budget, self.shared);
+            self.sizes.look(root, budget, |pid| told(shared, pid));
+            if self.is_strict && !is_refused && self.has_passed() {
+                is_refused = true;
+                requests::kill(&running, self.shared)?;
+            }
+        }
+    }
+
+    /// How long nothing needs to be looked at.
+    fn patience(&self, most: Duration) -> Duration {
+        let timeline = self.timeline.as_ref();
+        let pause = timeline.map_or(most, |points| most.min(points.pause()));
+        let pause = self.sizes.patience(pause);
+        let together = self.together.as_ref();
+        together.map_or(pause, |all| all.patience(pause))
+    }
+
+    /// Takes a reading and deals shares out, where it is time to.
+    fn look(&mut self, root: u32, say: &dyn Fn(&str)) -> Result<()> {
+        if let Some(points) = self.timeline.as_mut().filter(|points| points.is_due()) {
+            points.take(&Figures::read(self.shared)?);
+        }
+        match &mut self.together {
+            Some(all) => all.look(root, self.shared, say),
+            None => Ok(()),
+        }
+    }
+
+    fn has_passed(&self) -> bool {
+        self.together.as_ref().is_some_and(Together::has_passed)
+            || self.sizes.largest(self.budget).is_some()
+    }
+}
+
+/// What the pager tells of a process just now.
+fn told(shared: &File, pid: u32) -> Told {
+    let Ok(figures) = Figures::read(shared) else {
+        return Told::Managed(None);
+    };
+    let found = figures.living().find(|one| one.pid == pid);
+    match found {
+        Some(one) if figures.held.contains(&one.pid) => Told::Held,
+        found => Told::Managed(found.map(|one| one.resident_bytes)),
+    }
+}
