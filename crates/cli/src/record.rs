@@ -2,6 +2,7 @@
 
 mod overhead;
 
+use crate::destination;
 use crate::duration;
 use crate::observe::{Observation, ObserveOptions, Subject, observe};
 use anyhow::bail;
@@ -12,7 +13,7 @@ use pagewise_model::quantity::count;
 use pagewise_model::run::{Ending, signal_name};
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -180,7 +181,7 @@ pub fn run(args: RecordArgs) -> anyhow::Result<ExitCode> {
 /// # Errors
 /// As [`observe()`], but for a program that could not be started.
 pub fn observed(options: &ObserveOptions, quiet: bool) -> anyhow::Result<ExitCode> {
-    keep_previous(&options.output);
+    destination::keep_previous(&options.output);
     match observe(options) {
         Ok(observation) => {
             if !quiet {
@@ -251,17 +252,6 @@ fn lockstep(frequency: u64) -> Option<String> {
             frequency - 1
         )
     })
-}
-
-/// Keeps an earlier recording under another name, as perf does.
-pub fn keep_previous(output: &Path) {
-    let mut old = output.as_os_str().to_owned();
-    old.push(".old");
-    // Where there is none, or it cannot be renamed, writing goes ahead and tells what is wrong.
-    let is_file = output.metadata().is_ok_and(|metadata| metadata.is_file());
-    if is_file {
-        let _ = std::fs::rename(output, old);
-    }
 }
 
 fn summarise(observation: &Observation) -> io::Result<()> {

@@ -14,6 +14,7 @@ pub mod balance;
 pub mod bench;
 pub mod call_map;
 pub mod capability;
+pub mod capture_summary;
 pub mod contention;
 pub mod delays;
 pub mod document;

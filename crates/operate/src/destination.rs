@@ -55,6 +55,16 @@ pub fn begin(path: &Path) -> Result<File> {
     }
 }
 
+/// Keeps an earlier file as `FILE.old`, as perf does.
+pub fn keep_previous(path: &Path) {
+    let mut old = path.as_os_str().to_owned();
+    old.push(".old");
+    // Where there is none, or it cannot be renamed, writing goes ahead and tells what is wrong.
+    if path.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        let _ = fs::rename(path, old);
+    }
+}
+
 /// Says early that nothing can be written there, before a run is spent.
 ///
 /// # Errors

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod analysis;
+pub mod capture;
 pub mod destination;
 pub mod explain;
 pub mod huge;

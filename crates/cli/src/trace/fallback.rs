@@ -2,10 +2,11 @@
 //! waits for locks, in a perf.data file. What is missing is the path.
 
 use super::TraceArgs;
-use super::subject::Subject;
 use crate::observe::{self, ObserveOptions};
+use crate::terminal;
 use anyhow::bail;
 use pagewise_linux::perf::{Mode, Options};
+use pagewise_operate::capture::Subject;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -15,14 +16,15 @@ use std::time::Duration;
 /// As [`observe::observe`].
 pub fn record(reason: &str, args: &TraceArgs) -> anyhow::Result<ExitCode> {
     let output = args.output("trace.perf.data");
-    args.say(reason);
-    args.say(&format!(
+    let say = terminal::progress(args.quiet);
+    say(reason);
+    say(&format!(
         "recording instead, into {}: when each fault began and ended and what it was for, with \
          call stacks and waits for locks. Missing is the path inside the kernel.",
         output.display()
     ));
     if !args.function.is_empty() || args.depth > 0 {
-        args.say("--function and --depth have no effect on that");
+        say("--function and --depth have no effect on that");
     }
     let subject = match args.subject() {
         Subject::Command(launch) => observe::Subject::Command(launch),

@@ -1,33 +1,25 @@
 //! `pagewise trace`: the paths that page faults take through the kernel, as they happen.
 //!
-//! [`live`] captures with function_graph; where that can't be had, [`fallback`] records the
-//! faults' latencies without their paths. Both write a file that `pagewise report` opens.
+//! Where function_graph can't be had, [`fallback`] records the faults' latencies without their
+//! paths. Both write a file that `pagewise report` opens.
 
-mod choice;
-mod cost;
 mod fallback;
-mod live;
-mod output;
-mod schedule;
-mod stretches;
-mod subject;
-mod summary;
-mod text;
 
 use crate::duration;
-use anyhow::{Context, bail};
+use crate::status;
+use crate::terminal;
+use anyhow::bail;
 use clap::Args;
 use pagewise_analyse::tune::parse_size;
-use pagewise_linux::process;
-use pagewise_linux::tracefs::capture::Capture;
-use pagewise_linux::tracefs::{Error, Tracefs, guard};
+use pagewise_linux::tracefs::Tracefs;
+use pagewise_model::run::Ending;
 use pagewise_model::units::Bytes;
+use pagewise_operate::capture::{self, Captured, Request, Subject};
+use pagewise_report::text::capture_summary;
 use std::ffi::OsString;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use subject::Subject;
 
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
@@ -105,11 +97,11 @@ pub struct TraceArgs {
     /// The kernel's buffer for each CPU, such as 64M [default: 32M, at most a tenth of what
     /// memory is available, over all CPUs]
     #[arg(long, value_name = "SIZE", value_parser = size)]
-    buffer: Option<u64>,
+    buffer: Option<Bytes>,
 
     /// Stop tracing when the file has this size; the program runs on
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "4G")]
-    max_size: u64,
+    max_size: Bytes,
 
     /// Trace although settings or events of another tracer are left in the kernel; settings are
     /// put back, events in its buffer are lost
@@ -137,41 +129,23 @@ pub fn run(args: &TraceArgs) -> anyhow::Result<ExitCode> {
     if args.restore {
         return restore();
     }
-    let outcome = match tracer() {
-        Ok(tracefs) => live::trace(&tracefs, args),
+    let outcome = match capture::tracer() {
+        Ok(tracefs) => trace(&tracefs, args),
         Err(reason) if args.no_fallback => bail!("{reason}"),
         Err(reason) => fallback::record(&reason, args),
     };
-    outcome.or_else(|error| match error.downcast_ref::<process::Error>() {
-        Some(failed) => {
-            writeln!(io::stderr(), "pagewise: {failed}")?;
-            Ok(ExitCode::from(failed.shell_status()))
-        }
-        None => Err(error),
-    })
+    outcome.or_else(status::failed_to_start)
 }
 
-/// The tracefs of a kernel that graphs functions, or why there is none, with the way to it.
-fn tracer() -> Result<Tracefs, String> {
-    let tracefs = Tracefs::find().map_err(|error| format!("{error}. Run as root."))?;
-    match Capture::is_possible(&tracefs) {
-        Ok(()) => Ok(tracefs),
-        Err(Error::Control { path, cause, .. })
-            if cause.kind() == io::ErrorKind::PermissionDenied =>
-        {
-            Err(format!(
-                "{} is closed to this user. Run as root.",
-                path.display()
-            ))
-        }
-        Err(error) => Err(format!("{error}. {OTHER_KERNEL}")),
+fn trace(tracefs: &Tracefs, args: &TraceArgs) -> anyhow::Result<ExitCode> {
+    let say = terminal::progress(args.quiet);
+    let Captured { summary, finished } = capture::capture(tracefs, &args.request(), &say)?;
+    for line in capture_summary::lines(&summary) {
+        say(&line);
     }
+    let ending = finished.map_or(Ending::Running, |finished| finished.ending);
+    Ok(status::of(ending, ExitCode::SUCCESS))
 }
-
-/// Where paths can be traced when this kernel can't.
-const OTHER_KERNEL: &str = "To trace paths, use a kernel with CONFIG_FUNCTION_GRAPH_TRACER (those \
-    of Debian, Fedora and Ubuntu have it), or tests/qemu/guest of Pagewise's sources, which runs a \
-    program under one by emulation: pagewise help tracing";
 
 impl TraceArgs {
     fn subject(&self) -> Subject {
@@ -183,42 +157,40 @@ impl TraceArgs {
         self.output.clone().unwrap_or_else(|| usual.into())
     }
 
-    fn say(&self, text: &str) {
-        if !self.quiet {
-            // Nobody to tell is no reason to stop.
-            let _ = writeln!(io::stderr(), "pagewise: {text}");
+    fn request(&self) -> Request {
+        Request {
+            subject: self.subject(),
+            output: self.output("trace.txt"),
+            duration: self.duration,
+            survey: self.survey,
+            calibrates: !self.no_calibration,
+            events: !self.no_events,
+            roots: self.function.clone(),
+            depth: self.depth,
+            buffer: self.buffer,
+            max_size: self.max_size,
+            forced: self.force,
         }
     }
 }
 
 /// Cleans up after a trace that was killed.
 fn restore() -> anyhow::Result<ExitCode> {
-    let tracefs = Tracefs::find().context("cannot look for what a trace left behind")?;
-    let recovered = guard::recover(&tracefs.control(), &guard::usual_folder())?;
-    let mut err = io::stderr().lock();
-    match recovered {
-        None => writeln!(
-            err,
-            "pagewise: no trace was killed: there is nothing to put back"
-        )?,
-        Some(recovered) => {
-            writeln!(err, "pagewise: {}", summary::recovered(&recovered))?;
-            if !recovered.differences.is_empty() {
-                return Ok(ExitCode::FAILURE);
-            }
-        }
-    }
-    Ok(ExitCode::SUCCESS)
+    let say = terminal::progress(false);
+    let Some(recovered) = capture::restore()? else {
+        say("no trace was killed: there is nothing to put back");
+        return Ok(ExitCode::SUCCESS);
+    };
+    say(&capture::recovered(&recovered));
+    Ok(match recovered.differences.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
 }
 
-fn size(text: &str) -> Result<u64, String> {
+fn size(text: &str) -> Result<Bytes, String> {
     match parse_size(text) {
         Some(Bytes(0)) | None => Err(format!("'{text}' is no size; write it like 64M or 2G")),
-        Some(Bytes(bytes)) => Ok(bytes),
+        Some(size) => Ok(size),
     }
-}
-
-/// Keeps an earlier file under another name.
-fn keep_previous(path: &Path) {
-    crate::record::keep_previous(path);
 }

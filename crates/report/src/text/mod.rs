@@ -4,6 +4,7 @@
 mod answer;
 pub mod bench_alloc;
 pub mod bench_faults;
+pub mod capture_summary;
 pub mod check;
 pub mod gate;
 pub mod huge_balance;

@@ -2,25 +2,25 @@
 
 use super::choice::Choice;
 use super::cost::{Cost, Spent};
+use super::ended::{Ended, Setting};
 use super::output::Output;
+use super::reading::Reading;
 use super::schedule::{Schedule, Stretch};
 use super::stretches::{Cutter, Piece};
 use super::subject::Subject;
-use super::text::Reading;
-use super::{TraceArgs, summary};
+use super::{Captured, Request, plural, recovered};
 use crate::observe;
 use anyhow::Context;
 use pagewise_linux::host;
 use pagewise_linux::proc::ProcRoot;
-use pagewise_linux::process::{Finished, Running, interrupt};
+use pagewise_linux::process::{Finished, Gated, Launch, Running, interrupt};
 use pagewise_linux::sys::machine::thread_cpu_time;
 use pagewise_linux::tracefs::capture::{Capture, Options};
 use pagewise_linux::tracefs::functions::Function;
 use pagewise_linux::tracefs::{Tracefs, guard};
 use pagewise_model::histogram::Histogram;
-use pagewise_model::run::Ending;
 use pagewise_model::trace_note::{CaptureNote, TraceNote};
-use std::process::ExitCode;
+use pagewise_model::units::Nanos;
 use std::time::{Duration, Instant};
 
 /// How often the buffers are looked at.
@@ -33,53 +33,70 @@ const LONGEST_SURVEY: u32 = 10;
 /// Bytes of text read at a time.
 const CHUNK: usize = 256 << 10;
 
-/// Captures, writes the trace and tells about it; the program's status.
+/// Captures and writes the trace; `say` hears what goes on meanwhile.
 ///
 /// # Errors
 /// When the tracer can't be had, the program can't be started, or the file can't be written.
 /// tracefs is as before in any case.
-pub fn trace(tracefs: &Tracefs, args: &TraceArgs) -> anyhow::Result<ExitCode> {
+pub fn capture(
+    tracefs: &Tracefs,
+    request: &Request,
+    say: &dyn Fn(&str),
+) -> anyhow::Result<Captured> {
     interrupt::install()?;
-    let subject = args.subject();
-    let gated = subject
-        .launch()
-        .map(pagewise_linux::process::Launch::spawn_gated);
-    let gated = gated.transpose()?;
-    let mut capture = Capture::prepare(tracefs, &options(args))?;
-    if let Some(recovered) = capture.recovered() {
-        args.say(&summary::recovered(recovered));
+    let subject = &request.subject;
+    let gated = subject.launch().map(Launch::spawn_gated).transpose()?;
+    let mut capture = Capture::prepare(tracefs, &options(request))?;
+    if let Some(earlier) = capture.recovered() {
+        say(&recovered(earlier));
     }
     capture.watch(&subject.target(gated.as_ref())?)?;
-    let mut output = Output::create(&args.output("trace.txt"))?;
+    let mut output = Output::create(&request.output)?;
     output.text(capture.header()?.as_bytes())?;
-    output.note(&TraceNote::Capture(note_of(&capture, &subject, args)))?;
-    args.say(&summary::beginning(&capture, &subject));
-    let mut session = Session::begin(capture, output, args)?;
-    let running = gated
-        .map(pagewise_linux::process::Gated::release)
-        .transpose()?;
-    let followed = session.follow(running, &subject);
+    output.note(&TraceNote::Capture(note_of(&capture, request)))?;
+    say(&beginning(&capture, subject));
+    let mut session = Session::begin(capture, output, request, say)?;
+    let running = gated.map(Gated::release).transpose()?;
+    let followed = session.follow(running, subject);
     // Whatever went wrong, what was recorded is kept and tracefs is put back.
-    let report = session.end()?;
+    let ended = session.end()?;
     let finished = followed?;
-    for line in report.lines(finished.as_ref()) {
-        args.say(&line);
-    }
-    let ending = finished.map_or(Ending::Running, |finished| finished.ending);
-    Ok(crate::record::status(ending.shell_status()))
+    Ok(Captured {
+        summary: ended.summary(finished.as_ref()),
+        finished,
+    })
 }
 
-fn options(args: &TraceArgs) -> Options {
+fn options(request: &Request) -> Options {
     Options {
-        buffer_kib: args
+        buffer_kib: request
             .buffer
-            .map_or_else(usual_buffer_kib, |bytes| bytes >> 10),
-        depth: args.depth,
-        events: !args.no_events,
-        roots: args.function.clone(),
-        forced: args.force,
+            .map_or_else(usual_buffer_kib, |bytes| bytes.0 >> 10),
+        depth: request.depth,
+        events: request.events,
+        roots: request.roots.clone(),
+        forced: request.forced,
         journal: guard::usual_folder(),
     }
+}
+
+/// The first message.
+fn beginning(capture: &Capture, subject: &Subject) -> String {
+    let functions = capture.functions();
+    let mut text = format!(
+        "tracing {}: {} inside {}, {}",
+        subject.words(),
+        plural(functions.candidates.len() as u64, "function"),
+        functions.roots.join(", "),
+        match capture.is_in_instance() {
+            true => "in an instance of its own",
+            false => "with the kernel's one tracer (instances can't graph before Linux 6.12)",
+        }
+    );
+    if let Some(root) = &functions.guessed_root {
+        text += &format!("; no known entry of faults is traceable here, {root} looks like one");
+    }
+    text
 }
 
 /// 32 MiB for each CPU, at most a tenth of what memory is available.
@@ -91,14 +108,14 @@ fn usual_buffer_kib() -> u64 {
     available.map_or(USUAL_KIB, |bytes| (bytes / 1024 / 10 / cpus).min(USUAL_KIB))
 }
 
-fn note_of(capture: &Capture, subject: &Subject, args: &TraceArgs) -> CaptureNote {
+fn note_of(capture: &Capture, request: &Request) -> CaptureNote {
     CaptureNote {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         kernel: host::snapshot().kernel,
-        command: subject.command(),
+        command: request.subject.command(),
         roots: capture.functions().roots.clone(),
         events: capture.events().to_vec(),
-        depth: args.depth,
+        depth: request.depth,
         buffer_kib: capture.buffer_kib(),
         sleep_time: true,
     }
@@ -106,7 +123,8 @@ fn note_of(capture: &Capture, subject: &Subject, args: &TraceArgs) -> CaptureNot
 
 /// A capture that goes on.
 struct Session<'a> {
-    args: &'a TraceArgs,
+    request: &'a Request,
+    say: &'a dyn Fn(&str),
     capture: Capture,
     output: Output,
     schedule: Schedule,
@@ -135,15 +153,21 @@ struct Session<'a> {
     /// Whether the file has its full size.
     is_full: bool,
     chunk: Vec<u8>,
-    cpu_before: pagewise_model::units::Nanos,
+    cpu_before: Nanos,
 }
 
 impl<'a> Session<'a> {
-    fn begin(capture: Capture, output: Output, args: &'a TraceArgs) -> anyhow::Result<Self> {
+    fn begin(
+        capture: Capture,
+        output: Output,
+        request: &'a Request,
+        say: &'a dyn Fn(&str),
+    ) -> anyhow::Result<Self> {
         let mut session = Self {
             functions: capture.functions().candidates.clone(),
-            schedule: Schedule::new(args.survey, !args.no_calibration),
-            args,
+            schedule: Schedule::new(request.survey, request.calibrates),
+            request,
+            say,
             capture,
             output,
             stretch: Stretch::Paths,
@@ -177,7 +201,7 @@ impl<'a> Session<'a> {
         let proc = ProcRoot::default();
         loop {
             let over = self
-                .args
+                .request
                 .duration
                 .is_some_and(|most| started.elapsed() >= most);
             if interrupt::requested().is_some() {
@@ -197,12 +221,12 @@ impl<'a> Session<'a> {
             }
             let watched = subject.watched();
             if !watched.is_empty() && !watched.iter().any(|&pid| observe::is_alive(&proc, pid)) {
-                self.args.say("the process has ended");
+                (self.say)("the process has ended");
                 return Ok(None);
             }
             if let Err(error) = self.turn() {
                 // The program is not to suffer for our full disk.
-                self.args.say(&format!(
+                (self.say)(&format!(
                     "tracing stops here: {error:#}. The program runs on."
                 ));
                 self.stop_early()?;
@@ -218,7 +242,7 @@ impl<'a> Session<'a> {
         if self.until.is_some_and(|until| Instant::now() >= until) {
             self.drain(CHUNK)?;
             if self.may_survey_longer() {
-                self.until = Some(Instant::now() + self.args.survey);
+                self.until = Some(Instant::now() + self.request.survey);
                 return Ok(());
             }
             let changing = Instant::now();
@@ -231,8 +255,8 @@ impl<'a> Session<'a> {
             let found = self.drain(CHUNK)?;
             self.awaits_census &= found;
         }
-        if self.output.written() >= self.args.max_size {
-            self.args.say(&format!(
+        if self.output.written() >= self.request.max_size.0 {
+            (self.say)(&format!(
                 "{} has the size of --max-size: tracing stops here, the program runs on",
                 self.output.path().display()
             ));
@@ -245,7 +269,7 @@ impl<'a> Session<'a> {
     fn may_survey_longer(&self) -> bool {
         self.stretch == Stretch::Survey
             && !self.paths.is_census_enough()
-            && self.since.elapsed() < self.args.survey * LONGEST_SURVEY
+            && self.since.elapsed() < self.request.survey * LONGEST_SURVEY
     }
 
     fn stop_early(&mut self) -> anyhow::Result<()> {
@@ -329,7 +353,7 @@ impl<'a> Session<'a> {
                 self.awaits_census = false;
                 self.output.note(&TraceNote::Functions {
                     count: choice.functions.len() as u64,
-                    reason: summary::reason(&choice),
+                    reason: choice.reason(),
                 })?;
                 self.choice = Some(choice);
             }
@@ -350,7 +374,7 @@ impl<'a> Session<'a> {
     }
 
     /// Ends the capture and the file.
-    fn end(mut self) -> anyhow::Result<summary::Report> {
+    fn end(mut self) -> anyhow::Result<Ended> {
         let ended = self.read_to_end();
         let lost: Vec<(u32, u64)> = self
             .capture
@@ -359,7 +383,7 @@ impl<'a> Session<'a> {
             .map(|(cpu, stats)| (cpu, stats.lost()))
             .filter(|(_, events)| *events > 0)
             .collect();
-        let capture = summary::Setting::of(&self.capture);
+        let setting = Setting::of(&self.capture);
         let differences = self.capture.finish()?;
         for &(cpu, events) in &lost {
             self.output.note(&TraceNote::Lost { cpu, events })?;
@@ -368,14 +392,10 @@ impl<'a> Session<'a> {
         let size = self.output.finish();
         ended
             .and(size)
-            .map(|size| summary::Report {
+            .map(|size| Ended {
                 cost: Cost::of(&self.paths, &self.root_only, &self.spent),
-                own_cpu: pagewise_model::units::Nanos(
-                    thread_cpu_time().0.saturating_sub(self.cpu_before.0),
-                ),
-                spent: self.spent,
-                counts: self.paths.counts(),
-                capture,
+                own_cpu: Nanos(thread_cpu_time().0.saturating_sub(self.cpu_before.0)),
+                setting,
                 choice: self.choice,
                 rejected: self.rejected,
                 lost,

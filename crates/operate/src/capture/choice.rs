@@ -44,6 +44,16 @@ pub struct Choice {
     pub idle: usize,
 }
 
+impl Choice {
+    /// Why functions are traced no more, in words.
+    pub fn reason(&self) -> String {
+        format!(
+            "{} that no fault met and {} that only cost time are left out",
+            self.unmet, self.idle
+        )
+    }
+}
+
 impl Census {
     /// Counts the functions of a complete call at the top level.
     pub fn tree(&mut self, tree: &CallTree, names: &Names) {

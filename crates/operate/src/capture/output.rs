@@ -1,5 +1,6 @@
 //! The file of a trace, compressed or not.
 
+use crate::destination;
 use anyhow::Context;
 use pagewise_model::trace_note::TraceNote;
 use std::fs::File;
@@ -28,9 +29,9 @@ impl Output {
     /// # Errors
     /// When it can't be made.
     pub fn create(path: &Path) -> anyhow::Result<Self> {
-        super::keep_previous(path);
+        destination::keep_previous(path);
         let cannot = || format!("cannot write {}", path.display());
-        let file = crate::destination::begin(path)?;
+        let file = destination::begin(path)?;
         let writer = match path.extension().is_some_and(|extension| extension == "zst") {
             true => Writer::Zstd(Box::new(
                 zstd::Encoder::new(file, LEVEL).with_context(cannot)?,
@@ -115,9 +116,11 @@ mod tests {
             output.flush().unwrap();
             output.note(&TraceNote::Lost { cpu: 0, events: 1 }).unwrap();
             output.finish().unwrap();
-            let mut text = String::new();
-            let mut input = crate::input::open(&path).unwrap();
-            io::Read::read_to_string(&mut input, &mut text).unwrap();
+            let mut bytes = std::fs::read(&path).unwrap();
+            if name.ends_with(".zst") {
+                bytes = zstd::decode_all(&*bytes).unwrap();
+            }
+            let text = String::from_utf8(bytes).unwrap();
             assert_eq!(
                 text,
                 "one\n# pagewise: {\"lost\":{\"cpu\":0,\"events\":1}}\n"

@@ -1,7 +1,7 @@
 //! What tracing itself cost the program.
 
+use super::reading::Reading;
 use super::schedule::Stretch;
-use super::text::Reading;
 use pagewise_analyse::fault_paths::{Calibration, calibrate_by_histogram, estimate};
 use pagewise_model::histogram::Histogram;
 use std::time::Duration;
@@ -44,6 +44,8 @@ pub struct Cost {
     pub root_only_ns: f64,
     /// Faults per second, with paths and with the roots alone.
     pub rates: Option<(f64, f64)>,
+    /// Time in stretches of each kind.
+    pub spent: Spent,
 }
 
 impl Cost {
@@ -67,6 +69,7 @@ impl Cost {
                     rate(root_only.count(), spent.root_only),
                 )
             }),
+            spent: *spent,
         }
     }
 

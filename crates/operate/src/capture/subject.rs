@@ -1,4 +1,4 @@
-//! Who is traced, and for how long.
+//! Whose faults are captured, and for how long.
 
 use anyhow::{Context, bail};
 use pagewise_linux::proc::{ProcRoot, Tree};

@@ -1,0 +1,116 @@
+//! Captures the kernel's paths through page faults, as they happen, with function_graph.
+
+mod choice;
+mod cost;
+mod ended;
+mod output;
+mod reading;
+mod schedule;
+mod session;
+mod stretches;
+mod subject;
+
+pub use session::capture;
+pub use subject::Subject;
+
+use anyhow::Context;
+use pagewise_linux::process::Finished;
+use pagewise_linux::tracefs::capture::Capture;
+use pagewise_linux::tracefs::guard::{self, Recovered};
+use pagewise_linux::tracefs::{Error, Tracefs};
+use pagewise_model::capture_summary::CaptureSummary;
+use pagewise_model::units::Bytes;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What is captured, where to, and with what of the tracer.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Whose faults.
+    pub subject: Subject,
+    /// The file; compressed where it ends in `.zst`.
+    pub output: PathBuf,
+    /// How long; else until the program ends or somebody asks to stop.
+    pub duration: Option<Duration>,
+    /// How long the first phase looks for the functions that faults meet; zero traces all.
+    pub survey: Duration,
+    /// Whether the cost of tracing is measured.
+    pub calibrates: bool,
+    /// Whether task switches, lock waits and addresses are recorded as well.
+    pub events: bool,
+    /// Further functions to trace from.
+    pub roots: Vec<String>,
+    /// Levels of calls; 0 is no limit.
+    pub depth: u32,
+    /// The kernel's buffer for each CPU.
+    pub buffer: Option<Bytes>,
+    /// Size of the file at which tracing stops.
+    pub max_size: Bytes,
+    /// Whether settings of another tracer are overruled.
+    pub forced: bool,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Captured {
+    /// What it tells of itself.
+    pub summary: CaptureSummary,
+    /// The program's end, where it was started here.
+    pub finished: Option<Finished>,
+}
+
+/// The tracefs of a kernel that graphs functions, or why there is none, with the way to it.
+///
+/// # Errors
+/// The reason, for people.
+pub fn tracer() -> Result<Tracefs, String> {
+    let tracefs = Tracefs::find().map_err(|error| format!("{error}. Run as root."))?;
+    match Capture::is_possible(&tracefs) {
+        Ok(()) => Ok(tracefs),
+        Err(Error::Control { path, cause, .. })
+            if cause.kind() == io::ErrorKind::PermissionDenied =>
+        {
+            Err(format!(
+                "{} is closed to this user. Run as root.",
+                path.display()
+            ))
+        }
+        Err(error) => Err(format!("{error}. {OTHER_KERNEL}")),
+    }
+}
+
+/// Where paths can be traced when this kernel can't.
+const OTHER_KERNEL: &str = "To trace paths, use a kernel with CONFIG_FUNCTION_GRAPH_TRACER (those \
+    of Debian, Fedora and Ubuntu have it), or tests/qemu/guest of Pagewise's sources, which runs a \
+    program under one by emulation: pagewise help tracing";
+
+/// Puts back what a capture that was killed has left behind; `None` where there was none.
+///
+/// # Errors
+/// When it cannot be looked for, or not be put back.
+pub fn restore() -> anyhow::Result<Option<Recovered>> {
+    let tracefs = Tracefs::find().context("cannot look for what a trace left behind")?;
+    Ok(guard::recover(&tracefs.control(), &guard::usual_folder())?)
+}
+
+/// What was put back after a kill, in words.
+#[must_use]
+pub fn recovered(recovered: &Recovered) -> String {
+    let mut text = format!(
+        "an earlier trace (process {}) was killed: put back {} and removed {}",
+        recovered.owner,
+        plural(recovered.files, "setting"),
+        plural(recovered.instances, "instance"),
+    );
+    for difference in &recovered.differences {
+        text += &format!("\n  not as before: {difference}");
+    }
+    text
+}
+
+/// `1 setting`, `2 settings`.
+fn plural<T: Copy + PartialEq + From<u8> + std::fmt::Display>(count: T, what: &str) -> String {
+    let ending = if count == T::from(1) { "" } else { "s" };
+    format!("{count} {what}{ending}")
+}
