@@ -3,7 +3,6 @@
 use crate::destination;
 use crate::duration::parse as duration;
 use crate::explain::{explain, trials};
-use crate::huge;
 use crate::observe::{Observation, ObserveOptions, Subject, observe, other_size};
 use crate::own_library;
 use crate::prove::{self, Candidate, SavedInput, cold, not_run, predictions, prove};
@@ -21,6 +20,7 @@ use pagewise_model::findings::Findings;
 use pagewise_model::proof::Proof;
 use pagewise_model::run::{Ending, signal_name};
 use pagewise_model::units::Bytes;
+use pagewise_operate::huge::balance;
 use pagewise_report::{html, json, text};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
@@ -148,7 +148,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 impl Args {
     fn observation(&self, input: Option<&SavedInput>, recording: &Path) -> Result<ObserveOptions> {
         let mut options =
-            ObserveOptions::explaining(self.subject(input)?, recording, huge::verdict);
+            ObserveOptions::explaining(self.subject(input)?, recording, balance::verdict);
         if self.full {
             options.recorder.mode = Mode::Full;
         }

@@ -22,7 +22,8 @@ pub fn of_child(status: ExitStatus) -> ExitCode {
     code.map_or(ExitCode::FAILURE, shell)
 }
 
-fn shell(status: i32) -> ExitCode {
+/// What a shell would report, as our own status.
+pub fn shell(status: i32) -> ExitCode {
     ExitCode::from(u8::try_from(status & 0xff).unwrap_or(1))
 }
 

@@ -15,3 +15,4 @@ pub mod huge;
 pub mod observe;
 pub mod paged_run;
 pub mod recording;
+pub mod watch;

@@ -8,7 +8,6 @@ mod trace;
 use anyhow::Result;
 use clap::Subcommand;
 use std::process::ExitCode;
-use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,12 +31,6 @@ enum Command {
     Balance(balance::Args),
     Trace(trace::Args),
     Simulate(simulate::Args),
-}
-
-/// Whether huge pages would help a running process, in a sentence; `None` where it can't be looked at.
-pub fn verdict(pid: i32, look: Duration) -> Option<String> {
-    let verdict = pagewise_operate::huge::balance::look(pid, look).ok()?;
-    Some(verdict.sentence)
 }
 
 /// Runs one of the commands.

@@ -3,30 +3,26 @@
 //! The grandchild of findfault.sh (Ezolt, "A Study in Malloc", 2001), which let `ps` print sizes
 //! and fault counts each second until a graph of them told the story: ever-rising against flat.
 
-#[cfg(feature = "screen")]
-mod history;
 mod metrics;
-mod parquet;
 mod rows;
 #[cfg(feature = "screen")]
 mod screen;
-mod subject;
 mod summary;
 
 use crate::duration;
+use crate::status;
+use anyhow::Context;
 use clap::Args as ClapArgs;
 use metrics::Exporter;
-use pagewise_linux::proc::{ProcessReading, SHORTEST_INTERVAL, Sampler, SamplerOptions};
-use pagewise_linux::process::interrupt;
-use pagewise_model::timeline::{PressurePoint, TimelinePoint};
+use pagewise_linux::proc::SHORTEST_INTERVAL;
+use pagewise_linux::process::{Launch, interrupt};
+use pagewise_operate::watch::{End, Reading, Subject, Whom, follow, sample};
 use rows::Rows;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
-use subject::Subject;
+use std::time::Duration;
 
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
@@ -88,25 +84,6 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-/// One reading, as the sampler's thread sends it.
-#[derive(Default)]
-pub(crate) struct Reading {
-    point: TimelinePoint,
-    processes: Vec<ProcessReading>,
-    pressure: Option<PressurePoint>,
-}
-
-/// Why watching ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    /// No process of the tree is left.
-    TreeEnded,
-    /// `--duration` is over.
-    TimeIsUp,
-    /// The user asked, by key or signal.
-    Asked,
-}
-
 /// Watches until the processes end, the time is up, or the user quits.
 ///
 /// # Errors
@@ -115,11 +92,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     interrupt::install()?;
     let live = wants_screen(args);
     let rows = Rows::open(args, live)?;
-    let subject = match Subject::start(args, live || rows.take_standard_output()) {
+    let redirect = live || rows.take_standard_output();
+    let subject = match args.whom(redirect).and_then(Subject::start) {
         Ok(subject) => subject,
         Err(error) => {
             rows.abandon(args);
-            return refused(error);
+            return status::failed_to_start(error);
         }
     };
     let exporter = args.metrics.as_ref().map(|target| {
@@ -138,8 +116,14 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (sampler, readings) = sample(&subject, args.interval);
     let watched = match live {
         #[cfg(feature = "screen")]
-        true => screen::show(&subject, &readings, &mut sinks, args.duration),
-        _ => follow(&readings, &mut sinks, args.duration),
+        true => screen::show(
+            subject.name(),
+            subject.pid(),
+            &readings,
+            &mut sinks,
+            args.duration,
+        ),
+        _ => follow(&readings, |reading| sinks.take(reading), args.duration),
     };
     let timeline = sampler.stop();
     let rest = readings.try_iter().try_for_each(|last| sinks.take(&last));
@@ -147,7 +131,21 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     summary::print(&timeline, &ending);
     watched?;
     rest.and_then(|()| sinks.rows.finish())?;
-    Ok(ending.exit_code())
+    Ok(status::shell(ending.status()))
+}
+
+impl Args {
+    /// Whom to watch; a program's output goes elsewhere where it is to be redirected.
+    fn whom(&self, redirect: bool) -> anyhow::Result<Whom> {
+        Ok(match self.pid.or(self.process) {
+            Some(pid) => Whom::Process(pid),
+            None => Whom::Program {
+                launch: Launch::of(&self.command).context("no command was given after --")?,
+                output: self.output.clone(),
+                redirect,
+            },
+        })
+    }
 }
 
 /// An interval that the kernel's counters can fill.
@@ -193,62 +191,4 @@ fn wants_screen(args: &Args) -> bool {
         );
     }
     wants && cfg!(feature = "screen")
-}
-
-/// A command that is not there ends as in a shell: 127 or 126.
-fn refused(error: anyhow::Error) -> anyhow::Result<ExitCode> {
-    match error.downcast_ref::<pagewise_linux::process::Error>() {
-        Some(cause) => {
-            eprintln!("pagewise: {error:#}");
-            Ok(ExitCode::from(cause.shell_status()))
-        }
-        None => Err(error),
-    }
-}
-
-fn sample(subject: &Subject, interval: Duration) -> (Sampler, Receiver<Reading>) {
-    let (sender, readings) = mpsc::channel();
-    let options = SamplerOptions {
-        from_birth: subject.is_ours(),
-        ..SamplerOptions::every(interval)
-    };
-    let sampler = Sampler::start_with(subject.pid(), options, move |point, processes, pressure| {
-        // Fails only once nobody listens any more, and then the point is not missed.
-        let _ = sender.send(Reading {
-            point: *point,
-            processes: processes.to_vec(),
-            pressure: pressure.copied(),
-        });
-    });
-    (sampler, readings)
-}
-
-/// How long a wait for the next reading may keep a request to end unseen.
-const ATTENTION: Duration = Duration::from_millis(50);
-
-/// Writes rows until the end, without a screen.
-fn follow(
-    readings: &Receiver<Reading>,
-    sinks: &mut Sinks,
-    duration: Option<Duration>,
-) -> anyhow::Result<End> {
-    let deadline = duration.map(|duration| Instant::now() + duration);
-    loop {
-        match readings.recv_timeout(ATTENTION) {
-            Ok(reading) => {
-                sinks.take(&reading)?;
-                if reading.point.processes == 0 {
-                    return Ok(End::TreeEnded);
-                }
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Ok(End::TreeEnded),
-        }
-        if interrupt::requested().is_some() {
-            return Ok(End::Asked);
-        }
-        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            return Ok(End::TimeIsUp);
-        }
-    }
 }

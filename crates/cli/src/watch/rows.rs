@@ -1,13 +1,12 @@
 //! Points as rows: CSV, JSON lines, Parquet.
 
 use super::Args;
-use super::parquet::ParquetFile;
 use crate::destination;
 use anyhow::Context;
 use pagewise_model::timeline::TimelinePoint;
-use pagewise_model::units::Nanos;
-use pagewise_model::watch::HEADER;
-pub use pagewise_model::watch::Row;
+use pagewise_model::watch::{HEADER, Row};
+use pagewise_operate::watch::Rates;
+use pagewise_report::exports::timeline_rows::TimelineRows;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -16,35 +15,11 @@ use std::path::{Path, PathBuf};
 pub struct Rows {
     csv: Option<Box<dyn Write>>,
     json: Option<Box<dyn Write>>,
-    parquet: Option<ParquetFile>,
+    parquet: Option<TimelineRows<File>>,
     takes_standard_output: bool,
     /// Name of the CSV file, for messages.
     csv_name: PathBuf,
     rates: Rates,
-}
-
-/// Rates need a stretch of time that the clock ticks of counters can fill: shorter ones would
-/// turn a few faults into billions a second.
-const SHORTEST_STRETCH: Nanos = Nanos(10_000_000);
-
-/// The points that rates are told from.
-#[derive(Default)]
-struct Rates {
-    /// The newest point, and the newest one that was long enough before it.
-    newest: Option<TimelinePoint>,
-    base: Option<TimelinePoint>,
-}
-
-impl Rates {
-    /// The row of `point`, the next in time. Rates are 0 where no point is long enough before.
-    fn row(&mut self, point: &TimelinePoint) -> Row {
-        let is_before = |before: &&TimelinePoint| point.time - before.time >= SHORTEST_STRETCH;
-        let base = [self.newest, self.base];
-        let base = base.iter().flatten().find(is_before).copied();
-        self.base = base.or(self.base);
-        self.newest = Some(*point);
-        Row::between(base.as_ref().unwrap_or(point), point)
-    }
 }
 
 /// Whether a path stands for standard output.
@@ -67,7 +42,7 @@ impl Rows {
         let parquet = args
             .parquet
             .as_deref()
-            .map(|path| ParquetFile::create(create(path)?).with_context(|| cannot_write(path)));
+            .map(|path| TimelineRows::create(create(path)?).with_context(|| cannot_write(path)));
         Ok(Self {
             csv,
             json: args.json.then(|| Box::new(io::stdout()) as Box<dyn Write>),
@@ -88,7 +63,7 @@ impl Rows {
 
     /// Writes one point everywhere.
     pub fn write(&mut self, point: &TimelinePoint) -> anyhow::Result<()> {
-        let is_first = self.rates.newest.is_none();
+        let is_first = self.rates.is_empty();
         let row = self.rates.row(point);
         self.write_csv(&row, is_first)
             .with_context(|| cannot_write(&self.csv_name))?;
@@ -97,7 +72,7 @@ impl Rows {
             out.flush()?;
         }
         if let Some(file) = &mut self.parquet {
-            file.write(&row)?;
+            file.write(&row).context("cannot write the Parquet file")?;
         }
         Ok(())
     }
@@ -132,7 +107,7 @@ impl Rows {
             out.flush().with_context(|| cannot_write(&self.csv_name))?;
         }
         if let Some(file) = self.parquet {
-            file.finish()?;
+            file.finish().context("cannot complete the Parquet file")?;
         }
         Ok(())
     }
@@ -163,22 +138,5 @@ mod tests {
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         assert_eq!(io::read_to_string(&mut reader).unwrap(), "old");
-    }
-
-    #[test]
-    fn rates_are_told_only_over_a_stretch_that_can_hold_them() {
-        let at = |time: u64, minor_faults: u64| TimelinePoint {
-            time: Nanos(time),
-            minor_faults,
-            ..TimelinePoint::default()
-        };
-        let mut rates = Rates::default();
-        let mut rate = |time, faults| rates.row(&at(time, faults)).minor_faults_per_s;
-        // A microsecond after the start: 1,900 faults are no rate of 1.9·10⁹.
-        assert_eq!((rate(0, 0), rate(1_000, 1_900)), (0.0, 0.0));
-        assert!((rate(100_000_000, 11_900) - 100_001.0).abs() < 1e-3);
-        // The end, just after a reading: the stretch before counts too.
-        assert!((rate(100_001_000, 11_901) - 100_010.0).abs() < 1e-3);
-        assert!((rate(200_001_000, 21_901) - 100_000.0).abs() < 1e-3);
     }
 }

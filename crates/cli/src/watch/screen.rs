@@ -9,15 +9,13 @@ mod keyboard;
 mod table;
 
 use super::Sinks;
-use super::history::{History, View};
-use super::subject::Subject;
-use super::{End, Reading};
 use crate::terminal;
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use keyboard::{Keyboard, Wait};
 use pagewise_linux::proc::ProcessReading;
 use pagewise_linux::process::interrupt;
 use pagewise_model::units::Nanos;
+use pagewise_operate::watch::{End, History, Reading, View};
 use ratatui::DefaultTerminal;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
@@ -28,7 +26,9 @@ const BEAT: Duration = Duration::from_millis(50);
 
 /// Everything that is drawn.
 pub struct Screen<'a> {
-    subject: &'a Subject,
+    /// The command line, or the process's name.
+    name: &'a str,
+    pid: i32,
     history: History,
     view: View,
     processes: Processes,
@@ -49,12 +49,13 @@ enum Wish {
 /// Shows the live view until the user quits or the time is up. When the processes end, the view
 /// stays, so that it can be read.
 pub fn show(
-    subject: &Subject,
+    name: &str,
+    pid: i32,
     readings: &Receiver<Reading>,
     sinks: &mut Sinks,
     duration: Option<Duration>,
 ) -> anyhow::Result<End> {
-    let mut screen = Screen::new(subject);
+    let mut screen = Screen::new(name, pid);
     let mut terminal = ratatui::try_init()?;
     let end = run(&mut terminal, &mut screen, readings, sinks, duration);
     ratatui::restore();
@@ -99,9 +100,10 @@ fn run(
 }
 
 impl<'a> Screen<'a> {
-    fn new(subject: &'a Subject) -> Self {
+    fn new(name: &'a str, pid: i32) -> Self {
         Self {
-            subject,
+            name,
+            pid,
             history: History::default(),
             view: View::default(),
             processes: Processes::default(),

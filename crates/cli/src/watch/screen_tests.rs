@@ -1,5 +1,4 @@
 use super::*;
-use crate::watch::subject::Subject;
 use pagewise_model::timeline::TimelinePoint;
 use pagewise_model::units::Bytes;
 use ratatui::Terminal;
@@ -8,8 +7,8 @@ use ratatui::backend::TestBackend;
 const MIB: u64 = 1 << 20;
 
 /// Ten seconds of 160,000 faults per second (churn) or of none, at 64 MiB.
-fn screen_of(subject: &Subject, faults_per_point: u64) -> Screen<'_> {
-    let mut screen = Screen::new(subject);
+fn screen_of(faults_per_point: u64) -> Screen<'static> {
+    let mut screen = Screen::new("simulate input.dat", own_pid());
     for at in 0..=100 {
         let point = TimelinePoint {
             time: Nanos(at * 100_000_000),
@@ -44,6 +43,10 @@ fn screen_of(subject: &Subject, faults_per_point: u64) -> Screen<'_> {
     screen
 }
 
+fn own_pid() -> i32 {
+    i32::try_from(std::process::id()).unwrap()
+}
+
 fn drawn(screen: &Screen<'_>, width: u16, height: u16) -> Vec<String> {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| draw::screen(frame, screen)).unwrap();
@@ -52,10 +55,6 @@ fn drawn(screen: &Screen<'_>, width: u16, height: u16) -> Vec<String> {
     let rows = cells.chunks(usize::from(width));
     rows.map(|row| row.concat().trim_end().to_string())
         .collect()
-}
-
-fn own_subject() -> Subject {
-    Subject::find_for_test(i32::try_from(std::process::id()).unwrap())
 }
 
 /// Height of the highest dot of a plot, in rows above its lowest, left half and right half.
@@ -81,9 +80,8 @@ fn heights(rows: &[String], plot: &str) -> (usize, usize) {
 
 #[test]
 fn ever_rising_and_flat_look_different() {
-    let subject = own_subject();
-    let mut churn = screen_of(&subject, 16_384);
-    let mut quiet = screen_of(&subject, 0);
+    let mut churn = screen_of(16_384);
+    let mut quiet = screen_of(0);
     churn.shows_total = true;
     quiet.shows_total = true;
     let (early, late) = heights(&drawn(&churn, 80, 24), "faults so far");
@@ -94,20 +92,18 @@ fn ever_rising_and_flat_look_different() {
 
 #[test]
 fn churn_is_told_in_words_and_calm_is_not() {
-    let subject = own_subject();
     let has_hint = |screen: &Screen<'_>| {
         drawn(screen, 80, 24)
             .iter()
             .any(|row| row.contains("touched anew and not kept"))
     };
-    assert!(has_hint(&screen_of(&subject, 16_384)));
-    assert!(!has_hint(&screen_of(&subject, 100)));
+    assert!(has_hint(&screen_of(16_384)));
+    assert!(!has_hint(&screen_of(100)));
 }
 
 #[test]
 fn any_size_of_terminal_is_drawn() {
-    let subject = own_subject();
-    let mut screen = screen_of(&subject, 5);
+    let mut screen = screen_of(5);
     for (width, height) in [(1, 1), (10, 4), (20, 8), (80, 24), (120, 40), (300, 100)] {
         for _ in 0..8 {
             screen.shows_help = !screen.shows_help;
@@ -115,14 +111,13 @@ fn any_size_of_terminal_is_drawn() {
             screen.shows_table = screen.shows_help != screen.shows_table;
         }
     }
-    let empty = Screen::new(&subject);
+    let empty = Screen::new("simulate input.dat", own_pid());
     assert!(drawn(&empty, 80, 24)[0].contains("no reading yet"));
 }
 
 #[test]
 fn keys_do_what_the_help_says() {
-    let subject = own_subject();
-    let mut screen = screen_of(&subject, 5);
+    let mut screen = screen_of(5);
     let press = |screen: &mut Screen<'_>, code| {
         matches!(
             screen.press(KeyEvent::new(code, KeyModifiers::NONE)),

@@ -1,9 +1,9 @@
 //! The last words of `watch`: the numbers of time(1), on standard error.
 
-use super::subject::SubjectEnd;
 use pagewise_model::quantity::count;
 use pagewise_model::timeline::{Timeline, TimelinePoint};
 use pagewise_model::units::{Bytes, Nanos};
+use pagewise_operate::watch::SubjectEnd;
 
 /// Prints one line of numbers, and what else the user should know.
 pub fn print(timeline: &Timeline, end: &SubjectEnd) {

@@ -16,3 +16,4 @@ pub mod speedscope;
 pub mod stacks;
 pub mod svg;
 mod thread_stacks;
+pub mod timeline_rows;

@@ -2,11 +2,11 @@
 
 use super::table::Line as ProcessLine;
 use super::{Churning, Screen, as_f64};
-use crate::watch::history::{Dot, Window};
 use pagewise_linux::sys::machine::page_size;
 use pagewise_model::quantity::count as grouped;
 use pagewise_model::timeline::TimelinePoint;
 use pagewise_model::units::{Bytes, Nanos};
+use pagewise_operate::watch::{Dot, Window};
 use pagewise_report::visible::visible;
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
@@ -78,17 +78,17 @@ fn head_lines<'a>(screen: &Screen<'a>, width: u16) -> Vec<Line<'a>> {
 fn title<'a>(screen: &Screen<'a>, last: &TimelinePoint, width: usize) -> Line<'a> {
     let tree = match (screen.ended, last.processes, last.threads) {
         (true, _, _) => "ended".to_string(),
-        (false, 1, 1) => format!("pid {}", screen.subject.pid()),
+        (false, 1, 1) => format!("pid {}", screen.pid),
         (false, processes, threads) => format!(
             "pid {}, {}, {}",
-            screen.subject.pid(),
+            screen.pid,
             plural(processes, "process", "processes"),
             plural(threads, "thread", "threads")
         ),
     };
     let tail = format!("  {tree}  {}", clock(last.time));
     let room = width.saturating_sub(tail.chars().count() + 16);
-    let name = shortened(&visible(screen.subject.name()), room);
+    let name = shortened(&visible(screen.name), room);
     Line::from(vec![
         Span::styled("pagewise watch  ", screen.faint()),
         Span::styled(name, Style::new().add_modifier(Modifier::BOLD)),

@@ -168,6 +168,12 @@ pub fn look(pid: i32, duration: Duration) -> Result<HugeVerdict> {
     Ok(session.conclude()?.verdict)
 }
 
+/// Whether huge pages would help a running process, in a sentence; `None` where it can't be looked at.
+#[must_use]
+pub fn verdict(pid: i32, duration: Duration) -> Option<String> {
+    look(pid, duration).ok().map(|verdict| verdict.sentence)
+}
+
 impl Subject {
     /// The program's command line, for the result.
     fn command(&self) -> Vec<String> {

@@ -1,19 +1,16 @@
 //! `watch --metrics`: the newest figures for Prometheus, in a file or by HTTP.
 
-mod look;
-mod server;
-
-use super::Reading;
 use anyhow::Context;
-use look::Looks;
+use pagewise_model::findings::Findings;
 use pagewise_model::timeline::TimelinePoint;
-use pagewise_report::metrics::{Figures, Format, text};
+use pagewise_operate::watch::{Answer, Looks, Reading, serve};
+use pagewise_report::metrics::{Figures, Format, Observed, text};
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Where metrics go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +55,7 @@ impl Exporter {
         let figures = Arc::new(Mutex::new(Figures::default()));
         let file = match target {
             Target::Address(address) => {
-                let bound = server::serve(*address, Arc::clone(&figures))?;
+                let bound = serve(*address, answer(Arc::clone(&figures)))?;
                 eprintln!("pagewise: metrics at http://{bound}/metrics");
                 None
             }
@@ -67,8 +64,9 @@ impl Exporter {
                 Some(path.clone())
             }
         };
+        let looks = look.map(|every| Looks::start(pid, every, taker(pid, Arc::clone(&figures))));
         Ok(Self {
-            _looks: look.map(|every| Looks::begin(pid, every, Arc::clone(&figures))),
+            _looks: looks.transpose()?,
             figures,
             file,
             written: None,
@@ -103,6 +101,38 @@ impl Drop for Exporter {
         if let Some(path) = &self.file {
             let _ = std::fs::remove_file(path);
         }
+    }
+}
+
+/// What a scrape gets of the newest figures.
+fn answer(figures: Arc<Mutex<Figures>>) -> impl Fn(bool) -> Answer {
+    move |wants_open_metrics| {
+        let format = match wants_open_metrics {
+            true => Format::OpenMetrics,
+            false => Format::Prometheus,
+        };
+        Answer {
+            media_type: format.media_type(),
+            body: text(&lock(&figures), format),
+        }
+    }
+}
+
+/// Keeps what a look inside found; that nothing can be seen is said once.
+fn taker(
+    pid: i32,
+    figures: Arc<Mutex<Figures>>,
+) -> impl FnMut(anyhow::Result<Findings>) + Send + 'static {
+    let mut told = false;
+    move |found| {
+        let at = SystemTime::now().duration_since(UNIX_EPOCH);
+        let at = at.map_or(0.0, |at| at.as_secs_f64());
+        if let (Err(error), false) = (&found, told) {
+            told = true;
+            eprintln!("pagewise: cannot look inside process {pid}: {error:#}");
+        }
+        // Old figures would pass for new ones.
+        lock(&figures).observed = found.ok().map(|findings| Observed { at, findings });
     }
 }
 

@@ -43,11 +43,13 @@ impl History {
     }
 
     /// The newest reading.
+    #[must_use]
     pub fn last(&self) -> Option<&TimelinePoint> {
         self.points.last()
     }
 
     /// The newest reading at or before `time`.
+    #[must_use]
     pub fn at(&self, time: Nanos) -> Option<&TimelinePoint> {
         let after = self.points.partition_point(|point| point.time <= time);
         self.points.get(after.checked_sub(1)?)
@@ -64,6 +66,7 @@ impl History {
     }
 
     /// A quantity over time; of readings closer than a dot of the screen the largest is shown.
+    #[must_use]
     pub fn level(&self, window: Window, dots: usize, of: fn(&TimelinePoint) -> f64) -> Vec<Dot> {
         let points = self.within(window);
         let chunk = points.len().div_ceil(dots.max(1)).max(1);
@@ -80,11 +83,13 @@ impl History {
     }
 
     /// Growth a second of a cumulative quantity.
+    #[must_use]
     pub fn rate(&self, window: Window, dots: usize, of: fn(&TimelinePoint) -> f64) -> Vec<Dot> {
         self.rate_over(Nanos(0), window, dots, of)
     }
 
     /// CPU used, as a share of one CPU in percent.
+    #[must_use]
     pub fn cpu(&self, window: Window, dots: usize, of: fn(&TimelinePoint) -> f64) -> Vec<Dot> {
         self.rate_over(SHORTEST_CPU_STRETCH, window, dots, of)
     }
@@ -131,6 +136,7 @@ pub struct View {
 
 impl View {
     /// The part to show when the newest reading is at `now`. A young history fills from the left.
+    #[must_use]
     pub fn window(&self, now: Nanos) -> Window {
         let width = self.width(now);
         let to = self.held.unwrap_or(now).max(width);
@@ -155,6 +161,7 @@ impl View {
     }
 
     /// Whether the view stands still.
+    #[must_use]
     pub fn is_held(&self) -> bool {
         self.held.is_some()
     }

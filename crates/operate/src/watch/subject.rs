@@ -1,6 +1,6 @@
 //! What is watched: a command that we start, or a process that is there.
 
-use super::{Args, End};
+use super::End;
 use crate::destination;
 use anyhow::{Context, bail};
 use pagewise_linux::own_folder;
@@ -8,8 +8,22 @@ use pagewise_linux::proc::ProcRoot;
 use pagewise_linux::process::{Finished, Input, Launch, Output, Running};
 use pagewise_model::run::Ending;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Duration;
+
+/// Whom to watch.
+pub enum Whom {
+    /// A process that is there, with all its descendants.
+    Process(i32),
+    /// A program that is started.
+    Program {
+        /// What to start.
+        launch: Launch,
+        /// Where its output goes; by itself where it would go anyway.
+        output: Option<PathBuf>,
+        /// Whether it must go elsewhere: somebody else writes to our standard output.
+        redirect: bool,
+    },
+}
 
 /// A watched process, root of its tree.
 pub struct Subject {
@@ -46,12 +60,18 @@ pub struct SubjectEnd {
 const GRACE: Duration = Duration::from_secs(3);
 
 impl Subject {
-    /// Starts the command, or looks whether the process is there. With `redirect` the command's
-    /// output goes to a file, because the terminal is taken.
-    pub fn start(args: &Args, redirect: bool) -> anyhow::Result<Self> {
-        match args.pid.or(args.process) {
-            Some(pid) => Self::find(pid),
-            None => Self::launch(args, redirect),
+    /// Starts the program, or looks whether the process is there.
+    ///
+    /// # Errors
+    /// When neither can be.
+    pub fn start(whom: Whom) -> anyhow::Result<Self> {
+        match whom {
+            Whom::Process(pid) => Self::find(pid),
+            Whom::Program {
+                launch,
+                output,
+                redirect,
+            } => Self::launch(launch, output, redirect),
         }
     }
 
@@ -73,21 +93,11 @@ impl Subject {
         })
     }
 
-    /// A subject for tests of the screen.
-    #[cfg(test)]
-    pub fn find_for_test(pid: i32) -> Self {
-        Self {
-            name: "simulate input.dat".to_string(),
-            kind: Kind::Found { pid },
-        }
-    }
-
-    fn launch(args: &Args, redirect: bool) -> anyhow::Result<Self> {
-        let mut launch = Launch::of(&args.command).context("no command was given after --")?;
-        let output = match &args.output {
-            Some(file) => Some(file.clone()),
-            None if redirect => Some(output_file()?),
-            None => None,
+    fn launch(mut launch: Launch, named: Option<PathBuf>, redirect: bool) -> anyhow::Result<Self> {
+        let is_named = named.is_some();
+        let output = match named {
+            Some(file) => Some(file),
+            None => redirect.then(output_file).transpose()?,
         };
         // Made for its owner alone and never another's; kept open, should it be a pipe.
         let opened = output.as_deref().map(destination::begin).transpose()?;
@@ -95,25 +105,29 @@ impl Subject {
             launch.output = Output::Capture(file.clone());
             launch.input = Input::Null;
         }
-        let words: Vec<_> = args.command.iter().map(|w| w.to_string_lossy()).collect();
+        let words = std::iter::once(&launch.program).chain(&launch.args);
+        let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
+        let name = words.join(" ");
         let running = launch.spawn()?;
         drop(opened);
         Ok(Self {
-            name: words.join(" "),
+            name,
             kind: Kind::Started {
                 running,
                 output,
-                named: args.output.is_some(),
+                named: is_named,
             },
         })
     }
 
     /// Command line, or the process's name.
+    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Root of the tree.
+    #[must_use]
     pub fn pid(&self) -> i32 {
         match &self.kind {
             Kind::Started { running, .. } => running.pid(),
@@ -122,6 +136,7 @@ impl Subject {
     }
 
     /// Whether we started it.
+    #[must_use]
     pub fn is_ours(&self) -> bool {
         matches!(self.kind, Kind::Started { .. })
     }
@@ -185,16 +200,17 @@ fn still_runs(running: &Running) -> String {
 }
 
 impl SubjectEnd {
-    /// The command's own status where it ended by itself, success otherwise.
-    pub fn exit_code(&self) -> ExitCode {
-        let status = match &self.finished {
+    /// The command's own status where it ended by itself, as a shell would report it; else 0.
+    #[must_use]
+    pub fn status(&self) -> i32 {
+        match &self.finished {
             Some(finished) if !self.was_asked => finished.ending.shell_status(),
             _ => 0,
-        };
-        ExitCode::from(u8::try_from(status).unwrap_or(1))
+        }
     }
 
     /// How the command ended, in words.
+    #[must_use]
     pub fn words(&self) -> Option<String> {
         match self.finished?.ending {
             Ending::Exited(status) => Some(format!("ended with status {status}")),

@@ -1,10 +1,8 @@
-//! The Parquet table of timeline rows.
+//! Readings of `watch` as a Parquet table.
 
-use super::rows::Row;
-use anyhow::Context;
-use pagewise_report::exports::parquet::{Column, ParquetWriter, Value};
-use std::fs::File;
-use std::io::BufWriter;
+use super::parquet::{Column, ParquetWriter, Value};
+use pagewise_model::watch::Row;
+use std::io::{self, BufWriter, Write};
 
 const COLUMNS: &[Column] = &[
     Column::real("time_s"),
@@ -22,18 +20,24 @@ const COLUMNS: &[Column] = &[
     Column::integer("threads"),
 ];
 
-/// An open Parquet file.
-pub struct ParquetFile(ParquetWriter<BufWriter<File>>);
+/// A table that is being written.
+pub struct TimelineRows<W: Write>(ParquetWriter<BufWriter<W>>);
 
-impl ParquetFile {
-    /// Begins the table in this file.
-    pub fn create(file: File) -> anyhow::Result<Self> {
+impl<W: Write> TimelineRows<W> {
+    /// Starts the table in this file.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn create(file: W) -> io::Result<Self> {
         let out = BufWriter::new(file);
         Ok(Self(ParquetWriter::new(out, "timeline", COLUMNS)?))
     }
 
     /// Adds a row.
-    pub fn write(&mut self, row: &Row) -> anyhow::Result<()> {
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&mut self, row: &Row) -> io::Result<()> {
         let values = [
             Value::Real(row.time_s),
             Value::Integer(row.vsize_bytes),
@@ -49,16 +53,15 @@ impl ParquetFile {
             Value::Integer(u64::from(row.processes)),
             Value::Integer(u64::from(row.threads)),
         ];
-        self.0
-            .write(&values)
-            .context("cannot write the Parquet file")
+        self.0.write(&values)
     }
 
     /// Writes what is left and the metadata, without which nothing can be read.
-    pub fn finish(self) -> anyhow::Result<()> {
-        self.0
-            .finish()
-            .context("cannot complete the Parquet file")?;
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn finish(self) -> io::Result<()> {
+        self.0.finish()?;
         Ok(())
     }
 }

@@ -1,19 +1,32 @@
 //! As much of HTTP/1.1 as a scrape needs: one request per connection, one connection at a time.
 
-use super::lock;
 use anyhow::Context;
-use pagewise_report::metrics::{Figures, Format, text};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Who asks longer, or more, than a scrape does is not answered.
 const PATIENCE: Duration = Duration::from_secs(2);
 const LONGEST_REQUEST: usize = 16 << 10;
 
-/// Serves until the program ends. Returns the address, whose port may have been left to the kernel.
-pub fn serve(address: SocketAddr, figures: Arc<Mutex<Figures>>) -> anyhow::Result<SocketAddr> {
+/// What a scrape gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The text's media type.
+    pub media_type: &'static str,
+    /// The text.
+    pub body: String,
+}
+
+/// Serves what `answer` says until the program ends; it is told whether OpenMetrics is asked for by
+/// name, and whoever does not gets what all read. Returns the address, whose port may have been left to the kernel.
+///
+/// # Errors
+/// When nobody can listen there.
+pub fn serve(
+    address: SocketAddr,
+    answer: impl Fn(bool) -> Answer + Send + 'static,
+) -> anyhow::Result<SocketAddr> {
     let refused = || format!("cannot listen on {address} for metrics");
     let listener = TcpListener::bind(address).with_context(refused)?;
     let bound = listener.local_addr().with_context(refused)?;
@@ -21,7 +34,7 @@ pub fn serve(address: SocketAddr, figures: Arc<Mutex<Figures>>) -> anyhow::Resul
         for stream in listener.incoming() {
             match stream {
                 // A peer that goes away is its own trouble.
-                Ok(mut stream) => drop(answer(&mut stream, &figures)),
+                Ok(mut stream) => drop(answer_one(&mut stream, &answer)),
                 // No descriptor is left: later, perhaps.
                 Err(_) => std::thread::sleep(PATIENCE),
             }
@@ -34,7 +47,7 @@ pub fn serve(address: SocketAddr, figures: Arc<Mutex<Figures>>) -> anyhow::Resul
     Ok(bound)
 }
 
-fn answer(stream: &mut TcpStream, figures: &Mutex<Figures>) -> io::Result<()> {
+fn answer_one(stream: &mut TcpStream, answer: &dyn Fn(bool) -> Answer) -> io::Result<()> {
     stream.set_write_timeout(Some(PATIENCE))?;
     let Some(request) = request(stream)? else {
         return respond(
@@ -49,9 +62,8 @@ fn answer(stream: &mut TcpStream, figures: &Mutex<Figures>) -> io::Result<()> {
     let path = path.split('?').next().unwrap_or_default();
     match (method, path) {
         (Some("GET"), "/metrics") => {
-            let format = wanted(&request);
-            let body = text(&lock(figures), format);
-            respond(stream, "200 OK", format.media_type(), &body)
+            let found = answer(wants_open_metrics(&request));
+            respond(stream, "200 OK", found.media_type, &found.body)
         }
         (Some("GET"), _) => {
             let hint = "Metrics are at /metrics.\n";
@@ -82,17 +94,14 @@ fn request(stream: &mut TcpStream) -> io::Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// Prometheus asks for OpenMetrics by name; whoever does not gets what all read.
-fn wanted(request: &str) -> Format {
+/// Prometheus asks for OpenMetrics by name.
+fn wants_open_metrics(request: &str) -> bool {
     let accepts = |line: &str| {
         line.split_once(':').is_some_and(|(name, value)| {
             name.eq_ignore_ascii_case("accept") && value.contains("application/openmetrics-text")
         })
     };
-    match request.lines().any(accepts) {
-        true => Format::OpenMetrics,
-        false => Format::Prometheus,
-    }
+    request.lines().any(accepts)
 }
 
 fn respond(stream: &mut TcpStream, status: &str, kind: &str, body: &str) -> io::Result<()> {
@@ -120,12 +129,21 @@ mod tests {
 
     #[test]
     fn a_scrape_gets_the_format_that_it_asks_for_and_others_are_refused() {
-        let mut figures = Figures::default();
-        figures.point.minor_faults = 5;
-        let address = serve(([127, 0, 0, 1], 0).into(), Arc::new(Mutex::new(figures))).unwrap();
+        let figures = |open: bool| Answer {
+            media_type: match open {
+                true => "application/openmetrics-text",
+                false => "text/plain; version=0.0.4",
+            },
+            body: match open {
+                true => "faults 5\n# EOF\n",
+                false => "faults 5\n",
+            }
+            .to_owned(),
+        };
+        let address = serve(([127, 0, 0, 1], 0).into(), figures).unwrap();
         let plain = ask(address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
         assert!(plain.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4"));
-        assert!(plain.contains("pagewise_page_faults_total{kind=\"minor\"} 5\n"));
+        assert!(plain.ends_with("faults 5\n"));
         let open =
             "GET /metrics HTTP/1.1\r\naccept: application/openmetrics-text;version=1.0.0\r\n\r\n";
         let open = ask(address, open);
@@ -144,7 +162,7 @@ mod tests {
             "{refused}"
         );
         assert!(ask(address, "GET /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200 "));
-        let taken = serve(address, Arc::default()).err().unwrap();
+        let taken = serve(address, figures).err().unwrap();
         assert!(taken.to_string().contains(&address.to_string()), "{taken}");
     }
 }
