@@ -15,6 +15,8 @@ pub mod delays;
 pub mod heap;
 pub mod host;
 pub mod hugepages;
+pub mod journal;
+pub mod left_behind;
 pub mod memcg;
 pub mod own_folder;
 pub mod page_cache;

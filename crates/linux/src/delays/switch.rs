@@ -1,81 +1,95 @@
 //! `kernel.task_delayacct`, on while somebody counts.
 //!
-//! A journal holds what the switch was before. It is written before the switch is; whoever counts
-//! shares a lock on it, and the last one puts the switch back. After a SIGKILL the journal stands,
-//! and the next one to count puts back what was there before.
+//! A journal ([`crate::journal`]) holds what the switch was before; whoever counts shares a lock on
+//! it, and the last one puts the switch back.
 
-use crate::own_folder;
-use crate::sys::file_lock::{try_lock, try_share};
-use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Seek, Write};
-use std::os::fd::AsFd;
+use crate::journal::{Error, Journal, Line, Lock, Owner, Setting, boot_id, machine_folder};
+use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 
-const SWITCH: &str = "/proc/sys/kernel/task_delayacct";
-const JOURNAL: &str = "task-delayacct";
+/// The switch below `/proc`.
+pub(crate) const SWITCH: &str = "sys/kernel/task_delayacct";
+/// Its journal.
+pub(crate) const JOURNAL: &str = "task-delayacct";
+const ON: &str = "1";
 
 /// The switch, held on.
 #[derive(Debug)]
-pub(super) struct Switch {
+pub(crate) struct Switch {
     path: PathBuf,
-    journal: File,
+    journal: Journal,
 }
 
 impl Switch {
     /// Switches counting on; `None` where that is not ours to do.
     pub fn on() -> Option<Self> {
-        Self::on_at(Path::new(SWITCH), &own_folder::runtime()?)
+        Self::on_at(&Path::new("/proc").join(SWITCH), &machine_folder())
     }
 
-    fn on_at(path: &Path, folder: &Path) -> Option<Self> {
-        own_folder::make(folder).ok()?;
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true);
-        let journal = own_folder::open(&folder.join(JOURNAL), &mut options).ok()?;
-        if !try_share(journal.as_fd()).ok()? {
-            return None;
-        }
-        let mut switch = Self {
-            path: path.to_owned(),
-            journal,
-        };
+    pub(crate) fn on_at(path: &Path, folder: &Path) -> Option<Self> {
         let now = fs::read_to_string(path).ok()?;
-        if now.trim() != "1" {
-            if switch.noted().is_empty() {
-                switch.note(now.trim())?;
+        // Nothing is noted by those who may not write it.
+        let writable = OpenOptions::new().write(true).open(path);
+        writable.ok()?;
+        let mut journal = Journal::open(folder, JOURNAL, Lock::Shared).ok()?;
+        if now.trim() != ON {
+            if journal.record().ok()?.is_none() {
+                journal.note(&line(path, now.trim())).ok()?;
             }
-            fs::write(path, "1").ok()?;
+            fs::write(path, ON).ok()?;
         }
-        Some(switch)
+        let path = path.to_owned();
+        Some(Self { path, journal })
     }
+}
 
-    /// What is to be put back; empty where nothing is.
-    fn noted(&mut self) -> String {
-        let mut before = String::new();
-        let read = self.journal.rewind();
-        match read.and_then(|()| self.journal.read_to_string(&mut before)) {
-            Ok(_) => before,
-            Err(_) => String::new(),
-        }
+/// Who switches, and what the switch was: one line, as others may do the same at this moment.
+fn line(path: &Path, before: &str) -> Line {
+    Line {
+        owner: Some(Owner::this("delay accounting")),
+        setting: Some(Setting {
+            path: path.to_owned(),
+            before: before.to_owned(),
+            after: ON.to_owned(),
+        }),
+        ..Line::default()
     }
+}
 
-    fn note(&mut self, before: &str) -> Option<()> {
-        self.journal.rewind().ok()?;
-        self.journal.set_len(0).ok()?;
-        self.journal.write_all(before.as_bytes()).ok()?;
-        self.journal.sync_all().ok()
+/// Puts the switch at `path` back, where the journal says what it was, this boot, and nobody else
+/// has switched it off since. Whether it did.
+///
+/// # Errors
+/// [`Error::File`] where it cannot be written: then the journal stays.
+pub(crate) fn put_back(journal: &mut Journal, path: &Path) -> Result<bool, Error> {
+    let Some(record) = journal.record()? else {
+        return Ok(false);
+    };
+    let before = record.settings.first().map(|noted| noted.before.as_str());
+    // A journal gets nothing written but a number.
+    let before = before.filter(|before| before.parse::<u32>().is_ok());
+    let is_on = fs::read_to_string(path).is_ok_and(|now| now.trim() == ON);
+    let mut is_back = false;
+    if let Some(before) = before
+        && is_on
+        && record.is_of_boot(&boot_id())
+    {
+        fs::write(path, before).map_err(|source| Error::File {
+            action: "write",
+            path: path.to_owned(),
+            source,
+        })?;
+        is_back = true;
     }
+    journal.empty()?;
+    Ok(is_back)
 }
 
 impl Drop for Switch {
     fn drop(&mut self) {
-        if !matches!(try_lock(self.journal.as_fd()), Ok(true)) {
-            return;
-        }
-        let before = self.noted();
-        if !before.is_empty() && fs::write(&self.path, &before).is_ok() {
-            // Where the journal stays, the next one puts back the same once more.
-            let _ = self.note("");
+        if matches!(self.journal.is_last(), Ok(true)) {
+            // Where the journal stays, the next start of a command puts back the same once more.
+            let _ = put_back(&mut self.journal, &self.path);
         }
     }
 }

@@ -1,36 +1,18 @@
-//! What tracing changed, written down before it is changed.
-//!
-//! A program that is killed with SIGKILL can't restore anything. So whatever a file held is in
-//! this journal before the file is written, and whoever traces next restores from it first. The
-//! journal is locked for as long as its owner lives: a journal that can be locked and is not
-//! empty belongs to somebody who was killed.
-//!
-//! ```text
-//! pagewise-trace-journal 1
-//! boot 6fd1b2c3-…              boot id: after a restart there is nothing to restore
-//! owner 4242                   for the message to whoever comes second
-//! instance pagewise-4242       folder below instances/, to be removed
-//! save 4 current_tracer        length in bytes, file, then its content and a newline
-//! nop
-//! ```
+//! What tracing changed, noted before it is changed ([`crate::journal`]).
 
 use super::super::Error;
-use crate::own_folder;
-use crate::sys::file_lock;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::fd::AsFd;
-use std::path::{Component, Path, PathBuf};
+use crate::journal::{self, Line, Lock, Owner, Setting};
+use std::io;
+use std::path::{Component, Path};
 
-const HEAD: &str = "pagewise-trace-journal 1";
-const NAME: &str = "trace.journal";
+pub use crate::journal::{boot_id, machine_folder as usual_folder};
+
+/// Its name.
+pub(crate) const NAME: &str = "trace.journal";
 
 /// A journal that nobody else has open.
 #[derive(Debug)]
-pub struct Journal {
-    path: PathBuf,
-    file: File,
-}
+pub struct Journal(journal::Journal);
 
 /// What a journal tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,6 +41,24 @@ impl Entries {
     }
 }
 
+impl From<journal::Record> for Entries {
+    fn from(record: journal::Record) -> Self {
+        let (boot, owner) = record.owner.map_or_else(Default::default, |owner| {
+            (owner.boot_id, owner.pid.to_string())
+        });
+        let saved = record.settings.into_iter().map(|setting| Saved {
+            file: setting.path.to_string_lossy().into_owned(),
+            content: setting.before,
+        });
+        Self {
+            boot,
+            owner,
+            instances: record.instances,
+            saved: saved.collect(),
+        }
+    }
+}
+
 /// A control file as it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Saved {
@@ -68,53 +68,19 @@ pub struct Saved {
     pub content: String,
 }
 
-/// Where journals are kept: a place that a restart empties, where there is one.
-#[must_use]
-pub fn usual_folder() -> PathBuf {
-    if crate::sys::perf_event::is_root() {
-        return "/run/pagewise".into();
-    }
-    let variable = |name: &str| {
-        let value = std::env::var_os(name).filter(|value| !value.is_empty());
-        value.map(PathBuf::from)
-    };
-    let state = || {
-        let named = variable("XDG_STATE_HOME");
-        let state = named.or_else(|| Some(variable("HOME")?.join(".local/state")));
-        state.map(|state| state.join("pagewise"))
-    };
-    let folder = own_folder::runtime().or_else(state);
-    folder.unwrap_or_else(own_folder::temporary)
-}
-
 impl Journal {
     /// Opens and locks the journal in `folder`, which is made where it is missing.
     ///
     /// # Errors
     /// [`Error::Busy`] when another process has it, [`Error::Journal`] when it can't be opened.
     pub fn open(folder: &Path) -> Result<Self, Error> {
-        let path = folder.join(NAME);
-        let failed = |cause| Error::Journal {
-            path: path.clone(),
-            cause,
-        };
-        own_folder::make(folder).map_err(|cause| Error::Journal {
-            path: folder.to_path_buf(),
-            cause,
-        })?;
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        let mut file = own_folder::open(&path, &mut options).map_err(failed)?;
-        if !file_lock::lock_soon(file.as_fd()).map_err(failed)? {
-            let mut text = String::new();
-            // It is being written: what is readable of it is good enough for a message.
-            let _ = file.read_to_string(&mut text);
-            let owner = parse(&text).map(|entries| entries.owner);
-            return Err(Error::Busy {
-                owner: owner.unwrap_or_default(),
-            });
-        }
-        Ok(Self { path, file })
+        let opened = journal::Journal::open(folder, NAME, Lock::Alone);
+        opened.map(Self).map_err(error)
+    }
+
+    /// One that was opened as what somebody left behind.
+    pub(crate) fn abandoned(journal: journal::Journal) -> Self {
+        Self(journal)
     }
 
     /// What is in it; `None` when it is empty.
@@ -122,35 +88,33 @@ impl Journal {
     /// # Errors
     /// [`Error::Journal`] when it can't be read or is none of ours.
     pub fn entries(&mut self) -> Result<Option<Entries>, Error> {
-        let mut text = String::new();
-        self.file
-            .seek(SeekFrom::Start(0))
-            .and_then(|_| self.file.read_to_string(&mut text))
-            .map_err(|cause| self.failed(cause))?;
-        if text.is_empty() {
+        let Some(record) = self.0.record().map_err(error)? else {
             return Ok(None);
-        }
-        let wrong = |why: &str| {
-            let text = format!("{why}: look at it and remove it");
-            self.failed(io::Error::other(text))
         };
-        let entries = parse(&text).ok_or_else(|| wrong("it is no journal of pagewise"))?;
-        if let Some(name) = entries.outside() {
-            return Err(wrong(&format!(
-                "it names {name:?}, which is outside of tracefs"
-            )));
+        let entries = Entries::from(record);
+        match entries.outside() {
+            Some(name) => Err(wrong(
+                self.0.path(),
+                &format!("it names {name:?}, which is outside of tracefs"),
+            )),
+            None => Ok(Some(entries)),
         }
-        Ok(Some(entries))
     }
 
-    /// Begins anew, for this process.
+    /// Starts afresh, for this process.
     ///
     /// # Errors
     /// [`Error::Journal`].
     pub fn begin(&mut self, boot: &str) -> Result<(), Error> {
         self.empty()?;
-        let owner = std::process::id();
-        self.append(&format!("{HEAD}\nboot {boot}\nowner {owner}\n"))
+        let owner = Owner {
+            boot_id: boot.to_owned(),
+            ..Owner::this("trace")
+        };
+        self.add(Line {
+            owner: Some(owner),
+            ..Line::default()
+        })
     }
 
     /// Notes an instance that is about to be made.
@@ -158,7 +122,10 @@ impl Journal {
     /// # Errors
     /// [`Error::Journal`].
     pub fn note_instance(&mut self, name: &str) -> Result<(), Error> {
-        self.append(&format!("instance {name}\n"))
+        self.add(Line {
+            instance: Some(name.to_owned()),
+            ..Line::default()
+        })
     }
 
     /// Notes a file that is about to be changed.
@@ -166,8 +133,15 @@ impl Journal {
     /// # Errors
     /// [`Error::Journal`].
     pub fn note(&mut self, saved: &Saved) -> Result<(), Error> {
-        let Saved { file, content } = saved;
-        self.append(&format!("save {} {file}\n{content}\n", content.len()))
+        let setting = Setting {
+            path: saved.file.as_str().into(),
+            before: saved.content.clone(),
+            after: String::new(),
+        };
+        self.add(Line {
+            setting: Some(setting),
+            ..Line::default()
+        })
     }
 
     /// Empties it: everything is as it was.
@@ -175,66 +149,46 @@ impl Journal {
     /// # Errors
     /// [`Error::Journal`].
     pub fn empty(&mut self) -> Result<(), Error> {
-        self.file
-            .set_len(0)
-            .and_then(|()| self.file.seek(SeekFrom::Start(0)).map(drop))
-            .map_err(|cause| self.failed(cause))
+        self.0.empty().map_err(error)
     }
 
-    fn append(&mut self, text: &str) -> Result<(), Error> {
-        // One write, so that a kill leaves whole entries.
-        self.file
-            .seek(SeekFrom::End(0))
-            .and_then(|_| self.file.write_all(text.as_bytes()))
-            .map_err(|cause| self.failed(cause))
-    }
-
-    fn failed(&self, cause: io::Error) -> Error {
-        Error::Journal {
-            path: self.path.clone(),
-            cause,
-        }
+    fn add(&mut self, line: Line) -> Result<(), Error> {
+        self.0.note(&line).map_err(error)
     }
 }
 
-/// The id of this boot.
-#[must_use]
-pub fn boot_id() -> String {
-    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id");
-    text.map(|text| text.trim().to_owned()).unwrap_or_default()
-}
-
-fn parse(text: &str) -> Option<Entries> {
-    let mut rest = text.strip_prefix(HEAD)?.strip_prefix('\n')?;
-    let mut entries = Entries::default();
-    while let Some((line, after)) = rest.split_once('\n') {
-        rest = after;
-        let (key, value) = line.split_once(' ')?;
-        match key {
-            "boot" => value.clone_into(&mut entries.boot),
-            "owner" => value.clone_into(&mut entries.owner),
-            "instance" => entries.instances.push(value.to_owned()),
-            "save" => {
-                let (length, file) = value.split_once(' ')?;
-                // A writer that was killed in the middle never got to change the file.
-                let Some((content, after)) = rest.split_at_checked(length.parse().ok()?) else {
-                    break;
-                };
-                rest = after.strip_prefix('\n').unwrap_or_default();
-                entries.saved.push(Saved {
-                    file: file.to_owned(),
-                    content: content.to_owned(),
-                });
+/// The same in the words of tracing.
+fn error(error: journal::Error) -> Error {
+    match error {
+        journal::Error::Held(path) => {
+            // It is being written: what is readable of it is good enough for a message.
+            let record = journal::read(&path).ok().flatten();
+            let owner = record.map(|record| Entries::from(record).owner);
+            Error::Busy {
+                owner: owner.unwrap_or_default(),
             }
-            _ => return None,
+        }
+        journal::Error::Line { path, .. } => wrong(&path, "it is no journal of pagewise"),
+        journal::Error::File { path, source, .. } | journal::Error::Folder { path, source } => {
+            Error::Journal {
+                path,
+                cause: source,
+            }
         }
     }
-    Some(entries)
+}
+
+fn wrong(path: &Path, why: &str) -> Error {
+    Error::Journal {
+        path: path.to_path_buf(),
+        cause: io::Error::other(format!("{why}: look at it and remove it")),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn saved(file: &str, content: &str) -> Saved {
         Saved {
@@ -291,11 +245,18 @@ mod tests {
             "instance ../../victim\n",
             "instance /victim\n",
             "instance \n",
+            "{\"setting\":{\"path\":\"/etc/victim\",\"before\":\"x\"}}\n",
+            "{\"setting\":{\"path\":\"../victim\",\"before\":\"x\"}}\n",
+            "{\"instance\":\"../victim\"}\n",
         ] {
             let folder = tempfile::tempdir().unwrap();
+            let head = match line.starts_with('{') {
+                true => "",
+                // As versions before wrote it.
+                false => "pagewise-trace-journal 1\nboot b\nowner 7\n",
+            };
             let mut journal = Journal::open(folder.path()).unwrap();
-            journal.begin("boot").unwrap();
-            journal.append(line).unwrap();
+            fs::write(folder.path().join(NAME), format!("{head}{line}")).unwrap();
             let error = journal.entries().unwrap_err().to_string();
             assert!(error.contains("outside of tracefs"), "{line}: {error}");
         }

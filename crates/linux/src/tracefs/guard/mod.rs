@@ -4,14 +4,14 @@
 //! slows the machine down until the next start. So a [`Guard`] stands before every change. It
 //! refuses where somebody else traces ([`conflicts`]), writes down what a file held before it is
 //! first written ([`Journal`]), and puts everything back when it is dropped: at the end, on an
-//! error, on a panic. What a SIGKILL leaves behind is put back by the next [`Guard::begin`], or
-//! by [`recover`].
+//! error, on a panic. What a SIGKILL leaves behind is put back by the next [`Guard::begin`], by
+//! [`recover`], or by the next start of another command ([`crate::left_behind`]).
 //!
 //! Deliberately absent: restoring what a trace buffer held. A buffer that holds something is a
 //! conflict.
 
 mod conflict;
-mod journal;
+pub(crate) mod journal;
 mod restore;
 
 pub use conflict::{Conflict, conflicts, explain};
@@ -180,7 +180,10 @@ pub fn recover(top: &Control, folder: &Path) -> Result<Option<Recovered>, Error>
     recover_from(&mut Journal::open(folder)?, top)
 }
 
-fn recover_from(journal: &mut Journal, top: &Control) -> Result<Option<Recovered>, Error> {
+pub(crate) fn recover_from(
+    journal: &mut Journal,
+    top: &Control,
+) -> Result<Option<Recovered>, Error> {
     let Some(entries) = journal.entries()? else {
         return Ok(None);
     };
