@@ -67,9 +67,9 @@ pub fn measure(
     let mut ledger = ledger(attribution, counted(attribution, sidecar, &scale));
     let names = Names::new(attribution.stacks(), symbols);
     let mut times = times(attribution, &ledger.causes, &scale, sidecar.cost.system);
-    let table = KernelTable::shipped_or_empty();
-    let mut account = account(profile, &sidecar.cost, &table);
-    account.elapsed = elapsed(sidecar.looks.as_ref(), &sidecar.cost, &table);
+    let table = KernelTable::shipped();
+    let mut account = account(profile, &sidecar.cost, table);
+    account.elapsed = elapsed(sidecar.looks.as_ref(), &sidecar.cost, table);
     account.delays = sidecar.delays;
     let huge = huge_faults(sidecar, &account, &times, attribution, &ledger);
     let contradiction = reconcile(

@@ -22,8 +22,11 @@ pub mod plan;
 pub mod probe;
 pub mod profile;
 pub mod recording;
+mod rule_file;
 pub mod run_diff;
 mod runtimes;
+mod template;
 pub mod tune;
 
 pub use assemble::{findings, measure};
+pub use rule_file::RuleError;

@@ -1,9 +1,10 @@
 //! From a recording's events to causes and names: the one path that `doctor`, `report` and every
 //! later reader of recordings takes.
 
+use crate::RuleError;
 use crate::faults::{Attribution, Attributor};
 use crate::page_sizes;
-use crate::plan::{RuleError, Rules};
+use crate::plan::Rules;
 use crate::profile::ProfileCollector;
 use pagewise_model::contention::Contention;
 use pagewise_model::event::{Event, EventKind, EventSource};

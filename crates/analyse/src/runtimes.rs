@@ -1,16 +1,18 @@
 //! Language runtimes and their heaps, as call stacks show them: data, `rules/runtimes.toml`.
 
+use crate::rule_file::{Content, RuleFile, rule_file};
 use pagewise_model::allocator::AllocatorKind;
 use serde::Deserialize;
+use std::sync::LazyLock;
 
 /// The file as it stands.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Runtimes {
     runtime: Vec<Runtime>,
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Runtime {
     kind: AllocatorKind,
@@ -22,16 +24,18 @@ struct Runtime {
     collector: Vec<String>,
 }
 
-const SHIPPED: &str = include_str!("../rules/runtimes.toml");
+const SHIPPED: RuleFile = rule_file!("runtimes.toml");
+
+impl Content for Runtimes {}
 
 /// What the C library calls its entries for memory.
 const KERNEL_CALLS: [&str; 5] = ["mmap", "mmap64", "munmap", "madvise", "mremap"];
 
 impl Runtimes {
-    /// The table that ships with Pagewise; empty where it has a mistake, which a test excludes, so
-    /// that nothing is concluded from it.
-    pub fn shipped() -> Self {
-        toml::from_str(SHIPPED).unwrap_or_default()
+    /// The table that ships with Pagewise.
+    pub fn shipped() -> &'static Self {
+        static TABLE: LazyLock<Runtimes> = LazyLock::new(|| SHIPPED.shipped());
+        &TABLE
     }
 
     /// The runtime that one function of a call for memory belongs to.
@@ -96,7 +100,6 @@ mod tests {
 
     #[test]
     fn functions_tell_the_runtime() {
-        toml::from_str::<Runtimes>(SHIPPED).expect("the shipped table parses");
         let runtimes = Runtimes::shipped();
         let heaps = [
             ("runtime.sysUnused", Some(AllocatorKind::Go)),

@@ -1,17 +1,19 @@
 //! Time in the allocator's own code: data, `crates/analyse/rules/allocators.toml`.
 
 use super::table::matches;
+use crate::rule_file::{Content, RuleFile, rule_file};
 use pagewise_model::profile::{Frame, FrameKind};
 use serde::Deserialize;
+use std::sync::LazyLock;
 
 /// The file as it stands.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct AllocatorTable {
+pub(super) struct AllocatorTable {
     allocator: Vec<Functions>,
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Functions {
     /// Whose they are; for readers of the file.
@@ -22,13 +24,15 @@ struct Functions {
     modules: Vec<String>,
 }
 
-const SHIPPED: &str = include_str!("../../rules/allocators.toml");
+const SHIPPED: RuleFile = rule_file!("allocators.toml");
+
+impl Content for AllocatorTable {}
 
 impl AllocatorTable {
-    /// The table that ships with Pagewise; empty where it has a mistake, which a test excludes, so
-    /// that nothing is concluded from it.
-    pub(super) fn shipped() -> Self {
-        toml::from_str(SHIPPED).unwrap_or_default()
+    /// The table that ships with Pagewise.
+    pub(super) fn shipped() -> &'static Self {
+        static TABLE: LazyLock<AllocatorTable> = LazyLock::new(|| SHIPPED.shipped());
+        &TABLE
     }
 
     /// Whether CPU time in this function is an allocator's.
@@ -61,7 +65,6 @@ mod tests {
 
     #[test]
     fn allocators_are_known_by_functions_and_by_libraries() {
-        assert!(toml::from_str::<AllocatorTable>(SHIPPED).is_ok());
         let table = AllocatorTable::shipped();
         let known = [
             ("_int_malloc", "libc.so.6"),

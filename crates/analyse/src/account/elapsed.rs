@@ -266,8 +266,8 @@ mod tests {
             user: Nanos(100_000_000),
             ..RunCost::default()
         };
-        let table = KernelTable::shipped().expect("the shipped table parses");
-        elapsed(Some(&looks), &cost, &table)
+        let table = KernelTable::shipped();
+        elapsed(Some(&looks), &cost, table)
     }
 
     fn first(processes: Vec<SeenProcess>) -> String {
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn parts_add_up_to_the_elapsed_time() {
-        let table = KernelTable::shipped().expect("the shipped table parses");
+        let table = KernelTable::shipped();
         let scene = |millis: u64, processes| Scene {
             time: Nanos(millis * 1_000_000),
             processes,
@@ -336,9 +336,9 @@ mod tests {
             user: Nanos(270_000_000),
             ..RunCost::default()
         };
-        let parts = elapsed(Some(&looks), &cost, &table);
+        let parts = elapsed(Some(&looks), &cost, table);
         let sum: f64 = parts.iter().map(|part| part.time.value).sum();
         assert!((sum - 1.2e9).abs() < 1.0, "{parts:?}");
-        assert!(elapsed(Some(&Looks { count: 5, ..looks }), &cost, &table).is_empty());
+        assert!(elapsed(Some(&Looks { count: 5, ..looks }), &cost, table).is_empty());
     }
 }

@@ -100,9 +100,9 @@ impl Sums {
             sums.all += weight;
             let kernel = kernel_functions(profile, stack);
             if let (true, Some(leaf)) = (kernel.is_empty(), leaf(profile, stack)) {
-                match collecting(profile, stack, &runtimes) {
+                match collecting(profile, stack, runtimes) {
                     Some(function) => sums.add_collector(function, weight),
-                    None => sums.add_user(leaf, weight, &allocators),
+                    None => sums.add_user(leaf, weight, allocators),
                 }
             }
             sums.add(&kernel, weight, table);

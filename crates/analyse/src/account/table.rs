@@ -1,10 +1,11 @@
 //! What the kernel's functions are for: data, `crates/analyse/rules/kernel.toml`.
 
-use crate::plan::RuleError;
+use crate::rule_file::{Content, RuleFile, rule_file};
 use serde::Deserialize;
+use std::sync::LazyLock;
 
 /// The file as it stands.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct KernelTable {
     entry: Vec<Entry>,
@@ -14,7 +15,7 @@ pub(crate) struct KernelTable {
 }
 
 /// A reason for which the kernel is entered.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
     id: String,
@@ -26,7 +27,7 @@ struct Entry {
 }
 
 /// System calls of one purpose.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CallFamily {
     id: String,
@@ -38,7 +39,7 @@ struct CallFamily {
 }
 
 /// Something that the kernel does.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Work {
     id: String,
@@ -49,7 +50,7 @@ struct Work {
 }
 
 /// What a thread sleeps for.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Wait {
     pub(super) id: String,
@@ -83,7 +84,10 @@ pub(super) struct Reason {
     pub(super) call: Option<String>,
 }
 
-const SHIPPED: &str = include_str!("../../rules/kernel.toml");
+const SHIPPED: RuleFile = rule_file!("kernel.toml");
+
+impl Content for KernelTable {}
+
 /// What the functions of system calls begin with: `SYSCALL_DEFINE` of x86-64, AArch64, and the
 /// compatible calls of 32-bit programs (arch/*/include/asm/syscall_wrapper.h).
 const CALL_PREFIXES: [&str; 8] = [
@@ -99,19 +103,9 @@ const CALL_PREFIXES: [&str; 8] = [
 
 impl KernelTable {
     /// The table that ships with Pagewise.
-    ///
-    /// # Errors
-    /// [`RuleError`] where it has a mistake; a test holds that it has none.
-    pub(crate) fn shipped() -> Result<Self, RuleError> {
-        toml::from_str(SHIPPED).map_err(|source| RuleError {
-            file: "kernel.toml".to_owned(),
-            source: Box::new(source),
-        })
-    }
-
-    /// The same; without any name where it has a mistake, so that nothing is concluded from it.
-    pub(crate) fn shipped_or_empty() -> Self {
-        Self::shipped().unwrap_or_default()
+    pub(crate) fn shipped() -> &'static Self {
+        static TABLE: LazyLock<KernelTable> = LazyLock::new(|| SHIPPED.shipped());
+        &TABLE
     }
 
     /// Why the kernel was entered by these functions, outermost first; `None` where none is known.
@@ -218,7 +212,7 @@ mod tests {
     use super::*;
 
     fn reason(functions: &[&str]) -> Option<String> {
-        let table = KernelTable::shipped().expect("the shipped table parses");
+        let table = KernelTable::shipped();
         table.reason(functions).map(|reason| reason.id)
     }
 
@@ -267,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_fault_that_reclaims_memory_reclaims() {
-        let table = KernelTable::shipped().unwrap();
+        let table = KernelTable::shipped();
         let fault = ["handle_mm_fault", "do_anonymous_page"];
         assert_eq!(table.work(&fault, "fault"), Some("anonymous"));
         let reclaims = ["handle_mm_fault", "do_anonymous_page", "try_to_free_pages"];
@@ -276,7 +270,7 @@ mod tests {
 
     #[test]
     fn locks_and_interrupts_count_where_they_are_the_address_spaces() {
-        let table = KernelTable::shipped().unwrap();
+        let table = KernelTable::shipped();
         let spins = ["rwsem_down_write_slowpath", "osq_lock"];
         assert_eq!(table.work(&spins, "call.map"), Some("lock"));
         assert_eq!(table.work(&spins, "call.read"), None, "an inode's lock");

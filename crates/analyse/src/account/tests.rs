@@ -11,8 +11,8 @@ fn cost(user_ms: u64, system_ms: u64) -> RunCost {
     }
 }
 
-fn table() -> KernelTable {
-    KernelTable::shipped().expect("the shipped table parses")
+fn table() -> &'static KernelTable {
+    KernelTable::shipped()
 }
 
 /// 300 samples: user code, reads, faults that give huge pages, and one function of tomorrow.
@@ -33,7 +33,7 @@ fn mixed() -> Profile {
 
 #[test]
 fn samples_are_weighted_to_the_exact_cpu_time() {
-    let account = account(Some(&mixed()), &cost(1000, 2000), &table());
+    let account = account(Some(&mixed()), &cost(1000, 2000), table());
     assert_eq!(account.samples, 300);
     let entry = |id: &str| account.entry(id).unwrap();
     assert!((entry("call.read").value - 1.1e9).abs() < 1.0);
@@ -52,7 +52,7 @@ fn parts_of_the_cpu_time_add_up_to_it_and_the_allocator_has_its_own() {
     maker.samples("main;malloc;_int_malloc", 60);
     maker.samples("main;asm_exc_page_fault_k;handle_mm_fault_k", 40);
     maker.samples("runtime.gcBgMarkWorker;runtime.scanobject", 20);
-    let account = account(Some(&maker.finish()), &cost(1800, 400), &table());
+    let account = account(Some(&maker.finish()), &cost(1800, 400), table());
     let parts: Vec<(&str, f64, &[String])> = account
         .cpu
         .iter()
@@ -76,7 +76,7 @@ fn parts_of_the_cpu_time_add_up_to_it_and_the_allocator_has_its_own() {
 
 #[test]
 fn an_entry_names_its_calls_and_where_they_spend_it() {
-    let account = account(Some(&mixed()), &cost(1000, 2000), &table());
+    let account = account(Some(&mixed()), &cost(1000, 2000), table());
     assert_eq!(account.entries[0].label, "reading (pread64)");
     assert_eq!(account.entries[0].functions, ["filemap_read"]);
 }
@@ -87,7 +87,7 @@ fn without_samples_of_the_kernel_its_time_is_unexplained() {
     maker.samples("main;work", 100);
     let user_only = maker.finish();
     for profile in [None, Some(&user_only)] {
-        let account = account(profile, &cost(1000, 2000), &table());
+        let account = account(profile, &cost(1000, 2000), table());
         assert!(!account.sees_kernel());
         assert_eq!(account.unexplained, Estimate::exact(2e9));
         assert_eq!(account.entry("fault"), None, "absent, not 0");
@@ -98,7 +98,7 @@ fn without_samples_of_the_kernel_its_time_is_unexplained() {
 fn a_handful_of_samples_accounts_for_nothing() {
     let mut maker = Maker::default();
     maker.samples("main;asm_exc_page_fault_k", 10);
-    assert!(!account(Some(&maker.finish()), &cost(10, 20), &table()).sees_kernel());
+    assert!(!account(Some(&maker.finish()), &cost(10, 20), table()).sees_kernel());
 }
 
 fn between(low: f64, value: f64, high: f64) -> Estimate {

@@ -311,7 +311,7 @@ fn runtime_evidence(findings: &Findings, symptom: &Symptom) -> Option<String> {
     let name = runtimes.name(kind)?;
     let churn = &findings.churn;
     let mut sites = churn.release_sites.iter().chain(&churn.regrow_sites);
-    let place = sites.find(|site| caller(&site.stack, &runtimes) == Some(symptom.owner))?;
+    let place = sites.find(|site| caller(&site.stack, runtimes) == Some(symptom.owner))?;
     Some(format!("{name} makes the calls, in {}", place.culprit))
 }
 

@@ -29,7 +29,7 @@ pub(super) fn diagnosis(findings: &Findings, symptoms: &[Symptom]) -> Option<Dia
 
 fn seen(findings: &Findings, symptoms: &[Symptom]) -> Option<Diagnosis> {
     let account = &findings.account;
-    let table = KernelTable::shipped_or_empty();
+    let table = KernelTable::shipped();
     // What gives memory back and takes it again is part of churn, and told there.
     let churns = symptoms.iter().any(|one| {
         one.id.starts_with("churn.")

@@ -14,7 +14,7 @@ mod waits;
 mod words;
 mod works;
 
-pub use rules::{Rule, RuleError, Rules};
+pub use rules::{Rule, Rules};
 
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::proof::Proof;

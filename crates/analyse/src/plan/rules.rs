@@ -3,6 +3,7 @@
 
 use super::Surroundings;
 use super::symptoms::{Owner, Symptom};
+use crate::rule_file::{Content, RuleError, RuleFile, read, rule_file};
 use pagewise_model::advice::{Risk, Setting};
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::units::Estimate;
@@ -120,33 +121,19 @@ pub enum Price {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rules(pub Vec<Rule>);
 
-/// A rule file that cannot be read.
-#[derive(Debug, thiserror::Error)]
-#[error("rule file {file}: {source}")]
-pub struct RuleError {
-    /// Name of the file.
-    pub file: String,
-    /// What is wrong, with line and column.
-    #[source]
-    pub source: Box<toml::de::Error>,
-}
-
 #[derive(Deserialize)]
-struct RuleFile {
+#[serde(deny_unknown_fields)]
+struct Advising {
     rule: Vec<Rule>,
 }
 
-const SHIPPED: [(&str, &str); 4] = [
-    ("glibc.toml", include_str!("../../rules/glibc.toml")),
-    (
-        "other_allocators.toml",
-        include_str!("../../rules/other_allocators.toml"),
-    ),
-    (
-        "runtime_heaps.toml",
-        include_str!("../../rules/runtime_heaps.toml"),
-    ),
-    ("causes.toml", include_str!("../../rules/causes.toml")),
+impl Content for Advising {}
+
+const SHIPPED: [RuleFile; 4] = [
+    rule_file!("glibc.toml"),
+    rule_file!("other_allocators.toml"),
+    rule_file!("runtime_heaps.toml"),
+    rule_file!("causes.toml"),
 ];
 
 impl Rules {
@@ -156,8 +143,8 @@ impl Rules {
     /// [`RuleError`] for a rule file with a mistake; a test holds that there is none.
     pub fn shipped() -> Result<Self, RuleError> {
         let mut rules = Vec::new();
-        for (file, text) in SHIPPED {
-            rules.extend(Self::parse(file, text)?.0);
+        for file in SHIPPED {
+            rules.extend(file.read::<Advising>()?.rule);
         }
         Ok(Self(rules))
     }
@@ -167,11 +154,7 @@ impl Rules {
     /// # Errors
     /// [`RuleError`] where the text is no rule file.
     pub fn parse(file: &str, text: &str) -> Result<Self, RuleError> {
-        let parsed: RuleFile = toml::from_str(text).map_err(|source| RuleError {
-            file: file.to_string(),
-            source: Box::new(source),
-        })?;
-        Ok(Self(parsed.rule))
+        Ok(Self(read::<Advising>(file, text)?.rule))
     }
 }
 

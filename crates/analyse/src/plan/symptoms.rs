@@ -254,7 +254,7 @@ fn callers(findings: &Findings) -> Owner {
     let runtimes = Runtimes::shipped();
     let mut found: Vec<(Owner, f64)> = Vec::new();
     for site in sites.filter(|site| site.stack.len() >= LEAST_FRAMES) {
-        let Some(caller) = caller(&site.stack, &runtimes) else {
+        let Some(caller) = caller(&site.stack, runtimes) else {
             continue;
         };
         match found.iter_mut().find(|(known, _)| *known == caller) {

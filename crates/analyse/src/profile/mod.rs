@@ -14,5 +14,5 @@ mod unknown;
 mod weigh;
 
 pub use collect::ProfileCollector;
-pub use rules::{ProfileRules, RuleError};
+pub use rules::ProfileRules;
 pub use summary::summarise;

@@ -2,6 +2,7 @@
 
 use super::summary::is_cpu;
 use super::weigh::{Idle, frame_names, passing};
+use crate::rule_file::{Content, RuleError, RuleFile, rule_file};
 use pagewise_model::findings::{Diagnosis, Severity};
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::profile::{NodeId, Profile, ProfileEvent, WeightUnit};
@@ -9,7 +10,7 @@ use pagewise_model::units::Estimate;
 use serde::Deserialize;
 
 /// The rules that ship with this program.
-const SHIPPED: &str = include_str!("../../rules/profiles/bottlenecks.toml");
+const SHIPPED: RuleFile = rule_file!("profiles/bottlenecks.toml");
 
 /// Rules for profiles.
 #[derive(Clone, Debug, Deserialize)]
@@ -18,10 +19,7 @@ pub struct ProfileRules {
     rule: Vec<Rule>,
 }
 
-/// A rule file that cannot be read.
-#[derive(Debug, thiserror::Error)]
-#[error("a rule for profiles is wrong: {0}")]
-pub struct RuleError(#[from] toml::de::Error);
+impl Content for ProfileRules {}
 
 /// One known bottleneck.
 #[derive(Clone, Debug, Deserialize)]
@@ -105,9 +103,9 @@ impl ProfileRules {
     /// The shipped rules.
     ///
     /// # Errors
-    /// When one has a mistake.
+    /// [`RuleError`] where one has a mistake; a test holds that none has.
     pub fn shipped() -> Result<Self, RuleError> {
-        Ok(toml::from_str(SHIPPED)?)
+        SHIPPED.read()
     }
 
     /// The rules for a profile that stands beside findings of faults.

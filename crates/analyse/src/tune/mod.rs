@@ -7,42 +7,34 @@ mod halving;
 pub use front::front;
 pub use halving::survivors;
 
+use crate::rule_file::{Content, Mistake, RuleError, RuleFile, rule_file};
+use crate::template::Template;
 use pagewise_model::advice::{Setting, Settings};
 use pagewise_model::units::Bytes;
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 
-/// Why the recipes cannot be used. They are compiled in, so a test meets these first.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// Not TOML, or not of this shape.
-    #[error("the list of settings to try is malformed")]
-    Malformed(#[from] toml::de::Error),
-    /// A size that is none.
-    #[error("recipe '{recipe}' has the value '{value}', which is no size like 64M")]
-    Value {
-        /// Recipe.
-        recipe: String,
-        /// Text.
-        value: String,
-    },
-}
-
 /// A kind of setting to try, perhaps at several values.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Recipe {
     /// Short name.
     pub name: String,
     /// File name of a library to preload, to be looked up.
     pub library: Option<String>,
     /// Values of its size, most promising first; empty when it has none.
+    #[serde(default, deserialize_with = "sizes")]
     pub values: Vec<Bytes>,
     /// Whether it works by avoiding faults.
+    #[serde(default)]
     pub fewer_faults: bool,
     /// What it costs, in words.
     pub price: String,
-    env: BTreeMap<String, String>,
-    tunables: BTreeMap<String, String>,
+    #[serde(default)]
+    env: BTreeMap<String, Template>,
+    #[serde(default)]
+    tunables: BTreeMap<String, Template>,
     thp: Option<String>,
 }
 
@@ -60,7 +52,7 @@ impl Recipe {
     #[must_use]
     pub fn settings(&self, value: Option<Bytes>, library: Option<&str>) -> Settings {
         let number = value.map(|value| value.0.to_string()).unwrap_or_default();
-        let filled = |text: &String| text.replace("{value}", &number);
+        let filled = |text: &Template| text.fill(|_| number.clone());
         let tunables = self
             .tunables
             .iter()
@@ -89,58 +81,40 @@ impl Recipe {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Document {
-    recipe: Vec<Raw>,
+struct Recipes {
+    recipe: Vec<Recipe>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Raw {
-    name: String,
-    library: Option<String>,
-    #[serde(default)]
-    env: BTreeMap<String, String>,
-    #[serde(default)]
-    tunables: BTreeMap<String, String>,
-    thp: Option<String>,
-    #[serde(default)]
-    values: Vec<String>,
-    #[serde(default)]
-    fewer_faults: bool,
-    price: String,
+impl Content for Recipes {
+    fn check(&self) -> Result<(), Mistake> {
+        for recipe in &self.recipe {
+            let given: &[&str] = match recipe.values.is_empty() {
+                true => &[],
+                false => &["value"],
+            };
+            let mut texts = recipe.env.values().chain(recipe.tunables.values());
+            texts.try_for_each(|text| text.check(given))?;
+        }
+        Ok(())
+    }
 }
+
+const SHIPPED: RuleFile = rule_file!("tune.toml");
 
 /// The recipes that Pagewise knows, most promising first.
 ///
 /// # Errors
-/// When the compiled-in list is malformed.
-pub fn recipes() -> Result<Vec<Recipe>, Error> {
-    let document: Document = toml::from_str(include_str!("../../rules/tune.toml"))?;
-    document.recipe.into_iter().map(Recipe::try_from).collect()
+/// [`RuleError`] where the list has a mistake; a test holds that it has none.
+pub fn recipes() -> Result<Vec<Recipe>, RuleError> {
+    Ok(SHIPPED.read::<Recipes>()?.recipe)
 }
 
-impl TryFrom<Raw> for Recipe {
-    type Error = Error;
-
-    fn try_from(raw: Raw) -> Result<Self, Error> {
-        let size = |value: &String| {
-            parse_size(value).ok_or_else(|| Error::Value {
-                recipe: raw.name.clone(),
-                value: value.clone(),
-            })
-        };
-        let values = raw.values.iter().map(size).collect::<Result<_, _>>()?;
-        Ok(Self {
-            values,
-            name: raw.name,
-            library: raw.library,
-            fewer_faults: raw.fewer_faults,
-            price: raw.price,
-            env: raw.env,
-            tunables: raw.tunables,
-            thp: raw.thp,
-        })
-    }
+fn sizes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Bytes>, D::Error> {
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    let size = |text: String| {
+        parse_size(&text).ok_or_else(|| D::Error::custom(format!("'{text}' is no size like 64M")))
+    };
+    texts.into_iter().map(size).collect()
 }
 
 /// `64M`, `512K`, `1G`, `4096`: binary units. `None` for anything else.
@@ -184,12 +158,8 @@ mod tests {
         let names: std::collections::BTreeSet<_> = recipes.iter().map(|r| &r.name).collect();
         assert_eq!(names.len(), recipes.len(), "names are used as keys");
         for recipe in &recipes {
-            let uses = |text: &String| text.contains("{value}");
-            let used = recipe
-                .env
-                .values()
-                .chain(recipe.tunables.values())
-                .any(uses);
+            let texts = recipe.env.values().chain(recipe.tunables.values());
+            let used = texts.flat_map(Template::names).any(|name| name == "value");
             assert_eq!(used, !recipe.values.is_empty(), "{}", recipe.name);
             let value = recipe.values.first().copied();
             let library = recipe.library.as_ref().map(|_| "/x.so");

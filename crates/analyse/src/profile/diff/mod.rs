@@ -28,7 +28,7 @@ use rows::{counters, functions, side, stacks, tree, unknown};
 use runs::{Comparing, Run};
 use union::Union;
 
-pub use settings::{SettingRules, SettingRulesError};
+pub use settings::SettingRules;
 pub use words::amount;
 
 /// What to compare, and how it is called.

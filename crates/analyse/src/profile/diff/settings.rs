@@ -1,12 +1,13 @@
 //! Settings in which two hosts differ, those first that are known to touch what changed.
 
 use super::super::rules::matches;
+use crate::rule_file::{Content, RuleError, RuleFile, rule_file};
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::profile_diff::SettingChange;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 
-const SHIPPED: &str = include_str!("../../../rules/profiles/settings.toml");
+const SHIPPED: RuleFile = rule_file!("profiles/settings.toml");
 
 /// Which settings touch which functions.
 #[derive(Clone, Debug, Deserialize)]
@@ -17,10 +18,7 @@ pub struct SettingRules {
     passed_over: Vec<String>,
 }
 
-/// A rule file that cannot be read.
-#[derive(Debug, thiserror::Error)]
-#[error("a rule for settings is wrong: {0}")]
-pub struct SettingRulesError(#[from] toml::de::Error);
+impl Content for SettingRules {}
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,9 +34,9 @@ impl SettingRules {
     /// The shipped rules.
     ///
     /// # Errors
-    /// When one has a mistake.
-    pub fn shipped() -> Result<Self, SettingRulesError> {
-        Ok(toml::from_str(SHIPPED)?)
+    /// [`RuleError`] where one has a mistake; a test holds that none has.
+    pub fn shipped() -> Result<Self, RuleError> {
+        SHIPPED.read()
     }
 
     /// Settings that differ, given the functions that changed.
