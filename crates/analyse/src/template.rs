@@ -22,7 +22,8 @@ enum Part {
 }
 
 impl Template {
-    fn parse(text: &str, at: usize) -> Result<Self, &'static str> {
+    /// `at` is where the text stands in its file.
+    pub fn parse(text: &str, at: usize) -> Result<Self, &'static str> {
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some(open) = rest.find(['{', '}']) {
@@ -73,12 +74,21 @@ impl Template {
     }
 
     /// The text with its values.
-    pub fn fill(&self, value: impl Fn(&str) -> String) -> String {
+    pub fn fill(&self, values: &[(&str, String)]) -> String {
+        let value = |name: &str| {
+            let mut named = values.iter().filter(|(one, _)| *one == name);
+            named.next().map_or("", |(_, value)| value.as_str())
+        };
         let parts = self.parts.iter().map(|part| match part {
-            Part::Text(text) => text.clone(),
+            Part::Text(text) => text.as_str(),
             Part::Value(name) => value(name),
         });
         parts.collect()
+    }
+
+    /// A text that names no values.
+    pub fn plain(&self) -> String {
+        self.fill(&[])
     }
 }
 
@@ -112,8 +122,9 @@ mod tests {
     #[test]
     fn values_take_their_places() {
         let text = greeting("{name}, {-Xmx}{name}.").unwrap().text;
-        assert_eq!(text.fill(str::to_uppercase), "NAME, -XMXNAME.");
-        assert_eq!(greeting("plain").unwrap().text.fill(str::to_owned), "plain");
+        let values = [("name", "You".to_owned()), ("-Xmx", "2g".to_owned())];
+        assert_eq!(text.fill(&values), "You, 2gYou.");
+        assert_eq!(greeting("plain").unwrap().text.plain(), "plain");
     }
 
     #[test]

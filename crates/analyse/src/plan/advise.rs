@@ -1,9 +1,12 @@
 //! Rules that fit, filled with this run's numbers.
 
-use super::rules::{Effect, Price, Rule, Rules};
-use super::symptoms::{RUNTIME, Symptom, USUAL_FAULT_NS, nanos_each};
-use super::{Surroundings, diagnose};
+use super::rules::{Effect, Price, Rule, Rules, SettingTemplate};
+use super::symptom::Symptom;
+use super::symptoms::{Case, USUAL_FAULT_NS, nanos_each};
+use super::wording::words;
+use super::{Surroundings, diagnose, say};
 use crate::gain::predicted_speedup;
+use crate::template::Template;
 use pagewise_model::advice::{Advice, Setting, Settings};
 use pagewise_model::allocator::Allocator;
 use pagewise_model::findings::{Cause, Findings};
@@ -37,7 +40,7 @@ const LEAST_KEPT: u64 = 1 << 20;
 /// it; steps by hand only for symptoms that cost enough to be named.
 pub(super) fn advice(
     findings: &Findings,
-    symptoms: &[Symptom],
+    symptoms: &[Case],
     rules: &Rules,
     around: &Surroundings,
 ) -> Vec<Advice> {
@@ -50,7 +53,7 @@ pub(super) fn advice(
     let cost = |one: &Advice| {
         let cured = symptoms
             .iter()
-            .filter(|s| one.cures.iter().any(|id| id == s.id));
+            .filter(|s| one.cures.iter().any(|id| id == s.kind.id()));
         cured
             .map(|symptom| symptom.lost(findings))
             .fold(0.0, f64::max)
@@ -81,7 +84,7 @@ pub(super) fn advice(
 /// nothing was seen of what it cures. Those of which something was seen come first.
 pub(super) fn trials(
     findings: &Findings,
-    symptoms: &[Symptom],
+    symptoms: &[Case],
     rules: &Rules,
     around: &Surroundings,
 ) -> Vec<Advice> {
@@ -102,7 +105,7 @@ pub(super) fn trials(
 
 fn from_rule(
     findings: &Findings,
-    symptoms: &[Symptom],
+    symptoms: &[Case],
     rule: &Rule,
     around: &Surroundings,
 ) -> Option<Advice> {
@@ -126,7 +129,7 @@ fn from_rule(
     };
     let gains = speedup.value >= WORTHWHILE && speedup.low > 1.0;
     let worth_it = match rule.effect {
-        _ if gravest.id == RUNTIME => true,
+        _ if gravest.kind == Symptom::Runtime => true,
         _ if rule.settings.is_empty() || rule.trial => is_costly(),
         // How much of it falls away is known by a few programs only.
         Some(Effect::Less) => gains && is_costly(),
@@ -138,10 +141,10 @@ fn from_rule(
     let fill = Filling::new(findings, rule, &cured, allocator, around);
     Some(Advice {
         rule: rule.id.clone(),
-        cures: cured.iter().map(|symptom| symptom.id.to_owned()).collect(),
+        cures: cured.iter().map(|one| one.kind.id().to_owned()).collect(),
         headline: fill.text(&rule.headline),
-        reason: match gravest.id {
-            RUNTIME => fill.text(NOT_SEEN),
+        reason: match gravest.kind {
+            Symptom::Runtime => words(Symptom::Runtime, None).explanation.plain(),
             _ => fill.text(&rule.reason),
         },
         settings: Settings(
@@ -160,7 +163,7 @@ fn from_rule(
 }
 
 /// A rule without a price changes when faults happen, not whether: it avoids none for certain.
-fn avoided_share(rule: &Rule, cured: &[&Symptom]) -> f64 {
+fn avoided_share(rule: &Rule, cured: &[&Case]) -> f64 {
     let share: f64 = cured.iter().map(|symptom| symptom.share.value).sum();
     if rule.price == Price::None {
         0.0
@@ -169,9 +172,9 @@ fn avoided_share(rule: &Rule, cured: &[&Symptom]) -> f64 {
     }
 }
 
-fn predicted(findings: &Findings, rule: &Rule, cured: &[&Symptom], faults: f64) -> Estimate {
+fn predicted(findings: &Findings, rule: &Rule, cured: &[&Case], faults: f64) -> Estimate {
     match rule.effect {
-        _ if cured[0].id == RUNTIME => return ANY_GAIN,
+        _ if cured[0].kind == Symptom::Runtime => return ANY_GAIN,
         Some(Effect::Unknown) => return ANY_GAIN,
         Some(Effect::SmallPages) => return by_small_pages(findings, faults),
         Some(Effect::FasterAllocator) => {
@@ -194,9 +197,6 @@ fn predicted(findings: &Findings, rule: &Rule, cured: &[&Symptom], faults: f64) 
     predicted_speedup(&findings.cost, vanishing, kernel_ns(findings, faults))
 }
 
-/// Why a rule is tried whose symptoms were not seen.
-const NOT_SEEN: &str = "The recording shows nothing of what this cures: runs with it and without \
-                        it decide.";
 /// The prediction where only runs tell: too wide to be told.
 const ANY_GAIN: Estimate = Estimate {
     value: 1.0,
@@ -224,7 +224,7 @@ fn by_less(cost: Estimate, left: Estimate) -> Estimate {
 }
 
 /// The gain where a part of each symptom's time falls away.
-fn by_parts(rule: &Rule, cured: &[&Symptom]) -> Estimate {
+fn by_parts(rule: &Rule, cured: &[&Case]) -> Estimate {
     let avoids = rule.avoids.unwrap_or(VANISHING);
     let left = rule.left.unwrap_or(LEFT_TO_ANOTHER);
     let mut saved = Estimate::exact(0.0);
@@ -382,7 +382,7 @@ impl<'a> Filling<'a> {
     fn new(
         findings: &Findings,
         rule: &'a Rule,
-        cured: &[&Symptom],
+        cured: &[&Case],
         allocator: Option<&'a Allocator>,
         around: &'a Surroundings,
     ) -> Self {
@@ -418,26 +418,25 @@ impl<'a> Filling<'a> {
         }
     }
 
-    fn text(&self, template: &str) -> String {
+    fn text(&self, template: &Template) -> String {
         let (freed, stretches) = match self.freed {
-            Bytes(0) => ("any size".to_string(), "Stretches of memory".to_string()),
-            size if self.usual.0 > 0 && self.usual.0 < size.0 / SPREAD => (
-                size.to_string(),
-                format!("Stretches of mostly {} or less", self.usual),
-            ),
-            size => (size.to_string(), format!("Stretches of up to {size}")),
+            Bytes(0) => (say::any_size(), say::stretches()),
+            size if self.usual.0 > 0 && self.usual.0 < size.0 / SPREAD => {
+                (size.to_string(), say::stretches_mostly(self.usual))
+            }
+            size => (size.to_string(), say::stretches_up_to(size)),
         };
         let settings = self.allocator.into_iter().flat_map(|one| &one.settings);
-        let filled = settings.fold(template.to_owned(), |text, (name, value)| {
-            text.replace(&format!("{{{name}}}"), value)
-        });
-        filled
-            .replace("{stretches}", &stretches)
-            .replace("{freed}", &freed)
-            .replace("{share}", &percent(self.share))
-            .replace("{keep}", &self.keep.to_string())
-            .replace("{version}", self.version)
-            .replace("{library}", self.library)
+        let mut values: Vec<(&str, String)> = vec![
+            ("stretches", stretches),
+            ("freed", freed),
+            ("share", percent(self.share)),
+            ("keep", self.keep.to_string()),
+            ("version", self.version.to_owned()),
+            ("library", self.library.to_owned()),
+        ];
+        values.extend(settings.map(|(name, value)| (name.as_str(), value.clone())));
+        template.fill(&values)
     }
 
     /// A value behind what its variable holds already, where that is a list.
@@ -449,20 +448,10 @@ impl<'a> Filling<'a> {
         }
     }
 
-    fn setting(&self, setting: &Setting) -> Setting {
-        match setting {
-            Setting::Env { name, value } => Setting::Env {
-                name: name.clone(),
-                value: self.joined(name, self.text(value)),
-            },
-            Setting::GlibcTunable { name, value } => Setting::GlibcTunable {
-                name: name.clone(),
-                value: self.text(value),
-            },
-            Setting::Preload { path } => Setting::Preload {
-                path: self.text(path),
-            },
-            Setting::Thp { mode } => Setting::Thp { mode: mode.clone() },
-        }
+    fn setting(&self, setting: &SettingTemplate) -> Setting {
+        setting.filled(|variable, value| match variable {
+            Some(name) => self.joined(name, self.text(value)),
+            None => self.text(value),
+        })
     }
 }

@@ -2,9 +2,13 @@
 //! a good part of the time goes there.
 
 use super::diagnose::{range, severity_of};
-use super::symptoms::Symptom;
+use super::say;
+use super::symptom::Symptom;
+use super::symptoms::Case;
+use super::wording::words;
 use super::works;
 use crate::account::KernelTable;
+use crate::template::Template;
 use pagewise_model::account::KernelEntry;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::quantity::percent;
@@ -20,19 +24,19 @@ const WORTH_ASKING: Nanos = Nanos(10_000_000);
 
 /// What the kernel did where it took a tenth of the CPU time or more beside page faults; how much
 /// is unexplained where its stacks were not seen.
-pub(super) fn diagnosis(findings: &Findings, symptoms: &[Symptom]) -> Option<Diagnosis> {
+pub(super) fn diagnosis(findings: &Findings, symptoms: &[Case]) -> Option<Diagnosis> {
     match findings.account.sees_kernel() {
         true => seen(findings, symptoms),
         false => unseen(findings),
     }
 }
 
-fn seen(findings: &Findings, symptoms: &[Symptom]) -> Option<Diagnosis> {
+fn seen(findings: &Findings, symptoms: &[Case]) -> Option<Diagnosis> {
     let account = &findings.account;
     let table = KernelTable::shipped();
     // What gives memory back and takes it again is part of churn, and told there.
     let churns = symptoms.iter().any(|one| {
-        one.id.starts_with("churn.")
+        one.kind.is_churn()
             && severity_of(one.cost.value, findings.cost.cpu()) >= Some(Severity::Costly)
     });
     let told_elsewhere = |entry: &&KernelEntry| {
@@ -57,17 +61,17 @@ fn seen(findings: &Findings, symptoms: &[Symptom]) -> Option<Diagnosis> {
         .filter(|entry| share_of(entry.time, findings).value >= WORTH_A_LINE)
         .take(MOST_ENTRIES);
     let mut evidence: Vec<String> = lines.map(|entry| line(entry, findings)).collect();
-    evidence.push(next_command(findings));
+    let words = words(Symptom::KernelWork, None);
+    let whom = who(findings);
+    let text = |template: &Template| {
+        template.fill(&[("entry", first.label.clone()), ("who", whom.clone())])
+    };
+    evidence.extend(words.next.as_ref().map(|next| say::next(text(next))));
     Some(Diagnosis {
-        id: "kernel.work".to_owned(),
+        id: Symptom::KernelWork.id().to_owned(),
         severity: severity_of(share.value, findings.cost.cpu())?,
-        headline: format!(
-            "The kernel works for the program, most of all at {}",
-            first.label
-        ),
-        explanation: "This time goes into the kernel, but not into page faults: no setting of the \
-                      memory allocator changes it. Fewer or larger calls do."
-            .to_owned(),
+        headline: text(&words.headline),
+        explanation: text(&words.explanation),
         evidence,
         share_of_cpu: Some(share),
         share_of_elapsed: None,
@@ -77,11 +81,10 @@ fn seen(findings: &Findings, symptoms: &[Symptom]) -> Option<Diagnosis> {
 /// `52 % (48 to 56 %) of the CPU time: reading (pread64), most of it in filemap_read`.
 fn line(entry: &KernelEntry, findings: &Findings) -> String {
     let share = share_of(entry.time, findings);
-    let within = match entry.functions.is_empty() {
-        true => String::new(),
-        false => format!("; most of it in {}", entry.functions.join(", ")),
-    };
-    format!("{} of the CPU time: {}{within}", range(share), entry.label)
+    match entry.functions.is_empty() {
+        true => say::entry(range(share), &entry.label),
+        false => say::entry_within(range(share), &entry.label, entry.functions.join(", ")),
+    }
 }
 
 fn unseen(findings: &Findings) -> Option<Diagnosis> {
@@ -90,38 +93,26 @@ fn unseen(findings: &Findings) -> Option<Diagnosis> {
     if share.value < TOLD || nanos < WORTH_ASKING {
         return None;
     }
+    let cost = &findings.cost;
+    let unexplained = say::unexplained(cost.system, cost.cpu(), nanos, percent(share.value));
+    let words = words(Symptom::KernelUnexplained, None);
     Some(Diagnosis {
-        id: "kernel.unexplained".to_owned(),
-        severity: severity_of(share.value, findings.cost.cpu())?,
-        headline: "The kernel used much CPU time for something other than the page faults seen"
-            .to_owned(),
-        explanation: "What it did could not be seen here: system calls, interrupts, giving memory \
-                      back, or page faults that take long. Root, or kernel.perf_event_paranoid=1, \
-                      shows it where a run takes more than some tens of milliseconds and its \
-                      processes live for more than a few."
-            .to_owned(),
-        evidence: vec![
-            format!(
-                "The kernel used {} of {} CPU time; {nanos} of it ({}) is unexplained",
-                findings.cost.system,
-                findings.cost.cpu(),
-                percent(share.value)
-            ),
-            "Next: the same as root, or strace -c -f for the system calls".to_owned(),
-        ],
+        id: Symptom::KernelUnexplained.id().to_owned(),
+        severity: severity_of(share.value, cost.cpu())?,
+        headline: words.headline.plain(),
+        explanation: words.explanation.plain(),
+        evidence: std::iter::once(unexplained).chain(words.next()).collect(),
         share_of_cpu: Some(share),
         share_of_elapsed: None,
     })
 }
 
-fn next_command(findings: &Findings) -> String {
-    let whom = match findings.command.is_empty() {
+/// The program as options of a command.
+fn who(findings: &Findings) -> String {
+    match findings.command.is_empty() {
         true => format!("-p {}", findings.pid),
         false => "-- CMD".to_owned(),
-    };
-    format!(
-        "Next: pagewise record -e cpu {whom}, then pagewise report, shows from where it is called"
-    )
+    }
 }
 
 #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]

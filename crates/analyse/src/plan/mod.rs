@@ -1,29 +1,30 @@
 //! From findings to an answer: what is wrong, what to change, what to say first.
 //!
-//! Symptoms are drawn from the figures ([`symptoms`]), put into plain words ([`diagnose`]), and
-//! matched with a rule base in data ([`rules`], `crates/analyse/rules/*.toml`) that turns them into
-//! advice ([`advise`]) with a predicted gain ([`crate::gain`]). Where a prediction is too small to
+//! Symptoms ([`symptom`]) are drawn from the figures ([`symptoms`]), put into plain words ([`diagnose`],
+//! [`mod@evidence`], [`mod@verdict`]), and matched with rules that turn them into advice ([`advise`]) with
+//! a predicted gain ([`crate::gain`]). Rules and words are data, `crates/analyse/rules/*.toml`
+//! ([`rules`], [`wording`], [`say`]). Where a prediction is too small to
 //! matter, nothing is advised: a setting that does not help can hurt.
 
 mod advise;
 mod diagnose;
+mod evidence;
 mod kernel;
 mod rules;
+mod say;
+mod symptom;
 mod symptoms;
+mod verdict;
 mod waits;
-mod words;
+mod wording;
 mod works;
 
 pub use rules::{Rule, Rules};
+pub use symptom::Symptom;
 
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::proof::Proof;
 use pagewise_model::recording::Surroundings;
-
-/// What is not known where CPU time was not sampled.
-const NOT_SAMPLED: &str = "What its own code does, that of its allocator included, was not \
-                           sampled: that takes root or kernel.perf_event_paranoid=1, and more than \
-                           some tens of milliseconds of CPU time.";
 
 /// Completes findings: fills `diagnoses`, `advice` and `verdict` from all other parts.
 #[must_use]
@@ -32,7 +33,7 @@ pub fn conclude(mut findings: Findings, rules: &Rules, around: &Surroundings) ->
     findings.advice = advise::advice(&findings, &symptoms, rules, around);
     findings.diagnoses = diagnose::diagnoses(&findings, &symptoms);
     lead_with_the_cured(&mut findings);
-    findings.verdict = words::verdict(&findings);
+    findings.verdict = verdict::verdict(&findings);
     findings
 }
 
@@ -67,7 +68,7 @@ fn lead_with_the_cured(findings: &mut Findings) {
 #[must_use]
 pub fn proved(mut findings: Findings, proof: Proof) -> Findings {
     findings.proof = Some(proof);
-    findings.verdict = words::verdict(&findings);
+    findings.verdict = verdict::verdict(&findings);
     findings
 }
 

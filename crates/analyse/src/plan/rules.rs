@@ -2,12 +2,16 @@
 //! of TOML with its source.
 
 use super::Surroundings;
-use super::symptoms::{Owner, Symptom};
-use crate::rule_file::{Content, RuleError, RuleFile, read, rule_file};
+use super::symptom::Symptom;
+use super::symptoms::{Case, Owner};
+use crate::rule_file::{Content, Mistake, RuleError, RuleFile, read, rule_file};
+use crate::template::Template;
 use pagewise_model::advice::{Risk, Setting};
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::units::Estimate;
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+use toml::Spanned;
 
 /// One rule.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -16,7 +20,7 @@ pub struct Rule {
     /// Stable name.
     pub id: String,
     /// Symptoms that it helps against; one of them suffices.
-    pub symptoms: Vec<String>,
+    symptoms: Vec<Symptom>,
     /// Allocator family that must be in use; `none` asks that the program maps memory itself,
     /// `unseen` that nobody knows who does.
     pub allocator: Option<String>,
@@ -40,13 +44,13 @@ pub struct Rule {
     pub without_library: Vec<String>,
     /// Settings; values may hold placeholders.
     #[serde(default)]
-    pub settings: Vec<Setting>,
+    pub(super) settings: Vec<SettingTemplate>,
     /// What to do.
-    pub headline: String,
+    pub(super) headline: Template,
     /// Why it helps.
-    pub reason: String,
+    pub(super) reason: Template,
     /// What to do by hand.
-    pub manual: Option<String>,
+    pub(super) manual: Option<Template>,
     /// What it does beside avoiding faults.
     pub effect: Option<Effect>,
     /// Share of the faults that vanish, where that is not nearly all of them.
@@ -75,7 +79,7 @@ pub struct Rule {
     /// Risk.
     pub risk: Risk,
     /// What can go wrong.
-    pub caveat: Option<String>,
+    pub(super) caveat: Option<Template>,
 }
 
 /// What rules call the library that ships with Pagewise.
@@ -127,7 +131,11 @@ struct Advising {
     rule: Vec<Rule>,
 }
 
-impl Content for Advising {}
+impl Content for Advising {
+    fn check(&self) -> Result<(), Mistake> {
+        self.rule.iter().try_for_each(Rule::check)
+    }
+}
 
 const SHIPPED: [RuleFile; 4] = [
     rule_file!("glibc.toml"),
@@ -158,16 +166,78 @@ impl Rules {
     }
 }
 
+/// A setting whose value may name values of the run.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct SettingTemplate {
+    setting: Setting,
+    value: Template,
+}
+
+impl SettingTemplate {
+    /// The setting, its value replaced by what `change` makes of its name and of its text.
+    pub(super) fn filled(&self, change: impl Fn(Option<&str>, &Template) -> String) -> Setting {
+        match &self.setting {
+            Setting::Env { name, .. } => Setting::Env {
+                name: name.clone(),
+                value: change(Some(name), &self.value),
+            },
+            Setting::GlibcTunable { name, .. } => Setting::GlibcTunable {
+                name: name.clone(),
+                value: change(None, &self.value),
+            },
+            Setting::Preload { .. } => Setting::Preload {
+                path: change(None, &self.value),
+            },
+            Setting::Thp { .. } => Setting::Thp {
+                mode: change(None, &self.value),
+            },
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for SettingTemplate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let written = Spanned::<Setting>::deserialize(deserializer)?;
+        let at = written.span().start;
+        let setting = written.into_inner();
+        let text = match &setting {
+            Setting::Env { value, .. } | Setting::GlibcTunable { value, .. } => value,
+            Setting::Preload { path } => path,
+            Setting::Thp { mode } => mode,
+        };
+        let value = Template::parse(text, at).map_err(D::Error::custom)?;
+        Ok(Self { setting, value })
+    }
+}
+
+/// Values that the texts of a rule may name beside a setting that is in force; glibc.toml tells of
+/// them.
+pub(super) const VALUES: [&str; 6] = ["stretches", "freed", "share", "keep", "version", "library"];
+
 impl Rule {
+    fn check(&self) -> Result<(), Mistake> {
+        let in_force = self.when_set.as_deref();
+        let given: Vec<&str> = VALUES.into_iter().chain(in_force).collect();
+        let texts = [&self.headline, &self.reason].into_iter();
+        let values = self.settings.iter().map(|setting| &setting.value);
+        let mut texts = texts.chain(&self.manual).chain(&self.caveat).chain(values);
+        texts.try_for_each(|text| text.check(&given))?;
+        if self.manual.is_some() == self.settings.is_empty() {
+            return Ok(());
+        }
+        let what = format!("{} expected either settings or 'manual'", self.id);
+        Err(self.headline.mistake(what))
+    }
+
     /// The allocator that this rule would act on, if it fits this symptom here. Rules that need
     /// none give `Some(None)`.
     pub(super) fn fits<'a>(
         &self,
-        symptom: &Symptom,
+        symptom: &Case,
         allocators: &'a [Allocator],
         around: &Surroundings,
     ) -> Option<Option<&'a Allocator>> {
-        let wanted = self.symptoms.iter().any(|id| id == symptom.id);
+        let wanted = self.symptoms.contains(&symptom.kind);
         let fits = wanted && self.fits_blocks(symptom) && self.fits_libraries(around);
         if !fits {
             return None;
@@ -193,7 +263,7 @@ impl Rule {
         }
     }
 
-    fn fits_blocks(&self, symptom: &Symptom) -> bool {
+    fn fits_blocks(&self, symptom: &Case) -> bool {
         let largest = symptom.sizes.max();
         let below = |bound: Option<u64>| bound.is_none_or(|bound| largest <= bound);
         let in_threads = !symptom.in_threads || below(self.largest_block_in_threads);
@@ -300,11 +370,6 @@ mod tests {
             for name in named.filter(|name| !words.contains(&name.as_str())) {
                 assert!(kind_named(name).is_some(), "{} names {name}", rule.id);
             }
-            assert!(
-                rule.manual.is_some() == rule.settings.is_empty(),
-                "{} must have either settings or manual steps",
-                rule.id
-            );
         }
     }
 
@@ -313,6 +378,28 @@ mod tests {
         let error = Rules::parse("mine.toml", "[[rule]]\nid = 3\n").expect_err("no string");
         assert!(error.to_string().contains("mine.toml"), "{error}");
         assert!(error.to_string().contains("line 2"), "{error}");
+    }
+
+    #[test]
+    fn a_rule_names_symptoms_and_values_that_there_are() {
+        let refused = |change: &[&str]| {
+            let text = SHIPPED[3].text.replacen(change[0], change[1], 1);
+            Rules::parse("mine.toml", &text)
+                .expect_err("a mistake")
+                .to_string()
+        };
+        let symptom = refused(&["\"first_touch\"", "\"last_touch\""]);
+        assert!(
+            symptom.contains("line 7: unknown variant `last_touch`"),
+            "{symptom}"
+        );
+        let value = refused(&["{share}", "{part}"]);
+        assert!(
+            value.contains("line 9: unknown value {part}, expected one of"),
+            "{value}"
+        );
+        let neither = refused(&["manual = ", "caveat = "]);
+        assert!(neither.contains("either settings or 'manual'"), "{neither}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What the figures show, by kind of trouble, each with its faults and its cost.
 
+use super::symptom::Symptom;
 use super::{waits, works};
 use crate::account::SPARSE;
 use crate::runtimes::Runtimes;
@@ -26,14 +27,8 @@ const MAINLY_THREADS: f64 = 0.5;
 /// Share of the CPU time in the allocator's own code from which that is worth a word: programs that
 /// live on small objects, such as compilers, spend a little less.
 const HOT_ALLOCATOR: f64 = 0.10;
-/// What that is called.
-pub(super) const HOT: &str = "allocator.hot";
 /// The same of a runtime's garbage collector: collecting is a part of what a program with one does.
 const HOT_COLLECTOR: f64 = 0.15;
-pub(super) const COLLECTOR: &str = "collector.hot";
-/// That a program runs on a language runtime: no trouble of itself, but a stripped runtime shows
-/// nothing of its collector, so that runs alone tell what a setting of its heap brings.
-pub(super) const RUNTIME: &str = "runtime";
 /// CPU time from which on a runtime's settings are worth trying.
 const WORTH_TRYING: Nanos = Nanos(150_000_000);
 /// Memory is said to move where a process touched it for the first time so many times as often as
@@ -42,11 +37,11 @@ const MOVING: f64 = 2.0;
 /// … and this share of all faults is that process's.
 const MOSTLY_ONE: f64 = 0.9;
 
-/// One kind of trouble.
+/// A symptom as one run has it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Symptom {
-    /// Name that rules refer to.
-    pub id: &'static str,
+pub(super) struct Case {
+    /// What it is.
+    pub kind: Symptom,
     /// Faults.
     pub faults: f64,
     /// Share of all faults, with what the record leaves open.
@@ -61,10 +56,10 @@ pub(super) struct Symptom {
     pub owner: Owner,
 }
 
-impl Symptom {
+impl Case {
     /// Whether its cost is a share of the CPU time.
     pub(super) fn is_of_cpu(&self) -> bool {
-        self.faults > 0.0 || [HOT, COLLECTOR].contains(&self.id) || works::is_of_cpu(self.id)
+        self.faults > 0.0 || self.kind.is_of_cpu()
     }
 
     /// What its cost is a share of.
@@ -100,11 +95,9 @@ pub(super) enum Owner {
 /// interval from below the one to above the other tells nothing.
 const HARDLY_CHURN: f64 = 0.1;
 const MUCH_CHURN: f64 = 0.5;
-/// Faults that gave fresh memory, of which it is not known whether for the first time.
-pub(super) const FRESH: &str = "fresh_memory";
 
 /// All symptoms, those that cost most time first, however small: judging is the caller's task.
-pub(super) fn of(findings: &Findings) -> Vec<Symptom> {
+pub(super) fn of(findings: &Findings) -> Vec<Case> {
     let mut symptoms = Vec::new();
     let ratio = findings.churn.refault_ratio;
     let untold = ratio.is_some_and(|ratio| ratio.low < HARDLY_CHURN && ratio.high > MUCH_CHURN);
@@ -114,7 +107,7 @@ pub(super) fn of(findings: &Findings) -> Vec<Symptom> {
         symptoms.extend(churn(findings));
     }
     symptoms.extend(probable_churn(findings));
-    let told = |symptom: &Symptom| !untold || symptom.id != FIRST_TOUCH;
+    let told = |symptom: &Case| !untold || symptom.kind != Symptom::FirstTouch;
     symptoms.extend(other_causes(findings).into_iter().filter(told));
     symptoms.extend(huge_zeroing(findings));
     symptoms.extend(hot_allocator(findings));
@@ -128,7 +121,7 @@ pub(super) fn of(findings: &Findings) -> Vec<Symptom> {
 }
 
 /// First touches and churn together, where they cannot be told apart.
-fn fresh_memory(findings: &Findings) -> Symptom {
+fn fresh_memory(findings: &Findings) -> Case {
     let causes: Vec<Cause> = findings
         .by_cause
         .iter()
@@ -136,27 +129,27 @@ fn fresh_memory(findings: &Findings) -> Symptom {
         .filter(|cause| cause.is_churn() || FIRST_TOUCHES.contains(cause))
         .collect();
     let faults = faults_of(findings, &causes);
-    Symptom {
+    Case {
         // Whatever they are, their sum is well known.
         share: Estimate::exact(share_of_faults(findings, faults)),
-        ..plain(findings, FRESH, faults, &causes)
+        ..plain(findings, Symptom::FreshMemory, faults, &causes)
     }
 }
 
-fn churn(findings: &Findings) -> Vec<Symptom> {
+fn churn(findings: &Findings) -> Vec<Case> {
     [
-        "churn.brk",
-        "churn.mmap",
-        "churn.madvise",
-        "churn.thread_arena",
+        Symptom::ChurnBrk,
+        Symptom::ChurnMmap,
+        Symptom::ChurnMadvise,
+        Symptom::ChurnThreadArena,
     ]
     .into_iter()
-    .filter_map(|id| {
+    .filter_map(|kind| {
         let routes = findings
             .churn
             .routes
             .iter()
-            .filter(|route| churn_id(route.cause, route.region) == id);
+            .filter(|route| churn_kind(route.cause, route.region) == kind);
         let mut sizes = Histogram::default();
         let mut faults = 0.0;
         let mut causes = Vec::new();
@@ -165,26 +158,26 @@ fn churn(findings: &Findings) -> Vec<Symptom> {
             sizes.merge(&route.released_sizes);
             causes.push(route.cause);
         }
-        if id == "churn.mmap" {
+        if kind == Symptom::ChurnMmap {
             faults += moved(findings);
         }
-        let symptom = Symptom {
+        let symptom = Case {
             sizes,
             in_threads: mainly_threads(findings),
-            owner: owner(findings, id),
-            ..plain(findings, id, faults, &causes)
+            owner: owner(findings, kind),
+            ..plain(findings, kind, faults, &causes)
         };
         (faults > 0.0).then_some(symptom)
     })
     .collect()
 }
 
-fn churn_id(cause: Cause, region: RegionKind) -> &'static str {
+fn churn_kind(cause: Cause, region: RegionKind) -> Symptom {
     match (cause, region) {
-        (_, RegionKind::ThreadArena) => "churn.thread_arena",
-        (Cause::RefaultAfterBrk, _) | (_, RegionKind::Heap) => "churn.brk",
-        (Cause::RefaultAfterMunmap, _) => "churn.mmap",
-        _ => "churn.madvise",
+        (_, RegionKind::ThreadArena) => Symptom::ChurnThreadArena,
+        (Cause::RefaultAfterBrk, _) | (_, RegionKind::Heap) => Symptom::ChurnBrk,
+        (Cause::RefaultAfterMunmap, _) => Symptom::ChurnMmap,
+        _ => Symptom::ChurnMadvise,
     }
 }
 
@@ -214,17 +207,19 @@ pub(super) fn is_one_process(findings: &Findings) -> bool {
 /// Blocks that carry an allocator's header tell who maps them; else the stacks of the calls do. The
 /// heap's end and thread arenas are an allocator's by their nature. `madvise` is taken for an
 /// allocator's unless its callers are seen: blocks tell nothing of it.
-fn owner(findings: &Findings, id: &str) -> Owner {
+fn owner(findings: &Findings, kind: Symptom) -> Owner {
     let by_calls = callers(findings);
-    match id {
-        "churn.mmap" | "churn.madvise" if matches!(by_calls, Owner::Runtime(_)) => by_calls,
-        "churn.mmap" => match findings.churn.allocator_blocks {
+    match kind {
+        Symptom::ChurnMmap | Symptom::ChurnMadvise if matches!(by_calls, Owner::Runtime(_)) => {
+            by_calls
+        }
+        Symptom::ChurnMmap => match findings.churn.allocator_blocks {
             Some(share) if share >= 0.5 => Owner::Allocator,
             Some(_) => Owner::Program,
             None => by_calls,
         },
-        "churn.madvise" if by_calls == Owner::Unknown => Owner::Presumed,
-        "churn.madvise" => by_calls,
+        Symptom::ChurnMadvise if by_calls == Owner::Unknown => Owner::Presumed,
+        Symptom::ChurnMadvise => by_calls,
         _ => Owner::Allocator,
     }
 }
@@ -320,7 +315,7 @@ fn mainly_threads(findings: &Findings) -> bool {
 /// With nothing but `wait4(2)` and the timeline: one process, far more faults than pages it ever
 /// held, and much time in the kernel.
 #[allow(clippy::cast_precision_loss, reason = "ratios of counts")]
-fn probable_churn(findings: &Findings) -> Option<Symptom> {
+fn probable_churn(findings: &Findings) -> Option<Case> {
     let cost = &findings.cost;
     let single = findings
         .timeline
@@ -336,48 +331,47 @@ fn probable_churn(findings: &Findings) -> Option<Symptom> {
         && pages > 0.0
         && faults > PROBABLE_REFAULTS * pages
         && cost.system.0 as f64 / cpu > PROBABLE_SYSTEM_SHARE;
-    suspicious.then(|| plain(findings, "churn.probable", faults - pages, &[]))
+    suspicious.then(|| plain(findings, Symptom::ChurnProbable, faults - pages, &[]))
 }
 
-const FIRST_TOUCH: &str = "first_touch";
 const FIRST_TOUCHES: [Cause; 3] = [Cause::FirstTouch, Cause::WriteAfterRead, Cause::StackGrowth];
 
-fn other_causes(findings: &Findings) -> Vec<Symptom> {
+fn other_causes(findings: &Findings) -> Vec<Case> {
     let file = match works::maps_files_anew(findings) {
-        true => works::REMAP,
-        false => "file",
+        true => Symptom::FileRemap,
+        false => Symptom::File,
     };
-    let groups: [(&'static str, &[Cause]); 5] = [
-        (FIRST_TOUCH, &FIRST_TOUCHES),
-        ("cow.fork", &[Cause::CopyOnWrite]),
+    let groups: [(Symptom, &[Cause]); 5] = [
+        (Symptom::FirstTouch, &FIRST_TOUCHES),
+        (Symptom::ForkCopies, &[Cause::CopyOnWrite]),
         (file, &[Cause::FileMinor, Cause::FileMajor, Cause::Shared]),
-        ("swap", &[Cause::SwapIn]),
-        ("write_protect", &[Cause::WriteProtect]),
+        (Symptom::Swap, &[Cause::SwapIn]),
+        (Symptom::WriteProtect, &[Cause::WriteProtect]),
     ];
     groups
         .into_iter()
-        .filter_map(|(id, causes)| {
-            let elsewhere = match id {
-                "first_touch" => moved(findings),
+        .filter_map(|(kind, causes)| {
+            let elsewhere = match kind {
+                Symptom::FirstTouch => moved(findings),
                 _ => 0.0,
             };
             let faults = faults_of(findings, causes) - elsewhere;
-            (faults > 0.0).then(|| plain(findings, id, faults, causes))
+            (faults > 0.0).then(|| plain(findings, kind, faults, causes))
         })
         .collect()
 }
 
 /// Zeroing of huge pages; whether for the sake of a few bytes decides what helps.
-fn huge_zeroing(findings: &Findings) -> Option<Symptom> {
+fn huge_zeroing(findings: &Findings) -> Option<Case> {
     let faults = faults_of(findings, &[Cause::HugePage]);
     let zeros = findings.huge_pages.and_then(|pages| pages.zeros);
-    let id = match zeros {
-        Some(zeros) if zeros >= SPARSE => "huge.sparse",
-        _ => "huge.zeroing",
+    let kind = match zeros {
+        Some(zeros) if zeros >= SPARSE => Symptom::HugeSparse,
+        _ => Symptom::HugeZeroing,
     };
-    let mut symptom = plain(findings, id, faults, &[Cause::HugePage]);
+    let mut symptom = plain(findings, kind, faults, &[Cause::HugePage]);
     if let Some(sampled) = share_of_work(findings, "huge")
-        && id == "huge.sparse"
+        && kind == Symptom::HugeSparse
     {
         symptom.cost = sampled;
     }
@@ -393,14 +387,9 @@ pub(super) fn faults_of(findings: &Findings, causes: &[Cause]) -> f64 {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "ratios of times and counts")]
-pub(super) fn plain(
-    findings: &Findings,
-    id: &'static str,
-    faults: f64,
-    causes: &[Cause],
-) -> Symptom {
-    Symptom {
-        id,
+pub(super) fn plain(findings: &Findings, kind: Symptom, faults: f64, causes: &[Cause]) -> Case {
+    Case {
+        kind,
         faults,
         share: in_doubt(findings, share_of_faults(findings, faults), causes),
         cost: cost_of(findings, faults, causes),
@@ -479,33 +468,33 @@ pub(super) fn nanos_each(findings: &Findings, causes: &[Cause]) -> Estimate {
 }
 
 /// Time in the allocator's own code, which no fault shows.
-fn hot_allocator(findings: &Findings) -> Option<Symptom> {
+fn hot_allocator(findings: &Findings) -> Option<Case> {
     let allocator = findings.account.allocator()?;
     let cpu = findings.cost.cpu().as_secs_f64() * 1e9;
     let cost = allocator.time.scaled(1.0 / cpu.max(1.0));
-    (cost.value >= HOT_ALLOCATOR).then(|| Symptom {
+    (cost.value >= HOT_ALLOCATOR).then(|| Case {
         cost,
-        ..plain(findings, HOT, 0.0, &[])
+        ..plain(findings, Symptom::HotAllocator, 0.0, &[])
     })
 }
 
 /// Time in a runtime's garbage collector.
-fn hot_collector(findings: &Findings) -> Option<Symptom> {
+fn hot_collector(findings: &Findings) -> Option<Case> {
     let collector = findings.account.collector()?;
     let runtimes = Runtimes::shipped();
     let kinds = findings.allocators.iter().map(|one| one.kind);
     let kind = kinds.rev().find(|kind| runtimes.has(*kind))?;
     let cpu = findings.cost.cpu().as_secs_f64() * 1e9;
     let cost = collector.time.scaled(1.0 / cpu.max(1.0));
-    (cost.value >= HOT_COLLECTOR).then(|| Symptom {
+    (cost.value >= HOT_COLLECTOR).then(|| Case {
         cost,
         owner: Owner::Runtime(kind),
-        ..plain(findings, COLLECTOR, 0.0, &[])
+        ..plain(findings, Symptom::HotCollector, 0.0, &[])
     })
 }
 
 /// The language runtimes in use, each as a symptom of its own.
-pub(super) fn runtimes(findings: &Findings) -> Vec<Symptom> {
+pub(super) fn runtimes(findings: &Findings) -> Vec<Case> {
     let known = Runtimes::shipped();
     let mut kinds: Vec<AllocatorKind> = Vec::new();
     for allocator in &findings.allocators {
@@ -516,9 +505,9 @@ pub(super) fn runtimes(findings: &Findings) -> Vec<Symptom> {
     if findings.cost.cpu() < WORTH_TRYING {
         return Vec::new();
     }
-    let symptom = |kind| Symptom {
+    let symptom = |kind| Case {
         owner: Owner::Runtime(kind),
-        ..plain(findings, RUNTIME, 0.0, &[])
+        ..plain(findings, Symptom::Runtime, 0.0, &[])
     };
     kinds.into_iter().map(symptom).collect()
 }

@@ -1,18 +1,13 @@
 //! Symptoms that cost elapsed time: waits for locks, for memory, for pages.
 
-use super::symptoms::{Symptom, faults_of, plain, share_of_work};
+use super::symptom::Symptom;
+use super::symptoms::{Case, faults_of, plain, share_of_work};
 use crate::account::combined;
 use pagewise_model::account::TimePart;
 use pagewise_model::delays::Delay;
 use pagewise_model::findings::{Cause, Findings};
 use pagewise_model::timeline::PressurePoint;
 use pagewise_model::units::{Estimate, Nanos};
-
-pub(super) const LOCK: &str = "lock";
-pub(super) const RECLAIM: &str = "reclaim";
-pub(super) const THRASHING: &str = "thrashing";
-pub(super) const LIMIT: &str = "limit";
-pub(super) const FILE_READS: &str = "file.read";
 
 /// Pages scanned by direct reclaim (4 MiB) from which reclaim is worth a word.
 const WORTH_SCANNED: u64 = 1_024;
@@ -25,14 +20,14 @@ const WORTH_A_LIMIT: f64 = 0.05;
 const LONGEST_READ: Nanos = Nanos(50_000_000);
 
 /// All waits that are seen.
-pub(super) fn all(findings: &Findings) -> impl Iterator<Item = Symptom> {
+pub(super) fn all(findings: &Findings) -> impl Iterator<Item = Case> {
     let found = [lock, reclaim, thrashing, file_reads];
     found.into_iter().filter_map(|wait| wait(findings))
 }
 
 /// Waits for `mmap_lock`, as the share of the threads' time in which they would have found a CPU.
 #[allow(clippy::cast_precision_loss, reason = "ratios of times")]
-fn lock(findings: &Findings) -> Option<Symptom> {
+fn lock(findings: &Findings) -> Option<Case> {
     let wait = findings.time.lock_wait?;
     let wall = findings.cost.wall.as_secs_f64().max(1e-9);
     let threads = findings.by_thread.len().max(1) as f64;
@@ -44,9 +39,9 @@ fn lock(findings: &Findings) -> Option<Symptom> {
     };
     let free = (1.0 - ready.max(used)).clamp(0.0, 1.0);
     let share = (wait.as_secs_f64() / (wall * threads)).min(1.0) * free;
-    (wait.0 > 0).then(|| Symptom {
+    (wait.0 > 0).then(|| Case {
         cost: Estimate::exact(share),
-        ..plain(findings, LOCK, 0.0, &[])
+        ..plain(findings, Symptom::LockWait, 0.0, &[])
     })
 }
 
@@ -57,22 +52,22 @@ fn part<'a>(findings: &'a Findings, id: &str) -> Option<&'a TimePart> {
 
 /// Waits for pages of mapped files: in elapsed time, since a major fault takes little of a CPU.
 #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
-fn file_reads(findings: &Findings) -> Option<Symptom> {
+fn file_reads(findings: &Findings) -> Option<Case> {
     let waited = part(findings, "pages")?.time;
     // Pages of swap are waited for in the same functions of the kernel.
     let swapped = faults_of(findings, &[Cause::SwapIn]);
     let read = faults_of(findings, &[Cause::FileMajor]);
     let each = waited.low / findings.cost.major_faults.max(1) as f64;
     let is_read = findings.cost.major_faults > 0 && read > swapped && each <= LONGEST_READ.0 as f64;
-    is_read.then(|| Symptom {
+    is_read.then(|| Case {
         cost: waited.scaled(1.0 / all_time(findings)),
-        ..plain(findings, FILE_READS, 0.0, &[])
+        ..plain(findings, Symptom::FileReads, 0.0, &[])
     })
 }
 
 /// Reclaim that this run suffered: seen in its own stacks, as hits of its cgroup's limit, or as
 /// direct reclaim of the machine while it ran (which does not count what limits of cgroups make).
-fn reclaim(findings: &Findings) -> Option<Symptom> {
+fn reclaim(findings: &Findings) -> Option<Case> {
     let seen = seen_reclaim(findings).map(|(share, _)| share);
     let points = &findings.timeline.pressure;
     let first = points.first().copied().unwrap_or_default();
@@ -89,9 +84,9 @@ fn reclaim(findings: &Findings) -> Option<Symptom> {
         let at_least = if hits > 0 { 0.05 } else { 0.02 };
         Estimate::exact(share.max(at_least))
     });
-    Some(Symptom {
+    Some(Case {
         cost,
-        ..plain(findings, RECLAIM, 0.0, &[])
+        ..plain(findings, Symptom::Reclaim, 0.0, &[])
     })
 }
 
@@ -103,21 +98,33 @@ fn limit_hits(findings: &Findings) -> u64 {
     last.unwrap_or(0).saturating_sub(first.unwrap_or(0))
 }
 
+/// What a limit makes of itself.
+const OF_A_LIMIT: [Symptom; 5] = [
+    Symptom::Reclaim,
+    Symptom::Thrashing,
+    Symptom::FileReads,
+    Symptom::Swap,
+    Symptom::File,
+];
+
 /// Where a cgroup's limit makes the kernel reclaim, pages of files and of swap fault because of it:
 /// one trouble, with the cost of the costliest.
-pub(super) fn limited(findings: &Findings, symptoms: &mut Vec<Symptom>) {
+pub(super) fn limited(findings: &Findings, symptoms: &mut Vec<Case>) {
     let is_sure = limit_hits(findings) > 0
         && seen_reclaim(findings).is_some_and(|(share, _)| share.value >= WORTH_A_LIMIT);
     if !is_sure {
         return;
     }
-    let of_limit =
-        |symptom: &Symptom| [RECLAIM, THRASHING, FILE_READS, "swap", "file"].contains(&symptom.id);
-    let merged: Vec<Symptom> = symptoms.extract_if(.., |one| of_limit(one)).collect();
+    let merged: Vec<Case> = symptoms
+        .extract_if(.., |one| OF_A_LIMIT.contains(&one.kind))
+        .collect();
     let costliest = merged
         .into_iter()
         .max_by(|a, b| a.cost.value.total_cmp(&b.cost.value));
-    symptoms.extend(costliest.map(|one| Symptom { id: LIMIT, ..one }));
+    symptoms.extend(costliest.map(|one| Case {
+        kind: Symptom::Limit,
+        ..one
+    }));
 }
 
 /// Reclaim by samples of CPU time and by the kernel's count of delays, as a share of the time that
@@ -146,7 +153,7 @@ pub(super) fn seen_reclaim(findings: &Findings) -> Option<(Estimate, bool)> {
 
 /// Waits for pages that were evicted while the program needs them.
 #[allow(clippy::cast_precision_loss, reason = "ratios of times")]
-fn thrashing(findings: &Findings) -> Option<Symptom> {
+fn thrashing(findings: &Findings) -> Option<Case> {
     let delays = findings.account.delays?;
     let share = |delay: Option<Delay>| {
         let time = delay.map_or(0.0, |delay| delay.time.0 as f64);
@@ -159,9 +166,9 @@ fn thrashing(findings: &Findings) -> Option<Symptom> {
         low: swap.max(evicted),
         high: (swap + evicted).min(1.0),
     };
-    (cost.value >= WORTH_RECLAIMING).then(|| Symptom {
+    (cost.value >= WORTH_RECLAIMING).then(|| Case {
         cost,
-        ..plain(findings, THRASHING, 0.0, &[])
+        ..plain(findings, Symptom::Thrashing, 0.0, &[])
     })
 }
 

@@ -3,17 +3,13 @@
 //! that are mapped again and again, though each of their faults is an ordinary one.
 
 use super::diagnose::{range, severity};
-use super::symptoms::{Symptom, faults_of, is_one_process, plain, share_of_work};
-use super::waits::LOCK;
+use super::say;
+use super::symptom::Symptom;
+use super::symptoms::{Case, faults_of, is_one_process, plain, share_of_work};
 use pagewise_model::account::KernelEntry;
 use pagewise_model::findings::{Cause, Findings, Severity};
 use pagewise_model::quantity::count;
 use pagewise_model::units::Estimate;
-
-pub(super) const FORK: &str = "fork.tables";
-pub(super) const SPIN: &str = "lock.spin";
-pub(super) const FLUSH: &str = "tlb.flush";
-pub(super) const REMAP: &str = "file.remap";
 
 /// Files are said to be mapped anew where their pages were found in memory by so many times as many
 /// faults as the process ever had pages…
@@ -23,35 +19,33 @@ const FEWEST_CALLS: u64 = 100;
 /// A symptom tells of an entry where it explains this part of its time.
 const MOST_OF_IT: f64 = 0.5;
 
-/// Those whose cost is a share of the CPU time without a fault.
-pub(super) fn is_of_cpu(id: &str) -> bool {
-    [FORK, SPIN, FLUSH].contains(&id)
-}
-
-pub(super) fn all(findings: &Findings) -> impl Iterator<Item = Symptom> {
+pub(super) fn all(findings: &Findings) -> impl Iterator<Item = Case> {
     let found = [
-        (FORK, forks(findings)),
-        (SPIN, share_of_work(findings, "lock")),
-        (FLUSH, share_of_work(findings, "flush")),
+        (Symptom::ForkTables, forks(findings)),
+        (Symptom::LockSpin, share_of_work(findings, "lock")),
+        (Symptom::TlbFlush, share_of_work(findings, "flush")),
     ];
-    found.into_iter().filter_map(|(id, cost)| {
-        Some(Symptom {
+    found.into_iter().filter_map(|(kind, cost)| {
+        Some(Case {
             cost: cost?,
-            ..plain(findings, id, 0.0, &[])
+            ..plain(findings, kind, 0.0, &[])
         })
     })
 }
 
 /// Threads that wait for the lock of the address space sleep or spin: one trouble, told by what costs
 /// more.
-pub(super) fn one_of_locks(findings: &Findings, symptoms: &mut Vec<Symptom>) {
-    let lost = |id: &str| {
-        let found = symptoms.iter().find(|one| one.id == id);
+pub(super) fn one_of_locks(findings: &Findings, symptoms: &mut Vec<Case>) {
+    let lost = |kind: Symptom| {
+        let found = symptoms.iter().find(|one| one.kind == kind);
         found.map(|one| one.lost(findings))
     };
-    if let (Some(spinning), Some(sleeping)) = (lost(SPIN), lost(LOCK)) {
-        let lesser = if spinning < sleeping { SPIN } else { LOCK };
-        symptoms.retain(|one| one.id != lesser);
+    if let (Some(spinning), Some(sleeping)) = (lost(Symptom::LockSpin), lost(Symptom::LockWait)) {
+        let lesser = match spinning < sleeping {
+            true => Symptom::LockSpin,
+            false => Symptom::LockWait,
+        };
+        symptoms.retain(|one| one.kind != lesser);
     }
 }
 
@@ -84,23 +78,22 @@ fn unmaps(findings: &Findings) -> u64 {
 }
 
 /// Whether costly symptoms tell of what the kernel did in this entry.
-pub(super) fn tell_of(symptoms: &[Symptom], entry: &KernelEntry, findings: &Findings) -> bool {
+pub(super) fn tell_of(symptoms: &[Case], entry: &KernelEntry, findings: &Findings) -> bool {
     let told = |works: &[&str]| -> f64 {
         let works = works.iter().filter_map(|id| findings.account.work(id));
         let outside = works.map(|work| work.time.value - work.in_faults.value);
         outside.sum()
     };
-    let costly = |id: &str| {
-        let mut found = symptoms.iter().filter(|one| one.id == id);
+    let costly = |kind: Symptom| {
+        let mut found = symptoms.iter().filter(|one| one.kind == kind);
         found.any(|one| severity(findings, one) >= Some(Severity::Costly))
     };
     let explained = match &*entry.id {
-        "call.process" if costly(FORK) => told(&["fork", "exit"]),
-        "call.map" if costly(REMAP) => return true,
+        "call.process" if costly(Symptom::ForkTables) => told(&["fork", "exit"]),
+        "call.map" if costly(Symptom::FileRemap) => return true,
         "call.map" => {
-            let lock = if costly(SPIN) { told(&["lock"]) } else { 0.0 };
-            let flush = if costly(FLUSH) { told(&["flush"]) } else { 0.0 };
-            lock + flush
+            let part = |kind, work| if costly(kind) { told(&[work]) } else { 0.0 };
+            part(Symptom::LockSpin, "lock") + part(Symptom::TlbFlush, "flush")
         }
         _ => return false,
     };
@@ -108,30 +101,25 @@ pub(super) fn tell_of(symptoms: &[Symptom], entry: &KernelEntry, findings: &Find
 }
 
 /// The figures that show it.
-pub(super) fn evidence(findings: &Findings, symptom: &Symptom) -> Vec<String> {
+pub(super) fn evidence(findings: &Findings, symptom: &Case) -> Vec<String> {
     let share = |id: &str| share_of_work(findings, id).map(range);
-    let mut lines = Vec::new();
-    let mut say = |id: &str, what: &str| {
-        lines.extend(share(id).map(|share| format!("{share} of the CPU time: {what}")));
-    };
-    match symptom.id {
-        FORK => {
-            say("fork", "copying page tables and the list of mappings");
-            say("exit", "taking address spaces down when processes end");
-            let peak = findings.cost.max_rss;
-            lines.push(format!("The largest process held {peak}"));
+    let lines = match symptom.kind {
+        Symptom::ForkTables => [
+            share("fork").map(say::copying_tables),
+            share("exit").map(say::taking_down),
+            Some(say::largest_process(findings.cost.max_rss)),
+        ],
+        Symptom::LockSpin | Symptom::LockWait => [share("lock").map(say::spinning), None, None],
+        Symptom::TlbFlush => [share("flush").map(say::flushing), None, None],
+        Symptom::FileRemap => {
+            let calls = count(unmaps(findings));
+            [
+                Some(say::unmapped(calls, findings.cost.max_rss)),
+                None,
+                None,
+            ]
         }
-        SPIN | LOCK => say("lock", "spinning for the lock, or queueing for it"),
-        FLUSH => say(
-            "flush",
-            "flushing TLBs, most of it waiting for the other CPUs",
-        ),
-        REMAP => lines.push(format!(
-            "{} calls unmapped memory, and never more than {} was resident",
-            count(unmaps(findings)),
-            findings.cost.max_rss
-        )),
-        _ => {}
-    }
-    lines
+        _ => [None, None, None],
+    };
+    lines.into_iter().flatten().collect()
 }

@@ -2,7 +2,8 @@
 
 use super::summary::is_cpu;
 use super::weigh::{Idle, frame_names, passing};
-use crate::rule_file::{Content, RuleError, RuleFile, rule_file};
+use crate::rule_file::{Content, Mistake, RuleError, RuleFile, rule_file};
+use crate::template::Template;
 use pagewise_model::findings::{Diagnosis, Severity};
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::profile::{NodeId, Profile, ProfileEvent, WeightUnit};
@@ -19,7 +20,15 @@ pub struct ProfileRules {
     rule: Vec<Rule>,
 }
 
-impl Content for ProfileRules {}
+impl Content for ProfileRules {
+    fn check(&self) -> Result<(), Mistake> {
+        self.rule.iter().try_for_each(|rule| {
+            rule.headline.check(&["share"])?;
+            rule.explanation.check(&[])?;
+            rule.next.check(&[])
+        })
+    }
+}
 
 /// One known bottleneck.
 #[derive(Clone, Debug, Deserialize)]
@@ -53,9 +62,9 @@ struct Rule {
     costly: f64,
     /// ... and from which it is severe.
     severe: f64,
-    headline: String,
-    explanation: String,
-    next: String,
+    headline: Template,
+    explanation: Template,
+    next: Template,
 }
 
 /// Which samples a rule looks at.
@@ -150,12 +159,12 @@ impl Rule {
         let mut evidence = vec![format!("{percent} of the {}", self.of.in_words())];
         evidence.extend(heaviest(profile, &by_stack, hit));
         evidence.extend(settings);
-        evidence.push(format!("Next: {}", self.next));
+        evidence.push(format!("Next: {}", self.next.plain()));
         Some(Diagnosis {
             id: format!("profile.{}", self.id),
             severity,
-            headline: self.headline.replace("{share}", &percent),
-            explanation: self.explanation.clone(),
+            headline: self.headline.fill(&[("share", percent)]),
+            explanation: self.explanation.plain(),
             evidence,
             share_of_cpu: (self.of == Kind::Cpu).then(|| Estimate::exact(share)),
             share_of_elapsed: None,
@@ -281,7 +290,7 @@ mod tests {
                 rule.id
             );
             assert!(
-                rule.next.len() > 20 && rule.explanation.len() > 20,
+                rule.next.plain().len() > 20 && rule.explanation.plain().len() > 20,
                 "{}",
                 rule.id
             );

@@ -52,7 +52,7 @@ impl Recipe {
     #[must_use]
     pub fn settings(&self, value: Option<Bytes>, library: Option<&str>) -> Settings {
         let number = value.map(|value| value.0.to_string()).unwrap_or_default();
-        let filled = |text: &Template| text.fill(|_| number.clone());
+        let filled = |text: &Template| text.fill(&[("value", number.clone())]);
         let tunables = self
             .tunables
             .iter()

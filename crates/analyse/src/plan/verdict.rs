@@ -1,6 +1,8 @@
 //! The answer in one or two sentences.
 
 use super::diagnose::seconds;
+use super::say;
+use super::symptom::Symptom;
 use crate::compare::{Criteria, promised};
 use pagewise_model::account::TimePart;
 use pagewise_model::advice::Advice;
@@ -15,11 +17,7 @@ pub(super) fn verdict(findings: &Findings) -> String {
     let gravest = findings.diagnoses.first();
     match gravest.filter(|gravest| gravest.severity >= Severity::Costly) {
         Some(gravest) if is_beside_waits(findings, gravest) => {
-            format!(
-                "{} Of the CPU time: {}",
-                waiting(findings),
-                trouble(gravest)
-            )
+            say::beside_waits(waiting(findings), trouble(gravest))
         }
         Some(gravest) => format!("{} {}", trouble(gravest), remedy(findings, gravest)),
         _ if mostly_waits(findings) => waiting(findings),
@@ -28,18 +26,11 @@ pub(super) fn verdict(findings: &Findings) -> String {
             .iter()
             .any(|advice| !advice.settings.0.is_empty()) =>
         {
-            format!(
-                "Memory management costs this program little. {}",
-                by_advice(findings)
-            )
+            say::little(by_advice(findings))
         }
         _ if findings.cost.cpu() < SHORT => short(findings),
-        _ if findings.account.samples == 0 => format!(
-            "Nothing to gain from page faults: they are not what slows this program down. {}",
-            super::NOT_SAMPLED
-        ),
-        _ => "Nothing to gain here: memory management is not what slows this program down."
-            .to_string(),
+        _ if findings.account.samples == 0 => say::nothing_from_faults(),
+        _ => say::nothing(),
     }
 }
 
@@ -55,15 +46,13 @@ const BESIDE_WAITS: f64 = 0.1;
 fn short(findings: &Findings) -> String {
     let (cpu, wall) = (findings.cost.cpu(), findings.cost.wall);
     if wall < SHORT || wall.0 < 2 * cpu.0 {
-        return format!("Nothing to gain here: the whole program used {cpu} of CPU time.");
+        return say::short(cpu);
     }
     let beside = |part: &&TimePart| part.id != ON_CPU;
     let kinds = kinds(findings, findings.account.elapsed.iter().filter(beside));
     match kinds.as_str() {
-        "" => format!(
-            "It used {cpu} of CPU time in {wall} and waited meanwhile, too briefly to tell what for."
-        ),
-        kinds => format!("It used {cpu} of CPU time in {wall}{kinds}."),
+        "" => say::short_waits_unseen(cpu, wall),
+        kinds => say::short_waits(cpu, wall, kinds),
     }
 }
 
@@ -113,20 +102,15 @@ fn waiting(findings: &Findings) -> String {
     };
     let of_it = kinds(findings, waits(findings));
     let next = waits(findings).find_map(|part| part.next.as_deref());
-    let next = next.unwrap_or(
-        "pagewise record -e off-cpu {who}, then pagewise report, shows what it waits for",
-    );
-    let gravest = findings.diagnoses.first();
-    let little = match gravest.is_some_and(|gravest| gravest.severity >= Severity::Costly) {
-        true => "",
-        false => ", little of which goes into memory management",
+    let next = match next {
+        Some(next) => next.replace("{who}", &whom),
+        None => say::waits_next(whom),
     };
-    format!(
-        "It mostly waits: {} elapsed{of_it}; {} of CPU time{little}. {}.",
-        cost.wall,
-        cost.cpu(),
-        next.replace("{who}", &whom)
-    )
+    let gravest = findings.diagnoses.first();
+    match gravest.is_some_and(|gravest| gravest.severity >= Severity::Costly) {
+        true => say::waits(cost.wall, of_it, cost.cpu(), next),
+        false => say::waits_little_memory(cost.wall, of_it, cost.cpu(), next),
+    }
 }
 
 /// `, 1.04 s (81 %) waiting for the network`: the first of these parts that are worth it.
@@ -138,12 +122,12 @@ fn kinds<'a>(findings: &Findings, parts: impl Iterator<Item = &'a TimePart>) -> 
         .map(|part| {
             let time = Nanos::from_secs_f64(part.time.value * 1e-9);
             let share = percent(part.time.value * 1e-9 / wall);
-            format!("{time} ({share}) {}", part.label)
+            say::kind(time, share, &part.label)
         })
         .collect();
     match told.as_slice() {
         [] => String::new(),
-        all => format!(", {}", all.join(" and ")),
+        all => say::kinds(all.join(&say::and())),
     }
 }
 
@@ -152,22 +136,16 @@ const VAGUE: f64 = 5.0;
 
 fn trouble(gravest: &Diagnosis) -> String {
     let (share, of) = match gravest.share_of_elapsed {
-        Some(share) => (Some(share), "elapsed time"),
-        None => (gravest.share_of_cpu, "CPU time"),
+        Some(share) => (Some(share), say::elapsed_time()),
+        None => (gravest.share_of_cpu, say::cpu_time()),
     };
     match share {
-        Some(share) if share.high > VAGUE * share.low.max(0.001) => format!(
-            "{}: this takes between {} and {} of the {of}.",
-            gravest.headline,
-            percent(share.low),
-            percent(share.high)
-        ),
-        Some(share) => format!(
-            "{}: this takes about {} of the {of}.",
-            gravest.headline,
-            percent(share.value)
-        ),
-        None => format!("{}.", gravest.headline),
+        Some(share) if share.high > VAGUE * share.low.max(0.001) => {
+            let (low, high) = (percent(share.low), percent(share.high));
+            say::takes_between(&gravest.headline, low, high, of)
+        }
+        Some(share) => say::takes(&gravest.headline, percent(share.value), of),
+        None => say::is(&gravest.headline),
     }
 }
 
@@ -177,10 +155,10 @@ fn remedy(findings: &Findings, gravest: &Diagnosis) -> String {
         .advice
         .iter()
         .any(|one| one.cures.contains(&gravest.id));
-    match gravest.id.as_str() {
+    match Symptom::named(&gravest.id) {
         _ if findings.proof.is_some() || cured => by_advice(findings),
-        "kernel.work" => elsewhere(findings),
-        "kernel.unexplained" => "As root, or by strace -c -f, it is seen what for.".to_owned(),
+        Some(Symptom::KernelWork) => elsewhere(findings),
+        Some(Symptom::KernelUnexplained) => say::seen_elsewhere(),
         _ => by_advice(findings),
     }
 }
@@ -188,11 +166,8 @@ fn remedy(findings: &Findings, gravest: &Diagnosis) -> String {
 /// The kernel's time goes elsewhere than into memory.
 fn elsewhere(findings: &Findings) -> String {
     match findings.time.share_of_cpu {
-        Some(share) => format!(
-            "Page faults take {}; no setting of the allocator cures the rest.",
-            percent_seen(&share)
-        ),
-        None => "No setting of the allocator cures that.".to_owned(),
+        Some(share) => say::not_the_allocators(percent_seen(&share)),
+        None => say::not_the_allocators_at_all(),
     }
 }
 
@@ -207,8 +182,8 @@ fn by_advice(findings: &Findings) -> String {
     }
     match findings.advice.first() {
         Some(advice) if !advice.settings.0.is_empty() => by_settings(advice),
-        Some(_) => "No setting cures that; what can be done by hand stands below.".to_string(),
-        None => "There is no setting to cure that.".to_string(),
+        Some(_) => say::by_hand(),
+        None => say::no_setting(),
     }
 }
 
@@ -225,13 +200,13 @@ fn by_proof(proof: &Proof, advice: &[Advice]) -> String {
     let shown = proof.confirmation.as_ref().or(measured);
     // What a program no longer waits for is no CPU time.
     let clock = |shown: &Comparison| match shown.wall_speedup.low > shown.cpu_speedup.high {
-        true => (shown.wall_speedup, "elapsed time"),
-        false => (shown.cpu_speedup, "CPU time"),
+        true => (shown.wall_speedup, say::elapsed_time()),
+        false => (shown.cpu_speedup, say::cpu_time()),
     };
     let told = shown.map(clock);
-    match told.and_then(|(gain, of)| faster(&gain, "", of, "95 % interval")) {
-        Some(words) => format!("{}, no rebuild: proved {words}.", count(settings)),
-        None => format!("{}, no rebuild: proved faster.", count(settings)),
+    match told.and_then(|(gain, of)| faster(&gain, &of, Source::Measured)) {
+        Some(gain) => say::proved(count(settings), gain),
+        None => say::proved_faster(count(settings)),
     }
 }
 
@@ -246,52 +221,58 @@ fn unproved(proof: &Proof) -> String {
     let settled = |one: &&Comparison| one.verdict != Verdict::Undecided;
     match likely {
         _ if tried.is_empty() => proof.summary.clone(),
-        _ if tried.iter().all(|one| one.verdict == Verdict::NotReached) => {
-            "The advised settings do not reach this program, as a trial run showed.".to_string()
-        }
-        Some((one, words)) => format!("With '{}' it is {words}.", one.arm),
-        None if tried.iter().all(settled) => {
-            "The advised settings did not make it faster; see the proof.".to_string()
-        }
-        None => {
-            "Whether the advised settings make it faster stays open; see the proof.".to_string()
-        }
+        _ if tried.iter().all(|one| one.verdict == Verdict::NotReached) => say::not_reached(),
+        Some((one, gain)) => say::with_arm(&one.arm, gain),
+        None if tried.iter().all(settled) => say::not_faster(),
+        None => say::open(),
     }
 }
 
 fn count(settings: usize) -> String {
     match settings {
-        1 => "One setting".to_string(),
-        2 => "Two settings".to_string(),
-        n => format!("{n} settings"),
+        1 => say::one_setting(),
+        2 => say::two_settings(),
+        n => say::settings(n),
     }
 }
 
 fn by_settings(advice: &Advice) -> String {
     let settings = count(advice.settings.0.len());
-    match faster(&advice.predicted_speedup, "about ", "CPU time", "predicted") {
-        Some(words) => format!("{settings}, no rebuild: {words}."),
-        None => format!(
-            "{settings}, no rebuild: by how much cannot be predicted here, pagewise doctor --prove \
-             measures it."
-        ),
+    match faster(
+        &advice.predicted_speedup,
+        &say::cpu_time(),
+        Source::Predicted,
+    ) {
+        Some(gain) => say::predicted(settings, gain),
+        None => say::not_predicted(settings),
     }
+}
+
+/// What a gain is known by.
+#[derive(Clone, Copy)]
+enum Source {
+    Measured,
+    Predicted,
 }
 
 /// `about 3.2 times as fast in CPU time (predicted 2.8 to 3.6)`; no more than the interval bears
 /// out, nothing where that is nothing.
-fn faster(gain: &Estimate, about: &str, of: &str, interval: &str) -> Option<String> {
+fn faster(gain: &Estimate, of: &str, source: Source) -> Option<String> {
     match Ratio::of(gain) {
-        Ratio::Measured(gain) => Some(format!(
-            "{about}{} times as fast in {of} ({interval} {} to {})",
-            factor_digits(gain.value),
-            factor_digits(gain.low),
-            factor_digits(gain.high)
-        )),
-        Ratio::AtLeast(least) if least >= LEAST_TOLD => Some(format!(
-            "more than {} times as fast in {of} ({interval})",
-            factor_digits(least)
-        )),
+        Ratio::Measured(gain) => {
+            let [times, low, high] = [gain.value, gain.low, gain.high].map(factor_digits);
+            Some(match source {
+                Source::Measured => say::faster_measured(times, of, low, high),
+                Source::Predicted => say::faster_predicted(times, of, low, high),
+            })
+        }
+        Ratio::AtLeast(least) if least >= LEAST_TOLD => {
+            let times = factor_digits(least);
+            Some(match source {
+                Source::Measured => say::faster_than_measured(times, of),
+                Source::Predicted => say::faster_than_predicted(times, of),
+            })
+        }
         _ => None,
     }
 }

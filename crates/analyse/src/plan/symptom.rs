@@ -1,0 +1,124 @@
+//! The kinds of trouble that can be found, by the names under which rules, words and answers know
+//! them.
+
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::{Error, StrDeserializer};
+
+macro_rules! symptoms {
+    ($($(#[$doc:meta])* $name:ident = $id:literal,)*) => {
+        /// A kind of trouble.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+        pub enum Symptom {
+            $($(#[$doc])* #[serde(rename = $id)] $name,)*
+        }
+
+        impl Symptom {
+            /// All of them.
+            pub(super) const ALL: &[Self] = &[$(Self::$name),*];
+
+            /// Its stable name.
+            #[must_use]
+            pub fn id(self) -> &'static str {
+                match self {
+                    $(Self::$name => $id,)*
+                }
+            }
+        }
+    };
+}
+
+symptoms! {
+    /// The top of the heap goes and comes.
+    ChurnBrk = "churn.brk",
+    /// Mappings go and come.
+    ChurnMmap = "churn.mmap",
+    /// Pages are released by `madvise` and come back.
+    ChurnMadvise = "churn.madvise",
+    /// Heaps of threads shrink and grow.
+    ChurnThreadArena = "churn.thread_arena",
+    /// Churn by totals alone.
+    ChurnProbable = "churn.probable",
+    /// Memory is touched for the first time.
+    FirstTouch = "first_touch",
+    /// Faults that gave fresh memory, of which it is not known whether for the first time.
+    FreshMemory = "fresh_memory",
+    /// Huge pages are zeroed for a few bytes in each.
+    HugeSparse = "huge.sparse",
+    /// Huge pages are zeroed.
+    HugeZeroing = "huge.zeroing",
+    /// Huge pages were asked for and not to be had.
+    HugeFallback = "thp_fallback",
+    /// Pages are copied after fork.
+    ForkCopies = "cow.fork",
+    /// Forks copy page tables.
+    ForkTables = "fork.tables",
+    /// Pages of mapped files fault.
+    File = "file",
+    /// Files are mapped again and again.
+    FileRemap = "file.remap",
+    /// Threads wait for pages of mapped files.
+    FileReads = "file.read",
+    /// Pages come back from swap.
+    Swap = "swap",
+    /// Pages fault because they are write-protected.
+    WriteProtect = "write_protect",
+    /// The allocator's own code takes time.
+    HotAllocator = "allocator.hot",
+    /// A runtime's garbage collector takes time.
+    HotCollector = "collector.hot",
+    /// A program runs on a language runtime: no trouble of itself, but a stripped runtime shows nothing
+    /// of its collector, so that runs alone tell what a setting of its heap brings.
+    Runtime = "runtime",
+    /// A cgroup's limit leaves too little memory.
+    Limit = "limit",
+    /// Pages are evicted while they are needed.
+    Thrashing = "thrashing",
+    /// The kernel reclaims memory.
+    Reclaim = "reclaim",
+    /// Threads sleep for the lock of the address space.
+    LockWait = "lock",
+    /// Threads spin for it.
+    LockSpin = "lock.spin",
+    /// TLBs of other CPUs are flushed.
+    TlbFlush = "tlb.flush",
+    /// The kernel works beside page faults.
+    KernelWork = "kernel.work",
+    /// The kernel's time is not explained.
+    KernelUnexplained = "kernel.unexplained",
+    /// Nothing is costly.
+    Healthy = "healthy",
+}
+
+impl Symptom {
+    /// The symptom of this name.
+    pub(super) fn named(id: &str) -> Option<Self> {
+        let name: StrDeserializer<'_, Error> = id.into_deserializer();
+        Self::deserialize(name).ok()
+    }
+
+    /// Whether memory goes and comes.
+    pub(super) fn is_churn(self) -> bool {
+        use Symptom::*;
+        match self {
+            ChurnBrk | ChurnMmap | ChurnMadvise | ChurnThreadArena | ChurnProbable => true,
+            FirstTouch | FreshMemory | HugeSparse | HugeZeroing | HugeFallback | ForkCopies
+            | ForkTables | File | FileRemap | FileReads | Swap | WriteProtect | HotAllocator
+            | HotCollector | Runtime | Limit | Thrashing | Reclaim | LockWait | LockSpin
+            | TlbFlush | KernelWork | KernelUnexplained | Healthy => false,
+        }
+    }
+
+    /// Whether its cost is a share of the CPU time although it has no faults.
+    pub(super) fn is_of_cpu(self) -> bool {
+        use Symptom::*;
+        match self {
+            HotAllocator | HotCollector | ForkTables | LockSpin | TlbFlush | KernelWork
+            | KernelUnexplained | Healthy => true,
+            ChurnBrk | ChurnMmap | ChurnMadvise | ChurnThreadArena | ChurnProbable | FirstTouch
+            | FreshMemory | HugeSparse | HugeZeroing | HugeFallback | ForkCopies | File
+            | FileRemap | FileReads | Swap | WriteProtect | Runtime | Limit | Thrashing
+            | Reclaim | LockWait => false,
+        }
+    }
+}
