@@ -28,6 +28,12 @@ pub mod core;
 pub mod handler;
 #[cfg(feature = "hints")]
 pub mod hints;
+#[cfg(target_arch = "x86_64")]
+#[cfg_attr(
+    not(any(test, debug_assertions, feature = "inject")),
+    path = "inject_absent.rs"
+)]
+pub mod inject;
 #[cfg(all(target_arch = "x86_64", feature = "preload"))]
 mod intercept;
 #[cfg(target_arch = "x86_64")]

@@ -4,6 +4,7 @@ use crate::core::lot::Lot;
 use crate::core::numbers::MOST_PAGES;
 use crate::core::{PAGER, Pager, discard, fatal, limit, scan};
 use crate::handler;
+use crate::inject::{self, takes_away};
 use crate::observe::{places, recorder};
 use crate::page::PAGE_BYTES;
 use crate::settings::{Choice, Settings};
@@ -164,10 +165,8 @@ fn check_host() -> Result<(), Refusal> {
 
 /// Finds out what the kernel offers.
 fn probe(pager: &Pager) {
-    let denied = denied();
-    let is_denied = |name| denied.split(',').any(|one| one == name);
     // For children that have given their rights up.
-    if !is_denied("device") {
+    if !takes_away("device") {
         uffd::prepare();
     }
     let features = uffd::features();
@@ -189,20 +188,14 @@ fn probe(pager: &Pager) {
         }
     }
     for (name, bit) in [("move", capability::MOVE), ("sigbus", capability::SIGBUS)] {
-        if is_denied(name) {
+        if takes_away(name) {
             found &= !bit;
         }
     }
-    NO_KERNEL_FAULTS.store(is_denied("kernel_faults"), Ordering::Relaxed);
-    discard::DENIED.store(is_denied("process_madvise"), Ordering::Relaxed);
-    ring::DENIED.store(is_denied("io_uring"), Ordering::Relaxed);
+    NO_KERNEL_FAULTS.store(takes_away("kernel_faults"), Ordering::Relaxed);
+    discard::DENIED.store(takes_away("process_madvise"), Ordering::Relaxed);
+    ring::DENIED.store(takes_away("io_uring"), Ordering::Relaxed);
     pager.capabilities.store(found, Ordering::Relaxed);
-}
-
-/// What a test takes away, names between commas. Allocates: for the start alone.
-#[must_use]
-pub fn denied() -> String {
-    std::env::var("PAGEWISE_PAGER_WITHOUT").unwrap_or_default()
 }
 
 /// The kernel has turned out to have `capability` as well.
@@ -373,7 +366,7 @@ fn open_named_store(
     settings: &Settings,
     place: Place,
 ) -> Result<&'static dyn store::Store, Refusal> {
-    let faults = std::env::var("PAGEWISE_STORE_FAULTS").ok();
+    let faults = inject::store_faults();
     let options = store::Options {
         processors: settings.processors,
         memory_bytes: settings.compressed_bytes,

@@ -1,6 +1,6 @@
 //! The library's own memory: never the program's malloc, never managed, taken at start only. That
 //! nothing allocates later, in a handler above all, is held by a test that runs with
-//! `PAGEWISE_PAGER_WITHOUT=allocation`.
+//! [`crate::inject`].
 
 use crate::core::fatal;
 use crate::sys;

@@ -22,6 +22,7 @@ mod signals;
 mod threads;
 
 use crate::core::{PAGER, fatal};
+use crate::inject;
 use crate::observe::strangers;
 use crate::settings::{Settings, VARIABLE};
 use crate::start;
@@ -76,7 +77,7 @@ extern "C" fn construct() {
     process::prepare();
     threads::prepare();
     memory::adopt_heap();
-    if start::denied().split(',').any(|one| one == "allocation") {
+    if inject::takes_away("allocation") {
         allocator::seal();
     }
 }

@@ -11,13 +11,22 @@
     reason = "system calls take and give machine words; the pager runs on 64 bits alone"
 )]
 
+use crate::inject::Injected;
 use crate::page::PAGE_BYTES;
 use crate::store::StoreError;
-use crate::store::injected::{Injected, Kind, Operation};
 use crate::store::patience::Patience;
 use crate::store::reserve::Reserve;
 use crate::store::ring::Rings;
 use crate::sys;
+
+/// What a transfer does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// From the file to memory.
+    Read,
+    /// From memory to the file.
+    Write,
+}
 
 /// One transfer of consecutive pages.
 #[derive(Debug, Clone, Copy)]
@@ -148,23 +157,13 @@ impl Device {
     /// # Safety
     /// As for [`Device::transfer`].
     unsafe fn one(&self, operation: Operation, transfer: &Transfer) -> Result<(), StoreError> {
-        let wrong = self
-            .injected
-            .as_ref()
-            .and_then(|injected| injected.next(operation));
-        match wrong {
-            Some(Kind::Error(errno)) => return Err(error(-(errno as isize))),
-            Some(Kind::Short) => return Err(StoreError::Short),
-            Some(Kind::Slow) => sys::futex_wait(&Default::default(), 0, Some(20_000_000)),
-            Some(Kind::Flip) | None => {}
-        }
         // SAFETY: the caller vouches for the memory.
-        unsafe { transfer_at(self.file, operation, transfer) }?;
-        if wrong == Some(Kind::Flip) && operation == Operation::Read {
-            // SAFETY: inside the caller's memory, which was just filled.
-            unsafe { *transfer.memory.add(transfer.bytes() / 3) ^= 0x10 };
+        let plain = || unsafe { transfer_at(self.file, operation, transfer) };
+        match &self.injected {
+            // SAFETY: likewise.
+            Some(injected) => unsafe { injected.transfer(operation, transfer, plain) },
+            None => plain(),
         }
-        Ok(())
     }
 }
 

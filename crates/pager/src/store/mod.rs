@@ -10,7 +10,6 @@ pub mod cipher;
 pub mod codec;
 pub mod device;
 pub mod disk;
-pub mod injected;
 pub mod lock;
 pub mod memory;
 pub mod owners;
@@ -23,11 +22,11 @@ pub mod slots;
 #[cfg(test)]
 mod tests;
 
+use crate::inject::{self, Injected};
 use crate::page::PAGE_BYTES;
 use cipher::Cipher;
 use device::Device;
 use disk::Disk;
-use injected::Injected;
 use memory::Compressed;
 use owners::Owners;
 use pool::Pool;
@@ -178,7 +177,7 @@ pub struct Options<'a> {
     pub memory_bytes: u64,
     /// Key of this run, to encrypt what goes to disk.
     pub key: Option<[u8; 32]>,
-    /// Faults to inject, for tests (the value of `PAGEWISE_STORE_FAULTS`).
+    /// Faults to inject, for tests ([`crate::inject`]).
     pub faults: Option<&'a str>,
 }
 
@@ -226,10 +225,7 @@ impl core::fmt::Display for OpenError {
     fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         out.write_str(match self {
             Self::Unknown => "unknown store; there are disk, compressed and tiered",
-            Self::Faults => {
-                "PAGEWISE_STORE_FAULTS is not a list of OPERATION:KIND@N or OPERATION:KIND%N \
-                 (operations read, write; kinds eio, enospc, short, flip, slow)"
-            }
+            Self::Faults => inject::FORM,
             Self::Memory => "no memory for compressed pages",
         })
     }

@@ -12,8 +12,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
 use crate::store::StoreError;
-use crate::store::device::{MAX_TRANSFERS, Transfer, error};
-use crate::store::injected::Operation;
+use crate::store::device::{MAX_TRANSFERS, Operation, Transfer, error};
 use crate::store::patience::Waiting;
 use crate::sys;
 

@@ -1,14 +1,38 @@
-//! Faults on purpose: a description such as `write:enospc@100,read:flip%50` makes the device below
-//! the checksums fail, so that tests see what really happens then.
+//! What tests break: capabilities of the kernel that are taken for absent, and transfers of the store
+//! that fail.
+//!
+//! A library with debug assertions or the feature `inject` has this module; any other has
+//! `inject_absent.rs` in its place, and with it neither the variables of the environment nor the code.
 
+use crate::store::StoreError;
+use crate::store::device::{Operation, Transfer, error};
+use crate::sys;
 use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Whether a test takes `name` away (`PAGEWISE_PAGER_WITHOUT`, names between commas). Allocates: for
+/// the start alone.
+#[must_use]
+pub fn takes_away(name: &str) -> bool {
+    let all = std::env::var("PAGEWISE_PAGER_WITHOUT").unwrap_or_default();
+    all.split(',').any(|one| one == name)
+}
+
+/// The description of faults to inject into the store (`PAGEWISE_STORE_FAULTS`).
+#[must_use]
+pub fn store_faults() -> Option<String> {
+    std::env::var("PAGEWISE_STORE_FAULTS").ok()
+}
+
+/// What a description must be.
+pub const FORM: &str = "PAGEWISE_STORE_FAULTS is not a list of OPERATION:KIND@N or OPERATION:KIND%N \
+                        (operations read, write; kinds eio, enospc, short, flip, slow)";
 
 /// Most rules of a description.
 const MAX_RULES: usize = 8;
 
 /// What an operation does wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+enum Kind {
     /// Fails with this `errno`.
     Error(i32),
     /// Transfers half of the bytes, then the file seems to end.
@@ -17,15 +41,6 @@ pub enum Kind {
     Flip,
     /// Takes 20 ms longer.
     Slow,
-}
-
-/// Which operations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
-    /// Reads.
-    Read,
-    /// Writes.
-    Write,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +58,8 @@ struct Rule {
     when: When,
 }
 
-/// Parsed rules and how far each operation has counted.
+/// Parsed rules, such as `write:enospc@100,read:flip%50`, by which the device below the checksums fails,
+/// and how far each operation has counted.
 #[derive(Debug, Default)]
 pub struct Injected {
     rules: [Option<Rule>; MAX_RULES],
@@ -69,8 +85,33 @@ impl Injected {
         Some(injected)
     }
 
+    /// Runs `plain`, which does `transfer`, or does wrong what the rules say of it.
+    ///
+    /// # Safety
+    /// The transfer's memory is the caller's for the whole call.
+    pub unsafe fn transfer(
+        &self,
+        operation: Operation,
+        transfer: &Transfer,
+        plain: impl FnOnce() -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let wrong = self.next(operation);
+        match wrong {
+            Some(Kind::Error(errno)) => return Err(error(-(errno as isize))),
+            Some(Kind::Short) => return Err(StoreError::Short),
+            Some(Kind::Slow) => sys::futex_wait(&Default::default(), 0, Some(20_000_000)),
+            Some(Kind::Flip) | None => {}
+        }
+        plain()?;
+        if wrong == Some(Kind::Flip) && operation == Operation::Read {
+            // SAFETY: inside the caller's memory, which was just filled.
+            unsafe { *transfer.memory.add(transfer.bytes() / 3) ^= 0x10 };
+        }
+        Ok(())
+    }
+
     /// Counts an operation and tells what it must do wrong.
-    pub fn next(&self, operation: Operation) -> Option<Kind> {
+    fn next(&self, operation: Operation) -> Option<Kind> {
         let counter = match operation {
             Operation::Read => &self.reads,
             Operation::Write => &self.writes,
