@@ -22,29 +22,31 @@
     reason = "x86-64 alone: addresses, sizes and answers of system calls are all 64 bits wide"
 )]
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(loom)))]
 pub mod core;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(loom)))]
 pub mod handler;
 #[cfg(feature = "hints")]
 pub mod hints;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(loom)))]
 #[cfg_attr(
     not(any(test, debug_assertions, feature = "inject")),
     path = "inject_absent.rs"
 )]
 pub mod inject;
-#[cfg(all(target_arch = "x86_64", feature = "preload"))]
+#[cfg(all(target_arch = "x86_64", not(loom), feature = "preload"))]
 mod intercept;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(loom)))]
 pub mod mapped_files;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(loom)))]
 pub mod observe;
 pub mod page;
 pub mod settings;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(loom)))]
 pub mod start;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(loom)))]
 pub mod store;
 #[cfg(target_arch = "x86_64")]
+pub mod sync;
+#[cfg(all(target_arch = "x86_64", not(loom)))]
 pub mod sys;

@@ -2,10 +2,9 @@
 
 use super::numbers::MOST_PAGES;
 use super::regions::{Kind, Region};
-use super::table::Attempt;
-use super::word::{State, Word};
 use super::{Pager, fatal, scan};
 use crate::handler;
+use crate::sync::{Attempt, State, Word};
 use crate::sys::{self, signals::Blocked};
 use core::sync::atomic::{AtomicBool, Ordering};
 use pagewise_policy::Arrival;

@@ -2,10 +2,10 @@
 
 use super::evict::{self, BATCH};
 use super::regions::{Kind, Region};
-use super::word::{State, Word};
 use super::{Pager, rings};
 use crate::handler::ahead;
 use crate::page::{CHUNK_BYTES_SHIFT, PAGE_BYTES, Page};
+use crate::sync::{State, Word};
 use crate::sys::{Answer, seccomp, signals::Blocked};
 use core::sync::atomic::Ordering;
 use pagewise_policy::{Role, Span};

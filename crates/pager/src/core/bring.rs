@@ -4,11 +4,9 @@ use super::Pager;
 use super::cluster::{Cluster, Reach};
 use super::resolve::Work;
 use super::scratch::BUFFER_PAGES;
-use super::table::Attempt;
-use super::word::State;
 use crate::page::{PAGE_BYTES, Page};
 use crate::store::Slot;
-use core::sync::atomic::Ordering;
+use crate::sync::{Attempt, State};
 use pagewise_policy::Span;
 
 /// Brings in the evicted pages of `span` that can come cheaply, for nobody in particular.
@@ -39,7 +37,7 @@ fn bring_run(pager: &Pager, page: Page, span: Span) -> u32 {
     let room = u64::from(rest.count).min(BUFFER_PAGES as u64);
     pager.budget.reserve(room);
     let locked = pager.table.attempt(page, word) == Attempt::Locked(word);
-    if !locked || pager.frozen.load(Ordering::SeqCst) != 0 {
+    if !locked || pager.gate.is_closed() {
         if locked {
             pager.table.unlock(page, word);
         }

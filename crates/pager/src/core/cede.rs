@@ -1,9 +1,9 @@
 //! A range that the program takes for itself: its own userfaultfd shall have it. Its pages come back
 //! from the store, and the range is the kernel's and the program's from then on, for good.
 
-use super::word::{State, Word};
 use super::{Pager, evict, scan};
 use crate::page::{PAGE_BYTES, Page};
+use crate::sync::{State, Word};
 use crate::sys::{self, signals::Blocked};
 use core::sync::atomic::Ordering;
 

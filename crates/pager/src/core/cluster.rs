@@ -2,10 +2,9 @@
 
 use super::resolve::Work;
 use super::scratch::BUFFER_PAGES;
-use super::table::Attempt;
-use super::word::{State, Word};
 use crate::observe;
 use crate::page::Page;
+use crate::sync::{Attempt, State, Word};
 use pagewise_policy::{Arrival, Span};
 use pagewise_wire::trace::Event;
 

@@ -3,9 +3,9 @@
 
 use super::Pager;
 use super::evict::BATCH;
-use super::word::Word;
 use crate::page::{PAGE_BYTES, Page};
 use crate::start;
+use crate::sync::Word;
 use crate::sys;
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use pagewise_wire::shared::capability;

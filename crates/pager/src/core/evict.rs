@@ -11,14 +11,13 @@
 
 use super::discard::discard;
 use super::regions::Region;
-use super::table::Attempt;
 use super::tray::TRAY_PAGES;
-use super::word::{State, Word};
 use super::{Pager, fatal, held, lot};
 use crate::observe;
 use crate::page::{PAGE_BYTES, Page};
 use crate::settings::WhenFull;
 use crate::store::{Slot, StoreError};
+use crate::sync::{Attempt, State, Word};
 use crate::sys;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -316,7 +315,7 @@ fn settle(pager: &Pager, page: Page, place: usize, fate: Fate, slot: Slot) -> bo
     let parked = Word::new(State::Parked, place as u32);
     let next = match fate {
         Fate::Gone => {
-            await_fetching(pager, page, parked);
+            pager.table.outlast(page, parked);
             return false;
         }
         Fate::Stuck => return unpark(pager, page, parked),
@@ -330,20 +329,11 @@ fn settle(pager: &Pager, page: Page, place: usize, fate: Fate, slot: Slot) -> bo
     if fate == Fate::Full {
         pager.store().release(slot);
     }
-    if await_fetching(pager, page, parked) {
+    if pager.table.outlast(page, parked) {
         // Whoever wanted it back gave up: it is still ours.
         return settle_again(pager, page, parked);
     }
     false
-}
-
-/// Waits while a fault fetches the page back out of the tray; whether it is there still.
-fn await_fetching(pager: &Pager, page: Page, parked: Word) -> bool {
-    let mut word = pager.table.word(page);
-    while word == parked.busy() {
-        word = pager.table.sleep(page, word);
-    }
-    word == parked
 }
 
 /// A page that could be neither fetched back nor written in time: its memory is being taken away by
@@ -356,7 +346,7 @@ fn settle_again(pager: &Pager, page: Page, parked: Word) -> bool {
 /// Moves a page back from the tray, because it could not be written. Never counts as evicted.
 fn unpark(pager: &Pager, page: Page, parked: Word) -> bool {
     if pager.table.attempt(page, parked) != Attempt::Locked(parked) {
-        await_fetching(pager, page, parked);
+        pager.table.outlast(page, parked);
         return false;
     }
     let address = pager.table.address_of(page);

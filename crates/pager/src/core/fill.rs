@@ -4,9 +4,9 @@ use super::cluster::{Cluster, Reach};
 use super::fatal;
 use super::resolve::Work;
 use super::scratch::BUFFER_PAGES;
-use super::word::{State, Word};
 use crate::page::{PAGE_BYTES, Page};
 use crate::store::{Slot, StoreError};
+use crate::sync::{State, Word};
 use crate::sys::uffd::{self, Progress};
 use pagewise_policy::{FaultKind, Span};
 

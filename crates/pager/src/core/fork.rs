@@ -7,10 +7,10 @@
 
 use super::regions::{Kind, Region};
 use super::scan::{self, Look};
-use super::word::{State, Word};
 use super::{Pager, discard};
 use crate::handler;
 use crate::page::{PAGE_BYTES, Page};
+use crate::sync::{State, Word};
 use crate::sys::{self, signals};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use pagewise_wire::shared::{Delivery, Why};
@@ -39,7 +39,7 @@ impl Pager {
         handler::before_fork();
         MASK.store(mask, Ordering::Relaxed);
         FORKED.store(true, Ordering::Relaxed);
-        self.frozen.store(1, Ordering::SeqCst);
+        self.gate.close();
         self.empty_lot();
         self.store().expect_child();
         self.each_page(0, u64::MAX, |page, _| self.settle_for_fork(page));
@@ -79,8 +79,7 @@ impl Pager {
 
     fn thaw(&self) {
         let mask = MASK.load(Ordering::Relaxed);
-        self.frozen.store(0, Ordering::SeqCst);
-        sys::futex_wake(&self.frozen, i32::MAX);
+        self.gate.open();
         handler::after_fork();
         self.evictions.release();
         self.regions.lock.release();

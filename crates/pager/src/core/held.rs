@@ -10,11 +10,11 @@
 use super::discard::discard;
 use super::evict::{self, BATCH, List};
 use super::scratch::BUFFER_PAGES;
-use super::word::{State, Word};
 use super::{Pager, scan};
 use crate::observe;
 use crate::page::{PAGE_BYTES, Page};
 use crate::store::{Slot, StoreError};
+use crate::sync::{State, Word};
 use crate::sys;
 use pagewise_wire::shared::capability;
 use pagewise_wire::trace::Event;

@@ -11,12 +11,11 @@
 
 use super::discard;
 use super::evict::{BATCH, is_zero};
-use super::table::Attempt;
 use super::tray::TRAY_PAGES;
-use super::word::{State, Word};
 use super::{Pager, resolve::Work};
 use crate::page::{PAGE_BYTES, Page};
 use crate::store::Slot;
+use crate::sync::{Attempt, State, Word};
 use crate::sys::{self, uffd};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use pagewise_policy::Use;

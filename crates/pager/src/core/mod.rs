@@ -34,14 +34,13 @@ pub mod scan;
 pub mod scratch;
 pub mod table;
 pub mod tray;
-pub mod word;
 
 use crate::observe::counters::Counters;
 use crate::observe::distances::Distances;
 use crate::observe::heat::Heat;
 use crate::observe::region_counts::RegionCounts;
 use crate::store::Store;
-use crate::sys::Lock;
+use crate::sync::{Gate, Lock};
 use crate::sys::uffd::Uffd;
 use ::core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use budget::Budget;
@@ -86,8 +85,8 @@ pub struct Pager {
     pub for_tray: Uffd,
     /// Held through a batch of evictions, and by whoever must have none running.
     pub evictions: Lock,
-    /// One while a fork is under way: nobody starts to work at a page.
-    pub frozen: AtomicU32,
+    /// Closed while a fork is under way: nobody starts to work at a page.
+    pub gate: Gate,
     /// Figures.
     pub counters: Counters,
     /// How long pages stay away.
@@ -151,7 +150,7 @@ impl Pager {
             by_signal: Uffd::none(),
             for_tray: Uffd::none(),
             evictions: Lock::new(),
-            frozen: AtomicU32::new(0),
+            gate: Gate::new(),
             counters: Counters::new(),
             distances: Distances::new(),
             heat: Heat::new(),

@@ -4,6 +4,7 @@
 use super::Pager;
 use super::resolve::{self, Fault};
 use crate::page::{PAGE_BYTES, page_ceil, page_floor};
+use crate::sync::State;
 use crate::sys::{self, signals::Blocked};
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use pagewise_wire::shared::{Delivery, capability};
@@ -174,9 +175,8 @@ impl Pager {
         };
         loop {
             let word = self.table.word(page);
-            let there =
-                word.is_resident() && !word.is_busy() && word.state() != super::word::State::Parked;
-            let clean = word.state() == super::word::State::Clean;
+            let there = word.is_resident() && !word.is_busy() && word.state() != State::Parked;
+            let clean = word.state() == State::Clean;
             if there && !(clean && write) {
                 return;
             }

@@ -1,18 +1,19 @@
 //! Memory that the program gives back, or takes for something else: whole ranges at a time.
 
 use super::pins::Pin;
-use super::word::Word;
 use super::{Pager, lot};
 use crate::page::{PAGE_BYTES, Page};
-use crate::sys::{Answer, Held, signals::Blocked};
+use crate::sync::LockGuard;
+use crate::sync::Word;
+use crate::sys::{Answer, signals::Blocked};
 use pagewise_policy::Span;
 
 /// Keeps everything else away from ranges: signals, other changes, evictions.
 #[derive(Debug)]
 pub struct Quiet<'a> {
     // In the order in which they are given up.
-    _evictions: Held<'a>,
-    _regions: Held<'a>,
+    _evictions: LockGuard<'a>,
+    _regions: LockGuard<'a>,
     _signals: Blocked,
     _stack: Option<Pin<'a>>,
 }

@@ -4,7 +4,8 @@
 //! tells them to read again); changes take the lock. Mappings too small to manage are listed as
 //! well, because the kernel puts mappings side by side and many small ones make a large one.
 
-use crate::sys::{self, Lock};
+use crate::sync::Lock;
+use crate::sys;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 use pagewise_wire::shared::{Delivery, Why};
 

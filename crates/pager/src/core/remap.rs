@@ -2,8 +2,8 @@
 
 use super::Pager;
 use super::regions::Kind;
-use super::word::{State, Word};
 use crate::page::PAGE_BYTES;
+use crate::sync::{State, Word};
 use crate::sys::Answer;
 use crate::sys::uffd::Uffd;
 use core::sync::atomic::Ordering;

@@ -1,12 +1,11 @@
 //! What happens at a fault.
 
 use super::regions::Region;
-use super::table::Attempt;
-use super::word::{State, Word};
 use super::{Pager, lot};
 use crate::handler::{self, ahead};
 use crate::observe::{self, histogram};
 use crate::page::{PAGE_BYTES, Page};
+use crate::sync::{Attempt, State, Word};
 use crate::sys::{self, uffd};
 use core::sync::atomic::{AtomicU64, Ordering};
 use pagewise_policy as policy;
@@ -137,7 +136,7 @@ impl Work<'_> {
                 self.reserve();
             }
             let locked = table.attempt(self.page, word) == Attempt::Locked(word);
-            if locked && !self.is_frozen() {
+            if locked && !self.pager.gate.is_closed() {
                 return self.work_at(word);
             }
             if locked {
@@ -146,7 +145,7 @@ impl Work<'_> {
             if missing {
                 self.pager.budget.release(1);
             }
-            self.await_thaw();
+            self.pager.gate.pass();
         }
     }
 
@@ -179,16 +178,6 @@ impl Work<'_> {
             // This thread reads nothing itself.
             ahead::push(plan.along.clipped(fault.region));
             self.send_ahead(&plan);
-        }
-    }
-
-    fn is_frozen(&self) -> bool {
-        self.pager.frozen.load(Ordering::SeqCst) != 0
-    }
-
-    fn await_thaw(&self) {
-        while self.is_frozen() {
-            sys::futex_wait(&self.pager.frozen, 1, None);
         }
     }
 

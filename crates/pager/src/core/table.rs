@@ -1,11 +1,11 @@
 //! The page table: four bytes for each page, each its own lock.
 
 use super::numbers::{MOST_PAGES, Numbers};
-use super::word::Word;
 use crate::page::{PAGE_BYTES, PAGE_SHIFT, Page};
+use crate::sync::{AtomicU32, Attempt, PageLock, Word};
 use crate::sys;
 use core::ops::Range;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, Ordering};
 use pagewise_policy::Span;
 
 /// Bytes in a page.
@@ -22,15 +22,6 @@ pub struct Table {
     words: AtomicPtr<AtomicU32>,
     numbers: Numbers,
     sleepers: [AtomicU32; SLEEPERS],
-}
-
-/// What came of the attempt to lock a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Attempt {
-    /// It is locked; this is what it was.
-    Locked(Word),
-    /// It changed meanwhile; this is what it is.
-    Changed(Word),
 }
 
 impl Table {
@@ -115,6 +106,13 @@ impl Table {
         unsafe { &*words.add(page as usize) }
     }
 
+    /// The lock of `page`.
+    #[inline]
+    fn at(&self, page: Page) -> PageLock<'_> {
+        let sleepers = &self.sleepers[page as usize % SLEEPERS];
+        PageLock::new(self.cell(page), sleepers)
+    }
+
     /// The words of the pages from `address` on that are in one chunk, at most up to `end`; none
     /// if it has none.
     #[must_use]
@@ -137,65 +135,37 @@ impl Table {
     /// What `page` is at the moment.
     #[must_use]
     pub fn word(&self, page: Page) -> Word {
-        Word(self.cell(page).load(Ordering::Acquire))
+        self.at(page).word()
     }
 
     /// Locks `page` if it is still `expected`, which is not busy.
     pub fn attempt(&self, page: Page, expected: Word) -> Attempt {
-        let cell = self.cell(page);
-        match cell.compare_exchange(
-            expected.0,
-            expected.busy().0,
-            Ordering::SeqCst,
-            Ordering::Acquire,
-        ) {
-            Ok(_) => Attempt::Locked(expected),
-            Err(now) => Attempt::Changed(Word(now)),
-        }
+        self.at(page).attempt(expected)
     }
 
     /// Waits for the lock of `page`; what the page is.
     pub fn lock(&self, page: Page) -> Word {
-        let mut word = self.word(page);
-        loop {
-            if word.is_busy() {
-                word = self.sleep(page, word);
-                continue;
-            }
-            match self.attempt(page, word) {
-                Attempt::Locked(word) => return word,
-                Attempt::Changed(now) => word = now,
-            }
-        }
+        self.at(page).lock()
     }
 
     /// Changes `page` from `expected` to `next` without locking it.
     pub fn exchange(&self, page: Page, expected: Word, next: Word) -> bool {
-        self.cell(page)
-            .compare_exchange(expected.0, next.0, Ordering::SeqCst, Ordering::Relaxed)
-            .is_ok()
+        self.at(page).exchange(expected, next)
     }
 
     /// Unlocks `page`, which is now `word`, and wakes who waits for it.
     pub fn unlock(&self, page: Page, word: Word) {
-        let cell = self.cell(page);
-        cell.store(word.idle().0, Ordering::SeqCst);
-        if self.sleepers(page).load(Ordering::SeqCst) != 0 {
-            sys::futex_wake(cell, i32::MAX);
-        }
+        self.at(page).unlock(word);
     }
 
     /// Sleeps until `page` is no longer `word`, which is busy; what it is then.
     pub fn sleep(&self, page: Page, word: Word) -> Word {
-        let sleepers = self.sleepers(page);
-        sleepers.fetch_add(1, Ordering::SeqCst);
-        sys::futex_wait(self.cell(page), word.0, None);
-        sleepers.fetch_sub(1, Ordering::SeqCst);
-        self.word(page)
+        self.at(page).sleep(word)
     }
 
-    fn sleepers(&self, page: Page) -> &AtomicU32 {
-        &self.sleepers[page as usize % SLEEPERS]
+    /// Sleeps while whoever has locked `page` as `word` works at it; whether it is `word` again.
+    pub fn outlast(&self, page: Page, word: Word) -> bool {
+        self.at(page).outlast(word)
     }
 
     /// In the child of a fork nobody sleeps.
@@ -205,9 +175,9 @@ impl Table {
         }
     }
 
-    /// Sets the word of `page` in the child of a fork, where nothing else runs.
+    /// Sets the word of `page` where nothing else is at it: in the child of a fork, or under its lock.
     pub fn set(&self, page: Page, word: Word) {
-        self.cell(page).store(word.0, Ordering::Release);
+        self.at(page).set(word);
     }
 }
 

@@ -3,7 +3,8 @@
 use crate::core::Pager;
 use crate::core::bring;
 use crate::core::scratch::BUFFER_PAGES;
-use crate::sys::{self, Lock, thread};
+use crate::sync::Lock;
+use crate::sys::{self, thread};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use pagewise_policy::Span;
 

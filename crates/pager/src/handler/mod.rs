@@ -21,7 +21,8 @@ pub mod warden;
 
 use crate::core::{PAGER, Pager, discard, fatal};
 use crate::start;
-use crate::sys::{Lock, signals, thread};
+use crate::sync::Lock;
+use crate::sys::{signals, thread};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 static RUNNING: AtomicBool = AtomicBool::new(false);

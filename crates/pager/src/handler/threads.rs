@@ -10,8 +10,9 @@
 use super::vigil::VIGIL;
 use crate::core::Pager;
 use crate::core::resolve::{self, Fault};
+use crate::sync::Lock;
+use crate::sys::thread;
 use crate::sys::uffd::{EVENT_PAGEFAULT, Message, flag};
-use crate::sys::{Lock, thread};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 /// Threads: faults that may wait for the disk at a time.

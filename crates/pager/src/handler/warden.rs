@@ -7,7 +7,7 @@ use crate::core::Pager;
 use crate::observe::places;
 use crate::page::PAGE_BYTES;
 use crate::sys::{self, thread};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::AtomicU32;
 
 /// Nanoseconds between looks.
 const INTERVAL_NS: u64 = 100_000_000;
@@ -28,8 +28,7 @@ extern "C" fn run(pager: usize) -> ! {
     let pager = unsafe { &*(pager as *const Pager) };
     while !super::is_running() {
         sys::futex_wait(&NEVER, 0, Some(INTERVAL_NS));
-        let frozen = pager.frozen.load(Ordering::SeqCst) != 0;
-        if frozen {
+        if pager.gate.is_closed() {
             continue;
         }
         if pager.is_outdated() {

@@ -6,7 +6,8 @@ use crate::core::PAGER;
 use crate::core::adopt::Purpose;
 use crate::mapped_files;
 use crate::page::{page_ceil, page_floor};
-use crate::sys::{self, Answer, Lock, call3, call6};
+use crate::sync::Lock;
+use crate::sys::{self, Answer, call3, call6};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 

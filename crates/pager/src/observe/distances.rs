@@ -7,8 +7,8 @@
 
 use super::histogram;
 use crate::core::Pager;
-use crate::core::word::State;
 use crate::page::Page;
+use crate::sync::State;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 const SETS: usize = 2048;

@@ -7,9 +7,9 @@
 
 use super::distances::hash;
 use crate::core::regions::Region;
-use crate::core::word::State;
 use crate::core::{Pager, lot};
 use crate::page::Page;
+use crate::sync::State;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Used within this time is hot, and written within it is in use for writing.

@@ -2,9 +2,9 @@
 
 use crate::core::lot;
 use crate::core::regions::Region;
-use crate::core::word::{State, Word};
 use crate::core::{Pager, table::Table};
 use crate::page::PAGE_BYTES;
+use crate::sync::{State, Word};
 use crate::sys;
 use crate::sys::signals::Blocked;
 use core::sync::atomic::{AtomicU32, Ordering};

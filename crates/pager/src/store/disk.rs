@@ -7,10 +7,10 @@ use crate::page::PAGE_BYTES;
 use crate::store::checksum::checksum;
 use crate::store::cipher::Cipher;
 use crate::store::device::{Device, MAX_TRANSFERS, Operation, Transfer};
-use crate::store::lock::Lock;
 use crate::store::owners::Owners;
 use crate::store::slots::Slots;
 use crate::store::{IN_MEMORY, ReadError, Slot, Store, StoreError, Usage, pages_in};
+use crate::sync::Lock;
 
 /// Slots that are at most so far apart are read together: 16 pages cost twice as much as one.
 const TOGETHER: u32 = 16;
@@ -315,15 +315,15 @@ impl Store for Disk {
     }
 
     fn before_fork(&self) {
-        self.bounce.lock.take();
+        self.bounce.lock.acquire();
     }
 
     fn after_fork_parent(&self) {
-        self.bounce.lock.give();
+        self.bounce.lock.release();
     }
 
     fn after_fork_child(&self) {
-        self.bounce.lock.give();
+        self.bounce.lock.release();
         self.device.forked();
         self.owners.forked();
     }

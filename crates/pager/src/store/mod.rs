@@ -10,7 +10,6 @@ pub mod cipher;
 pub mod codec;
 pub mod device;
 pub mod disk;
-pub mod lock;
 pub mod memory;
 pub mod owners;
 pub mod patience;

@@ -10,7 +10,7 @@
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::store::lock::Lock;
+use crate::sync::Lock;
 use crate::sys;
 
 /// Size classes are multiples of this many bytes.
@@ -187,14 +187,14 @@ impl Pool {
 
     /// Takes all locks, before a fork.
     pub fn lock_all(&self) {
-        self.classes.iter().for_each(|class| class.lock.take());
-        self.free_lock.take();
+        self.classes.iter().for_each(|class| class.lock.acquire());
+        self.free_lock.acquire();
     }
 
     /// Gives all locks back.
     pub fn unlock_all(&self) {
-        self.free_lock.give();
-        self.classes.iter().for_each(|class| class.lock.give());
+        self.free_lock.release();
+        self.classes.iter().for_each(|class| class.lock.release());
     }
 
     /// Span of an object, and the object's offset in it in grains.

@@ -11,7 +11,7 @@ pub mod uffd;
 
 use core::arch::asm;
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::AtomicU32;
 
 /// What a system call answered: a value, or the negated `errno`.
 pub type Answer = isize;
@@ -147,7 +147,13 @@ pub fn futex_wait(word: &AtomicU32, value: u32, timeout_ns: Option<u64>) {
         .as_ref()
         .map_or(core::ptr::null(), core::ptr::from_ref);
     let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: `word` and `limit` live through the call. Miri knows this call, and no instruction for calls.
+    #[cfg(miri)]
+    return unsafe {
+        libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, limit);
+    };
     // SAFETY: `word` and `limit` live through the call.
+    #[cfg(not(miri))]
     unsafe {
         call6(
             libc::SYS_futex,
@@ -165,6 +171,12 @@ pub fn futex_wait(word: &AtomicU32, value: u32, timeout_ns: Option<u64>) {
 pub fn futex_wake(word: &AtomicU32, count: i32) {
     let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: `word` is a live address.
+    #[cfg(miri)]
+    return unsafe {
+        libc::syscall(libc::SYS_futex, word.as_ptr(), operation, count);
+    };
+    // SAFETY: `word` is a live address.
+    #[cfg(not(miri))]
     unsafe {
         call3(
             libc::SYS_futex,
@@ -325,7 +337,13 @@ pub fn lives(process: u32) -> bool {
 #[must_use]
 pub fn thread_id() -> u32 {
     // SAFETY: takes no arguments.
-    unsafe { call3(libc::SYS_gettid, 0, 0, 0) as u32 }
+    #[cfg(miri)]
+    return unsafe { libc::gettid() as u32 };
+    // SAFETY: takes no arguments.
+    #[cfg(not(miri))]
+    unsafe {
+        call3(libc::SYS_gettid, 0, 0, 0) as u32
+    }
 }
 
 /// Ends the process, without a word to libc.
@@ -340,102 +358,4 @@ pub fn end(status: usize) -> ! {
 pub fn complain(text: &[u8]) {
     // SAFETY: the buffer lives through the call.
     unsafe { call3(libc::SYS_write, 2, text.as_ptr() as usize, text.len()) };
-}
-
-/// A lock for short critical sections: spins a little, then sleeps. Whoever takes it keeps signals
-/// out first ([`signals::Blocked`]), so that no handler of the program runs inside.
-#[derive(Debug)]
-pub struct Lock {
-    state: AtomicU32,
-    /// The thread that holds it.
-    #[cfg(debug_assertions)]
-    holder: AtomicU32,
-}
-
-impl Lock {
-    /// An open lock.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            state: AtomicU32::new(0),
-            #[cfg(debug_assertions)]
-            holder: AtomicU32::new(0),
-        }
-    }
-
-    /// Waits for the lock and takes it.
-    pub fn acquire(&self) {
-        for _ in 0..100 {
-            if self.attempt() {
-                return;
-            }
-            core::hint::spin_loop();
-        }
-        while self.state.swap(2, Ordering::Acquire) != 0 {
-            futex_wait(&self.state, 2, None);
-        }
-        self.tell_holder();
-    }
-
-    fn tell_holder(&self) {
-        #[cfg(debug_assertions)]
-        self.holder.store(thread_id(), Ordering::Relaxed);
-    }
-
-    /// Whether `thread` holds it.
-    #[cfg(debug_assertions)]
-    #[must_use]
-    pub fn is_held_by(&self, thread: u32) -> bool {
-        self.holder.load(Ordering::Relaxed) == thread
-    }
-
-    /// Takes the lock if it is open.
-    pub fn attempt(&self) -> bool {
-        let taken = self
-            .state
-            .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
-            .is_ok();
-        if taken {
-            self.tell_holder();
-        }
-        taken
-    }
-
-    /// Opens it.
-    pub fn release(&self) {
-        #[cfg(debug_assertions)]
-        self.holder.store(0, Ordering::Relaxed);
-        if self.state.swap(0, Ordering::Release) == 2 {
-            futex_wake(&self.state, 1);
-        }
-    }
-
-    /// Takes the lock until the guard goes.
-    pub fn hold(&self) -> Held<'_> {
-        self.acquire();
-        Held(self)
-    }
-
-    /// Opens it in the child of a fork, where its holder does not exist.
-    pub fn reset(&self) {
-        #[cfg(debug_assertions)]
-        self.holder.store(0, Ordering::Relaxed);
-        self.state.store(0, Ordering::Release);
-    }
-}
-
-impl Default for Lock {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-/// A taken [`Lock`].
-#[derive(Debug)]
-pub struct Held<'a>(&'a Lock);
-
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        self.0.release();
-    }
 }

@@ -7,7 +7,7 @@
 //!  └────┴────────┴─────────────────────────────┘
 //! ```
 //!
-//! Busy is the page's lock: one thread works at it, others sleep at the word (see [`super::table`]).
+//! Busy is the page's lock: one thread works at it, others sleep at the word (see [`super::page`]).
 //! State and slot keep their former value meanwhile, so that a fork knows what the page was.
 
 /// A page's word.

@@ -1,0 +1,58 @@
+//! A gate that is closed while a fork is under way: nobody starts to work at a page.
+
+use super::shim::{AtomicU32, futex_wait, futex_wake};
+use core::sync::atomic::Ordering;
+
+/// The gate.
+///
+/// Who locks a page looks at the gate afterwards, and unlocks it where the gate is closed; who closes it
+/// looks at the pages afterwards, and waits for those that are busy. One of the two sees the other.
+#[derive(Debug)]
+pub struct Gate(AtomicU32);
+
+const OPEN: u32 = 0;
+const CLOSED: u32 = 1;
+
+impl Gate {
+    /// An open gate.
+    #[cfg(not(loom))]
+    pub const fn new() -> Self {
+        Self(AtomicU32::new(OPEN))
+    }
+
+    /// An open gate.
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        Self(AtomicU32::new(OPEN))
+    }
+
+    /// Closes it.
+    pub fn close(&self) {
+        self.0.store(CLOSED, Ordering::SeqCst);
+    }
+
+    /// Opens it, and lets those pass who wait.
+    pub fn open(&self) {
+        self.0.store(OPEN, Ordering::SeqCst);
+        futex_wake(&self.0, i32::MAX);
+    }
+
+    /// Whether it is closed.
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        self.0.load(Ordering::SeqCst) != OPEN
+    }
+
+    /// Waits until it is open. The caller holds nothing.
+    pub fn pass(&self) {
+        while self.is_closed() {
+            futex_wait(&self.0, CLOSED, None);
+        }
+    }
+}
+
+impl Default for Gate {
+    fn default() -> Self {
+        Self::new()
+    }
+}

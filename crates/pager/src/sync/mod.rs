@@ -1,0 +1,28 @@
+//! A page's word and the locks: everything by which threads of the pager wait for each other, but for
+//! queues of its own kind (budget, buffers, rings).
+//!
+//! ```text
+//!   word   ── what a page is, in four bytes
+//!   page   ── the word as the page's lock           gate ── closed while a fork is under way
+//!   lock   ── the lock of everything else
+//!   ───────────────────────────────────────────────
+//!   shim   ── atomics, and sleeping at one: the kernel's futex, or loom's threads
+//! ```
+//!
+//! Nothing here knows what is paged, so that loom can try every order in which two or three threads
+//! run through it (`models.rs`, run by `crates/pager/check-models`), and Miri runs its tests.
+
+pub mod gate;
+pub mod lock;
+pub mod page;
+mod shim;
+pub mod word;
+
+#[cfg(all(test, loom))]
+mod models;
+
+pub use gate::Gate;
+pub use lock::{Lock, LockGuard};
+pub use page::{Attempt, PageLock};
+pub use shim::AtomicU32;
+pub use word::{State, Word};
