@@ -21,7 +21,7 @@ test("both medians are told, and that too few faults were there to test", async 
   await reading("trace-diff", {}, async (page) => {
     assert.match(await page.textContent("h1"), /The median fault takes [\d.]+\s?.s in A, [\d.]+\s?.s in B; 163 and 106 faults\. Not tested/u);
     assert.equal(await page.locator("#answer .tiles > *").count(), 2);
-    assert.match(await page.textContent("#differences"), /tests need 128 faults in either trace/);
+    assert.match(await page.textContent("#findings"), /tests need 128 faults in either trace/);
     assert.ok((await page.locator("svg.chart").count()) > 0, "distributions are drawn");
   });
 });

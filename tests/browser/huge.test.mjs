@@ -14,18 +14,18 @@ test("a simulation shows refills by size, huge pages, load, imbalance, the map a
     assert.deepEqual(await page.evaluate(lowContrast), []);
     assert.deepEqual(await page.evaluate(tornTables), []);
     assert.deepEqual(await collisions(page), []);
-    const captions = await page.$$eval("#course figcaption", (captions) => captions.map((caption) => caption.textContent));
+    const captions = await page.$$eval("#simulation-course figcaption", (captions) => captions.map((caption) => caption.textContent));
     for (const wanted of [/refills per second/, /^Huge pages$/, /refills took much time/, /Imbalance/, /Time per access/]) assert.ok(captions.some((caption) => wanted.test(caption)), captions.join("\n"));
-    assert.equal(await page.locator('#course svg[aria-label^="TLB refills"] path.line').count(), 2);
+    assert.equal(await page.locator('#simulation-course svg[aria-label^="TLB refills"] path.line').count(), 2);
     // The controller splits: the map has both colours, and rows that were huge first.
-    assert.ok((await page.locator("#huge-map .map-huge").count()) > 10);
-    assert.ok((await page.locator("#huge-map .map-small").count()) > (await page.locator("#huge-map .map-huge").count()));
+    assert.ok((await page.locator("#simulation-map .map-huge").count()) > 10);
+    assert.ok((await page.locator("#simulation-map .map-small").count()) > (await page.locator("#simulation-map .map-huge").count()));
     const addresses = await labels(page, "Huge pages by address");
     assert.ok(addresses.filter((label) => /^0x[0-9a-f]{6,}$/.test(label)).length >= 3, addresses.join(" "));
     const reaches = (await labels(page, "Misses of mcf")).filter((label) => label.includes("entries"));
     assert.ok(reaches.some((label) => /Loongson 3A4000: 2048 entries, 32\sMiB/.test(label)), reaches.join("\n"));
     assert.match(await page.textContent("#page-sizes"), /guest, huge at both levels/);
-    await page.locator("#huge-map .map-huge").first().hover({ force: true });
+    await page.locator("#simulation-map .map-huge").first().hover({ force: true });
     assert.match(await page.textContent(".tooltip"), /huge/);
     await shot(page, "huge-simulation", true);
   });
@@ -68,15 +68,15 @@ test("a live process shows its verdict, huge pages over time, cost of work and t
     assert.deepEqual(await page.evaluate(tornTables), []);
     assert.deepEqual(await collisions(page), []);
     const [, verdict] = (await page.textContent("h1")).match(/^Huge pages (help|hurt|do not matter)/);
-    const captions = await page.$$eval("#course figcaption", (captions) => captions.map((caption) => caption.textContent));
+    const captions = await page.$$eval("#balance-course figcaption", (captions) => captions.map((caption) => caption.textContent));
     for (const wanted of [/CPU time per unit of work/, /^Huge pages$/, /Resident memory/]) assert.ok(captions.some((caption) => wanted.test(caption)), captions.join("\n"));
     // Pages keep the size that won; which one does is the machine's to say.
     const kept = verdict === "help" ? ".map-huge" : ".map-small";
-    assert.ok((await page.locator(`#huge-map ${kept}`).count()) > 0, verdict);
+    assert.ok((await page.locator(`#balance-map ${kept}`).count()) > 0, verdict);
     // The map goes on while page sizes take turns, the course of figures does not.
     const seconds = (await labels(page, "Huge pages by address")).filter((label) => /^\d+(\.\d)?\ss$/.test(label));
     assert.ok(seconds.length >= 2, seconds.join(" "));
-    await page.locator('#course svg[aria-label^="Huge pages"]').hover();
+    await page.locator('#balance-course svg[aria-label^="Huge pages"]').hover();
     await settle(page);
     assert.match(await page.textContent(".tooltip"), /huge pages: \d+/);
     await shot(page, "huge-balance", true);

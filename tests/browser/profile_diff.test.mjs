@@ -12,7 +12,7 @@ test("what grew is told with its interval, the setting behind it, both maps and 
     const rows = await page.$$eval("#functions tbody tr", (rows) => rows.map((row) => row.textContent));
     assert.ok(rows.some((row) => /blk_mq_submit_bio.*\+[\d.]+.*sure/.test(row)), rows.join("\n"));
     assert.match(await page.textContent("#settings tbody tr"), /block\.nvme0n1\.scheduler.*none.*kyber.*touches/);
-    assert.match(await page.textContent("#counters"), /instructions per cycle/);
+    assert.match(await page.textContent("#diff-counters"), /instructions per cycle/);
     assert.equal(await page.locator("canvas.heat").count(), 2);
     assert.ok((await colours(page, "canvas.flame")) > 10);
     await shot(page, "profile-diff", true);
@@ -40,7 +40,7 @@ test("ranges of either side are compared, searched and filtered", async () => {
     await page.fill("#profile-search", "blk_mq_submit_bio");
     await settle(page);
     assert.match(await page.textContent("#profile-found"), /%/);
-    await page.hover("#over-time canvas.flame", { position: { x: 200, y: 10 } });
+    await page.hover("#diff-over-time canvas.flame", { position: { x: 200, y: 10 } });
     assert.match(await page.textContent(".tooltip"), /CPUs? against/);
   });
 });

@@ -11,7 +11,7 @@ test("the first screen answers", async () => {
     const verdict = await page.textContent("h1");
     assert.match(verdict, /returned to the kernel, then requested again/);
     const firstScreen = await page.evaluate(() =>
-      [...document.querySelectorAll("h1, .tile, .cpu"), ...["#why h2", "#fix h2", "#fix pre"].map((part) => document.querySelector(part))].every(
+      [...document.querySelectorAll("h1, .tile, .cpu"), ...["#findings h2", "#fix h2", "#fix pre"].map((part) => document.querySelector(part))].every(
         (part) => part.getBoundingClientRect().bottom <= 800,
       ),
     );
@@ -105,7 +105,7 @@ test("tabs follow mouse and arrow keys, and the copy button copies", async () =>
 
 test("words explain themselves on focus and Escape closes", async () => {
   await reading("churning", {}, async (page) => {
-    await page.focus("#why .term >> nth=0");
+    await page.focus("#findings .term >> nth=0");
     assert.match(await page.textContent(".tooltip"), /malloc\(\) hands out/);
     assert.equal(await page.isVisible(".tooltip"), true);
     await shot(page, "glossary");
@@ -249,7 +249,7 @@ test("a recording with samples of CPU time shows them on the page about its faul
     assert.equal(await overflows(page), false);
     assert.deepEqual(await page.evaluate(lowContrast), []);
     assert.deepEqual(await page.evaluate(tornTables), []);
-    assert.match(await page.textContent("#profile-answer"), /asm_exc_page_fault/);
+    assert.match(await page.textContent("#also-profile"), /asm_exc_page_fault/);
     assert.match(await page.textContent("#profile-range"), /^Whole recording: 990 samples/);
     assert.equal(await page.locator("canvas.flame").count(), 2);
     await page.fill("#profile-search", "compress");

@@ -1,16 +1,14 @@
-/** Reads the data, lays out the page. Sections come from the table in sections/index.ts. */
+/** Reads the data, lays out the page. Sections come from the list in sections/index.ts. */
 import "./style.css";
 import { load } from "./data/load";
 import type { Page } from "./data/page";
 import { visible } from "./data/visible";
-import { h, type Child } from "./dom";
-import { kindOf } from "./sections";
+import { h, type Attributes, type Child } from "./dom";
+import { SECTIONS } from "./sections";
 import { glossary } from "./sections/glossary";
 import type { Section } from "./sections/section";
 import { installTheme, themeButton } from "./theme";
 import { installTips } from "./tooltip";
-
-type Part = Section<Page>;
 
 interface Link {
   id: string;
@@ -27,24 +25,39 @@ function header(subject: string, parts: Link[]): HTMLElement {
   );
 }
 
-/** A part that fails says so in its place; the others still answer. */
-function body(report: Page, section: Part): HTMLElement {
+/** A section that fails says so in its place; the others still answer. */
+function body(page: Page, section: Section): HTMLElement {
   try {
-    return section.render(report);
+    return section.render(page);
   } catch (error) {
     console.error(section.id, error);
     return h("p", { class: "warn" }, `This part can't be shown: ${error instanceof Error ? error.message : String(error)}. The other parts don't depend on it.`);
   }
 }
 
-function part(report: Page, section: Part): HTMLElement {
-  if (section.title === "") return h("section", { id: section.id }, body(report, section));
-  const intro = section.intro?.(report);
-  return card(section.id, section.title, intro !== undefined && h("p", { class: "intro" }, intro), body(report, section));
+function shown(page: Page, section: Section, isHalf: boolean): HTMLElement {
+  const { id, title, folded = false } = section;
+  if (title === "") return h("section", { id }, body(page, section));
+  const intro = section.intro?.(page);
+  const inside = [intro !== undefined && h("p", { class: "intro" }, intro), body(page, section)];
+  return folded ? foldedCard(id, title, ...inside) : card(id, title, isHalf ? "card half" : "card", ...inside);
 }
 
-const card = (id: string, title: string, ...inside: Child[]): HTMLElement =>
-  h("section", { id, class: "card", "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), ...inside);
+const heading = (id: string, title: string): HTMLElement => h("h2", { id: `${id}-title` }, title);
+const labelled = (id: string, look: string): Attributes => ({ id, class: look, "aria-labelledby": `${id}-title` });
+const card = (id: string, title: string, look: string, ...inside: Child[]): HTMLElement => h("section", labelled(id, look), heading(id, title), ...inside);
+const foldedCard = (id: string, title: string, ...inside: Child[]): HTMLElement => h("section", labelled(id, "card"), h("details", { class: "fold" }, h("summary", {}, heading(id, title)), ...inside));
+
+/** Whoever follows a link to a folded section wants to see it; so does who prints. */
+function unfoldAtLinks(): void {
+  const unfold = () => {
+    const fold = document.getElementById(location.hash.slice(1))?.querySelector<HTMLDetailsElement>(":scope > .fold");
+    if (fold) fold.open = true;
+  };
+  addEventListener("hashchange", unfold);
+  addEventListener("beforeprint", () => document.querySelectorAll<HTMLDetailsElement>(".fold").forEach((fold) => (fold.open = true)));
+  unfold();
+}
 
 function fail(root: HTMLElement, error: unknown): void {
   const words = error instanceof Error ? error.message : String(error);
@@ -54,19 +67,17 @@ function fail(root: HTMLElement, error: unknown): void {
 async function show(): Promise<void> {
   const root = document.getElementById("report")!;
   installTheme();
+  installTips();
   try {
-    const report = await load(document.getElementById("pagewise-data")!, document.getElementById("pagewise-bytes")!);
-    const kind = kindOf(report);
-    if (!kind) throw new Error(`this page can't show reports of the kind ${visible(String(report.kind))}`);
-    document.documentElement.dataset["kind"] = report.kind;
-    const subject = kind.subject(report);
-    document.title = `Pagewise: ${visible(subject)}`;
-    const shown = kind.sections(report).filter((section) => section.applies(report));
-    const parts = shown.map((section) => part(report, section));
+    const page = await load(document.getElementById("pagewise-data")!, document.getElementById("pagewise-bytes")!);
+    document.title = `Pagewise: ${visible(page.subject)}`;
+    const sections = SECTIONS.filter((section) => section.applies(page));
+    const isHalf = (at: number): boolean => sections[at]?.half === true && (sections[at - 1]?.half === true || sections[at + 1]?.half === true);
+    const parts = sections.map((section, at) => shown(page, section, isHalf(at)));
     const words = glossary(parts);
-    const links: Link[] = words ? [...shown, { id: "glossary", nav: "Glossary" }] : shown;
-    root.replaceChildren(header(subject, links), h("main", {}, ...parts, words && card("glossary", "Words used here", words)));
-    installTips();
+    const links: Link[] = words ? [...sections, { id: "glossary", nav: "Glossary" }] : sections;
+    root.replaceChildren(header(page.subject, links), h("main", {}, ...parts, words && card("glossary", "Glossary", "card", words)));
+    unfoldAtLinks();
   } catch (error) {
     fail(root, error);
     throw error;

@@ -1,7 +1,7 @@
 /** One floating box for the whole page: meanings of words and values under the pointer. */
 import { h, type Child } from "./dom";
 
-const box = h("div", { class: "tooltip", role: "tooltip", hidden: true });
+let box: HTMLElement;
 
 /** Shows `content` near a point of the viewport, kept inside it. */
 export function showTip(x: number, y: number, ...content: Child[]): void {
@@ -20,6 +20,7 @@ export function hideTip(): void {
 
 /** Serves every `.term` on the page, by pointer, focus and tap. Escape closes. */
 export function installTips(): void {
+  box = h("div", { class: "tooltip", role: "tooltip", hidden: true });
   document.body.append(box);
   const termOf = (event: Event) =>
     event.target instanceof Element ? event.target.closest<HTMLElement>(".term") : null;

@@ -1,7 +1,9 @@
 //! The HTML page as a file: its size, what is in it, what can't be.
 
 use pagewise_model::document::Kind;
-use pagewise_report::html::{render, render_profile, render_profile_diff, render_with_profile};
+use pagewise_report::html::{
+    render, render_profile, render_profile_diff, render_run_diff, render_with_profile,
+};
 use serde_json::Value;
 use std::io::Read;
 
@@ -74,7 +76,7 @@ fn the_findings_come_out_of_the_page_as_they_went_in() {
             json(&page).contains(&expected),
             "the findings changed underway"
         );
-        assert_eq!(report(&page)["findings"]["pid"], findings.pid);
+        assert_eq!(report(&page)["faults"]["findings"]["pid"], findings.pid);
     }
 }
 
@@ -91,7 +93,10 @@ fn no_name_can_end_the_element_or_start_another() {
         3,
         "the data, the columns and the page's own"
     );
-    assert_eq!(report(&page)["findings"]["verdict"], findings.verdict);
+    assert_eq!(
+        report(&page)["faults"]["findings"]["verdict"],
+        findings.verdict
+    );
 }
 
 #[test]
@@ -111,7 +116,7 @@ fn the_page_asks_for_nothing() {
 fn a_large_report_stays_below_five_megabytes() {
     let page = render(&sample::large()).expect("the page is made");
     assert!(page.len() < 5_000_000, "{} bytes", page.len());
-    assert_eq!(report(&page)["frames_left_out"], 0);
+    assert_eq!(report(&page)["faults"]["frames_left_out"], 0);
 }
 
 #[test]
@@ -135,7 +140,7 @@ fn too_many_frames_are_left_out_and_counted() {
     findings.flame.total += 1e6;
     let page = render(&findings).expect("the page is made");
     assert!(page.len() < 5_000_000, "{} bytes", page.len());
-    let report = report(&page);
+    let report = &report(&page)["faults"];
     assert_eq!(report["frames_left_out"], 149_999);
     assert_eq!(
         report["findings"]["flame"]["children"]
@@ -221,8 +226,8 @@ fn a_profiles_samples_are_in_its_page_one_by_one() {
         serde_json::from_str(&json(&page)).expect("JSON"),
         columns(&page),
     );
-    assert_eq!(data["kind"], "profile");
-    let pack = &data["pack"];
+    assert_eq!(data["subject"], "sample");
+    let pack = &data["profile"]["pack"];
     let stacks = stacks_of(&bytes, pack);
     let side = &pack["sides"][0];
     let track = &side["tracks"][0];
@@ -266,7 +271,7 @@ fn a_recording_of_both_has_both_on_its_page() {
     let page = render_with_profile(&sample::churning(), &profile, &findings, "sample");
     let page = page.expect("a page");
     let data: Value = serde_json::from_str(&json(&page)).expect("JSON");
-    assert_eq!(data["kind"], "findings");
+    assert!(data["faults"]["findings"]["pid"].is_number());
     assert_eq!(data["profile"]["findings"]["events"][0]["samples"], 990);
     assert_eq!(
         stacks_of(&columns(&page), &data["profile"]["pack"]).len(),
@@ -307,7 +312,7 @@ fn two_profiles_lie_over_one_tree() {
     };
     let page = render_profile_diff(&diff, &a, &b).expect("a page");
     let data: Value = serde_json::from_str(&json(&page)).expect("JSON");
-    let stacks = stacks_of(&columns(&page), &data["pack"]);
+    let stacks = stacks_of(&columns(&page), &data["profile_diff"]["pack"]);
     let told: Vec<String> = stacks.iter().map(|stack| stack.join(" < ")).collect();
     let expected = [
         "",
@@ -317,4 +322,38 @@ fn two_profiles_lie_over_one_tree() {
         "memcpy < compress < main",
     ];
     assert_eq!(told, expected);
+}
+
+#[test]
+fn two_runs_without_samples_have_a_page_with_their_figures() {
+    let cost = |minor_faults| pagewise_model::run::RunCost {
+        minor_faults,
+        ..Default::default()
+    };
+    let side = |name: &str, faults| pagewise_model::run_diff::RunSide {
+        name: name.to_owned(),
+        command: vec!["sort".to_owned()],
+        host: String::new(),
+        cost: cost(faults),
+    };
+    let diff = pagewise_model::run_diff::RunDiff {
+        schema_version: pagewise_model::run_diff::RUN_DIFF_VERSION,
+        kind: Kind::RunDiff,
+        a: side("before.json", 548_000),
+        b: side("after.json", 10_000),
+        headline: "548,000 page faults became 10,000".to_owned(),
+        figures: vec![pagewise_model::run_diff::FigureChange {
+            quantity: pagewise_model::run_diff::Quantity::Faults,
+            a: 548_000.0,
+            b: 10_000.0,
+            differs: true,
+        }],
+        causes: Vec::new(),
+        settings: Vec::new(),
+    };
+    let page = render_run_diff(&diff, "548,000 page faults became 10,000").expect("a page");
+    let data = report(&page);
+    assert_eq!(data["subject"], "before.json against after.json");
+    assert_eq!(data["run_diff"]["figures"][0]["a"], 548_000.0);
+    assert!(data.get("profile_diff").is_none(), "it has no samples");
 }

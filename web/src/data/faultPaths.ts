@@ -1,6 +1,6 @@
 /**
  * What the Rust side writes about a function_graph trace: `pagewise_model::fault_paths::FaultPaths`
- * as JSON (its schema is docs/schema/schema.json) inside an envelope. Times are nanoseconds.
+ * as JSON (its schema is docs/schema/schema.json) with names for people. Times are nanoseconds.
  * "raw" is as traced, "corrected" without the tracer's own cost.
  */
 import type { Latencies, FaultPaths } from "./schema";
@@ -25,11 +25,8 @@ export interface Labels {
   layers: Record<string, string>;
 }
 
-/** A page about the faults of one trace. */
+/** The part of a page about the faults of one trace. */
 export interface FaultPathsPage {
-  kind: "fault_paths";
-  generator: string;
-  name: string;
   findings: FaultPaths;
   labels: Labels;
 }

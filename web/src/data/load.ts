@@ -7,8 +7,7 @@ export async function load(element: HTMLElement, columns: HTMLElement): Promise<
   const text = element.textContent ?? "";
   const json = element.dataset["encoding"] === "deflate" ? await inflateText(text) : text;
   const page = JSON.parse(json) as Page;
-  const data = page.kind === "profile" || page.kind === "profile_diff" ? page : page.kind === "findings" ? page.profile : null;
-  if (data) data.profiles = await unpack(data.pack, reader(decodeBytes((columns.textContent ?? "").trim())));
+  for (const data of [page.profile, page.profile_diff]) if (data) data.profiles = await unpack(data.pack, reader(decodeBytes((columns.textContent ?? "").trim())));
   return page;
 }
 

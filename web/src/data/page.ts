@@ -1,11 +1,35 @@
-/** What a page may hold; `kind` tells which, and so which sections there are. */
+/** What a page holds, as `crates/report/src/html/document.rs` writes it: each part that there is. */
 import type { FaultDiffPage } from "./faultDiff";
 import type { FaultPathsPage } from "./faultPaths";
-import type { HugeBalancePage } from "./hugeBalance";
-import type { HugeSimulationPage } from "./hugeSimulation";
-import type { PagingPage } from "./paging";
-import type { ProfilePage } from "./profile";
+import type { ProfileData } from "./profile";
 import type { ProfileDiffPage } from "./profileDiff";
+import type { Balance, HugeSimulation, PagingTimeline, RunDiff } from "./schema";
 import type { Report } from "./types";
 
-export type Page = Report | FaultPathsPage | FaultDiffPage | HugeSimulationPage | HugeBalancePage | PagingPage | ProfilePage | ProfileDiffPage;
+/** The parts; a page has those that its document has. */
+export interface Parts {
+  /** Faults of a recording: causes, costs, advice. */
+  faults: Report;
+  /** CPU samples and other events. */
+  profile: ProfileData;
+  /** Faults of a trace. */
+  paths: FaultPathsPage;
+  /** A run under user-level paging. */
+  paging: PagingTimeline;
+  /** Huge pages of running programs. */
+  balance: Balance;
+  /** Simulated page sizes. */
+  simulation: HugeSimulation;
+  /** Two runs as wholes. */
+  run_diff: RunDiff;
+  /** Two profiles. */
+  profile_diff: ProfileDiffPage;
+  /** Two traces. */
+  paths_diff: FaultDiffPage;
+}
+
+export interface Page extends Partial<Parts> {
+  generator: string;
+  /** The command or the files that it is about. */
+  subject: string;
+}

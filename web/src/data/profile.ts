@@ -58,7 +58,7 @@ export interface Counter {
   points: [number, number][];
 }
 
-/** A page about one profile; a recording of faults holds the same beside its findings. */
+/** The part of a page about one profile. */
 export interface ProfileData {
   name: string;
   findings: ProfileFindings;
@@ -66,12 +66,6 @@ export interface ProfileData {
   pack: Pack;
   /** Filled by {@link unpack}. */
   profiles?: Profiles;
-}
-
-export interface ProfilePage extends ProfileData {
-  kind: "profile";
-  generator: string;
-  command_line: string;
 }
 
 /** All profiles of a page: one, or two to compare, over one tree of stacks. */

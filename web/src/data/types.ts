@@ -1,9 +1,8 @@
 /**
  * What the Rust side writes: `pagewise_model::findings::Findings` as JSON (its schema is
- * docs/schema/schema.json) inside an envelope with the texts that only Rust should word.
+ * docs/schema/schema.json) with the texts that only Rust should word.
  * Times are nanoseconds, sizes bytes. A figure that is no number arrives as null.
  */
-import type { ProfileData } from "./profile";
 import type { Estimate, Findings } from "./schema";
 export type { Estimate, RunCost, Ending, Severity, Diagnosis, Advice, Arm, Comparison, Proof, Site, FlameNode, FaultMap, Histogram, TimelinePoint, PressurePoint, Allocator, TimePart, Findings } from "./schema";
 
@@ -13,10 +12,8 @@ export interface Share {
   time: number | null;
 }
 
-/** A page about the findings of a recording. */
+/** The part of a page about the faults of a recording. */
 export interface Report {
-  kind: "findings";
-  generator: string;
   /** The command as one would type it. */
   command_line: string;
   findings: Findings;
@@ -29,8 +26,6 @@ export interface Report {
   losses: { text: string; count: number }[];
   /** Frames of the flame graph that were too small to keep. */
   frames_left_out: number;
-  /** CPU samples and other events of the same recording. */
-  profile: ProfileData | null;
 }
 
 /** The machine that recorded; empty strings and zeros where nothing is known of it. */

@@ -1,5 +1,5 @@
 /** Which memory was huge: address upwards, time across. */
-import type { HugeMap } from "../data/hugeSimulation";
+import type { HugeMap } from "../data/schema";
 import { h, s } from "../dom";
 import { axisNanos, bytes, percent } from "../format";
 import { linear, linearTicks } from "../layout/axis";

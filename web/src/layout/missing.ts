@@ -1,11 +1,29 @@
 /** What the figures do without, in words. */
+import type { FaultPaths } from "../data/faultPaths";
+import type { Page } from "../data/page";
 import type { Report } from "../data/types";
 import { count } from "../format";
 
-/** One line for each loss and note, the counted ones first. */
-export function missingLines(report: Report): string[] {
-  const { collection, timeline } = report.findings;
-  const gaps = timeline.gaps > 0 ? [`${count(timeline.gaps)} points missing in the timeline`] : [];
-  const losses = report.losses.map((loss) => `${count(loss.count)} ${loss.text}`);
-  return [...losses, ...gaps, ...collection.notes, ...(timeline.notes ?? [])];
+/** One line for each loss and note of all parts, the counted ones first. */
+export function missingLines(page: Page): string[] {
+  const { faults, profile, paths, paths_diff, paging, balance, simulation } = page;
+  const lines = [
+    ...(faults ? ofFaults(faults) : []),
+    ...(profile ? [...profile.losses.map(([text, n]) => `${count(n)} ${text}`), ...profile.findings.notes] : []),
+    ...(paths ? leftOut(paths.findings.missing) : []),
+    ...(paths_diff ? [...leftOut(paths_diff.diff.a.missing).map((line) => `A: ${line}`), ...leftOut(paths_diff.diff.b.missing).map((line) => `B: ${line}`)] : []),
+    ...(paging && paging.points.length === 0 ? ["The course holds no reading"] : []),
+    ...(balance ? [...balance.refused.map(({ reason, count: times }) => `${count(times)} tries changed nothing: ${reason}`), ...(balance.no_counters ? [balance.no_counters] : []), ...balance.notes] : []),
+    ...(simulation?.notes ?? []),
+  ];
+  // Faults and samples of one recording tell the same losses.
+  return [...new Set(lines)];
 }
+
+function ofFaults({ findings: { collection, timeline }, losses }: Report): string[] {
+  const gaps = timeline.gaps > 0 ? [`${count(timeline.gaps)} points missing in the timeline`] : [];
+  return [...losses.map((loss) => `${count(loss.count)} ${loss.text}`), ...gaps, ...collection.notes, ...(timeline.notes ?? [])];
+}
+
+/** What is missing is named in the plural: "calls that never ended". */
+const leftOut = (missing: FaultPaths["missing"]): string[] => missing.map(({ count: n, what }) => `${count(n)} ${n === 1 ? what.replace(/^(\w+)s\b/, "$1") : what}`);

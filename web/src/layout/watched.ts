@@ -1,5 +1,5 @@
 /** Shares of random pages that were watched, over time. */
-import type { DistanceBucket } from "../data/paging";
+import type { DistanceBucket } from "../data/schema";
 import type { Bins } from "./histogram";
 import type { Point } from "./series";
 

@@ -1,8 +1,19 @@
 /** The head of every page: a badge of a few words, the answer in one sentence, and its figures. */
+import type { Severity } from "../data/types";
 import { h, type Child } from "../dom";
 
 /** Whether the word is bad news, good news, or neither. */
 export type Tone = "bad" | "good" | "neutral";
+
+export const SEVERITY: Record<Severity, [badge: string, tone: Tone]> = {
+  severe: ["Severe", "bad"],
+  costly: ["Costly", "bad"],
+  note: ["Worth knowing", "neutral"],
+  healthy: ["Healthy", "good"],
+};
+
+/** The badge of every comparison. */
+export const DIFFERS: Record<"yes" | "no", [badge: string, tone: Tone]> = { yes: ["Differs", "bad"], no: ["No difference found", "good"] };
 
 export const verdict = (badge: string, tone: Tone, headline: string, ...below: Child[]): HTMLElement =>
   h("div", { class: "verdict" }, pill(badge, tone), h("h1", {}, headline), ...below);

@@ -1,89 +1,86 @@
-import type { Page } from "../data/page";
-import { BESIDE_FAULTS, PROFILE_FIRST, SECTIONS as profile } from "./profile";
-import { SECTIONS as profileDiff } from "./profile_diff";
-import type { Report } from "../data/types";
-import type { ProfileData } from "../data/profile";
-import type { Section } from "./section";
-import { SECTIONS as faultDiff } from "./fault_diff";
-import { SECTIONS as faultPaths } from "./fault_paths";
-import { SECTIONS as hugeBalance } from "./huge_balance";
-import { SECTIONS as hugeSimulation } from "./huge_simulation";
-import { SECTIONS as paging } from "./paging";
-import { answer } from "./answer";
-import { causes } from "./causes";
-import { churnSizes } from "./churn";
-import { flame } from "./flame";
-import { host } from "./host";
-import { latency } from "./latency";
-import { map } from "./map";
+/**
+ * The page from top to bottom: verdict, account and tiles, findings, fix, proof, evidence (time,
+ * faults, paths, paging, page sizes), machine, method, what is missing. The one order for all
+ * documents: each section decides by the data whether it applies.
+ */
+import { answer, beside } from "./answer";
+import { SECTIONS as explore } from "./explore/section";
+import { causes } from "./faults/causes";
+import { churnSizes } from "./faults/churn";
+import { fix } from "./faults/fix";
+import { flame } from "./faults/flame";
+import { latency } from "./faults/latency";
+import { map } from "./faults/map";
+import { proof } from "./faults/proof";
+import { sites } from "./faults/sites";
+import { threads } from "./faults/threads";
+import { timeline } from "./faults/timeline";
+import { classes as kindsChanged } from "./fault_diff/classes";
+import { explain } from "./fault_diff/explain";
+import { functions as functionsOfTraces, pathChanges } from "./fault_diff/functions";
+import { shifts } from "./fault_diff/shifts";
+import { classes } from "./fault_paths/classes";
+import { contributors } from "./fault_paths/contributors";
+import { flame as timeFlame } from "./fault_paths/flame";
+import { layers } from "./fault_paths/layers";
+import { locks } from "./fault_paths/locks";
+import { outside } from "./fault_paths/outside";
+import { paths } from "./fault_paths/paths";
+import { patterns } from "./fault_paths/patterns";
+import { tail } from "./fault_paths/tail";
+import { timeline as traceTimeline } from "./fault_paths/timeline";
+import { findings } from "./findings";
+import { machine } from "./machine";
+import { method } from "./method";
 import { missing } from "./missing";
-import { proof } from "./proof";
-import { sites } from "./sites";
-import { threads } from "./threads";
-import { timeline } from "./timeline";
+import { balanceMap } from "./page_sizes/balance";
+import { course as balanceCourse } from "./page_sizes/balanceCourse";
+import { configurations } from "./page_sizes/configurations";
+import { hugeMap } from "./page_sizes/map";
+import { reuse } from "./page_sizes/reuse";
+import { course as simulationCourse } from "./page_sizes/simulationCourse";
+import { sweep } from "./page_sizes/sweep";
+import { course as paging } from "./paging/course";
+import { distances } from "./paging/distances";
+import { counters } from "./profile/counters";
+import { functions, stacks } from "./profile_diff/changes";
+import { counters as countersOfBoth } from "./profile_diff/counters";
+import { runs } from "./run_diff/runs";
+import { settings } from "./run_diff/settings";
+import { about, type Section } from "./section";
 
-/** A kind of page: what it is about, and its parts from top to bottom. */
-interface Kind<R> {
-  /** The command or file that the page is about. */
-  subject: (report: R) => string;
-  sections: (report: R) => Section<R>[];
-}
+const TIME: Section[] = [about("faults", timeline), about("profile_diff", functions), about("profile_diff", stacks), ...explore, about("profile", counters), about("profile_diff", countersOfBoth)];
+const FAULTS: Section[] = [causes, flame, map, sites, latency, churnSizes, threads].map((section) => about("faults", section));
+const PATHS: Section[] = [
+  ...[classes, patterns, layers, contributors, tail, traceTimeline, timeFlame, locks, paths, outside].map((section) => about("paths", section)),
+  ...[kindsChanged, explain, shifts, functionsOfTraces, pathChanges].map((section) => about("paths_diff", section)),
+];
+const PAGING: Section[] = [about("paging", paging), about("paging", distances)];
+const PAGE_SIZES: Section[] = [
+  about("simulation", configurations),
+  about("balance", balanceCourse),
+  about("simulation", simulationCourse),
+  about("balance", balanceMap),
+  about("simulation", hugeMap),
+  about("simulation", sweep),
+  about("simulation", reuse),
+];
 
-const FAULTS: Section[] = [proof, timeline, causes, flame, map, sites, latency, churnSizes, threads];
-const ENDING: Section[] = [missing, host];
-
-/** A page about a whole machine begins with its samples, one about a program with its faults; so does one of a file of another tool, which tells no CPU times. */
-const isOfMachine = ({ findings, profile }: Report): boolean => (findings.collection.whole_machine || findings.cost.user + findings.cost.system === 0) && profile !== null;
-
-/** Every kind of page. A new plot is one module and one line here. */
-const KINDS: { [K in Page["kind"]]: Kind<Extract<Page, { kind: K }>> } = {
-  findings: {
-    subject: (report) => (report.findings.collection.whole_machine ? `all processes${report.command_line && `, during ${report.command_line}`}` : report.command_line || `process ${report.findings.pid}`),
-    sections: (report) => (isOfMachine(report) ? [...PROFILE_FIRST.map(ofProfile), { ...answer, title: "Page faults" }, ...FAULTS, ...ENDING] : [answer, ...FAULTS, ...BESIDE_FAULTS.map(ofProfile), ...ENDING]),
-  },
-  fault_paths: {
-    subject: (report) => report.name,
-    sections: () => faultPaths,
-  },
-  profile: {
-    subject: (page) => page.command_line || page.name,
-    sections: () => profile,
-  },
-  profile_diff: {
-    subject: ({ diff }) => `${diff.a.name} against ${diff.b.name}`,
-    sections: () => profileDiff,
-  },
-  fault_diff: {
-    subject: ({ diff }) => `${diff.a.name} against ${diff.b.name}`,
-    sections: () => faultDiff,
-  },
-  huge_simulation: {
-    subject: ({ simulation }) => `${simulation.workloads.join(", ")} on ${simulation.machine}`,
-    sections: () => hugeSimulation,
-  },
-  huge_balance: {
-    subject: ({ balance }) => balance.command.join(" ") || balance.processes.map((one) => `${one.comm} (${one.pid})`).join(", "),
-    sections: () => hugeBalance,
-  },
-  paging: {
-    subject: ({ timeline }) => timeline.command.join(" "),
-    sections: () => paging,
-  },
-};
-
-/** A part about a recording's samples, on the page about its faults. */
-function ofProfile(part: Section<ProfileData>): Section {
-  const { intro, ...rest } = part;
-  return {
-    ...rest,
-    id: `profile-${part.id}`,
-    applies: ({ profile }) => profile !== null && part.applies(profile),
-    ...(intro && { intro: ({ profile }: Report) => intro(profile!) }),
-    render: ({ profile }) => part.render(profile!),
-  };
-}
-
-/** The kind of a page; `null` for one that this front end is too old for. */
-export function kindOf(page: Page): Kind<Page> | null {
-  return Object.hasOwn(KINDS, page.kind) ? (KINDS[page.kind] as Kind<Page>) : null;
-}
+/** Every section there is. A new plot is one module and one line here. */
+export const SECTIONS: Section[] = [
+  answer,
+  ...beside,
+  about("run_diff", runs),
+  findings,
+  about("faults", fix),
+  settings,
+  about("faults", proof),
+  ...TIME,
+  ...FAULTS,
+  ...PATHS,
+  ...PAGING,
+  ...PAGE_SIZES,
+  machine,
+  method,
+  missing,
+];

@@ -3,29 +3,21 @@
 //! The page is a committed bundle (`assets/report.html`, built from `web/`); only data are put
 //! in. They travel as JSON in a script element of a type that browsers do not run, with `<`
 //! written as `\u003c`, so that no name in them can end the element. Above [`PLAIN_LIMIT`] they
-//! travel deflated in base64. Each kind of report is a module here and a line of
-//! `web/src/sections/index.ts`.
+//! travel deflated in base64. `document` writes any document; parts that need preparation have a
+//! module each.
 
 mod bytes;
-mod fault_diff;
-mod fault_paths;
-mod findings;
-mod huge_balance;
-mod huge_simulation;
+mod document;
+mod faults;
 mod pack;
-mod paging;
-mod profile;
-mod profile_diff;
+mod paths;
+mod samples;
 mod track;
 
-pub use fault_diff::render_fault_diff;
-pub use fault_paths::render_fault_paths;
-pub use findings::{render, render_with_profile};
-pub use huge_balance::render_huge_balance;
-pub use huge_simulation::render_huge_simulation;
-pub use paging::render_paging;
-pub use profile::render_profile;
-pub use profile_diff::render_profile_diff;
+pub use document::{
+    render, render_fault_diff, render_fault_paths, render_huge_balance, render_huge_simulation,
+    render_paging, render_profile, render_profile_diff, render_run_diff, render_with_profile,
+};
 
 use crate::base64::base64;
 use crate::text::Style;
@@ -72,18 +64,8 @@ struct Encoded {
     text: String,
 }
 
-/// Who wrote the page.
-fn generator() -> String {
-    format!("pagewise {}", env!("CARGO_PKG_VERSION"))
-}
-
-/// The page with its data; `text` is what a browser without scripts shows.
-fn page(data: &Encoded, text: &str) -> String {
-    page_with(data, &Columns::default(), text)
-}
-
-/// The same with columns of numbers beside the data.
-fn page_with(data: &Encoded, columns: &Columns, text: &str) -> String {
+/// The page with its data and columns of numbers; `text` is what a browser without scripts shows.
+fn page(data: &Encoded, columns: &Columns, text: &str) -> String {
     let Encoded {
         encoding,
         text: data,

@@ -6,7 +6,7 @@ import type { Section } from "../section";
 import { kindName, sideLegend, verdict } from "./figures";
 
 export const classes: Section<FaultDiffPage> = {
-  id: "classes",
+  id: "diff-classes",
   title: "Kinds of faults",
   nav: "Kinds",
   applies: (report) => report.diff.classes.length > 0,

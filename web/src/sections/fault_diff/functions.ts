@@ -11,8 +11,8 @@ import { kindName, sideLegend, verdict } from "./figures";
 const SHOWN = 14;
 
 export const functions: Section<FaultDiffPage> = {
-  id: "functions",
-  title: "Functions",
+  id: "diff-functions",
+  title: "Functions in faults",
   nav: "Functions",
   applies: (report) => report.diff.functions.length > 0 || report.diff.extra.length > 0,
   intro: () => "Own time of each function in faults of the same kind, per fault, without the tracer's cost; the largest change first.",
@@ -54,7 +54,7 @@ function extras(found: ExtraFunction[]): HTMLElement[] {
 }
 
 export const pathChanges: Section<FaultDiffPage> = {
-  id: "paths",
+  id: "diff-paths",
   title: "Paths",
   nav: "Paths",
   applies: (report) => report.diff.paths.length > 0,

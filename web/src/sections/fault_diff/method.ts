@@ -2,21 +2,14 @@
 import type { FaultDiffPage, Side } from "../../data/faultDiff";
 import { h } from "../../dom";
 import { count, nanos } from "../../format";
-import type { Section } from "../section";
 
-export const method: Section<FaultDiffPage> = {
-  id: "method",
-  title: "How this was tested",
-  nav: "Method",
-  applies: () => true,
-  render: (report) => {
-    const { method, a, b } = report.diff;
-    const side = (letter: string, side: Side) => `${letter}: ${count(side.blocks)} blocks, correlation of neighbours ${side.block_correlation.toFixed(2)}; tracing costs ${nanos(side.calibration.per_call_ns)} ± ${nanos(side.calibration.error_ns)} per call${side.correction_exceeds_signal ? ", more than half of the traced time" : ""}`;
-    return h(
-      "div",
-      {},
-      method.not_tested !== null ? h("p", { class: "warn" }, `Nothing was tested: ${method.not_tested}`) : h("p", {}, `A few questions were asked first (how many faults, which kinds, how long at the median, in the tail and on the whole: ${count(method.questions)} figures); what explains an answer was tested only where one was found (${count(method.tests)} figures in all), and only what matters is told. Faults close in time are alike, so whole blocks of them were exchanged between the traces (${count(method.permutations)} times) and drawn anew for the intervals (${count(method.resamples)} times), with seed ${method.seed}. The chance that alike traces show anything is held at ${Number((method.level * 100).toPrecision(2))} %.`),
-      h("ul", { class: "evidence" }, h("li", {}, side("A", a)), h("li", {}, side("B", b))),
-    );
-  },
-};
+export function tested(report: FaultDiffPage): HTMLElement {
+  const { method, a, b } = report.diff;
+  const side = (letter: string, side: Side) => `${letter}: ${count(side.blocks)} blocks, correlation of neighbours ${side.block_correlation.toFixed(2)}; tracing costs ${nanos(side.calibration.per_call_ns)} ± ${nanos(side.calibration.error_ns)} per call${side.correction_exceeds_signal ? ", more than half of the traced time" : ""}`;
+  return h(
+    "div",
+    {},
+    method.not_tested !== null ? h("p", { class: "warn" }, `Nothing was tested: ${method.not_tested}`) : h("p", {}, `A few questions were asked first (how many faults, which kinds, how long at the median, in the tail and on the whole: ${count(method.questions)} figures); what explains an answer was tested only where one was found (${count(method.tests)} figures in all), and only what matters is told. Faults close in time are alike, so whole blocks of them were exchanged between the traces (${count(method.permutations)} times) and drawn anew for the intervals (${count(method.resamples)} times), with seed ${method.seed}. The chance that alike traces show anything is held at ${Number((method.level * 100).toPrecision(2))} %.`),
+    h("ul", { class: "evidence" }, h("li", {}, side("A", a)), h("li", {}, side("B", b))),
+  );
+}

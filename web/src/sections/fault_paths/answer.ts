@@ -3,25 +3,17 @@ import type { Calibration, FaultPathsPage, TimeSplit } from "../../data/faultPat
 import { h } from "../../dom";
 import { compact, count, interval, nanos, percent } from "../../format";
 import { term } from "../../glossary";
-import type { Section } from "../section";
-import { tile, verdict, type Tone } from "../head";
+import type { Answer } from "../answer";
+import { tile, type Tone } from "../head";
 import { kindsOf } from "./kinds";
-import { qualityLines } from "./quality";
 
-export const answer: Section<FaultPathsPage> = {
-  id: "answer",
-  title: "",
-  nav: "",
-  applies: () => true,
-  render: (report) =>
-    h(
-      "div",
-      {},
-      verdict(...badge(report), headline(report), findings(report)),
-      report.findings.faults > 0 && h("div", { class: "tiles" }, ...tiles(report)),
-      report.findings.split.total_ns > 0 && splitBar(report.findings.split),
-      caution(report),
-    ),
+export const answer: Answer<FaultPathsPage> = {
+  title: "Faults of the trace",
+  nav: "Trace",
+  badge,
+  headline,
+  below: ({ findings }) => [findings.faults === 0 && h("p", {}, "Trace one of exc_page_fault, do_user_addr_fault, __do_page_fault or handle_mm_fault with all that it calls, as pagewise trace does.")],
+  account: (report) => [report.findings.faults > 0 && h("div", { class: "tiles" }, ...tiles(report)), report.findings.split.total_ns > 0 && splitBar(report.findings.split), caution(report)],
 };
 
 /** How far the figures can be trusted. */
@@ -38,39 +30,6 @@ function headline(report: FaultPathsPage): string {
   const kinds = kindsOf(report);
   const most = first ? ` ${percent(first.share)} are of one kind: ${kinds.name(first.class)}.` : "";
   return `Half of ${count(faults)} page faults take less than ${interval(latency.corrected.p50_ns, latency.bounds?.p50_ns)} on the CPU, one in a hundred more than ${interval(latency.corrected.p99_ns, latency.bounds?.p99_ns)}${latency.bounds === null ? ", as traced" : ""}.${most}`;
-}
-
-/** What stands out, each with its number. */
-function findings(report: FaultPathsPage): HTMLElement | null {
-  const found = [heaviest(report), tail(report), contributor(report), modes(report)].filter((line) => line !== null);
-  return found.length > 0 ? h("ul", { class: "evidence" }, ...found.map((line) => h("li", {}, line))) : null;
-}
-
-function heaviest(report: FaultPathsPage): string | null {
-  const [heaviest] = [...report.findings.classes].sort((a, b) => b.time_share - a.time_share);
-  if (!heaviest || heaviest.time_share <= heaviest.share * 1.5) return null;
-  return `${kindsOf(report).name(heaviest.class)}: ${percent(heaviest.share)} of the faults, but ${percent(heaviest.time_share)} of their time.`;
-}
-
-function tail(report: FaultPathsPage): string | null {
-  const contrast = report.findings.contrasts.find((contrast) => contrast.class === null);
-  const [excess] = contrast?.excess ?? [];
-  if (!contrast || !excess) return null;
-  return `The slowest ${percent(1 - contrast.quantile)} take ${nanos(contrast.tail_mean_ns)} on average against ${nanos(contrast.body_mean_ns)}; ${percent(excess.share)} of the difference is ${excess.wait ? "" : "own time of "}${excess.name}${excess.wait ? "" : "()"}.`;
-}
-
-function contributor(report: FaultPathsPage): string | null {
-  const [first, second] = report.findings.contributors;
-  if (!first) return null;
-  const more = second ? `, ${second.function}() ${percent(second.corrected_time_share)}` : "";
-  return `${first.function}() itself takes ${percent(first.corrected_time_share)} of the time${more}.`;
-}
-
-function modes(report: FaultPathsPage): string | null {
-  const { modes } = report.findings.latency.corrected;
-  if (modes.length < 2) return null;
-  const each = [...modes].sort((a, b) => b.share - a.share).slice(0, 4).sort((a, b) => a.peak_ns - b.peak_ns);
-  return `Latencies gather at ${each.map((mode) => `${nanos(mode.peak_ns)} (${percent(mode.share)})`).join(", ")}.`;
 }
 
 function tiles(report: FaultPathsPage): HTMLElement[] {
@@ -123,10 +82,9 @@ function splitBar(split: TimeSplit): HTMLElement {
   );
 }
 
-function caution(report: FaultPathsPage): HTMLElement | null {
-  const { correction_exceeds_signal, latency } = report.findings;
-  const [first] = qualityLines(report);
-  const tracer = correction_exceeds_signal && `${percent(1 - latency.corrected.sum_ns / Math.max(1, latency.raw.sum_ns))} of the traced time is the tracer's own. Raw latencies compare numbers of calls, not times; trust the corrected ones. `;
-  if (!tracer && first === undefined) return null;
-  return h("p", { class: "faint caution" }, tracer, first !== undefined && `Not in these figures: ${first}. `, h("a", { href: "#quality" }, "Quality of this trace"));
+/** Where most of what was traced is the tracer's own. */
+function caution({ findings: { correction_exceeds_signal, latency } }: FaultPathsPage): HTMLElement | null {
+  if (!correction_exceeds_signal) return null;
+  const own = percent(1 - latency.corrected.sum_ns / Math.max(1, latency.raw.sum_ns));
+  return h("p", { class: "faint caution" }, `${own} of the traced time is the tracer's own. Raw latencies compare numbers of calls, not times; trust the corrected ones. `, h("a", { href: "#method" }, "How it was corrected"));
 }

@@ -3,18 +3,16 @@ import type { ClassFindings, FaultPathsPage, Latency } from "../../data/faultPat
 import { h } from "../../dom";
 import { count, interval, nanos, percent } from "../../format";
 import type { Section } from "../section";
-import { absent } from "./absent";
 import { kindsOf } from "./kinds";
 
 export const classes: Section<FaultPathsPage> = {
   id: "classes",
   title: "Kinds of faults",
   nav: "Kinds",
-  applies: () => true,
+  applies: ({ findings }) => findings.classes.length > 0,
   intro: () => "Told by what each fault did, so that a kind means the same on every kernel. The upper bar is its share of the faults, the lower its share of their time, without the tracer's cost.",
   render: (report) => {
     const { classes } = report.findings;
-    if (classes.length === 0) return absent("there is no complete fault", "Trace one of exc_page_fault, do_user_addr_fault, __do_page_fault or handle_mm_fault.");
     const kinds = kindsOf(report);
     const most = Math.max(...classes.map((found) => Math.max(found.share, found.time_share)));
     const heads = ["Faults", "Share", "Time", "Median", "as traced", "99th", "Paths"];

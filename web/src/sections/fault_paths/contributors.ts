@@ -3,7 +3,6 @@ import type { Contributor, FaultPathsPage } from "../../data/faultPaths";
 import { h } from "../../dom";
 import { count, interval, nanos, percent } from "../../format";
 import type { Section } from "../section";
-import { absent } from "./absent";
 import { kindPicker } from "./kinds";
 import { signed } from "./patterns";
 
@@ -13,11 +12,10 @@ export const contributors: Section<FaultPathsPage> = {
   id: "contributors",
   title: "Largest contributors",
   nav: "Contributors",
-  applies: () => true,
+  applies: ({ findings }) => findings.contributors.length > 0,
   intro: () => "Own time of every function, whatever calls it; the outermost function's own time is a row like any other. Shares of the time add up to the whole, and so do shares of the variance (covariance with the fault's latency, as traced): a function that is long only in slow faults has more of the variance than of the time.",
   render: (report) => {
     const { contributors, calls_below_1us, classes } = report.findings;
-    if (contributors.length === 0) return absent("there is no complete fault");
     const body = h("div", {});
     const show = (kind: string | null) => {
       const found = kind === null ? contributors : (classes.find((c) => c.class === kind)?.contributors ?? []);

@@ -7,7 +7,6 @@ import { flamePanel, installSlash } from "../../draw/flamePanel";
 import { nanos } from "../../format";
 import { callTree, flameOf } from "../../layout/callTree";
 import type { Section } from "../section";
-import { absent } from "./absent";
 import { kindPicker } from "./kinds";
 
 const WORDS: FlameWords = {
@@ -17,14 +16,13 @@ const WORDS: FlameWords = {
 };
 
 export const flame: Section<FaultPathsPage> = {
-  id: "flame",
-  title: "Flame graph of fault time",
-  nav: "Flame graph",
-  applies: () => true,
+  id: "paths-flame",
+  title: "Flame graph of the time in faults",
+  nav: "Fault-time flame graph",
+  applies: ({ findings }) => findings.call_map.nodes.length > 0,
   intro: () => "Each box is a function, as wide as its share of the time in all faults, waits and interrupts not counted. Click a box to zoom in, click it again to go back. Colours are layers of the work: allocation, charging, mapping.",
   render: (report) => {
     const { call_map } = report.findings;
-    if (call_map.nodes.length === 0) return absent("there is no complete fault");
     installSlash();
     const state: { kind: string | null; which: "corrected" | "raw" } = { kind: null, which: "corrected" };
     const place = h("div", {});

@@ -6,7 +6,6 @@ import { latencyChart, type Series } from "../../draw/latency";
 import { count, counted, interval, nanos, percent } from "../../format";
 import { linearAxis, logAxis, type Axis } from "../../layout/latency";
 import type { Section } from "../section";
-import { absent } from "./absent";
 import { kindLegend, kindPicker, kindsOf } from "./kinds";
 
 /** Layers shown at once; further ones fold. */
@@ -22,10 +21,9 @@ export const layers: Section<FaultPathsPage> = {
   id: "layers",
   title: "Latency by layer",
   nav: "Layers",
-  applies: () => true,
+  applies: ({ findings }) => findings.layers.length > 0,
   intro: () => "Time per fault in each part of its work, from the whole fault inwards: as traced on the left, without the tracer's cost on the right. Bands mark the peaks with the share of the faults that belong to each. Colours are kinds of faults.",
   render: (report) => {
-    if (report.findings.layers.length === 0) return absent("there is no complete fault to divide");
     const state: State = { kind: null, axis: "log" };
     const place = h("div", {});
     const legend = kindLegend(report);

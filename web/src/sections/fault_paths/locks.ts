@@ -13,7 +13,7 @@ export const locks: Section<FaultPathsPage> = {
   id: "locks",
   title: "Lock waits and memory charges",
   nav: "Locks",
-  applies: () => true,
+  applies: ({ findings }) => findings.faults > 0,
   intro: () => "Time to get the mmap lock and others around and inside faults, as traced, with who held it where the trace tells; and charging pages to the memory cgroup, from the CPU's stock or from the counters.",
   render: (report) => {
     const { lock_waits, charges } = report.findings;

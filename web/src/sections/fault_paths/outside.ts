@@ -10,6 +10,7 @@ export const outside: Section<FaultPathsPage> = {
   id: "outside",
   title: "Calls outside faults",
   nav: "Outside",
+  folded: true,
   applies: ({ findings }) => findings.other_calls.length + findings.bare_ends.length > 0,
   intro: () => "What was traced beside faults, such as getting the lock before them, as traced. No figure of a fault holds it.",
   render: ({ findings }) => h("div", {}, table("Outermost calls", findings.other_calls), table("Ends of calls whose beginning is not in the trace, as with tracing_thresh", findings.bare_ends)),

@@ -8,18 +8,16 @@ import { callTree, pathTo, varianceShare, type Call, type CallTree } from "../..
 import { logAxis, quantile } from "../../layout/latency";
 import { findCalls, mainPaths, timeShare } from "../../layout/patternMap";
 import type { Section } from "../section";
-import { absent } from "./absent";
 import { kindLegend, kindPicker, kindsOf } from "./kinds";
 
 export const patterns: Section<FaultPathsPage> = {
   id: "patterns",
   title: "Pattern map",
   nav: "Pattern map",
-  applies: () => true,
+  applies: ({ findings }) => findings.call_map.nodes.length > 0,
   intro: () => "How faults are handled: callers on the left, what they call to the right, in the order of the calls. A line is as thick as the path is frequent, the bar in a box is its share of the time. Click a box to see what it consists of; + unfolds.",
   render: (report) => {
     const { call_map } = report.findings;
-    if (call_map.nodes.length === 0) return absent("there is no complete fault");
     const body = h("div", {});
     const show = (kind: string | null) => body.replaceChildren(map(report, callTree(call_map, kind)));
     show(null);

@@ -2,28 +2,18 @@
 import type { Calibration, FaultPathsPage } from "../../data/faultPaths";
 import { h } from "../../dom";
 import { count, counted, nanos, percent } from "../../format";
-import type { Section } from "../section";
 
-/** What is missing from all figures, in words. */
-export function qualityLines(report: FaultPathsPage): string[] {
-  // What is missing is named in the plural: "calls that never ended".
-  return report.findings.missing.map(({ count: n, what }) => `${count(n)} ${n === 1 ? what.replace(/^(\w+)s\b/, "$1") : what}`);
+/** What the figures of a trace rest on. */
+export function quality(report: FaultPathsPage): HTMLElement {
+  const { missing, faults } = report.findings;
+  const nothing = missing.length === 0 && faults > 0 && h("p", {}, "Nothing was left out: every call of the trace was read and was complete.");
+  return h(
+    "div",
+    { class: "columns" },
+    h("div", {}, h("h3", {}, "Correction for the tracer"), ...correction(report)),
+    h("div", {}, h("h3", {}, "Do the times add up?"), h("p", {}, conservation(report)), nothing, h("h3", {}, "Taken for granted"), lines(assumptions(report), "Nothing.")),
+  );
 }
-
-export const quality: Section<FaultPathsPage> = {
-  id: "quality",
-  title: "Quality of this trace",
-  nav: "Quality",
-  applies: () => true,
-  intro: () => "What was dropped, what was corrected and by how much, and whether the times add up.",
-  render: (report) =>
-    h(
-      "div",
-      { class: "columns" },
-      h("div", {}, h("h3", {}, "Left out of all figures"), lines(qualityLines(report), "Nothing: every call of the trace was read and was complete."), h("h3", {}, "Taken for granted"), lines(assumptions(report), "Nothing.")),
-      h("div", {}, h("h3", {}, "Correction for the tracer"), ...correction(report), h("h3", {}, "Do the times add up?"), h("p", {}, conservation(report))),
-    ),
-};
 
 function lines(texts: string[], none: string): HTMLElement {
   if (texts.length === 0) return h("p", {}, none);

@@ -3,7 +3,6 @@ import type { Contrast, Excess, FaultPathsPage, Overrepresented } from "../../da
 import { h } from "../../dom";
 import { count, counted, nanos, percent, within } from "../../format";
 import type { Section } from "../section";
-import { absent } from "./absent";
 import { kindsOf } from "./kinds";
 import { signed } from "./patterns";
 
@@ -13,11 +12,10 @@ export const tail: Section<FaultPathsPage> = {
   id: "tail",
   title: "The slowest faults",
   nav: "Tail",
-  applies: () => true,
+  applies: ({ findings }) => findings.contrasts.length > 0,
   intro: () => "Where the extra time of the slowest faults comes from, and which functions and paths they have more often than the others, beyond chance. Times are whole (waits included) and without the tracer's cost.",
   render: (report) => {
     const { contrasts } = report.findings;
-    if (contrasts.length === 0) return absent("there are too few faults to tell a tail from a body");
     const body = h("div", {});
     const show = (at: number) => body.replaceChildren(contrast(report, contrasts[at]!));
     show(0);

@@ -4,18 +4,16 @@ import { h } from "../../dom";
 import { timePane, type Pane } from "../../draw/series";
 import { axisNanos, compact, count, counted, nanos, percent } from "../../format";
 import type { Section } from "../section";
-import { absent } from "./absent";
 import { kindsOf } from "./kinds";
 
 export const timeline: Section<FaultPathsPage> = {
-  id: "timeline",
-  title: "Over time",
+  id: "paths-timeline",
+  title: "Faults of the trace over time",
   nav: "Over time",
-  applies: () => true,
+  applies: ({ findings }) => findings.timeline.blocks.length > 1,
   intro: () => "Faults in blocks of about equal numbers. Dashed lines mark moments from which on faults were different beyond chance.",
   render: (report) => {
     const { blocks, changes } = report.findings.timeline;
-    if (blocks.length < 2) return absent("there are too few faults for a course over time");
     const timed = blocks.filter((block) => block.start_ns !== null && block.end_ns !== null);
     const hasTimes = timed.length === blocks.length;
     const panes = hasTimes ? [ratePane(timed, changes), latencyPane(timed, changes, true), mixPane(report, timed, changes, true)] : [latencyPane(blocks, changes, false), mixPane(report, blocks, changes, false)];

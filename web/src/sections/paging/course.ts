@@ -1,5 +1,5 @@
 /** Memory, faults and transfers over time. */
-import type { PagingPage, PagingPoint } from "../../data/paging";
+import type { PagingPoint, PagingTimeline } from "../../data/schema";
 import { h } from "../../dom";
 import { legend, timePane, type Pane } from "../../draw/series";
 import { bytes, compact, percent } from "../../format";
@@ -7,13 +7,13 @@ import { rates, type Point } from "../../layout/series";
 import { recentShares } from "../../layout/watched";
 import type { Section } from "../section";
 
-export const course: Section<PagingPage> = {
-  id: "course",
-  title: "The run over time",
-  nav: "Over time",
-  applies: ({ timeline }) => timeline.points.length > 1,
+export const course: Section<PagingTimeline> = {
+  id: "paging",
+  title: "Paging over time",
+  nav: "Paging",
+  applies: ({ points }) => points.length > 1,
   intro: () => "Summed over all processes that live. A wait for the store is a fault on a page that had been evicted; pages read ahead are those that nobody waited for.",
-  render: ({ timeline: { points } }) => {
+  render: ({ points }) => {
     const end = points.at(-1)!.time;
     const times = points.map((point) => point.time);
     const level = (of: (point: PagingPoint) => number): Point[] => points.map((point, at) => ({ x: times[at]!, y: of(point) }));

@@ -1,5 +1,5 @@
 /** How long pages were away before they came back. */
-import type { PagingPage } from "../../data/paging";
+import type { PagingTimeline } from "../../data/schema";
 import { h } from "../../dom";
 import { histogramChart } from "../../draw/histogram";
 import { bytes, compact, count, percent } from "../../format";
@@ -9,14 +9,14 @@ import type { Section } from "../section";
 const NAMES = ["someone waited", "came ahead of that"];
 const INKS = ["churn", "needed"];
 
-export const distances: Section<PagingPage> = {
+export const distances: Section<PagingTimeline> = {
   id: "distances",
   title: "How long pages stayed away",
   nav: "Refault distances",
-  applies: ({ timeline }) => timeline.refault_distances.buckets.length > 0,
+  applies: ({ refault_distances }) => refault_distances.buckets.length > 0,
   intro: () =>
     "Pages evicted between a page's eviction and its return. A page that came back after n evictions would have stayed with room for n more, under a policy that evicts roughly in order of use.",
-  render: ({ timeline: { refault_distances: all } }) => {
+  render: ({ refault_distances: all }) => {
     const svg = histogramChart(distanceBins(all.buckets), {
       title: "Histogram of refault distances, in pages",
       names: NAMES,

@@ -3,38 +3,19 @@ import type { ProfileData } from "../../data/profile";
 import type { EventProfile, ProfileFindings } from "../../data/profileFindings";
 import { h } from "../../dom";
 import { compact, count, nanos, percent } from "../../format";
-import { SEVERITY } from "../answer";
-import type { Section } from "../section";
-import { tile, unit, verdict, type Tone } from "../head";
+import type { Answer } from "../answer";
+import { SEVERITY, tile, unit } from "../head";
 
-export const answer: Section<ProfileData> = {
-  id: "answer",
-  title: "",
-  nav: "",
-  applies: () => true,
-  render: (page) => {
-    const { findings } = page;
-    const worst = findings.diagnoses[0]?.severity;
-    const [badge, tone]: [string, Tone] = worst ? SEVERITY[worst] : ["Nothing stands out", "neutral"];
-    return h(
-      "div",
-      {},
-      verdict(badge, tone, findings.headline || samplesOf(page)),
-      tiles(page),
-    );
-  },
-};
-
-/** The same below the answer about a recording's faults. */
-export const summary: Section<ProfileData> = {
-  id: "answer",
-  title: "Where the time went",
+export const answer: Answer<ProfileData> = {
+  title: "CPU time and other events",
   nav: "CPU time",
-  applies: () => true,
-  render: (page) => h("div", {}, h("p", { class: "lead" }, page.findings.headline || samplesOf(page)), tiles(page)),
+  badge: ({ findings }) => {
+    const worst = findings.diagnoses[0]?.severity;
+    return worst ? SEVERITY[worst] : ["Nothing stands out", "neutral"];
+  },
+  headline: (page) => page.findings.headline || samplesOf(page),
+  account: (page) => [h("div", { class: "tiles" }, used(page.findings), ...page.findings.events.slice(0, 3).map((event) => eventTile(event, page.findings)), cost(page))],
 };
-
-const tiles = (page: ProfileData): HTMLElement => h("div", { class: "tiles" }, used(page.findings), ...page.findings.events.slice(0, 3).map((event) => eventTile(event, page.findings)), lost(page));
 
 const samplesOf = (page: ProfileData): string => `${count(page.findings.events.reduce((sum, event) => sum + event.samples, 0))} samples`;
 
@@ -55,9 +36,6 @@ function eventTile(event: EventProfile, { span }: ProfileFindings): HTMLElement 
   return tile(event.name, [count(event.samples), unit("samples")], weight === "" ? null : `${weight}${event.idle > 0 ? " busy" : ""}`, asked ?? (span > 0 ? `over ${nanos(span)}` : null));
 }
 
-function lost({ losses, findings }: ProfileData): HTMLElement | null {
-  const all = losses.reduce((sum, [, n]) => sum + n, 0);
-  const cost = findings.own_cost !== null && findings.own_cost > 0 ? `recording cost about ${nanos(findings.own_cost)}` : null;
-  if (all === 0 && cost === null) return null;
-  return tile("Missing", all === 0 ? "nothing" : count(all), ...losses.slice(0, 2).map(([text, n]) => `${count(n)} ${text}`), cost);
+function cost({ findings: { own_cost } }: ProfileData): HTMLElement | null {
+  return own_cost !== null && own_cost > 0 ? tile("Cost of recording", nanos(own_cost), "CPU time, about") : null;
 }

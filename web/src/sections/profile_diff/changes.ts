@@ -3,8 +3,7 @@ import type { ProfileDiffPage } from "../../data/profileDiff";
 import type { Change, Measure } from "../../data/profileFindings";
 import type { Estimate } from "../../data/types";
 import { h } from "../../dom";
-import { compact, count, percent } from "../../format";
-import { remedy } from "../profile/findings";
+import { compact, count } from "../../format";
 import type { Section } from "../section";
 
 const SHOWN = 20;
@@ -85,18 +84,6 @@ export const stacks: Section<ProfileDiffPage> = {
     const line = (stack: (typeof sure)[0]) =>
       h("tr", {}, h("td", { class: "number" }, `${signed(stack.change.value, diff.measure)}${unit(diff.measure)}`, h("div", { class: "faint" }, `${signed(stack.change.low, diff.measure)} to ${signed(stack.change.high, diff.measure)}`)), h("td", { class: "way" }, ...folded(stack.frames).flatMap((name, at, all) => [at > 0 ? h("span", { class: "faint" }, " › ") : null, at === all.length - 1 ? h("strong", {}, name) : name])));
     return h("div", { class: "scroll" }, h("table", {}, h("caption", { class: "sr" }, "Stacks that changed beyond chance"), h("thead", {}, h("tr", {}, h("th", { class: "number" }, "Change"), h("th", {}, "Stack, outermost first"))), h("tbody", {}, ...sure.slice(0, STACKS).map(line))));
-  },
-};
-
-export const unknown: Section<ProfileDiffPage> = {
-  id: "unknown",
-  title: "Frames without a name",
-  nav: "Unknown frames",
-  applies: ({ diff }) => diff.unknown.length > 0,
-  intro: () => "Shares of the samples whose stacks have such a frame. Where they differ much between A and B, stacks seem to change that did not.",
-  render: ({ diff }) => {
-    const row = (cause: (typeof diff.unknown)[0]) => h("tr", {}, h("td", { class: "number" }, percent(cause.a)), h("td", { class: "number" }, percent(cause.b)), h("td", {}, cause.module || "–"), h("td", {}, remedy(cause.remedy)));
-    return h("div", { class: "scroll" }, h("table", {}, h("caption", { class: "sr" }, "Causes of missing names"), h("thead", {}, h("tr", {}, h("th", { class: "number" }, "A"), h("th", { class: "number" }, "B"), h("th", {}, "File"), h("th", {}, "What it means, and what to do"))), h("tbody", {}, ...diff.unknown.map(row))));
   },
 };
 

@@ -1,0 +1,265 @@
+//! Any document as a page: the parts that it has, each in the form in which the page reads it.
+//!
+//! The page has one list of sections (`web/src/sections/index.ts`); each shows itself where the part
+//! that it is about is here.
+
+use super::bytes::Columns;
+use super::faults::Faults;
+use super::paths::{Paths, PathsDiff};
+use super::samples::{ProfileData, ProfileDiffData};
+use super::{DATA_LIMIT, Encoded, Error, TEXT_STYLE, TEXT_WIDTH, TRACE_DATA_LIMIT, encode, page};
+use crate::text;
+use crate::visible::command_line;
+use pagewise_model::balance::Balance;
+use pagewise_model::fault_diff::FaultDiff;
+use pagewise_model::fault_paths::FaultPaths;
+use pagewise_model::findings::Findings;
+use pagewise_model::huge_simulation::HugeSimulation;
+use pagewise_model::paging::PagingTimeline;
+use pagewise_model::profile::Profile;
+use pagewise_model::profile_diff::ProfileDiff;
+use pagewise_model::profile_findings::ProfileFindings;
+use pagewise_model::run_diff::RunDiff;
+use serde::Serialize;
+
+/// What a page holds (`web/src/data/page.ts`): each part that there is.
+#[derive(Default, Serialize)]
+struct Document<'a> {
+    generator: String,
+    /// The command or the files that it is about.
+    subject: String,
+    /// Faults of a recording: causes, costs, advice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    faults: Option<Faults<'a>>,
+    /// CPU samples and other events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<ProfileData<'a>>,
+    /// Faults of a trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paths: Option<Paths>,
+    /// A run under user-level paging.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paging: Option<&'a PagingTimeline>,
+    /// Huge pages of running programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    balance: Option<&'a Balance>,
+    /// Simulated page sizes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    simulation: Option<&'a HugeSimulation>,
+    /// Two runs as wholes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_diff: Option<&'a RunDiff>,
+    /// Two profiles.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile_diff: Option<ProfileDiffData<'a>>,
+    /// Two traces.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paths_diff: Option<PathsDiff>,
+}
+
+impl<'a> Document<'a> {
+    fn about(subject: impl Into<String>) -> Self {
+        Self {
+            generator: format!("pagewise {}", env!("CARGO_PKG_VERSION")),
+            subject: subject.into(),
+            ..Self::default()
+        }
+    }
+
+    /// The page. Where its data are too large, traces become coarser, then the smallest frames of
+    /// the flame graph are left out, counted.
+    fn page(mut self, columns: &Columns, text: &str) -> Result<String, Error> {
+        let mut encoded = encode(&self)?;
+        while !self.fits(&encoded) && self.shrink() {
+            encoded = encode(&self)?;
+        }
+        Ok(page(&encoded, columns, text))
+    }
+
+    fn fits(&self, encoded: &Encoded) -> bool {
+        let is_of_trace = self.paths.is_some() || self.paths_diff.is_some();
+        let limit = if is_of_trace {
+            TRACE_DATA_LIMIT
+        } else {
+            DATA_LIMIT
+        };
+        encoded.text.len() <= limit
+    }
+
+    /// Takes what matters least away; whether there was any.
+    fn shrink(&mut self) -> bool {
+        self.paths.as_mut().is_some_and(Paths::shrink)
+            || self.paths_diff.as_mut().is_some_and(PathsDiff::shrink)
+            || self.faults.as_mut().is_some_and(Faults::shrink)
+    }
+}
+
+/// The page about a recording's findings.
+///
+/// # Errors
+/// Only if the findings could not be encoded, which the model's types rule out.
+pub fn render(findings: &Findings) -> Result<String, Error> {
+    let document = Document {
+        faults: Some(Faults::of(findings)),
+        ..Document::about(subject_of(findings))
+    };
+    let text = text::render(findings, TEXT_WIDTH, TEXT_STYLE);
+    document.page(&Columns::default(), &text)
+}
+
+/// The same with what the recording's CPU samples and other events show, and those samples.
+///
+/// # Errors
+/// As [`render`].
+pub fn render_with_profile(
+    findings: &Findings,
+    profile: &Profile,
+    profile_findings: &ProfileFindings,
+    name: &str,
+) -> Result<String, Error> {
+    let mut columns = Columns::default();
+    let document = Document {
+        faults: Some(Faults::of(findings)),
+        profile: Some(ProfileData::of(
+            profile,
+            profile_findings,
+            name,
+            &mut columns,
+        )?),
+        ..Document::about(subject_of(findings))
+    };
+    let text = text::render_with_profile(findings, profile_findings, TEXT_WIDTH, TEXT_STYLE);
+    document.page(&columns, &text)
+}
+
+/// The page about a profile called `name`.
+///
+/// # Errors
+/// As [`render`].
+pub fn render_profile(
+    profile: &Profile,
+    findings: &ProfileFindings,
+    name: &str,
+) -> Result<String, Error> {
+    let mut columns = Columns::default();
+    let command = command_line(&profile.command);
+    let subject = if command.is_empty() { name } else { &command };
+    let document = Document {
+        profile: Some(ProfileData::of(profile, findings, name, &mut columns)?),
+        ..Document::about(subject)
+    };
+    let text = text::profile::render(findings, TEXT_WIDTH, TEXT_STYLE);
+    document.page(&columns, &text)
+}
+
+/// The page about the comparison of two profiles.
+///
+/// # Errors
+/// As [`render`].
+pub fn render_profile_diff(diff: &ProfileDiff, a: &Profile, b: &Profile) -> Result<String, Error> {
+    let mut columns = Columns::default();
+    let text = text::profile_diff::render(diff, TEXT_WIDTH, TEXT_STYLE);
+    let mut document = Document {
+        profile_diff: Some(ProfileDiffData::of(diff, a, b, &mut columns)?),
+        ..Document::about(against(&diff.a.name, &diff.b.name))
+    };
+    document.run_diff = diff.run.as_ref();
+    document.page(&columns, &text)
+}
+
+/// The page about the comparison of two whole runs, without samples.
+///
+/// # Errors
+/// As [`render`].
+pub fn render_run_diff(diff: &RunDiff, text: &str) -> Result<String, Error> {
+    let document = Document {
+        run_diff: Some(diff),
+        ..Document::about(against(&diff.a.name, &diff.b.name))
+    };
+    document.page(&Columns::default(), text)
+}
+
+/// The page about the faults of the trace called `name`.
+///
+/// # Errors
+/// As [`render`].
+pub fn render_fault_paths(findings: &FaultPaths, name: &str) -> Result<String, Error> {
+    let document = Document {
+        paths: Some(Paths::of(findings)?),
+        ..Document::about(name)
+    };
+    let text = crate::fault_paths::render(findings, TEXT_WIDTH);
+    document.page(&Columns::default(), &text)
+}
+
+/// The page about the comparison of two traces; `text` is what a browser without scripts shows.
+///
+/// # Errors
+/// As [`render`].
+pub fn render_fault_diff(diff: &FaultDiff, text: &str) -> Result<String, Error> {
+    let document = Document {
+        paths_diff: Some(PathsDiff::of(diff)?),
+        ..Document::about(against(&diff.a.name, &diff.b.name))
+    };
+    document.page(&Columns::default(), text)
+}
+
+/// The page about a run under user-level paging.
+///
+/// # Errors
+/// As [`render`].
+pub fn render_paging(timeline: &PagingTimeline) -> Result<String, Error> {
+    let document = Document {
+        paging: Some(timeline),
+        ..Document::about(command_line(&timeline.command))
+    };
+    let text = text::paging_timeline::render(timeline, TEXT_WIDTH);
+    document.page(&Columns::default(), &text)
+}
+
+/// The page about huge pages of running programs.
+///
+/// # Errors
+/// As [`render`].
+pub fn render_huge_balance(found: &Balance, text: &str) -> Result<String, Error> {
+    let processes = || found.processes.iter();
+    let named = processes().map(|one| format!("{} ({})", one.comm, one.pid));
+    let subject = match command_line(&found.command) {
+        command if command.is_empty() => named.collect::<Vec<_>>().join(", "),
+        command => command,
+    };
+    let document = Document {
+        balance: Some(found),
+        ..Document::about(subject)
+    };
+    document.page(&Columns::default(), text)
+}
+
+/// The page about simulated huge pages. Its size is bounded: timelines have a few hundred points,
+/// maps at most 128 rows.
+///
+/// # Errors
+/// As [`render`].
+pub fn render_huge_simulation(result: &HugeSimulation, text: &str) -> Result<String, Error> {
+    let subject = format!("{} on {}", result.workloads.join(", "), result.machine);
+    let document = Document {
+        simulation: Some(result),
+        ..Document::about(subject)
+    };
+    document.page(&Columns::default(), text)
+}
+
+fn against(a: &str, b: &str) -> String {
+    format!("{a} against {b}")
+}
+
+/// The program, or what was observed where there was none.
+fn subject_of(findings: &Findings) -> String {
+    let command = command_line(&findings.command);
+    match (findings.collection.whole_machine, command.is_empty()) {
+        (true, true) => "all processes".to_owned(),
+        (true, false) => format!("all processes, during {command}"),
+        (false, true) => format!("process {}", findings.pid),
+        (false, false) => command,
+    }
+}

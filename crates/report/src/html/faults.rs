@@ -1,0 +1,148 @@
+//! The part of a page about the faults of a recording.
+
+use crate::visible::command_line;
+use pagewise_model::advice::Settings;
+use pagewise_model::findings::{Cause, Findings, FlameNode, RegionKind};
+use serde::Serialize;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// Shares of the flame graph below which frames are dropped, tried in turn.
+const PRUNING: [f64; 4] = [1e-6, 1e-5, 1e-4, 1e-3];
+
+/// The findings, with the texts that are worded here alone (`web/src/data/types.ts`).
+#[derive(Serialize)]
+pub(super) struct Faults<'a> {
+    command_line: String,
+    findings: Cow<'a, Findings>,
+    exports: Vec<Vec<(&'static str, String)>>,
+    labels: Labels,
+    churn_causes: Vec<Cause>,
+    losses: Vec<Loss>,
+    frames_left_out: usize,
+    /// How often frames were dropped.
+    #[serde(skip)]
+    pruned: usize,
+}
+
+/// Names for people, worded once, in the model.
+#[derive(Serialize)]
+struct Labels {
+    causes: BTreeMap<Cause, &'static str>,
+    regions: BTreeMap<RegionKind, &'static str>,
+}
+
+#[derive(Serialize)]
+struct Loss {
+    text: &'static str,
+    count: u64,
+}
+
+impl<'a> Faults<'a> {
+    pub(super) fn of(findings: &'a Findings) -> Self {
+        let losses = findings.losses.iter().map(|(kind, count)| Loss {
+            text: kind.counted(count),
+            count,
+        });
+        let labels = labels(findings);
+        let exports = findings.advice.iter();
+        let churn = labels
+            .causes
+            .keys()
+            .copied()
+            .filter(|cause| cause.is_churn());
+        Self {
+            command_line: command_line(&findings.command),
+            exports: exports
+                .map(|advice| labelled_exports(&advice.settings))
+                .collect(),
+            churn_causes: churn.collect(),
+            losses: losses.collect(),
+            frames_left_out: 0,
+            pruned: 0,
+            findings: Cow::Borrowed(findings),
+            labels,
+        }
+    }
+
+    /// Leaves the smallest frames out; whether there was anything left to drop.
+    pub(super) fn shrink(&mut self) -> bool {
+        let Some(share) = PRUNING.get(self.pruned) else {
+            return false;
+        };
+        let flame = &mut self.findings.to_mut().flame;
+        let least = flame.total * share;
+        self.frames_left_out += prune(flame, least);
+        self.pruned += 1;
+        true
+    }
+}
+
+/// Removes frames lighter than `least`; returns how many.
+fn prune(node: &mut FlameNode, least: f64) -> usize {
+    let mut removed = 0;
+    node.children.retain(|child| {
+        let keeps = child.total >= least;
+        removed += if keeps { 0 } else { frames(child) };
+        keeps
+    });
+    let deeper = node.children.iter_mut().map(|child| prune(child, least));
+    removed + deeper.sum::<usize>()
+}
+
+fn frames(node: &FlameNode) -> usize {
+    1 + node.children.iter().map(frames).sum::<usize>()
+}
+
+/// Each export as a pair for the page.
+fn labelled_exports(settings: &Settings) -> Vec<(&'static str, String)> {
+    let exports = crate::settings_export::exports(settings);
+    exports
+        .into_iter()
+        .map(|export| (export.label, export.text))
+        .collect()
+}
+
+/// Names of everything that occurs.
+fn labels(findings: &Findings) -> Labels {
+    let shares = findings.by_cause.iter().map(|share| share.key);
+    let timed = findings.time.by_cause.iter().map(|(cause, _)| *cause);
+    let churn = &findings.churn;
+    let sites = [
+        &findings.sites,
+        &churn.release_sites,
+        &churn.regrow_sites,
+        &churn.refault_sites,
+    ];
+    let sited = sites.into_iter().flatten().map(|site| site.main_cause);
+    let routes = || churn.routes.iter();
+    let routed = routes().map(|route| route.cause);
+    let causes = shares.chain(timed).chain(sited).chain(routed);
+    let rows = findings.fault_map.rows.iter().map(|row| row.region);
+    let regions = findings.by_region.iter().map(|share| share.key);
+    let regions = regions
+        .chain(rows)
+        .chain(routes().map(|route| route.region));
+    Labels {
+        causes: causes.map(|cause| (cause, cause.label())).collect(),
+        regions: regions.map(|region| (region, region.label())).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pruning_counts_what_it_removes() {
+        let node = |total, children| FlameNode {
+            total,
+            children,
+            ..FlameNode::default()
+        };
+        let light = node(1.0, vec![node(1.0, vec![])]);
+        let mut root = node(10.0, vec![node(9.0, vec![]), light]);
+        assert_eq!(prune(&mut root, 2.0), 2);
+        assert_eq!(root.children.len(), 1);
+    }
+}

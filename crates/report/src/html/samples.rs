@@ -1,0 +1,65 @@
+//! The parts of a page about samples: one profile, or two to compare.
+
+use super::Error;
+use super::bytes::Columns;
+use super::pack::{Pack, pack};
+use pagewise_model::profile::Profile;
+use pagewise_model::profile_diff::{DiffNode, ProfileDiff};
+use pagewise_model::profile_findings::ProfileFindings;
+use serde::Serialize;
+
+/// A profile (`web/src/data/profile.ts`).
+#[derive(Serialize)]
+pub(super) struct ProfileData<'a> {
+    name: &'a str,
+    findings: &'a ProfileFindings,
+    losses: Vec<(&'static str, u64)>,
+    pack: Pack<'a>,
+}
+
+impl<'a> ProfileData<'a> {
+    pub(super) fn of(
+        profile: &'a Profile,
+        findings: &'a ProfileFindings,
+        name: &'a str,
+        columns: &mut Columns,
+    ) -> Result<Self, Error> {
+        let losses = findings.losses.iter();
+        Ok(Self {
+            name,
+            findings,
+            losses: losses
+                .map(|(kind, count)| (kind.counted(count), count))
+                .collect(),
+            pack: pack(&[(profile, name)], columns)?,
+        })
+    }
+}
+
+/// Two profiles: how they differ, and the samples of both over one tree of stacks.
+#[derive(Serialize)]
+pub(super) struct ProfileDiffData<'a> {
+    diff: ProfileDiff,
+    pack: Pack<'a>,
+}
+
+impl<'a> ProfileDiffData<'a> {
+    pub(super) fn of(
+        diff: &'a ProfileDiff,
+        a: &'a Profile,
+        b: &'a Profile,
+        columns: &mut Columns,
+    ) -> Result<Self, Error> {
+        let sides = [(a, &*diff.a.name), (b, &*diff.b.name)];
+        Ok(Self {
+            pack: pack(&sides, columns)?,
+            // The page lays both trees over each other itself, for any range; the runs as wholes
+            // are a part of their own.
+            diff: ProfileDiff {
+                tree: Vec::<DiffNode>::new(),
+                run: None,
+                ..diff.clone()
+            },
+        })
+    }
+}

@@ -1,0 +1,117 @@
+/** What faults cost: verdict, key figures, accounts of time. */
+import { ended } from "../../data/ending";
+import type { Report, Severity } from "../../data/types";
+import { h, type Child } from "../../dom";
+import { bytes, compact, count, factor, factorRange, nanos, percent, percentRange, percentSeen, predictedFactor } from "../../format";
+import { explained, term } from "../../glossary";
+import { avoidable, cpuParts, elapsedParts, faultNanos, type Part } from "../../layout/cost";
+import type { Answer } from "../answer";
+import { SEVERITY, tile } from "../head";
+
+export const answer: Answer<Report> = {
+  title: "Page faults",
+  nav: "Page faults",
+  badge: (report) => {
+    const severity = worst(report);
+    return severity ? SEVERITY[severity] : ["Not judged", "neutral"];
+  },
+  headline: (report) => report.findings.verdict || "No verdict was reached: too little was recorded.",
+  below: (report) => [ending(report)],
+  account: (report) => {
+    const { cost } = report.findings;
+    return [
+      h("div", { class: "tiles" }, ...tiles(report)),
+      h("div", { class: "accounts" }, timeBar("CPU time", cost.user + cost.system, cpuParts(report.findings)), timeBar("elapsed time", cost.wall, elapsedParts(report.findings))),
+    ];
+  },
+};
+
+function worst(report: Report): Severity | null {
+  const order: Severity[] = ["severe", "costly", "note", "healthy"];
+  return order.find((severity) => report.findings.diagnoses.some((d) => d.severity === severity)) ?? null;
+}
+
+function ending(report: Report): HTMLElement | null {
+  const { ending } = report.findings;
+  if (typeof ending === "object" && "exited" in ending && ending.exited === 0) return null;
+  return h("p", { class: "warn" }, `The program ${ended(ending)}.`);
+}
+
+function tiles(report: Report): HTMLElement[] {
+  const tiles = [lostTile(report), faultTile(report), avoidableTile(report), gainTile(report)];
+  return tiles.filter((tile) => tile !== null);
+}
+
+const inked = (figure: string, ink: string | false): Child => (ink ? h("span", { class: ink }, figure) : figure);
+
+function lostTile(report: Report): HTMLElement | null {
+  const { share_of_cpu } = report.findings.time;
+  const lost = faultNanos(report.findings);
+  const { cost } = report.findings;
+  if (!share_of_cpu || lost === null) return null;
+  const range = percentRange(share_of_cpu);
+  return tile(
+    ["Time lost to ", ...explained("page faults")],
+    inked(percentSeen(share_of_cpu), share_of_cpu.value > 0.1 && "churn-ink"),
+    `${nanos(lost)} of ${nanos(cost.user + cost.system)} CPU time`,
+    range && `95 % interval ${range}`,
+  );
+}
+
+function faultTile(report: Report): HTMLElement {
+  const { cost } = report.findings;
+  const faults = cost.minor_faults + cost.major_faults;
+  const rate = cost.wall > 0 ? `${compact(faults / (cost.wall / 1e9))} per second` : null;
+  const disk = cost.major_faults === 0 ? "none needed the disk" : `${count(cost.major_faults)} needed the disk`;
+  return tile("Page faults", count(faults), rate, disk);
+}
+
+function avoidableTile(report: Report): HTMLElement | null {
+  const share = avoidable(report.findings, report.churn_causes);
+  if (share === null) return null;
+  const note = share > 0.01 ? "memory returned, then requested again" : "memory is kept once it is allocated";
+  const name = term("Avoidable faults", "Faults on pages that the program had before and gave back to the kernel (churn). Had it kept them, these faults would not have happened.");
+  return tile(name, inked(percent(share), share > 0.1 && "churn-ink"), note);
+}
+
+function gainTile(report: Report): HTMLElement {
+  const { proof, advice, cost } = report.findings;
+  const proved = proof?.confirmation ?? proof?.comparisons.find((c) => c.arm === proof.winner);
+  if (proved && proved.verdict === "faster") {
+    return tile(
+      ["Speed with the fix, ", h("strong", { class: "good-ink" }, "proved")],
+      inked(factor(proved.wall_speedup.value), "good-ink"),
+      `in elapsed time, 95 % interval ${factorRange(proved.wall_speedup)}`,
+      `${count(proved.pairs)} pairs of runs`,
+    );
+  }
+  const [best] = advice;
+  if (!best && cost.max_rss === 0) return tile("Elapsed", nanos(cost.wall));
+  if (!best) return tile("Peak memory", bytes(cost.max_rss), `${nanos(cost.wall)} elapsed`);
+  const predicted = predictedFactor(best.predicted_speedup);
+  if (predicted === null) return tile("Speed with the fix", "?", "only runs can tell", "doctor --prove measures it");
+  return tile(
+    term("Speed with the fix, predicted", "How much more work the same CPU time would do, estimated from this one run. pagewise doctor --prove measures it."),
+    predicted.figure,
+    ["in CPU time", predicted.interval].filter((part) => part !== null).join(", "),
+    "not yet proved",
+  );
+}
+
+function timeBar(of: string, all: number, parts: Part[]): HTMLElement | null {
+  if (parts.length === 0) return null;
+  const words = parts.map((part) => `${part.name} ${percent(part.share)}`).join(", ");
+  const bar = h("div", { class: "cpu-bar", role: "img", "aria-label": `${of}: ${words}` });
+  for (const part of parts) {
+    const piece = h("div", { class: `piece ${part.id}` });
+    piece.style.width = `${part.share * 100}%`;
+    bar.append(piece);
+  }
+  return h(
+    "figure",
+    { class: "cpu" },
+    h("figcaption", {}, `Where the ${nanos(all)} of ${of} went`),
+    bar,
+    h("ul", { class: "legend" }, ...parts.map((part) => h("li", {}, h("span", { class: `swatch ${part.id}` }), `${part.name} `, h("strong", {}, percent(part.share)), ` ${nanos(part.nanos)}`))),
+  );
+}

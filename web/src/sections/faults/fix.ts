@@ -1,0 +1,65 @@
+/** What to change, and where. */
+import type { Advice, Report } from "../../data/types";
+import { h, type Child } from "../../dom";
+import { copyBox } from "../../draw/copy";
+import { tabs } from "../../draw/tabs";
+import { bytes, percent, predictedFactor } from "../../format";
+import { explained } from "../../glossary";
+import type { Section } from "../section";
+
+export const fix: Section<Report> = {
+  id: "fix",
+  title: "Fix",
+  nav: "Fix",
+  half: true,
+  applies: ({ findings }) => findings.advice.length + findings.diagnoses.length > 0,
+  render: (report) => {
+    const [best, ...others] = report.findings.advice;
+    if (!best) return h("div", {}, h("p", { class: "lead" }, "Nothing to change."), h("p", {}, "No setting that Pagewise knows would make this program noticeably faster, so it recommends none."));
+    return h(
+      "div",
+      {},
+      adviceBody(best, report.exports[0] ?? [], false),
+      ...others.map((other, index) => h("details", {}, h("summary", {}, `Or: ${other.headline}`), adviceBody(other, report.exports[index + 1] ?? [], true))),
+    );
+  },
+};
+
+const RISK = {
+  low: "low risk: only memory use can change",
+  medium: "medium risk: some workloads get slower",
+  high: "high risk: behaviour changes, for experts",
+};
+
+function predictedGain(advice: Advice): Child[] {
+  const predicted = predictedFactor(advice.predicted_speedup);
+  if (predicted === null) return ["only runs can tell"];
+  const interval = predicted.interval === null ? "" : ` (${predicted.interval})`;
+  return [h("strong", {}, predicted.figure), ` in CPU time${interval}`];
+}
+
+function adviceBody(advice: Advice, exports: [string, string][], isFolded: boolean): HTMLElement {
+  const panels = exports.map(([name, text]) => ({ name, content: copyBox(text) }));
+  const price = advice.rss_price === 0 ? "no more memory" : `up to ${bytes(advice.rss_price)} more`;
+  return h(
+    "div",
+    {},
+    !isFolded && h("p", { class: "lead" }, ...explained(advice.headline)),
+    panels.length > 0 && tabs("Where to set it", panels),
+    advice.manual !== null && h("p", {}, ...explained(advice.manual)),
+    h("p", {}, ...explained(advice.reason)),
+    h(
+      "dl",
+      { class: "promise" },
+      h("dt", {}, "Predicted speed"),
+      h("dd", {}, ...predictedGain(advice)),
+      h("dt", {}, "Faults gone"),
+      h("dd", {}, percent(advice.faults_avoided)),
+      h("dt", {}, "Memory price"),
+      h("dd", {}, price),
+      h("dt", {}, "Risk"),
+      h("dd", {}, RISK[advice.risk]),
+    ),
+    advice.caveat !== null && h("p", { class: "warn" }, ...explained(advice.caveat)),
+  );
+}

@@ -1,0 +1,30 @@
+import { expect, test, vi } from "vitest";
+import type { Page } from "../src/data/page";
+import { missingLines } from "../src/layout/missing";
+
+// Modules that draw look for the system's colours when they are loaded.
+vi.stubGlobal("matchMedia", () => ({ matches: false, addEventListener: () => {} }));
+const { SECTIONS } = await import("../src/sections");
+
+test("every section has a name of its own", () => {
+  const ids = SECTIONS.map(({ id }) => id);
+  expect(ids).toEqual([...new Set(ids)]);
+});
+
+test("sections stand in the one order of all documents", () => {
+  const at = (id: string) => SECTIONS.findIndex((section) => section.id === id);
+  const order = ["answer", "runs", "findings", "fix", "settings", "proof", "timeline", "over-time", "causes", "threads", "classes", "diff-classes", "paging", "page-sizes", "machine", "method", "missing"].map(at);
+  expect(order).not.toContain(-1);
+  expect(order).toEqual([...order].sort((a, b) => a - b));
+});
+
+test("what several parts miss is told once", () => {
+  const page = {
+    generator: "",
+    subject: "",
+    faults: { findings: { collection: { notes: ["No call chains"] }, timeline: { gaps: 2, notes: [] } }, losses: [{ text: "events lost", count: 3000 }] },
+    profile: { losses: [["events lost", 3000]], findings: { notes: ["Off-CPU time is incomplete"] } },
+    paths_diff: { diff: { a: { missing: [{ count: 1, what: "calls that never ended" }] }, b: { missing: [] } } },
+  } as unknown as Page;
+  expect(missingLines(page)).toEqual(["3,000 events lost", "2 points missing in the timeline", "No call chains", "Off-CPU time is incomplete", "A: 1 call that never ended"]);
+});
