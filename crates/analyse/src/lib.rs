@@ -21,6 +21,7 @@ pub mod paging;
 pub mod plan;
 pub mod probe;
 pub mod profile;
+pub mod proof;
 pub mod recording;
 mod rule_file;
 pub mod run_diff;

@@ -5,7 +5,7 @@ use crate::duration::parse as duration;
 use crate::explain::{explain, trials};
 use crate::observe::{Observation, ObserveOptions, Subject, observe, other_size};
 use crate::own_library;
-use crate::prove::{self, Candidate, SavedInput, cold, not_run, predictions, prove};
+use crate::progress::Progress;
 use crate::record::status;
 use crate::recording::Recording;
 use crate::status::failed_to_start;
@@ -13,6 +13,7 @@ use crate::terminal;
 use anyhow::{Context, Result};
 use pagewise_analyse::page_sizes;
 use pagewise_analyse::plan::proved;
+use pagewise_analyse::proof::{cold, not_run, predictions};
 use pagewise_linux::perf::Mode;
 use pagewise_linux::process::{Input, Launch, Output, interrupt};
 use pagewise_model::advice::{Advice, Settings};
@@ -21,6 +22,7 @@ use pagewise_model::proof::Proof;
 use pagewise_model::run::{Ending, signal_name};
 use pagewise_model::units::Bytes;
 use pagewise_operate::huge::balance;
+use pagewise_operate::experiment::{self, Candidate, SavedInput, prove};
 use pagewise_report::{html, json, text};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
@@ -109,7 +111,10 @@ pub struct Args {
 /// # Errors
 /// When nothing could be observed, or the answer not be delivered.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let input = args.prove.then(SavedInput::take).transpose()?;
+    let input = match args.prove {
+        true => Some(SavedInput::take(terminal::tell)?),
+        false => None,
+    };
     // A wrong path should not cost the run.
     if let Some(report) = &args.output {
         destination::check(report).with_context(|| cannot_write(report))?;
@@ -209,14 +214,17 @@ fn proof(args: &Args, findings: &Findings, trials: &[Advice], input: Option<&Sav
     }
     args.tell("Proving: running the command with and without the advised settings in turn.");
     let cold = cold::files(findings);
-    let options = prove::Options {
+    let options = experiment::Options {
         cold: cold.clone(),
         budget: args.budget,
         one_run: Some(Duration::from_nanos(findings.cost.wall.0)).filter(|run| !run.is_zero()),
         input: input.map_or(Input::Null, SavedInput::input),
-        ..prove::Options::default()
+        ..experiment::Options::default()
     };
-    match prove(&args.command, &candidates, &options) {
+    let progress = Progress::new();
+    let proof = prove(&args.command, &candidates, &options, &progress.listener());
+    progress.finish();
+    match proof {
         Ok(mut proof) => {
             predictions::judge(&mut proof, &findings.advice);
             proof.notes.extend(page_sizes::verdict(&proof));
@@ -245,6 +253,7 @@ fn candidates(findings: &Findings, trials: &[Advice]) -> Vec<Candidate> {
         name: advice.name(),
         settings: advice.settings.clone(),
         fewer_faults: advice.faults_avoided > 0.0,
+        ..Candidate::default()
     });
     arms.chain(other_page_size(findings)).collect()
 }
@@ -255,7 +264,7 @@ fn other_page_size(findings: &Findings) -> Option<Candidate> {
     Some(Candidate {
         name: name.to_owned(),
         settings: Settings(vec![setting]),
-        fewer_faults: false,
+        ..Candidate::default()
     })
 }
 

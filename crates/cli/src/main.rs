@@ -17,7 +17,7 @@ mod manual;
 mod mine;
 mod own_library;
 mod profile_input;
-mod prove;
+mod progress;
 mod record;
 mod report;
 mod run;

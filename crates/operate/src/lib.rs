@@ -10,9 +10,13 @@
 pub mod analysis;
 pub mod capture;
 pub mod destination;
+pub mod experiment;
 pub mod explain;
 pub mod huge;
 pub mod observe;
 pub mod paged_run;
 pub mod recording;
 pub mod watch;
+
+/// Hears in a few words what happens now.
+pub type Listener<'a> = dyn Fn(&str) + 'a;

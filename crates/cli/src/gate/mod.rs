@@ -7,7 +7,7 @@ mod together;
 mod words;
 
 use crate::destination;
-use crate::prove::{Progress, SavedInput};
+use crate::progress::Progress;
 use crate::terminal;
 use anyhow::{Context, Result, bail};
 use clap::ArgGroup;
@@ -15,6 +15,7 @@ use pagewise_analyse::compare::Random;
 use pagewise_analyse::gate::{Allowances, Terms, Turn, batch, judge, order};
 use pagewise_linux::process::{Output, interrupt};
 use pagewise_model::gate::{Gate, GateSide};
+use pagewise_operate::experiment::SavedInput;
 use pagewise_report::gate::{junit, markdown};
 use pagewise_report::{json, text};
 use runs::{Program, Runner};
@@ -125,7 +126,7 @@ fn answer(args: &Args) -> Result<bool> {
     {
         destination::check(path)?;
     }
-    let input = SavedInput::take()?;
+    let input = SavedInput::take(terminal::tell)?;
     let runner = Runner {
         input: input.input(),
         output: match args.show_output {

@@ -3,7 +3,7 @@
 use super::culprit;
 use super::runs::{Program, Runner};
 use crate::destination;
-use crate::prove::Progress;
+use crate::progress::Progress;
 use crate::terminal;
 use anyhow::{Context, Result, bail};
 use pagewise_analyse::gate::{Comparable, Now, batch, comparable};

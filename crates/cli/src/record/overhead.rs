@@ -1,12 +1,13 @@
 //! `record --measure-overhead`: what recording costs a program, by runs with and without in turn.
 
 use super::RecordArgs;
-use crate::prove::{Candidate, Experiment, Options, Outcome, Progress};
+use crate::progress::Progress;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use pagewise_linux::process::interrupt;
 use pagewise_model::proof::Comparison;
 use pagewise_model::units::Estimate;
+use pagewise_operate::experiment::{Candidate, Experiment, Options, Outcome};
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::Path;
@@ -27,10 +28,15 @@ pub fn measure(args: &RecordArgs, budget: Duration) -> Result<String> {
     interrupt::install()?;
     let folder = tempfile::tempdir().context("cannot make a folder for recordings")?;
     let output = folder.path().join("perf.data");
-    let [recorded, alone] = [RECORDED, ALONE].map(|name| Candidate {
-        name: name.to_owned(),
+    let alone = Candidate {
+        name: ALONE.to_owned(),
         ..Candidate::default()
-    });
+    };
+    let recorded = Candidate {
+        name: RECORDED.to_owned(),
+        under: args.as_command(&output)?,
+        ..Candidate::default()
+    };
     // The rounds below keep the budget, but for the fewest that give an interval.
     let options = Options {
         budget: Duration::MAX,
@@ -38,8 +44,12 @@ pub fn measure(args: &RecordArgs, budget: Duration) -> Result<String> {
     };
     let progress = Progress::new();
     let started = Instant::now();
-    let mut experiment = Experiment::begin(&args.command, &[alone], &options, &progress)?;
-    experiment.add_under(recorded, args.as_command(&output)?);
+    let mut experiment = Experiment::begin(
+        &args.command,
+        &[alone, recorded],
+        &options,
+        &progress.listener(),
+    )?;
     let mut active = experiment.in_play();
     let stopping = options.stopping.among(active.len(), options.criteria.level);
     while active.len() == 2 && experiment.has_time(&active, started + budget, LEAST_ROUNDS) {

@@ -6,13 +6,14 @@
 
 mod search;
 
-use crate::prove::{Candidate, Options, SavedInput};
+use crate::progress::Progress;
 use crate::terminal;
 use anyhow::{Result, anyhow};
 use pagewise_analyse::compare::{Criteria, Stopping};
 use pagewise_analyse::tune::{Recipe, parse_size, recipes};
 use pagewise_linux::process::{Output, interrupt, library};
 use pagewise_model::units::Bytes;
+use pagewise_operate::experiment::{Candidate, Options, SavedInput};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
@@ -76,8 +77,16 @@ pub struct Trial {
 pub fn run(args: &Args) -> Result<ExitCode> {
     interrupt::install()?;
     let (trials, absent) = trials(&args.only)?;
-    let input = SavedInput::take()?;
-    let result = search::search(&args.command, &trials, &args.options(&input), absent)?;
+    let input = SavedInput::take(terminal::tell)?;
+    let progress = Progress::new();
+    let result = search::search(
+        &args.command,
+        &trials,
+        &args.options(&input),
+        absent,
+        &progress.listener(),
+    )?;
+    progress.finish();
     let mut out = terminal::output(args.json);
     let text = match args.json {
         true => pagewise_report::json::to_string(&result)?,
@@ -168,6 +177,7 @@ impl Trial {
             name: recipe.name_at(value),
             settings: recipe.settings(value, library.as_deref()),
             fewer_faults: recipe.fewer_faults,
+            ..Candidate::default()
         };
         Self {
             candidate,

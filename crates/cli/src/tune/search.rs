@@ -2,9 +2,9 @@
 //! confirmation with fresh runs.
 
 use super::Trial;
-use crate::prove::{Candidate, Experiment, Options, Outcome, Progress, confirm, most_promising};
 use anyhow::Result;
 use pagewise_analyse::compare::{Clock, Criteria, FEWEST_PAIRS, correct_for_many, noise, sentence};
+use pagewise_analyse::proof::most_promising;
 use pagewise_analyse::tune::{front, survivors};
 use pagewise_model::advice::{Setting, Settings};
 use pagewise_model::document::Kind;
@@ -12,6 +12,8 @@ use pagewise_model::proof::{Comparison, Verdict};
 use pagewise_model::run::RunCost;
 use pagewise_model::tuning::{Point, TUNING_VERSION, Tuning, Winner};
 use pagewise_model::units::Bytes;
+use pagewise_operate::Listener;
+use pagewise_operate::experiment::{Candidate, Experiment, Options, Outcome, confirm};
 use pagewise_report::settings_export::exports;
 use pagewise_report::settings_export::variables;
 use std::ffi::OsString;
@@ -44,15 +46,15 @@ pub fn search(
     trials: &[Trial],
     options: &Options,
     notes: Vec<String>,
+    progress: &Listener<'_>,
 ) -> Result<Tuning> {
     let started = Instant::now();
-    let progress = Progress::new();
     let candidates: Vec<Candidate> = trials.iter().map(|trial| trial.candidate.clone()).collect();
-    let mut experiment = Experiment::begin(command, &candidates, options, &progress)?;
+    let mut experiment = Experiment::begin(command, &candidates, options, progress)?;
     notes.iter().for_each(|note| experiment.note(note));
     let until = |share: f64| started + options.budget.mul_f64(share);
 
-    sweep(&mut experiment, options, &progress, until(AFTER_SWEEP))?;
+    sweep(&mut experiment, options, progress, until(AFTER_SWEEP))?;
     let mut comparisons = experiment.comparisons(&options.criteria);
     correct_for_many(&mut comparisons, &options.criteria);
     let leader =
@@ -63,20 +65,19 @@ pub fn search(
             let reserve = experiment.round_time(&[at]) * FEWEST_PAIRS;
             let left = until(1.0).checked_sub(reserve);
             let latest = left.unwrap_or(started).min(until(AFTER_SMALLEST));
-            let smallest = smallest_value(&mut experiment, at, trial, &progress, latest)?;
+            let smallest = smallest_value(&mut experiment, at, trial, progress, latest)?;
             let chosen = smallest.map_or_else(|| trial.clone(), |value| trial.at(value));
             confirmed(
                 &mut experiment,
                 trial,
                 &chosen,
                 options,
-                &progress,
+                progress,
                 until(1.0),
             )?
         }
         _ => Fate::Refuted,
     };
-    progress.finish();
     experiment.note_noise();
     let clock = quieter_clock(&experiment);
     let points = points(&experiment, &comparisons, clock);
@@ -111,7 +112,7 @@ pub fn search(
 fn sweep(
     experiment: &mut Experiment<'_>,
     options: &Options,
-    progress: &Progress,
+    progress: &Listener<'_>,
     deadline: Instant,
 ) -> Result<()> {
     let (mut active, rounds) = affordable(experiment, deadline);
@@ -119,7 +120,7 @@ fn sweep(
     while !active.is_empty() {
         let rung = if active.len() > FINALISTS { rounds } else { 1 };
         for _ in 0..rung {
-            progress.show(&experiment.status(&active, options));
+            progress(&experiment.status(&active, options));
             if experiment.round(&active)? == Outcome::Stopped {
                 return Ok(());
             }
@@ -203,7 +204,7 @@ fn smallest_value(
     experiment: &mut Experiment<'_>,
     winner: usize,
     trial: &Trial,
-    progress: &Progress,
+    progress: &Listener<'_>,
     deadline: Instant,
 ) -> Result<Option<Bytes>> {
     let Some(won_at) = trial.value else {
@@ -216,7 +217,7 @@ fn smallest_value(
     while good - bad > 1 {
         let middle = bad + (good - bad) / 2;
         let smaller = trial.at(Bytes(1 << middle));
-        progress.show(&format!("is {} enough?", smaller.candidate.name));
+        progress(&format!("is {} enough?", smaller.candidate.name));
         let mut step = experiment.fresh_pair(trial.candidate.clone(), smaller.candidate.clone());
         for _ in 0..PAIRS_PER_STEP {
             if Instant::now() + step.round_time(&[1]) > deadline {
@@ -280,7 +281,7 @@ fn confirmed(
     trial: &Trial,
     chosen: &Trial,
     options: &Options,
-    progress: &Progress,
+    progress: &Listener<'_>,
     deadline: Instant,
 ) -> Result<Fate> {
     let at = experiment.add(chosen.candidate.clone());
@@ -335,7 +336,7 @@ fn is_luck(
     experiment: &mut Experiment<'_>,
     chosen: &Trial,
     options: &Options,
-    progress: &Progress,
+    progress: &Listener<'_>,
     deadline: Instant,
 ) -> Result<bool> {
     let Some(settings) = placebo(&chosen.candidate.settings) else {
@@ -344,12 +345,12 @@ fn is_luck(
     let placebo = Candidate {
         name: "placebo".to_owned(),
         settings,
-        fewer_faults: false,
+        ..Candidate::default()
     };
     let mut duel = experiment.fresh_pair(placebo, chosen.candidate.clone());
     let mut pairs = 0;
     while pairs < PLACEBO_PAIRS && (pairs < 3 || duel.has_time(&[1], deadline, 0)) {
-        progress.show("against a placebo");
+        progress("against a placebo");
         if duel.round(&[1])? == Outcome::Stopped {
             experiment.adopt_notes(&duel);
             break;

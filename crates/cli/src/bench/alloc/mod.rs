@@ -5,7 +5,7 @@ mod plan;
 mod threshold;
 
 use super::cycle::ask;
-use crate::prove::Progress;
+use crate::progress::Progress;
 use crate::terminal;
 use anyhow::{Result, anyhow, bail};
 use pagewise_analyse::compare::Random;

@@ -1,6 +1,6 @@
 //! Whether what was predicted came true: said of each setting that was measured, whatever came out.
 
-use pagewise_analyse::compare::FEWEST_PAIRS;
+use crate::compare::FEWEST_PAIRS;
 use pagewise_model::advice::Advice;
 use pagewise_model::proof::{Comparison, Proof};
 use pagewise_model::quantity::told_factor;

@@ -16,6 +16,7 @@ fn candidate(name: &str, value: &str) -> Candidate {
         name: name.to_owned(),
         settings: Settings(vec![setting]),
         fewer_faults: true,
+        ..Candidate::default()
     }
 }
 
@@ -42,7 +43,7 @@ fn a_cure_is_proved_told_and_confirmed_among_several() {
         candidate("nothing", "no"),
         candidate("broken", "fails"),
     ];
-    let proof = prove(&command(CHURN), &arms, &quick(7)).unwrap();
+    let proof = prove(&command(CHURN), &arms, &quick(7), &|_| ()).unwrap();
     assert_eq!(proof.winner.as_deref(), Some("cure"), "{proof:?}");
     assert!(
         proof.summary.starts_with("Proved: 'cure' makes it "),
@@ -76,7 +77,13 @@ fn a_command_that_ends_differently_each_time_ends_the_proof() {
     // The first run, without the candidate's variable, ends well; all later ones do not.
     let unchanged = format!("echo x >> {0}; [ $(wc -l < {0}) -lt 2 ]", count.display());
     let script = format!("[ -n \"$CURE\" ] && exit 0; {unchanged}");
-    let proof = prove(&command(&script), &[candidate("any", "1")], &quick(7)).unwrap();
+    let proof = prove(
+        &command(&script),
+        &[candidate("any", "1")],
+        &quick(7),
+        &|_| (),
+    )
+    .unwrap();
     assert_eq!(proof.winner, None);
     let told = |note: &String| note.contains("unlike before");
     assert!(proof.notes.iter().any(told), "{:?}", proof.notes);
@@ -99,7 +106,7 @@ fn a_budget_too_small_for_all_goes_to_the_first() {
         ..Options::default()
     };
     let slow = command("[ \"$CURE\" = yes ] || sleep 0.3; sleep 0.2");
-    let proof = prove(&slow, &arms, &options).unwrap();
+    let proof = prove(&slow, &arms, &options, &|_| ()).unwrap();
     let pairs: Vec<usize> = proof.arms.iter().map(|arm| arm.runs.len()).collect();
     assert_eq!(pairs, [6, 6, 0, 0], "{proof:?}");
     assert_eq!(proof.comparisons.len(), 1);
@@ -134,7 +141,7 @@ fn where_the_budget_does_not_cover_all_a_trial_run_of_each_chooses() {
         budget: began.elapsed() / 4 * 58,
         ..Options::default()
     };
-    let proof = prove(&slow, &arms, &options).unwrap();
+    let proof = prove(&slow, &arms, &options, &|_| ()).unwrap();
     let runs = |name: &str| {
         let arm = proof.arms.iter().find(|arm| arm.name == name);
         arm.map_or(0, |arm| arm.runs.len())
@@ -153,39 +160,19 @@ fn a_first_run_that_hangs_is_ended_by_the_budget() {
         ..Options::default()
     };
     let began = Instant::now();
-    let error = prove(&command("sleep 60"), &[candidate("any", "1")], &options).unwrap_err();
+    let error = prove(
+        &command("sleep 60"),
+        &[candidate("any", "1")],
+        &options,
+        &|_| (),
+    )
+    .unwrap_err();
     assert!(began.elapsed() < Duration::from_secs(30), "{error}");
     let told = error.to_string();
     assert!(
         told.starts_with("the unchanged command took 50.0 ms before"),
         "{told}"
     );
-}
-
-#[test]
-fn what_looks_best_is_not_proved_before_it_is_confirmed() {
-    let criteria = Criteria {
-        fewer_faults: false,
-        ..Criteria::default()
-    };
-    let runs = |seconds: [f64; 3]| {
-        seconds.map(|wall| RunCost {
-            wall: Nanos::from_secs_f64(wall),
-            user: Nanos::from_secs_f64(wall),
-            ..RunCost::default()
-        })
-    };
-    let baseline = runs([2.0, 2.01, 1.99]);
-    let arm = |name: &str, speed: f64| {
-        let faster = runs([2.0 / speed, 2.0 / speed, 2.01 / speed]);
-        compare(name, &baseline, &faster, &criteria)
-    };
-    let mut three = vec![arm("good", 2.0), arm("best", 3.0), arm("worse", 0.5)];
-    correct_for_many(&mut three, &criteria);
-    assert_eq!(best(&three, &criteria), None);
-    let chosen = most_promising(&three, &criteria).map(|one| one.arm.as_str());
-    assert_eq!(chosen, Some("best"));
-    assert_eq!(most_promising(&three[2..], &criteria), None);
 }
 
 #[test]
@@ -198,7 +185,7 @@ fn a_budget_too_small_for_a_proof_tells_what_is_missing_and_holds() {
         "[ \"$CURE\" = yes ] || { head -c 9000000 /dev/zero | tail -c 8000000 >/dev/null; sleep 0.3; }; sleep 0.1",
     );
     let started = Instant::now();
-    let proof = prove(&slow, &[candidate("cure", "yes")], &options).unwrap();
+    let proof = prove(&slow, &[candidate("cure", "yes")], &options, &|_| ()).unwrap();
     // A tenth, one run, and what this machine's neighbours take.
     assert!(
         started.elapsed() < Duration::from_secs(5),
@@ -223,7 +210,13 @@ fn what_does_not_fit_is_not_begun() {
         one_run: Some(Duration::from_secs(30)),
         ..Options::default()
     };
-    let proof = prove(&command(&script), &[candidate("cure", "yes")], &options).unwrap();
+    let proof = prove(
+        &command(&script),
+        &[candidate("cure", "yes")],
+        &options,
+        &|_| (),
+    )
+    .unwrap();
     assert!(!began.exists());
     assert!(
         proof.summary.starts_with("No proof: one run takes 30.0 s"),
@@ -241,7 +234,7 @@ fn a_run_that_passes_the_budget_is_ended_and_told() {
     };
     let hangs = command("[ \"$CURE\" = yes ] && sleep 100; sleep 0.05");
     let started = Instant::now();
-    let proof = prove(&hangs, &[candidate("hangs", "yes")], &options).unwrap();
+    let proof = prove(&hangs, &[candidate("hangs", "yes")], &options, &|_| ()).unwrap();
     assert!(
         started.elapsed() < Duration::from_secs(9),
         "{:?}",
@@ -264,6 +257,7 @@ fn settings_that_do_not_reach_the_program_cost_one_trial() {
         &command(&script),
         &[candidate("other", "1")],
         &Options::default(),
+        &|_| (),
     )
     .unwrap();
     let runs = std::fs::read_to_string(&count).unwrap().lines().count();
@@ -281,7 +275,7 @@ fn settings_that_do_not_reach_the_program_cost_one_trial() {
 #[test]
 fn a_command_that_cannot_start_is_an_error() {
     let nowhere = [OsString::from("/no/such/program")];
-    let error = prove(&nowhere, &[], &quick(2)).unwrap_err();
+    let error = prove(&nowhere, &[], &quick(2), &|_| ()).unwrap_err();
     assert!(error.to_string().contains("/no/such/program"));
 }
 
@@ -295,7 +289,7 @@ fn each_run_gets_the_same_input() {
         ..quick(2)
     };
     let reads = command("read line; [ \"$line\" = expected ]");
-    let proof = prove(&reads, &[candidate("any", "1")], &options).unwrap();
+    let proof = prove(&reads, &[candidate("any", "1")], &options, &|_| ()).unwrap();
     assert!(
         !proof.notes.iter().any(|note| note.contains("status")),
         "{:?}",
@@ -338,7 +332,7 @@ fn each_run_begins_with_cold_files_on_their_disk() {
     let reads = |cold: Vec<PathBuf>| -> Vec<u64> {
         let options = Options { cold, ..quick(3) };
         let command = [reader.clone().into(), file.clone().into()];
-        let proof = prove(&command, &[candidate("any", "1")], &options).unwrap();
+        let proof = prove(&command, &[candidate("any", "1")], &options, &|_| ()).unwrap();
         let runs = proof.arms.iter().flat_map(|arm| &arm.runs);
         runs.map(|run| run.major_faults).collect()
     };
@@ -352,4 +346,26 @@ fn each_run_begins_with_cold_files_on_their_disk() {
         warm.iter().filter(|&&faults| faults > 0).count() <= 1,
         "{warm:?}"
     );
+}
+
+#[test]
+fn a_confirmation_runs_under_the_same_program_as_what_it_confirms() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("runs");
+    let command = command(&format!("echo ${{UNDER:-alone}} >> {}", file.display()));
+    let wrapped = Candidate {
+        name: "wrapped".to_owned(),
+        under: ["env", "UNDER=env"].map(OsString::from).to_vec(),
+        ..Candidate::default()
+    };
+    let options = quick(2);
+    let experiment = Experiment::begin(&command, &[wrapped], &options, &|_| ()).unwrap();
+    let mut fresh = experiment.fresh(1);
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(fresh.round(&[1]).unwrap(), Outcome::Complete);
+    let runs = std::fs::read_to_string(&file).unwrap();
+    let mut runs: Vec<&str> = runs.lines().collect();
+    runs.sort_unstable();
+    runs.dedup();
+    assert_eq!(runs, ["alone", "env"]);
 }

@@ -17,11 +17,12 @@ pub struct SavedInput {
 
 impl SavedInput {
     /// Keeps our standard input: a file is opened anew for each run; a pipe is read to its end
-    /// and copied; of a terminal there is nothing to keep, so runs get `/dev/null`.
+    /// and copied; of a terminal there is nothing to keep, so runs get `/dev/null`. Where a pipe does
+    /// not end for long, `say` is told what is waited for.
     ///
     /// # Errors
     /// When it cannot be read or the copy not written.
-    pub fn take() -> Result<Self> {
+    pub fn take(say: fn(&str)) -> Result<Self> {
         let stdin = std::io::stdin();
         let path = PathBuf::from("/proc/self/fd/0");
         let kind = std::fs::metadata(&path).map(|found| found.file_type());
@@ -29,7 +30,7 @@ impl SavedInput {
         match kind {
             _ if stdin.is_terminal() => kept(Input::Null),
             Ok(kind) if kind.is_file() => kept(Input::File(std::fs::read_link(path)?)),
-            Ok(kind) if kind.is_fifo() || kind.is_socket() => Self::copy(),
+            Ok(kind) if kind.is_fifo() || kind.is_socket() => Self::copy(say),
             _ => kept(Input::Null),
         }
     }
@@ -40,21 +41,21 @@ impl SavedInput {
         self.input.clone()
     }
 
-    fn copy() -> Result<Self> {
+    fn copy(say: fn(&str)) -> Result<Self> {
         let mut copy = tempfile::NamedTempFile::new().context("cannot keep standard input")?;
         let (finished, waiting) = mpsc::channel::<()>();
         let hint = std::thread::spawn(move || {
             if waiting.recv_timeout(Duration::from_secs(2)) == Err(mpsc::RecvTimeoutError::Timeout)
             {
-                eprintln!(
+                say(
                     "Reading standard input to its end, because each run needs the same. If the \
-                     command reads none, add </dev/null."
+                     command reads none, add </dev/null.",
                 );
             }
         });
         let copied = copy_all(&mut std::io::stdin().lock(), copy.as_file_mut());
         drop(finished);
-        // The thread only prints; a panic there has nothing to tell us.
+        // The thread only tells; a panic there has nothing to tell us.
         let _ = hint.join();
         copied.context("cannot keep a copy of standard input")?;
         Ok(Self {

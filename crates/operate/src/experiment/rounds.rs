@@ -1,28 +1,18 @@
 //! The runs themselves: rounds in shuffled order, failures told apart from slowness.
 
-use super::{Options, Progress, compare_arm, doubt_note, noise_note};
+use super::arms::{Candidate, Contender, mean};
+use super::{Listener, Options};
 use anyhow::{Context, Result, bail};
-use pagewise_analyse::compare::{Criteria, Random};
+use pagewise_analyse::compare::{Criteria, Random, compare};
+use pagewise_analyse::proof::{doubt_note, is_untouched, noise_note, trial_gain};
 use pagewise_linux::page_cache;
 use pagewise_linux::process::{Finished, Launch, interrupt};
-use pagewise_model::advice::Settings;
 use pagewise_model::proof::{Arm, Comparison, Verdict};
 use pagewise_model::quantity::told_factor;
 use pagewise_model::run::{Ending, RunCost};
-use pagewise_model::units::{Bytes, Nanos};
+use pagewise_model::units::Nanos;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
-
-/// Settings to be tried.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Candidate {
-    /// Short name for tables.
-    pub name: String,
-    /// Settings on top of the environment.
-    pub settings: Settings,
-    /// Whether it claims to work by avoiding faults; then a gain without fewer faults is luck.
-    pub fewer_faults: bool,
-}
 
 /// How a round ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,20 +43,6 @@ pub struct Experiment<'a> {
     notes: Vec<String>,
 }
 
-#[derive(Clone, Debug)]
-struct Contender {
-    candidate: Candidate,
-    /// What the command is an argument of: a program that runs it, with its options.
-    under: Vec<OsString>,
-    runs: Vec<RunCost>,
-    /// Whether the command fails with it.
-    rejected: bool,
-    /// Whether it gets no more runs, without blame.
-    left_out: bool,
-    /// Whether its first run showed that its settings do not reach the program.
-    untouched: bool,
-}
-
 /// What one measurement gave.
 enum Measured {
     Cost(RunCost),
@@ -88,15 +64,6 @@ const LEAST_BEYOND: Duration = Duration::from_secs(1);
 /// Said where the budget ended within a round.
 const OUT_OF_TIME: &str = "The time budget ended in the middle of a round, because the machine or a \
     setting became slower: that round does not count.";
-/// Settings that change faults and memory by no more than one part in so many did not reach the
-/// program: fault counts of one program repeat within about 1 %.
-const UNTOUCHED: u64 = 100;
-/// The same of small programs, whose stack and libraries lie elsewhere in each run.
-const UNTOUCHED_FAULTS: u64 = 32;
-const UNTOUCHED_BYTES: u64 = 512 << 10;
-const UNTOUCHED_READS: u64 = 16;
-/// Whatever its faults and memory are: a setting with which the program is so much faster reached it.
-const TOUCHED_GAIN: f64 = 1.5;
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -110,9 +77,9 @@ impl<'a> Experiment<'a> {
         command: &'a [OsString],
         candidates: &[Candidate],
         options: &'a Options,
-        progress: &Progress,
+        progress: &Listener<'_>,
     ) -> Result<Self> {
-        progress.show("first run, not measured");
+        progress("first run, not measured");
         let baseline = Candidate {
             name: "baseline".to_owned(),
             ..Candidate::default()
@@ -245,7 +212,7 @@ impl<'a> Experiment<'a> {
 
     /// One run; `None` when it was ended because it took too long.
     fn run_once(&self, arm: &Contender) -> Result<Option<Finished>> {
-        let command = [&arm.under, self.command].concat();
+        let command = [&arm.candidate.under, self.command].concat();
         let launch = Launch::of(&command).context("no command was given")?;
         let launch = Launch {
             settings: arm.candidate.settings.clone(),
@@ -312,34 +279,27 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// Arms whose first run shows that their settings do not reach the program: neither its faults
-    /// nor its memory changed, nor its reads where each run has files to read. They get no more runs.
+    /// Gives no more runs to arms whose first run shows that their settings do not reach the program.
     pub fn leave_out_untouched(&mut self) {
         let Some(baseline) = self.arms[0].runs.first().copied() else {
             return;
         };
+        let has_reads = !self.options.cold.is_empty();
         for at in self.in_play() {
-            let Some(run) = self.arms[at].runs.first() else {
+            let arm = &mut self.arms[at];
+            let Some(run) = arm.runs.first() else {
                 continue;
             };
-            let alike =
-                |a: u64, b: u64, least: u64| a.abs_diff(b) <= (a.max(b) / UNTOUCHED).max(least);
-            let reads_alike = self.options.cold.is_empty()
-                || alike(run.major_faults, baseline.major_faults, UNTOUCHED_READS);
-            let same = reads_alike
-                && alike(run.faults(), baseline.faults(), UNTOUCHED_FAULTS)
-                && alike(run.max_rss.0, baseline.max_rss.0, UNTOUCHED_BYTES)
-                && self.trial_gain(at) < TOUCHED_GAIN;
-            if same {
-                let name = self.arms[at].candidate.name.clone();
-                self.note(&format!(
-                    "'{name}' does not reach the program: in a trial run it changed neither the page \
-                     faults ({} against {}) nor the peak memory. Reasons: a static program, another \
-                     allocator, set-user-ID, or a program that cleans its environment.",
-                    run_faults(&self.arms[at].runs),
+            arm.untouched = is_untouched(&baseline, run, has_reads);
+            if arm.untouched {
+                self.notes.push(format!(
+                    "'{}' does not reach the program: in a trial run it changed neither the page faults \
+                     ({} against {}) nor peak memory, system time or waits. Reasons: a static program, \
+                     another allocator, set-user-ID, or a program that cleans its environment.",
+                    arm.candidate.name,
+                    run.faults(),
                     baseline.faults(),
                 ));
-                self.arms[at].untouched = true;
             }
         }
     }
@@ -349,16 +309,13 @@ impl<'a> Experiment<'a> {
         self.arms[at].left_out = true;
     }
 
-    /// How much less of what it needs, CPU time or elapsed time, the first run of an arm took than the
-    /// first of the baseline: a guide to where runs are worth most, no measurement.
+    /// How much less the first run of an arm took than the first of the baseline.
     #[must_use]
     pub fn trial_gain(&self, at: usize) -> f64 {
-        let (Some(base), Some(run)) = (self.arms[0].runs.first(), self.arms[at].runs.first())
-        else {
-            return 0.0;
-        };
-        let ratio = |base: Nanos, run: Nanos| base.as_secs_f64() / run.as_secs_f64().max(1e-9);
-        ratio(base.wall, run.wall).max(ratio(base.cpu(), run.cpu()))
+        match (self.arms[0].runs.first(), self.arms[at].runs.first()) {
+            (Some(baseline), Some(run)) => trial_gain(baseline, run),
+            _ => 0.0,
+        }
     }
 
     /// Whether it was interrupted or the command failed.
@@ -421,12 +378,6 @@ impl<'a> Experiment<'a> {
     pub fn add(&mut self, candidate: Candidate) -> usize {
         self.arms.push(Contender::new(candidate));
         self.arms.len() - 1
-    }
-
-    /// One more arm, whose runs are those of another program that runs the command.
-    pub fn add_under(&mut self, candidate: Candidate, under: Vec<OsString>) {
-        let at = self.add(candidate);
-        self.arms[at].under = under;
     }
 
     /// A new experiment of the baseline and `at` alone, without any runs yet.
@@ -502,50 +453,16 @@ impl<'a> Experiment<'a> {
     }
 }
 
-impl Contender {
-    fn new(candidate: Candidate) -> Self {
-        Self {
-            candidate,
-            under: Vec::new(),
-            runs: Vec::new(),
-            rejected: false,
-            left_out: false,
-            untouched: false,
-        }
-    }
-}
-
-impl From<Contender> for Arm {
-    fn from(contender: Contender) -> Self {
-        let Candidate { name, settings, .. } = contender.candidate;
-        Self {
-            name,
-            settings,
-            runs: contender.runs,
-        }
-    }
-}
-
-fn run_faults(runs: &[RunCost]) -> u64 {
-    runs.first().map_or(0, RunCost::faults)
-}
-
-/// The mean cost of a few runs, and their highest peak.
-fn mean(costs: &[RunCost]) -> RunCost {
-    let count = u64::try_from(costs.len()).unwrap_or(1).max(1);
-    let of = |part: fn(&RunCost) -> u64| costs.iter().map(part).sum::<u64>() / count;
-    RunCost {
-        wall: Nanos(of(|cost| cost.wall.0)),
-        user: Nanos(of(|cost| cost.user.0)),
-        system: Nanos(of(|cost| cost.system.0)),
-        minor_faults: of(|cost| cost.minor_faults),
-        major_faults: of(|cost| cost.major_faults),
-        max_rss: costs
-            .iter()
-            .map(|cost| cost.max_rss)
-            .max()
-            .unwrap_or(Bytes(0)),
-        voluntary_switches: of(|cost| cost.voluntary_switches),
-        involuntary_switches: of(|cost| cost.involuntary_switches),
-    }
+/// One arm against the baseline.
+fn compare_arm(
+    baseline: &[RunCost],
+    candidate: &Candidate,
+    runs: &[RunCost],
+    criteria: &Criteria,
+) -> Comparison {
+    let criteria = Criteria {
+        fewer_faults: candidate.fewer_faults,
+        ..*criteria
+    };
+    compare(&candidate.name, baseline, runs, &criteria)
 }

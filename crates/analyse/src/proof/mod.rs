@@ -1,0 +1,11 @@
+//! Proofs, but for the runs: which setting won, whether predictions came true, what is said of it.
+
+mod choice;
+pub mod cold;
+pub mod predictions;
+mod reach;
+mod words;
+
+pub use choice::{best, most_promising};
+pub use reach::{is_untouched, trial_gain};
+pub use words::{doubt_note, noise_note, not_run, summary};

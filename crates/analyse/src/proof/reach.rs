@@ -1,0 +1,122 @@
+//! Whether settings reach a program, told from its first run with them.
+
+use pagewise_model::run::RunCost;
+use pagewise_model::units::Nanos;
+
+/// Settings that change faults and memory by no more than one part in so many did not reach the
+/// program: fault counts of one program repeat within about 1 %.
+const UNTOUCHED: u64 = 100;
+/// The same of small programs, whose stack and libraries lie elsewhere in each run.
+const UNTOUCHED_FAULTS: u64 = 32;
+const UNTOUCHED_BYTES: u64 = 512 << 10;
+const UNTOUCHED_READS: u64 = 16;
+/// System time and waits repeat less well: within one part in so many …
+const UNTOUCHED_KERNEL: u64 = 4;
+/// … and, where there is little of them, within two ticks of a kernel that counts 100 a second …
+const UNTOUCHED_SYSTEM: Nanos = Nanos(20_000_000);
+/// … and what a shell waits for its children.
+const UNTOUCHED_WAITS: u64 = 32;
+/// Whatever else changed or not: a setting with which the program is so much faster reached it.
+const TOUCHED_GAIN: f64 = 1.5;
+
+/// Whether a run with settings is like one without in all that settings of memory management can
+/// change: faults, memory, system time, waits, and reads where each run `has_reads`, having found
+/// its files on their disk.
+#[must_use]
+pub fn is_untouched(baseline: &RunCost, run: &RunCost, has_reads: bool) -> bool {
+    let alike = |of: fn(&RunCost) -> u64, part: u64, least: u64| {
+        let (a, b) = (of(baseline), of(run));
+        a.abs_diff(b) <= (a.max(b) / part).max(least)
+    };
+    let reads = || alike(|cost| cost.major_faults, UNTOUCHED, UNTOUCHED_READS);
+    alike(RunCost::faults, UNTOUCHED, UNTOUCHED_FAULTS)
+        && alike(|cost| cost.max_rss.0, UNTOUCHED, UNTOUCHED_BYTES)
+        && alike(|cost| cost.system.0, UNTOUCHED_KERNEL, UNTOUCHED_SYSTEM.0)
+        && alike(
+            |cost| cost.voluntary_switches,
+            UNTOUCHED_KERNEL,
+            UNTOUCHED_WAITS,
+        )
+        && (!has_reads || reads())
+        && trial_gain(baseline, run) < TOUCHED_GAIN
+}
+
+/// How much less of what it needs, CPU time or elapsed time, one run took than the baseline's: a
+/// guide to where runs are worth most, no measurement.
+#[must_use]
+pub fn trial_gain(baseline: &RunCost, run: &RunCost) -> f64 {
+    let ratio = |base: Nanos, run: Nanos| base.as_secs_f64() / run.as_secs_f64().max(1e-9);
+    ratio(baseline.wall, run.wall).max(ratio(baseline.cpu(), run.cpu()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagewise_model::units::Bytes;
+
+    const BASELINE: RunCost = RunCost {
+        wall: Nanos(3_000_000_000),
+        user: Nanos(1_000_000_000),
+        system: Nanos(1_000_000_000),
+        minor_faults: 100_000,
+        major_faults: 0,
+        max_rss: Bytes(1 << 30),
+        voluntary_switches: 10_000,
+        involuntary_switches: 100,
+    };
+
+    #[test]
+    fn a_setting_reached_what_uses_the_kernel_or_waits_otherwise_with_it() {
+        let untouched = |run: RunCost| is_untouched(&BASELINE, &run, false);
+        assert!(untouched(RunCost {
+            minor_faults: 100_900,
+            system: Nanos(1_200_000_000),
+            voluntary_switches: 8_000,
+            ..BASELINE
+        }));
+        // Fewer calls, fewer waits for a lock: neither has to change faults or memory.
+        assert!(!untouched(RunCost {
+            system: Nanos(700_000_000),
+            ..BASELINE
+        }));
+        assert!(!untouched(RunCost {
+            voluntary_switches: 7_000,
+            ..BASELINE
+        }));
+        assert!(!untouched(RunCost {
+            minor_faults: 98_000,
+            ..BASELINE
+        }));
+        assert!(!untouched(RunCost {
+            wall: Nanos(1_900_000_000),
+            ..BASELINE
+        }));
+    }
+
+    #[test]
+    fn reads_tell_only_where_each_run_begins_without_its_files_in_memory() {
+        let run = RunCost {
+            major_faults: 500,
+            ..BASELINE
+        };
+        assert!(is_untouched(&BASELINE, &run, false));
+        assert!(!is_untouched(&BASELINE, &run, true));
+    }
+
+    #[test]
+    fn small_programs_differ_from_run_to_run() {
+        let small = RunCost {
+            system: Nanos(2_000_000),
+            minor_faults: 200,
+            voluntary_switches: 3,
+            ..BASELINE
+        };
+        let again = RunCost {
+            system: Nanos(9_000_000),
+            minor_faults: 220,
+            voluntary_switches: 20,
+            ..small
+        };
+        assert!(is_untouched(&small, &again, false));
+    }
+}

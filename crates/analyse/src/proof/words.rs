@@ -1,0 +1,76 @@
+//! What is said of a proof.
+
+use crate::compare::{Criteria, causal_doubt, noise, promised, sentence};
+use pagewise_model::proof::{Arm, Comparison, Proof, Verdict};
+use pagewise_model::run::RunCost;
+
+/// Run-to-run differences from which on a reader should know.
+const NOISY: f64 = 0.05;
+
+/// A proof that did not run, with the reason.
+#[must_use]
+pub fn not_run(why: &str) -> Proof {
+    Proof {
+        arms: Vec::new(),
+        comparisons: Vec::new(),
+        winner: None,
+        confirmation: None,
+        summary: format!("No proof: {why}."),
+        notes: Vec::new(),
+    }
+}
+
+/// The first sentence: which arm won and by how much, as `confirmation` measured it where there is
+/// one; else what runs without a winner have shown.
+#[must_use]
+pub fn summary(
+    comparisons: &[Comparison],
+    winner: Option<&str>,
+    confirmation: Option<&Comparison>,
+) -> String {
+    let named = |name: &str| comparisons.iter().find(|comparison| comparison.arm == name);
+    match winner.and_then(|name| confirmation.or_else(|| named(name))) {
+        Some(proved) => format!("Proved: '{}' makes it {}.", proved.arm, sentence(proved)),
+        None => unproved(comparisons),
+    }
+}
+
+/// What runs without a winner have shown.
+fn unproved(comparisons: &[Comparison]) -> String {
+    let tried = || comparisons.iter().filter(|one| one.pairs > 0);
+    let arms = tried().count();
+    let likely = tried()
+        .filter_map(|one| Some((one, promised(one, arms, &Criteria::default())?)))
+        .max_by(|(a, _), (b, _)| a.cpu_speedup.value.total_cmp(&b.cpu_speedup.value));
+    match (likely, comparisons) {
+        (_, []) => "Not proved: no setting was left to compare; the notes say why.".to_owned(),
+        (Some((one, words)), several) if several.len() > 1 => {
+            format!("Not proved: with '{}' it is {words}.", one.arm)
+        }
+        (_, [only]) => format!("Not proved: '{}': {}.", only.arm, sentence(only)),
+        _ if tried().all(|one| one.verdict != Verdict::Undecided) => {
+            "Not proved: no setting made the command faster.".to_owned()
+        }
+        _ => "Not proved: whether a setting makes the command faster stays open.".to_owned(),
+    }
+}
+
+/// What a reader should know about the machine, from the baseline's own runs.
+#[must_use]
+pub fn noise_note(baseline: &[RunCost]) -> Option<String> {
+    let found = noise(baseline)?;
+    (found.wall > NOISY || found.cpu > NOISY).then(|| {
+        format!(
+            "Noisy machine: the same command differs from run to run by {:.0} % in elapsed and \
+             {:.0} % in CPU time. Interleaving and the intervals account for that.",
+            100.0 * found.wall,
+            100.0 * found.cpu,
+        )
+    })
+}
+
+/// A gain that its supposed cause does not explain.
+#[must_use]
+pub fn doubt_note(baseline: &Arm, arm: &Arm) -> Option<String> {
+    causal_doubt(&baseline.runs, &arm.runs).map(|doubt| format!("'{}': {doubt}.", arm.name))
+}

@@ -1,0 +1,75 @@
+//! What competes: candidates, and what their runs have shown so far.
+
+use pagewise_model::advice::Settings;
+use pagewise_model::proof::Arm;
+use pagewise_model::run::RunCost;
+use pagewise_model::units::{Bytes, Nanos};
+use std::ffi::OsString;
+
+/// Settings to be tried.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Candidate {
+    /// Short name for tables.
+    pub name: String,
+    /// Settings on top of the environment.
+    pub settings: Settings,
+    /// What the command is an argument of: a program that runs it, with its options.
+    pub under: Vec<OsString>,
+    /// Whether it claims to work by avoiding faults; then a gain without fewer faults is luck.
+    pub fewer_faults: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Contender {
+    pub(super) candidate: Candidate,
+    pub(super) runs: Vec<RunCost>,
+    /// Whether the command fails with it.
+    pub(super) rejected: bool,
+    /// Whether it gets no more runs, without blame.
+    pub(super) left_out: bool,
+    /// Whether its first run showed that its settings do not reach the program.
+    pub(super) untouched: bool,
+}
+
+impl Contender {
+    pub(super) fn new(candidate: Candidate) -> Self {
+        Self {
+            candidate,
+            runs: Vec::new(),
+            rejected: false,
+            left_out: false,
+            untouched: false,
+        }
+    }
+}
+
+impl From<Contender> for Arm {
+    fn from(contender: Contender) -> Self {
+        let Candidate { name, settings, .. } = contender.candidate;
+        Self {
+            name,
+            settings,
+            runs: contender.runs,
+        }
+    }
+}
+
+/// The mean cost of a few runs, and their highest peak.
+pub(super) fn mean(costs: &[RunCost]) -> RunCost {
+    let count = u64::try_from(costs.len()).unwrap_or(1).max(1);
+    let of = |part: fn(&RunCost) -> u64| costs.iter().map(part).sum::<u64>() / count;
+    RunCost {
+        wall: Nanos(of(|cost| cost.wall.0)),
+        user: Nanos(of(|cost| cost.user.0)),
+        system: Nanos(of(|cost| cost.system.0)),
+        minor_faults: of(|cost| cost.minor_faults),
+        major_faults: of(|cost| cost.major_faults),
+        max_rss: costs
+            .iter()
+            .map(|cost| cost.max_rss)
+            .max()
+            .unwrap_or(Bytes(0)),
+        voluntary_switches: of(|cost| cost.voluntary_switches),
+        involuntary_switches: of(|cost| cost.involuntary_switches),
+    }
+}

@@ -1,0 +1,215 @@
+//! Proving that settings help: the command again and again, with and without them, in shuffled
+//! rounds, until the answer is sharp or the budget is used up.
+
+mod arms;
+mod budget;
+mod input;
+mod rounds;
+
+pub use arms::Candidate;
+pub use input::SavedInput;
+pub use rounds::{Experiment, Outcome};
+
+use crate::Listener;
+use anyhow::Result;
+use budget::{does_not_fit, ended_early, leave_out_unpromising, leave_out_untried};
+use pagewise_analyse::compare::{Criteria, FEWEST_PAIRS, Stopping, correct_for_many};
+use pagewise_analyse::proof::{best, most_promising, not_run, summary};
+use pagewise_linux::process::{Input, Output, interrupt};
+use pagewise_model::proof::{Comparison, Proof, Verdict};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How to run and when to stop.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Time for everything. What does not fit is not begun.
+    pub budget: Duration,
+    /// How long one run of the command took before, where that is known.
+    pub one_run: Option<Duration>,
+    /// Number of pairs.
+    pub stopping: Stopping,
+    /// What counts as faster.
+    pub criteria: Criteria,
+    /// Standard input of each run.
+    pub input: Input,
+    /// Standard output and error of each run.
+    pub output: Output,
+    /// Files that each run finds on their disk, not in memory.
+    pub cold: Vec<PathBuf>,
+    /// Seed of the order of runs.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            budget: Duration::from_secs(120),
+            one_run: None,
+            stopping: Stopping::default(),
+            criteria: Criteria::default(),
+            input: Input::Null,
+            output: Output::Null,
+            cold: Vec::new(),
+            seed: 0x5061_6765_7769_7365,
+        }
+    }
+}
+
+/// Rounds that run whatever the budget says.
+const LEAST_ROUNDS: usize = 0;
+
+/// Share of the budget kept for confirming the best of several arms.
+const FOR_CONFIRMATION: f64 = 0.35;
+
+/// Runs `command` with nothing and with each candidate's settings, and says whether that helped.
+/// Ctrl-C ends it early; complete rounds count.
+///
+/// # Errors
+/// When the command cannot be started at all, or was interrupted before two rounds were complete.
+pub fn prove(
+    command: &[OsString],
+    candidates: &[Candidate],
+    options: &Options,
+    progress: &Listener<'_>,
+) -> Result<Proof> {
+    interrupt::install()?;
+    // A request that ended what came before must not end these runs; callers that mean to give up
+    // look before they call.
+    interrupt::clear();
+    let started = Instant::now();
+    if let Some(why) = does_not_fit(options) {
+        return Ok(not_run(&why));
+    }
+    let mut experiment = Experiment::begin(command, candidates, options, progress)?;
+    leave_out_untried(&mut experiment, options, started.elapsed());
+    let several = experiment.in_play().len() > 1;
+    run_rounds(&mut experiment, options, progress, started)?;
+    let mut comparisons = experiment.comparisons(&options.criteria);
+    correct_for_many(&mut comparisons, &options.criteria);
+    let promising = if several { most_promising } else { best };
+    let winner =
+        promising(&comparisons, &options.criteria).map(|comparison| comparison.arm.clone());
+    let confirmation = match &winner {
+        Some(name) if several && !experiment.was_stopped() => {
+            let deadline = started + options.budget;
+            let chosen = experiment.arm_named(name);
+            Some(confirm(
+                &mut experiment,
+                chosen,
+                options,
+                progress,
+                deadline,
+            )?)
+        }
+        _ => None,
+    };
+    Ok(conclude(experiment, comparisons, winner, confirmation))
+}
+
+/// Rounds of all arms that still need pairs.
+fn run_rounds(
+    experiment: &mut Experiment<'_>,
+    options: &Options,
+    progress: &Listener<'_>,
+    started: Instant,
+) -> Result<()> {
+    let mut active = experiment.in_play();
+    let share = if active.len() > 1 {
+        1.0 - FOR_CONFIRMATION
+    } else {
+        1.0
+    };
+    let deadline = started + options.budget.mul_f64(share);
+    let stopping = options.stopping.among(active.len(), options.criteria.level);
+    while !active.is_empty() && experiment.has_time(&active, deadline, LEAST_ROUNDS) {
+        progress(&experiment.status(&active, options));
+        if experiment.round(&active)? == Outcome::Stopped {
+            return Ok(());
+        }
+        if experiment.runs(0).len() == 1 {
+            experiment.leave_out_untouched();
+            leave_out_unpromising(experiment, options, started.elapsed());
+        }
+        let in_play = experiment.in_play();
+        active.retain(|arm| {
+            let comparison = || experiment.compare(*arm, &options.criteria);
+            in_play.contains(arm) && !stopping.enough(&comparison())
+        });
+    }
+    if let Some(&first) = active.first() {
+        experiment.note(&ended_early(experiment, first, &active, stopping));
+    }
+    Ok(())
+}
+
+/// The winner against the baseline once more, with runs that took no part in choosing it.
+///
+/// # Errors
+/// When a run cannot be started or waited for.
+pub fn confirm(
+    experiment: &mut Experiment<'_>,
+    chosen: usize,
+    options: &Options,
+    progress: &Listener<'_>,
+    deadline: Instant,
+) -> Result<Comparison> {
+    let winner = experiment.candidate(chosen).name.clone();
+    let mut fresh = experiment.fresh(chosen);
+    loop {
+        let comparison = fresh.compare(1, &options.criteria);
+        let done =
+            options.stopping.enough(&comparison) || !fresh.has_time(&[1], deadline, LEAST_ROUNDS);
+        if done {
+            experiment.adopt_notes(&fresh);
+            return Ok(comparison);
+        }
+        progress(&format!(
+            "confirming {winner}: {}",
+            fresh.status(&[1], options)
+        ));
+        if fresh.round(&[1])? == Outcome::Stopped {
+            experiment.adopt_notes(&fresh);
+            return Ok(fresh.compare(1, &options.criteria));
+        }
+    }
+}
+
+fn conclude(
+    mut experiment: Experiment<'_>,
+    comparisons: Vec<Comparison>,
+    mut winner: Option<String>,
+    confirmation: Option<Comparison>,
+) -> Proof {
+    let confirmation = confirmation.filter(|again| again.pairs >= FEWEST_PAIRS);
+    let proved = |name: &String| {
+        let alone = comparisons.iter().find(|one| one.arm == *name);
+        let decisive = confirmation.as_ref().or(alone);
+        decisive.is_some_and(|one| one.verdict == Verdict::Faster)
+    };
+    if let Some(name) = winner.take_if(|name| !proved(name)) {
+        let why = match confirmation {
+            Some(_) => "fresh runs did not confirm it",
+            None => "there was no time to confirm that by fresh runs",
+        };
+        experiment.note(&format!("'{name}' looked faster among several, but {why}."));
+    }
+    experiment.note_noise();
+    if let Some(name) = &winner {
+        experiment.note_doubt(name);
+    }
+    let summary = summary(&comparisons, winner.as_deref(), confirmation.as_ref());
+    let (arms, notes) = experiment.into_parts();
+    Proof {
+        arms,
+        comparisons,
+        winner,
+        confirmation,
+        summary,
+        notes,
+    }
+}
+
+#[cfg(test)]
+mod tests;
