@@ -1,7 +1,7 @@
 //! Numbers for people: few digits, a unit, the interval beside the figure.
 
 use crate::ratio::Ratio;
-use crate::units::Estimate;
+use crate::units::{Estimate, Nanos};
 
 /// Digits in groups of three: `760,841`.
 #[must_use]
@@ -87,19 +87,123 @@ pub fn percent_seen(share: &Estimate) -> String {
     }
 }
 
-/// A share with its interval: `67 % [62, 72]`, `at most 0.6 %`; the interval is left out where it is
-/// a point.
+/// A part of a whole, 0 where there is no whole.
+#[must_use]
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "a share is shown with few digits"
+)]
+pub fn share(part: u64, whole: u64) -> f64 {
+    match whole {
+        0 => 0.0,
+        whole => part as f64 / whole as f64,
+    }
+}
+
+/// A figure with its interval, `67 % [62, 72]`: the one notation of intervals. The unit stands once;
+/// the interval is left out where it is a point or has no ends.
+#[must_use]
+pub fn with_interval(found: &Estimate, unit: &str, digits: impl Fn(f64) -> String) -> String {
+    let value = format!("{}{unit}", digits(found.value));
+    if found.low == found.high || !found.low.is_finite() || !found.high.is_finite() {
+        return value;
+    }
+    format!("{value} [{}, {}]", digits(found.low), digits(found.high))
+}
+
+/// A share with its interval: `67 % [62, 72]`, `at most 0.6 %`.
 #[must_use]
 pub fn percent_interval(share: &Estimate) -> String {
     if share.value == 0.0 {
         return percent_seen(share);
     }
     let ends = [share.low, share.high].map(|end| (end * 100.0).abs() <= MOST_PERCENT);
-    if share.low == share.high || ends != [true; 2] {
+    if ends != [true; 2] {
         return percent(share.value);
     }
-    let (low, high) = (percent_digits(share.low), percent_digits(share.high));
-    format!("{} [{low}, {high}]", percent(share.value))
+    with_interval(share, " %", percent_digits)
+}
+
+/// A share of a larger whole or a change of one, to the hundredth: `12.34 %`.
+#[must_use]
+pub fn percent_fine(share: f64) -> String {
+    format!("{} %", fine_digits(share))
+}
+
+/// By how many per cent of the whole a share changed: `+0.42 %`, `−1.30 %`.
+#[must_use]
+pub fn points(change: f64) -> String {
+    format!("{} %", signed(change, fine_digits))
+}
+
+/// The same with its interval: `+0.42 % [+0.10, +0.74]`.
+#[must_use]
+pub fn points_interval(change: &Estimate) -> String {
+    with_interval(change, " %", |end| signed(end, fine_digits))
+}
+
+fn fine_digits(share: f64) -> String {
+    match (share * 100.0).abs() <= MOST_PERCENT {
+        true => format!("{:.2}", share * 100.0),
+        false => "–".to_owned(),
+    }
+}
+
+/// A change with its sign, none where its digits show nothing.
+fn signed(change: f64, digits: impl Fn(f64) -> String) -> String {
+    let size = digits(change.abs());
+    let sign = match size.contains(|c: char| ('1'..='9').contains(&c)) {
+        false => "",
+        true if change < 0.0 => "−",
+        true => "+",
+    };
+    format!("{sign}{size}")
+}
+
+/// Nanoseconds as a duration: `1.40 µs`, `−480 ns`.
+#[must_use]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a float-to-integer cast saturates; the sign was taken off first"
+)]
+pub fn duration(ns: f64) -> String {
+    let sign = if ns <= -0.5 { "−" } else { "" };
+    format!("{sign}{}", Nanos(ns.abs().round() as u64))
+}
+
+/// A duration with its interval in the figure's unit, `6.61 µs [6.13, 7.09]`; `at most 7.09 µs` where
+/// it may be nothing.
+#[must_use]
+pub fn duration_interval(ns: &Estimate) -> String {
+    if ns.low <= 0.0 && ns.high > ns.low {
+        return format!("at most {}", duration(ns.high));
+    }
+    in_its_unit(ns, |end, decimals| format!("{end:.decimals$}"))
+}
+
+/// A change of a duration with its interval: `+2.10 µs [+1.80, +2.40]`.
+#[must_use]
+pub fn duration_change(ns: &Estimate) -> String {
+    in_its_unit(ns, |end, decimals| {
+        signed(end, |size| format!("{size:.decimals$}"))
+    })
+}
+
+/// Nanoseconds in the unit and with the decimals that suit the figure.
+fn in_its_unit(ns: &Estimate, digits: impl Fn(f64, usize) -> String) -> String {
+    let size = duration(ns.value.abs());
+    let (figure, unit) = size.split_once(' ').unwrap_or((&size, "ns"));
+    let decimals = figure.split_once('.').map_or(0, |(_, part)| part.len());
+    let scale = match unit {
+        "s" => 1e-9,
+        "ms" => 1e-6,
+        "µs" => 1e-3,
+        _ => 1.0,
+    };
+    with_interval(&ns.scaled(scale), &format!(" {unit}"), |end| {
+        digits(end, decimals)
+    })
 }
 
 /// A factor in three digits at most: `1.04`, `3.2`, `31`.
@@ -119,10 +223,7 @@ pub fn factor_digits(factor: f64) -> String {
 #[must_use]
 pub fn told_factor(ratio: &Estimate) -> Option<String> {
     match Ratio::of(ratio) {
-        Ratio::Measured(found) => {
-            let (low, high) = (factor_digits(found.low), factor_digits(found.high));
-            Some(format!("×{} [{low}, {high}]", factor_digits(found.value)))
-        }
+        Ratio::Measured(found) => Some(format!("×{}", with_interval(&found, "", factor_digits))),
         Ratio::AtLeast(least) => Some(format!("more than ×{}", factor_digits(least))),
         Ratio::AtMost(most) => Some(format!("less than ×{}", factor_digits(most))),
         Ratio::Unknown => None,
@@ -250,6 +351,38 @@ mod tests {
     }
 
     #[test]
+    fn durations_share_their_unit_with_their_interval() {
+        let estimate = |value, low, high| Estimate { value, low, high };
+        assert_eq!(
+            duration_interval(&estimate(6610.0, 6130.0, 7090.0)),
+            "6.61 µs [6.13, 7.09]"
+        );
+        assert_eq!(
+            duration_interval(&estimate(300.0, 0.0, 900.0)),
+            "at most 900 ns"
+        );
+        assert_eq!(duration_interval(&Estimate::exact(300.0)), "300 ns");
+        assert_eq!(
+            duration_change(&estimate(-2100.0, -2400.0, -1800.0)),
+            "−2.10 µs [−2.40, −1.80]"
+        );
+        assert_eq!([-480.0, 0.0].map(duration), ["−480 ns", "0 ns"]);
+    }
+
+    #[test]
+    fn changes_of_shares_carry_their_sign() {
+        let change = Estimate {
+            value: -0.013,
+            low: -0.02,
+            high: 0.000_01,
+        };
+        assert_eq!(points_interval(&change), "−1.30 % [−2.00, 0.00]");
+        assert_eq!(points(0.0042), "+0.42 %");
+        assert_eq!(percent(share(1, 3)), "33 %");
+        assert_eq!(percent(share(1, 0)), "0 %");
+    }
+
+    #[test]
     fn what_an_interval_does_not_bear_out_is_not_told() {
         let of = |value, low, high| told_factor(&Estimate { value, low, high });
         assert_eq!(of(1.2, 0.0, f64::MAX), None);
@@ -286,6 +419,8 @@ mod tests {
                     let found = Estimate { value, low, high };
                     for text in [
                         told_factor(&found).unwrap_or_default(),
+                        points(value),
+                        duration(value),
                         percent_interval(&found),
                         relative_change(value),
                         percent(value),
