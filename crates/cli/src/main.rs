@@ -21,6 +21,7 @@ mod progress;
 mod record;
 mod report;
 mod run;
+mod size;
 mod status;
 mod terminal;
 mod trace;

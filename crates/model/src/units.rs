@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
+use std::str::FromStr;
 
 macro_rules! counted_unit {
     ($(#[$doc:meta])* $name:ident) => {
@@ -124,6 +125,37 @@ impl Bytes {
     }
 }
 
+/// A text that is no size.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is no size; write it like 512M or 2G")]
+pub struct NoSize(pub String);
+
+impl FromStr for Bytes {
+    type Err = NoSize;
+
+    /// A whole number and a binary unit, as people write them: `512K`, `2G`, `64 MiB`, `4096`.
+    fn from_str(text: &str) -> Result<Self, NoSize> {
+        size(text).ok_or_else(|| NoSize(text.to_owned()))
+    }
+}
+
+fn size(text: &str) -> Option<Bytes> {
+    let text = text
+        .trim()
+        .trim_end_matches("iB")
+        .trim_end_matches('B')
+        .trim_end();
+    let (digits, unit) = match text.char_indices().last()? {
+        (at, 'k' | 'K') => (&text[..at], 10),
+        (at, 'm' | 'M') => (&text[..at], 20),
+        (at, 'g' | 'G') => (&text[..at], 30),
+        (at, 't' | 'T') => (&text[..at], 40),
+        _ => (text, 0),
+    };
+    let number: u64 = digits.trim_end().parse().ok()?;
+    number.checked_mul(1 << unit).map(Bytes)
+}
+
 impl fmt::Display for Bytes {
     /// Three significant digits with a binary unit: `512 B`, `126 KiB`, `64.0 MiB`, `1.63 GiB`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -207,6 +239,18 @@ impl Estimate {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_are_read_with_binary_units_and_nonsense_is_refused() {
+        let size = |text: &str| text.parse::<Bytes>();
+        assert_eq!(size("512K"), Ok(Bytes(512 << 10)));
+        assert_eq!(size(" 64 MiB"), Ok(Bytes(64 << 20)));
+        assert_eq!(size("4096"), Ok(Bytes(4096)));
+        assert_eq!(size("3T"), Ok(Bytes(3 << 40)));
+        for wrong in ["", "M", "-1", "1.5G", "12Q", "99999999999T"] {
+            assert_eq!(size(wrong), Err(NoSize(wrong.to_owned())));
+        }
+    }
 
     #[test]
     fn shows_three_significant_digits() {

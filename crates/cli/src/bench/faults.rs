@@ -1,7 +1,7 @@
 //! `pagewise bench faults`: what one page fault costs when the kernel resolves it, when handler
 //! threads do, and when the faulting thread does (SIGBUS), for one and more threads.
 
-use crate::run::{Budgeted, budgeted};
+use crate::own_library;
 use crate::terminal;
 use anyhow::{Context, Result, bail};
 use pagewise_linux::process::{Launch, Output, interrupt};
@@ -9,6 +9,7 @@ use pagewise_model::advice::{Setting, Settings};
 use pagewise_model::bench::{FAULT_BENCH_VERSION, FaultBench, FaultRow, Times, Way};
 use pagewise_model::document::Kind;
 use pagewise_model::run::Ending;
+use pagewise_operate::paged_run::{Budgeted, budgeted};
 use pagewise_report::{json, text};
 use std::io::Write;
 use std::process::ExitCode;
@@ -110,11 +111,14 @@ fn ask(way: Way, threads: u16) -> Result<Times> {
         None => Settings(vec![Setting::Thp {
             mode: "never".to_owned(),
         }]),
-        Some(delivery) => budgeted(&Budgeted {
-            memory: 2 << 30,
-            policy: "fifo",
-            delivery,
-        })?,
+        Some(delivery) => {
+            let budget = Budgeted {
+                memory: 2 << 30,
+                policy: "fifo",
+                delivery,
+            };
+            budgeted(&budget, own_library::installed)?
+        }
     };
     let finished = launch.spawn()?.wait()?;
     let output = std::fs::read_to_string(result.path()).context("cannot read the result")?;

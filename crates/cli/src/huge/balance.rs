@@ -6,7 +6,6 @@ use crate::duration::parse as duration;
 use crate::status;
 use crate::terminal;
 use anyhow::{Result, bail};
-use pagewise_analyse::tune::parse_size;
 use pagewise_linux::hugepages::progress::Progress;
 use pagewise_linux::hugepages::system::Wish;
 use pagewise_linux::process::{Launch, Output};
@@ -68,7 +67,7 @@ pub struct Args {
     progress: Option<Progress>,
 
     /// Never let resident memory grow beyond this by building huge pages, such as 4G
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE")]
     max_rss: Option<Bytes>,
 
     /// Most changes of a page's size in a second
@@ -231,10 +230,6 @@ fn present(args: &Args, found: &Balance) -> Result<()> {
     }
     out.flush()?;
     Ok(())
-}
-
-fn size(text: &str) -> Result<Bytes, String> {
-    parse_size(text).ok_or_else(|| format!("'{text}' is no size; write it like 512M or 2G"))
 }
 
 fn positive(text: &str) -> Result<f64, String> {

@@ -2,9 +2,8 @@
 
 use crate::terminal;
 use anyhow::Result;
-use pagewise_analyse::tune::parse_size;
 use pagewise_model::probe::Probe;
-use pagewise_model::units::Bytes;
+use pagewise_model::units::{Bytes, NoSize};
 use pagewise_operate::huge::probe::{Request, probe};
 use pagewise_report::text::huge_probe;
 use std::io::Write;
@@ -24,7 +23,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Memory to use at most
-    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = memory)]
     memory: Bytes,
 
     /// Times that each point is measured
@@ -69,13 +68,13 @@ fn present(args: &Args, found: &Probe) -> Result<()> {
     Ok(())
 }
 
-fn size(text: &str) -> Result<Bytes, String> {
+fn memory(text: &str) -> Result<Bytes, String> {
     const LEAST: Bytes = Bytes(128 << 20);
-    match parse_size(text) {
-        Some(size) if size >= LEAST => Ok(size),
-        Some(_) => Err(format!(
+    let size: Bytes = text.parse().map_err(|error: NoSize| error.to_string())?;
+    match size >= LEAST {
+        true => Ok(size),
+        false => Err(format!(
             "'{text}' is too little: a probe needs {LEAST} at least"
         )),
-        None => Err(format!("'{text}' is no size; write it like 512M or 2G")),
     }
 }

@@ -4,13 +4,12 @@ mod simulate;
 
 use crate::destination;
 use crate::own_library;
+use crate::size;
 use crate::status;
 use crate::terminal;
 use anyhow::{Context, Result, anyhow};
 use clap::Args as ClapArgs;
-use pagewise_analyse::tune::parse_size;
 use pagewise_linux::process::Launch;
-use pagewise_model::advice::Settings as LaunchSettings;
 use pagewise_model::paged_run::PagedProcess;
 use pagewise_model::run::Ending;
 use pagewise_model::units::Bytes;
@@ -22,8 +21,6 @@ use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
-
-pub use pagewise_operate::paged_run::Budgeted;
 
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
@@ -47,12 +44,12 @@ pub struct Args {
     ///
     /// Pages that a process shares with its children count once. What cannot be managed is taken off
     /// first; shares of the rest move to the processes that read most back.
-    #[arg(long, value_name = "SIZE", value_parser = size,
+    #[arg(long, value_name = "SIZE", value_parser = size::positive,
           required_unless_present_any = ["memory_each", "fill"], conflicts_with = "memory_each")]
-    memory: Option<u64>,
+    memory: Option<Bytes>,
     /// Memory that each process may keep resident, however many there are
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    memory_each: Option<u64>,
+    #[arg(long, value_name = "SIZE", value_parser = size::positive)]
+    memory_each: Option<Bytes>,
     /// Which pages leave, and which come early: prefetch (over 2q), 2q, fifo, clock,
     /// s3fifo, csr, replay:FILE, or ./mine.so
     #[arg(long, default_value = "prefetch", value_name = "NAME")]
@@ -63,8 +60,8 @@ pub struct Args {
     #[arg(long, default_value = "/var/tmp", value_name = "PATH")]
     store: PathBuf,
     /// Bytes that the store may take on disk [default: 8 times --memory, at least 4G]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    store_size: Option<u64>,
+    #[arg(long, value_name = "SIZE", value_parser = size::positive)]
+    store_size: Option<Bytes>,
     /// Where evicted pages rest: disk, compressed (in memory), or tiered (compressed, then disk)
     #[arg(long, default_value = "disk", value_name = "KIND",
           value_parser = ["disk", "compressed", "tiered"])]
@@ -99,8 +96,8 @@ pub struct Args {
     ///
     /// [default: 64M, and less, down to 256K, while more than an eighth of --memory lies in smaller
     /// ones]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    min_region: Option<u64>,
+    #[arg(long, value_name = "SIZE", value_parser = size::positive)]
+    min_region: Option<Bytes>,
     /// Show figures while the program runs (on a terminal) and a table at its end, on stderr
     #[arg(long)]
     stats: bool,
@@ -142,20 +139,13 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-fn size(text: &str) -> Result<u64, String> {
-    match parse_size(text) {
-        Some(bytes) if bytes.0 > 0 => Ok(bytes.0),
-        _ => Err(format!("'{text}' is no size; examples: 512M, 2G")),
-    }
-}
-
 /// Runs the program and ends as it ended.
 ///
 /// # Errors
 /// When the program cannot be run under a budget, with the reason and what to do.
 pub fn run(args: &Args) -> Result<ExitCode> {
     if let Some(trace) = &args.simulate {
-        simulate::simulate(trace, &args.policy, args.budget().bytes(), args.json)?;
+        simulate::simulate(trace, &args.policy, args.budget().size().0, args.json)?;
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(pid) = args.fill {
@@ -221,9 +211,11 @@ fn present(args: &Args, paged: &Paged, files: Files) -> Result<()> {
     }
     if args.json {
         let json = pagewise_report::json::to_string(&paged.run)?;
-        match files.document {
-            Some(mut file) => file.write_all(json.as_bytes()).context("-o")?,
-            None => terminal::output(true).write_all(json.as_bytes())?,
+        match (files.document, &args.output) {
+            (Some(mut file), Some(path)) => file
+                .write_all(json.as_bytes())
+                .with_context(|| format!("cannot write {}", path.display()))?,
+            _ => terminal::output(true).write_all(json.as_bytes())?,
         }
     }
     for words in &paged.outside {
@@ -266,7 +258,7 @@ impl Args {
     fn budget(&self) -> Budget {
         match self.memory {
             Some(bytes) => Budget::Together(bytes),
-            None => Budget::Each(self.memory_each.unwrap_or(0)),
+            None => Budget::Each(self.memory_each.unwrap_or_default()),
         }
     }
 
@@ -277,7 +269,7 @@ impl Args {
             budget: self.budget(),
             policy: self.policy.clone(),
             store: self.store.clone(),
-            store_bytes: self.store_size,
+            store_size: self.store_size,
             store_kind: self.store_kind.clone(),
             compressed: self.compressed,
             encrypt: self.encrypt,
@@ -307,10 +299,9 @@ fn show(args: &Args, now: &Figures) {
     let living = |of: fn(&PagedProcess) -> u64| now.living().map(of).sum::<u64>();
     let line = run_line::RunLine {
         resident: Bytes(living(|one| one.resident_bytes)),
-        budget: Bytes(
-            args.memory
-                .unwrap_or_else(|| living(|one| one.budget_bytes)),
-        ),
+        budget: args
+            .memory
+            .unwrap_or_else(|| Bytes(living(|one| one.budget_bytes))),
         processes: now.living().count(),
         hot: now.heat_now().map(|heat| heat.hot.value),
         store: Bytes(now.store_bytes()),
@@ -320,12 +311,4 @@ fn show(args: &Args, now: &Figures) {
     };
     let columns = terminal::columns().unwrap_or(80);
     eprint!("\r\x1b[K{}", run_line::render(&line, columns));
-}
-
-/// Settings that run a program under `budget`.
-///
-/// # Errors
-/// When the pager's library cannot be written.
-pub fn budgeted(budget: &Budgeted) -> Result<LaunchSettings> {
-    paged_run::budgeted(budget, own_library::installed)
 }

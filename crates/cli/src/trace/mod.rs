@@ -6,11 +6,11 @@
 mod fallback;
 
 use crate::duration;
+use crate::size;
 use crate::status;
 use crate::terminal;
 use anyhow::bail;
 use clap::Args;
-use pagewise_analyse::tune::parse_size;
 use pagewise_linux::tracefs::Tracefs;
 use pagewise_model::run::Ending;
 use pagewise_model::units::Bytes;
@@ -96,11 +96,11 @@ pub struct TraceArgs {
 
     /// The kernel's buffer for each CPU, such as 64M [default: 32M, at most a tenth of what
     /// memory is available, over all CPUs]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = size::positive)]
     buffer: Option<Bytes>,
 
     /// Stop tracing when the file has this size; the program runs on
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "4G")]
+    #[arg(long, value_name = "SIZE", value_parser = size::positive, default_value = "4G")]
     max_size: Bytes,
 
     /// Trace although settings or events of another tracer are left in the kernel; settings are
@@ -186,11 +186,4 @@ fn restore() -> anyhow::Result<ExitCode> {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     })
-}
-
-fn size(text: &str) -> Result<Bytes, String> {
-    match parse_size(text) {
-        Some(Bytes(0)) | None => Err(format!("'{text}' is no size; write it like 64M or 2G")),
-        Some(size) => Ok(size),
-    }
 }

@@ -24,6 +24,7 @@ use pagewise_model::advice::Settings as LaunchSettings;
 use pagewise_model::document::Kind;
 use pagewise_model::paged_run::{PAGED_RUN_VERSION, PagedRun};
 use pagewise_model::paging::PagingTimeline;
+use pagewise_model::units::Bytes;
 use pagewise_pager::settings::{Choice, WhenFull};
 use std::fs::File;
 use std::path::PathBuf;
@@ -32,23 +33,23 @@ use together::Together;
 use watch::Course;
 
 /// Smallest budget: below it a program's own libraries leave no room.
-const LEAST_MEMORY: u64 = 16 << 20;
+const LEAST_MEMORY: Bytes = Bytes(16 << 20);
 
 /// Bytes that may be resident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Budget {
     /// Of all processes together.
-    Together(u64),
+    Together(Bytes),
     /// Of each, however many there are.
-    Each(u64),
+    Each(Bytes),
 }
 
 impl Budget {
     /// How many.
     #[must_use]
-    pub fn bytes(self) -> u64 {
+    pub fn size(self) -> Bytes {
         match self {
-            Self::Together(bytes) | Self::Each(bytes) => bytes,
+            Self::Together(size) | Self::Each(size) => size,
         }
     }
 }
@@ -65,7 +66,7 @@ pub struct Request {
     /// Folder, file or block device for what does not fit.
     pub store: PathBuf,
     /// Bytes that the store may take on disk; by itself a multiple of the budget.
-    pub store_bytes: Option<u64>,
+    pub store_size: Option<Bytes>,
     /// Where evicted pages rest: `disk`, `compressed` or `tiered`.
     pub store_kind: String,
     /// Share of the budget for compressed pages, in percent.
@@ -79,7 +80,7 @@ pub struct Request {
     /// How faults reach the pager.
     pub delivery: Choice,
     /// Smallest stretch of memory to manage.
-    pub min_region: Option<u64>,
+    pub min_region: Option<Bytes>,
     /// Pages per second whose next use is watched.
     pub heat: u32,
     /// Where page events are recorded.
@@ -115,9 +116,9 @@ pub struct Ready {
 /// # Errors
 /// When the program cannot be run under a budget, with the reason and what to do.
 pub fn prepare(request: Request, say: &dyn Fn(&str)) -> Result<Ready> {
-    let budget = request.budget.bytes();
+    let budget = request.budget.size();
     if budget < LEAST_MEMORY {
-        bail!("--memory {budget} is too small: at least 16M");
+        bail!("--memory {} is too small: at least 16M", budget.0);
     }
     preflight::check_file_limit()?;
     let program = request.launch.path()?;
@@ -128,7 +129,7 @@ pub fn prepare(request: Request, say: &dyn Fn(&str)) -> Result<Ready> {
     let library = (request.library)(runtime::libc(&program).unwrap_or(Libc::Glibc))?;
     let shared = shared::memory()?;
     let together = match request.budget {
-        Budget::Together(budget) => Some(Together::new(budget, &shared)?),
+        Budget::Together(budget) => Some(Together::new(budget.0, &shared)?),
         Budget::Each(_) => None,
     };
     let record = request.record.as_deref().map(crate::destination::begin);
@@ -178,7 +179,7 @@ impl Ready {
         let passed = together
             .as_ref()
             .and_then(Together::passed)
-            .or_else(|| outside::passed(&sizes, request.budget.bytes(), largest));
+            .or_else(|| outside::passed(&sizes, request.budget.size().0, largest));
         let outside = passed.into_iter().chain(outside::strangers(&figures));
         Ok(Paged {
             timeline: timeline.map(|timeline: Timeline| timeline.finish(&run, &figures)),
@@ -204,7 +205,7 @@ fn told(
             .collect(),
         ending: finished.ending,
         cost: finished.cost,
-        memory_bytes: request.budget.bytes(),
+        memory_bytes: request.budget.size().0,
         memory_is_each: together.is_none(),
         together_peak_bytes: together.map(Together::peak_bytes).filter(|peak| *peak > 0),
         policy: request.policy.clone(),

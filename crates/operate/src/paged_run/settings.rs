@@ -28,20 +28,23 @@ pub fn of(
     record: Option<&File>,
     say: &dyn Fn(&str),
 ) -> Result<LaunchSettings> {
-    let memory = request.budget.bytes();
+    let memory = request.budget.size().0;
+    let usual_store = || memory.saturating_mul(STORE_FACTOR).max(LEAST_STORE);
+    let [smallest_ever, smallest] = match request.min_region {
+        Some(least) => [least.0; 2],
+        None => [MIN_REGION.0, MIN_REGION.1],
+    };
     let mut settings = Settings {
         memory,
         policy: policy(&request.policy)?,
         store: store_place(&request.store)?,
         store_kind: request.store_kind.clone(),
-        store_bytes: request
-            .store_bytes
-            .unwrap_or_else(|| memory.saturating_mul(STORE_FACTOR).max(LEAST_STORE)),
+        store_bytes: request.store_size.map_or_else(usual_store, |size| size.0),
         compressed_bytes: memory / 100 * u64::from(request.compressed),
         encrypt: request.encrypt,
         delivery: request.delivery,
-        smallest: request.min_region.unwrap_or(MIN_REGION.1),
-        smallest_ever: request.min_region.unwrap_or(MIN_REGION.0),
+        smallest,
+        smallest_ever,
         processors: processors(),
         watch: request.heat,
         when_full: request.when_full,

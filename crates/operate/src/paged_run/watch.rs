@@ -41,7 +41,7 @@ impl<'a> Course<'a> {
             sizes: Sizes::default(),
             together,
             shared,
-            budget: request.budget.bytes(),
+            budget: request.budget.size().0,
             is_strict: request.strict,
         }
     }

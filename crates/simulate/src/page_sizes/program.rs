@@ -2,6 +2,7 @@
 
 use super::PageSizesError;
 use crate::tlb::workload::{Mix, Replay, Workload, named};
+use pagewise_model::units::{Bytes, NoSize};
 
 /// Something that can be run again from its start.
 #[derive(Clone, Debug)]
@@ -12,6 +13,8 @@ pub enum Source {
     Trace(Replay),
 }
 
+/// Most memory of a generator.
+const MOST: Bytes = Bytes(1 << 40);
 /// Accesses of a generator before the next of a mix has its turn.
 const PHASE: u64 = 1_000_000;
 
@@ -54,23 +57,15 @@ fn generated(text: &str, seed: u64) -> Result<Box<dyn Workload>, PageSizesError>
     named(name, size, seed).map_err(PageSizesError::Program)
 }
 
-/// A size such as 512M.
+/// A size such as 512M, as far as one is simulated.
 fn bytes(text: &str) -> Result<u64, PageSizesError> {
-    let no_size = || {
-        PageSizesError::Program(format!(
-            "\"{text}\" is no size: expected one such as 512M or 2G"
-        ))
-    };
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match text[digits.len()..].to_ascii_uppercase().as_str() {
-        "K" | "KIB" => 1 << 10,
-        "M" | "MIB" => 1 << 20,
-        "G" | "GIB" => 1 << 30,
-        _ => return Err(no_size()),
-    };
-    let number: u64 = digits.parse().map_err(|_| no_size())?;
-    let size = number.checked_mul(unit).filter(|size| *size <= 1 << 40);
-    size.ok_or_else(|| {
-        PageSizesError::Program(format!("{text} is more than the 1 TiB that is simulated"))
-    })
+    let size: Bytes = text
+        .parse()
+        .map_err(|error: NoSize| PageSizesError::Program(error.to_string()))?;
+    match size <= MOST {
+        true => Ok(size.0),
+        false => Err(PageSizesError::Program(format!(
+            "{text} is more than the {MOST} that is simulated"
+        ))),
+    }
 }
