@@ -120,6 +120,62 @@ fn a_duration_ends_the_command_and_keeps_the_files() {
 }
 
 #[test]
+fn several_processes_are_one_sum() {
+    let mut asleep: Vec<_> = (0..2)
+        .map(|_| {
+            std::process::Command::new("sleep")
+                .arg("60")
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    let pids: Vec<String> = asleep.iter().map(|one| one.id().to_string()).collect();
+    let whole = [
+        "watch",
+        "--duration",
+        "100ms",
+        "--json",
+        "-p",
+        &pids.join(","),
+    ];
+    let printed = text(&pagewise(&whole).stdout);
+    asleep.iter_mut().for_each(|one| one.kill().unwrap());
+    asleep.iter_mut().for_each(|one| drop(one.wait().unwrap()));
+    let first: Value = serde_json::from_str(printed.lines().next().unwrap()).unwrap();
+    assert_eq!(first["processes"], 2, "{printed}");
+}
+
+#[test]
+fn the_output_file_has_the_rows_in_the_format_of_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let watch = |options: &[&str]| {
+        let whole = [
+            &["watch", "--interval", "10ms"],
+            options,
+            &["--", "sleep", "0.1"],
+        ]
+        .concat();
+        let output = pagewise(&whole);
+        assert_eq!(output.status.code(), Some(0), "{options:?}");
+        assert!(output.stdout.is_empty(), "{options:?}: rows go to the file");
+        std::fs::read(options[options.len() - 1]).unwrap()
+    };
+    let csv = text(&watch(&["-o", &file("rows.csv")]));
+    assert!(
+        csv.starts_with("time_s,") && csv.lines().count() >= 3,
+        "{csv}"
+    );
+    let parquet = watch(&["-o", &file("rows.parquet")]);
+    assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
+    let lines = text(&watch(&["--json", "--output", &file("rows.jsonl")]));
+    assert!(lines.lines().count() >= 3);
+    for line in lines.lines() {
+        assert_eq!(errors(line), [""; 0]);
+    }
+}
+
+#[test]
 fn mistakes_are_told_plainly() {
     let cases: [(&[&str], i32, &str); 5] = [
         (&["watch"], 2, "required"),

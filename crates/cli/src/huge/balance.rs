@@ -38,8 +38,8 @@ Examples:
 #[command(after_help = EXAMPLES)]
 #[command(group = clap::ArgGroup::new("subject").args(["pid", "cgroup", "command"]).multiple(false))]
 pub struct Args {
-    /// A running process; may be given again
-    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    /// Running processes (commas between several)
+    #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = clap::value_parser!(i32).range(1..))]
     pid: Vec<i32>,
 
     /// All processes of a cgroup: its folder, or its name below /sys/fs/cgroup

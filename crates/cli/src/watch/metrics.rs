@@ -47,11 +47,15 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// Starts to export; looks inside the process `pid` each `look` where that is asked.
+    /// Starts to export; looks inside `processes` each `look` where that is asked.
     ///
     /// # Errors
     /// When the address is taken, or the file cannot be written.
-    pub fn start(target: &Target, pid: i32, look: Option<Duration>) -> anyhow::Result<Self> {
+    pub fn start(
+        target: &Target,
+        processes: &[i32],
+        look: Option<Duration>,
+    ) -> anyhow::Result<Self> {
         let figures = Arc::new(Mutex::new(Figures::default()));
         let file = match target {
             Target::Address(address) => {
@@ -64,7 +68,8 @@ impl Exporter {
                 Some(path.clone())
             }
         };
-        let looks = look.map(|every| Looks::start(pid, every, taker(pid, Arc::clone(&figures))));
+        let looks =
+            look.map(|every| Looks::start(processes.to_vec(), every, taker(Arc::clone(&figures))));
         Ok(Self {
             _looks: looks.transpose()?,
             figures,
@@ -119,17 +124,14 @@ fn answer(figures: Arc<Mutex<Figures>>) -> impl Fn(bool) -> Answer {
 }
 
 /// Keeps what a look inside found; that nothing can be seen is said once.
-fn taker(
-    pid: i32,
-    figures: Arc<Mutex<Figures>>,
-) -> impl FnMut(anyhow::Result<Findings>) + Send + 'static {
+fn taker(figures: Arc<Mutex<Figures>>) -> impl FnMut(anyhow::Result<Findings>) + Send + 'static {
     let mut told = false;
     move |found| {
         let at = SystemTime::now().duration_since(UNIX_EPOCH);
         let at = at.map_or(0.0, |at| at.as_secs_f64());
         if let (Err(error), false) = (&found, told) {
             told = true;
-            eprintln!("pagewise: cannot look inside process {pid}: {error:#}");
+            eprintln!("pagewise: cannot look inside: {error:#}");
         }
         // Old figures would pass for new ones.
         lock(&figures).observed = found.ok().map(|findings| Observed { at, findings });
@@ -178,7 +180,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.prom");
         let target = Target::File(path.clone());
-        let mut exporter = Exporter::start(&target, 1, None).unwrap();
+        let mut exporter = Exporter::start(&target, &[1], None).unwrap();
         let mut reading = Reading::default();
         reading.point.minor_faults = 77;
         exporter.take(&reading).unwrap();
@@ -189,7 +191,7 @@ mod tests {
         drop(exporter);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         let nowhere = Target::File("/no/such/folder/x.prom".into());
-        let error = Exporter::start(&nowhere, 1, None).err().unwrap();
+        let error = Exporter::start(&nowhere, &[1], None).err().unwrap();
         assert!(error.to_string().contains("/no/such/folder/x.prom"));
     }
 }

@@ -20,7 +20,7 @@ use pagewise_operate::watch::{End, Reading, Subject, Whom, follow, sample};
 use rows::Rows;
 use std::ffi::OsString;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -29,9 +29,10 @@ pub const EXAMPLES: &str = "\
 Examples:
   pagewise watch -- ./simulate input.dat            a command and its children
   pagewise watch -p 4242                            a running process
-  pagewise watch -p 4242 --csv run.csv              the same, into a file too
+  pagewise watch -p 4242,4243                       two, as one sum
+  pagewise watch -p 4242 -o run.csv                 the same, into a file too
   pagewise watch -p 4242 --duration 10s | column -ts,  without a terminal
-  pagewise watch --parquet run.parquet -- make      for DuckDB, Spark or pandas
+  pagewise watch -o run.parquet -- make             for DuckDB, Spark or pandas
   pagewise watch -p 4242 --metrics :9101            for Prometheus, at /metrics
 
 Keys of the live view: q quit, space pause, + and - zoom, ←/→ scroll, f faults
@@ -43,10 +44,10 @@ per second or so far, t table of processes, ? help.";
     override_usage = "pagewise watch [OPTIONS] -p <PID>\n       pagewise watch [OPTIONS] -- <COMMAND>..."
 )]
 pub struct Args {
-    /// Process to watch, with all its descendants.
-    #[arg(short, long, value_name = "PID", required_unless_present_any = ["command", "process"],
+    /// Processes to watch, with all their descendants (commas between several).
+    #[arg(short, long, value_name = "PID", value_delimiter = ',', required_unless_present_any = ["command", "process"],
           conflicts_with = "command", value_parser = clap::value_parser!(i32).range(1..))]
-    pid: Option<i32>,
+    pid: Vec<i32>,
     /// The same, as it was written before.
     #[arg(value_name = "PID", hide = true, conflicts_with_all = ["command", "pid"],
           value_parser = clap::value_parser!(i32).range(1..))]
@@ -75,10 +76,14 @@ pub struct Args {
     /// where the time goes, findings. 0 never does.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = look, requires = "metrics")]
     look: Duration,
+    /// Write every point into this file: Parquet where its name ends in .parquet, lines of JSON with
+    /// --json, else comma-separated values
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["csv", "parquet"])]
+    output: Option<PathBuf>,
     /// Where the command's own output goes while the live view or a table has the terminal; its
     /// input is then empty. Default: a file in the user's cache folder, named at the end.
     #[arg(long, value_name = "FILE", requires = "command")]
-    output: Option<PathBuf>,
+    command_output: Option<PathBuf>,
     /// Command to start and watch.
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -102,7 +107,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let exporter = args.metrics.as_ref().map(|target| {
         let look = Some(args.look).filter(|look| !look.is_zero());
-        Exporter::start(target, subject.pid(), look)
+        Exporter::start(target, &subject.processes(), look)
     });
     let exporter = match exporter.transpose() {
         Ok(exporter) => exporter,
@@ -135,17 +140,42 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 impl Args {
+    /// The file for comma-separated values.
+    fn csv(&self) -> Option<&Path> {
+        let named = self.output.as_deref();
+        let named = named.filter(|path| !self.json && !is_parquet(path));
+        self.csv.as_deref().or(named)
+    }
+
+    /// The Parquet file.
+    fn parquet(&self) -> Option<&Path> {
+        let named = self.output.as_deref();
+        let named = named.filter(|path| !self.json && is_parquet(path));
+        self.parquet.as_deref().or(named)
+    }
+
+    /// The file for lines of JSON; they are printed where there is none.
+    fn json_lines(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|_| self.json)
+    }
+
     /// Whom to watch; a program's output goes elsewhere where it is to be redirected.
     fn whom(&self, redirect: bool) -> anyhow::Result<Whom> {
-        Ok(match self.pid.or(self.process) {
-            Some(pid) => Whom::Process(pid),
-            None => Whom::Program {
-                launch: Launch::of(&self.command).context("no command was given after --")?,
-                output: self.output.clone(),
-                redirect,
-            },
+        let processes: Vec<i32> = self.pid.iter().chain(&self.process).copied().collect();
+        if !processes.is_empty() {
+            return Ok(Whom::Processes(processes));
+        }
+        Ok(Whom::Program {
+            launch: Launch::of(&self.command).context("no command was given after --")?,
+            output: self.command_output.clone(),
+            redirect,
         })
     }
+}
+
+fn is_parquet(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "parquet")
 }
 
 /// An interval that the kernel's counters can fill.
@@ -182,7 +212,7 @@ impl Sinks {
 
 /// A live view needs a terminal that nothing else writes to.
 fn wants_screen(args: &Args) -> bool {
-    let csv_takes_it = args.csv.as_deref().is_some_and(rows::is_standard_output);
+    let csv_takes_it = args.csv().is_some_and(rows::is_standard_output);
     let wants = std::io::stdout().is_terminal() && !args.json && !csv_takes_it;
     if wants && !cfg!(feature = "screen") {
         eprintln!(

@@ -31,25 +31,30 @@ impl Rows {
     /// Opens what the options name; without a live view and without any file, rows are CSV on
     /// standard output.
     pub fn open(args: &Args, live: bool) -> anyhow::Result<Self> {
-        let elsewhere = args.csv.is_some() || args.parquet.is_some() || args.metrics.is_some();
+        let elsewhere = args.csv().is_some() || args.parquet().is_some() || args.metrics.is_some();
         let nowhere = !elsewhere && !args.json && !live;
-        let csv_on_output = nowhere || args.csv.as_deref().is_some_and(is_standard_output);
-        let csv: Option<Box<dyn Write>> = match &args.csv {
+        let csv_on_output = nowhere || args.csv().is_some_and(is_standard_output);
+        let csv: Option<Box<dyn Write>> = match args.csv() {
             _ if csv_on_output => Some(Box::new(io::stdout())),
             Some(path) => Some(Box::new(BufWriter::new(create(path)?))),
             None => None,
         };
+        let json: Option<Box<dyn Write>> = match args.json_lines() {
+            Some(path) if !is_standard_output(path) => Some(Box::new(create(path)?)),
+            _ if args.json => Some(Box::new(io::stdout())),
+            _ => None,
+        };
+        let json_on_output = args.json && args.json_lines().is_none_or(is_standard_output);
         let parquet = args
-            .parquet
-            .as_deref()
+            .parquet()
             .map(|path| TimelineRows::create(create(path)?).with_context(|| cannot_write(path)));
         Ok(Self {
             csv,
-            json: args.json.then(|| Box::new(io::stdout()) as Box<dyn Write>),
+            json,
             parquet: parquet.transpose()?,
-            takes_standard_output: csv_on_output || args.json,
-            csv_name: match &args.csv {
-                Some(path) if !is_standard_output(path) => path.clone(),
+            takes_standard_output: csv_on_output || json_on_output,
+            csv_name: match args.csv() {
+                Some(path) if !is_standard_output(path) => path.to_path_buf(),
                 _ => PathBuf::from("standard output"),
             },
             rates: Rates::default(),
@@ -94,7 +99,8 @@ impl Rows {
     /// Removes the files again: there was nothing to watch.
     pub fn abandon(self, args: &Args) {
         drop(self);
-        let files = [&args.csv, &args.parquet].into_iter().flatten();
+        let files = [args.csv(), args.parquet(), args.json_lines()];
+        let files = files.into_iter().flatten();
         for path in files.filter(|path| path.is_file()) {
             // An empty file that stays does no harm, and the error to tell is another.
             let _ = std::fs::remove_file(path);

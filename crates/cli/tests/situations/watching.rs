@@ -23,7 +23,7 @@ fn watching_a_command_ends_with_its_status() {
     let status = |words: &[&str]| {
         let mut command = stage.pagewise();
         command
-            .args(["watch", "--output", "out.txt", "--"])
+            .args(["watch", "--command-output", "out.txt", "--"])
             .args(words);
         Outcome::of(&mut command).status
     };
@@ -49,7 +49,13 @@ fn interrupting_watch_keeps_the_points() {
         .pagewise()
         .args(["watch", "--interval", "10ms", "--csv"])
         .arg(&table)
-        .args(["--output", "out.txt", "--", target(), "until-killed"])
+        .args([
+            "--command-output",
+            "out.txt",
+            "--",
+            target(),
+            "until-killed",
+        ])
         .arg(&ready)
         .process_group(0)
         .stdout(Stdio::null())
@@ -81,7 +87,7 @@ fn a_table_that_cannot_be_written_is_told() {
         "watch",
         "--csv",
         "/dev/full",
-        "--output",
+        "--command-output",
         "out.txt",
         "--",
         target(),
@@ -100,7 +106,7 @@ fn a_reader_of_the_table_that_leaves_is_no_failure() {
             "watch",
             "--interval",
             "10ms",
-            "--output",
+            "--command-output",
             "out.txt",
             "--",
             target(),
@@ -129,7 +135,7 @@ fn a_thousand_threads_are_counted() {
         "--interval",
         "10ms",
         "--json",
-        "--output",
+        "--command-output",
         "out.txt",
         "--",
     ]);

@@ -41,7 +41,10 @@ impl Probe {
     pub fn new(pid: i32, options: SamplerOptions, notes: &mut Vec<String>) -> Self {
         let tree = match options.from_birth {
             true => Tree::from_birth(options.proc.clone(), pid),
-            false => Tree::new(options.proc.clone(), pid),
+            false => {
+                let roots = [&[pid], &*options.also].concat();
+                Tree::of_several(options.proc.clone(), &roots)
+            }
         };
         let tree = match tree {
             Ok(Some(tree)) => Some(tree),

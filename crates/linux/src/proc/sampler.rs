@@ -36,6 +36,9 @@ pub struct SamplerOptions {
     /// Whether counters run from the start of the root process instead of the first reading, as
     /// suits a program that was started for this: the totals then equal what `wait4(2)` tells.
     pub from_birth: bool,
+    /// Further processes that are read with the root and its descendants, as if they were its own;
+    /// none where counters run from its start.
+    pub also: Vec<i32>,
     /// Whether the proportional set size is read where the budget lets.
     pub pss: bool,
     /// Whether pressure of the machine and the cgroup is read.
@@ -53,6 +56,7 @@ impl SamplerOptions {
         Self {
             interval: interval.max(SHORTEST_INTERVAL),
             from_birth: false,
+            also: Vec::new(),
             pss: true,
             pressure: true,
             proc: ProcRoot::default(),

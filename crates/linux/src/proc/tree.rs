@@ -121,7 +121,15 @@ impl Tree {
     /// # Errors
     /// [`Error`](super::Error) when the root process's figures are unreadable or malformed.
     pub fn new(proc: ProcRoot, pid: i32) -> Result<Option<Self>> {
-        let Some(mut tree) = Self::counting_since(proc, pid, u64::MAX)? else {
+        Self::of_several(proc, &[pid])
+    }
+
+    /// The same of several processes and their descendants; those that are not there are left out.
+    ///
+    /// # Errors
+    /// As [`Tree::new`].
+    pub fn of_several(proc: ProcRoot, pids: &[i32]) -> Result<Option<Self>> {
+        let Some(mut tree) = Self::counting_since(proc, pids, u64::MAX)? else {
             return Ok(None);
         };
         tree.began_ticks = tree.proc.uptime_ticks()?.unwrap_or(0);
@@ -133,12 +141,17 @@ impl Tree {
     /// # Errors
     /// As [`Tree::new`].
     pub fn from_birth(proc: ProcRoot, pid: i32) -> Result<Option<Self>> {
-        Self::counting_since(proc, pid, 0)
+        Self::counting_since(proc, &[pid], 0)
     }
 
     /// A tree that leaves out what processes counted that started before `began_ticks`.
-    fn counting_since(proc: ProcRoot, pid: i32, began_ticks: u64) -> Result<Option<Self>> {
-        let Some(root) = proc.stat(pid)? else {
+    fn counting_since(proc: ProcRoot, pids: &[i32], began_ticks: u64) -> Result<Option<Self>> {
+        let roots = pids.iter().map(|&pid| proc.stat(pid));
+        let mut roots: Vec<Stat> = roots.flat_map(Result::transpose).collect::<Result<_>>()?;
+        // Parents are read before their children, and started before them.
+        roots.sort_by_key(|root| (root.start_ticks, root.pid));
+        roots.dedup_by_key(|root| root.pid);
+        let Some(pid) = roots.first().map(|root| root.pid) else {
             return Ok(None);
         };
         let list = proc.process_path(pid, &format!("task/{pid}/children"));
@@ -157,7 +170,7 @@ impl Tree {
             read_swap: false,
             proc,
         };
-        tree.admit(root);
+        roots.into_iter().for_each(|root| tree.admit(root));
         tree.find_new_processes();
         Ok(Some(tree))
     }

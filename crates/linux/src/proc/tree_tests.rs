@@ -122,6 +122,52 @@ fn what_was_counted_before_is_left_out() {
     assert_eq!(reading.processes[0].minor_faults, 1);
 }
 
+/// Whichever is named first: a process below another counts once.
+#[test]
+fn several_processes_are_one_sum_and_none_of_them_counts_twice() {
+    for roots in [[10, 11, 20, 99], [20, 11, 99, 10]] {
+        let mut fake = Fake::new();
+        let mut put = |pid, parent, own, start| {
+            fake.put(&Line {
+                pid,
+                parent,
+                state: 'S',
+                own,
+                children: 0,
+                start,
+            });
+        };
+        put(10, 1, 1000, 5);
+        put(11, 10, 200, 6);
+        put(20, 1, 30, 7);
+        let proc = ProcRoot::at(fake.folder.path());
+        let mut tree = Tree::of_several(proc, &roots).unwrap().unwrap();
+        assert_eq!(minor(&mut tree), 0);
+        for (pid, parent, own, start) in [(10, 1, 1001, 5), (11, 10, 220, 6), (20, 1, 330, 7)] {
+            fake.put(&Line {
+                pid,
+                parent,
+                state: 'S',
+                own,
+                children: 0,
+                start,
+            });
+        }
+        let reading = tree.read();
+        assert_eq!(reading.point.minor_faults, 1 + 20 + 300);
+        assert_eq!(reading.point.processes, 3);
+        fake.end(10);
+        fake.end(11);
+        assert_eq!(
+            tree.read().point.processes,
+            1,
+            "the others are still watched"
+        );
+    }
+    let proc = ProcRoot::at(Fake::new().folder.path());
+    assert!(Tree::of_several(proc, &[1, 2]).unwrap().is_none());
+}
+
 #[test]
 fn a_child_that_was_waited_for_counts_once() {
     let mut fake = Fake::new();

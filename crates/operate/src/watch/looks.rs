@@ -18,12 +18,12 @@ pub struct Looks {
 }
 
 impl Looks {
-    /// Looks inside process `pid` so often; `take` gets what was found, or why nothing was.
+    /// Looks inside `processes` so often; `take` gets what was found, or why nothing was.
     ///
     /// # Errors
     /// When no thread can be started.
     pub fn start(
-        pid: i32,
+        processes: Vec<i32>,
         every: Duration,
         mut take: impl FnMut(Result<Findings>) + Send + 'static,
     ) -> Result<Self> {
@@ -31,7 +31,7 @@ impl Looks {
         let look_on = move || {
             loop {
                 let began = Instant::now();
-                take(look(pid));
+                take(look(&processes));
                 let rest = every.saturating_sub(began.elapsed());
                 if until.recv_timeout(rest) != Err(RecvTimeoutError::Timeout) {
                     return;
@@ -46,12 +46,12 @@ impl Looks {
     }
 }
 
-fn look(pid: i32) -> Result<Findings> {
+fn look(processes: &[i32]) -> Result<Findings> {
     let recording = Recording::named(None)?;
     let options = ObserveOptions {
         duration: Some(LENGTH),
         ..ObserveOptions::explaining(
-            Subject::Processes(vec![pid]),
+            Subject::Processes(processes.to_vec()),
             &recording.path(),
             balance::verdict,
         )

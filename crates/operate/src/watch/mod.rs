@@ -40,12 +40,13 @@ pub enum End {
     Asked,
 }
 
-/// Starts to read a tree, so often.
+/// Starts to read what is watched, so often.
 #[must_use]
 pub fn sample(subject: &Subject, interval: Duration) -> (Sampler, Receiver<Reading>) {
     let (sender, readings) = mpsc::channel();
     let options = SamplerOptions {
         from_birth: subject.is_ours(),
+        also: subject.others().to_vec(),
         ..SamplerOptions::every(interval)
     };
     let sampler = Sampler::start_with(subject.pid(), options, move |point, processes, pressure| {

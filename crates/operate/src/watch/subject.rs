@@ -12,8 +12,8 @@ use std::time::Duration;
 
 /// Whom to watch.
 pub enum Whom {
-    /// A process that is there, with all its descendants.
-    Process(i32),
+    /// Processes that are there, with all their descendants; at least one.
+    Processes(Vec<i32>),
     /// A program that is started.
     Program {
         /// What to start.
@@ -25,7 +25,7 @@ pub enum Whom {
     },
 }
 
-/// A watched process, root of its tree.
+/// What is watched: one process tree, or several.
 pub struct Subject {
     /// Command line, or the process's name.
     name: String,
@@ -40,7 +40,8 @@ enum Kind {
         named: bool,
     },
     Found {
-        pid: i32,
+        first: i32,
+        others: Vec<i32>,
     },
 }
 
@@ -66,7 +67,7 @@ impl Subject {
     /// When neither can be.
     pub fn start(whom: Whom) -> anyhow::Result<Self> {
         match whom {
-            Whom::Process(pid) => Self::find(pid),
+            Whom::Processes(pids) => Self::find(&pids),
             Whom::Program {
                 launch,
                 output,
@@ -75,21 +76,19 @@ impl Subject {
         }
     }
 
-    fn find(pid: i32) -> anyhow::Result<Self> {
+    fn find(pids: &[i32]) -> anyhow::Result<Self> {
         let proc = ProcRoot::default();
-        let Some(stat) = proc.stat(pid)? else {
-            bail!("there is no process {pid} (ps lists those that are)");
-        };
-        let words = proc.cmdline(pid)?.unwrap_or_default();
-        let line: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-        let name = if line.is_empty() {
-            stat.comm
-        } else {
-            line.join(" ")
+        let names = pids.iter().map(|&pid| name_of(&proc, pid));
+        let names: Vec<String> = names.collect::<anyhow::Result<_>>()?;
+        let Some((&first, others)) = pids.split_first() else {
+            bail!("say which process to watch");
         };
         Ok(Self {
-            name,
-            kind: Kind::Found { pid },
+            name: names.join(", "),
+            kind: Kind::Found {
+                first,
+                others: others.to_vec(),
+            },
         })
     }
 
@@ -126,12 +125,29 @@ impl Subject {
         &self.name
     }
 
-    /// Root of the tree.
+    /// Root of the first tree.
     #[must_use]
     pub fn pid(&self) -> i32 {
         match &self.kind {
             Kind::Started { running, .. } => running.pid(),
-            Kind::Found { pid } => *pid,
+            Kind::Found { first, .. } => *first,
+        }
+    }
+
+    /// Roots of all trees.
+    #[must_use]
+    pub fn processes(&self) -> Vec<i32> {
+        std::iter::once(self.pid())
+            .chain(self.others().iter().copied())
+            .collect()
+    }
+
+    /// Roots of the others.
+    #[must_use]
+    pub fn others(&self) -> &[i32] {
+        match &self.kind {
+            Kind::Started { .. } => &[],
+            Kind::Found { others, .. } => others,
         }
     }
 
@@ -173,6 +189,19 @@ impl Subject {
             was_asked,
         }
     }
+}
+
+/// Command line of a process, or its name where it has none.
+fn name_of(proc: &ProcRoot, pid: i32) -> anyhow::Result<String> {
+    let Some(stat) = proc.stat(pid)? else {
+        bail!("there is no process {pid} (ps lists those that are)");
+    };
+    let words = proc.cmdline(pid)?.unwrap_or_default();
+    let line: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+    Ok(match line.is_empty() {
+        true => stat.comm,
+        false => line.join(" "),
+    })
 }
 
 /// Removes a file that nothing was written to; says whether it is gone.
@@ -226,7 +255,7 @@ fn output_file() -> anyhow::Result<PathBuf> {
     let folder = cache_folder();
     own_folder::make(&folder).with_context(|| {
         let folder = folder.display();
-        format!("no place for the command's output: cannot use {folder}; name a file by --output")
+        format!("no place for the command's output: cannot use {folder}; name a file by --command-output")
     })?;
     Ok(folder.join(format!("watch-{}.out", std::process::id())))
 }

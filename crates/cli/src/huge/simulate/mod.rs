@@ -17,7 +17,7 @@ const EXAMPLES: &str = "\
 Examples:
   pagewise huge simulate --workload mcf        would huge pages help or hurt?
   pagewise huge simulate --workload oltp --machine zen4
-  pagewise huge simulate --controller min-cost -o huge.html trace.pwt
+  pagewise huge simulate --controller min-cost -o huge.html trace.pwm
   pagewise huge simulate --workload mcf --workload gups --controller paper";
 
 /// Simulate TLBs: would huge pages help or hurt, and what would a controller do
