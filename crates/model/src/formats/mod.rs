@@ -9,4 +9,5 @@ pub mod perf_data;
 pub mod perf_script;
 mod profile_text;
 pub mod sniff;
+mod text;
 pub mod trace_dat;

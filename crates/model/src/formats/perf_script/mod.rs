@@ -11,6 +11,7 @@ mod header;
 mod parallel;
 
 use super::profile_text::{Known, plain};
+use super::text::{BLOCK, Block, Source};
 use crate::host::HostSnapshot;
 use crate::loss::{LossKind, Losses};
 use crate::outliers::{self, Pause, WeightSum, credible};
@@ -19,13 +20,13 @@ use crate::profile::{
     WeightUnit,
 };
 use crate::units::Nanos;
-use blocks::{BLOCK, Block, Blocks, InMemory, Source, split_at_blank, split_line};
+use blocks::{split_at_blank, split_line};
 use chains::{Chain, Chains};
 use header::Header;
 use memchr::memmem::Finder;
 use std::io::{self, Read};
 
-/// Kinds of events that a profile tells apart.
+/// Kinds of events that a profile distinguishes.
 const MOST_EVENTS: usize = 255;
 
 /// Reads a whole text.
@@ -33,7 +34,7 @@ const MOST_EVENTS: usize = 255;
 /// # Errors
 /// When reading fails. Lines that make no sense are counted among the profile's losses.
 pub fn read(input: impl Read) -> io::Result<Profile> {
-    read_in_turn(Blocks::new(input, BLOCK))
+    read_in_turn(blocks::stream(input, BLOCK))
 }
 
 /// Reads a whole text on so many threads, to the same effect.
@@ -43,14 +44,14 @@ pub fn read(input: impl Read) -> io::Result<Profile> {
 pub fn read_on(threads: usize, input: impl Read + Send) -> io::Result<Profile> {
     match threads {
         0 | 1 => read(input),
-        _ => parallel::read(threads, Blocks::new(input, BLOCK)),
+        _ => parallel::read(threads, blocks::stream(input, BLOCK)),
     }
 }
 
 /// Reads a whole text that is in memory, such as a mapped file, to the same effect. `release` is
-/// told now and then how many bytes from the beginning will not be needed any more.
+/// called now and then with how many bytes from the start are no longer needed.
 pub fn read_mapped(threads: usize, text: &[u8], release: impl FnMut(usize) + Send) -> Profile {
-    let blocks = InMemory::new(text, BLOCK, release);
+    let blocks = blocks::in_memory(text, BLOCK, release);
     let profile = match threads {
         0 | 1 => read_in_turn(blocks),
         _ => parallel::read(threads, blocks),
@@ -146,7 +147,7 @@ impl Default for Reader {
 impl Reader {
     /// Reads whole samples.
     fn block(&mut self, text: &[u8], block: Block) {
-        if block.left_out {
+        if block.left_out > 0 {
             self.losses.add(LossKind::MalformedRecord, 1);
         }
         let mut batch = Batch::default();

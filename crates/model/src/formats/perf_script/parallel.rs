@@ -2,30 +2,21 @@
 //!
 //! Each thread takes the next block and reads it by itself; frames, stacks, threads and events get
 //! numbers of that thread. At the end the blocks are gone through in their order, and what each
-//! sample refers to is numbered anew as it comes. Memory is twice the samples, and what each
+//! sample refers to is renumbered as it comes. Memory is twice the samples, and what each
 //! thread met.
 
-use super::blocks::Source;
 use super::{MOST_EVENTS, Reader, Threads, in_time_order};
+use crate::formats::text::{Shared, Source, on_threads};
 use crate::host::HostSnapshot;
 use crate::loss::LossKind;
 use crate::profile::{FrameId, FrameTable, NodeId, Profile, ProfileEvent, ProfileSample};
 use std::io;
 use std::ops::Range;
-use std::sync::Mutex;
 
 /// Reads all blocks on so many threads.
 pub(super) fn read(threads: usize, blocks: impl Source + Send) -> io::Result<Profile> {
-    let blocks = Mutex::new(blocks);
-    let parts = std::thread::scope(|scope| {
-        let work = || Part::read(&blocks);
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let results = threads.into_iter().map(|thread| match thread.join() {
-            Ok(result) => result,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        results.collect::<io::Result<Vec<Part>>>()
-    })?;
+    let blocks = Shared::new(blocks);
+    let parts = on_threads(threads, || Part::read(&blocks))?;
     Ok(joined(parts))
 }
 
@@ -33,19 +24,14 @@ pub(super) fn read(threads: usize, blocks: impl Source + Send) -> io::Result<Pro
 struct Part {
     profile: Profile,
     /// Each block's number and which samples are of it.
-    blocks: Vec<(usize, Range<usize>)>,
+    blocks: Vec<(u64, Range<usize>)>,
 }
 
 impl Part {
-    fn read(blocks: &Mutex<impl Source>) -> io::Result<Self> {
+    fn read(blocks: &Shared<impl Source>) -> io::Result<Self> {
         let mut reader = Reader::default();
         let (mut buffer, mut read, mut start) = (Vec::new(), Vec::new(), 0);
-        // A thread that panicked poisons the lock: then the others stop, too.
-        while let Ok(mut blocks) = blocks.lock() {
-            let Some((block, text)) = blocks.next(&mut buffer)? else {
-                break;
-            };
-            drop(blocks);
+        while let Some((block, text)) = blocks.next(&mut buffer)? {
             reader.block(text, block);
             let end = reader.samples.len();
             read.push((block.number, start..end));

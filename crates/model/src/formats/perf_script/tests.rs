@@ -167,8 +167,8 @@ fn blocks_of_any_size_on_any_threads_give_the_same_profile() {
     let text = mixed(2000);
     let whole = written(&read(text.as_bytes()).expect("memory is readable"));
     for size in [1, 100, 3000] {
-        let blocks = || Blocks::new(text.as_bytes(), size);
-        let in_memory = || InMemory::new(text.as_bytes(), size, |_| ());
+        let blocks = || blocks::stream(text.as_bytes(), size);
+        let in_memory = || blocks::in_memory(text.as_bytes(), size, |_| ());
         for profile in [
             read_in_turn(blocks()),
             read_in_turn(in_memory()),

@@ -14,7 +14,6 @@
 //!
 //! Memory is a piece with its calls per thread.
 
-mod blocks;
 mod piece;
 mod waiting;
 
@@ -22,18 +21,20 @@ use super::builder::{Builder, Sink};
 use super::columns::Header;
 use super::names::{Absorbed, Names};
 use super::order::Order;
-use super::parser::{Counts, Parser};
+use super::parser::{Counts, LONGEST_LINE, Parser};
 use super::settling::Settling;
 use super::{Summary, summary};
-use blocks::{Blocks, Memory, Source};
+use crate::formats::text::blocks::Lines;
+use crate::formats::text::{BLOCK, Memory, Shared, Source, Stream, on_threads};
 use piece::Piece;
 use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
-/// Bytes of a piece: some thousand lines, so that the borders cost little, and few enough that
-/// they are still in a core's cache when they are parsed.
-pub(super) const PIECE: usize = 1 << 18;
+/// Of longer lines the parser gets as much as shows that they are too long for it.
+const LINES: Lines = Lines {
+    longest: LONGEST_LINE,
+};
 
 /// How a trace is read on several cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +51,7 @@ impl Cores {
     pub fn new(threads: usize) -> Self {
         Self {
             threads,
-            piece: PIECE,
+            piece: BLOCK,
         }
     }
 }
@@ -65,11 +66,11 @@ pub fn read_on(
     input: impl Read + Send,
     sink: &mut (impl Sink + Send),
 ) -> io::Result<Summary> {
-    read_source(cores, Blocks::new(input, cores.piece), sink)
+    read_source(cores, Stream::new(input, cores.piece, LINES), sink)
 }
 
-/// The same for a text in memory, such as a mapped file, which is not copied. `window` is told now
-/// and then which bytes will be read next; those that come four MiB and more before them won't be
+/// The same for a text in memory, such as a mapped file, which is not copied. `window` is called now
+/// and then with the bytes that will be read next; those that come four MiB and more before them won't be
 /// any more, unless some thread is late.
 pub fn read_memory_on(
     cores: Cores,
@@ -77,7 +78,7 @@ pub fn read_memory_on(
     window: impl FnMut(Range<usize>) + Send,
     sink: &mut (impl Sink + Send),
 ) -> io::Result<Summary> {
-    read_source(cores, Memory::new(text, cores.piece, window), sink)
+    read_source(cores, Memory::new(text, cores.piece, LINES, window), sink)
 }
 
 fn read_source(
@@ -88,7 +89,7 @@ fn read_source(
     if cores.threads <= 1 {
         return read_on_one(source, sink);
     }
-    let input = Mutex::new(source);
+    let input = Shared::new(source);
     let turn = Turn {
         state: Mutex::new(State {
             next: 0,
@@ -102,15 +103,7 @@ fn read_source(
         passed: Condvar::new(),
     };
     let work = || Worker::default().run(&input, &turn);
-    let outcome = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..cores.threads).map(|_| scope.spawn(work)).collect();
-        let results = threads.into_iter().map(|thread| match thread.join() {
-            Ok(result) => result,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        results.fold(Ok(()), io::Result::and)
-    });
-    outcome?;
+    on_threads(cores.threads, work)?;
     let mut state = turn.state.into_inner().unwrap_or_else(|e| e.into_inner());
     state.builder.finish();
     state.sink.finish(&state.names);
@@ -123,7 +116,7 @@ fn read_source(
 
 /// Reads a whole stream on one core.
 pub(super) fn read_stream(input: impl Read, sink: &mut impl Sink) -> io::Result<Summary> {
-    read_on_one(Blocks::new(input, PIECE), sink)
+    read_on_one(Stream::new(input, BLOCK, LINES), sink)
 }
 
 fn read_on_one(mut source: impl Source, sink: &mut impl Sink) -> io::Result<Summary> {
@@ -180,17 +173,10 @@ struct Worker {
 }
 
 impl Worker {
-    fn run<S: Sink>(mut self, input: &Mutex<impl Source>, turn: &Turn<'_, S>) -> io::Result<()> {
+    fn run<S: Sink>(mut self, input: &Shared<impl Source>, turn: &Turn<'_, S>) -> io::Result<()> {
         let mut header = Header::default();
         let mut space = Vec::new();
-        loop {
-            let Ok(mut source) = input.lock() else {
-                return Ok(());
-            };
-            let Some((block, text)) = source.next(&mut space)? else {
-                return Ok(());
-            };
-            drop(source);
+        while let Some((block, text)) = input.next(&mut space)? {
             self.parse(text, header.clone(), None, block.is_last);
             let Some(mut state) = turn.of(block.number) else {
                 return Ok(());
@@ -214,6 +200,7 @@ impl Worker {
             state.header = header.clone();
             turn.pass(state);
         }
+        Ok(())
     }
 
     fn parse(&mut self, text: &[u8], header: Header, behind: Option<Order>, is_last: bool) {
