@@ -24,10 +24,10 @@ mod pages;
 mod process;
 mod regions;
 mod remaps;
-mod rests;
 mod roles;
 mod syscalls;
 mod tally;
+mod window_weights;
 
 pub use attribution::{Attribution, ThreadFaults};
 pub use classify::refault_by;
@@ -46,9 +46,9 @@ use pagewise_model::recording::Sidecar;
 use pagewise_model::stack::{StackId, StackTable};
 use process::{Process, Thread};
 use regions::Owner;
-use rests::Rests;
 use roles::{Role, Roles};
 use rustc_hash::{FxHashMap, FxHashSet};
+use window_weights::WindowWeights;
 
 /// Page size where a recording does not say.
 const USUAL_PAGE_SIZE: u64 = 4096;
@@ -64,7 +64,7 @@ struct HugePages {
 #[derive(Debug)]
 pub struct Attributor {
     roles: Roles,
-    rests: Rests,
+    window_weights: WindowWeights,
     page_shift: u32,
     /// Who cuts up anonymous memory: by process where that was looked at, else as in the main one.
     owner: Owner,
@@ -102,7 +102,7 @@ impl Attributor {
         };
         Self {
             roles: Roles::of(sources, sidecar),
-            rests: Rests::of(&sidecar.collection.fault_windows),
+            window_weights: WindowWeights::of(&sidecar.collection.fault_windows),
             page_shift: page_size.trailing_zeros(),
             owner: owner_of_anonymous(&sidecar.allocators),
             owners: sidecar
@@ -174,7 +174,9 @@ impl Attributor {
         let (role, has_chain) = self.roles.get(sample.source.0);
         match role {
             Role::EveryFault | Role::SampledFault | Role::WindowFault => {
-                let period = self.rests.stands_for(sample.period.max(1), sample.time);
+                let period = self
+                    .window_weights
+                    .stands_for(sample.period.max(1), sample.time);
                 let sample = Sample { period, ..*sample };
                 self.fault(&sample, role, has_chain, unwound);
             }

@@ -1,11 +1,11 @@
 //! Profiles: from events to weighted stacks, what stands out in them, and how two of them differ.
 
+mod anomalies;
 mod burst;
 mod collect;
 mod counters;
 pub mod diff;
 mod functions;
-mod odd;
 mod rules;
 mod summary;
 #[cfg(test)]

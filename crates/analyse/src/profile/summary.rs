@@ -29,7 +29,7 @@ pub fn summarise(profile: &Profile, rules: &rules::ProfileRules) -> ProfileFindi
         .collect();
     events.sort_by_key(rank);
     let mut diagnoses = rules.apply(profile, &idle);
-    diagnoses.extend(super::odd::look(profile, &idle, &events));
+    diagnoses.extend(super::anomalies::find(profile, &idle, &events));
     diagnoses.sort_by(|a, b| {
         let share = |d: &Diagnosis| d.share_of_cpu.map_or(0.0, |share| share.value);
         (b.severity.cmp(&a.severity)).then(share(b).total_cmp(&share(a)))

@@ -16,8 +16,8 @@ const COOL: f64 = 0.5;
 /// A CPU's share of its own time while most others idle is told from this many samples.
 const ENOUGH: u64 = 100;
 
-/// Every oddity of the profile.
-pub(super) fn look(profile: &Profile, idle: &Idle, events: &[EventProfile]) -> Vec<Diagnosis> {
+/// Every anomaly of the profile.
+pub(super) fn find(profile: &Profile, idle: &Idle, events: &[EventProfile]) -> Vec<Diagnosis> {
     let cpu = events.iter().find(|event| is_cpu(&event.name));
     let bursts = cpu.and_then(burst);
     let hot = cpu.and_then(|event| hot_cpu(profile, event));

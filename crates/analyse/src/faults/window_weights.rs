@@ -4,7 +4,7 @@ use pagewise_model::units::Nanos;
 
 /// Windows with their share of the pauses beside them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Rests {
+pub(super) struct WindowWeights {
     /// End of each window and of what it stands for, its length, and the time it stands for.
     windows: Vec<Window>,
     /// Position of the window that the newest fault was in: faults come in time order.
@@ -18,7 +18,7 @@ struct Window {
     stands_for: u64,
 }
 
-impl Rests {
+impl WindowWeights {
     /// A window stands for itself and for half of each pause beside it; the last one for all of the
     /// pause behind it, which an empty window at the end of the recording tells.
     pub(super) fn of(windows: &[(Nanos, Nanos)]) -> Self {
@@ -73,29 +73,29 @@ mod tests {
     #[test]
     fn a_fault_stands_for_half_of_the_pauses_beside_its_window() {
         let windows = [(Nanos(0), Nanos(100)), (Nanos(300), Nanos(400))];
-        let mut rests = Rests::of(&windows);
-        assert_eq!(rests.stands_for(499, Nanos(50)), 998);
-        assert_eq!(rests.stands_for(1, Nanos(350)), 2);
-        assert_eq!(rests.stands_for(7, Nanos(900)), 7);
+        let mut weights = WindowWeights::of(&windows);
+        assert_eq!(weights.stands_for(499, Nanos(50)), 998);
+        assert_eq!(weights.stands_for(1, Nanos(350)), 2);
+        assert_eq!(weights.stands_for(7, Nanos(900)), 7);
     }
 
     #[test]
     fn all_windows_together_stand_for_the_whole_time() {
         let windows = [(10, 50), (260, 310), (500, 560), (560, 570)];
-        let rests = Rests::of(&windows.map(|(from, to)| (Nanos(from), Nanos(to))));
-        let total: u64 = rests.windows.iter().map(|window| window.stands_for).sum();
+        let weights = WindowWeights::of(&windows.map(|(from, to)| (Nanos(from), Nanos(to))));
+        let total: u64 = weights.windows.iter().map(|window| window.stands_for).sum();
         assert_eq!(total, 570 - 10);
     }
 
     #[test]
     fn the_last_window_stands_for_the_rest_of_the_recording() {
         let windows = [(Nanos(0), Nanos(100)), (Nanos(400), Nanos(400))];
-        let mut rests = Rests::of(&windows);
-        assert_eq!(rests.stands_for(10, Nanos(50)), 40);
+        let mut weights = WindowWeights::of(&windows);
+        assert_eq!(weights.stands_for(10, Nanos(50)), 40);
     }
 
     #[test]
     fn without_windows_a_fault_stands_for_its_period() {
-        assert_eq!(Rests::default().stands_for(61, Nanos(5)), 61);
+        assert_eq!(WindowWeights::default().stands_for(61, Nanos(5)), 61);
     }
 }
