@@ -40,7 +40,7 @@ pub fn check(folder: &Path) -> io::Result<()> {
         .open(folder);
     let opened = opened.map_err(|error| match error.raw_os_error() {
         // O_DIRECTORY comes first where both hold.
-        Some(libc::ELOOP | libc::ENOTDIR) => refused("it is a link or no folder: remove it"),
+        Some(libc::ELOOP | libc::ENOTDIR) => refused("it is a link or not a folder: remove it"),
         _ => error,
     })?;
     let found = opened.metadata()?;
@@ -59,7 +59,9 @@ pub fn check(folder: &Path) -> io::Result<()> {
 pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let file = open_of(&[effective_user()], path, options)?;
     if file.metadata()?.mode() & WRITABLE_BY_OTHERS != 0 {
-        return Err(refused("others can write to it: look at it and remove it"));
+        return Err(refused(
+            "others can write to it: inspect it, then remove it",
+        ));
     }
     Ok(file)
 }
@@ -79,7 +81,7 @@ pub fn open_of(users: &[u32], path: &Path, options: &mut OpenOptions) -> io::Res
         })?;
     let found = file.metadata()?;
     if !found.is_file() {
-        return Err(refused("it is no regular file: remove it"));
+        return Err(refused("it is not a regular file: remove it"));
     }
     check_owner(&found, users)?;
     Ok(file)
@@ -175,7 +177,7 @@ mod tests {
         read(&file).unwrap();
         let told = |path: &Path| read(path).unwrap_err().to_string();
         assert!(told(&link).contains("link"));
-        assert!(told(&pipe).contains("no regular file"));
+        assert!(told(&pipe).contains("not a regular file"));
         fs::set_permissions(&file, Permissions::from_mode(0o620)).unwrap();
         assert!(told(&file).contains("others can write"));
     }

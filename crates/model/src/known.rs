@@ -1,6 +1,6 @@
 //! What texts that are met again and again were found to mean.
 //!
-//! Texts are not kept: they are told apart by 96 bits of a hash with random keys. Among 2²⁴
+//! Texts are not kept: they are distinguished by 96 bits of a hash with random keys. Among 2²⁴
 //! different texts, the chance that any two are taken for one is below 2⁻⁴⁰, and as the keys are
 //! new in each process, no file can be made so that its texts are mixed up.
 

@@ -51,7 +51,7 @@ impl LossKind {
             Self::MalformedRecord => "malformed records",
             Self::Truncated => "bytes missing at the end of the file",
             Self::OutOfOrder => "records out of time order",
-            Self::UnpairedFault => "faults whose begin or end was not seen",
+            Self::UnpairedFault => "faults whose start or end was not seen",
             Self::KernelFaultsInvisible => "faults inside system calls that need privileges to see",
             Self::FaultsWithoutEvent => {
                 "faults that were counted but not recorded (lost, before exec, or inside the kernel)"
@@ -77,7 +77,7 @@ impl LossKind {
             Self::MalformedRecord => "malformed record",
             Self::Truncated => "byte missing at the end of the file",
             Self::OutOfOrder => "record out of time order",
-            Self::UnpairedFault => "fault whose begin or end was not seen",
+            Self::UnpairedFault => "fault whose start or end was not seen",
             Self::KernelFaultsInvisible => {
                 "fault inside a system call that needs privileges to see"
             }

@@ -40,7 +40,7 @@ impl WeightSum {
 pub enum Pause {
     /// Where every kind of record is there: after a real pause there is more than one.
     TenTimes,
-    /// Where samples alone are told, of which a real pause may be followed by a single one.
+    /// Where there are only samples, of which a real pause may be followed by a single one.
     HundredTimes,
 }
 

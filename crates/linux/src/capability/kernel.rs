@@ -17,8 +17,8 @@ const TRACEPOINTS: [(&str, &str, &str, &str, &str); 4] = [
         "tracepoints.syscalls",
         "syscalls",
         "sys_enter_munmap",
-        "Calls that give memory back and take it are recorded with their stacks.",
-        "Release and growth of memory are told from mappings and the size of the heap.",
+        "Calls that allocate and release memory are recorded with their stacks.",
+        "Release and growth of memory are inferred from mappings and the size of the heap.",
     ),
     (
         "tracepoints.exceptions",
@@ -39,7 +39,7 @@ const TRACEPOINTS: [(&str, &str, &str, &str, &str); 4] = [
         "lock",
         "contention_begin",
         "Waiting for kernel locks is measured.",
-        "Waiting for kernel locks is not told apart.",
+        "Waiting for kernel locks is not measured separately.",
     ),
 ];
 
@@ -77,7 +77,7 @@ pub(super) fn mounted(found: &Result<Tracefs, tracefs::Error>, publicly: bool) -
         Ok(_) if publicly => available(name, "mounted and readable", with),
         Ok(_) => available(
             name,
-            "not mounted at /sys/kernel/tracing; Pagewise mounts it for itself alone",
+            "not mounted at /sys/kernel/tracing; Pagewise mounts it privately",
             with,
         ),
         Err(error @ tracefs::Error::NotMounted { .. }) => with_remedy(

@@ -34,7 +34,7 @@ pub(super) fn capabilities(machine: &Machine) -> Vec<Capability> {
             "process_madvise",
             &probe::process_madvise(),
             "Memory of a running process can be advised from outside.",
-            "Huge pages of a running process cannot be driven from outside.",
+            "Huge pages of a running process cannot be controlled from outside.",
             None,
         ),
         memory_cgroup(machine),
@@ -54,7 +54,7 @@ const FEATURES: [Feature; 4] = [
         "wp",
         1 << 0,
         "5.7",
-        "Clean pages are told from dirty ones.",
+        "Clean pages are distinguished from dirty ones.",
         "User-level paging does not work.",
     ),
     (
@@ -68,8 +68,8 @@ const FEATURES: [Feature; 4] = [
         "move",
         1 << 16,
         "6.8",
-        "Pages leave whole, and those that a device writes to are told from others.",
-        "Pages are copied out, which is slower, and those that a device writes to cannot be told: \
+        "Pages are moved out, not copied, and pages that a device writes to are recognised.",
+        "Pages are copied out, which is slower, and pages that a device writes to are not recognised: \
          do not page programs that use io_uring.",
     ),
     (
@@ -261,7 +261,7 @@ pub(super) fn huge_pages(machine: &Machine) -> Capability {
         "madvise" => available(
             name,
             finding,
-            "Programs get huge pages where they or their allocator ask.",
+            "Programs get huge pages where they or their allocator ask for them.",
         ),
         _ => available(
             name,

@@ -1,6 +1,6 @@
 //! How long each task of a program waited, as the kernel counted it: taskstats over generic netlink.
 //!
-//! Each task that ends on the machine is told of, and those that belong to the program are added up:
+//! The kernel reports each task that ends on the machine; those that belong to the program are added up:
 //! a child that lives for a millisecond counts as well. It takes CAP_NET_ADMIN, and Linux 5.17.
 //!
 //! Deliberately absent: processes that run already when they are observed. The kernel counts for tasks
@@ -22,11 +22,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use switch::Switch;
 
-/// CPUs whose ending tasks are told of.
+/// CPUs whose ending tasks are reported.
 const CPUS: &str = "/sys/devices/system/cpu/possible";
 /// Messages that wait to be read: some 450 bytes for each task.
 const ROOM: i32 = 8 << 20;
-/// Tasks that are kept: 100 bytes each. A program on a machine that ends more is not told of.
+/// Tasks that are kept: 100 bytes each. On a machine that ends more, nothing is reported of the program.
 const MOST_TASKS: usize = 200_000;
 /// How long the kernel may take to answer.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -70,7 +70,7 @@ impl DelayWatch {
     }
 }
 
-/// A socket to which the kernel tells of each task that ends.
+/// A socket to which the kernel reports each task that ends.
 fn registered() -> Option<Netlink> {
     let cpus = fs::read_to_string(CPUS).ok()?;
     let socket = Netlink::generic().ok()?;

@@ -39,7 +39,7 @@ fn each_task_of_a_program_is_counted() {
         .expect("a shell");
     shell.wait().expect("it ends");
     let pid = i32::try_from(shell.id()).expect("a process id");
-    let found = watch.stop(pid).expect("its tasks are told of");
+    let found = watch.stop(pid).expect("its tasks are reported");
     assert!((6..12).contains(&found.tasks), "{found:?}");
     assert!(
         found.ready.is_some_and(|ready| ready.count > 0),

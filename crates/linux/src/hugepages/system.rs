@@ -41,8 +41,8 @@ pub enum Error {
     },
     /// A journal names what we never write.
     #[error(
-        "the journal would write {before:?} to {}, which is no setting of a page size: nothing was \
-         written; look at the journal and remove it",
+        "the journal would write {before:?} to {}, which is not a setting of a page size: nothing was \
+         written; inspect the journal, then remove it",
         path.display()
     )]
     NoSetting {

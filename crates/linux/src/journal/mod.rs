@@ -60,7 +60,7 @@ pub enum Error {
     },
     /// Its owner lives.
     #[error(
-        "{} is held by a controller that is still at work: end that first (Ctrl-C, or SIGTERM)",
+        "{} is in use by a running controller: stop that first (Ctrl-C or SIGTERM)",
         .0.display()
     )]
     Held(PathBuf),

@@ -251,7 +251,7 @@ impl Account {
             }
             kind::COMM => {
                 // A thread that executes takes over the identity of its process's first one, whose
-                // end was told before.
+                // end was reported before.
                 if u16::from_le_bytes([record[4], record[5]]) & MISC_COMM_EXEC != 0 {
                     self.threads.insert(word32(record, 12).cast_signed());
                 }

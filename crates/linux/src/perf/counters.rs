@@ -144,7 +144,7 @@ impl Counters {
     /// Reads once more and returns everything.
     #[must_use]
     pub fn stop(self) -> Vec<Counter> {
-        // The thread holds the other end until it is told.
+        // The thread holds the other end until this message.
         let _ = self.stop.send(());
         self.thread.join().unwrap_or_default()
     }
@@ -164,7 +164,7 @@ impl Open {
             times.enabled += counted.enabled;
             times.running += counted.running;
         }
-        // Scaling estimates anew each time, so a sum may come out smaller than the one before.
+        // Each scaling is a new estimate, so a sum may come out smaller than the one before.
         self.points.push((now, (sum - self.last).max(0.0)));
         self.last = self.last.max(sum);
         self.times = times;

@@ -26,7 +26,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What the recorder's thread is told.
+/// Messages to the recorder's thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Command {
     /// The gated program executes now.
@@ -103,7 +103,7 @@ const NO_REST: Nanos = Nanos(2_000_000_000);
 /// Pieces from this size in bytes on are written straight from the ring.
 const WRITE_THROUGH: usize = 128 << 10;
 /// Shares of the elapsed time, in millionths, that governed units may cost the program. Memory
-/// calls have the most, because causes of faults cannot be told well without them.
+/// calls have the most, because causes of faults cannot be determined well without them.
 const GOVERNED: [(Role, u64); 3] = [
     (Role::Mappings, 10_000),
     (Role::Calls, 20_000),

@@ -8,7 +8,7 @@ use std::path::Path;
 /// Where the kernel's code begins and ends; `None` when addresses are hidden
 /// (`kernel.kptr_restrict`) or absent.
 ///
-/// The begin is `_text` in `kallsyms`, among its first lines. The length is that of `Kernel code` in
+/// The start is `_text` in `kallsyms`, among its first lines. The length is that of `Kernel code` in
 /// `iomem`: the kernel makes up kallsyms line by line, and reading on to `_etext` takes 40 ms.
 pub(super) fn range(proc: &Path) -> Option<(u64, u64)> {
     let text = text_start(&proc.join("kallsyms"))?;

@@ -91,7 +91,7 @@ impl Note {
             ),
             Self::NoCalls { reason } => format!(
                 "Memory system calls (mmap, munmap, brk, madvise, mremap, mprotect) are not \
-                 traced: {reason}. New mappings are seen all the same; what is given back is not. \
+                 traced: {reason}. New mappings are still seen; memory that is returned is not. \
                  Remedy: run as root on a kernel with tracepoints (CONFIG_FTRACE_SYSCALLS)."
             ),
             Self::NoLocks { reason } => format!(
@@ -99,7 +99,7 @@ impl Note {
                  later."
             ),
             Self::Refused { part, reason } => format!(
-                "The kernel refused {part}: {reason}. `pagewise check` tells what this machine \
+                "The kernel refused {part}: {reason}. `pagewise check` shows what this machine \
                  allows."
             ),
             Self::TooManyFiles {
@@ -116,7 +116,7 @@ impl Note {
                  `ulimit -n`, or run as root."
             ),
             Self::SmallRings { kib } => format!(
-                "Ring buffers are only {kib} KiB for each CPU, so bursts may be lost. Remedy: run \
+                "Ring buffers are only {kib} KiB per CPU, so bursts may be lost. Remedy: run \
                  as root, or raise kernel.perf_event_mlock_kb or `ulimit -l`."
             ),
             Self::Paused { part, percent_on } => format!(

@@ -103,7 +103,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Whether the target has so many threads that events are not opened anew for each turn.
+    /// Whether the target has so many threads that events are not reopened for each turn.
     fn is_crowd(&self) -> bool {
         match &self.target {
             Target::Pids(pids) => opening::threads_of(pids, &self.proc).len() > CROWD,

@@ -159,7 +159,7 @@ impl Stop {
         self.changed.notify_all();
     }
 
-    /// Waits until `deadline` (for ever without one); true when a stop came first.
+    /// Waits until `deadline` (indefinitely without one); true when a stop came first.
     pub(super) fn wait_until(&self, deadline: Option<Instant>) -> bool {
         let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
         while !*wanted {

@@ -1,4 +1,4 @@
-//! Which file a command's name means: the rules of `execvp(3)`, told apart by error.
+//! Which file a command's name means: the rules of `execvp(3)`, with an error for each way to fail.
 
 use super::Error;
 use super::environment::Environment;

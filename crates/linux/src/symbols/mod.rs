@@ -121,7 +121,7 @@ impl Symbolizer {
     /// The name of each of these keys, or why it has none.
     ///
     /// `spaces` has the mappings of each process, as recorded; those of the kernel, if any, under
-    /// -1, from which is told whether the recording was made under the kernel that runs now.
+    /// -1; they show whether the recording was made under the kernel that runs now.
     #[must_use]
     pub fn names<S: BuildHasher>(
         &mut self,

@@ -109,7 +109,7 @@ mod tests {
         // A pipe without a writer is not waited for.
         let made = std::process::Command::new("mkfifo").arg(&path).status();
         assert!(made.unwrap().success());
-        assert!(map().unwrap_err().contains("no regular file"));
+        assert!(map().unwrap_err().contains("not a regular file"));
         std::fs::remove_file(&path).unwrap();
         let other = root.path().join("other");
         std::fs::write(&other, "10 10 f\n").unwrap();

@@ -15,7 +15,7 @@ impl Block {
     /// A block of `size` bytes; `None` when there is no memory.
     #[must_use]
     pub fn new(size: usize) -> Option<Self> {
-        // SAFETY: malloc takes any size; a null result is told apart.
+        // SAFETY: malloc takes any size; a null result is checked for.
         let start = unsafe { libc::malloc(size) };
         NonNull::new(start.cast()).map(|start| Self { start, size })
     }

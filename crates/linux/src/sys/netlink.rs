@@ -49,7 +49,7 @@ impl Netlink {
         let mut kernel: libc::sockaddr_nl = unsafe { std::mem::zeroed() };
         kernel.nl_family = libc::sa_family_t::try_from(libc::AF_NETLINK).unwrap_or_default();
         let size = libc::socklen_t::try_from(size_of::<libc::sockaddr_nl>()).unwrap_or_default();
-        // SAFETY: the buffer and the address live through the call, with the lengths that are told.
+        // SAFETY: the buffer and the address live through the call, with the lengths given.
         let sent = unsafe {
             libc::sendto(
                 self.0.as_raw_fd(),
@@ -77,12 +77,12 @@ impl Netlink {
             revents: 0,
         };
         let wait = i32::try_from(patience.as_millis()).unwrap_or(i32::MAX);
-        // SAFETY: one structure is told of, which lives through the call.
+        // SAFETY: one structure is passed, which lives through the call.
         let ready = unsafe { libc::poll(&raw mut asked, 1, wait) };
         if ready <= 0 {
             return Ok(None);
         }
-        // SAFETY: the buffer lives through the call and has the length that is told.
+        // SAFETY: the buffer lives through the call and has the length given.
         let length = unsafe {
             libc::recv(
                 self.0.as_raw_fd(),

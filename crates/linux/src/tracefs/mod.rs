@@ -68,7 +68,7 @@ pub enum Error {
         cause: io::Error,
     },
     /// Another process of ours traces.
-    #[error("another pagewise trace is running (process {owner}); wait for it, or end it")]
+    #[error("another pagewise trace is running (process {owner}); wait for it, or stop it")]
     Busy {
         /// Its process id, as far as it can be read.
         owner: String,

@@ -2,7 +2,7 @@
 //!
 //! A new input format adds one line to the table.
 
-/// Formats that are told apart.
+/// Formats that are recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// perf.data as `perf record -o FILE` writes it ([`super::perf_data`]).
@@ -48,7 +48,7 @@ const DETECTORS: [(Format, Detector); 6] = [
     }),
 ];
 
-/// Bytes of the start of a file that [`sniff`] needs to tell all formats apart.
+/// Bytes of the start of a file that [`sniff`] needs to recognise each format.
 pub const HEAD: usize = 16;
 
 /// The format of a file that begins with these bytes; `None` where no detector knows it.

@@ -98,7 +98,7 @@ impl Cpu {
 }
 
 impl Table {
-    /// Whether walks can be told apart by page size.
+    /// Whether walks can be counted by page size.
     #[must_use]
     pub fn splits_sizes(&self) -> bool {
         !self.huge.is_empty() && (!self.small.is_empty() || !self.all.is_empty())

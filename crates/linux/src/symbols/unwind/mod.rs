@@ -38,7 +38,7 @@ enum Machine {
 
 type Processes<U> = FxHashMap<i32, Process<U>>;
 
-/// What the unwinder was told about a process: mapped modules by start, with end and path.
+/// What the unwinder knows of a process: mapped modules by start, with end and path.
 struct Process<U> {
     unwinder: U,
     modules: BTreeMap<u64, (u64, Box<str>)>,

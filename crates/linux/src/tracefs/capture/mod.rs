@@ -94,7 +94,7 @@ impl Capture {
             return match top.read("set_graph_function") {
                 Ok(_) => Ok(()),
                 Err(Error::Control { path, cause, .. }) => Err(Error::Unable(format!(
-                    "the kernel has {TRACER} but lets no function be chosen: {}: {cause}",
+                    "the kernel has {TRACER} but does not allow functions to be selected: {}: {cause}",
                     path.display()
                 ))),
                 Err(error) => Err(error),
@@ -230,7 +230,7 @@ impl Capture {
         let taken = traced(&control)?;
         if taken.is_empty() {
             return Err(Error::Unable(format!(
-                "the kernel takes none of {} functions into {}",
+                "the kernel accepts none of {} functions in {}",
                 wanted.len(),
                 control.path(FILE).display()
             )));
@@ -402,7 +402,7 @@ impl Capture {
         if self.functions.roots.is_empty() {
             let names: Vec<&str> = rejected.iter().map(|one| one.name.as_str()).collect();
             return Err(Error::Unable(format!(
-                "the kernel takes none of {} into {}",
+                "the kernel accepts none of {} in {}",
                 names.join(", "),
                 top.path(FILE).display()
             )));

@@ -21,9 +21,9 @@ pub(super) const OPTIONS: &[(&str, bool)] = &[
     ("bin", false),
     ("verbose", false),
     ("fields", false),
-    // Interrupts inside a fault are told apart and taken out of its time.
+    // Interrupts inside a fault are identified and subtracted from its time.
     ("funcgraph-irqs", true),
-    // Durations hold the time asleep, and that of the functions called: events tell them apart.
+    // Durations hold the time asleep, and that of the functions called: events separate them.
     ("sleep-time", true),
     ("graph-time", true),
     // Children belong to what is traced.

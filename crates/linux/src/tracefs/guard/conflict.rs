@@ -23,27 +23,33 @@ pub struct Conflict {
 
 /// Lists that restrict tracing, empty unless somebody uses them.
 const LISTS: [(&str, &str); 6] = [
-    ("set_ftrace_filter", "somebody chose the functions to trace"),
+    (
+        "set_ftrace_filter",
+        "a filter selects the functions to trace",
+    ),
     (
         "set_ftrace_notrace",
-        "somebody chose functions not to trace",
+        "a filter excludes functions from tracing",
     ),
-    ("set_graph_function", "somebody chose functions to graph"),
-    ("set_graph_notrace", "somebody chose functions not to graph"),
-    ("set_ftrace_pid", "somebody chose processes to trace"),
+    (
+        "set_graph_function",
+        "a filter selects the functions to graph",
+    ),
+    (
+        "set_graph_notrace",
+        "a filter excludes functions from graphing",
+    ),
+    ("set_ftrace_pid", "a filter selects the processes to trace"),
     (
         "set_event_pid",
-        "somebody chose processes whose events to record",
+        "a filter selects the processes whose events are recorded",
     ),
 ];
 
 /// Numbers that are 0 unless somebody uses them.
 const NUMBERS: [(&str, &str); 2] = [
-    ("tracing_thresh", "somebody records slow calls only"),
-    (
-        "max_graph_depth",
-        "somebody limits how deep calls are graphed",
-    ),
+    ("tracing_thresh", "only slow calls are recorded"),
+    ("max_graph_depth", "the depth of graphed calls is limited"),
 ];
 
 /// Whatever shows that somebody else traces, or has left settings behind.
@@ -56,7 +62,7 @@ pub fn conflicts(top: &Control) -> Result<Vec<Conflict>, Error> {
     if tracer != "nop" {
         found.push(Conflict {
             remedy: format!(
-                "end that tracer, or: echo nop > {}",
+                "stop that tracer, or: echo nop > {}",
                 top.path("current_tracer").display()
             ),
             ..conflict(
@@ -91,12 +97,18 @@ pub fn conflicts(top: &Control) -> Result<Vec<Conflict>, Error> {
     let events = top.setting("set_event")?.unwrap_or_default();
     if !events.is_empty() {
         let remedy = format!(
-            "end who records them, or: echo > {}",
+            "stop the program that records them, or: echo > {}",
             top.path("set_event").display()
         );
         found.push(Conflict {
             remedy,
-            ..conflict(top, "set_event", &events, "somebody records events", false)
+            ..conflict(
+                top,
+                "set_event",
+                &events,
+                "another program records events",
+                false,
+            )
         });
     }
     found.extend(held_events(top)?);
@@ -118,7 +130,8 @@ pub fn explain(conflicts: &[Conflict]) -> String {
         );
     }
     if conflicts.iter().all(|conflict| conflict.is_leftover) {
-        text += "\nIf nobody needs these, --force traces all the same; settings are put back afterwards";
+        text +=
+            "\nIf nobody needs these, --force traces anyway and restores the settings afterwards";
     }
     text
 }
@@ -161,7 +174,7 @@ fn held_events(top: &Control) -> Result<Option<Conflict>, Error> {
     Ok((entries > 0).then(|| Conflict {
         file: top.path("trace"),
         content: format!("{entries} events"),
-        meaning: "the buffer holds what somebody recorded, which would be lost",
+        meaning: "the buffer holds recorded events, which would be lost",
         remedy: format!(
             "keep what you need of it, then: echo > {}",
             top.path("trace").display()
@@ -178,14 +191,14 @@ fn graphing_instances(top: &Control) -> Result<Option<Conflict>, Error> {
         if tracer.starts_with("function_graph") {
             return Ok(Some(Conflict {
                 remedy: format!(
-                    "end that tracer, or: echo nop > {}",
+                    "stop that tracer, or: echo nop > {}",
                     top.path(&file).display()
                 ),
                 ..conflict(
                     top,
                     &file,
                     &tracer,
-                    "an instance graphs functions, by lists that all share",
+                    "an instance graphs functions, with lists that all instances share",
                     false,
                 )
             }));

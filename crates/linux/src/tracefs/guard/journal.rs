@@ -168,7 +168,7 @@ fn error(error: journal::Error) -> Error {
                 owner: owner.unwrap_or_default(),
             }
         }
-        journal::Error::Line { path, .. } => wrong(&path, "it is no journal of pagewise"),
+        journal::Error::Line { path, .. } => wrong(&path, "it is not a journal of pagewise"),
         journal::Error::File { path, source, .. } | journal::Error::Folder { path, source } => {
             Error::Journal {
                 path,
@@ -181,7 +181,7 @@ fn error(error: journal::Error) -> Error {
 fn wrong(path: &Path, why: &str) -> Error {
     Error::Journal {
         path: path.to_path_buf(),
-        cause: io::Error::other(format!("{why}: look at it and remove it")),
+        cause: io::Error::other(format!("{why}: inspect it, then remove it")),
     }
 }
 
@@ -270,7 +270,7 @@ mod tests {
         drop(Journal::open(&folder).unwrap());
         symlink(&folder, &link).unwrap();
         let told = |folder: &Path| Journal::open(folder).unwrap_err().to_string();
-        assert!(told(&link).contains("it is a link or no folder"));
+        assert!(told(&link).contains("it is a link or not a folder"));
         let file = folder.join(NAME);
         fs::set_permissions(&file, fs::Permissions::from_mode(0o622)).unwrap();
         assert!(told(&folder).contains("others can write to it"));
@@ -287,6 +287,6 @@ mod tests {
         fs::write(folder.path().join(NAME), "shopping list\n").unwrap();
         let mut journal = Journal::open(folder.path()).unwrap();
         let error = journal.entries().unwrap_err().to_string();
-        assert!(error.contains("no journal of pagewise"), "{error}");
+        assert!(error.contains("not a journal of pagewise"), "{error}");
     }
 }

@@ -12,7 +12,7 @@ pub struct Difference {
     pub file: String,
     /// What it held.
     pub before: String,
-    /// What it holds now, or why that can't be told.
+    /// What it holds now, or why that is unknown.
     pub now: String,
 }
 
@@ -160,7 +160,7 @@ fn differences(top: &Control, entries: &Entries) -> Vec<Difference> {
             found.push(Difference {
                 file,
                 before: "absent".to_owned(),
-                now: "still there: somebody has a file of it open".to_owned(),
+                now: "still there: another process has a file of it open".to_owned(),
             });
         }
     }

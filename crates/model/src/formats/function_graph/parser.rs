@@ -125,7 +125,7 @@ impl Parser {
     }
 
     /// Goes on with a piece of the same text in which the header said this so far. Names are
-    /// kept; counts begin anew.
+    /// kept; counts restart at zero.
     pub(super) fn restart(&mut self, header: Header) {
         self.header = header;
         self.partial.clear();
@@ -146,7 +146,7 @@ impl Parser {
         &self.order
     }
 
-    /// Finds the columns anew. Where they stood, and who was met in them, decides how a spoilt
+    /// Finds the columns again. Where they stood, and who was met in them, decides how a spoilt
     /// line is read; so that it does not depend on how much was read before, it is forgotten from
     /// piece to piece.
     pub(super) fn forget_columns(&mut self) {

@@ -5,7 +5,7 @@
 //! is time off the CPU, whether or not another task is seen to run meanwhile. Where the tracer
 //! leaves that function out, its place is the gap behind those that switch away.
 //!
-//! Whether the task slept or was pushed aside is told by what it did before: only a task that
+//! Whether the task slept or was preempted follows from what it did before: only a task that
 //! sleeps is taken off the run queue.
 
 use super::names::Names;

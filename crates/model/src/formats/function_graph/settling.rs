@@ -2,7 +2,7 @@
 //!
 //! Trees are held back until enough of them have been seen, [`BATCH`] calls or all that the
 //! trace has, and are handed on in their order with the interrupts in them marked. Names known
-//! beforehand ([`is_interrupt`]) are where it begins; what they do not tell is told by three
+//! beforehand ([`is_interrupt`]) are the starting point; the others are recognised by three
 //! signs, none of which asks for a name:
 //!
 //! ```text

@@ -182,7 +182,7 @@ impl<R: BufRead> Reader<R> {
         };
         if found != accesses || writes > accesses {
             return Err(self.spoilt(format!(
-                "the block tells of {accesses} accesses, {writes} of them writes, and holds {found}"
+                "the block declares {accesses} accesses, {writes} of them writes, and holds {found}"
             )));
         }
         self.count(instructions, accesses, writes);
@@ -218,7 +218,7 @@ impl<R: BufRead> Reader<R> {
         if accesses != self.summary.accesses {
             let found = self.summary.accesses;
             return Err(self.spoilt(format!(
-                "the end tells of {accesses} accesses, {found} were found"
+                "the end declares {accesses} accesses, {found} were found"
             )));
         }
         self.summary.dropped += dropped;

@@ -146,7 +146,7 @@ pub enum Error {
     Io(#[from] io::Error),
     /// Another version.
     #[error(
-        "the trace has version {found}, this program reads version {VERSION}: record it anew with \
+        "the trace has version {found}, this program reads version {VERSION}: record it again with \
          the plugin of this release"
     )]
     Version {

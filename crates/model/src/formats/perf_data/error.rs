@@ -7,7 +7,7 @@ pub enum ReadError {
     #[error("the file is empty: the recorder was stopped before it wrote anything")]
     Empty,
     /// Other first bytes.
-    #[error("this is no perf.data file: it begins with {found:?} where PERFILE2 is expected")]
+    #[error("this is no perf.data file: it starts with {found:?} where PERFILE2 is expected")]
     NotPerfData {
         /// The first bytes, made printable.
         found: String,
@@ -19,7 +19,7 @@ pub enum ReadError {
     )]
     BigEndian,
     /// The format before Linux 3.2.
-    #[error("this perf.data has the format of perf before Linux 3.2 (PERFFILE); record it anew")]
+    #[error("this perf.data has the format of perf before Linux 3.2 (PERFFILE); record it again")]
     OldVersion,
     /// The file ends before its first record.
     #[error(

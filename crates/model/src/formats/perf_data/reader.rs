@@ -107,8 +107,8 @@ impl<'a> PerfData<'a> {
     /// Hands out all events in time order, with memory for two rounds of rings.
     ///
     /// Records without a time, as recorders make up, come at once with the time of the event
-    /// before them. `done` is told now and then up to which offset the file is not needed any
-    /// more, so that a mapping can give those pages back.
+    /// before them. `done` is called now and then with the offset up to which the file is no
+    /// longer needed, so that a mapping can release those pages.
     pub fn read(&self, visit: impl FnMut(Event<'_>), done: impl FnMut(usize)) -> Reading {
         let pass = Pass {
             file: self.bytes,
@@ -287,7 +287,7 @@ impl<V: FnMut(Event<'_>), D: FnMut(usize)> Pass<'_, V, D> {
     }
 
     /// A record that says it is longer than the file, or shorter than its own header: where the
-    /// next one begins cannot be told.
+    /// next one starts is unknown.
     fn lose_rest(&mut self, at: usize, end: usize) {
         let broken = !is_cut(&self.file[at..end]);
         self.lose(LossKind::MalformedRecord, u64::from(broken));
