@@ -25,6 +25,8 @@
 #[cfg(all(target_arch = "x86_64", not(loom)))]
 pub mod core;
 #[cfg(all(target_arch = "x86_64", not(loom)))]
+pub mod figures;
+#[cfg(all(target_arch = "x86_64", not(loom)))]
 pub mod handler;
 #[cfg(feature = "hints")]
 pub mod hints;

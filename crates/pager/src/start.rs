@@ -1,11 +1,12 @@
 //! How the pager starts: settings from the environment, what the kernel offers, store and policy.
 
+use crate::core::descriptors::NO_KERNEL_FAULTS;
 use crate::core::lot::Lot;
 use crate::core::numbers::MOST_PAGES;
-use crate::core::{PAGER, Pager, discard, fatal, limit, scan};
+use crate::core::{PAGER, Pager, discard, fatal};
+use crate::figures::{places, recorder};
 use crate::handler;
 use crate::inject::{self, takes_away};
-use crate::observe::{places, recorder};
 use crate::page::PAGE_BYTES;
 use crate::settings::{Choice, Settings};
 use crate::store::{self, Place, ring};
@@ -13,7 +14,7 @@ use crate::sys::uffd::{self, feature};
 use crate::sys::{self, call6, high, seccomp};
 use core::sync::atomic::{AtomicBool, Ordering};
 use pagewise_policy as policy;
-use pagewise_wire::shared::{self, Delivery, Process, Run, Why, capability};
+use pagewise_wire::shared::{self, Delivery, Run, Why, capability};
 
 /// Why the pager does not work in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +121,7 @@ pub fn start(settings: &Settings) -> Result<(), Refusal> {
         return Err(Refusal::NoMemory);
     }
     equip(pager, settings)?;
+    pager.helpers.answer_to(&handler::ABOVE);
     pager
         .when_full
         .store(settings.when_full as u32, Ordering::Relaxed);
@@ -133,7 +135,7 @@ pub fn start(settings: &Settings) -> Result<(), Refusal> {
         .store(settings.smallest_ever, Ordering::Relaxed);
     pager.total_bytes.store(settings.memory, Ordering::Relaxed);
     guard_asynchronous(pager);
-    count_as_process(pager, 0);
+    pager.count_as_process(0);
     pager.refresh_limit();
     record(settings);
     if pager.can(capability::MOVE) {
@@ -198,28 +200,9 @@ fn probe(pager: &Pager) {
     pager.capabilities.store(found, Ordering::Relaxed);
 }
 
-/// The kernel has turned out to have `capability` as well.
-pub fn add_capability(pager: &Pager, capability: u64) {
-    let before = pager.capabilities.fetch_or(capability, Ordering::Relaxed);
-    pager
-        .counters
-        .set(|all| &all.capabilities, before | capability);
-}
-
-/// Tells of the store's rings, once they were asked for.
-pub fn tell_of_rings(pager: &Pager) {
-    // The store's file is the first descriptor, its rings follow.
-    if pager.store().descriptors()[1] >= 0 {
-        add_capability(pager, capability::IO_URING);
-    }
-}
-
-/// Whether a test denies faults of the kernel; kept because the child of a fork asks again.
-static NO_KERNEL_FAULTS: AtomicBool = AtomicBool::new(false);
-
 /// Decides how faults are delivered, and why so.
 fn choose_delivery(pager: &Pager, settings: &Settings) -> Result<(), Refusal> {
-    let opened = open_uffds(pager);
+    let opened = pager.open_uffds();
     if !opened {
         return Err(Refusal::NoUserfaultfd(
             uffd::open(0, feature::PAGEFAULT_FLAG_WP)
@@ -242,51 +225,6 @@ fn choose_delivery(pager: &Pager, settings: &Settings) -> Result<(), Refusal> {
             .fetch_or(capability::KERNEL_FAULTS, Ordering::Relaxed);
     }
     Ok(())
-}
-
-/// Whether the userfaultfds are the parent's.
-static OUTDATED: AtomicBool = AtomicBool::new(false);
-
-/// This is the child of a fork.
-pub fn outdate_uffds() {
-    OUTDATED.store(true, Ordering::Relaxed);
-}
-
-/// Opens them again where they are the parent's; whether they are this process's own now.
-pub fn renew_uffds(pager: &Pager) -> bool {
-    !OUTDATED.swap(false, Ordering::Relaxed) || open_uffds(pager)
-}
-
-/// Opens the userfaultfds of the program's memory; at start, and again in the child of a fork.
-fn open_uffds(pager: &Pager) -> bool {
-    let basic = feature::PAGEFAULT_FLAG_WP;
-    let moving = match pager.can(capability::MOVE) {
-        true => feature::MOVE,
-        false => 0,
-    };
-    let full = match NO_KERNEL_FAULTS.load(Ordering::Relaxed) {
-        true => Err(libc::EPERM),
-        false => uffd::open(0, basic | feature::THREAD_ID | moving),
-    };
-    let raised = match pager.can(capability::SIGBUS) {
-        true => uffd::open(uffd::USER_MODE_ONLY, basic | feature::SIGBUS | moving),
-        false => Err(libc::EINVAL),
-    };
-    pager.by_handler.set(high(full.unwrap_or(-1)));
-    pager.by_signal.set(high(raised.unwrap_or(-1)));
-    pager.by_handler.is_open() || pager.by_signal.is_open()
-}
-
-/// Opens the tray's userfaultfd, and registers the tray there: once in a process, before pages leave.
-pub fn open_tray(pager: &Pager) -> bool {
-    let moving = match pager.can(capability::MOVE) {
-        true => feature::MOVE,
-        false => 0,
-    };
-    let features = feature::PAGEFAULT_FLAG_WP | moving;
-    let tray = uffd::open(uffd::USER_MODE_ONLY, features);
-    pager.for_tray.set(high(tray.unwrap_or(-1)));
-    pager.for_tray.is_open() && pager.tray.register(pager)
 }
 
 /// io_uring and kernel AIO keep hold of memory between two calls. Where faults raise SIGBUS they fail
@@ -481,54 +419,6 @@ pub fn attach(settings: &Settings) {
     }
 }
 
-/// This is the child of a fork: it counts for itself.
-pub fn count_as_child(pager: &'static Pager) {
-    recorder::adjust_after_fork();
-    places::forked();
-    pager.region_counts.forked();
-    pager.heat.forked();
-    let inherited_bytes = match places::share() {
-        Some(_) => limit::resident_bytes(),
-        None => 0,
-    };
-    count_as_process(pager, inherited_bytes);
-}
-
-/// Takes a place for this process's figures; so many bytes of it are its parent's as well.
-fn count_as_process(pager: &'static Pager, inherited_bytes: u64) {
-    pager.process.store(sys::process_id(), Ordering::Relaxed);
-    let Some((place, own)) = places::take(inherited_bytes) else {
-        return;
-    };
-    pager.counters.use_place(place);
-    if own {
-        describe(pager, place);
-    }
-}
-
-fn describe(pager: &Pager, place: &Process) {
-    let mut name = [0_u8; 16];
-    // SAFETY: PR_GET_NAME writes 16 bytes.
-    unsafe {
-        sys::call3(
-            libc::SYS_prctl,
-            libc::PR_GET_NAME as usize,
-            name.as_mut_ptr() as usize,
-            0,
-        );
-    }
-    let half = |from: usize| u64::from_le_bytes(core::array::from_fn(|i| name[from + i]));
-    place.name[0].store(half(0), Ordering::Relaxed);
-    place.name[1].store(half(8), Ordering::Relaxed);
-    place
-        .budget_bytes
-        .store(pager.total_bytes.load(Ordering::Relaxed), Ordering::Relaxed);
-    place.capabilities.store(
-        pager.capabilities.load(Ordering::Relaxed),
-        Ordering::Relaxed,
-    );
-}
-
 /// The process is about to end in order: last figures.
 pub fn finish() {
     let own = PAGER.process.load(Ordering::Relaxed) == sys::process_id();
@@ -537,7 +427,7 @@ pub fn finish() {
     }
     PAGER.refresh_limit();
     // A program that never had memory under management has nothing to survey.
-    if handler::is_running() {
+    if PAGER.helpers.are_running() {
         crate::observe::survey::publish(&PAGER);
     }
     recorder::finish();
@@ -545,31 +435,4 @@ pub fn finish() {
     if let Some(place) = PAGER.counters.place() {
         place.ended.store(1, Ordering::Release);
     }
-}
-
-/// Whether the program must not close the descriptor.
-#[must_use]
-pub fn is_ours(fd: i32) -> bool {
-    fd >= 0 && PAGER.is_started() && ours().contains(&fd)
-}
-
-/// Descriptors that the program must not close, -1 for those that are not there. Only once the pager
-/// has started.
-#[must_use]
-pub fn ours() -> [i32; 17] {
-    let [pagemap, memory] = scan::descriptors();
-    let mut all = [-1; 17];
-    all[..9].copy_from_slice(&[
-        uffd::maker(),
-        PAGER.by_handler.fd(),
-        PAGER.by_signal.fd(),
-        PAGER.for_tray.fd(),
-        recorder::descriptor(),
-        places::descriptor(),
-        discard::descriptor(),
-        pagemap,
-        memory,
-    ]);
-    all[9..].copy_from_slice(&PAGER.store().descriptors());
-    all
 }

@@ -3,7 +3,6 @@
 use super::numbers::MOST_PAGES;
 use super::regions::{Kind, Region};
 use super::{Pager, fatal, scan};
-use crate::handler;
 use crate::sync::{Attempt, State, Word};
 use crate::sys::{self, signals::Blocked};
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -214,7 +213,7 @@ impl Pager {
 
     fn register(&self, start: u64, end: u64, region: &Region) -> bool {
         // The first memory to manage has the pager's threads started.
-        if !handler::start(&super::PAGER) {
+        if !super::PAGER.start_helpers() {
             return false;
         }
         if !self.table.cover(start, end) {

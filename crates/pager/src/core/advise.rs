@@ -3,7 +3,6 @@
 use super::evict::{self, BATCH};
 use super::regions::{Kind, Region};
 use super::{Pager, rings};
-use crate::handler::ahead;
 use crate::page::{CHUNK_BYTES_SHIFT, PAGE_BYTES, Page};
 use crate::sync::{State, Word};
 use crate::sys::{Answer, seccomp, signals::Blocked};
@@ -116,7 +115,7 @@ impl Pager {
         }
         // Both fail where faults raise SIGBUS; a ring that the program has already stays.
         if self.can(capability::ASYNCHRONOUS_IO) {
-            if rings::any() || !seccomp::refuse_asynchronous() {
+            if rings::any(self) || !seccomp::refuse_asynchronous() {
                 return;
             }
             self.capabilities
@@ -175,7 +174,7 @@ impl Pager {
         let _stack = self.keep_stack();
         let _quiet = Blocked::new();
         let _regions = self.regions.lock.hold();
-        self.each_span(start, end, ahead::push);
+        self.each_span(start, end, |span| self.ahead.push(span));
     }
 
     /// Calls `body` for the managed parts of `[start, end)`, cut at the borders of chunks.

@@ -2,7 +2,6 @@
 
 use super::resolve::Work;
 use super::scratch::BUFFER_PAGES;
-use crate::observe;
 use crate::page::Page;
 use crate::sync::{Attempt, State, Word};
 use pagewise_policy::{Arrival, Span};
@@ -124,7 +123,7 @@ impl Work<'_> {
         self.pager.policy().mapped(page, how);
         self.pager.table.unlock(page, word);
         if !demanded {
-            observe::happened(self.pager, page, Event::Prefetched);
+            self.pager.happened(page, Event::Prefetched);
         }
     }
 

@@ -4,7 +4,6 @@
 use super::Pager;
 use super::evict::BATCH;
 use crate::page::{PAGE_BYTES, Page};
-use crate::start;
 use crate::sync::Word;
 use crate::sys;
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -30,7 +29,7 @@ pub fn prepare(pager: &Pager) {
     };
     let ranges = [0, PAGE_BYTES].map(|offset| [place as usize + offset, PAGE_BYTES]);
     if ask(&ranges) == 2 * PAGE_BYTES {
-        start::add_capability(pager, capability::PROCESS_MADVISE);
+        pager.add_capability(capability::PROCESS_MADVISE);
     }
     // SAFETY: mapped above, for this.
     unsafe { sys::unmap(place, 2 * PAGE_BYTES) };

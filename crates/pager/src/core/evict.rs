@@ -13,7 +13,6 @@ use super::discard::discard;
 use super::regions::Region;
 use super::tray::TRAY_PAGES;
 use super::{Pager, fatal, held, lot};
-use crate::observe;
 use crate::page::{PAGE_BYTES, Page};
 use crate::settings::WhenFull;
 use crate::store::{Slot, StoreError};
@@ -81,7 +80,7 @@ pub fn evict_these(pager: &Pager, victims: &mut [Page]) -> Batch {
     }
     lot::drop_written(pager, written.all());
     for &(page, _) in written.all() {
-        observe::happened(pager, page, Event::Evicted);
+        pager.happened(page, Event::Evicted);
     }
     let mut shared = held::count_shared(pager, &clean);
     let mut batch = Batch {
@@ -158,7 +157,7 @@ fn drop_clean(pager: &Pager, clean: &List) -> usize {
         pager
             .table
             .unlock(page, Word::new(State::Evicted, word.slot()));
-        observe::happened(pager, page, Event::Dropped);
+        pager.happened(page, Event::Dropped);
         dropped += 1;
     }
     pager
@@ -323,7 +322,7 @@ fn settle(pager: &Pager, page: Page, place: usize, fate: Fate, slot: Slot) -> bo
         Fate::Full => Word::new(State::Evicted, slot),
     };
     if pager.table.exchange(page, parked, next) {
-        observe::happened(pager, page, Event::Evicted);
+        pager.happened(page, Event::Evicted);
         return true;
     }
     if fate == Fate::Full {

@@ -5,49 +5,10 @@
 //! than those that the program wrote.
 
 use crate::store::StoreError;
+use crate::sys::line::Line;
 use crate::sys::{self, signals};
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicBool, Ordering};
-
-/// A line being put together without allocation; what does not fit is cut.
-#[derive(Debug)]
-pub struct Line {
-    bytes: [u8; 512],
-    length: usize,
-}
-
-impl Line {
-    /// An empty line.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            bytes: [0; 512],
-            length: 0,
-        }
-    }
-
-    /// The text.
-    #[must_use]
-    pub fn text(&self) -> &[u8] {
-        &self.bytes[..self.length]
-    }
-}
-
-impl Default for Line {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Write for Line {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = &mut self.bytes[self.length..];
-        let count = text.len().min(room.len());
-        room[..count].copy_from_slice(&text.as_bytes()[..count]);
-        self.length += count;
-        Ok(())
-    }
-}
 
 /// Puts a line on standard error.
 pub fn say(arguments: fmt::Arguments<'_>) {

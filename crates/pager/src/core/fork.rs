@@ -8,10 +8,10 @@
 use super::regions::{Kind, Region};
 use super::scan::{self, Look};
 use super::{Pager, discard};
-use crate::handler;
+use crate::figures::places;
 use crate::page::{PAGE_BYTES, Page};
 use crate::sync::{State, Word};
-use crate::sys::{self, signals};
+use crate::sys::{self, signals, thread};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use pagewise_wire::shared::{Delivery, Why};
 
@@ -36,7 +36,7 @@ impl Pager {
         let mask = signals::set_mask(libc::SIG_SETMASK, signals::Set::MAX);
         self.regions.lock.acquire();
         self.evictions.acquire();
-        handler::before_fork();
+        self.helpers.starting.acquire();
         MASK.store(mask, Ordering::Relaxed);
         FORKED.store(true, Ordering::Relaxed);
         self.gate.close();
@@ -72,7 +72,7 @@ impl Pager {
         }
         self.thaw();
         // From now on the evictor has to look whether there is less to share.
-        if crate::observe::places::share().is_some() && !crate::observe::places::has_others() {
+        if places::share().is_some() && !places::has_others() {
             self.budget.rouse();
         }
     }
@@ -80,7 +80,7 @@ impl Pager {
     fn thaw(&self) {
         let mask = MASK.load(Ordering::Relaxed);
         self.gate.open();
-        handler::after_fork();
+        self.helpers.starting.release();
         self.evictions.release();
         self.regions.lock.release();
         signals::set_mask(libc::SIG_SETMASK, mask);
@@ -92,10 +92,12 @@ impl Pager {
         self.table.forked();
         self.scratch.forked();
         self.pins.forked();
-        handler::forked();
+        self.helpers.forked();
+        self.ahead.forked();
+        thread::forked();
         scan::forked();
         discard::forked();
-        crate::start::count_as_child(self);
+        self.count_as_child();
         let mut resident = 0;
         let mut managed = 0;
         // The kernel passes no lock on (mlock(2)).
@@ -116,7 +118,7 @@ impl Pager {
         }
         self.counters.set(|all| &all.managed_bytes, managed);
         self.policy().forked();
-        crate::start::outdate_uffds();
+        self.outdate_uffds();
         if managed > 0 && !self.serve_again() {
             super::fatal::say(format_args!(
                 "the child of a fork cannot manage its memory; it ends by SIGBUS"
@@ -134,10 +136,7 @@ impl Pager {
 
     /// Makes the child's first fault arrive; whatever else it needs starts with that.
     fn serve_again(&'static self) -> bool {
-        crate::start::renew_uffds(self)
-            && self.register_again()
-            && handler::threads::start_first(self)
-            && handler::warden::start(self)
+        self.renew_uffds() && self.register_again() && self.helpers.start_first(self)
     }
 
     fn register_again(&self) -> bool {

@@ -11,7 +11,6 @@ use super::discard::discard;
 use super::evict::{self, BATCH, List};
 use super::scratch::BUFFER_PAGES;
 use super::{Pager, scan};
-use crate::observe;
 use crate::page::{PAGE_BYTES, Page};
 use crate::store::{Slot, StoreError};
 use crate::sync::{State, Word};
@@ -250,7 +249,7 @@ fn drop_copied(pager: &Pager, copies: &Copies) -> usize {
             slot => Word::new(State::Evicted, slot),
         };
         pager.table.unlock(one.0, next);
-        observe::happened(pager, one.0, Event::Evicted);
+        pager.happened(one.0, Event::Evicted);
     }
     all.len() - refused.count_ones() as usize
 }

@@ -2,7 +2,7 @@
 //! resident. The command line promises the size of the process, not of its regions.
 
 use super::{Pager, hold};
-use crate::observe::places;
+use crate::figures::places;
 use crate::page::PAGE_BYTES;
 use crate::sys;
 use core::sync::atomic::Ordering;

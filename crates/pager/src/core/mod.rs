@@ -7,17 +7,22 @@
 
 pub mod adopt;
 pub mod advise;
+pub mod ahead;
 pub mod bring;
 pub mod budget;
 mod cede;
 mod cluster;
+mod counting;
+pub mod descriptors;
 pub mod discard;
+mod events;
 pub mod evict;
 pub mod fatal;
 mod fill;
 pub mod fork;
 pub mod habits;
 mod held;
+pub mod helpers;
 pub mod hold;
 pub mod limit;
 pub mod lot;
@@ -35,16 +40,18 @@ pub mod scratch;
 pub mod table;
 pub mod tray;
 
-use crate::observe::counters::Counters;
-use crate::observe::distances::Distances;
-use crate::observe::heat::Heat;
-use crate::observe::region_counts::RegionCounts;
+use crate::figures::counters::Counters;
+use crate::figures::distances::Distances;
+use crate::figures::heat::Heat;
+use crate::figures::region_counts::RegionCounts;
 use crate::store::Store;
 use crate::sync::{Gate, Lock};
 use crate::sys::uffd::Uffd;
 use ::core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use ahead::Ahead;
 use budget::Budget;
 use habits::Habits;
+use helpers::Helpers;
 use lot::Lot;
 use pagewise_policy::Policy;
 use pagewise_wire::shared::Delivery;
@@ -83,6 +90,10 @@ pub struct Pager {
     pub by_signal: Uffd,
     /// The tray's own.
     pub for_tray: Uffd,
+    /// The threads beside the program's.
+    pub helpers: Helpers,
+    /// Pages that are to be read before anyone misses them.
+    pub ahead: Ahead,
     /// Held through a batch of evictions, and by whoever must have none running.
     pub evictions: Lock,
     /// Closed while a fork is under way: nobody starts to work at a page.
@@ -149,6 +160,8 @@ impl Pager {
             by_handler: Uffd::none(),
             by_signal: Uffd::none(),
             for_tray: Uffd::none(),
+            helpers: Helpers::new(),
+            ahead: Ahead::new(),
             evictions: Lock::new(),
             gate: Gate::new(),
             counters: Counters::new(),

@@ -2,8 +2,7 @@
 
 use super::regions::Region;
 use super::{Pager, lot};
-use crate::handler::{self, ahead};
-use crate::observe::{self, histogram};
+use crate::figures::histogram;
 use crate::page::{PAGE_BYTES, Page};
 use crate::sync::{Attempt, State, Word};
 use crate::sys::{self, uffd};
@@ -43,7 +42,7 @@ pub enum Outcome {
 
 /// Resolves `fault`. All signals are blocked, and the caller holds nothing.
 pub fn resolve(pager: &Pager, fault: Fault) -> Outcome {
-    handler::ensure();
+    pager.ensure_helpers();
     let Some(region) = pager.regions.find(fault.address) else {
         return Outcome::Foreign;
     };
@@ -176,7 +175,7 @@ impl Work<'_> {
         self.pager.policy().faulted(&fault, &mut plan);
         if !plan.ahead().is_empty() {
             // This thread reads nothing itself.
-            ahead::push(plan.along.clipped(fault.region));
+            self.pager.ahead.push(plan.along.clipped(fault.region));
             self.send_ahead(&plan);
         }
     }
@@ -212,7 +211,7 @@ impl Work<'_> {
     pub(super) fn plan(&self, kind: FaultKind) -> Plan {
         let mut plan = Plan::only(self.page);
         let fault = self.for_policy(kind);
-        observe::faulted(self.pager, &fault);
+        self.pager.faulted(&fault);
         self.pager.policy().faulted(&fault, &mut plan);
         plan
     }
@@ -241,7 +240,7 @@ impl Work<'_> {
         }
         let span = self.span();
         for wanted in plan.ahead() {
-            ahead::push(wanted.clipped(span));
+            self.pager.ahead.push(wanted.clipped(span));
         }
     }
 
@@ -279,7 +278,7 @@ impl Work<'_> {
         self.pager
             .table
             .unlock(self.page, Word::new(State::Dirty, 0));
-        observe::used(self.pager, self.page, self.fault.write);
+        self.pager.used(self.page, self.fault.write);
         self.wake();
     }
 
@@ -297,7 +296,7 @@ impl Work<'_> {
             } else if was_clean && self.fault.write {
                 self.pager.policy().used(self.page, Use::Write);
             }
-            observe::used(self.pager, self.page, self.fault.write);
+            self.pager.used(self.page, self.fault.write);
         }
         self.pager.table.unlock(self.page, found.unwrap_or(word));
         self.wake();
@@ -323,7 +322,7 @@ impl Work<'_> {
                 self.pager.policy().used(page, Use::Write);
             }
             self.pager.table.unlock(page, Word::new(State::Dirty, 0));
-            observe::happened(self.pager, page, Event::Dirtied);
+            self.pager.happened(page, Event::Dirtied);
         }
         self.pager.counters.add(|all| &all.dirtied, 1);
     }

@@ -1,18 +1,19 @@
 //! Whether the program has an io_uring.
 
+use super::Pager;
 use crate::sys;
 use core::fmt::Write;
 
 /// Descriptors that are looked at; who has more than that is taken to have none.
 const MOST: u32 = 4096;
 
-/// Whether a descriptor of this process is an io_uring that is not the pager's.
-pub fn any() -> bool {
-    (0..MOST).any(|number| is_ring(number) && !crate::start::is_ours(number.cast_signed()))
+/// Whether a descriptor of this process is an io_uring that is not `pager`'s.
+pub fn any(pager: &Pager) -> bool {
+    (0..MOST).any(|number| is_ring(number) && !pager.is_ours(number.cast_signed()))
 }
 
 fn is_ring(number: u32) -> bool {
-    let mut path = super::fatal::Line::new();
+    let mut path = sys::line::Line::new();
     let mut target = [0_u8; 32];
     let written = write!(path, "/proc/self/fd/{number}\0");
     // SAFETY: the path ends with zero, and the buffer lives through the call.

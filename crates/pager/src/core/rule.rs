@@ -10,7 +10,6 @@
 //! Builds with debug assertions check it as faults arrive.
 
 use super::{Pager, fatal};
-use crate::handler;
 use crate::sys::{self, signals};
 use core::sync::atomic::AtomicU32;
 
@@ -46,7 +45,7 @@ fn held_by(pager: &Pager, thread: u32) -> Option<&'static str> {
     let locks = [
         (&pager.regions.lock, "the regions"),
         (&pager.evictions, "the evictions"),
-        (handler::starting(), "the helpers' start"),
+        (&pager.helpers.starting, "the helpers' start"),
     ];
     let mut held = locks
         .into_iter()

@@ -2,7 +2,8 @@
 
 use crate::core::Pager;
 use crate::core::evict;
-use crate::observe::{places, survey};
+use crate::figures::places;
+use crate::observe::survey;
 use crate::sys::{self, thread};
 
 /// Nanoseconds between measurements of what else is resident.

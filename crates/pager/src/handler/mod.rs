@@ -19,85 +19,16 @@ pub mod threads;
 mod vigil;
 pub mod warden;
 
-use crate::core::{PAGER, Pager, discard, fatal};
-use crate::start;
-use crate::sync::Lock;
-use crate::sys::{signals, thread};
-use core::sync::atomic::{AtomicBool, Ordering};
+use crate::core::Pager;
+use crate::core::helpers::Above;
 
-static RUNNING: AtomicBool = AtomicBool::new(false);
-/// They were to start, and something was missing.
-static FAILED: AtomicBool = AtomicBool::new(false);
-/// Held while they start, and through forks.
-static STARTING: Lock = Lock::new();
+/// What the core starts threads by.
+pub static ABOVE: Above = Above {
+    start,
+    start_first: |pager| threads::start_first(pager) && warden::start(pager),
+    forget: threads::forked,
+};
 
-/// What is held while they start.
-#[cfg(debug_assertions)]
-pub fn starting() -> &'static Lock {
-    &STARTING
-}
-
-/// Starts the helpers and opens what they work with, once in a process; whether all is there. Allocates
-/// nothing, so that it may be called inside `malloc`.
-pub fn start(pager: &'static Pager) -> bool {
-    if is_running() {
-        return !FAILED.load(Ordering::Relaxed);
-    }
-    let _starting = STARTING.hold();
-    if RUNNING.swap(true, Ordering::AcqRel) {
-        return !FAILED.load(Ordering::Relaxed);
-    }
-    let well = start_all(pager);
-    if !well {
-        FAILED.store(true, Ordering::Relaxed);
-        fatal::say(format_args!(
-            "no userfaultfd or no threads for this process: its memory is not managed"
-        ));
-    }
-    well
-}
-
-fn start_all(pager: &'static Pager) -> bool {
-    if !start::renew_uffds(pager) || !start::open_tray(pager) {
-        return false;
-    }
-    discard::prepare(pager);
-    pager.store().prepare();
-    start::tell_of_rings(pager);
+fn start(pager: &'static Pager) -> bool {
     evictor::start(pager) && ahead::start(pager) && threads::start(pager) && observer::start(pager)
-}
-
-/// Whether the helpers run, or are about to.
-pub fn is_running() -> bool {
-    RUNNING.load(Ordering::Relaxed)
-}
-
-/// Before a fault is resolved: in the child of a fork it may be the first one.
-#[inline]
-pub fn ensure() {
-    if !is_running() && !start(&PAGER) {
-        fatal::say(format_args!(
-            "the child of a fork gets no threads to manage its memory; it ends by SIGBUS"
-        ));
-        signals::die_by(libc::SIGBUS);
-    }
-}
-
-/// A fork comes: the child shall not find them half started.
-pub fn before_fork() {
-    STARTING.acquire();
-}
-
-/// The fork is over, in the parent or in the child.
-pub fn after_fork() {
-    STARTING.release();
-}
-
-/// The child of a fork has no helpers.
-pub fn forked() {
-    RUNNING.store(false, Ordering::Release);
-    FAILED.store(false, Ordering::Relaxed);
-    ahead::forked();
-    thread::forked();
-    threads::forked();
 }

@@ -4,7 +4,7 @@
 //! somebody wants all of its pages in memory.
 
 use crate::core::Pager;
-use crate::observe::places;
+use crate::figures::places;
 use crate::page::PAGE_BYTES;
 use crate::sys::{self, thread};
 use core::sync::atomic::AtomicU32;
@@ -26,7 +26,7 @@ pub fn start(pager: &'static Pager) -> bool {
 extern "C" fn run(pager: usize) -> ! {
     // SAFETY: `start` passed a reference that lives for ever.
     let pager = unsafe { &*(pager as *const Pager) };
-    while !super::is_running() {
+    while !pager.helpers.are_running() {
         sys::futex_wait(&NEVER, 0, Some(INTERVAL_NS));
         if pager.gate.is_closed() {
             continue;
@@ -35,7 +35,7 @@ extern "C" fn run(pager: usize) -> ! {
             pager.refresh_limit();
         }
         if pager.budget.is_short() || pager.is_to_hold() {
-            super::ensure();
+            pager.ensure_helpers();
         }
     }
     loop {

@@ -8,7 +8,6 @@
 use super::{memory, process};
 use crate::core::{Pager, fatal};
 use crate::page::{page_ceil, page_floor};
-use crate::start;
 use crate::sys::call3;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -87,7 +86,7 @@ pub fn install(pager: &Pager) {
         install_inner();
     }
     if all {
-        start::add_capability(pager, capability::LIBC_DETOUR);
+        pager.add_capability(capability::LIBC_DETOUR);
     } else {
         fatal::say(format_args!(
             "this libc's memory functions are not as expected: what malloc maps by itself is not \

@@ -2,7 +2,6 @@
 
 use super::{libc_answer, set_errno};
 use crate::core::PAGER;
-use crate::start::{self, is_ours};
 use crate::sys::{call3, call6};
 use core::ffi::c_int;
 
@@ -12,7 +11,7 @@ use core::ffi::c_int;
 /// As for the system call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn close(fd: c_int) -> c_int {
-    if is_ours(fd) {
+    if PAGER.is_ours(fd) {
         set_errno(libc::EBADF);
         return -1;
     }
@@ -28,7 +27,7 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
 pub unsafe extern "C" fn close_range(first: u32, last: u32, flags: c_int) -> c_int {
     let mut from = first;
     let mut ours = match PAGER.is_started() {
-        true => start::ours(),
+        true => PAGER.ours(),
         false => [-1; 17],
     };
     ours.sort_unstable();
@@ -76,7 +75,7 @@ pub unsafe extern "C" fn closefrom(first: c_int) {
 /// As for the system call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dup2(old: c_int, new: c_int) -> c_int {
-    if is_ours(new) {
+    if PAGER.is_ours(new) {
         set_errno(libc::EBUSY);
         return -1;
     }
@@ -90,7 +89,7 @@ pub unsafe extern "C" fn dup2(old: c_int, new: c_int) -> c_int {
 /// As for the system call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
-    if is_ours(new) {
+    if PAGER.is_ours(new) {
         set_errno(libc::EBUSY);
         return -1;
     }

@@ -22,8 +22,8 @@ mod signals;
 mod threads;
 
 use crate::core::{PAGER, fatal};
+use crate::figures::strangers;
 use crate::inject;
-use crate::observe::strangers;
 use crate::settings::{Settings, VARIABLE};
 use crate::start;
 use crate::sys::{self, Answer};

@@ -2,7 +2,7 @@
 
 use super::signals::next;
 use super::{given, libc_answer, programs, set_errno};
-use crate::core::{PAGER, fatal};
+use crate::core::PAGER;
 use crate::handler::signal;
 use crate::start;
 use crate::sys::{self, Answer, call3, signals};
@@ -74,7 +74,7 @@ unsafe fn raw_exec(path: Text, arguments: List, environment: List) -> Answer {
 /// As for the function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fexecve(file: c_int, arguments: List, environment: List) -> c_int {
-    let mut path = fatal::Line::new();
+    let mut path = crate::sys::line::Line::new();
     // Written without allocation, as this may run in the child of a vfork.
     let written = write!(path, "/proc/self/fd/{file}\0");
     let path = path.text().as_ptr().cast();

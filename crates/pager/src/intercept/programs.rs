@@ -4,7 +4,7 @@
 use super::environment::{self, List};
 use super::given;
 use crate::core::{PAGER, fatal};
-use crate::observe::strangers;
+use crate::figures::strangers;
 use crate::settings::VARIABLE;
 use crate::sys::{self, call3, call6, close};
 use core::ffi::{CStr, c_char};

@@ -139,7 +139,9 @@ fn describe(pager: &Pager, region: &Region, place: &shared::Region) {
         | (kind.why as u64) << 8
         | u64::from(kind.role) << 16
         | u64::from(kind.id) << 32;
-    let heat = pager.heat.of_region(pager, region);
+    let heat = pager
+        .heat
+        .of(|page| (region.start..region.end).contains(&pager.table.address_of(page)));
     let [faults, refaults] = pager.region_counts.of(kind.id);
     place.start.store(region.start, Ordering::Relaxed);
     place.end.store(region.end, Ordering::Relaxed);

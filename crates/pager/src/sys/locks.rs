@@ -7,7 +7,7 @@ use super::{call3, high};
 #[must_use]
 pub fn reopen(fd: i32) -> i32 {
     use core::fmt::Write;
-    let mut path = crate::core::fatal::Line::new();
+    let mut path = super::line::Line::new();
     let _ = write!(path, "/proc/self/fd/{fd}\0");
     let path = core::ffi::CStr::from_bytes_until_nul(path.text());
     let file = path.map_or(-1, |path| super::open(path, libc::O_RDWR));

@@ -1,6 +1,7 @@
 //! The kernel without libc: raw system calls that touch neither `errno` nor thread-local storage,
 //! so that they may run in signal handlers and on threads that libc does not know.
 
+pub mod line;
 pub mod locks;
 pub mod maps;
 pub mod seccomp;

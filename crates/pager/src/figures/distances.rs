@@ -5,10 +5,7 @@
 //! ends in so many zeros, one more whenever the table is too small for the pages that were evicted
 //! (SHARDS, Waldspurger et al., FAST 2015). What one of them does stands for as many pages.
 
-use super::histogram;
-use crate::core::Pager;
 use crate::page::Page;
-use crate::sync::State;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 const SETS: usize = 2048;
@@ -153,32 +150,6 @@ pub(super) fn hash(page: Page) -> u64 {
         hash = (hash ^ hash >> 33).wrapping_mul(factor);
     }
     hash ^ hash >> 33
-}
-
-/// `page` was evicted. The caller holds the eviction lock.
-pub fn evicted(pager: &Pager, page: Page) {
-    // A page of zeros has nothing to come back from the store.
-    let stored = pager.table.word(page).state() == State::Evicted;
-    pager.distances.leave(stored.then_some(page));
-}
-
-/// `page` came back from the store because someone `waited` for it, or ahead of that.
-pub fn came_back(pager: &Pager, page: Page, waited: bool) {
-    let Some(back) = pager.distances.come_back(page) else {
-        return;
-    };
-    let Some(all) = pager.counters.place() else {
-        return;
-    };
-    let add = |counter: &AtomicU64, amount| counter.fetch_add(amount, Ordering::Relaxed);
-    let bucket = histogram::bucket(back.distance);
-    if !waited {
-        add(&all.distance_ahead[bucket], back.weight);
-        return;
-    }
-    add(&all.distance_waited[bucket], back.weight);
-    add(&all.distance_samples, 1);
-    add(&all.distance_squares, back.weight * back.weight);
 }
 
 #[cfg(test)]

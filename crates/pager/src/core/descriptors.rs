@@ -1,0 +1,100 @@
+//! The pager's own descriptors: how its userfaultfds come about, and which the program must not close.
+
+use super::{Pager, discard, scan};
+use crate::figures::{places, recorder};
+use crate::sys::high;
+use crate::sys::uffd::{self, feature};
+use core::sync::atomic::{AtomicBool, Ordering};
+use pagewise_wire::shared::capability;
+
+/// Whether a test denies faults of the kernel; kept because the child of a fork asks again.
+pub static NO_KERNEL_FAULTS: AtomicBool = AtomicBool::new(false);
+
+/// Whether the userfaultfds are the parent's.
+static OUTDATED: AtomicBool = AtomicBool::new(false);
+
+impl Pager {
+    /// The kernel has turned out to have `capability` as well.
+    pub fn add_capability(&self, capability: u64) {
+        let before = self.capabilities.fetch_or(capability, Ordering::Relaxed);
+        self.counters
+            .set(|all| &all.capabilities, before | capability);
+    }
+
+    /// Tells of the store's rings, once they were asked for.
+    pub(super) fn tell_of_rings(&self) {
+        // The store's file is the first descriptor, its rings follow.
+        if self.store().descriptors()[1] >= 0 {
+            self.add_capability(capability::IO_URING);
+        }
+    }
+
+    /// This is the child of a fork.
+    pub(super) fn outdate_uffds(&self) {
+        OUTDATED.store(true, Ordering::Relaxed);
+    }
+
+    /// Opens them again where they are the parent's; whether they are this process's own now.
+    pub(super) fn renew_uffds(&self) -> bool {
+        !OUTDATED.swap(false, Ordering::Relaxed) || self.open_uffds()
+    }
+
+    /// Opens the userfaultfds of the program's memory; at start, and again in the child of a fork.
+    pub fn open_uffds(&self) -> bool {
+        let basic = feature::PAGEFAULT_FLAG_WP;
+        let moving = match self.can(capability::MOVE) {
+            true => feature::MOVE,
+            false => 0,
+        };
+        let full = match NO_KERNEL_FAULTS.load(Ordering::Relaxed) {
+            true => Err(libc::EPERM),
+            false => uffd::open(0, basic | feature::THREAD_ID | moving),
+        };
+        let raised = match self.can(capability::SIGBUS) {
+            true => uffd::open(uffd::USER_MODE_ONLY, basic | feature::SIGBUS | moving),
+            false => Err(libc::EINVAL),
+        };
+        self.by_handler.set(high(full.unwrap_or(-1)));
+        self.by_signal.set(high(raised.unwrap_or(-1)));
+        self.by_handler.is_open() || self.by_signal.is_open()
+    }
+
+    /// Opens the tray's userfaultfd, and registers the tray there: once in a process, before pages leave.
+    pub(super) fn open_tray(&self) -> bool {
+        let moving = match self.can(capability::MOVE) {
+            true => feature::MOVE,
+            false => 0,
+        };
+        let features = feature::PAGEFAULT_FLAG_WP | moving;
+        let tray = uffd::open(uffd::USER_MODE_ONLY, features);
+        self.for_tray.set(high(tray.unwrap_or(-1)));
+        self.for_tray.is_open() && self.tray.register(self)
+    }
+
+    /// Whether the program must not close the descriptor.
+    #[must_use]
+    pub fn is_ours(&self, fd: i32) -> bool {
+        fd >= 0 && self.is_started() && self.ours().contains(&fd)
+    }
+
+    /// Descriptors that the program must not close, -1 for those that are not there. Only once the pager
+    /// has started.
+    #[must_use]
+    pub fn ours(&self) -> [i32; 17] {
+        let [pagemap, memory] = scan::descriptors();
+        let mut all = [-1; 17];
+        all[..9].copy_from_slice(&[
+            uffd::maker(),
+            self.by_handler.fd(),
+            self.by_signal.fd(),
+            self.for_tray.fd(),
+            recorder::descriptor(),
+            places::descriptor(),
+            discard::descriptor(),
+            pagemap,
+            memory,
+        ]);
+        all[9..].copy_from_slice(&self.store().descriptors());
+        all
+    }
+}

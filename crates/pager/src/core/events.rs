@@ -1,0 +1,67 @@
+//! What is told of pages as they come and go.
+
+use super::Pager;
+use crate::figures::{histogram, recorder};
+use crate::page::Page;
+use crate::sync::State;
+use crate::sys;
+use core::sync::atomic::{AtomicU64, Ordering};
+use pagewise_policy::{Fault, FaultKind};
+use pagewise_wire::trace::Event;
+
+impl Pager {
+    /// Something happened to a page other than a fault. Of evictions the holder of the eviction lock
+    /// tells.
+    #[inline]
+    pub(super) fn happened(&self, page: Page, event: Event) {
+        match event {
+            Event::Evicted | Event::Dropped => {
+                // A page of zeros has nothing to come back from the store.
+                let stored = self.table.word(page).state() == State::Evicted;
+                self.distances.leave(stored.then_some(page));
+                self.heat.left(page);
+            }
+            Event::Dirtied => self.heat.used(page, true, sys::now_ns),
+            Event::Prefetched => self.came_back(page, false),
+            _ => {}
+        }
+        recorder::record(page, event);
+    }
+
+    /// A page that was out of the program's reach, but in memory, is used.
+    #[inline]
+    pub(super) fn used(&self, page: Page, write: bool) {
+        self.heat.used(page, write, sys::now_ns);
+        recorder::record(page, Event::Sampled);
+    }
+
+    /// A page is missing, and someone waits for it.
+    #[inline]
+    pub(super) fn faulted(&self, fault: &Fault) {
+        self.heat.used(fault.page, fault.write, sys::now_ns);
+        match fault.kind {
+            FaultKind::Refault => self.came_back(fault.page, true),
+            FaultKind::FirstTouch => self.distances.forget(fault.page),
+        }
+        recorder::fault(fault);
+    }
+
+    /// `page` came back from the store because someone `waited` for it, or ahead of that.
+    fn came_back(&self, page: Page, waited: bool) {
+        let Some(back) = self.distances.come_back(page) else {
+            return;
+        };
+        let Some(all) = self.counters.place() else {
+            return;
+        };
+        let add = |counter: &AtomicU64, amount| counter.fetch_add(amount, Ordering::Relaxed);
+        let bucket = histogram::bucket(back.distance);
+        if !waited {
+            add(&all.distance_ahead[bucket], back.weight);
+            return;
+        }
+        add(&all.distance_waited[bucket], back.weight);
+        add(&all.distance_samples, 1);
+        add(&all.distance_squares, back.weight * back.weight);
+    }
+}

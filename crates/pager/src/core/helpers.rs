@@ -1,0 +1,126 @@
+//! The pager's own threads, as far as the core knows them: that they are started once in a process, by
+//! functions that those above have given it ([`Above`]). The core names nobody above it.
+
+use super::{PAGER, Pager, discard, fatal};
+use crate::sync::Lock;
+use crate::sys::signals;
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+/// What the core asks of those above it. The functions run inside `malloc` and in the child of a fork:
+/// they allocate nothing, take no lock and use no thread-local storage.
+#[derive(Debug)]
+pub struct Above {
+    /// Starts all threads; whether they run.
+    pub start: fn(&'static Pager) -> bool,
+    /// Starts what serves the child of a fork until its first fault; whether it runs.
+    pub start_first: fn(&'static Pager) -> bool,
+    /// In the child of a fork: there are no threads.
+    pub forget: fn(),
+}
+
+/// Whether the threads run.
+#[derive(Debug)]
+pub struct Helpers {
+    above: AtomicPtr<Above>,
+    running: AtomicBool,
+    /// They were to start, and something was missing.
+    failed: AtomicBool,
+    /// Held while they start, and through forks.
+    pub(super) starting: Lock,
+}
+
+impl Helpers {
+    /// None.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            above: AtomicPtr::new(::core::ptr::null_mut()),
+            running: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
+            starting: Lock::new(),
+        }
+    }
+
+    /// Whom to ask, once, before the pager starts.
+    pub fn answer_to(&self, above: &'static Above) {
+        let above = ::core::ptr::from_ref(above).cast_mut();
+        self.above.store(above, Ordering::Release);
+    }
+
+    fn above(&self) -> Option<&'static Above> {
+        // SAFETY: null, or what `answer_to` was given, which lives for ever.
+        unsafe { self.above.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Whether they run, or are about to.
+    #[must_use]
+    pub fn are_running(&self) -> bool {
+        self.running.load(Ordering::Relaxed)
+    }
+
+    /// What serves the child of a fork until its first fault; whether it runs.
+    pub(super) fn start_first(&self, pager: &'static Pager) -> bool {
+        self.above().is_some_and(|above| (above.start_first)(pager))
+    }
+
+    /// The child of a fork has none.
+    pub(super) fn forked(&self) {
+        self.running.store(false, Ordering::Release);
+        self.failed.store(false, Ordering::Relaxed);
+        if let Some(above) = self.above() {
+            (above.forget)();
+        }
+    }
+}
+
+impl Default for Helpers {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Pager {
+    /// Starts the helpers and opens what they work with, once in a process; whether all is there.
+    /// Allocates nothing, so that it may be called inside `malloc`.
+    pub fn start_helpers(&'static self) -> bool {
+        let helpers = &self.helpers;
+        if helpers.are_running() {
+            return !helpers.failed.load(Ordering::Relaxed);
+        }
+        let _starting = helpers.starting.hold();
+        if helpers.running.swap(true, Ordering::AcqRel) {
+            return !helpers.failed.load(Ordering::Relaxed);
+        }
+        let well = self.start_all();
+        if !well {
+            helpers.failed.store(true, Ordering::Relaxed);
+            fatal::say(format_args!(
+                "no userfaultfd or no threads for this process: its memory is not managed"
+            ));
+        }
+        well
+    }
+
+    fn start_all(&'static self) -> bool {
+        if !self.renew_uffds() || !self.open_tray() {
+            return false;
+        }
+        discard::prepare(self);
+        self.store().prepare();
+        self.tell_of_rings();
+        self.helpers
+            .above()
+            .is_some_and(|above| (above.start)(self))
+    }
+
+    /// Before a fault is resolved: in the child of a fork it may be the first one.
+    #[inline]
+    pub fn ensure_helpers(&self) {
+        if !self.helpers.are_running() && !PAGER.start_helpers() {
+            fatal::say(format_args!(
+                "the child of a fork gets no threads to manage its memory; it ends by SIGBUS"
+            ));
+            signals::die_by(libc::SIGBUS);
+        }
+    }
+}
