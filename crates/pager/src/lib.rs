@@ -2,10 +2,10 @@
 //! store of the user's choice, without the program knowing.
 //!
 //! ```text
-//!   program ──touches a missing page──▶ handler ──▶ core ──▶ store      (bytes at rest)
-//!      │                                             │ ▲
-//!      └──mmap, fork, sigaction…──▶ intercept ───────┘ └──── policy     (which page, when)
-//!                                                    └─────▶ observe    (counters, traces)
+//!   program ──touches a missing page──▶ handler ──▶ paging ──▶ store     (bytes at rest)
+//!      │                                              │ ▲
+//!      └──mmap, fork, sigaction…──▶ intercept ────────┘ └──── policy    (which page, when)
+//!                                                     └─────▶ figures   (counters, traces)
 //! ```
 //!
 //! The crate has two shapes. As a preloaded library (feature `preload`) it takes over the program's
@@ -22,8 +22,6 @@
     reason = "x86-64 alone: addresses, sizes and answers of system calls are all 64 bits wide"
 )]
 
-#[cfg(all(target_arch = "x86_64", not(loom)))]
-pub mod core;
 #[cfg(all(target_arch = "x86_64", not(loom)))]
 pub mod figures;
 #[cfg(all(target_arch = "x86_64", not(loom)))]
@@ -43,6 +41,8 @@ pub mod mapped_files;
 #[cfg(all(target_arch = "x86_64", not(loom)))]
 pub mod observe;
 pub mod page;
+#[cfg(all(target_arch = "x86_64", not(loom)))]
+pub mod paging;
 pub mod settings;
 #[cfg(all(target_arch = "x86_64", not(loom)))]
 pub mod start;

@@ -32,7 +32,7 @@ pub fn prepare() {
     };
     match advice_named(&wish) {
         Some(advice) => ADVICE.store(advice, Ordering::Relaxed),
-        None => crate::core::fatal::say(format_args!(
+        None => crate::paging::fatal::say(format_args!(
             "{VARIABLE}={wish}: it is random, sequential, will-need or populate"
         )),
     }

@@ -1,7 +1,7 @@
 //! How pages are named.
 //!
 //! Managed memory is numbered by chunks of address space, in the order in which they come into use
-//! ([`crate::core::numbers`]). A page's number is its chunk's number and its place in there, so numbers
+//! ([`crate::paging::numbers`]). A page's number is its chunk's number and its place in there, so numbers
 //! are dense and neighbours inside a chunk are neighbours in memory.
 
 /// Base-2 logarithm of the page size. The pager runs on x86-64 alone, where the architecture fixes

@@ -1,13 +1,13 @@
 //! How the pager starts: settings from the environment, what the kernel offers, store and policy.
 
-use crate::core::descriptors::NO_KERNEL_FAULTS;
-use crate::core::lot::Lot;
-use crate::core::numbers::MOST_PAGES;
-use crate::core::{PAGER, Pager, discard, fatal};
 use crate::figures::{places, recorder};
 use crate::handler;
 use crate::inject::{self, takes_away};
 use crate::page::PAGE_BYTES;
+use crate::paging::descriptors::NO_KERNEL_FAULTS;
+use crate::paging::numbers::MOST_PAGES;
+use crate::paging::probation::Probation;
+use crate::paging::{PAGER, Pager, discard, fatal};
 use crate::settings::{Choice, Settings};
 use crate::store::{self, Place, ring};
 use crate::sys::uffd::{self, feature};
@@ -110,18 +110,18 @@ pub fn start(settings: &Settings) -> Result<(), Refusal> {
     check_host()?;
     probe(pager);
     choose_delivery(pager, settings)?;
-    let lot = Lot::places_for(settings.memory / PAGE_BYTES as u64);
+    let probation = Probation::places_for(settings.memory / PAGE_BYTES as u64);
     let tables = pager.table.prepare()
         && pager.regions.prepare()
         && pager.region_counts.prepare()
         && pager.scratch.prepare()
-        && pager.tray.prepare(lot)
-        && pager.lot.prepare(lot);
+        && pager.tray.prepare(probation)
+        && pager.probation.prepare(probation);
     if !tables {
         return Err(Refusal::NoMemory);
     }
     equip(pager, settings)?;
-    pager.helpers.answer_to(&handler::ABOVE);
+    pager.own_threads.answer_to(&handler::ABOVE);
     pager
         .when_full
         .store(settings.when_full as u32, Ordering::Relaxed);
@@ -427,7 +427,7 @@ pub fn finish() {
     }
     PAGER.refresh_limit();
     // A program that never had memory under management has nothing to survey.
-    if PAGER.helpers.are_running() {
+    if PAGER.own_threads.are_running() {
         crate::observe::survey::publish(&PAGER);
     }
     recorder::finish();

@@ -27,7 +27,7 @@ impl Counters {
     /// The counters, once there are any.
     #[must_use]
     pub fn place(&self) -> Option<&'static Process> {
-        // SAFETY: `use_place` stored a reference that lives for ever; null until then.
+        // SAFETY: published: `use_place` stored a reference that lives for ever; null until then.
         unsafe { self.place.load(Ordering::Acquire).as_ref() }
     }
 

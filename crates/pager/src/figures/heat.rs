@@ -117,7 +117,7 @@ impl Heat {
         is_it.then_some(place)
     }
 
-    /// `page` leaves the lot; whether it was moved there for this, and the policy knows nothing of it.
+    /// `page` ends its probation; whether it was on it for this, and the policy knows nothing of it.
     pub fn returns(&self, page: Page) -> bool {
         let take = |place: &Watch| place.flags.fetch_and(!TAKEN, Ordering::Relaxed) & TAKEN != 0;
         self.find(page).is_some_and(take)

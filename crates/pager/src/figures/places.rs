@@ -34,7 +34,7 @@ pub fn use_run(run: &'static Run, file: i32) {
 
 /// The run's shared memory.
 pub fn run() -> Option<&'static Run> {
-    // SAFETY: `use_run` stored a reference that lives for ever; null until then.
+    // SAFETY: published: `use_run` stored a reference that lives for ever; null until then.
     unsafe { RUN.load(Ordering::Acquire).as_ref() }
 }
 
@@ -79,7 +79,7 @@ pub fn share() -> Option<u64> {
     if tree() == 0 {
         return None;
     }
-    // SAFETY: `take` stored a reference that lives for ever; null until then, or without a place.
+    // SAFETY: published: `take` stored a reference that lives for ever; null until then, or without a place.
     let place = unsafe { PLACE.load(Ordering::Acquire).as_ref() };
     let word = place.map_or(&FIXED_SHARE, |place| &place.share_bytes);
     Some(word.load(Ordering::Relaxed))

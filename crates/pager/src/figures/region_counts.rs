@@ -37,12 +37,12 @@ impl RegionCounts {
     /// The child of a fork counts for itself.
     pub fn forked(&self) {
         let start = self.counts.load(Ordering::Relaxed) as u64;
-        // SAFETY: the counters' own pages, which are zeros then.
+        // SAFETY: own memory: the counters' pages, which are zeros then.
         unsafe { sys::advise(start, start + Self::BYTES as u64, libc::MADV_DONTNEED) };
     }
 
     fn counts(&self, id: u16) -> &Counts {
-        // SAFETY: `prepare` reserved counters, for which zero is valid, for each `u16`, before there
+        // SAFETY: reserved: `prepare` made counters, for which zero is valid, for each `u16`, before there
         // was any region.
         unsafe { &*self.counts.load(Ordering::Relaxed).add(usize::from(id)) }
     }

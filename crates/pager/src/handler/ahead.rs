@@ -1,6 +1,6 @@
 //! Threads that read pages ahead of their use.
 
-use crate::core::{Pager, bring};
+use crate::paging::{Pager, read_ahead};
 use crate::sys::thread;
 
 /// Threads: enough to keep a disk busy beside the faults.
@@ -13,9 +13,9 @@ pub fn start(pager: &'static Pager) -> bool {
 }
 
 extern "C" fn run(pager: usize) -> ! {
-    // SAFETY: `start` passed a reference that lives for ever.
+    // SAFETY: published: `start` passed a reference that lives for ever.
     let pager = unsafe { &*(pager as *const Pager) };
     loop {
-        bring::bring(pager, pager.ahead.take());
+        read_ahead::read_ahead(pager, pager.ahead.take());
     }
 }

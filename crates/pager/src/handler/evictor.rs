@@ -1,9 +1,9 @@
 //! The evictor: keeps some room free, so that faults need not wait for the disk to write.
 
-use crate::core::Pager;
-use crate::core::evict;
 use crate::figures::places;
 use crate::observe::survey;
+use crate::paging::Pager;
+use crate::paging::evict;
 use crate::sys::{self, thread};
 
 /// Nanoseconds between measurements of what else is resident.
@@ -20,7 +20,7 @@ pub fn start(pager: &'static Pager) -> bool {
 }
 
 extern "C" fn run(pager: usize) -> ! {
-    // SAFETY: `start` passed a reference that lives for ever.
+    // SAFETY: published: `start` passed a reference that lives for ever.
     let pager = unsafe { &*(pager as *const Pager) };
     let (mut refreshed, mut survey_due) = (0, 0);
     let mut fruitless = false;

@@ -1,4 +1,4 @@
-//! How faults reach the core: two ways behind one door, [`crate::core::resolve::resolve`].
+//! How faults reach the core: two ways behind one door, [`crate::paging::resolve::resolve`].
 //!
 //! * [`threads`]: a few threads of the pager read faults from the userfaultfd. Slower, and the
 //!   slower the more threads fault; but faults that the kernel takes on the program's behalf (in
@@ -19,8 +19,8 @@ pub mod threads;
 mod vigil;
 pub mod warden;
 
-use crate::core::Pager;
-use crate::core::helpers::Above;
+use crate::paging::Pager;
+use crate::paging::own_threads::Above;
 
 /// What the core starts threads by.
 pub static ABOVE: Above = Above {

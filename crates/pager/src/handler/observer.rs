@@ -1,8 +1,8 @@
 //! The observer: sees how soon pages are used again, and keeps the figures fresh while nothing pages.
 //! Only where the run shows them.
 
-use crate::core::Pager;
 use crate::observe::{heat, survey};
+use crate::paging::Pager;
 use crate::sys::{self, thread};
 use core::sync::atomic::AtomicU32;
 
@@ -17,7 +17,7 @@ pub fn start(pager: &'static Pager) -> bool {
 }
 
 extern "C" fn run(pager: usize) -> ! {
-    // SAFETY: `start` passed a reference that lives for ever.
+    // SAFETY: published: `start` passed a reference that lives for ever.
     let pager = unsafe { &*(pager as *const Pager) };
     let (mut last, mut survey_due) = (sys::now_ns(), 0);
     loop {

@@ -4,8 +4,8 @@
 //! has one. It may call: the core (atomics, raw system calls, memory made beforehand) and, for a
 //! SIGBUS that is not the pager's, the program's own handler. Nothing here touches `errno`.
 
-use crate::core::PAGER;
-use crate::core::resolve::{self, Fault, Outcome};
+use crate::paging::PAGER;
+use crate::paging::resolve::{self, Fault, Outcome};
 use crate::sys::signals::{self, KernelAction};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -74,7 +74,7 @@ extern "C" fn on_fault(number: i32, info: *mut libc::siginfo_t, context: *mut li
     };
     if code == BUS_ADRERR {
         #[cfg(debug_assertions)]
-        crate::core::rule::check(&PAGER, crate::sys::thread_id(), address);
+        crate::paging::rule::check(&PAGER, crate::sys::thread_id(), address);
         let fault = Fault {
             address,
             write: error & WRITE != 0,

@@ -8,8 +8,8 @@
 //! long as that pays: see [`vigil`](super::vigil).
 
 use super::vigil::VIGIL;
-use crate::core::Pager;
-use crate::core::resolve::{self, Fault};
+use crate::paging::Pager;
+use crate::paging::resolve::{self, Fault};
 use crate::sync::Lock;
 use crate::sys::thread;
 use crate::sys::uffd::{EVENT_PAGEFAULT, Message, flag};
@@ -48,7 +48,7 @@ fn start_up_to(count: usize, pager: &'static Pager) -> bool {
 }
 
 extern "C" fn run(pager: usize) -> ! {
-    // SAFETY: `start` passed a reference that lives for ever.
+    // SAFETY: published: `start` passed a reference that lives for ever.
     let pager = unsafe { &*(pager as *const Pager) };
     loop {
         READER.acquire();
@@ -103,7 +103,7 @@ fn is_alone(thread: u32) -> bool {
 
 fn resolve_one(pager: &Pager, fault: Fault) {
     #[cfg(debug_assertions)]
-    crate::core::rule::check(pager, fault.thread, fault.address);
+    crate::paging::rule::check(pager, fault.thread, fault.address);
     if resolve::resolve(pager, fault) == resolve::Outcome::Foreign {
         // Given back by the program while its fault was on the way here: let the thread find out.
         let page = crate::page::page_floor(fault.address);

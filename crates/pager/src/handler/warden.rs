@@ -3,9 +3,9 @@
 //! never fault; the helpers, which start with its first fault, start by this then. They also start where
 //! somebody wants all of its pages in memory.
 
-use crate::core::Pager;
 use crate::figures::places;
 use crate::page::PAGE_BYTES;
+use crate::paging::Pager;
 use crate::sys::{self, thread};
 use core::sync::atomic::AtomicU32;
 
@@ -24,9 +24,9 @@ pub fn start(pager: &'static Pager) -> bool {
 }
 
 extern "C" fn run(pager: usize) -> ! {
-    // SAFETY: `start` passed a reference that lives for ever.
+    // SAFETY: published: `start` passed a reference that lives for ever.
     let pager = unsafe { &*(pager as *const Pager) };
-    while !pager.helpers.are_running() {
+    while !pager.own_threads.are_running() {
         sys::futex_wait(&NEVER, 0, Some(INTERVAL_NS));
         if pager.gate.is_closed() {
             continue;
@@ -35,7 +35,7 @@ extern "C" fn run(pager: usize) -> ! {
             pager.refresh_limit();
         }
         if pager.budget.is_short() || pager.is_to_hold() {
-            pager.ensure_helpers();
+            pager.ensure_own_threads();
         }
     }
     loop {

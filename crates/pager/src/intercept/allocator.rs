@@ -2,7 +2,7 @@
 //! nothing allocates later, in a handler above all, is held by a test that runs with
 //! [`crate::inject`].
 
-use crate::core::fatal;
+use crate::paging::fatal;
 use crate::sys;
 use core::alloc::{GlobalAlloc, Layout};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

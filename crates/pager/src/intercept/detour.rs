@@ -6,8 +6,8 @@
 //! none has to be moved. Each is checked before: it must be the known wrapper of its system call.
 
 use super::{memory, process};
-use crate::core::{Pager, fatal};
 use crate::page::{page_ceil, page_floor};
+use crate::paging::{Pager, fatal};
 use crate::sys::call3;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU64, Ordering};

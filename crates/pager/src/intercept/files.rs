@@ -1,7 +1,7 @@
 //! The pager's descriptors outlive a program that closes everything.
 
 use super::{libc_answer, set_errno};
-use crate::core::PAGER;
+use crate::paging::PAGER;
 use crate::sys::{call3, call6};
 use core::ffi::c_int;
 

@@ -13,9 +13,9 @@
 
 use super::signals::next;
 use super::{detour, given, locks};
-use crate::core::PAGER;
-use crate::core::pins::Pin;
 use crate::page::PAGE_BYTES;
+use crate::paging::PAGER;
+use crate::paging::pins::Pin;
 use crate::start;
 use crate::sys::{Answer, call6, thread};
 use core::arch::global_asm;

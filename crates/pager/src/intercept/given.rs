@@ -1,9 +1,9 @@
 //! What the program points to in a call: perhaps nothing that can be read. The kernel answers EFAULT
 //! then, and so must who looks before the kernel does.
 
-use crate::core::PAGER;
-use crate::core::pins::Pin;
 use crate::page::{PAGE_BYTES, page_floor};
+use crate::paging::PAGER;
+use crate::paging::pins::Pin;
 use crate::sys::{Answer, call6};
 use core::ffi::c_char;
 

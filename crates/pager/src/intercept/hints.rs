@@ -1,7 +1,7 @@
 //! What a program that knows the pager may tell it (`pagewise_pager.h`). All are harmless without it.
 
-use crate::core::PAGER;
 use crate::page::{page_ceil, page_floor};
+use crate::paging::PAGER;
 use core::ffi::{c_int, c_void};
 use pagewise_policy::Role;
 
@@ -44,7 +44,7 @@ pub extern "C" fn pagewise_pin(place: *const c_void, bytes: usize) -> c_int {
             return Err(libc::ENOMEM);
         }
         PAGER.set_locked(start, end, true);
-        PAGER.bring_in(start, end);
+        PAGER.populate(start, end);
         Ok(())
     }))
 }

@@ -2,8 +2,8 @@
 
 use super::shim::whole;
 use super::{given, libc_answer};
-use crate::core::PAGER;
 use crate::page::PAGE_BYTES;
+use crate::paging::PAGER;
 use crate::sys::call3;
 use core::ffi::{c_int, c_ulong, c_void};
 

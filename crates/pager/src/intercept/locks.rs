@@ -4,8 +4,8 @@
 //! tables, which are address space for the most part, and new mappings before the budget knows them.
 
 use super::{libc_answer, set_errno};
-use crate::core::PAGER;
 use crate::page::{PAGE_BYTES, page_ceil, page_floor};
+use crate::paging::PAGER;
 use crate::sys::maps::{self, Mapping};
 use crate::sys::{Answer, call3};
 use core::ffi::{c_int, c_void};
@@ -48,7 +48,7 @@ fn lock(mapping: Mapping, on_fault: bool) -> Answer {
     }
     if fills {
         let managed = PAGER.regions.managed(start, end);
-        managed.for_each(|region| PAGER.bring_in(region.start, region.end));
+        managed.for_each(|region| PAGER.populate(region.start, region.end));
     }
     // Whether it may be locked at all, and then, as `mlockall` does, filled as far as that goes.
     let answer = in_kernel(start, end, libc::MLOCK_ONFAULT);
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn mlock2(address: *const c_void, length: usize, flags: u3
     let known = PAGER.is_started() && PAGER.regions.touches(start, end, false);
     if known {
         PAGER.set_locked(start, end, true);
-        PAGER.bring_in(start, end);
+        PAGER.populate(start, end);
     }
     // SAFETY: the program's own call.
     let answer = unsafe { call3(libc::SYS_mlock2, address as usize, length, flags as usize) };

@@ -2,10 +2,10 @@
 
 use super::locks::{self, mlock, mlock2, mlockall, munlock, munlockall};
 use super::{libc_answer, set_errno};
-use crate::core::PAGER;
-use crate::core::adopt::Purpose;
 use crate::mapped_files;
 use crate::page::{page_ceil, page_floor};
+use crate::paging::PAGER;
+use crate::paging::adopt::Purpose;
 use crate::sync::Lock;
 use crate::sys::{self, Answer, call3, call6};
 use core::ffi::{c_int, c_void};
@@ -252,7 +252,7 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_
         }
         // The kernel would find missing pages and fail.
         MADV_POPULATE_READ | MADV_POPULATE_WRITE if PAGER.raises(start, end) => {
-            PAGER.bring_in(start, end);
+            PAGER.populate(start, end);
             0
         }
         // Pages must stay single, and each known.

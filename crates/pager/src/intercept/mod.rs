@@ -21,9 +21,9 @@ mod shim;
 mod signals;
 mod threads;
 
-use crate::core::{PAGER, fatal};
 use crate::figures::strangers;
 use crate::inject;
+use crate::paging::{PAGER, fatal};
 use crate::settings::{Settings, VARIABLE};
 use crate::start;
 use crate::sys::{self, Answer};

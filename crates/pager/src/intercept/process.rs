@@ -2,8 +2,8 @@
 
 use super::signals::next;
 use super::{given, libc_answer, programs, set_errno};
-use crate::core::PAGER;
 use crate::handler::signal;
+use crate::paging::PAGER;
 use crate::start;
 use crate::sys::{self, Answer, call3, signals};
 use core::ffi::{c_char, c_int};

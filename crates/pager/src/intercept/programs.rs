@@ -3,8 +3,8 @@
 
 use super::environment::{self, List};
 use super::given;
-use crate::core::{PAGER, fatal};
 use crate::figures::strangers;
+use crate::paging::{PAGER, fatal};
 use crate::settings::VARIABLE;
 use crate::sys::{self, call3, call6, close};
 use core::ffi::{CStr, c_char};

@@ -3,8 +3,8 @@
 //! The other signals go to libc as they come. A mask that holds SIGBUS would end the program at
 //! its next fault, so it is taken out on the way.
 
-use crate::core::PAGER;
 use crate::handler::signal;
+use crate::paging::PAGER;
 use crate::sys::signals::{self, KernelAction};
 use core::ffi::{CStr, c_int};
 use core::sync::atomic::{AtomicUsize, Ordering};

@@ -1,7 +1,7 @@
 //! Every thread gets an alternate stack, so that a SIGBUS needs no room on its own.
 
 use super::signals::next;
-use crate::core::PAGER;
+use crate::paging::PAGER;
 use crate::sys::{self, signals::Blocked};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};

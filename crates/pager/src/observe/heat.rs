@@ -1,11 +1,11 @@
 //! Chooses the pages that [`crate::figures::heat`] follows, has the core move them out of the program's
 //! reach, and judges them.
 
-use crate::core::{Pager, lot};
 use crate::figures::heat::{
     AFTER_LATER, JUDGED, LATER_NS, LEFT, SOON_NS, TAKEN, USED, WRITTEN, Watch,
 };
 use crate::page::Page;
+use crate::paging::{Pager, probation};
 use crate::sync::State;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -80,14 +80,14 @@ fn take(pager: &Pager, page: Page, now: u64) -> bool {
     }
     let word = pager.table.word(page);
     // What the policy has out of reach is watched there.
-    let flags = match lot::holds(word) {
+    let flags = match probation::holds(word) {
         true => 0,
         false if matches!(word.state(), State::Clean | State::Dirty) => TAKEN,
         false => return false,
     };
     // Before it is out of reach: its use may follow at once.
     heat.watch(page, flags, now);
-    let watched = flags == 0 || lot::watch(pager, page);
+    let watched = flags == 0 || probation::watch(pager, page);
     if !watched {
         heat.place(page).page.store(0, Ordering::Relaxed);
     }
@@ -112,7 +112,7 @@ fn review(pager: &Pager, place: &Watch, now: u64) {
     if age >= LATER_NS {
         judge(pager, place, page, true);
         if flags & TAKEN != 0 {
-            lot::give_back(pager, page);
+            probation::give_back(pager, page);
         }
         place.page.store(0, Ordering::Relaxed);
     }
@@ -128,7 +128,7 @@ fn judge(pager: &Pager, place: &Watch, page: Page, later: bool) -> bool {
     };
     let was_used = place.used.load(Ordering::Relaxed) != 0;
     let has_left = place.flags.load(Ordering::Relaxed) & LEFT != 0;
-    if !was_used && !has_left && !lot::holds(pager.table.word(page)) {
+    if !was_used && !has_left && !probation::holds(pager.table.word(page)) {
         // Given up by the program, or put back for a call on its range.
         return false;
     }

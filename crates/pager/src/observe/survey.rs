@@ -1,9 +1,9 @@
 //! The regions, for statistics.
 
-use crate::core::lot;
-use crate::core::regions::Region;
-use crate::core::{Pager, table::Table};
 use crate::page::PAGE_BYTES;
+use crate::paging::probation;
+use crate::paging::regions::Region;
+use crate::paging::{Pager, table::Table};
 use crate::sync::{State, Word};
 use crate::sys;
 use crate::sys::signals::Blocked;
@@ -81,10 +81,11 @@ struct Census {
 /// Counts the pages of `region`.
 fn census(pager: &Pager, region: &Region) -> Census {
     let mut sum = Census::default();
-    let mut parked = |word: Word| match lot::holds(word) && lot::slot_of(pager, word) != 0 {
-        true => sum.clean += 1,
-        false => sum.dirty += 1,
-    };
+    let mut parked =
+        |word: Word| match probation::holds(word) && probation::slot_of(pager, word) != 0 {
+            true => sum.clean += 1,
+            false => sum.dirty += 1,
+        };
     let mut whole = [0; 3];
     each_part(&pager.table, region, |words| {
         count(words, &mut whole, &mut parked);

@@ -1,8 +1,8 @@
 //! What the shim has in common: buffers brought in and kept, and the calls made with them.
 
-use crate::core::PAGER;
-use crate::core::pins::Pin;
 use crate::intercept::given;
+use crate::paging::PAGER;
+use crate::paging::pins::Pin;
 use crate::sys::{Answer, call6};
 use core::ffi::c_char;
 use core::sync::atomic::Ordering;

@@ -11,7 +11,7 @@ mod sockets;
 mod transfers;
 
 use super::{forks, ioctls, libc_answer, memory};
-use crate::core::PAGER;
+use crate::paging::PAGER;
 use crate::start;
 use core::ffi::{c_int, c_void};
 pub use kept::whole;

@@ -2,8 +2,8 @@
 //! buffers are kept before the call.
 
 use super::kept::{forward, is_needed, whole};
-use crate::core::pins::Pin;
 use crate::intercept::given;
+use crate::paging::pins::Pin;
 use core::ffi::{c_int, c_void};
 
 /// `recv(2)`: a datagram is taken from the queue once, so the buffer is whole or not kept at all.

@@ -172,7 +172,7 @@ impl Numbers {
         if all.is_null() {
             return &[];
         }
-        // SAFETY: `prepare` reserved them, for ever.
+        // SAFETY: reserved: `prepare` made them, for ever.
         unsafe { core::slice::from_raw_parts(all, SMALL as usize) }
     }
 
@@ -181,7 +181,7 @@ impl Numbers {
         let all = self.pieces.load(Ordering::Acquire);
         let place = (entry & !BY_PIECES) as usize * PIECES + home as usize % PIECES;
         debug_assert!(!all.is_null() && place < SMALL as usize * PIECES);
-        // SAFETY: `prepare` reserved PIECES entries for each place that `cover_home` gives out, behind
+        // SAFETY: reserved: `prepare` made PIECES entries for each place that `cover_home` gives out, behind
         // those of `small_homes`.
         unsafe { &*all.add(SMALL as usize + place) }
     }

@@ -36,11 +36,11 @@ impl Pager {
         let mask = signals::set_mask(libc::SIG_SETMASK, signals::Set::MAX);
         self.regions.lock.acquire();
         self.evictions.acquire();
-        self.helpers.starting.acquire();
+        self.own_threads.starting.acquire();
         MASK.store(mask, Ordering::Relaxed);
         FORKED.store(true, Ordering::Relaxed);
         self.gate.close();
-        self.empty_lot();
+        self.end_probation();
         self.store().expect_child();
         self.each_page(0, u64::MAX, |page, _| self.settle_for_fork(page));
         self.store().before_fork();
@@ -80,19 +80,19 @@ impl Pager {
     fn thaw(&self) {
         let mask = MASK.load(Ordering::Relaxed);
         self.gate.open();
-        self.helpers.starting.release();
+        self.own_threads.starting.release();
         self.evictions.release();
         self.regions.lock.release();
         signals::set_mask(libc::SIG_SETMASK, mask);
     }
 
-    /// After a fork, in the child: its own descriptors, registrations, helpers and counters.
+    /// After a fork, in the child: its own descriptors, registrations, threads and counters.
     pub fn after_fork_child(&'static self) {
         self.store().after_fork_child();
         self.table.forked();
         self.scratch.forked();
         self.pins.forked();
-        self.helpers.forked();
+        self.own_threads.forked();
         self.ahead.forked();
         thread::forked();
         scan::forked();
@@ -136,7 +136,7 @@ impl Pager {
 
     /// Makes the child's first fault arrive; whatever else it needs starts with that.
     fn serve_again(&'static self) -> bool {
-        self.renew_uffds() && self.register_again() && self.helpers.start_first(self)
+        self.renew_uffds() && self.register_again() && self.own_threads.start_first(self)
     }
 
     fn register_again(&self) -> bool {

@@ -2,7 +2,7 @@
 //! it touches managed memory*, by itself, in libc, or in the kernel on its behalf.
 //!
 //! Who serves the touch may need just what the thread holds: the evictor needs the evictions' lock,
-//! the first fault of a process the helpers' start, everyone that no fork is under way. So what will
+//! the first fault of a process the start of the pager's threads, everyone that no fork is under way. So what will
 //! be touched meanwhile is brought in and kept before anything is taken: the stack on which the thread
 //! stands ([`Pager::keep_stack`](super::Pager::keep_stack)), and around a fork all that libc and the
 //! kernel write ([`Pager::keep`](super::Pager::keep)).
@@ -45,7 +45,7 @@ fn held_by(pager: &Pager, thread: u32) -> Option<&'static str> {
     let locks = [
         (&pager.regions.lock, "the regions"),
         (&pager.evictions, "the evictions"),
-        (&pager.helpers.starting, "the helpers' start"),
+        (&pager.own_threads.starting, "the start of the threads"),
     ];
     let mut held = locks
         .into_iter()

@@ -18,7 +18,7 @@ static OWN_PIDFD: AtomicI32 = AtomicI32::new(-1);
 /// Opens what `process_madvise` needs, and finds out whether the kernel lets a process drop scattered
 /// pages of its own in one call (Linux 6.13): by two pages that nobody needs.
 pub fn prepare(pager: &Pager) {
-    // SAFETY: plain arguments.
+    // SAFETY: the call takes no pointer.
     let answer = unsafe { sys::call3(libc::SYS_pidfd_open, sys::process_id() as usize, 0, 0) };
     OWN_PIDFD.store(sys::high(answer as i32).max(-1), Ordering::Relaxed);
     if pager.can(capability::PROCESS_MADVISE) || DENIED.load(Ordering::Relaxed) {
@@ -31,7 +31,7 @@ pub fn prepare(pager: &Pager) {
     if ask(&ranges) == 2 * PAGE_BYTES {
         pager.add_capability(capability::PROCESS_MADVISE);
     }
-    // SAFETY: mapped above, for this.
+    // SAFETY: own memory: mapped above, for this.
     unsafe { sys::unmap(place, 2 * PAGE_BYTES) };
 }
 
@@ -67,7 +67,7 @@ pub(super) fn discard(pager: &Pager, all: &[(Page, Word)]) -> u128 {
     let mut refused = 0;
     for (place, &(page, _)) in all.iter().enumerate() {
         let start = pager.table.address_of(page);
-        // SAFETY: the page is locked, and the store has its contents.
+        // SAFETY: page lock: the caller has it, and the store has the contents.
         let answer = unsafe { sys::advise(start, start + PAGE_BYTES as u64, libc::MADV_DONTNEED) };
         if answer != 0 {
             refused |= 1 << place;
@@ -85,7 +85,7 @@ pub(super) fn discard_own(pager: &Pager, ranges: &[[usize; 2]]) {
     }
     for &[start, bytes] in ranges {
         let (start, end) = (start as u64, (start + bytes) as u64);
-        // SAFETY: the caller gives these pages up.
+        // SAFETY: own memory: the caller gives these pages up.
         unsafe { sys::advise(start, end, libc::MADV_DONTNEED) };
     }
 }
@@ -94,7 +94,8 @@ pub(super) fn discard_own(pager: &Pager, ranges: &[[usize; 2]]) {
 fn discard_together(pager: &Pager, ranges: &[[usize; 2]]) -> usize {
     if let &[[start, bytes]] = ranges {
         let (start, end) = (start as u64, (start + bytes) as u64);
-        // SAFETY: the pages are locked by the caller, and the store has their contents.
+        // SAFETY: page lock: the caller has those of all pages, and the store has the contents; or own
+        // memory of `discard_own`.
         let answer = unsafe { sys::advise(start, end, libc::MADV_DONTNEED) };
         return if answer == 0 { bytes } else { 0 };
     }
@@ -106,7 +107,7 @@ fn discard_together(pager: &Pager, ranges: &[[usize; 2]]) -> usize {
 
 /// `process_madvise(2)` on this process; how many bytes were dropped.
 fn ask(ranges: &[[usize; 2]]) -> usize {
-    // SAFETY: callers give ranges that they may drop; the array lives through the call.
+    // SAFETY: page lock or own memory, as callers have it of the ranges; live argument: the array.
     let answer = unsafe {
         sys::call6(
             libc::SYS_process_madvise,

@@ -1,7 +1,7 @@
 //! Memory that the program gives back, or takes for something else: whole ranges at a time.
 
 use super::pins::Pin;
-use super::{Pager, lot};
+use super::{Pager, probation};
 use crate::page::{PAGE_BYTES, Page};
 use crate::sync::LockGuard;
 use crate::sync::Word;
@@ -118,7 +118,7 @@ impl Pager {
     pub fn lock_pages(&self, start: u64, end: u64) {
         self.each_page(start, end, |page, _| {
             let word = self.table.lock(page);
-            if lot::holds(word) {
+            if probation::holds(word) {
                 self.table.set(page, self.unpark(page, word).busy());
             }
         });
@@ -145,7 +145,7 @@ impl Pager {
             if word.owns_slot() {
                 self.store().release(word.slot());
             }
-            if lot::holds(word) {
+            if probation::holds(word) {
                 let place = word.slot() as usize;
                 self.tray.clear(place, place + 1);
                 self.give_up_place(place);

@@ -108,7 +108,7 @@ fn resident_pages() -> Option<u64> {
     let mut text = [0_u8; 128];
     let file = sys::open(c"/proc/self/statm", libc::O_RDONLY);
     let file = i32::try_from(file).ok().filter(|file| *file >= 0)?;
-    // SAFETY: the buffer lives through the call.
+    // SAFETY: live argument: the buffer lives through the call.
     let count = unsafe {
         let place = text.as_mut_ptr() as usize;
         sys::call3(libc::SYS_read, file as usize, place, text.len())

@@ -213,7 +213,7 @@ impl Pager {
 
     fn register(&self, start: u64, end: u64, region: &Region) -> bool {
         // The first memory to manage has the pager's threads started.
-        if !super::PAGER.start_helpers() {
+        if !super::PAGER.start_own_threads() {
             return false;
         }
         if !self.table.cover(start, end) {

@@ -1,7 +1,7 @@
 //! What happens at a fault.
 
 use super::regions::Region;
-use super::{Pager, lot};
+use super::{Pager, probation};
 use crate::figures::histogram;
 use crate::page::{PAGE_BYTES, Page};
 use crate::sync::{Attempt, State, Word};
@@ -42,7 +42,7 @@ pub enum Outcome {
 
 /// Resolves `fault`. All signals are blocked, and the caller holds nothing.
 pub fn resolve(pager: &Pager, fault: Fault) -> Outcome {
-    pager.ensure_helpers();
+    pager.ensure_own_threads();
     let Some(region) = pager.regions.find(fault.address) else {
         return Outcome::Foreign;
     };
@@ -246,7 +246,7 @@ impl Work<'_> {
 
     /// A page in the tray: back where it was.
     fn fetch_back(&self, word: Word) {
-        if lot::holds(word) {
+        if probation::holds(word) {
             return self.fetch_watched(word);
         }
         let address = self.address();
@@ -285,12 +285,12 @@ impl Work<'_> {
     /// A page whose use was to be seen.
     fn fetch_watched(&self, word: Word) {
         let sample = self.pager.heat.returns(self.page);
-        let was_clean = lot::slot_of(self.pager, word) != 0;
-        let found = self.fetch_from_lot(word.slot() as usize);
+        let was_clean = probation::slot_of(self.pager, word) != 0;
+        let found = self.fetch_from_probation(word.slot() as usize);
         if found.is_some() {
             // What the policy did not ask for it shall not learn: it would decide otherwise.
             if !sample {
-                self.pager.lot.replace_one();
+                self.pager.probation.replace_one();
                 self.pager.policy().used(self.page, Use::Touch);
                 self.pager.counters.add(|all| &all.pages_sampled, 1);
             } else if was_clean && self.fault.write {

@@ -1,10 +1,10 @@
-//! The lot: where resident pages stand out of the program's reach, so that their next use is seen and
+//! Probation: resident pages stand out of the program's reach, so that their next use is seen and
 //! their bytes can be written before they have to leave.
 //!
 //! User space has no accessed bits. A page that is moved here (`UFFDIO_MOVE`, 46 ns per page in batches)
 //! and touched costs a fault without I/O, and tells the policy that it is in use; one that nobody
-//! touched leaves without another move, and at once where its bytes were written meanwhile. The lot
-//! lies behind the tray ([`super::tray`]), and a page in it is `Parked` at a place from
+//! touched leaves without another move, and at once where its bytes were written meanwhile. These
+//! places lie behind the tray ([`super::tray`]), and a page there is `Parked` at a place from
 //! [`TRAY_PAGES`] on.
 //!
 //! Only the holder of the eviction lock puts pages in. Whoever holds a page's lock takes it out.
@@ -32,7 +32,7 @@ struct Place {
 
 /// All places.
 #[derive(Debug)]
-pub struct Lot {
+pub struct Probation {
     places: AtomicPtr<Place>,
     count: AtomicU32,
     /// Where the next search for free places begins.
@@ -43,7 +43,7 @@ pub struct Lot {
     resting: AtomicU32,
 }
 
-impl Lot {
+impl Probation {
     /// None yet.
     #[must_use]
     pub const fn new() -> Self {
@@ -73,7 +73,7 @@ impl Lot {
     }
 
     fn at(&self, index: usize) -> &Place {
-        // SAFETY: `prepare` reserved `count` places of atomics, for which zero is valid; indices are
+        // SAFETY: reserved: `prepare` made `count` places of atomics, for which zero is valid; indices are
         // below it, because they come from `free_run` or from a page's word, which `park` set.
         unsafe { &*self.places.load(Ordering::Relaxed).add(index) }
     }
@@ -109,22 +109,22 @@ impl Lot {
     }
 }
 
-impl Default for Lot {
+impl Default for Probation {
     fn default() -> Self {
         Self::new()
     }
 }
 
-/// Whether a page in the state `word` stands in the lot, and not in the tray.
+/// Whether a page in the state `word` is on probation, and not in the tray.
 #[must_use]
 pub fn holds(word: Word) -> bool {
     word.state() == State::Parked && word.slot() as usize >= TRAY_PAGES
 }
 
-/// The slot that has the bytes of a page in the lot; 0 for none.
+/// The slot that has the bytes of a page on probation; 0 for none.
 #[must_use]
 pub fn slot_of(pager: &Pager, word: Word) -> Slot {
-    pager.lot.slot(word.slot() as usize)
+    pager.probation.slot(word.slot() as usize)
 }
 
 /// After a batch of evictions: watches the pages that the policy names, and writes some of those that
@@ -133,16 +133,19 @@ pub fn look_ahead(pager: &Pager) {
     if !pager.can(capability::MOVE) {
         return;
     }
-    let resting = pager.lot.resting.load(Ordering::Relaxed);
+    let resting = pager.probation.resting.load(Ordering::Relaxed);
     if resting > 0 {
-        pager.lot.resting.store(resting - 1, Ordering::Relaxed);
+        pager
+            .probation
+            .resting
+            .store(resting - 1, Ordering::Relaxed);
         return;
     }
     let mut parked = 0;
     let mut pages = [0; BATCH];
     // As many as were evicted, and as were found in use since: or of those that it watched the policy
     // soon knows none to be cold, and chooses blindly.
-    let used = pager.lot.used.load(Ordering::Relaxed) as usize;
+    let used = pager.probation.used.load(Ordering::Relaxed) as usize;
     let mut left = BATCH + used;
     while left > 0 {
         let wanted = left.min(BATCH);
@@ -156,7 +159,7 @@ pub fn look_ahead(pager: &Pager) {
         }
     }
     let replaced = used.saturating_sub(left) as u32;
-    pager.lot.used.fetch_sub(replaced, Ordering::Relaxed);
+    pager.probation.used.fetch_sub(replaced, Ordering::Relaxed);
     // A copy of what is packed in memory would take as much memory as it saves.
     if pager.budget.excess() == 0 && pager.store().name() == "disk" {
         let count = pager.policy().soon(&mut pages);
@@ -164,7 +167,7 @@ pub fn look_ahead(pager: &Pager) {
         clean(pager, &pages[..count]);
     }
     if parked == 0 {
-        pager.lot.resting.store(REST, Ordering::Relaxed);
+        pager.probation.resting.store(REST, Ordering::Relaxed);
     }
 }
 
@@ -176,7 +179,7 @@ const REST: u32 = 15;
 /// 0.23 each.
 const CHEAP: usize = 8;
 
-/// Moves resident `pages` to the lot: runs of them, and single ones that must be moved before they can
+/// Puts resident `pages` on probation: runs of them, and single ones that must be moved before they can
 /// be written. What cannot be moved is taken for used. How
 /// many went.
 fn park(pager: &Pager, pages: &mut [Page]) -> usize {
@@ -198,7 +201,7 @@ fn park(pager: &Pager, pages: &mut [Page]) -> usize {
             rest = &rest[1..];
             continue;
         }
-        let done = match pager.lot.free_run(run) {
+        let done = match pager.probation.free_run(run) {
             Some((place, room)) => park_run(pager, &rest[..room], place),
             None => None,
         };
@@ -222,7 +225,7 @@ pub fn watch(pager: &Pager, page: Page) -> bool {
     let Some(word) = lock(pager, page) else {
         return false;
     };
-    let place = pager.lot.free_run(1);
+    let place = pager.probation.free_run(1);
     let parked = place.and_then(|(place, _)| park_run(pager, &[(page, word)], place));
     if parked.is_none() {
         pager.table.unlock(page, word);
@@ -241,12 +244,12 @@ pub fn give_back(pager: &Pager, page: Page) {
         return pager.table.unlock(page, word);
     };
     let work = Work::unasked(pager, region, page);
-    let found = work.fetch_from_lot(word.slot() as usize);
+    let found = work.fetch_from_probation(word.slot() as usize);
     pager.table.unlock(page, found.unwrap_or(word));
     work.wake();
 }
 
-/// Locks `page` if it can go to the lot.
+/// Locks `page` if it can be put on probation.
 fn lock(pager: &Pager, page: Page) -> Option<Word> {
     if !pager.table.is_page(page) {
         return None;
@@ -290,7 +293,7 @@ fn park_run(pager: &Pager, list: &[(Page, Word)], place: usize) -> Option<usize>
     };
     let count = moved.bytes as usize / PAGE_BYTES;
     for (offset, &(page, word)) in list[..count].iter().enumerate() {
-        let entry = pager.lot.at(place + offset);
+        let entry = pager.probation.at(place + offset);
         let slot = if word.owns_slot() { word.slot() } else { 0 };
         entry.slot.store(slot, Ordering::Release);
         entry.owner.store(page + 1, Ordering::Release);
@@ -302,7 +305,7 @@ fn park_run(pager: &Pager, list: &[(Page, Word)], place: usize) -> Option<usize>
     (count > 0).then_some(count)
 }
 
-/// Writes those of `pages` that stand in the lot and are not in the store. They stay.
+/// Writes those of `pages` that are on probation and not in the store. They stay.
 fn clean(pager: &Pager, pages: &[Page]) {
     let mut list = [(0_usize, 0); BATCH];
     let mut count = 0;
@@ -345,7 +348,7 @@ fn clean_run(pager: &Pager, run: &[(usize, Page)]) -> bool {
             pager.store().release(slot);
             continue;
         }
-        let entry = pager.lot.at(place - TRAY_PAGES);
+        let entry = pager.probation.at(place - TRAY_PAGES);
         entry.slot.store(slot, Ordering::Release);
         pager.table.unlock(page, parked);
     }
@@ -361,7 +364,7 @@ pub(super) fn drop_written(pager: &Pager, pages: &[(Page, Word)]) {
     let mut count = 0;
     for &(page, word) in pages {
         let place = word.slot() as usize;
-        let slot = pager.lot.leave(place);
+        let slot = pager.probation.leave(place);
         pager.table.unlock(page, Word::new(State::Evicted, slot));
         let start = pager.tray.address(place) as usize;
         match ranges[..count].last_mut() {
@@ -376,7 +379,7 @@ pub(super) fn drop_written(pager: &Pager, pages: &[(Page, Word)]) {
 }
 
 impl Pager {
-    /// Brings a locked page back from the lot, because its range changes; what it is then. As it was,
+    /// Puts a locked page back where it was, because its range changes; what it is then. As it was,
     /// if the kernel takes it nowhere any more.
     pub(super) fn unpark(&self, page: Page, word: Word) -> Word {
         let address = self.table.address_of(page);
@@ -404,17 +407,17 @@ impl Pager {
 
     /// The place of a page that has no contents any more, or has them elsewhere.
     pub(super) fn give_up_place(&self, place: usize) {
-        let slot = self.lot.leave(place);
+        let slot = self.probation.leave(place);
         if slot != 0 {
             self.store().release(slot);
         }
     }
 
     /// Before a fork: all pages back to where they belong, so that the child finds them.
-    pub(super) fn empty_lot(&self) {
-        let count = self.lot.count.load(Ordering::Relaxed) as usize;
+    pub(super) fn end_probation(&self) {
+        let count = self.probation.count.load(Ordering::Relaxed) as usize;
         for index in 0..count {
-            let owner = self.lot.at(index).owner.load(Ordering::Acquire);
+            let owner = self.probation.at(index).owner.load(Ordering::Acquire);
             let Some(page) = owner.checked_sub(1) else {
                 continue;
             };
@@ -431,14 +434,14 @@ impl Pager {
 }
 
 impl Work<'_> {
-    /// The page at `place` of the lot is wanted. What the store has stays clean where it is only read:
+    /// The page on probation at `place` is wanted. What the store has stays clean where it is only read:
     /// a copy can arrive write-protected, a moved page cannot. What the page is now; none when the
     /// kernel does not take it.
-    pub(super) fn fetch_from_lot(&self, place: usize) -> Option<Word> {
+    pub(super) fn fetch_from_probation(&self, place: usize) -> Option<Word> {
         let address = self.address();
         let from = self.pager.tray.address(place);
         let bytes = PAGE_BYTES as u64;
-        let stays_clean = self.pager.lot.slot(place) != 0 && !self.fault.write;
+        let stays_clean = self.pager.probation.slot(place) != 0 && !self.fault.write;
         loop {
             if stays_clean {
                 match self
@@ -448,7 +451,7 @@ impl Work<'_> {
                 {
                     0 => {
                         self.pager.tray.clear(place, place + 1);
-                        return Some(Word::new(State::Clean, self.pager.lot.leave(place)));
+                        return Some(Word::new(State::Clean, self.pager.probation.leave(place)));
                     }
                     libc::EAGAIN => continue,
                     _ => return None,

@@ -2,7 +2,7 @@
 //! missing page on behalf of a debugger, whose victim stands still.
 
 use super::Pager;
-use super::bring;
+use super::read_ahead;
 use crate::page::{CHUNK_BYTES_SHIFT, PAGE_BYTES};
 use crate::sys::{self, maps, signals::Blocked};
 use core::sync::atomic::Ordering;
@@ -37,7 +37,7 @@ impl Pager {
         if self.holding.swap(wanted, Ordering::Relaxed) != wanted {
             self.refresh_limit();
             if wanted {
-                self.bring_all();
+                self.read_all();
                 place.held.store(who, Ordering::Release);
             }
         } else if who != 0 && !wanted && !self.budget.is_short() {
@@ -47,25 +47,25 @@ impl Pager {
 
     /// Brings in every page that the program can access, those that it has never touched too: readers
     /// from outside stop at the first that is missing.
-    fn bring_all(&self) {
+    fn read_all(&self) {
         maps::each(|mapping| {
             if mapping.accessible {
                 for region in self.regions.managed(mapping.start, mapping.end) {
-                    self.bring_range(region.start, region.end);
+                    self.read_range(region.start, region.end);
                 }
             }
             true
         });
     }
 
-    fn bring_range(&self, start: u64, end: u64) {
+    fn read_range(&self, start: u64, end: u64) {
         let _quiet = Blocked::new();
         let mut address = start;
         while address < end {
             let stop = end.min(((address >> CHUNK_BYTES_SHIFT) + 1) << CHUNK_BYTES_SHIFT);
             if let Some(first) = self.table.page_at(address) {
                 let count = ((stop - address) / PAGE_BYTES as u64) as u32;
-                bring::bring(self, Span { first, count });
+                read_ahead::read_ahead(self, Span { first, count });
             }
             address = stop;
         }

@@ -101,7 +101,7 @@ impl Table {
     fn cell(&self, page: Page) -> &AtomicU32 {
         let words = self.words.load(Ordering::Relaxed);
         debug_assert!(!words.is_null() && page < MOST_PAGES);
-        // SAFETY: `prepare` reserved a word for each possible page and never gives them back;
+        // SAFETY: reserved: `prepare` made a word for each possible page and never gives them back;
         // numbers come from `page_at` or from a policy, which the callers hold to `is_page`.
         unsafe { &*words.add(page as usize) }
     }

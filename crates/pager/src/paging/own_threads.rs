@@ -20,7 +20,7 @@ pub struct Above {
 
 /// Whether the threads run.
 #[derive(Debug)]
-pub struct Helpers {
+pub struct OwnThreads {
     above: AtomicPtr<Above>,
     running: AtomicBool,
     /// They were to start, and something was missing.
@@ -29,12 +29,12 @@ pub struct Helpers {
     pub(super) starting: Lock,
 }
 
-impl Helpers {
+impl OwnThreads {
     /// None.
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            above: AtomicPtr::new(::core::ptr::null_mut()),
+            above: AtomicPtr::new(core::ptr::null_mut()),
             running: AtomicBool::new(false),
             failed: AtomicBool::new(false),
             starting: Lock::new(),
@@ -43,12 +43,12 @@ impl Helpers {
 
     /// Whom to ask, once, before the pager starts.
     pub fn answer_to(&self, above: &'static Above) {
-        let above = ::core::ptr::from_ref(above).cast_mut();
+        let above = core::ptr::from_ref(above).cast_mut();
         self.above.store(above, Ordering::Release);
     }
 
     fn above(&self) -> Option<&'static Above> {
-        // SAFETY: null, or what `answer_to` was given, which lives for ever.
+        // SAFETY: published: null, or what `answer_to` was given, which lives for ever.
         unsafe { self.above.load(Ordering::Acquire).as_ref() }
     }
 
@@ -73,27 +73,27 @@ impl Helpers {
     }
 }
 
-impl Default for Helpers {
+impl Default for OwnThreads {
     fn default() -> Self {
         Self::new()
     }
 }
 
 impl Pager {
-    /// Starts the helpers and opens what they work with, once in a process; whether all is there.
+    /// Starts them and opens what they work with, once in a process; whether all is there.
     /// Allocates nothing, so that it may be called inside `malloc`.
-    pub fn start_helpers(&'static self) -> bool {
-        let helpers = &self.helpers;
-        if helpers.are_running() {
-            return !helpers.failed.load(Ordering::Relaxed);
+    pub fn start_own_threads(&'static self) -> bool {
+        let threads = &self.own_threads;
+        if threads.are_running() {
+            return !threads.failed.load(Ordering::Relaxed);
         }
-        let _starting = helpers.starting.hold();
-        if helpers.running.swap(true, Ordering::AcqRel) {
-            return !helpers.failed.load(Ordering::Relaxed);
+        let _starting = threads.starting.hold();
+        if threads.running.swap(true, Ordering::AcqRel) {
+            return !threads.failed.load(Ordering::Relaxed);
         }
         let well = self.start_all();
         if !well {
-            helpers.failed.store(true, Ordering::Relaxed);
+            threads.failed.store(true, Ordering::Relaxed);
             fatal::say(format_args!(
                 "no userfaultfd or no threads for this process: its memory is not managed"
             ));
@@ -108,15 +108,15 @@ impl Pager {
         discard::prepare(self);
         self.store().prepare();
         self.tell_of_rings();
-        self.helpers
+        self.own_threads
             .above()
             .is_some_and(|above| (above.start)(self))
     }
 
     /// Before a fault is resolved: in the child of a fork it may be the first one.
     #[inline]
-    pub fn ensure_helpers(&self) {
-        if !self.helpers.are_running() && !PAGER.start_helpers() {
+    pub fn ensure_own_threads(&self) {
+        if !self.own_threads.are_running() && !PAGER.start_own_threads() {
             fatal::say(format_args!(
                 "the child of a fork gets no threads to manage its memory; it ends by SIGBUS"
             ));

@@ -10,16 +10,16 @@ use crate::sync::{Attempt, State};
 use pagewise_policy::Span;
 
 /// Brings in the evicted pages of `span` that can come cheaply, for nobody in particular.
-pub fn bring(pager: &Pager, span: Span) {
+pub fn read_ahead(pager: &Pager, span: Span) {
     let mut page = span.first;
     while page < span.end() {
-        page += bring_run(pager, page, span).max(1);
+        page += read_run(pager, page, span).max(1);
     }
 }
 
 /// Brings in the run that begins at `page`; its length. Waits for room: what is wanted soon is
 /// worth more than what was chosen to leave.
-fn bring_run(pager: &Pager, page: Page, span: Span) -> u32 {
+fn read_run(pager: &Pager, page: Page, span: Span) -> u32 {
     let word = pager.table.word(page);
     if word.is_busy() || word.state() != State::Evicted {
         return 1;

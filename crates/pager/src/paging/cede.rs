@@ -27,7 +27,7 @@ impl Pager {
         }
         for _ in 0..ROUNDS {
             self.set_locked(start, end, true);
-            self.bring_back(start, end);
+            self.read_back(start, end);
             if self.try_to_cede(start, end) {
                 self.refresh_limit();
                 return Ok(());
@@ -51,7 +51,7 @@ impl Pager {
     }
 
     /// Brings in what left of `[start, end)`, and no page that has no contents. Nothing is held.
-    fn bring_back(&self, start: u64, end: u64) {
+    fn read_back(&self, start: u64, end: u64) {
         for region in self.regions.managed(start, end) {
             let pages = (region.start..region.end).step_by(PAGE_BYTES);
             pages
@@ -111,7 +111,7 @@ impl Pager {
         self.each_page(start, end, |page, _| {
             let address = self.table.address_of(page);
             if scan::copy(address, bytes) && evict::is_zero(bytes) {
-                // SAFETY: the page reads as zeros before and after.
+                // SAFETY: page lock: `try_to_cede` has it; and the page reads as zeros before and after.
                 unsafe { sys::advise(address, address + PAGE_BYTES as u64, libc::MADV_DONTNEED) };
             }
         });

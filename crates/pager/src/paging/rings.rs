@@ -16,7 +16,7 @@ fn is_ring(number: u32) -> bool {
     let mut path = sys::line::Line::new();
     let mut target = [0_u8; 32];
     let written = write!(path, "/proc/self/fd/{number}\0");
-    // SAFETY: the path ends with zero, and the buffer lives through the call.
+    // SAFETY: live argument: the path ends with zero, and the buffer lives through the call.
     let length = unsafe {
         sys::call3(
             libc::SYS_readlink,

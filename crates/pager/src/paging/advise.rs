@@ -54,7 +54,7 @@ impl Pager {
     }
 
     /// Makes all pages of `[start, end)` resident, each as a write would.
-    pub fn bring_in(&self, start: u64, end: u64) {
+    pub fn populate(&self, start: u64, end: u64) {
         let _quiet = Blocked::new();
         let mut address = start;
         while address < end {

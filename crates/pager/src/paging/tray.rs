@@ -16,7 +16,7 @@ pub const TRAY_PAGES: usize = 256;
 #[derive(Debug)]
 pub struct Tray {
     start: AtomicU64,
-    /// Places, with those of the lot behind it.
+    /// Places, with those of pages on probation behind it.
     places: AtomicU64,
 }
 
@@ -30,11 +30,11 @@ impl Tray {
         }
     }
 
-    /// Maps it, with `lot` places behind it. It is registered with [`Tray::register`].
-    pub fn prepare(&self, lot: usize) -> bool {
-        match sys::map((TRAY_PAGES + lot) * PAGE_BYTES) {
+    /// Maps it, with `probation` places behind it. It is registered with [`Tray::register`].
+    pub fn prepare(&self, probation: usize) -> bool {
+        match sys::map((TRAY_PAGES + probation) * PAGE_BYTES) {
             Some(place) => {
-                let places = (TRAY_PAGES + lot) as u64;
+                let places = (TRAY_PAGES + probation) as u64;
                 self.places.store(places, Ordering::Relaxed);
                 self.start.store(place as u64, Ordering::Release);
                 true
@@ -61,7 +61,7 @@ impl Tray {
     #[must_use]
     pub fn bytes(&self, from: usize, to: usize) -> &[u8] {
         let place = self.address(from) as *const u8;
-        // SAFETY: the tray is mapped for good. Its pages change only by being moved out, by the
+        // SAFETY: tray: it is mapped for good. Its pages change only by being moved out, by the
         // kernel, after which the reader's result is thrown away.
         unsafe { core::slice::from_raw_parts(place, (to - from) * PAGE_BYTES) }
     }
@@ -69,7 +69,7 @@ impl Tray {
     /// Empties places `[from, to)`.
     pub fn clear(&self, from: usize, to: usize) {
         if from < to {
-            // SAFETY: the pages are the tray's, and no one waits for them any more.
+            // SAFETY: own memory: the pages are the tray's, and no one waits for them any more.
             unsafe { sys::advise(self.address(from), self.address(to), libc::MADV_DONTNEED) };
         }
     }

@@ -1,14 +1,12 @@
-//! The core: what is resident, what is where, and how pages come and go.
+//! Paging itself, the core of the pager: what is resident, what is where, and how pages come and go.
 //!
-//! Lock order: regions, evictions, pages (ascending). Whoever holds one keeps signals out, so that
-//! no handler of the program runs inside, and touches no managed memory ([`rule`]). A thread takes room in the budget before it locks a page,
-//! and never waits for a second page, except range operations, which hold the eviction lock and
-//! take pages in ascending order.
+//! docs/PAGER-CORE.md has the states of a page, who moves it from one to another, the order of locks and
+//! the invariants that SAFETY comments name. Whoever holds a lock keeps signals out, so that no handler of
+//! the program runs inside, and touches no managed memory ([`rule`]).
 
 pub mod adopt;
 pub mod advise;
 pub mod ahead;
-pub mod bring;
 pub mod budget;
 mod cede;
 mod cluster;
@@ -21,14 +19,15 @@ pub mod fatal;
 mod fill;
 pub mod fork;
 pub mod habits;
-mod held;
-pub mod helpers;
 pub mod hold;
+mod in_place;
 pub mod limit;
-pub mod lot;
 pub mod numbers;
+pub mod own_threads;
 pub mod pins;
+pub mod probation;
 pub mod range;
+pub mod read_ahead;
 pub mod regions;
 pub mod remap;
 pub mod resolve;
@@ -47,15 +46,15 @@ use crate::figures::region_counts::RegionCounts;
 use crate::store::Store;
 use crate::sync::{Gate, Lock};
 use crate::sys::uffd::Uffd;
-use ::core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use ahead::Ahead;
 use budget::Budget;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use habits::Habits;
-use helpers::Helpers;
-use lot::Lot;
+use own_threads::OwnThreads;
 use pagewise_policy::Policy;
 use pagewise_wire::shared::Delivery;
 use pins::Pins;
+use probation::Probation;
 use regions::{Region, Regions};
 use scratch::Scratch;
 use table::Table;
@@ -77,7 +76,7 @@ pub struct Pager {
     /// Where pages rest while they are being written.
     pub tray: Tray,
     /// Where pages stand whose next use shall be seen.
-    pub lot: Lot,
+    pub probation: Probation,
     /// Buffers for reading.
     pub scratch: Scratch,
     /// Which regions are written soon after they are read.
@@ -91,7 +90,7 @@ pub struct Pager {
     /// The tray's own.
     pub for_tray: Uffd,
     /// The threads beside the program's.
-    pub helpers: Helpers,
+    pub own_threads: OwnThreads,
     /// Pages that are to be read before anyone misses them.
     pub ahead: Ahead,
     /// Held through a batch of evictions, and by whoever must have none running.
@@ -153,14 +152,14 @@ impl Pager {
             regions: Regions::new(),
             budget: Budget::new(),
             tray: Tray::new(),
-            lot: Lot::new(),
+            probation: Probation::new(),
             scratch: Scratch::new(),
             habits: Habits::new(),
             pins: Pins::new(),
             by_handler: Uffd::none(),
             by_signal: Uffd::none(),
             for_tray: Uffd::none(),
-            helpers: Helpers::new(),
+            own_threads: OwnThreads::new(),
             ahead: Ahead::new(),
             evictions: Lock::new(),
             gate: Gate::new(),
@@ -182,8 +181,8 @@ impl Pager {
             strict: AtomicBool::new(false),
             left_out_seen: AtomicU64::new(0),
             store_pages: AtomicU64::new(0),
-            store: AtomicPtr::new(::core::ptr::null_mut()),
-            policy: AtomicPtr::new(::core::ptr::null_mut()),
+            store: AtomicPtr::new(core::ptr::null_mut()),
+            policy: AtomicPtr::new(core::ptr::null_mut()),
         }
     }
 
@@ -204,7 +203,7 @@ impl Pager {
     /// The store. Only once the pager has started.
     #[must_use]
     pub fn store(&self) -> &'static dyn Store {
-        // SAFETY: `equip` stored a reference that lives for ever before `started` was set.
+        // SAFETY: published: `equip` stored a reference that lives for ever before `started` was set.
         unsafe { *self.store.load(Ordering::Acquire) }
     }
 

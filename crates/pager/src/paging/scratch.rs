@@ -99,7 +99,7 @@ impl Buffer<'_> {
     pub fn bytes(&mut self, pages: usize) -> &mut [u8] {
         let start = self.index as usize * BUFFER_PAGES * PAGE_BYTES;
         let bytes = pages.min(BUFFER_PAGES) * PAGE_BYTES;
-        // SAFETY: `prepare` reserved the pool; the bit of this buffer is taken, so no one else has
+        // SAFETY: buffer: `prepare` reserved the pool; the bit of this buffer is taken, so no one else has
         // a reference to it, and `&mut self` keeps a second one from this buffer out.
         unsafe {
             let place = self.pool.place.load(Ordering::Relaxed).add(start);

@@ -7,12 +7,12 @@
 //! ```
 //!
 //! What cannot be moved (memory that may not be written, pages shared with the child of a fork, old
-//! kernels) is written where it is: [`super::held`].
+//! kernels) is written where it is: [`super::in_place`].
 
 use super::discard::discard;
 use super::regions::Region;
 use super::tray::TRAY_PAGES;
-use super::{Pager, fatal, held, lot};
+use super::{Pager, fatal, in_place, probation};
 use crate::page::{PAGE_BYTES, Page};
 use crate::settings::WhenFull;
 use crate::store::{Slot, StoreError};
@@ -78,27 +78,27 @@ pub fn evict_these(pager: &Pager, victims: &mut [Page]) -> Batch {
     for &page in victims.iter() {
         classify(pager, page, [&mut clean, &mut dirty, &mut written]);
     }
-    lot::drop_written(pager, written.all());
+    probation::drop_written(pager, written.all());
     for &(page, _) in written.all() {
         pager.happened(page, Event::Evicted);
     }
-    let mut shared = held::count_shared(pager, &clean);
+    let mut shared = in_place::count_shared(pager, &clean);
     let mut batch = Batch {
         chosen: count,
         evicted: drop_clean(pager, &clean) + written.all().len(),
         error: None,
     };
     let movable = pager.can(capability::MOVE);
-    let mut held = List::new();
+    let mut unmoved = List::new();
     let parked = match movable {
-        true => park(pager, &dirty, 0, &mut held),
+        true => park(pager, &dirty, 0, &mut unmoved),
         false => {
-            dirty.all().iter().for_each(|&(p, w)| held.push(p, w));
+            dirty.all().iter().for_each(|&(p, w)| unmoved.push(p, w));
             0
         }
     };
     batch.evicted += write_parked(pager, &dirty, 0, parked, &mut batch.error);
-    batch.evicted += held::evict(pager, &held, &mut shared, &mut batch.error);
+    batch.evicted += in_place::evict(pager, &unmoved, &mut shared, &mut batch.error);
     let counters = &pager.counters;
     counters.add(|all| &all.evictions, 1);
     counters.add(|all| &all.pages_evicted, batch.evicted as u64);
@@ -130,7 +130,7 @@ fn classify(pager: &Pager, page: Page, [clean, dirty, written]: [&mut List; 3]) 
     }
     match word.state() {
         State::Clean => clean.push(page, word),
-        State::Parked if lot::slot_of(pager, word) != 0 => written.push(page, word),
+        State::Parked if probation::slot_of(pager, word) != 0 => written.push(page, word),
         _ => dirty.push(page, word),
     }
 }
@@ -167,8 +167,8 @@ fn drop_clean(pager: &Pager, clean: &List) -> usize {
 }
 
 /// Moves dirty pages to the tray, each to the place of its number in the list behind `base`; how
-/// many places are in use. What cannot be moved goes to `held`.
-pub(super) fn park(pager: &Pager, dirty: &List, base: usize, held: &mut List) -> usize {
+/// many places are in use. What cannot be moved goes to `unmoved`.
+pub(super) fn park(pager: &Pager, dirty: &List, base: usize, unmoved: &mut List) -> usize {
     const _: () = assert!(2 * BATCH <= TRAY_PAGES);
     let all = dirty.all();
     let mut place = 0;
@@ -178,14 +178,14 @@ pub(super) fn park(pager: &Pager, dirty: &List, base: usize, held: &mut List) ->
             .zip((first..).step_by(PAGE_BYTES))
             .take_while(|&(at, address)| source(pager, all[at]) == address)
             .count();
-        place += park_run(pager, all, base, place..place + run, held);
+        place += park_run(pager, all, base, place..place + run, unmoved);
     }
     all.len()
 }
 
-/// Where the bytes of a page are: at its address, or in the lot.
+/// Where the bytes of a page are: at its address, or where it is on probation.
 fn source(pager: &Pager, (page, word): (Page, Word)) -> u64 {
-    match lot::holds(word) {
+    match probation::holds(word) {
         true => pager.tray.address(word.slot() as usize),
         false => pager.table.address_of(page),
     }
@@ -197,7 +197,7 @@ fn park_run(
     all: &[(Page, Word)],
     base: usize,
     run: Range<usize>,
-    held: &mut List,
+    unmoved: &mut List,
 ) -> usize {
     let (first, word) = all[run.start];
     let from = source(pager, all[run.start]);
@@ -206,8 +206,8 @@ fn park_run(
     let moved = pager.for_tray.relocate(to, from, bytes);
     let pages = moved.bytes as usize / PAGE_BYTES;
     for (at, &(page, word)) in all.iter().enumerate().skip(run.start).take(pages) {
-        if lot::holds(word) {
-            pager.lot.leave(word.slot() as usize);
+        if probation::holds(word) {
+            pager.probation.leave(word.slot() as usize);
         }
         let parked = Word::new(State::Parked, (base + at) as u32);
         pager.table.unlock(page, parked);
@@ -219,12 +219,12 @@ fn park_run(
         libc::EAGAIN | 0 if pages > 0 => pages,
         libc::EAGAIN => 0,
         _ if pages > 0 => pages,
-        _ if lot::holds(word) => {
+        _ if probation::holds(word) => {
             keep(pager, first, word);
             1
         }
         _ => {
-            held.push(first, word);
+            unmoved.push(first, word);
             1
         }
     }
@@ -396,7 +396,7 @@ pub fn make_room(pager: &Pager) -> bool {
         pager.evictions.acquire();
         let batch = evict(pager);
         if batch.evicted > 0 && !pager.budget.is_short() {
-            lot::look_ahead(pager);
+            probation::look_ahead(pager);
         }
         pager.evictions.release();
         pager.follow_store();

@@ -148,7 +148,7 @@ impl Regions {
     }
 
     fn entry(&self, index: usize) -> &Entry {
-        // SAFETY: `prepare` reserved CAPACITY entries of atomics, for which zero is valid; indices
+        // SAFETY: reserved: `prepare` made CAPACITY entries of atomics, for which zero is valid; indices
         // are below `count`, which never exceeds that.
         unsafe { &*self.entries.load(Ordering::Relaxed).add(index) }
     }

@@ -60,7 +60,7 @@ fn pagemap() -> i32 {
 }
 
 fn read_at(file: i32, bytes: *mut u8, count: usize, offset: u64) -> Answer {
-    // SAFETY: callers give a buffer of `count` bytes that lives through the call.
+    // SAFETY: live argument: callers give a buffer of `count` bytes that lives through the call.
     unsafe {
         sys::call6(
             libc::SYS_pread64,

@@ -36,17 +36,17 @@ pub(super) fn count_shared(pager: &Pager, list: &List) -> usize {
     shared
 }
 
-/// Evicts the locked pages of `held`; how many left. Those of them that another process has as well are
+/// Evicts the locked pages of `all`; how many left. Those of them that another process has as well are
 /// added to `others`.
 pub(super) fn evict(
     pager: &Pager,
-    held: &List,
+    all: &List,
     others: &mut usize,
     error: &mut Option<StoreError>,
 ) -> usize {
     let mut alone = List::new();
     let mut shared = List::new();
-    let absent = sort(pager, held, &mut alone, &mut shared);
+    let absent = sort(pager, all, &mut alone, &mut shared);
     *others += count_shared(pager, &shared);
     let own = make_own(pager, &alone, &mut shared);
     let moved = match own.all().is_empty() {
@@ -70,10 +70,10 @@ fn bounds(pager: &Pager, run: &[(Page, Word)]) -> (u64, u64) {
 }
 
 /// Asks the kernel which pages another process has as well; how many are not there at all.
-fn sort(pager: &Pager, held: &List, alone: &mut List, shared: &mut List) -> usize {
+fn sort(pager: &Pager, all: &List, alone: &mut List, shared: &mut List) -> usize {
     let movable = pager.can(capability::MOVE);
     let mut absent = 0;
-    for run in runs(pager, held.all()) {
+    for run in runs(pager, all.all()) {
         let mut looks = [scan::Look::Absent; BATCH];
         let looks = &mut looks[..run.len()];
         scan::look(bounds(pager, run).0, looks);
@@ -119,7 +119,7 @@ fn make_own(pager: &Pager, alone: &List, others: &mut List) -> List {
 fn populate(pager: &Pager, run: &[(Page, Word)]) -> bool {
     const POPULATE_WRITE: i32 = 23;
     let (start, end) = bounds(pager, run);
-    // SAFETY: changes no byte.
+    // SAFETY: page lock: the caller has those of the run; and no byte changes.
     unsafe { sys::advise(start, end, POPULATE_WRITE) == 0 }
 }
 
