@@ -78,8 +78,9 @@ export const collisions = (page) =>
     }),
   );
 
-/** Tables whose heads don't stand above their columns. Runs in the page. */
+/** Tables whose heads don't stand above their columns; folded sections are opened to see theirs. Runs in the page. */
 export function tornTables() {
+  for (const fold of document.querySelectorAll(".fold")) fold.open = true;
   const torn = (table) => {
     const [head, row] = ["thead tr", "tbody tr"].map((part) => table.querySelector(part)?.getBoundingClientRect());
     return head && row && row.width > 0 && (Math.abs(head.left - row.left) > 1 || Math.abs(head.right - row.right) > 1 || head.bottom > row.top + 1);

@@ -34,18 +34,25 @@ export function yAxis(plot: Plot, ticks: Tick[]): SVGElement[] {
   ]);
 }
 
+/** What the axes are; the caption above a chart may tell the vertical one already. */
+export interface Axes {
+  up?: string;
+  across: string;
+}
+
+/** Height of the line that names the axes. */
+const NAMES = 16;
+
 /** An SVG that is drawn anew for each width; `title` is what a screen reader says. */
-export function chart(
-  height: number,
-  title: string,
-  draw: (svg: SVGElement, width: number) => void,
-): SVGElement {
+export function chart(plotHeight: number, title: string, draw: (svg: SVGElement, width: number) => void, axes: Axes | null = null): SVGElement {
+  const height = plotHeight + (axes ? NAMES : 0);
   const svg = s("svg", { role: "img", "aria-label": title, class: "chart" });
   whenSized(svg, (width) => {
     svg.replaceChildren();
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.setAttribute("height", String(height));
     draw(svg, width);
+    if (axes) svg.append(s("text", { x: width - 8, y: height - 4, class: "tick", "text-anchor": "end" }, `${axes.up === undefined ? "" : `↑ ${axes.up}   `}→ ${axes.across}`));
   });
   return svg;
 }

@@ -43,6 +43,8 @@ export interface FlameGraph {
 
 /** How a box's figures are worded. */
 export interface FlameWords {
+  /** What boxes are weighed by. */
+  readonly of: string;
   weight: (total: number) => string;
   /** The group that a colour stands for, named in the tip; empty names are none. */
   module: (module: string) => string;
@@ -68,10 +70,10 @@ interface State {
   fill: Filler;
 }
 
-const LABEL = "Flame graph. Arrow keys move, Enter zooms, Escape goes back to the whole.";
+const label = ({ of }: FlameWords): string => `Flame graph of ${of}. Arrow keys move, Enter zooms, Escape goes back to the whole.`;
 
 export function flameGraph(data: FlameData, words: FlameWords, events: FlameEvents): FlameGraph {
-  const canvas = h("canvas", { class: "flame", tabindex: 0, role: "application", "aria-label": LABEL });
+  const canvas = h("canvas", { class: "flame", tabindex: 0, role: "application", "aria-label": label(words) });
   const room = h("div", { class: "flame-room" }, canvas);
   const scroller = h("div", { class: "deep" }, room);
   const none: Match = { frames: null, count: 0, share: 0 };
@@ -108,6 +110,7 @@ export function flameGraph(data: FlameData, words: FlameWords, events: FlameEven
     show: (next) => {
       const isOther = next.tree !== state.data.tree;
       state.data = next;
+      canvas.setAttribute("aria-label", label(words));
       state.fill = filler(next);
       if (isOther || !(next.amounts.widths[state.focus]! > 0)) Object.assign(state, { focus: 0, selected: null });
       redraw();

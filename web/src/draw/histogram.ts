@@ -4,7 +4,7 @@ import { compact, count } from "../format";
 import { linear, linearTicks, log, logTicks } from "../layout/axis";
 import { stacked, type Bins } from "../layout/histogram";
 import { hideTip, showTip } from "../tooltip";
-import { chart, xAxis, yAxis, type Plot } from "./chart";
+import { chart, xAxis, yAxis, type Axes, type Plot } from "./chart";
 
 export interface Look {
   title: string;
@@ -15,6 +15,7 @@ export interface Look {
   label: (value: number) => string;
   /** Values to mark with a line and a word. */
   marks: { value: number; word: string }[];
+  axes: Axes;
 }
 
 const HEIGHT = 236;
@@ -57,7 +58,7 @@ export function histogramChart(bins: Bins, look: Look): SVGElement {
       }),
     );
     svg.append(...marks(look, plot, x));
-  });
+  }, look.axes);
 }
 
 function marks(look: Look, plot: Plot, x: (v: number) => number): SVGElement[] {

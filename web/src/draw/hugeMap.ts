@@ -44,6 +44,6 @@ export function hugeMap(title: string, map: HugeMap): HTMLElement {
       ...yAxis(plot, named.map(({ start, row }) => ({ at: top(row) + cell / 2, label: start }))),
       ...xAxis(plot, linearTicks(0, end, Math.max(2, width / 130)).map((tick) => ({ at: time(tick), label: axisNanos(tick) }))),
     );
-  });
+  }, { up: "address", across: "time since the start" });
   return h("figure", {}, h("figcaption", {}, `${title}; a row is ${bytes(row_bytes)}`), h("div", {}, svg));
 }

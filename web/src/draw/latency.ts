@@ -28,6 +28,8 @@ export interface LatencyLook {
 /** Modes that have room for their words. */
 const MOST_LABELS = 4;
 const ROW = 14;
+/** Lower charts stand in tables, whose heads name their axes. */
+const LEAST_NAMED = 100;
 
 export function latencyChart(look: LatencyLook): SVGElement {
   const all = look.series.reduce((sum, series) => sum + series.buckets.reduce((s, [, , n]) => s + n, 0), 0);
@@ -60,7 +62,7 @@ export function latencyChart(look: LatencyLook): SVGElement {
     );
     if (beyond >= 0.5) svg.append(s("text", { x: plot.right, y: plot.bottom - 6, class: "tick", "text-anchor": "end" }, `${count(beyond)} slower →`));
     svg.append(catcher(svg, look, plot, all, drawn.map(({ counts }) => counts)));
-  });
+  }, look.height < LEAST_NAMED ? null : { up: `share of ${look.unit}`, across: look.axis.kind === "log" ? "time, logarithmic" : "time" });
 }
 
 const shareLabel = (share: number): string => `${Number((share * 100).toPrecision(2))}\u00a0%`;

@@ -25,8 +25,10 @@ export interface Pane {
   levels?: { at: number; name: string }[];
   /** A logarithmic axis of values; for lines that are far apart. */
   log?: boolean;
-  /** Labels of the horizontal axis, where it is not time. */
+  /** Labels of the horizontal axis, where it is not nanoseconds. */
   time?: (value: number) => string;
+  /** What the horizontal axis is, where it is not time. */
+  across?: string;
 }
 
 const HEIGHT = 150;
@@ -53,7 +55,7 @@ export function timePane(pane: Pane): SVGElement {
     for (const at of pane.marks ?? []) svg.append(s("line", { x1: x(at), x2: x(at), y1: plot.top, y2: plot.bottom, class: "mark change" }));
     for (const line of pane.lines) svg.append(...path(line, x, y, plot));
     svg.append(...crosshair(pane, svg, plot, x));
-  });
+  }, { across: pane.across ?? "time since the start" });
 }
 
 /** Whether a label differs from the one before: of short axes of whole numbers some would repeat. */

@@ -47,7 +47,7 @@ export function shiftChart(title: string, shift: Shift): SVGElement {
         }),
       );
     }
-  });
+  }, { up: "B − A", across: "quantile of the faults" });
 }
 
 export const signedNanos = (value: number): string => (Math.abs(value) < 0.5 ? "0" : `${value > 0 ? "+" : "−"}${nanos(Math.abs(value))}`);

@@ -7,6 +7,7 @@ export interface Tabs {
   element: HTMLElement;
   choose: (panel: number) => void;
   chosen: () => number;
+  rename: (panel: number, name: string) => void;
 }
 
 /** `opened` is told of each choice. */
@@ -46,7 +47,11 @@ export function tabGroup(label: string, panels: { name: string; content: HTMLEle
   });
   choose(0);
   const element = h("div", { class: "tabs" }, h("div", { role: "tablist", "aria-label": label }, ...buttons), ...bodies);
-  return { element, choose, chosen: () => current };
+  const rename = (panel: number, name: string) => {
+    buttons[panel]!.textContent = name;
+    bodies[panel]!.querySelector(":scope > .print-label")!.textContent = name;
+  };
+  return { element, choose, chosen: () => current, rename };
 }
 
 export const tabs = (label: string, panels: { name: string; content: HTMLElement }[]): HTMLElement => tabGroup(label, panels, () => {}).element;

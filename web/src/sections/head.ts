@@ -1,5 +1,6 @@
 /** The head of every page: a badge of a few words, the answer in one sentence, and its figures. */
-import type { Severity } from "../data/types";
+import { ended } from "../data/ending";
+import type { Ending, Severity } from "../data/types";
 import { h, type Child } from "../dom";
 
 /** Whether the word is bad news, good news, or neither. */
@@ -27,3 +28,9 @@ export function tile(name: Child | Child[], figure: Child | Child[], ...notes: C
 }
 
 export const unit = (text: string): HTMLElement => h("small", {}, ` ${text}`);
+
+/** That the program did not end well. */
+export function failure(ending: Ending): HTMLElement | null {
+  if (typeof ending === "object" && "exited" in ending && ending.exited === 0) return null;
+  return h("p", { class: "warn" }, `The program ${ended(ending)}.`);
+}

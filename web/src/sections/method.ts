@@ -1,6 +1,5 @@
 /** How the figures were measured, compared or estimated, so that a reader can judge them. */
 import type { Page } from "../data/page";
-import type { Balance } from "../data/schema";
 import type { Report } from "../data/types";
 import { h, type Child } from "../dom";
 import { count, nanos } from "../format";
@@ -28,18 +27,10 @@ function parts({ faults, profile, paths, paths_diff, profile_diff, run_diff, pag
     profile_diff && compared(profile_diff),
     run_diff && h("p", {}, "Runs as wholes: a figure differs where it is further apart than two runs of one program are. One run of each is no proof; pagewise doctor --prove runs both in turn."),
     paging && h("p", {}, `One reading each ${nanos(paging.interval)}. Pages away from memory are estimated from ${count(paging.refault_distances.sampled_pages)} that were followed.`),
-    balance && h("p", {}, `Basis: ${BASES[balance.verdict.basis]}. Signal: ${balance.signal}.`),
-    simulation && h("p", {}, `Simulated on ${simulation.machine}. Simulated figures are predictions, not measurements.`),
+    balance && h("p", {}, `What a unit of work cost is told by ${balance.signal}.${balance.walk_events === null ? "" : ` Page walks are counted by ${balance.walk_events}.`}`),
+    simulation && h("p", {}, `Simulated on ${simulation.machine}.`),
   ].filter((part) => part !== undefined && part !== null);
 }
-
-const BASES: Record<Balance["verdict"]["basis"], string> = {
-  interleaved: "measured in this process, base and huge pages in turn",
-  measured: "measured in this process at different times; --prove compares in turn",
-  walks: "page walks, counted by hardware: a bound",
-  probe: "a chase on this machine, not this program: a bound",
-  none: "nothing here could tell",
-};
 
 const ofFaults = ({ findings: { collection, samples } }: Report): HTMLElement | null =>
   facts("Faults", [

@@ -8,7 +8,7 @@ import { changeOf, functions, type Amounts, type FunctionRow } from "../../layou
 import { processes, type Explorer } from "../../layout/explorer";
 import { sandwich, type Half } from "../../layout/sandwich";
 import { byThread, rowsOf } from "../../layout/slice";
-import { amountWords, weightWords } from "./words";
+import { amountWords, eventWords, weightWords } from "./words";
 
 export interface Results {
   element: HTMLElement;
@@ -24,7 +24,7 @@ const MOST = 60;
 export function results(explorer: Explorer): Results {
   const { tree, frames } = explorer.profiles;
   let amounts = explorer.amounts();
-  const words: FlameWords = { weight: (amount) => amountWords(explorer, amount), module: (module) => module || "unknown file", search: "" };
+  const words: FlameWords = { get of() { return eventWords(explorer.event); }, weight: (amount) => amountWords(explorer, amount), module: (module) => module || "unknown file", search: "" };
   const data = (): FlameData => ({ tree, frames, amounts, root: "all" });
   const status = h("p", { class: "faint status", "aria-live": "polite" }, "\u00a0");
   const reset = h("button", { type: "button", class: "quiet", hidden: true, id: "profile-zoom" }, "Show all");
@@ -69,6 +69,7 @@ export function results(explorer: Explorer): Results {
     amounts = explorer.amounts();
     empty.hidden = amounts.widths[0]! > 0;
     graph.show(data());
+    group.rename(0, `${explorer.base ? "Differential flame" : "Flame"} graph of ${words.of}`);
     graph.find(explorer.matches);
     for (const panel of [1, 2, 3]) stale.add(panel);
     lazy(group.chosen());

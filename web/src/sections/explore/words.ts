@@ -15,6 +15,12 @@ export function weightWords(explorer: Explorer, weight: number): string {
   }
 }
 
+/** What an event counts, as it stands behind "of". */
+export function eventWords(event: string): string {
+  if (event.startsWith("off-cpu")) return event.replace(/^off-cpu/, "time off the CPU");
+  return /^(cpu|task)-clock/.test(event) ? "CPU time" : event;
+}
+
 /** An amount as boxes have it: a weight, or where two are compared a rate or a share. */
 export function amountWords(explorer: Explorer, amount: number): string {
   if (!explorer.base) return weightWords(explorer, amount);

@@ -10,6 +10,7 @@ import type { Section } from "../section";
 import { kindPicker } from "./kinds";
 
 const WORDS: FlameWords = {
+  of: "the time in faults",
   weight: (total) => nanos(total),
   module: (module) => module || "around all layers",
   search: "Search function or layer",

@@ -53,14 +53,14 @@ function ratePane(blocks: TimeBlock[], changes: ChangePoint[]): Pane {
     const rate = block.faults / Math.max((to - from) / 1e9, 1e-6);
     return [{ x: from, y: rate }, { x: to, y: rate }];
   });
-  return { title: "Faults each second", lines: [{ name: "faults each second", ink: "k0", points }], unit: "number", label: compact, end: blocks.at(-1)?.end_ns ?? 0, marks: marks(changes, ["rate"], true) };
+  return { title: "Faults per second", lines: [{ name: "faults per second", ink: "k0", points }], unit: "number", label: compact, end: blocks.at(-1)?.end_ns ?? 0, marks: marks(changes, ["rate"], true) };
 }
 
 function latencyPane(blocks: TimeBlock[], changes: ChangePoint[], hasTimes: boolean): Pane {
   const { xs, end } = places(blocks, hasTimes);
   const error = Math.max(0, ...blocks.map((block) => block.error_ns));
   const line = (name: string, ink: string, of: (block: TimeBlock) => number) => ({ name, ink, points: blocks.map((block, at) => ({ x: xs[at]!, y: of(block) })) });
-  return { title: `Whole time of a fault, corrected${error > 0 ? ` (mean ± ${nanos(error)})` : ""}`, lines: [line("99th percentile", "k1", (b) => b.p99_ns), line("90th", "k4", (b) => b.p90_ns), line("median", "k0", (b) => b.p50_ns)], unit: "number", label: axisNanos, end, log: true, marks: marks(changes, ["median", "tail"], hasTimes), ...(hasTimes ? {} : { time: compact }) };
+  return { title: `Whole time of a fault, corrected${error > 0 ? ` (mean ± ${nanos(error)})` : ""}`, lines: [line("99th percentile", "k1", (b) => b.p99_ns), line("90th", "k4", (b) => b.p90_ns), line("median", "k0", (b) => b.p50_ns)], unit: "number", label: axisNanos, end, log: true, marks: marks(changes, ["median", "tail"], hasTimes), ...(hasTimes ? {} : { time: compact, across: "faults since the start" }) };
 }
 
 const MOST_KINDS = 6;
@@ -74,7 +74,7 @@ function mixPane(report: FaultPathsPage, blocks: TimeBlock[], changes: ChangePoi
     ink: kinds.ink(found.class),
     points: blocks.map((block, at) => ({ x: xs[at]!, y: (block.classes.find(([kind]) => kind === found.class)?.[1] ?? 0) / Math.max(1, block.faults) })),
   }));
-  return { title: "Share of each kind", lines, unit: "number", label: percent, end, marks: marks(changes, ["mix"], hasTimes), ...(hasTimes ? {} : { time: compact }) };
+  return { title: "Share of each kind", lines, unit: "number", label: percent, end, marks: marks(changes, ["mix"], hasTimes), ...(hasTimes ? {} : { time: compact, across: "faults since the start" }) };
 }
 
 const WHAT: Record<ChangePoint["what"], string> = { rate: "faults per second", mix: "share", median: "median", tail: "90th percentile" };

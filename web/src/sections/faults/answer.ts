@@ -1,12 +1,11 @@
 /** What faults cost: verdict, key figures, accounts of time. */
-import { ended } from "../../data/ending";
 import type { Report, Severity } from "../../data/types";
 import { h, type Child } from "../../dom";
 import { bytes, compact, count, factor, factorRange, nanos, percent, percentRange, percentSeen, predictedFactor } from "../../format";
 import { explained, term } from "../../glossary";
 import { avoidable, cpuParts, elapsedParts, faultNanos, type Part } from "../../layout/cost";
 import type { Answer } from "../answer";
-import { SEVERITY, tile } from "../head";
+import { failure, SEVERITY, tile } from "../head";
 
 export const answer: Answer<Report> = {
   title: "Page faults",
@@ -16,7 +15,7 @@ export const answer: Answer<Report> = {
     return severity ? SEVERITY[severity] : ["Not judged", "neutral"];
   },
   headline: (report) => report.findings.verdict || "No verdict was reached: too little was recorded.",
-  below: (report) => [ending(report)],
+  below: ({ findings }) => [failure(findings.ending)],
   account: (report) => {
     const { cost } = report.findings;
     return [
@@ -29,12 +28,6 @@ export const answer: Answer<Report> = {
 function worst(report: Report): Severity | null {
   const order: Severity[] = ["severe", "costly", "note", "healthy"];
   return order.find((severity) => report.findings.diagnoses.some((d) => d.severity === severity)) ?? null;
-}
-
-function ending(report: Report): HTMLElement | null {
-  const { ending } = report.findings;
-  if (typeof ending === "object" && "exited" in ending && ending.exited === 0) return null;
-  return h("p", { class: "warn" }, `The program ${ended(ending)}.`);
 }
 
 function tiles(report: Report): HTMLElement[] {

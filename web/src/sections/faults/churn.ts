@@ -26,6 +26,7 @@ export const churnSizes: Section<Report> = {
       base: 2,
       label: axisBytes,
       marks: [],
+      axes: { up: "releases", across: "size of a release, logarithmic" },
     });
     const ratio = refault_ratio ? ` ${percent(refault_ratio.value)} of the faults on such memory hit a page that had been there before.` : "";
     return h(

@@ -19,8 +19,8 @@ export const fix: Section<Report> = {
     return h(
       "div",
       {},
-      adviceBody(best, report.exports[0] ?? [], false),
-      ...others.map((other, index) => h("details", {}, h("summary", {}, `Or: ${other.headline}`), adviceBody(other, report.exports[index + 1] ?? [], true))),
+      ...adviceBody(best, report.exports[0] ?? [], false),
+      ...others.map((other, index) => h("details", {}, h("summary", {}, `Or: ${other.headline}`), ...adviceBody(other, report.exports[index + 1] ?? [], true))),
     );
   },
 };
@@ -38,12 +38,10 @@ function predictedGain(advice: Advice): Child[] {
   return [h("strong", {}, predicted.figure), ` in CPU time${interval}`];
 }
 
-function adviceBody(advice: Advice, exports: [string, string][], isFolded: boolean): HTMLElement {
+function adviceBody(advice: Advice, exports: [string, string][], isFolded: boolean): Child[] {
   const panels = exports.map(([name, text]) => ({ name, content: copyBox(text) }));
   const price = advice.rss_price === 0 ? "no more memory" : `up to ${bytes(advice.rss_price)} more`;
-  return h(
-    "div",
-    {},
+  return [
     !isFolded && h("p", { class: "lead" }, ...explained(advice.headline)),
     panels.length > 0 && tabs("Where to set it", panels),
     advice.manual !== null && h("p", {}, ...explained(advice.manual)),
@@ -61,5 +59,5 @@ function adviceBody(advice: Advice, exports: [string, string][], isFolded: boole
       h("dd", {}, RISK[advice.risk]),
     ),
     advice.caveat !== null && h("p", { class: "warn" }, ...explained(advice.caveat)),
-  );
+  ];
 }

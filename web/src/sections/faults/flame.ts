@@ -20,6 +20,7 @@ export const flame: Section<Report> = {
 
 /** Boxes that are weighed by faults. */
 const FAULTS: FlameWords = {
+  of: "page faults",
   weight: (total) => `${count(total)} faults`,
   module: (module) => module || "unknown file",
   search: "Search function or file",

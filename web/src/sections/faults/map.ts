@@ -17,7 +17,7 @@ export const map: Section<Report> = {
     const show = (by: string) => {
       view.colour(by as Colouring);
       const entries = by === "faults" ? [["heat", "stronger colour: more faults"]] : [["churn", "mostly avoidable"], ["needed", "mostly needed"]];
-      legend.replaceChildren(...entries.map(([ink, name]) => h("li", {}, h("span", { class: `swatch ${ink}` }), name ?? "")));
+      legend.replaceChildren(...entries.map(([ink, name]) => h("li", {}, h("span", { class: `swatch ${ink}` }), name ?? "")), h("li", { class: "faint" }, "↑ address → time since the start"));
     };
     show("faults");
     const options: [string, string][] = [["faults", "by number of faults"], ["churn", "by avoidable or needed"]];

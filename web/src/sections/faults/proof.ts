@@ -56,7 +56,7 @@ function runs(proof: Proof): HTMLElement {
       }
       svg.append(s("line", { x1: x(row.median), x2: x(row.median), y1: y - 9, y2: y + 9, class: `median ${ink}` }));
     });
-  });
+  }, { across: "elapsed time" });
   return h("figure", {}, h("figcaption", {}, "Elapsed time of each run (left is faster)"), h("div", {}, svg));
 }
 
@@ -86,7 +86,7 @@ function speeds(proof: Proof): HTMLElement | null {
         s("circle", { cx: x(speed.value), cy: y, r: 4.5, class: `dot solid ${ink}` }),
       );
     });
-  });
+  }, { across: "speed, logarithmic" });
   return h("figure", { class: "below" }, h("figcaption", {}, "Speed with the change: right of ×1 is faster, the line is the 95 % interval"), h("div", {}, svg));
 }
 

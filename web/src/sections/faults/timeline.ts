@@ -19,7 +19,7 @@ export const timeline: Section<Report> = {
     const draw = (mode: string) => show(faults, faultPane(report, mode));
     draw("rate");
     const modes: [string, string][] = [
-      ["rate", "each second"],
+      ["rate", "per second"],
       ["total", "total"],
     ];
     return h(
@@ -48,7 +48,7 @@ function faultPane(report: Report, mode: string): Pane {
   const major = series(points.map((point) => point.major_faults));
   const lines = [{ name: "minor faults", points: minor, ink: "churn" }];
   if (major.some((point) => point.y > 0)) lines.push({ name: "major faults (disk)", points: major, ink: "needed" });
-  const title = mode === "rate" ? "Page faults each second" : "Page faults so far";
+  const title = mode === "rate" ? "Page faults per second" : "Page faults so far";
   return { title, lines, unit: "number", label: compact, end: times.at(-1) ?? 0 };
 }
 
@@ -90,19 +90,19 @@ function pressurePanes(report: Report): Pane[] {
       line("all tasks wait", "needed", (point) => point.stall_full ?? 0),
     ),
     pane(
-      "Pages moved to and from swap, each second",
+      "Pages moved to and from swap, per second",
       compact,
       line("out", "churn", (point) => point.swap_out),
       line("in", "needed", (point) => point.swap_in),
     ),
     pane(
-      "Pages scanned to reclaim memory, each second",
+      "Pages scanned to reclaim memory, per second",
       compact,
       line("by the programs themselves", "churn", (point) => point.direct_scanned),
       line("in the background", "kernel", (point) => point.kswapd_scanned),
     ),
     pane(
-      "Huge pages at faults, each second",
+      "Huge pages at faults, per second",
       compact,
       line("given", "good", (point) => point.thp_fault_alloc),
       line("wanted but not to be had", "churn", (point) => point.thp_fault_fallback),

@@ -7,6 +7,14 @@ import type { Section } from "../section";
 import type { Answer } from "../answer";
 import { tile, type Tone } from "../head";
 
+const BASES: Record<Balance["verdict"]["basis"], string> = {
+  interleaved: "measured in this process, base and huge pages in turn",
+  measured: "measured in this process at different times; --prove compares in turn",
+  walks: "page walks, counted by hardware: a bound",
+  probe: "a chase on this machine, not this program: a bound",
+  none: "nothing here could tell",
+};
+
 const BADGES: Record<Balance["verdict"]["effect"], [string, Tone]> = {
   help: ["Huge pages help", "good"],
   hurt: ["Huge pages hurt", "bad"],
@@ -19,6 +27,7 @@ export const answer: Answer<Balance> = {
   nav: "Page sizes",
   badge: ({ verdict }) => BADGES[verdict.effect],
   headline: ({ verdict }) => verdict.sentence,
+  below: ({ verdict }) => [h("p", { class: "faint" }, `Basis: ${BASES[verdict.basis]}.`)],
   account: (balance) => [h("div", { class: "tiles" }, ...tiles(balance)), ...guests(balance)],
 };
 

@@ -50,7 +50,7 @@ function figure(curve: ReuseCurve, reaches: HugeSimulation["reaches"]): HTMLElem
         s("text", { x: at + (isRight ? -5 : 5), y: line, class: "tick over", "text-anchor": isRight ? "end" : "start" }, `${machines.join(", ")}: ${entries} entries, ${axisBytes(entries * curve.page_bytes)}`),
       );
     });
-  });
+  }, { up: "share of accesses that miss", across: "entries of the TLB, logarithmic" });
   const sample = curve.sampled < 1 ? `one page in ${Math.round(1 / curve.sampled)} followed, ± ${percent(curve.error)}` : "every page followed";
-  return h("figure", {}, h("figcaption", {}, `${curve.workload}, pages of ${bytes(curve.page_bytes)}; entries on a logarithmic axis (${sample})`), h("div", {}, svg));
+  return h("figure", {}, h("figcaption", {}, `${curve.workload}, pages of ${bytes(curve.page_bytes)} (${sample})`), h("div", {}, svg));
 }

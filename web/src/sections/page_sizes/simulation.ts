@@ -10,6 +10,7 @@ export const answer: Answer<HugeSimulation> = {
   nav: "Simulation",
   badge: () => ["Simulated", "neutral"],
   headline,
+  below: () => [h("p", { class: "faint" }, "Simulated figures are predictions, not measurements.")],
   account: ({ controlled }) => [
     h(
       "div",

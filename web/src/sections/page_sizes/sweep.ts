@@ -16,7 +16,7 @@ export const sweep: Section<HugeSimulation> = {
     const end = sweep.at(-1)?.huge ?? 1;
     const best = sweep.reduce((a, b) => (b.ns_per_access < a.ns_per_access ? b : a));
     const pane = (title: string, rest: Pick<Pane, "lines" | "label">): HTMLElement => {
-      const whole: Pane = { title, unit: "number", end, time: count, marks: [best.huge], ...rest };
+      const whole: Pane = { title, unit: "number", end, time: count, across: "huge pages held", marks: [best.huge], ...rest };
       return h("figure", {}, h("figcaption", {}, title), legend(whole), h("div", {}, timePane(whole)));
     };
     return h(

@@ -3,13 +3,14 @@ import type { PagingPoint, PagingTimeline } from "../../data/schema";
 import { h } from "../../dom";
 import { bytes, count, percent } from "../../format";
 import type { Answer } from "../answer";
-import { tile, type Tone } from "../head";
+import { failure, tile, type Tone } from "../head";
 
 export const answer: Answer<PagingTimeline> = {
   title: "Paging",
   nav: "Paging",
   badge,
   headline: ({ points }) => headline(points.at(-1)),
+  below: ({ ending }) => [failure(ending)],
   account: (timeline) => {
     const last = timeline.points.at(-1);
     if (last === undefined) return [];

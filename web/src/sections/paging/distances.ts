@@ -24,6 +24,7 @@ export const distances: Section<PagingTimeline> = {
       base: 2,
       label: compact,
       marks: [],
+      axes: { up: "pages", across: "evictions while away, logarithmic" },
     });
     const larger = all.larger_budget;
     return h(
