@@ -40,6 +40,42 @@ pub enum Setting {
 #[serde(transparent)]
 pub struct Settings(pub Vec<Setting>);
 
+impl Settings {
+    /// What they come to as variables (name and value): tunables and libraries joined, a later value
+    /// of the same variable in place of an earlier one.
+    #[must_use]
+    pub fn variables(&self) -> Vec<(String, String)> {
+        let mut variables = Vec::new();
+        for setting in &self.0 {
+            match setting {
+                Setting::Env { name, value } => put(&mut variables, name, value.clone()),
+                Setting::GlibcTunable { name, value } => {
+                    join(&mut variables, "GLIBC_TUNABLES", &format!("{name}={value}"));
+                }
+                Setting::Preload { path } => join(&mut variables, "LD_PRELOAD", path),
+                Setting::Thp { .. } => {}
+            }
+        }
+        variables
+    }
+}
+
+fn put(variables: &mut Vec<(String, String)>, name: &str, value: String) {
+    match variables.iter_mut().find(|(known, _)| known == name) {
+        Some((_, known)) => *known = value,
+        None => variables.push((name.to_owned(), value)),
+    }
+}
+
+fn join(variables: &mut Vec<(String, String)>, name: &str, item: &str) {
+    let before = variables.iter().find(|(known, _)| known == name);
+    let joined = match before {
+        Some((_, value)) => format!("{value}:{item}"),
+        None => item.to_owned(),
+    };
+    put(variables, name, joined);
+}
+
 /// How sure the rule is that nothing else gets worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

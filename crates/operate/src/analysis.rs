@@ -1,17 +1,33 @@
 //! Recordings analysed with the names that this machine's files give.
 
+use anyhow::{Context, Result};
 use pagewise_analyse::recording::{self, Analysis, Code};
 use pagewise_linux::symbols::Symbolizer;
 use pagewise_linux::symbols::unwind::StackFollower;
+use pagewise_linux::sys::mapped_file::MappedFile;
 use pagewise_model::event::Event;
 use pagewise_model::formats::perf_data::PerfData;
 use pagewise_model::profile::Profile;
 use pagewise_model::stack::FrameKey;
 use pagewise_model::symbol::NamedList;
+use std::fs::File;
+use std::path::Path;
 
 /// Reads a recording. `done` is told up to which byte the file is not needed any more.
 pub fn analyse(data: &PerfData<'_>, done: impl FnMut(usize)) -> Analysis {
     recording::analyse(data, &mut Files::of(data), done)
+}
+
+/// Reads the perf.data file at `path`, which this machine wrote.
+///
+/// # Errors
+/// When it cannot be read or is no perf.data file.
+pub fn of_file(path: &Path) -> Result<Analysis> {
+    let name = path.display();
+    let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
+    let mapped = MappedFile::of(&file).with_context(|| format!("cannot read {name}"))?;
+    let data = PerfData::parse(&mapped).with_context(|| format!("cannot read {name}"))?;
+    Ok(analyse(&data, |done| mapped.release(done)))
 }
 
 /// The profile of a recording, whatever it sampled, without an analysis of its faults.

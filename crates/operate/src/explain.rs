@@ -1,18 +1,15 @@
 //! What a recording on this machine means, with the cures that this machine offers.
 
-use crate::analysis::analyse;
-use anyhow::{Context, Result};
+use crate::analysis;
+use anyhow::Result;
 use pagewise_analyse::plan::{self, Rules};
 use pagewise_linux::proc::runtime::{self, Libc};
 use pagewise_linux::process::Launch;
 use pagewise_linux::process::library::surroundings;
-use pagewise_linux::sys::mapped_file::MappedFile;
 use pagewise_model::advice::Advice;
 use pagewise_model::findings::Findings;
-use pagewise_model::formats::perf_data::PerfData;
 use pagewise_model::recording::Surroundings;
 use std::ffi::OsString;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// What the perf.data file at `path` means.
@@ -20,12 +17,7 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// When it cannot be read or is no perf.data file.
 pub fn explain(path: &Path) -> Result<Findings> {
-    let name = path.display();
-    let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
-    let mapped = MappedFile::of(&file).with_context(|| format!("cannot read {name}"))?;
-    let data = PerfData::parse(&mapped).with_context(|| format!("cannot read {name}"))?;
-    let analysis = analyse(&data, |done| mapped.release(done));
-    Ok(analysis.findings()?)
+    Ok(analysis::of_file(path)?.findings()?)
 }
 
 /// Puts our library for programs of a libc into a file, where this build has one.

@@ -8,14 +8,18 @@
 #![forbid(unsafe_code)]
 
 pub mod analysis;
+pub mod bench;
 pub mod capture;
 pub mod destination;
 pub mod experiment;
 pub mod explain;
+pub mod gate;
 pub mod huge;
 pub mod observe;
+pub mod overhead;
 pub mod paged_run;
 pub mod recording;
+pub mod tune;
 pub mod watch;
 
 /// Hears in a few words what happens now.

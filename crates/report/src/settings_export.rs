@@ -68,49 +68,11 @@ struct Variable {
     value: String,
 }
 
-/// What the settings come to as variables (name and value): tunables and libraries joined, a later
-/// value of the same variable in place of an earlier one.
-#[must_use]
-pub fn variables(settings: &Settings) -> Vec<(String, String)> {
-    let joined = joined_variables(settings);
-    joined
-        .into_iter()
-        .map(|variable| (variable.name, variable.value))
-        .collect()
-}
-
 fn joined_variables(settings: &Settings) -> Vec<Variable> {
-    let mut variables = Vec::new();
-    for setting in &settings.0 {
-        match setting {
-            Setting::Env { name, value } => put(&mut variables, name, value.clone()),
-            Setting::GlibcTunable { name, value } => {
-                join(&mut variables, "GLIBC_TUNABLES", &format!("{name}={value}"));
-            }
-            Setting::Preload { path } => join(&mut variables, "LD_PRELOAD", path),
-            Setting::Thp { .. } => {}
-        }
-    }
-    variables
-}
-
-fn put(variables: &mut Vec<Variable>, name: &str, value: String) {
-    match variables.iter_mut().find(|variable| variable.name == name) {
-        Some(variable) => variable.value = value,
-        None => variables.push(Variable {
-            name: name.to_owned(),
-            value,
-        }),
-    }
-}
-
-fn join(variables: &mut Vec<Variable>, name: &str, item: &str) {
-    let before = variables.iter().find(|variable| variable.name == name);
-    let joined = match before {
-        Some(variable) => format!("{}:{item}", variable.value),
-        None => item.to_owned(),
-    };
-    put(variables, name, joined);
+    let joined = settings.variables().into_iter();
+    joined
+        .map(|(name, value)| Variable { name, value })
+        .collect()
 }
 
 fn shell(variables: &[Variable]) -> String {

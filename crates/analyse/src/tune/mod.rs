@@ -3,9 +3,15 @@
 
 mod front;
 mod halving;
+mod kept_gain;
+mod placebo;
+mod points;
 
 pub use front::front;
 pub use halving::survivors;
+pub use kept_gain::Gain;
+pub use placebo::placebo;
+pub use points::{points, quieter_clock};
 
 use crate::rule_file::{Content, Mistake, RuleError, RuleFile, rule_file};
 use crate::template::Template;

@@ -1,10 +1,8 @@
 //! One measurement of `pagewise bench faults`, in a process of its own: the time of first touches.
 
 use anyhow::Result;
-use pagewise_model::bench::Times;
+use pagewise_operate::bench::touch::{Touches, measure};
 use std::process::ExitCode;
-use std::sync::Barrier;
-use std::time::Instant;
 
 /// What to touch.
 #[derive(clap::Args, Clone, Copy, Debug)]
@@ -17,71 +15,11 @@ pub struct Args {
     pages: usize,
 }
 
-/// Bytes between two touches: more than any page of an ordinary mapping on x86-64.
-const STEP: usize = 4096;
-
 pub fn run(args: Args) -> Result<ExitCode> {
-    let mut times = by_each_thread(args, touch);
-    let mut in_order = by_each_thread(args, touch_in_order);
-    times.sort_unstable();
-    in_order.sort_unstable();
-    let at = |percent: usize| times.get(times.len() * percent / 100).copied().unwrap_or(0);
-    let found = Times {
-        p50_ns: at(50),
-        p99_ns: at(99),
-        in_order_ns: in_order.get(in_order.len() / 2).copied().unwrap_or(0),
-    };
+    let found = measure(Touches {
+        threads: args.threads,
+        pages: args.pages,
+    });
     println!("{}", serde_json::to_string(&found)?);
     Ok(ExitCode::SUCCESS)
-}
-
-/// What all threads measured, each on memory of its own that is new.
-fn by_each_thread(args: Args, touch: fn(&mut [u8], usize, &Barrier) -> Vec<u64>) -> Vec<u64> {
-    let mut memory = vec![0_u8; args.threads * args.pages * STEP];
-    let barrier = &Barrier::new(args.threads);
-    std::thread::scope(|scope| {
-        let parts = memory.chunks_mut(args.pages * STEP);
-        let threads: Vec<_> = parts
-            .map(|part| scope.spawn(move || touch(part, args.pages, barrier)))
-            .collect();
-        threads
-            .into_iter()
-            .flat_map(|thread| thread.join().unwrap_or_default())
-            .collect()
-    })
-}
-
-/// Pages whose touches are timed together: several of the clusters in which they come.
-const RUN: usize = 256;
-
-/// Writes to each page once, one after the other; for each run of pages the mean time of one.
-fn touch_in_order(part: &mut [u8], _: usize, barrier: &Barrier) -> Vec<u64> {
-    barrier.wait();
-    let touch_run = |pages: &mut [u8]| {
-        let began = Instant::now();
-        for page in pages.chunks_mut(STEP) {
-            page[0] = 1;
-        }
-        nanoseconds(began) / RUN as u64
-    };
-    part.chunks_exact_mut(RUN * STEP).map(touch_run).collect()
-}
-
-fn nanoseconds(began: Instant) -> u64 {
-    u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// Writes to each page once, in an order without streams, so that nothing is brought in ahead.
-fn touch(part: &mut [u8], pages: usize, barrier: &Barrier) -> Vec<u64> {
-    let mut times = vec![0; pages];
-    barrier.wait();
-    let mut page = 0;
-    for time in &mut times {
-        // A step that shares no factor with the number of pages visits all of them.
-        page = (page + 1_000_003) % pages;
-        let began = Instant::now();
-        part[page * STEP] = 1;
-        *time = nanoseconds(began);
-    }
-    times
 }

@@ -1,25 +1,20 @@
 //! `pagewise gate`: fails a build that takes more page faults, memory or time than the one before.
 
-mod culprit;
-mod runs;
-mod stored;
-mod together;
 mod words;
 
 use crate::destination;
 use crate::progress::Progress;
 use crate::terminal;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::ArgGroup;
-use pagewise_analyse::compare::Random;
-use pagewise_analyse::gate::{Allowances, Terms, Turn, batch, judge, order};
+use pagewise_analyse::gate::Allowances;
 use pagewise_linux::process::{Output, interrupt};
-use pagewise_model::gate::{Gate, GateSide};
+use pagewise_model::gate::Gate;
+use pagewise_model::quantity::counted;
 use pagewise_operate::experiment::SavedInput;
+use pagewise_operate::gate::{self, Request, Runner, against, against_stored};
 use pagewise_report::gate::{junit, markdown};
 use pagewise_report::{json, text};
-use runs::{Program, Runner};
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
@@ -127,22 +122,14 @@ fn answer(args: &Args) -> Result<bool> {
         destination::check(path)?;
     }
     let input = SavedInput::take(terminal::tell)?;
-    let runner = Runner {
-        input: input.input(),
-        output: match args.show_output {
-            true => Output::Stderr,
-            false => Output::Null,
-        },
-        ignore_failure: args.ignore_failure,
-    };
+    let request = args.request(&input);
     let progress = Progress::new();
     if let Some(file) = &args.save {
-        stored::save(&args.command, &runner, args.pairs, file, &progress)?;
-        return Ok(true);
+        return store(&request, file, &progress);
     }
     let gate = match (&args.against, &args.baseline) {
-        (Some(old), _) => of_two(args, &old.0, &runner, &progress)?,
-        (None, Some(file)) => of_stored(args, file, &runner, &progress)?,
+        (Some(old), _) => against(&old.0, &request, &progress.listener())?,
+        (None, Some(file)) => against_stored(file, &request, &progress.listener())?,
         (None, None) => bail!("give --against 'OLD CMD' or --baseline FILE"),
     };
     progress.finish();
@@ -150,83 +137,40 @@ fn answer(args: &Args) -> Result<bool> {
     Ok(gate.passed)
 }
 
-/// Two commands in random order.
-fn of_two(args: &Args, old: &[OsString], runner: &Runner, progress: &Progress) -> Result<Gate> {
-    let pairs = args.pairs as usize;
-    let terms = args.terms(BTreeMap::new(), (pairs, pairs))?;
-    progress.show("first runs, not measured");
-    let (old, typical) = runner.first(old).context("the old command")?;
-    let (new, of_new) = runner.first(&args.command).context("the new command")?;
-    let batch = batch(typical.min(of_new));
-    let seed = args.seed();
-    let (mut of_old, mut of_new) = (old.side(), new.side());
-    for turn in order(pairs, &mut Random::seeded(seed)) {
-        let runs = of_old.runs.len() + of_new.runs.len();
-        progress.show(&format!("run {} of at most {}", runs + 1, 2 * pairs));
-        let (program, side) = match turn {
-            Turn::Old => (&old, &mut of_old),
-            Turn::New => (&new, &mut of_new),
-        };
-        side.runs.push(runner.measure(program, batch)?);
-        if !terms.is_open(&of_old.runs, &of_new.runs) {
-            break;
-        }
+/// Keeps what is normal for the command.
+fn store(request: &Request, file: &Path, progress: &Progress) -> Result<bool> {
+    let count = request.pairs;
+    let (baseline, missing) = gate::measure(
+        &request.command,
+        &request.runner,
+        count,
+        &progress.listener(),
+    )?;
+    progress.finish();
+    destination::write(file, json::to_string(&baseline)?.as_bytes())?;
+    let runs = counted(count.into(), "run");
+    terminal::tell(&format!("{runs} stored in {}", file.display()));
+    if let Some(missing) = missing {
+        terminal::tell(&format!("Where it faults is not stored: {missing}"));
     }
-    let mut gate = judge(&terms, of_old, of_new);
-    (gate.batch, gate.seed) = (batch, seed);
-    gate.notes.extend(old.notes().chain(new.notes()));
-    if !gate.passed {
-        progress.show("one more run of each side, observed");
-        gate.culprit = Some(culprit::of_two(&gate, &old, &new, runner));
-    }
-    Ok(gate)
-}
-
-/// The command against runs that were stored.
-fn of_stored(args: &Args, file: &Path, runner: &Runner, progress: &Progress) -> Result<Gate> {
-    let baseline = stored::read(file)?;
-    let stored = stored::Setting::begin(&baseline);
-    progress.show("first run, not measured");
-    let (new, _) = runner.first(&args.command)?;
-    let mut of_new = new.side();
-    let planned = (baseline.runs.len(), args.pairs as usize);
-    let terms = args.terms(stored.barred(&new)?, planned)?;
-    while terms.is_open(&baseline.runs, &of_new.runs) {
-        let (run, most) = (of_new.runs.len() + 1, args.pairs);
-        progress.show(&format!("run {run} of at most {most}"));
-        of_new.runs.push(runner.measure(&new, baseline.batch)?);
-    }
-    let terms = args.terms(stored.barred(&new)?, planned)?;
-    let of_old = GateSide {
-        command: baseline.command.clone(),
-        baseline: Some(file.display().to_string()),
-        runs: baseline.runs.clone(),
-    };
-    let mut gate = judge(&terms, of_old, of_new);
-    gate.batch = baseline.batch;
-    gate.notes.extend(stored.warnings(&new));
-    gate.notes.extend(new.notes());
-    if !gate.passed {
-        progress.show("one more run, observed");
-        gate.culprit = Some(culprit::of_stored(&gate, &baseline, &new, runner));
-    }
-    Ok(gate)
+    Ok(true)
 }
 
 impl Args {
-    fn terms(
-        &self,
-        barred: BTreeMap<pagewise_model::gate::Metric, String>,
-        planned: (usize, usize),
-    ) -> Result<Terms> {
-        let terms = Terms {
+    fn request(&self, input: &SavedInput) -> Request {
+        Request {
+            command: self.command.clone(),
+            runner: Runner {
+                input: input.input(),
+                output: match self.show_output {
+                    true => Output::Stderr,
+                    false => Output::Null,
+                },
+                ignore_failure: self.ignore_failure,
+            },
+            pairs: self.pairs,
             allowances: self.allow.clone().unwrap_or_default(),
-            barred,
-            planned,
-        };
-        match terms.too_few() {
-            Some(why) => bail!("{why} (--pairs)"),
-            None => Ok(terms),
+            seed: self.seed(),
         }
     }
 
@@ -255,16 +199,5 @@ fn deliver(args: &Args, gate: &Gate) -> Result<()> {
         // A reader that has seen enough does not change the answer.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         printed => Ok(printed?),
-    }
-}
-
-impl Program {
-    /// Its side, without runs.
-    fn side(&self) -> GateSide {
-        GateSide {
-            command: self.words(),
-            baseline: None,
-            runs: Vec::new(),
-        }
     }
 }

@@ -5,75 +5,25 @@ use crate::progress::Progress;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use pagewise_linux::process::interrupt;
-use pagewise_model::proof::Comparison;
 use pagewise_model::units::Estimate;
-use pagewise_operate::experiment::{Candidate, Experiment, Options, Outcome};
+use pagewise_operate::overhead::{self, Overhead};
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-const RECORDED: &str = "recorded";
-/// The program once more without being recorded: what this arm seems to cost is the noise.
-const ALONE: &str = "alone again";
-/// Fewer pairs have no interval.
-const LEAST_ROUNDS: usize = 6;
-
-/// Runs the command alone, recorded, and alone once more, in shuffled rounds for `budget`, and says
-/// what recording added.
+/// Runs the command alone, recorded, and alone once more, and says what recording added.
 ///
 /// # Errors
 /// When the command cannot be run, or was interrupted before there were two rounds.
 pub fn measure(args: &RecordArgs, budget: Duration) -> Result<String> {
     interrupt::install()?;
     let folder = tempfile::tempdir().context("cannot make a folder for recordings")?;
-    let output = folder.path().join("perf.data");
-    let alone = Candidate {
-        name: ALONE.to_owned(),
-        ..Candidate::default()
-    };
-    let recorded = Candidate {
-        name: RECORDED.to_owned(),
-        under: args.as_command(&output)?,
-        ..Candidate::default()
-    };
-    // The rounds below keep the budget, but for the fewest that give an interval.
-    let options = Options {
-        budget: Duration::MAX,
-        ..Options::default()
-    };
+    let recorder = args.as_command(&folder.path().join("perf.data"))?;
     let progress = Progress::new();
-    let started = Instant::now();
-    let mut experiment = Experiment::begin(
-        &args.command,
-        &[alone, recorded],
-        &options,
-        &progress.listener(),
-    )?;
-    let mut active = experiment.in_play();
-    let stopping = options.stopping.among(active.len(), options.criteria.level);
-    while active.len() == 2 && experiment.has_time(&active, started + budget, LEAST_ROUNDS) {
-        progress.show(&experiment.status(&active, &options));
-        if experiment.round(&active)? == Outcome::Stopped {
-            break;
-        }
-        active = experiment.in_play();
-        let enough = |&arm: &usize| stopping.enough(&experiment.compare(arm, &options.criteria));
-        if active.iter().all(enough) {
-            break;
-        }
-    }
+    let found = overhead::measure(&args.command, recorder, budget, &progress.listener())?;
     progress.finish();
-    let recorded = experiment.compare(experiment.arm_named(RECORDED), &options.criteria);
-    let alone = experiment.compare(experiment.arm_named(ALONE), &options.criteria);
-    experiment.note_noise();
-    let (_, notes) = experiment.into_parts();
-    anyhow::ensure!(
-        recorded.pairs >= 2,
-        "too few runs to compare: {}",
-        notes.join(" ")
-    );
-    Ok(words(&recorded, &alone, &notes))
+    Ok(words(&found))
 }
 
 impl RecordArgs {
@@ -109,9 +59,9 @@ fn value_name(value: &impl ValueEnum) -> String {
     named.map_or(String::new(), |named| named.get_name().to_owned())
 }
 
-fn words(recorded: &Comparison, alone: &Comparison, notes: &[String]) -> String {
-    let cpu = cost(recorded.cpu_speedup);
-    let floor = cost(alone.cpu_speedup);
+fn words(found: &Overhead) -> String {
+    let cpu = cost(found.under.cpu_speedup);
+    let floor = cost(found.again.cpu_speedup);
     let beyond = match (cpu.low > 1.0, cpu.value > floor.high) {
         (true, true) => "more than the noise",
         _ => "no more than the noise",
@@ -123,11 +73,11 @@ fn words(recorded: &Comparison, alone: &Comparison, notes: &[String]) -> String 
          Method        {} rounds of runs alone, recorded, and alone again, in random order;\n              \
          median ratio of pairs with its 95 % interval\n",
         ratio(cpu),
-        ratio(cost(recorded.wall_speedup)),
+        ratio(cost(found.under.wall_speedup)),
         ratio(floor),
-        recorded.pairs,
+        found.under.pairs,
     );
-    for note in notes {
+    for note in &found.notes {
         // Writing to a string does not fail.
         let _ = writeln!(text, "Note          {note}");
     }

@@ -2,9 +2,7 @@
 
 use super::culprit;
 use super::runs::{Program, Runner};
-use crate::destination;
-use crate::progress::Progress;
-use crate::terminal;
+use crate::Listener;
 use anyhow::{Context, Result, bail};
 use pagewise_analyse::gate::{Comparable, Now, batch, comparable};
 use pagewise_linux::host;
@@ -12,8 +10,6 @@ use pagewise_linux::proc::ContentionWatch;
 use pagewise_model::contention::Contention;
 use pagewise_model::document::Kind;
 use pagewise_model::gate::{BASELINE_VERSION, Baseline, GateHost, Metric};
-use pagewise_model::quantity::counted;
-use pagewise_report::json;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -25,28 +21,28 @@ fn degree(watch: &ContentionWatch) -> Option<f64> {
     watch.so_far().as_ref().and_then(Contention::degree)
 }
 
-/// Runs the command so many times, once more under observation, and writes all of that.
+/// Runs the command so many times, and once more under observation. Beside what there is to store:
+/// why it does not tell where the program faults, where that is so.
 ///
 /// # Errors
-/// When it fails, or the file cannot be written.
-pub fn save(
+/// When the command fails.
+pub fn measure(
     command: &[OsString],
     runner: &Runner,
     count: u32,
-    file: &Path,
-    progress: &Progress,
-) -> Result<()> {
-    progress.show("first run, not measured");
+    progress: &Listener<'_>,
+) -> Result<(Baseline, Option<String>)> {
+    progress("first run, not measured");
     let (program, typical) = runner.first(command)?;
     let batch = batch(typical);
     let busy = ContentionWatch::begin();
     let mut runs = Vec::new();
     for run in 1..=count {
-        progress.show(&format!("run {run} of {count}"));
+        progress(&format!("run {run} of {count}"));
         runs.push(runner.measure(&program, batch)?);
     }
     let contended = degree(&busy);
-    progress.show("one more run, observed");
+    progress("one more run, observed");
     let (faults, missing) = culprit::faults_of(&program, runner, &runs);
     let since_epoch = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -62,17 +58,7 @@ pub fn save(
         runs,
         faults,
     };
-    progress.finish();
-    destination::write(file, json::to_string(&baseline)?.as_bytes())?;
-    terminal::tell(&format!(
-        "{} stored in {}",
-        counted(count.into(), "run"),
-        file.display()
-    ));
-    if let Some(missing) = missing {
-        terminal::tell(&format!("Where it faults is not stored: {missing}"));
-    }
-    Ok(())
+    Ok((baseline, missing))
 }
 
 /// Stored runs.
@@ -103,7 +89,7 @@ pub fn read(file: &Path) -> Result<Baseline> {
 }
 
 /// This machine beside the one of a baseline.
-pub struct Setting<'a> {
+pub(super) struct Setting<'a> {
     baseline: &'a Baseline,
     host: GateHost,
     busy: ContentionWatch,
@@ -111,7 +97,7 @@ pub struct Setting<'a> {
 
 impl<'a> Setting<'a> {
     /// From now on it is seen how busy the CPUs are.
-    pub fn begin(baseline: &'a Baseline) -> Self {
+    pub(super) fn begin(baseline: &'a Baseline) -> Self {
         Self {
             baseline,
             host: GateHost::from(&host::snapshot()),
@@ -132,7 +118,7 @@ impl<'a> Setting<'a> {
     ///
     /// # Errors
     /// When none can.
-    pub fn barred(&self, new: &Program) -> Result<BTreeMap<Metric, String>> {
+    pub(super) fn barred(&self, new: &Program) -> Result<BTreeMap<Metric, String>> {
         let found = self.comparable(new);
         if let Some(why) = found.refused {
             bail!("{why}");
@@ -145,7 +131,7 @@ impl<'a> Setting<'a> {
     }
 
     /// What may make figures differ.
-    pub fn warnings(&self, new: &Program) -> Vec<String> {
+    pub(super) fn warnings(&self, new: &Program) -> Vec<String> {
         self.comparable(new).warnings
     }
 }

@@ -1,12 +1,11 @@
-//! `pagewise bench alloc`: the experiment of "A Study in Malloc" (Ezolt, 2001) on any allocator:
-//! take a block, touch it, give it back; from which size on does the kernel see each of them?
+//! The experiment of "A Study in Malloc" (Ezolt, 2001) on any allocator: take a block, touch it, give
+//! it back; from which size on does the kernel see each of them?
 
 mod plan;
 mod threshold;
 
 use super::cycle::ask;
-use crate::progress::Progress;
-use crate::terminal;
+use crate::Listener;
 use anyhow::{Result, anyhow, bail};
 use pagewise_analyse::compare::Random;
 use pagewise_analyse::tune::parse_size;
@@ -17,67 +16,41 @@ use pagewise_model::bench::{
 };
 use pagewise_model::document::Kind;
 use pagewise_model::units::Bytes;
-use pagewise_report::{json, text};
 use plan::contenders;
-use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
-
-pub const EXAMPLES: &str = "\
-Examples:
-  pagewise bench alloc                          this machine's allocators
-  pagewise bench alloc --size 126K --size 128K  two sizes only
-  pagewise bench alloc --preload ./libmine.so   an allocator of your own
-  sudo pagewise bench alloc                     with system calls counted";
 
 /// Sizes of single blocks.
 const SIZES: [&str; 12] = [
     "4K", "16K", "64K", "126K", "127K", "128K", "256K", "1M", "4M", "16M", "32M", "64M",
 ];
+
 /// Totals of blocks that are taken one by one and given back together.
 const TOTALS: [&str; 5] = ["256K", "1M", "4M", "16M", "64M"];
+
 /// Size of each of these blocks: below every allocator's mmap threshold.
 const SMALL_BLOCK: usize = 16 << 10;
 
-#[derive(clap::Args)]
-pub struct Args {
-    /// Size of a block, such as 126K (may be given several times)
-    ///
-    /// Without it: 4K to 64M, and many small blocks given back together.
-    #[arg(long = "size", value_name = "SIZE", value_parser = block_size)]
-    sizes: Vec<usize>,
-    /// Another allocator's library to measure (may be given several times)
-    #[arg(long = "preload", value_name = "LIBRARY")]
-    libraries: Vec<PathBuf>,
-    /// Only allocators whose name contains this text (may be given several times)
-    #[arg(long = "only", value_name = "TEXT")]
-    only: Vec<String>,
-    /// Fresh processes for each figure; the median is shown
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=99))]
-    runs: u32,
-    /// Time for each process, such as 20ms
-    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = crate::duration::parse)]
-    time: Duration,
-    /// Print the result as JSON (schema: pagewise help schema.json)
-    #[arg(long)]
-    json: bool,
+/// What is measured.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Sizes of blocks; usual ones, and many small blocks together, where there is none.
+    pub sizes: Vec<usize>,
+    /// Other allocators' libraries.
+    pub libraries: Vec<PathBuf>,
+    /// Texts of which an allocator's name contains one; all where there is none.
+    pub only: Vec<String>,
+    /// Fresh processes for each figure.
+    pub runs: u32,
+    /// Time for each.
+    pub time: Duration,
 }
 
-pub fn run(args: &Args) -> Result<ExitCode> {
-    interrupt::install()?;
-    let document = measure_all(args)?;
-    let mut out = terminal::output(args.json);
-    let text = match args.json {
-        true => json::to_string(&document)?,
-        false => text::bench_alloc::render(&document, terminal::width()),
-    };
-    out.write_all(text.as_bytes())?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn measure_all(args: &Args) -> Result<AllocatorBench> {
-    let progress = Progress::new();
+/// Measures all that is asked for.
+///
+/// # Errors
+/// When there is no such allocator, a measurement fails, or we are interrupted.
+pub fn measure(args: &Request, progress: &Listener<'_>) -> Result<AllocatorBench> {
     let (mut contenders, mut notes) = contenders(&args.libraries)?;
     let chosen = |name: &str| {
         args.only.is_empty() || args.only.iter().any(|text| name.contains(text.as_str()))
@@ -91,10 +64,10 @@ fn measure_all(args: &Args) -> Result<AllocatorBench> {
         );
     }
     let shapes = args.shapes()?;
-    let mut table = measure_table(&contenders, &shapes, args, &progress)?;
+    let mut table = measure_table(&contenders, &shapes, args, progress)?;
     let mut allocators = Vec::new();
     for (contender, costs) in contenders.into_iter().zip(table.drain(..)) {
-        progress.show(&format!("{}: looking for its threshold", contender.name));
+        progress(&format!("{}: looking for its threshold", contender.name));
         let threshold = threshold::find(&contender.settings, args.time)?;
         let row = |(shape, cost): (&Shape, Cost)| AllocatorRow {
             bytes: bytes(shape.size * shape.blocks),
@@ -110,7 +83,6 @@ fn measure_all(args: &Args) -> Result<AllocatorBench> {
             together,
         });
     }
-    progress.finish();
     if allocators
         .iter()
         .flat_map(|one| &one.single)
@@ -136,8 +108,8 @@ fn measure_all(args: &Args) -> Result<AllocatorBench> {
 fn measure_table(
     contenders: &[Contender],
     shapes: &[Shape],
-    args: &Args,
-    progress: &Progress,
+    args: &Request,
+    progress: &Listener<'_>,
 ) -> Result<Vec<Vec<Cost>>> {
     let mut jobs: Vec<(usize, usize)> = (0..contenders.len())
         .flat_map(|who| (0..shapes.len()).map(move |what| (who, what)))
@@ -150,7 +122,7 @@ fn measure_table(
         random.shuffle(&mut jobs);
         for &(who, what) in &jobs {
             let name = &contenders[who].name;
-            progress.show(&format!(
+            progress(&format!(
                 "{done} of {all}: {name}, {}",
                 bytes(shapes[what].size)
             ));
@@ -173,7 +145,7 @@ fn median(mut costs: Vec<Cost>) -> Cost {
     costs.swap_remove(costs.len() / 2)
 }
 
-impl Args {
+impl Request {
     fn shapes(&self) -> Result<Vec<Shape>> {
         let single = |size| Shape { size, blocks: 1 };
         if !self.sizes.is_empty() {
@@ -194,7 +166,11 @@ impl Args {
     }
 }
 
-fn block_size(text: &str) -> Result<usize, String> {
+/// A block size as it is written: `126K`.
+///
+/// # Errors
+/// When it is none.
+pub fn block_size(text: &str) -> Result<usize, String> {
     parse_size(text)
         .and_then(|size| usize::try_from(size.0).ok())
         .filter(|size| *size > 0)

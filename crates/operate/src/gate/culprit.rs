@@ -1,15 +1,13 @@
 //! What is behind growth: each side once more, observed.
 
 use super::runs::{Program, Runner};
-use crate::analysis::analyse;
-use crate::bytes;
+use crate::analysis;
 use crate::observe::{ObserveOptions, Subject, observe};
 use anyhow::{Context, Result};
 use pagewise_analyse::gate::{Observed, culprit, faults_seen};
 use pagewise_analyse::profile::diff::{DiffOptions, SettingRules, diff};
 use pagewise_linux::perf::{Mode, Options};
 use pagewise_model::findings::Findings;
-use pagewise_model::formats::perf_data::PerfData;
 use pagewise_model::gate::{Baseline, Culprit, FaultsSeen, FunctionGrowth, Gate, GateRun, Metric};
 use pagewise_model::loss::LossKind;
 use pagewise_model::profile::Profile;
@@ -70,7 +68,7 @@ impl std::fmt::Display for Lost {
 }
 
 /// Both sides.
-pub fn of_two(gate: &Gate, old: &Program, new: &Program, runner: &Runner) -> Culprit {
+pub(super) fn of_two(gate: &Gate, old: &Program, new: &Program, runner: &Runner) -> Culprit {
     let time = gate.grown().any(|figure| figure.metric.is_time());
     let one = |program, runs, stacks| observed(program, runner, runs, time, stacks);
     let both = |stacks| -> Result<(Seen, Seen)> {
@@ -98,7 +96,12 @@ pub fn of_two(gate: &Gate, old: &Program, new: &Program, runner: &Runner) -> Cul
 }
 
 /// The new side against what was stored of the old one.
-pub fn of_stored(gate: &Gate, baseline: &Baseline, new: &Program, runner: &Runner) -> Culprit {
+pub(super) fn of_stored(
+    gate: &Gate,
+    baseline: &Baseline,
+    new: &Program,
+    runner: &Runner,
+) -> Culprit {
     let Some(before) = &baseline.faults else {
         return missing(
             "The baseline does not hold where the program faulted: perf events were not allowed when \
@@ -123,7 +126,7 @@ pub fn of_stored(gate: &Gate, baseline: &Baseline, new: &Program, runner: &Runne
 }
 
 /// Where a program faults; else why that cannot be told.
-pub fn faults_of(
+pub(super) fn faults_of(
     program: &Program,
     runner: &Runner,
     runs: &[GateRun],
@@ -214,9 +217,7 @@ fn recorded(
         interval: Duration::from_millis(100),
         duration: None,
     })?;
-    let bytes = bytes::open(&output)?;
-    let data = PerfData::parse(&bytes)?;
-    let analysis = analyse(&data, |offset| bytes.release(offset));
+    let analysis = analysis::of_file(&output)?;
     Ok((analysis.findings()?, analysis.into_profile()))
 }
 

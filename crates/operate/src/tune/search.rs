@@ -2,20 +2,17 @@
 //! confirmation with fresh runs.
 
 use super::Trial;
+use crate::Listener;
+use crate::experiment::{Candidate, Experiment, Options, Outcome, confirm};
 use anyhow::Result;
-use pagewise_analyse::compare::{Clock, Criteria, FEWEST_PAIRS, correct_for_many, noise, sentence};
+use pagewise_analyse::compare::{Criteria, FEWEST_PAIRS, correct_for_many, sentence};
 use pagewise_analyse::proof::most_promising;
-use pagewise_analyse::tune::{front, survivors};
-use pagewise_model::advice::{Setting, Settings};
+use pagewise_analyse::tune::{Gain, placebo, points, quieter_clock, survivors};
 use pagewise_model::document::Kind;
 use pagewise_model::proof::{Comparison, Verdict};
-use pagewise_model::run::RunCost;
-use pagewise_model::tuning::{Point, TUNING_VERSION, Tuning, Winner};
+use pagewise_model::tuning::{TUNING_VERSION, Tuning, Winner};
 use pagewise_model::units::Bytes;
-use pagewise_operate::Listener;
-use pagewise_operate::experiment::{Candidate, Experiment, Options, Outcome, confirm};
-use pagewise_report::settings_export::exports;
-use pagewise_report::settings_export::variables;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
@@ -40,7 +37,11 @@ const PAIRS_PER_STEP: usize = 3;
 /// No allocator threshold below this is worth setting: glibc's default is 128 KiB.
 const LEAST_VALUE: u64 = 128 << 10;
 
-/// Tries `trials` on `command`.
+/// Tries `trials` on `command`. How the winner is written down for a shell and others is left to
+/// whoever shows it.
+///
+/// # Errors
+/// When the command cannot be run.
 pub fn search(
     command: &[OsString],
     trials: &[Trial],
@@ -79,8 +80,8 @@ pub fn search(
         _ => Fate::Refuted,
     };
     experiment.note_noise();
-    let clock = quieter_clock(&experiment);
-    let points = points(&experiment, &comparisons, clock);
+    let clock = quieter_clock(experiment.runs(0));
+    let points = points(experiment.runs(0), &comparisons, clock);
     let (arms, notes) = experiment.into_parts();
     let (winner, luck) = match fate {
         Fate::Confirmed(winner) => (Some(*winner), false),
@@ -210,7 +211,7 @@ fn smallest_value(
     let Some(won_at) = trial.value else {
         return Ok(None);
     };
-    let gain = Gain::of(experiment, winner);
+    let gain = Gain::of(&experiment.compare(winner, &Criteria::default()));
     // Invariant: `good` suffices, `bad` does not.
     let (mut good, mut bad) = (won_at.0.ilog2(), LEAST_VALUE.ilog2() - 1);
     let mut best = None;
@@ -237,41 +238,6 @@ fn smallest_value(
         }
     }
     Ok(best)
-}
-
-/// What the winner gained over the baseline.
-struct Gain {
-    /// Baseline's CPU time over the winner's.
-    cpu: f64,
-    /// Winner's faults over the baseline's.
-    faults: f64,
-}
-
-/// A smaller value may lose this share of the gain.
-const MAY_LOSE: f64 = 0.03;
-
-impl Gain {
-    fn of(experiment: &Experiment<'_>, winner: usize) -> Self {
-        let comparison = experiment.compare(winner, &Criteria::default());
-        Self {
-            cpu: comparison.cpu_speedup.value,
-            faults: comparison.fault_ratio.value,
-        }
-    }
-
-    /// Whether a value that compares so with the winner's keeps the gain. Faults decide first:
-    /// they repeat within 1 %, time does not.
-    fn is_kept(&self, smaller: &Comparison) -> bool {
-        let faults_before = 1.0 / self.faults.max(1e-9);
-        let may_fault = 1.0 + MAY_LOSE * (faults_before - 1.0).max(0.0);
-        let may_slow = 1.0 - MAY_LOSE * (1.0 - 1.0 / self.cpu.max(1.0)).max(MAY_LOSE);
-        let slower_beyond_doubt = (smaller.wall_speedup.high < 1.0
-            || smaller.cpu_speedup.high < 1.0)
-            && smaller.cpu_speedup.value < 1.0 - MAY_LOSE;
-        smaller.fault_ratio.value <= may_fault.max(1.02)
-            && !slower_beyond_doubt
-            && smaller.cpu_speedup.high >= may_slow
-    }
 }
 
 /// Fresh runs of the chosen settings, against the baseline and a placebo; a note tells when they
@@ -313,10 +279,7 @@ fn confirmed(
     let (won_at_value, smallest_sufficient_value) = trial.value.zip(chosen.value).unzip();
     Ok(Fate::Confirmed(Box::new(Winner {
         name: chosen.candidate.name.clone(),
-        exports: exports(&chosen.candidate.settings)
-            .into_iter()
-            .map(|export| (export.label.to_owned(), export.text))
-            .collect(),
+        exports: BTreeMap::new(),
         settings: chosen.candidate.settings.clone(),
         summary: sentence(&confirmation),
         won_at_value,
@@ -360,120 +323,4 @@ fn is_luck(
     // The gain was confirmed before; here it must only not vanish.
     let against = duel.compare(1, &options.criteria);
     Ok(against.pairs >= 3 && against.wall_speedup.low <= 1.0 && against.cpu_speedup.low <= 1.0)
-}
-
-/// Variables as long as those of `settings` under names that nobody reads. `None` when the
-/// settings work by more than variables.
-fn placebo(settings: &Settings) -> Option<Settings> {
-    let unread = |name: &str| {
-        let mut name = name.to_owned();
-        name.pop()
-            .map(|last| name + if last == 'Z' { "Y" } else { "Z" })
-    };
-    let variables = variables(settings);
-    let only_variables = settings
-        .0
-        .iter()
-        .all(|setting| matches!(setting, Setting::Env { .. } | Setting::GlibcTunable { .. }));
-    let renamed = variables
-        .into_iter()
-        .map(|(name, value)| unread(&name).map(|name| Setting::Env { name, value }));
-    only_variables
-        .then(|| renamed.collect::<Option<Vec<_>>>().map(Settings))
-        .flatten()
-}
-
-/// Elapsed time differs this much more than CPU time from run to run when other programs take the
-/// CPUs away; then it says more about them.
-const NOISIER: f64 = 3.0;
-/// Run-to-run differences of elapsed time that are still fine.
-const QUIET: f64 = 0.03;
-
-/// The clock to show settings by.
-fn quieter_clock(experiment: &Experiment<'_>) -> Clock {
-    match noise(experiment.runs(0)) {
-        Some(noise) if noise.wall > QUIET && noise.wall > NOISIER * noise.cpu => Clock::Cpu,
-        _ => Clock::Wall,
-    }
-}
-
-/// Typical time and peak of the baseline and each arm. An arm's time is the baseline's divided by
-/// its paired speed-up, so that arms which ran at different times compare fairly.
-fn points(experiment: &Experiment<'_>, comparisons: &[Comparison], clock: Clock) -> Vec<Point> {
-    let (seconds, peak) = typical(experiment, clock);
-    let baseline = Point {
-        arm: "baseline".to_owned(),
-        seconds,
-        peak_bytes: peak,
-        told_apart: true,
-        on_front: false,
-    };
-    let compared = comparisons.iter().filter(|comparison| comparison.pairs > 0);
-    let arms = compared.map(|comparison| {
-        let peak_bytes = (peak + comparison.rss_change_bytes).max(0.0);
-        Point {
-            arm: comparison.arm.clone(),
-            seconds: seconds / clock.speed_up(comparison).value,
-            peak_bytes,
-            told_apart: is_told_apart(comparison, clock, peak_bytes / peak),
-            on_front: false,
-        }
-    });
-    let mut points: Vec<Point> = std::iter::once(baseline).chain(arms).collect();
-    front(&mut points);
-    points
-}
-
-/// Less memory than this share of the baseline's is a difference.
-const LESS_MEMORY: f64 = 0.97;
-
-/// Whether an arm lies apart from the baseline: by its interval, since a verdict needs more pairs
-/// than the sweep gives each.
-fn is_told_apart(comparison: &Comparison, clock: Clock, memory: f64) -> bool {
-    !clock.speed_up(comparison).covers(1.0) || memory < LESS_MEMORY
-}
-
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "a resident set stays far below 2^53 bytes"
-)]
-fn typical(experiment: &Experiment<'_>, clock: Clock) -> (f64, f64) {
-    let time = |run: &RunCost| match clock {
-        Clock::Wall => run.wall,
-        Clock::Cpu => run.cpu(),
-    };
-    let mut runs = experiment.runs(0).to_vec();
-    runs.sort_by_key(time);
-    let seconds = runs
-        .get(runs.len() / 2)
-        .map_or(0.0, |run| time(run).as_secs_f64());
-    runs.sort_by_key(|run| run.max_rss);
-    (
-        seconds,
-        runs.get(runs.len() / 2)
-            .map_or(0.0, |run| run.max_rss.0 as f64),
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_placebo_has_the_same_length_and_no_meaning() {
-        let tunable = |name: &str| Setting::GlibcTunable {
-            name: name.to_owned(),
-            value: "1".to_owned(),
-        };
-        let settings = Settings(vec![tunable("a"), tunable("b")]);
-        let expected = Setting::Env {
-            name: "GLIBC_TUNABLEZ".to_owned(),
-            value: "a=1:b=1".to_owned(),
-        };
-        assert_eq!(placebo(&settings), Some(Settings(vec![expected])));
-        let library = Settings(vec![Setting::Preload {
-            path: "/x.so".to_owned(),
-        }]);
-        assert_eq!(placebo(&library), None);
-    }
 }

@@ -1,22 +1,19 @@
 //! `pagewise tune`: tries allocator and huge-page settings on the command itself and prints the
 //! best, the smallest value that suffices, and what time costs in memory.
-//!
-//! Settings are tried in the target program because state matters: one early allocation can
-//! change what glibc does for the rest of a run.
-
-mod search;
 
 use crate::progress::Progress;
 use crate::terminal;
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use pagewise_analyse::compare::{Criteria, Stopping};
-use pagewise_analyse::tune::{Recipe, parse_size, recipes};
-use pagewise_linux::process::{Output, interrupt, library};
+use pagewise_analyse::tune::parse_size;
+use pagewise_linux::process::{Output, interrupt};
+use pagewise_model::tuning::Tuning;
 use pagewise_model::units::Bytes;
-use pagewise_operate::experiment::{Candidate, Options, SavedInput};
+use pagewise_operate::experiment::{Options, SavedInput};
+use pagewise_operate::tune::{search, trials};
+use pagewise_report::settings_export::exports;
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -61,15 +58,6 @@ Examples:
 The command runs many times and must do the same work each time. Its output goes
 to /dev/null.";
 
-/// A setting to try, with the recipe that it came from.
-#[derive(Clone, Debug)]
-pub struct Trial {
-    candidate: Candidate,
-    recipe: Recipe,
-    value: Option<Bytes>,
-    library: Option<String>,
-}
-
 /// Tries the settings and prints what came of it.
 ///
 /// # Errors
@@ -79,7 +67,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let (trials, absent) = trials(&args.only)?;
     let input = SavedInput::take(terminal::tell)?;
     let progress = Progress::new();
-    let result = search::search(
+    let mut result = search(
         &args.command,
         &trials,
         &args.options(&input),
@@ -87,6 +75,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         &progress.listener(),
     )?;
     progress.finish();
+    write_down(&mut result);
     let mut out = terminal::output(args.json);
     let text = match args.json {
         true => pagewise_report::json::to_string(&result)?,
@@ -94,6 +83,16 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     };
     out.write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Adds how the winner is written for a shell, systemd, Docker and Kubernetes.
+fn write_down(result: &mut Tuning) {
+    if let Some(winner) = &mut result.winner {
+        let forms = exports(&winner.settings).into_iter();
+        winner.exports = forms
+            .map(|export| (export.label.to_owned(), export.text))
+            .collect();
+    }
 }
 
 impl Args {
@@ -122,77 +121,6 @@ impl Args {
     }
 }
 
-/// Everything to try, and notes on what is not installed.
-fn trials(only: &[String]) -> Result<(Vec<Trial>, Vec<String>)> {
-    let mut absent: Vec<String> = Vec::new();
-    let mut trials = Vec::new();
-    for recipe in recipes()? {
-        let library = match &recipe.library {
-            None => None,
-            Some(name) => match library::find(Path::new("/"), name) {
-                Some(path) => Some(path.to_string_lossy().into_owned()),
-                None => {
-                    let note = format!("{name} is not installed, so it was not tried.");
-                    if !absent.contains(&note) {
-                        absent.push(note);
-                    }
-                    continue;
-                }
-            },
-        };
-        let values = recipe.values.iter().copied().map(Some);
-        let values: Vec<Option<Bytes>> = if recipe.values.is_empty() {
-            vec![None]
-        } else {
-            values.collect()
-        };
-        let tried = values
-            .into_iter()
-            .map(|value| Trial::new(&recipe, value, library.clone()));
-        trials.extend(tried.enumerate());
-    }
-    // The first value of each recipe before the second of any.
-    trials.sort_by_key(|(pass, _)| *pass);
-    let mut trials: Vec<Trial> = trials.into_iter().map(|(_, trial)| trial).collect();
-    trials.retain(|trial| {
-        only.is_empty()
-            || only
-                .iter()
-                .any(|text| trial.candidate.name.contains(text.as_str()))
-    });
-    if trials.is_empty() {
-        let known = recipes()?
-            .into_iter()
-            .map(|recipe| recipe.name)
-            .collect::<Vec<_>>()
-            .join(", ");
-        return Err(anyhow!("no setting matches --only; there are: {known}"));
-    }
-    Ok((trials, absent))
-}
-
-impl Trial {
-    fn new(recipe: &Recipe, value: Option<Bytes>, library: Option<String>) -> Self {
-        let candidate = Candidate {
-            name: recipe.name_at(value),
-            settings: recipe.settings(value, library.as_deref()),
-            fewer_faults: recipe.fewer_faults,
-            ..Candidate::default()
-        };
-        Self {
-            candidate,
-            recipe: recipe.clone(),
-            value,
-            library,
-        }
-    }
-
-    /// The same recipe at another value.
-    fn at(&self, value: Bytes) -> Self {
-        Self::new(&self.recipe, Some(value), self.library.clone())
-    }
-}
-
 fn size(text: &str) -> Result<Bytes, String> {
     parse_size(text).ok_or_else(|| format!("'{text}' is no size; write it like 512M or 2G"))
 }
@@ -201,26 +129,5 @@ fn percent(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').trim().parse::<f64>() {
         Ok(value) if value > 0.0 && value < 100.0 => Ok(value),
         _ => Err(format!("'{text}' is no percentage between 0 and 100")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn glibc_recipes_are_tried_at_each_value_and_filters_choose() {
-        let (trials, _) = trials(&["glibc thresholds".to_owned()]).unwrap();
-        let names: Vec<&str> = trials
-            .iter()
-            .map(|trial| trial.candidate.name.as_str())
-            .collect();
-        assert_eq!(names[0], "glibc thresholds 64M");
-        assert_eq!(names.len(), 4);
-        assert_eq!(
-            trials[0].at(Bytes(512 << 10)).candidate.name,
-            "glibc thresholds 512K"
-        );
-        assert!(super::trials(&["no such".to_owned()]).is_err());
     }
 }

@@ -22,8 +22,8 @@ pub struct Runner {
 }
 
 /// A command that is known to run, and how.
-pub struct Program {
-    pub command: Vec<OsString>,
+pub(super) struct Program {
+    pub(super) command: Vec<OsString>,
     /// How it ends.
     ending: Ending,
     /// A run that takes longer is ended.
@@ -50,7 +50,7 @@ impl Runner {
     ///
     /// # Errors
     /// When it cannot be started, or fails.
-    pub fn first(&self, command: &[OsString]) -> Result<(Program, Nanos)> {
+    pub(super) fn first(&self, command: &[OsString]) -> Result<(Program, Nanos)> {
         let gated = self.launch(command)?.spawn_gated()?;
         let born = born(gated.pid());
         let (first, _) = once(gated, Duration::MAX)?;
@@ -77,7 +77,7 @@ impl Runner {
     ///
     /// # Errors
     /// When it ends otherwise than before, or we are interrupted.
-    pub fn measure(&self, program: &Program, batch: u32) -> Result<GateRun> {
+    pub(super) fn measure(&self, program: &Program, batch: u32) -> Result<GateRun> {
         let mut runs = Vec::new();
         for _ in 0..batch.max(1) {
             let gated = self.launch(&program.command)?.spawn_gated()?;
@@ -103,7 +103,7 @@ impl Runner {
     ///
     /// # Errors
     /// When it is empty.
-    pub fn launch(&self, command: &[OsString]) -> Result<Launch> {
+    pub(super) fn launch(&self, command: &[OsString]) -> Result<Launch> {
         let launch = Launch::of(command).context("no command was given")?;
         Ok(Launch {
             input: self.input.clone(),
@@ -115,7 +115,7 @@ impl Runner {
 
 impl Program {
     /// The command as text.
-    pub fn words(&self) -> Vec<String> {
+    pub(super) fn words(&self) -> Vec<String> {
         let words = self.command.iter();
         words
             .map(|word| word.to_string_lossy().into_owned())
@@ -129,7 +129,7 @@ impl Program {
     }
 
     /// What a reader should know about how it ends.
-    pub fn notes(&self) -> impl Iterator<Item = String> {
+    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         let note = match self.ending {
             Ending::Exited(0) => None,
             ending => Some(format!("{} {}.", self.name(), ending.clause())),

@@ -14,7 +14,7 @@ use std::time::Duration;
 const INTERVAL: Duration = Duration::from_millis(10);
 
 /// A watch under way.
-pub struct Together {
+pub(super) struct Together {
     sampler: Sampler,
     seen: Arc<Mutex<Seen>>,
 }
@@ -28,7 +28,7 @@ struct Seen {
 
 impl Together {
     /// Begins to watch the tree of `pid`.
-    pub fn watch(pid: i32) -> Self {
+    pub(super) fn watch(pid: i32) -> Self {
         let seen = Arc::new(Mutex::new(Seen::default()));
         let noted = Arc::clone(&seen);
         let options = SamplerOptions {
@@ -44,7 +44,7 @@ impl Together {
     }
 
     /// Ends it: what several processes held together, where there were several.
-    pub fn most(self) -> Option<Bytes> {
+    pub(super) fn most(self) -> Option<Bytes> {
         drop(self.sampler.stop());
         self.seen
             .lock()

@@ -1,0 +1,70 @@
+//! `pagewise bench alloc`: the experiment of "A Study in Malloc" (Ezolt, 2001) on any allocator:
+//! take a block, touch it, give it back; from which size on does the kernel see each of them?
+
+use crate::progress::Progress;
+use crate::terminal;
+use anyhow::Result;
+use pagewise_linux::process::interrupt;
+use pagewise_operate::bench::alloc::{Request, block_size, measure};
+use pagewise_report::{json, text};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+pub const EXAMPLES: &str = "\
+Examples:
+  pagewise bench alloc                          this machine's allocators
+  pagewise bench alloc --size 126K --size 128K  two sizes only
+  pagewise bench alloc --preload ./libmine.so   an allocator of your own
+  sudo pagewise bench alloc                     with system calls counted";
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Size of a block, such as 126K (may be given several times)
+    ///
+    /// Without it: 4K to 64M, and many small blocks given back together.
+    #[arg(long = "size", value_name = "SIZE", value_parser = block_size)]
+    sizes: Vec<usize>,
+    /// Another allocator's library to measure (may be given several times)
+    #[arg(long = "preload", value_name = "LIBRARY")]
+    libraries: Vec<PathBuf>,
+    /// Only allocators whose name contains this text (may be given several times)
+    #[arg(long = "only", value_name = "TEXT")]
+    only: Vec<String>,
+    /// Fresh processes for each figure; the median is shown
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=99))]
+    runs: u32,
+    /// Time for each process, such as 20ms
+    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = crate::duration::parse)]
+    time: Duration,
+    /// Print the result as JSON (schema: pagewise help schema.json)
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    interrupt::install()?;
+    let progress = Progress::new();
+    let document = measure(&args.request(), &progress.listener())?;
+    progress.finish();
+    let mut out = terminal::output(args.json);
+    let text = match args.json {
+        true => json::to_string(&document)?,
+        false => text::bench_alloc::render(&document, terminal::width()),
+    };
+    out.write_all(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Args {
+    fn request(&self) -> Request {
+        Request {
+            sizes: self.sizes.clone(),
+            libraries: self.libraries.clone(),
+            only: self.only.clone(),
+            runs: self.runs,
+            time: self.time,
+        }
+    }
+}

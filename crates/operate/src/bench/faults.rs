@@ -1,0 +1,86 @@
+//! What one page fault costs when the kernel resolves it, when handler threads do, and when the
+//! faulting thread does (SIGBUS).
+
+use anyhow::{Context, Result, bail};
+use pagewise_linux::process::{Launch, Output, interrupt};
+use pagewise_model::advice::{Setting, Settings};
+use pagewise_model::bench::{FaultRow, Times, Way};
+use pagewise_model::run::Ending;
+
+/// Settings that run a program inside a budget, its faults delivered to this: `fd` or `sigbus`.
+pub type Paged<'a> = dyn Fn(&'static str) -> Result<Settings> + 'a;
+
+/// All rows, measured in turns, so that what changes on the machine meanwhile meets all alike.
+///
+/// # Errors
+/// When a measurement fails, or we are interrupted.
+pub fn measure(threads: &[u16], runs: u32, paged: &Paged<'_>) -> Result<Vec<FaultRow>> {
+    let cells: Vec<(Way, u16)> = Way::ALL
+        .into_iter()
+        .flat_map(|way| threads.iter().map(move |&count| (way, count)))
+        .collect();
+    let mut found = vec![Vec::new(); cells.len()];
+    for _ in 0..runs {
+        for (times, &(way, count)) in found.iter_mut().zip(&cells) {
+            times.push(ask(way, count, paged)?);
+            if interrupt::requested().is_some() {
+                bail!("interrupted before all was measured");
+            }
+        }
+    }
+    let rows = cells.into_iter().zip(found);
+    Ok(rows
+        .map(|((way, threads), times)| FaultRow {
+            way,
+            threads,
+            times: Times {
+                p50_ns: median(times.iter().map(|one| one.p50_ns)),
+                p99_ns: median(times.iter().map(|one| one.p99_ns)),
+                in_order_ns: median(times.iter().map(|one| one.in_order_ns)),
+            },
+        })
+        .collect())
+}
+
+fn median(values: impl Iterator<Item = u64>) -> u64 {
+    let mut values: Vec<u64> = values.collect();
+    values.sort_unstable();
+    values.get(values.len() / 2).copied().unwrap_or(0)
+}
+
+/// One process that touches pages: `pagewise bench touch`.
+fn ask(way: Way, threads: u16, paged: &Paged<'_>) -> Result<Times> {
+    let own = std::env::current_exe().context("cannot find our own program")?;
+    let result = tempfile::NamedTempFile::new().context("cannot make a temporary file")?;
+    let mut launch = Launch {
+        program: own.into_os_string(),
+        args: ["bench", "touch", "--threads", &threads.to_string()]
+            .map(Into::into)
+            .to_vec(),
+        output: Output::Capture(result.path().to_owned()),
+        ..Launch::default()
+    };
+    let delivery = match way {
+        Way::Kernel => None,
+        Way::Fd => Some("fd"),
+        Way::Sigbus => Some("sigbus"),
+    };
+    launch.settings = match delivery {
+        // Huge pages would resolve 512 touches by one fault.
+        None => Settings(vec![Setting::Thp {
+            mode: "never".to_owned(),
+        }]),
+        Some(delivery) => paged(delivery)?,
+    };
+    let finished = launch.spawn()?.wait()?;
+    let output = std::fs::read_to_string(result.path()).context("cannot read the result")?;
+    if finished.ending != Ending::Exited(0) {
+        bail!(
+            "a measurement failed ({:?}): {}",
+            finished.ending,
+            output.trim()
+        );
+    }
+    let line = output.lines().last().unwrap_or_default();
+    serde_json::from_str(line).with_context(|| format!("a measurement said: {}", output.trim()))
+}

@@ -1,0 +1,128 @@
+//! Whether a command takes more page faults, memory or time than the one before, and what is behind it.
+
+mod culprit;
+mod runs;
+mod stored;
+mod together;
+
+pub use runs::Runner;
+pub use stored::{measure, read};
+
+use crate::Listener;
+use anyhow::{Context, Result, bail};
+use pagewise_analyse::compare::Random;
+use pagewise_analyse::gate::{Allowances, Terms, Turn, batch, judge, order};
+use pagewise_model::gate::{Gate, GateSide, Metric};
+use runs::Program;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// What is judged, and how.
+pub struct Request {
+    /// The new command.
+    pub command: Vec<OsString>,
+    /// How both are run.
+    pub runner: Runner,
+    /// Most runs of each side.
+    pub pairs: u32,
+    /// Growth that is allowed.
+    pub allowances: Allowances,
+    /// Seed of the order of runs. The error rates hold for orders drawn at random.
+    pub seed: u64,
+}
+
+/// The command against the old one, in random order.
+///
+/// # Errors
+/// When one of them cannot be run, or fails.
+pub fn against(old: &[OsString], request: &Request, progress: &Listener<'_>) -> Result<Gate> {
+    let runner = &request.runner;
+    let pairs = request.pairs as usize;
+    let terms = request.terms(BTreeMap::new(), (pairs, pairs))?;
+    progress("first runs, not measured");
+    let (old, typical) = runner.first(old).context("the old command")?;
+    let (new, of_new) = runner.first(&request.command).context("the new command")?;
+    let batch = batch(typical.min(of_new));
+    let (mut of_old, mut of_new) = (old.side(), new.side());
+    for turn in order(pairs, &mut Random::seeded(request.seed)) {
+        let runs = of_old.runs.len() + of_new.runs.len();
+        progress(&format!("run {} of at most {}", runs + 1, 2 * pairs));
+        let (program, side) = match turn {
+            Turn::Old => (&old, &mut of_old),
+            Turn::New => (&new, &mut of_new),
+        };
+        side.runs.push(runner.measure(program, batch)?);
+        if !terms.is_open(&of_old.runs, &of_new.runs) {
+            break;
+        }
+    }
+    let mut gate = judge(&terms, of_old, of_new);
+    (gate.batch, gate.seed) = (batch, request.seed);
+    gate.notes.extend(old.notes().chain(new.notes()));
+    if !gate.passed {
+        progress("one more run of each side, observed");
+        gate.culprit = Some(culprit::of_two(&gate, &old, &new, runner));
+    }
+    Ok(gate)
+}
+
+/// The command against runs that were stored.
+///
+/// # Errors
+/// When it cannot be run or fails, or nothing in the file can be compared.
+pub fn against_stored(file: &Path, request: &Request, progress: &Listener<'_>) -> Result<Gate> {
+    let runner = &request.runner;
+    let baseline = read(file)?;
+    let stored = stored::Setting::begin(&baseline);
+    progress("first run, not measured");
+    let (new, _) = runner.first(&request.command)?;
+    let mut of_new = new.side();
+    let planned = (baseline.runs.len(), request.pairs as usize);
+    let terms = request.terms(stored.barred(&new)?, planned)?;
+    while terms.is_open(&baseline.runs, &of_new.runs) {
+        let (run, most) = (of_new.runs.len() + 1, request.pairs);
+        progress(&format!("run {run} of at most {most}"));
+        of_new.runs.push(runner.measure(&new, baseline.batch)?);
+    }
+    let terms = request.terms(stored.barred(&new)?, planned)?;
+    let of_old = GateSide {
+        command: baseline.command.clone(),
+        baseline: Some(file.display().to_string()),
+        runs: baseline.runs.clone(),
+    };
+    let mut gate = judge(&terms, of_old, of_new);
+    gate.batch = baseline.batch;
+    gate.notes.extend(stored.warnings(&new));
+    gate.notes.extend(new.notes());
+    if !gate.passed {
+        progress("one more run, observed");
+        gate.culprit = Some(culprit::of_stored(&gate, &baseline, &new, runner));
+    }
+    Ok(gate)
+}
+
+impl Request {
+    fn terms(&self, barred: BTreeMap<Metric, String>, planned: (usize, usize)) -> Result<Terms> {
+        let terms = Terms {
+            allowances: self.allowances.clone(),
+            barred,
+            planned,
+        };
+        match terms.too_few() {
+            Some(why) => bail!("{why} (--pairs)"),
+            None => Ok(terms),
+        }
+    }
+}
+
+impl Program {
+    /// Its side, without runs.
+    fn side(&self) -> GateSide {
+        GateSide {
+            command: self.words(),
+            baseline: None,
+            runs: Vec::new(),
+        }
+    }
+}
