@@ -169,7 +169,8 @@ function draw(context: CanvasRenderingContext2D, heat: Heat, cells: HTMLCanvasEl
   for (const tick of linearTicks(0, seconds, Math.max(2, (wide * heat.columns) / 110))) {
     const x = LEFT + (tick / seconds) * wide * heat.columns;
     context.fillRect(x, tall, 1, 4);
-    context.fillText(axisNanos(tick * 1e9), x, tall + 7);
+    const label = axisNanos(tick * 1e9);
+    context.fillText(label, Math.min(x, context.canvas.clientWidth - context.measureText(label).width), tall + 7);
   }
 }
 

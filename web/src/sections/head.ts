@@ -24,8 +24,11 @@ export const pill = (word: string, tone: Tone): HTMLElement => h("span", { class
 /** A figure with its name above and what belongs to it below; a `unit` stands small beside it. */
 export function tile(name: Child | Child[], figure: Child | Child[], ...notes: Child[]): HTMLElement {
   const lines = notes.filter((note) => note !== "" && note);
-  return h("div", { class: "tile" }, h("div", { class: "tile-name" }, ...[name].flat()), h("div", { class: "figure" }, ...[figure].flat()), ...lines.map((line) => h("div", { class: "faint" }, line)));
+  return h("div", { class: "tile" }, h("div", { class: "tile-name" }, ...[name].flat()), h("div", { class: "figure" }, ...[figure].flat().map(unbroken)), ...lines.map((line) => h("div", { class: "faint" }, line)));
 }
+
+/** A figure wraps in front of its error, never within. */
+const unbroken = (part: Child): Child => (typeof part === "string" ? part.replace(" ± ", " ±\u00a0") : part);
 
 export const unit = (text: string): HTMLElement => h("small", {}, ` ${text}`);
 

@@ -86,5 +86,5 @@ function splitBar(split: TimeSplit): HTMLElement {
 function caution({ findings: { correction_exceeds_signal, latency } }: FaultPathsPage): HTMLElement | null {
   if (!correction_exceeds_signal) return null;
   const own = percent(1 - latency.corrected.sum_ns / Math.max(1, latency.raw.sum_ns));
-  return h("p", { class: "faint caution" }, `${own} of the traced time is the tracer's own. Raw latencies compare numbers of calls, not times; trust the corrected ones. `, h("a", { href: "#method" }, "How it was corrected"));
+  return h("p", { class: "faint" }, `${own} of the traced time is the tracer's own. Raw latencies compare numbers of calls, not times; trust the corrected ones. `, h("a", { href: "#method" }, "How it was corrected"));
 }

@@ -23,7 +23,7 @@ export const runs: Section<RunDiff> = {
   render: (diff) => {
     const figures = diff.figures.filter(({ a, b }) => a > 0 || b > 0).map(({ quantity, a, b, differs }) => row(FIGURES[quantity][0], a, b, differs, FIGURES[quantity][1]));
     const causes = diff.causes.filter(({ differs }) => differs).map(({ label, a, b }) => row(`Faults: ${label}`, a.value, b.value, true, (value) => count(Math.round(value))));
-    return h("div", { class: "scroll" }, h("table", {}, h("caption", { class: "sr" }, "Both runs"), h("thead", {}, h("tr", {}, h("th", {}, ""), h("th", { class: "number" }, "A"), h("th", { class: "number" }, "B"), h("th", { class: "number" }, "Change"))), h("tbody", {}, ...figures, ...causes)));
+    return h("div", { class: "scroll" }, h("table", { class: "functions plain" }, h("caption", { class: "sr" }, "Both runs"), h("thead", {}, h("tr", {}, h("th", {}, ""), h("th", { class: "number" }, "A"), h("th", { class: "number" }, "B"), h("th", { class: "number" }, "Change"))), h("tbody", {}, ...figures, ...causes)));
   },
 };
 
