@@ -1,4 +1,6 @@
-//! Which of the outer build's flags hold for the library.
+//! Which of the outer build's flags hold for the library, and how folders are called in it.
+
+use std::path::Path;
 
 /// Those of the outer flags that say for which processor, with which linker and under which names of
 /// folders. What instruments, warns or makes a program static is not for a library that is preloaded
@@ -20,6 +22,22 @@ pub fn for_library<'a>(given: impl Iterator<Item = &'a str>) -> Vec<String> {
         }
     }
     kept
+}
+
+/// Of these flags those that hold for another target on the same processor: none that say how to link.
+pub fn without_linking(flags: Vec<String>) -> Vec<String> {
+    let linking = |flag: &String| {
+        ["-Clinker", "-Clink-", "-L"]
+            .iter()
+            .any(|kind| flag.starts_with(kind))
+    };
+    flags.into_iter().filter(|flag| !linking(flag)).collect()
+}
+
+/// Has each folder called by its name in what is built, so that builds in other folders are the same.
+/// Of two that hold for one path the later counts.
+pub fn renamed(folder: &Path, name: &str) -> String {
+    format!("--remap-path-prefix={}={name}", folder.display())
 }
 
 /// A flag written as one word; no value where it is none of ours.

@@ -5,6 +5,8 @@
 //! the outer build has fetched already: the command line depends on the same crates. So nothing is
 //! fetched here, and a build without a network or with vendored sources works.
 
+use crate::flags::renamed;
+use crate::package;
 use crate::settings::Target;
 use std::env;
 use std::ffi::OsString;
@@ -12,29 +14,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const MANIFEST: &str = r#"[package]
-name = "pagewise-pager-library"
-version = "0.0.0"
-edition = "2024"
-
-[lib]
-name = "pagewise_pager_library"
-crate-type = ["cdylib"]
-path = "lib.rs"
-
-[dependencies]
-pagewise-pager = { path = PAGER, features = ["preload"] }
-
-[workspace]
-"#;
-
 /// The library's bytes.
-pub fn build(pager: &Path, folder: &Path, target: &Target) -> Vec<u8> {
-    let pager = fs::canonicalize(pager).expect("the pager's source is there");
-    write_package(&pager, folder);
-    settle_versions(folder, target);
+pub fn build(root: &Path, folder: &Path, target: &Target) -> Vec<u8> {
+    package::write(root, folder).expect("the sources are readable, and OUT_DIR writable");
+    settle_versions(root, folder, target);
     let mut cargo = cargo("rustc", folder, target);
     cargo
+        .env("CARGO_ENCODED_RUSTFLAGS", flags(root, folder, target))
         .args(["--release", "--target-dir"])
         .arg(folder.join("target"))
         .args(unwinder_inside(&folder.join("archives"), target));
@@ -47,22 +33,11 @@ pub fn build(pager: &Path, folder: &Path, target: &Target) -> Vec<u8> {
     fs::read(folder.join(built)).expect("the library is there")
 }
 
-fn write_package(pager: &Path, folder: &Path) {
-    let manifest = MANIFEST.replace("PAGER", &format!("{:?}", pager.display().to_string()));
-    fs::create_dir_all(folder).expect("OUT_DIR is writable");
-    for (name, text) in [
-        ("Cargo.toml", &*manifest),
-        ("lib.rs", "extern crate pagewise_pager;\n"),
-    ] {
-        fs::write(folder.join(name), text).expect("OUT_DIR is writable");
-    }
-}
-
 /// Has the library use the versions of the repository's Cargo.lock where they were fetched. `cargo
 /// install` without `--locked` takes the newest ones for everything; then those are there instead.
-fn settle_versions(folder: &Path, target: &Target) {
+fn settle_versions(root: &Path, folder: &Path, target: &Target) {
     let lock = folder.join("Cargo.lock");
-    if fs::copy(crate::workspace_lock(), &lock).is_ok() && is_fetched(folder, target).is_ok() {
+    if fs::copy(root.join("Cargo.lock"), &lock).is_ok() && is_fetched(folder, target).is_ok() {
         return;
     }
     // None may be there.
@@ -95,7 +70,8 @@ fn cargo(command: &str, folder: &Path, target: &Target) -> Command {
             cargo.env_remove(&name);
         }
     }
-    let has_lines = env::var("DEBUG").is_ok_and(|level| !["false", "0", "none"].contains(&&*level));
+    let has_lines = !is_stripped()
+        && env::var("DEBUG").is_ok_and(|level| !["false", "0", "none"].contains(&&*level));
     let (debug, strip) = match has_lines {
         true => ("line-tables-only", "none"),
         false => ("none", "symbols"),
@@ -112,7 +88,6 @@ fn cargo(command: &str, folder: &Path, target: &Target) -> Command {
         // The library of a debug build checks at each fault what must hold.
         ("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", checked),
         ("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", "false"),
-        ("CARGO_ENCODED_RUSTFLAGS", &target.flags),
     ];
     // Elsewhere it might be the folder that the outer cargo has locked.
     cargo
@@ -123,6 +98,29 @@ fn cargo(command: &str, folder: &Path, target: &Target) -> Command {
         cargo.env(format!("CARGO_TARGET_{name}_LINKER"), linker);
     }
     cargo
+}
+
+/// Whether the library goes without lines and symbols even where the program has them: who strips the
+/// program after the build cannot strip what is inside.
+fn is_stripped() -> bool {
+    println!("cargo::rerun-if-env-changed=PAGEWISE_STRIP_LIBRARY");
+    env::var_os("PAGEWISE_STRIP_LIBRARY").is_some()
+}
+
+/// The flags as cargo takes them, with names for the folders that the build has on this machine.
+fn flags(root: &Path, folder: &Path, target: &Target) -> String {
+    let mut flags = vec![renamed(root, ".")];
+    flags.extend(cargo_home().map(|home| renamed(&home, "/cargo")));
+    flags.extend(target.flags.iter().cloned());
+    flags.push(renamed(folder, "."));
+    flags.join("\u{1f}")
+}
+
+/// Where cargo unpacks what it fetched.
+fn cargo_home() -> Option<PathBuf> {
+    let beside_home = || Some(PathBuf::from(env::var_os("HOME")?).join(".cargo"));
+    let named = env::var_os("CARGO_HOME").map(PathBuf::from);
+    named.or_else(beside_home)
 }
 
 fn is_outer(variable: &str) -> bool {

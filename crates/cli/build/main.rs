@@ -4,6 +4,7 @@
 
 mod flags;
 mod library;
+mod package;
 mod settings;
 mod topics;
 
@@ -11,23 +12,22 @@ use settings::{Libc, Target};
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// The library's crates, by their folders in the repository.
-const CRATES: [&str; 3] = ["pager", "policy", "wire"];
-
 fn main() {
     let folder = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    let pager = source("pager");
-    for name in CRATES {
+    let root = root();
+    for name in package::CRATES {
         for part in ["src", "Cargo.toml"] {
-            rerun_if_changed(&source(name).join(part));
+            rerun_if_changed(&root.join("crates").join(name).join(part));
         }
     }
-    rerun_if_changed(&workspace_lock());
+    for name in ["Cargo.toml", "Cargo.lock"] {
+        rerun_if_changed(&root.join(name));
+    }
     println!("cargo::rerun-if-env-changed=RUSTFLAGS");
     topics::write(&Path::new(env!("CARGO_MANIFEST_DIR")).join("docs"), &folder);
     for (libc, name) in [(Libc::Glibc, "glibc"), (Libc::Musl, "musl")] {
         let built = match Target::of_library(libc) {
-            Some(target) => library::build(&pager, &folder.join(name), &target),
+            Some(target) => library::build(&root, &folder.join(name), &target),
             // `pagewise run` says that it has none.
             None => Vec::new(),
         };
@@ -36,30 +36,10 @@ fn main() {
     }
 }
 
-/// Where a crate of the library lies: beside this one in the repository, or among the packages that
-/// a registry or `cargo vendor` unpacked.
-fn source(name: &str) -> PathBuf {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let version = env!("CARGO_PKG_VERSION");
-    [
-        name.to_owned(),
-        format!("pagewise-{name}-{version}"),
-        format!("pagewise-{name}"),
-    ]
-    .map(|folder| beside.join(folder))
-    .into_iter()
-    .find(|folder| folder.join("Cargo.toml").exists())
-    .unwrap_or_else(|| {
-        panic!(
-            "there is no source of pagewise-{name} in {}",
-            beside.display()
-        )
-    })
-}
-
-/// The versions that the repository was tested with.
-fn workspace_lock() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock")
+/// The repository.
+fn root() -> PathBuf {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::fs::canonicalize(beside).expect("the package lies in its repository")
 }
 
 /// A path that is not there would have cargo run us each time.

@@ -1,9 +1,12 @@
 //! For what machine the library is built, and which settings of the outer build hold for it.
 
-use crate::flags::for_library;
+use crate::flags::{for_library, without_linking};
 use std::env;
 use std::path::PathBuf;
 use std::process::Command;
+
+/// The target whose own libraries of Rust a toolchain on it always has.
+const GLIBC: &str = "x86_64-unknown-linux-gnu";
 
 /// Whose dynamic linker loads the library.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,8 +21,8 @@ pub struct Target {
     pub name: String,
     /// What links, where cargo was told.
     pub linker: Option<String>,
-    /// As `CARGO_ENCODED_RUSTFLAGS` takes them.
-    pub flags: String,
+    /// What holds of the outer build's flags.
+    pub flags: Vec<String>,
 }
 
 /// A C compiler that may be asked where its own archives are: a program and its first arguments.
@@ -38,27 +41,35 @@ impl Target {
         let target = env::var("TARGET").expect("cargo sets TARGET");
         let host = env::var("HOST").expect("cargo sets HOST");
         match (about("ENV") == "musl", libc) {
-            (false, Libc::Glibc) => Some(Self::outer(target, &[])),
+            (false, Libc::Glibc) => Some(Self::outer(target)),
             (false, Libc::Musl) => None,
-            (true, Libc::Musl) => Some(Self::outer(target, &["-Ctarget-feature=-crt-static"])),
+            (true, Libc::Musl) => {
+                let mut outer = Self::outer(target);
+                outer.flags.push("-Ctarget-feature=-crt-static".to_owned());
+                Some(outer)
+            }
             // A static pagewise preloads into programs of any machine.
-            (true, Libc::Glibc) => (host == "x86_64-unknown-linux-gnu").then(|| Self {
-                name: host,
+            (true, Libc::Glibc) if host == GLIBC => Some(Self {
                 linker: None,
-                flags: String::new(),
+                flags: without_linking(outer_flags()),
+                name: host,
             }),
+            (true, Libc::Glibc) => {
+                println!(
+                    "cargo::warning=`pagewise run` of this build pages programs of musl alone: the library for \
+                     programs of glibc is built on {GLIBC}, and this is {host}"
+                );
+                None
+            }
         }
     }
 
     /// The outer build's target, with its linker and what holds of its flags.
-    fn outer(name: String, more: &[&str]) -> Self {
-        let given = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
-        let mut flags = for_library(given.split('\u{1f}').filter(|flag| !flag.is_empty()));
-        flags.extend(more.iter().map(|flag| (*flag).to_owned()));
+    fn outer(name: String) -> Self {
         Self {
             name,
             linker: env::var("RUSTC_LINKER").ok(),
-            flags: flags.join("\u{1f}"),
+            flags: outer_flags(),
         }
     }
 
@@ -80,7 +91,7 @@ impl Target {
     pub fn compilers(&self) -> Vec<Compiler> {
         let linker = self
             .flags
-            .split('\u{1f}')
+            .iter()
             .find_map(|flag| flag.strip_prefix("-Clinker="));
         let named = [
             format!("CC_{}", self.name),
@@ -104,6 +115,11 @@ impl Target {
             .map(Compiler)
             .collect()
     }
+}
+
+fn outer_flags() -> Vec<String> {
+    let given = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    for_library(given.split('\u{1f}').filter(|flag| !flag.is_empty()))
 }
 
 impl Compiler {

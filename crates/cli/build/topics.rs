@@ -21,8 +21,8 @@ pub fn write(docs: &Path, out: &Path) {
         assert!(!names.contains(&name), "two documents are called {name}");
         let text = fs::read_to_string(&file).expect("documents are text");
         let title = title(&text).unwrap_or_else(|| panic!("{} has no title", file.display()));
-        let packed = out.join(format!("{name}.gz"));
-        fs::write(&packed, pack(&text)).expect("OUT_DIR is writable");
+        let packed = format!("{name}.gz");
+        fs::write(out.join(&packed), pack(&text)).expect("OUT_DIR is writable");
         writeln!(
             table,
             "Topic {{ name: {name:?}, title: {title:?}, packed: include_bytes!({packed:?}) }},"
