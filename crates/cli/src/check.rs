@@ -1,10 +1,10 @@
 //! `pagewise check`: what this machine allows, what is missing, how to get it.
 
-use crate::terminal;
+use crate::{own_library, terminal};
 use anyhow::Result;
 use clap::Args as ClapArgs;
 use pagewise_linux::{capability, proc::ProcRoot, pseudo_file};
-use pagewise_model::capability::{CHECK_VERSION, Check};
+use pagewise_model::capability::{CHECK_VERSION, Capability, Check};
 use pagewise_model::document::Kind;
 use pagewise_report::{json, text};
 use std::io::Write;
@@ -35,7 +35,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         kind: Kind::Check,
         schema_version: CHECK_VERSION,
         kernel: pseudo_file::setting(&release).unwrap_or_else(|| "unknown".to_string()),
-        capabilities: capability::capabilities(),
+        capabilities: capabilities(),
     };
     let mut out = terminal::output(args.json);
     let text = match args.json {
@@ -45,6 +45,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     out.write_all(text.as_bytes())?;
     out.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What this machine allows, and this build.
+fn capabilities() -> Vec<Capability> {
+    let mut found = capability::capabilities();
+    found.push(own_library::capability());
+    found
 }
 
 #[cfg(test)]
@@ -57,7 +64,7 @@ mod tests {
             kind: Kind::Check,
             schema_version: CHECK_VERSION,
             kernel: "6.18".to_string(),
-            capabilities: capability::capabilities(),
+            capabilities: capabilities(),
         };
         for width in [60, 80, 120] {
             let plain = text::Style {

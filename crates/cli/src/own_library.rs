@@ -4,6 +4,7 @@ use anyhow::{Context, Result, bail};
 use pagewise_linux::own_folder;
 use pagewise_linux::proc::runtime::Libc;
 use pagewise_linux::sys::mapped_file::check_executable;
+use pagewise_model::capability::{Availability, Capability};
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{Read, Write};
@@ -60,6 +61,44 @@ fn absence(libc: Libc) -> &'static str {
             "the program is linked with another libc than this pagewise: take the static build of pagewise \
              (--target x86_64-unknown-linux-musl), which pages programs of musl and of glibc"
         }
+    }
+}
+
+/// Which programs `pagewise run` of this build can page.
+pub fn capability() -> Capability {
+    judged([Libc::Glibc, Libc::Musl].map(|libc| !bytes(libc).is_empty()))
+}
+
+fn judged([glibc, musl]: [bool; 2]) -> Capability {
+    let (state, finding, consequence) = match (glibc, musl) {
+        (true, true) => (
+            Availability::Available,
+            "this build has the pager's libraries for glibc and musl",
+            "User-level paging works for programs of either libc.",
+        ),
+        (true, false) => (
+            Availability::Limited,
+            "this build has the pager's library for glibc alone",
+            "User-level paging works for programs of glibc, not for those of musl.",
+        ),
+        (false, true) => (
+            Availability::Limited,
+            "this build has the pager's library for musl alone",
+            "User-level paging works for programs of musl, not for those of glibc.",
+        ),
+        (false, false) => (
+            Availability::Missing,
+            absence(Libc::Glibc),
+            "User-level paging does not work.",
+        ),
+    };
+    let both = "build it with --target x86_64-unknown-linux-musl on x86-64 Linux with glibc: that has both";
+    Capability {
+        name: "run.libraries".to_owned(),
+        state,
+        finding: finding.to_owned(),
+        consequence: consequence.to_owned(),
+        remedy: (state == Availability::Limited).then(|| both.to_owned()),
     }
 }
 
@@ -149,4 +188,26 @@ fn write(folder: &Path, path: &Path, library: &[u8]) -> Result<()> {
         .set_permissions(fs::Permissions::from_mode(0o700))?;
     file.persist(path)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn check_says_whose_programs_a_build_can_page() {
+        let of = |built| {
+            let found = judged(built);
+            (found.state, found.remedy.is_some())
+        };
+        assert_eq!(of([true, true]), (Availability::Available, false));
+        assert_eq!(of([true, false]), (Availability::Limited, true));
+        assert_eq!(of([false, true]), (Availability::Limited, true));
+        assert_eq!(of([false, false]), (Availability::Missing, false));
+        assert!(
+            judged([false, true])
+                .consequence
+                .ends_with("not for those of glibc.")
+        );
+    }
 }

@@ -33,6 +33,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
             "memcg",
             "thp",
             "limits.",
+            "run.",
         ],
     ),
     ("Confinement", &["pid_namespace", "sandbox"]),
