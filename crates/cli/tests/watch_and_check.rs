@@ -139,8 +139,10 @@ fn several_processes_are_one_sum() {
         &pids.join(","),
     ];
     let printed = text(&pagewise(&whole).stdout);
-    asleep.iter_mut().for_each(|one| one.kill().unwrap());
-    asleep.iter_mut().for_each(|one| drop(one.wait().unwrap()));
+    for one in &mut asleep {
+        one.kill().unwrap();
+        one.wait().unwrap();
+    }
     let first: Value = serde_json::from_str(printed.lines().next().unwrap()).unwrap();
     assert_eq!(first["processes"], 2, "{printed}");
 }
