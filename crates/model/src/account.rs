@@ -54,6 +54,9 @@ pub struct TimePart {
     pub time: Estimate,
     /// Functions that most of it was spent in, or waited in, most first.
     pub places: Vec<String>,
+    /// Share of the CPU time that each of `places` takes; empty where that is not told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<f64>,
     /// Names of the processes that waited, most first; empty of what is no waiting.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub who: Vec<String>,
@@ -71,6 +74,7 @@ impl TimePart {
             label: label.to_owned(),
             time,
             places: Vec::new(),
+            shares: Vec::new(),
             who: Vec::new(),
             next: None,
         }

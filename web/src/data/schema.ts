@@ -455,6 +455,10 @@ export interface TimePart {
    * Functions that most of it was spent in, or waited in, most first.
    */
   places: string[];
+  /**
+   * Share of the CPU time that each of `places` takes; empty where that is not told.
+   */
+  shares?: number[];
   time: Estimate;
   /**
    * Names of the processes that waited, most first; empty of what is no waiting.

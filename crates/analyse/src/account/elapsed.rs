@@ -48,6 +48,7 @@ pub(crate) fn elapsed(looks: Option<&Looks>, cost: &RunCost, table: &KernelTable
         label: part.label,
         time: time(part.nanos as f64),
         places: heaviest(&part.places),
+        shares: Vec::new(),
         who: heaviest(&part.who),
         next: part.next,
     }));

@@ -69,6 +69,8 @@ struct Sums {
     /// In user mode: all, and what is in functions that have no name.
     user: u64,
     user_nameless: u64,
+    /// In functions of the program's own.
+    own: BTreeMap<String, u64>,
     /// In functions of an allocator.
     allocator: BTreeMap<String, u64>,
     /// Beneath functions of a garbage collector, by those.
@@ -119,7 +121,10 @@ impl Sums {
         self.user += weight;
         if allocators.has(leaf) {
             *self.allocator.entry(leaf.name.to_string()).or_default() += weight;
-        } else if leaf.unnamed.is_some() {
+            return;
+        }
+        *self.own.entry(leaf.name.to_string()).or_default() += weight;
+        if leaf.unnamed.is_some() {
             self.user_nameless += weight;
         }
     }
@@ -182,15 +187,25 @@ impl Sums {
                 time(self.allocator.values().sum()),
             )
         });
-        let collector = TimePart {
+        // Without a function of a collector nobody knows of one.
+        let collector = (!self.collector.is_empty()).then(|| TimePart {
             places: heaviest(&self.collector),
             ..TimePart::plain(
                 COLLECTOR,
                 "the runtime's garbage collector",
                 time(self.collector.values().sum()),
             )
+        });
+        let parts = allocator.into_iter().chain(collector);
+        let functions = heaviest(&self.own);
+        let own = TimePart {
+            shares: functions
+                .iter()
+                .map(|name| self.own[name] as f64 / all)
+                .collect(),
+            places: functions,
+            ..TimePart::plain("own", "the program's own code", Estimate::default())
         };
-        let parts = allocator.into_iter().chain([collector]);
         let mut entries: Vec<KernelEntry> = self
             .entries
             .into_iter()
@@ -212,7 +227,7 @@ impl Sums {
             });
         let (kernel, unexplained) = (time(self.kernel), time(self.nameless));
         Account {
-            cpu: cpu_parts(cpu, kernel, parts.collect(), &entries, unexplained),
+            cpu: cpu_parts(own, cpu, kernel, parts.collect(), &entries, unexplained),
             samples: self.samples,
             kernel,
             entries,
@@ -227,6 +242,7 @@ impl Sums {
 /// All CPU time: what is not the kernel's is the program's own, but for those `parts` that manage
 /// memory.
 fn cpu_parts(
+    own: TimePart,
     cpu: f64,
     kernel: Estimate,
     mut parts: Vec<TimePart>,
@@ -235,12 +251,12 @@ fn cpu_parts(
 ) -> Vec<TimePart> {
     let sum =
         |of: fn(&Estimate) -> f64| of(&kernel) + parts.iter().map(|p| of(&p.time)).sum::<f64>();
-    let own = Estimate {
+    let time = Estimate {
         value: (cpu - sum(|time| time.value)).max(0.0),
         low: (cpu - sum(|time| time.high)).max(0.0),
         high: (cpu - sum(|time| time.low)).max(0.0),
     };
-    parts.push(TimePart::plain("own", "the program's own code", own));
+    parts.push(TimePart { time, ..own });
     parts.extend(entries.iter().map(|entry| TimePart {
         places: entry.functions.clone(),
         ..TimePart::plain(&entry.id, &entry.label, entry.time)

@@ -35,6 +35,9 @@ struct CallFamily {
     /// Whether they change the address space.
     #[serde(default)]
     memory: bool,
+    /// Whether they work on files.
+    #[serde(default)]
+    files: bool,
     calls: Vec<String>,
 }
 
@@ -167,6 +170,12 @@ impl KernelTable {
     pub(super) fn rank(&self, wait: &Wait) -> usize {
         let place = self.wait.iter().position(|one| one.id == wait.id);
         place.unwrap_or(usize::MAX)
+    }
+
+    /// Whether an entry works on files.
+    pub(crate) fn is_file_call(&self, id: &str) -> bool {
+        let mut families = self.call.iter();
+        families.any(|family| family.files && family.id == id)
     }
 
     /// Whether an entry changes the address space.

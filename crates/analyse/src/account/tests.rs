@@ -65,12 +65,13 @@ fn parts_of_the_cpu_time_add_up_to_it_and_the_allocator_has_its_own() {
     assert_eq!(
         parts,
         [
-            ("own", 1000.0, &[][..]),
+            ("own", 1000.0, &place("work")[..]),
             ("allocator", 600.0, &place("_int_malloc")),
             ("fault", 400.0, &place("handle_mm_fault")),
             ("collector", 200.0, &place("runtime.gcBgMarkWorker")),
         ]
     );
+    assert_eq!(account.cpu[0].shares, [100.0 / 220.0]);
     assert_eq!(account.allocator().map(|one| one.places.len()), Some(1));
 }
 

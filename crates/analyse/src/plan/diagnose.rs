@@ -1,10 +1,11 @@
 //! Symptoms in plain words, and how grave they are.
 
 use super::evidence::evidence;
+use super::open::Open;
 use super::symptom::Symptom;
 use super::symptoms::Case;
 use super::wording::{When, words};
-use super::{kernel, say};
+use super::{doing, kernel, say, verdict};
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::quantity::{count, percent, percent_seen};
 use pagewise_model::units::{Estimate, Nanos};
@@ -54,9 +55,25 @@ pub(super) fn diagnoses(findings: &Findings, symptoms: &[Case]) -> Vec<Diagnosis
         (b.severity.cmp(&a.severity)).then(lost(b).total_cmp(&lost(a)))
     });
     if found.iter().all(|one| one.severity < Severity::Costly) {
-        found.insert(0, healthy(findings));
+        let open = Open::of(findings, &found);
+        found.splice(0..0, at_rest(findings, &open));
+        found.extend(doing::computing(findings));
     }
     found
+}
+
+/// What stands first where nothing is costly: that all is well only where nothing is left open.
+fn at_rest(findings: &Findings, open: &Open) -> Option<Diagnosis> {
+    if verdict::is_short(findings) {
+        let used = say::used(findings.cost.cpu(), findings.cost.wall);
+        return Some(words(Symptom::Short, None).found(Severity::Healthy, &[], vec![used]));
+    }
+    if open.bounds_memory() {
+        return Some(healthy(findings));
+    }
+    let told = open.evidence();
+    let values = [("who", kernel::who(findings))];
+    (!told.is_empty()).then(|| words(Symptom::Open, None).found(Severity::Note, &values, told))
 }
 
 /// Seconds that a finding costs.
@@ -71,15 +88,10 @@ pub(super) fn seconds(findings: &Findings, one: &Diagnosis) -> f64 {
 
 fn diagnosis(findings: &Findings, symptom: &Case, severity: Severity) -> Diagnosis {
     let words = words(symptom.kind, When::of(symptom.owner));
-    let evidence = evidence(findings, symptom).into_iter().chain(words.next());
     Diagnosis {
-        id: symptom.kind.id().to_owned(),
-        severity,
-        headline: words.headline.plain(),
-        explanation: words.explanation.plain(),
-        evidence: evidence.collect(),
         share_of_cpu: symptom.is_of_cpu().then_some(symptom.cost),
         share_of_elapsed: (!symptom.is_of_cpu()).then_some(symptom.cost),
+        ..words.found(severity, &[], evidence(findings, symptom))
     }
 }
 
@@ -93,15 +105,9 @@ fn huge_page_fallback(findings: &Findings) -> Option<Diagnosis> {
         .thp_fault_fallback
         .saturating_sub(first.thp_fault_fallback);
     let given = last.thp_fault_alloc.saturating_sub(first.thp_fault_alloc);
-    let words = words(Symptom::HugeFallback, None);
-    (fallback >= 16 && fallback * 4 > given).then(|| Diagnosis {
-        id: Symptom::HugeFallback.id().to_owned(),
-        severity: Severity::Note,
-        headline: words.headline.plain(),
-        explanation: words.explanation.plain(),
-        evidence: vec![say::huge_fallback(count(fallback), count(given))],
-        share_of_cpu: None,
-        share_of_elapsed: None,
+    (fallback >= 16 && fallback * 4 > given).then(|| {
+        let told = say::huge_fallback(count(fallback), count(given));
+        words(Symptom::HugeFallback, None).found(Severity::Note, &[], vec![told])
     })
 }
 
@@ -111,15 +117,10 @@ fn healthy(findings: &Findings) -> Diagnosis {
     let told = share.map(|share| say::faults_share(percent_seen(&share)));
     let faults = say::faults_in(count(cost.faults()), cost.cpu());
     let blind = (findings.account.samples == 0).then_some(When::NotSampled);
-    let words = words(Symptom::Healthy, blind);
+    let evidence = std::iter::once(faults).chain(told).collect();
     Diagnosis {
-        id: Symptom::Healthy.id().to_owned(),
-        severity: Severity::Healthy,
-        headline: words.headline.plain(),
-        explanation: words.explanation.plain(),
-        evidence: std::iter::once(faults).chain(told).collect(),
         share_of_cpu: share,
-        share_of_elapsed: None,
+        ..words(Symptom::Healthy, blind).found(Severity::Healthy, &[], evidence)
     }
 }
 

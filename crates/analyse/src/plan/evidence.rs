@@ -61,7 +61,10 @@ fn of_its_own(findings: &Findings, symptom: &Case) -> Vec<String> {
         | Symptom::Thrashing
         | Symptom::KernelWork
         | Symptom::KernelUnexplained
-        | Symptom::Healthy => Vec::new(),
+        | Symptom::Healthy
+        | Symptom::Open
+        | Symptom::Short
+        | Symptom::Computing => Vec::new(),
     }
 }
 

@@ -5,10 +5,9 @@ use super::diagnose::{range, severity_of};
 use super::say;
 use super::symptom::Symptom;
 use super::symptoms::Case;
-use super::wording::words;
+use super::wording::{When, words};
 use super::works;
 use crate::account::KernelTable;
-use crate::template::Template;
 use pagewise_model::account::KernelEntry;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::quantity::percent;
@@ -52,7 +51,7 @@ fn seen(findings: &Findings, symptoms: &[Case]) -> Option<Diagnosis> {
     let nanos: f64 =
         others.iter().map(|entry| entry.time.value).sum::<f64>() + account.unexplained.value;
     let share = share_of(Estimate::exact(nanos), findings);
-    let first = others.iter().find(|entry| entry.id != "gate")?;
+    let first = others.iter().find(|entry| !is_gate(entry))?;
     if share.value < TOLD {
         return None;
     }
@@ -60,22 +59,42 @@ fn seen(findings: &Findings, symptoms: &[Case]) -> Option<Diagnosis> {
         .iter()
         .filter(|entry| share_of(entry.time, findings).value >= WORTH_A_LINE)
         .take(MOST_ENTRIES);
-    let mut evidence: Vec<String> = lines.map(|entry| line(entry, findings)).collect();
-    let words = words(Symptom::KernelWork, None);
-    let whom = who(findings);
-    let text = |template: &Template| {
-        template.fill(&[("entry", first.label.clone()), ("who", whom.clone())])
-    };
-    evidence.extend(words.next.as_ref().map(|next| say::next(text(next))));
+    let evidence: Vec<String> = lines.map(|entry| line(entry, findings)).collect();
+    let (severity, when) = graded(&others, share, findings)?;
+    let values = [("entry", first.label.clone()), ("who", who(findings))];
     Some(Diagnosis {
-        id: Symptom::KernelWork.id().to_owned(),
-        severity: severity_of(share.value, findings.cost.cpu())?,
-        headline: text(&words.headline),
-        explanation: text(&words.explanation),
-        evidence,
         share_of_cpu: Some(share),
-        share_of_elapsed: None,
+        ..words(Symptom::KernelWork, when).found(severity, &values, evidence)
     })
+}
+
+fn is_gate(entry: &KernelEntry) -> bool {
+    entry.id == "gate"
+}
+
+/// Work on files is what a program that asks for it is for: however much it is, it is no trouble by
+/// itself.
+fn graded(
+    others: &[&KernelEntry],
+    share: Estimate,
+    findings: &Findings,
+) -> Option<(Severity, Option<When>)> {
+    let table = KernelTable::shipped();
+    let sum = |wanted: &dyn Fn(&KernelEntry) -> bool| -> f64 {
+        let entries = others.iter().filter(|entry| wanted(entry));
+        entries
+            .map(|entry| share_of(entry.time, findings).value)
+            .sum()
+    };
+    // Each call comes through the gate.
+    let (gate, called) = (sum(&is_gate), sum(&|entry| !is_gate(entry)));
+    let through_gate = 1.0 + gate / called.max(f64::MIN_POSITIVE);
+    let files = through_gate * sum(&|entry| table.is_file_call(&entry.id));
+    let rest = share.value - files;
+    match files >= rest && rest < TOLD {
+        true => Some((Severity::Note, Some(When::Files))),
+        false => Some((severity_of(rest.max(TOLD), findings.cost.cpu())?, None)),
+    }
 }
 
 /// `52 % (48 to 56 %) of the CPU time: reading (pread64), most of it in filemap_read`.
@@ -95,21 +114,16 @@ fn unseen(findings: &Findings) -> Option<Diagnosis> {
     }
     let cost = &findings.cost;
     let unexplained = say::unexplained(cost.system, cost.cpu(), nanos, percent(share.value));
-    let words = words(Symptom::KernelUnexplained, None);
+    let severity = severity_of(share.value, cost.cpu())?;
     Some(Diagnosis {
-        id: Symptom::KernelUnexplained.id().to_owned(),
-        severity: severity_of(share.value, cost.cpu())?,
-        headline: words.headline.plain(),
-        explanation: words.explanation.plain(),
-        evidence: std::iter::once(unexplained).chain(words.next()).collect(),
         share_of_cpu: Some(share),
-        share_of_elapsed: None,
+        ..words(Symptom::KernelUnexplained, None).found(severity, &[], vec![unexplained])
     })
 }
 
 /// The program as options of a command.
-fn who(findings: &Findings) -> String {
-    match findings.command.is_empty() {
+pub(super) fn who(findings: &Findings) -> String {
+    match findings.collection.attached || findings.command.is_empty() {
         true => format!("-p {}", findings.pid),
         false => "-- CMD".to_owned(),
     }

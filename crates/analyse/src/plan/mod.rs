@@ -8,8 +8,10 @@
 
 mod advise;
 mod diagnose;
+mod doing;
 mod evidence;
 mod kernel;
+mod open;
 mod rules;
 mod say;
 mod symptom;

@@ -86,8 +86,14 @@ symptoms! {
     KernelWork = "kernel.work",
     /// The kernel's time is not explained.
     KernelUnexplained = "kernel.unexplained",
-    /// Nothing is costly.
+    /// Nothing is costly, and nothing is left open.
     Healthy = "healthy",
+    /// Nothing is costly, but more is left open than that it could be said.
+    Open = "open",
+    /// A program is over too soon to tell.
+    Short = "short",
+    /// The program's own code takes time.
+    Computing = "computing",
 }
 
 impl Symptom {
@@ -105,7 +111,9 @@ impl Symptom {
             FirstTouch | FreshMemory | HugeSparse | HugeZeroing | HugeFallback | ForkCopies
             | ForkTables | File | FileRemap | FileReads | Swap | WriteProtect | HotAllocator
             | HotCollector | Runtime | Limit | Thrashing | Reclaim | LockWait | LockSpin
-            | TlbFlush | KernelWork | KernelUnexplained | Healthy => false,
+            | TlbFlush | KernelWork | KernelUnexplained | Healthy | Open | Short | Computing => {
+                false
+            }
         }
     }
 
@@ -114,7 +122,7 @@ impl Symptom {
         use Symptom::*;
         match self {
             HotAllocator | HotCollector | ForkTables | LockSpin | TlbFlush | KernelWork
-            | KernelUnexplained | Healthy => true,
+            | KernelUnexplained | Healthy | Open | Short | Computing => true,
             ChurnBrk | ChurnMmap | ChurnMadvise | ChurnThreadArena | ChurnProbable | FirstTouch
             | FreshMemory | HugeSparse | HugeZeroing | HugeFallback | ForkCopies | File
             | FileRemap | FileReads | Swap | WriteProtect | Runtime | Limit | Thrashing

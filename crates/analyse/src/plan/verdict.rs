@@ -1,8 +1,9 @@
 //! The answer in one or two sentences.
 
 use super::diagnose::seconds;
-use super::say;
+use super::open::Open;
 use super::symptom::Symptom;
+use super::{doing, kernel, say};
 use crate::compare::{Criteria, promised};
 use pagewise_model::account::TimePart;
 use pagewise_model::advice::Advice;
@@ -26,11 +27,10 @@ pub(super) fn verdict(findings: &Findings) -> String {
             .iter()
             .any(|advice| !advice.settings.0.is_empty()) =>
         {
-            say::little(by_advice(findings))
+            beside_advice(findings)
         }
         _ if findings.cost.cpu() < SHORT => short(findings),
-        _ if findings.account.samples == 0 => say::nothing_from_faults(),
-        _ => say::nothing(),
+        _ => doing::told(findings),
     }
 }
 
@@ -42,11 +42,25 @@ fn is_beside_waits(findings: &Findings, gravest: &Diagnosis) -> bool {
 
 const BESIDE_WAITS: f64 = 0.1;
 
-/// A program that is over before anything could be gained, unless it waited.
+/// Advice for what costs little, as far as that is known.
+fn beside_advice(findings: &Findings) -> String {
+    match Open::of(findings, &findings.diagnoses).bounds_memory() {
+        true => say::little(by_advice(findings)),
+        false => say::and_advice(doing::told(findings), by_advice(findings)),
+    }
+}
+
+/// Whether a program is over before anything could be told of it.
+pub(super) fn is_short(findings: &Findings) -> bool {
+    let (cpu, wall) = (findings.cost.cpu(), findings.cost.wall);
+    cpu < SHORT && (wall < SHORT || wall.0 < 2 * cpu.0)
+}
+
+/// A program of little CPU time.
 fn short(findings: &Findings) -> String {
     let (cpu, wall) = (findings.cost.cpu(), findings.cost.wall);
-    if wall < SHORT || wall.0 < 2 * cpu.0 {
-        return say::short(cpu);
+    if is_short(findings) {
+        return say::short(cpu, wall);
     }
     let beside = |part: &&TimePart| part.id != ON_CPU;
     let kinds = kinds(findings, findings.account.elapsed.iter().filter(beside));
@@ -59,7 +73,7 @@ fn short(findings: &Findings) -> String {
 /// The part of the elapsed time that is no waiting.
 const ON_CPU: &str = "cpu";
 
-/// A program of less CPU time is over before anything could be gained.
+/// A program of less CPU time is over before anything could be told of it.
 const SHORT: Nanos = Nanos(100_000_000);
 /// Elapsed time from which on waiting is worth a word, the share of it that the CPU time must stay
 /// below, and the share of moments in which no process was to run. On a busy machine a program
@@ -89,17 +103,14 @@ fn mostly_waits(findings: &Findings) -> bool {
     cost.wall >= LONG && busy < HARDLY_BUSY && rests && !findings.collection.whole_machine
 }
 
-fn waits(findings: &Findings) -> impl Iterator<Item = &TimePart> {
+pub(super) fn waits(findings: &Findings) -> impl Iterator<Item = &TimePart> {
     let parts = findings.account.elapsed.iter();
     parts.filter(|part| part.is_waiting())
 }
 
 fn waiting(findings: &Findings) -> String {
     let cost = &findings.cost;
-    let whom = match findings.collection.attached || findings.command.is_empty() {
-        true => format!("-p {}", findings.pid),
-        false => "-- CMD".to_owned(),
-    };
+    let whom = kernel::who(findings);
     let of_it = kinds(findings, waits(findings));
     let next = waits(findings).find_map(|part| part.next.as_deref());
     let next = match next {
@@ -107,14 +118,15 @@ fn waiting(findings: &Findings) -> String {
         None => say::waits_next(whom),
     };
     let gravest = findings.diagnoses.first();
-    match gravest.is_some_and(|gravest| gravest.severity >= Severity::Costly) {
+    let costly = gravest.is_some_and(|gravest| gravest.severity >= Severity::Costly);
+    match costly || !Open::of(findings, &findings.diagnoses).bounds_cpu() {
         true => say::waits(cost.wall, of_it, cost.cpu(), next),
         false => say::waits_little_memory(cost.wall, of_it, cost.cpu(), next),
     }
 }
 
 /// `, 1.04 s (81 %) waiting for the network`: the first of these parts that are worth it.
-fn kinds<'a>(findings: &Findings, parts: impl Iterator<Item = &'a TimePart>) -> String {
+pub(super) fn kinds<'a>(findings: &Findings, parts: impl Iterator<Item = &'a TimePart>) -> String {
     let wall = findings.cost.wall.as_secs_f64();
     let told: Vec<String> = parts
         .take(MOST_KINDS)

@@ -5,6 +5,7 @@ use super::symptom::Symptom;
 use super::symptoms::Owner;
 use crate::rule_file::{Content, Mistake, RuleFile, rule_file};
 use crate::template::Template;
+use pagewise_model::findings::{Diagnosis, Severity};
 use serde::Deserialize;
 use std::sync::LazyLock;
 
@@ -43,6 +44,8 @@ pub(super) enum When {
     Unknown,
     /// CPU time was not sampled.
     NotSampled,
+    /// Most of it is work on files.
+    Files,
 }
 
 impl When {
@@ -102,10 +105,23 @@ impl Content for Diagnoses {
 }
 
 impl Words {
-    /// What tells more, as a line of evidence.
-    pub fn next(&self) -> Option<String> {
-        let next = self.next.as_ref()?;
-        Some(say::next(next.plain()))
+    /// These words as a finding, with its figures; what tells more stands last.
+    pub fn found(
+        &self,
+        severity: Severity,
+        values: &[(&str, String)],
+        evidence: Vec<String>,
+    ) -> Diagnosis {
+        let next = self.next.as_ref().map(|next| say::next(next.fill(values)));
+        Diagnosis {
+            id: self.symptom.id().to_owned(),
+            severity,
+            headline: self.headline.fill(values),
+            explanation: self.explanation.fill(values),
+            evidence: evidence.into_iter().chain(next).collect(),
+            share_of_cpu: None,
+            share_of_elapsed: None,
+        }
     }
 
     fn check(&self) -> Result<(), Mistake> {
@@ -120,6 +136,8 @@ impl Words {
 fn values(symptom: Symptom) -> &'static [&'static str] {
     match symptom {
         Symptom::KernelWork => &["entry", "who"],
+        Symptom::Computing => &["share", "who"],
+        Symptom::Open => &["who"],
         _ => &[],
     }
 }

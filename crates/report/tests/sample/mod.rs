@@ -376,6 +376,7 @@ fn elapsed(id: &str, label: &str, place: Option<&str>, time: Estimate) -> TimePa
         label: label.into(),
         time,
         places: place.into_iter().map(str::to_owned).collect(),
+        shares: Vec::new(),
         who: place.map(|_| "python3".into()).into_iter().collect(),
         next: place.map(|_| "pagewise record -e off-cpu {who} shows more".into()),
     }

@@ -75,7 +75,8 @@ fn short_waits_are_no_finding() {
         delays.thrashing = delay(20, 6);
         delays.reclaim = delay(90, 8);
     }));
-    assert_eq!(answer.diagnoses[0].id, "healthy");
+    // Half of the CPU time is the kernel's, and nothing tells what for.
+    assert_eq!(answer.diagnoses[0].id, "open");
     assert!(named(&answer, "reclaim").is_none() && named(&answer, "thrashing").is_none());
 }
 

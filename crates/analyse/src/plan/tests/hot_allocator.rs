@@ -1,7 +1,7 @@
 //! Time in the allocator's own code.
 
 use super::*;
-use pagewise_model::account::{ALLOCATOR, TimePart};
+use pagewise_model::account::ALLOCATOR;
 
 /// A run of 2 s, so much of which is the allocator's.
 fn allocating(share: f64) -> Findings {
@@ -58,7 +58,12 @@ fn without_another_allocator_one_is_to_be_installed() {
 fn an_allocator_that_takes_little_or_is_another_one_is_left_alone() {
     let little = with_library(allocating(0.06), AllocatorKind::Mimalloc);
     assert!(little.advice.is_empty(), "{:?}", little.advice);
-    assert_eq!(little.diagnoses[0].id, "healthy");
+    let grave = |one: &Diagnosis| one.severity >= Severity::Costly;
+    assert!(
+        !little.diagnoses.iter().any(grave),
+        "{:?}",
+        little.diagnoses
+    );
     let mut of_jemalloc = allocating(0.5);
     of_jemalloc.allocators = vec![allocator(AllocatorKind::Jemalloc, "5.3.0")];
     let answer = with_library(of_jemalloc, AllocatorKind::Mimalloc);

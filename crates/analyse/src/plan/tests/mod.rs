@@ -3,13 +3,14 @@
 mod delays;
 mod fresh_memory;
 mod hot_allocator;
+mod open;
 mod runtimes;
 mod time;
 mod waits;
 mod works;
 
 use super::*;
-use pagewise_model::account::{Account, KernelEntry, KernelWork};
+use pagewise_model::account::{Account, KernelEntry, KernelWork, TimePart};
 use pagewise_model::advice::Setting;
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::document::Kind;
@@ -338,7 +339,13 @@ fn totals_of_many_processes_conclude_nothing() {
         processes: 9,
         ..TimelinePoint::default()
     }];
-    assert_eq!(concluded(findings).diagnoses[0].id, "healthy");
+    let answer = concluded(findings);
+    assert_eq!(answer.diagnoses[0].id, "open");
+    assert!(
+        !answer.verdict.contains("othing to gain"),
+        "{}",
+        answer.verdict
+    );
 }
 
 #[test]
@@ -436,6 +443,10 @@ fn what_the_kernel_does_is_told_and_never_called_nothing() {
             time: Estimate::exact(8.8e8),
             functions: vec!["filemap_read".into()],
         }],
+        cpu: vec![
+            TimePart::plain("call.read", "reading (pread64)", Estimate::exact(8.8e8)),
+            TimePart::plain("own", "the program's own code", Estimate::exact(1e8)),
+        ],
         ..Account::default()
     };
     let answer = concluded(findings);

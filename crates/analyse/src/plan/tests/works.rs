@@ -2,7 +2,6 @@
 //! that are mapped anew.
 
 use super::*;
-use pagewise_model::account::{KernelEntry, TimePart};
 use pagewise_model::findings::MmCallCost;
 
 /// A run of 4 s in the kernel, all of it in one entry, of which so much is one kind of work.

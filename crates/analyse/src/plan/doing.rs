@@ -1,0 +1,129 @@
+//! What a program does whose time goes into no trouble: compute, work in the kernel, wait.
+
+use super::open::Open;
+use super::symptom::Symptom;
+use super::verdict::{kinds, waits};
+use super::wording::words;
+use super::{kernel, say};
+use pagewise_model::account::TimePart;
+use pagewise_model::findings::{Diagnosis, Findings, Severity};
+use pagewise_model::quantity::percent;
+
+/// A program computes where its own code takes this share of the CPU time.
+const MOSTLY: f64 = 0.5;
+/// Other parts of the CPU time are told from this share on, so many at most.
+const WORTH_TELLING: f64 = 0.05;
+const MOST_PARTS: usize = 2;
+/// Share of the elapsed time from which waiting for a CPU is told.
+const BUSY_MACHINE: f64 = 0.1;
+/// One thread at a time is told where the program is on a CPU for this share of the elapsed time, and
+/// uses no more CPU time than so much of it.
+const MOST_OF_THE_TIME: f64 = 0.8;
+const ONE_CPU: f64 = 1.05;
+
+/// What it does, in some sentences, and how much of it is left open.
+pub(super) fn told(findings: &Findings) -> String {
+    let open = Open::of(findings, &findings.diagnoses);
+    let mut sentences = match (own(findings), findings.account.samples) {
+        (Some(own), _) => vec![computes(findings, own, open.is_little())],
+        (None, 0) if open.is_little() => vec![say::nothing_from_faults()],
+        (None, _) if open.is_little() => vec![say::nothing()],
+        (None, _) => vec![not_seen(findings)],
+    };
+    let waiting = open
+        .of_waits()
+        .map(|share| say::waits_too(percent(share), kinds(findings, waits(findings))));
+    sentences.extend(waiting);
+    sentences.extend(wants_a_cpu(findings));
+    sentences.extend(one_at_a_time(findings));
+    if own(findings).is_some() {
+        let untold = open.of_cpu();
+        sentences.extend(untold.map(|share| say::not_told_of_cpu(percent(share))));
+    }
+    let untold = open.of_elapsed();
+    sentences.extend(untold.map(|share| say::not_told_of_elapsed(percent(share))));
+    sentences.join(" ")
+}
+
+/// The program's own code as a finding, with its functions.
+pub(super) fn computing(findings: &Findings) -> Option<Diagnosis> {
+    let own = own(findings)?;
+    let share = share(findings, own);
+    let functions = own.places.iter().zip(&own.shares);
+    let lines = functions.map(|(name, share)| say::own_function(percent(*share), name));
+    let values = [("share", percent(share)), ("who", kernel::who(findings))];
+    Some(words(Symptom::Computing, None).found(Severity::Healthy, &values, lines.collect()))
+}
+
+fn own(findings: &Findings) -> Option<&TimePart> {
+    findings.account.cpu.iter().find(|part| part.id == "own")
+}
+
+#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
+fn share(findings: &Findings, part: &TimePart) -> f64 {
+    part.time.value / findings.cost.cpu().0.max(1) as f64
+}
+
+fn computes(findings: &Findings, own: &TimePart, is_all: bool) -> String {
+    let shares = own.places.iter().zip(&own.shares);
+    let functions: Vec<String> = shares
+        .map(|(name, share)| say::function(name, percent(*share)))
+        .collect();
+    let functions = match functions.is_empty() {
+        true => String::new(),
+        false => say::functions(functions.join(", ")),
+    };
+    let own_share = share(findings, own);
+    let what = match own_share >= MOSTLY {
+        true => say::computes(percent(own_share), functions),
+        false => say::spends(percent(own_share), functions),
+    } + &beside(findings);
+    match is_all {
+        true => say::nothing_of_memory(what),
+        false => say::sentence(what),
+    }
+}
+
+/// `; beside it 8.1 % reading (pread64)`.
+fn beside(findings: &Findings) -> String {
+    let others = findings.account.cpu.iter().filter(|part| {
+        !["own", "unexplained"].contains(&&*part.id) && share(findings, part) >= WORTH_TELLING
+    });
+    let told: Vec<String> = others
+        .take(MOST_PARTS)
+        .map(|part| say::part(percent(share(findings, part)), &part.label))
+        .collect();
+    match told.as_slice() {
+        [] => String::new(),
+        told => say::beside(told.join(&say::and())),
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a ratio of times")]
+fn not_seen(findings: &Findings) -> String {
+    let cost = &findings.cost;
+    let share = cost.system.0 as f64 / cost.cpu().0.max(1) as f64;
+    say::not_seen(cost.cpu(), cost.system, percent(share))
+}
+
+/// Share of the elapsed time of one part of it.
+fn of_elapsed(findings: &Findings, id: &str) -> f64 {
+    let mut parts = findings.account.elapsed.iter().filter(|part| part.id == id);
+    let nanos = parts.next().map_or(0.0, |part| part.time.value);
+    nanos * 1e-9 / findings.cost.wall.as_secs_f64().max(1e-9)
+}
+
+fn wants_a_cpu(findings: &Findings) -> Option<String> {
+    let share = of_elapsed(findings, "ready");
+    (share >= BUSY_MACHINE).then(|| say::wants_a_cpu(percent(share)))
+}
+
+/// One thread at a time, while other CPUs were to be had.
+fn one_at_a_time(findings: &Findings) -> Option<String> {
+    let cost = &findings.cost;
+    let used = cost.cpu().as_secs_f64() / cost.wall.as_secs_f64().max(1e-9);
+    let is_one = (MOST_OF_THE_TIME..=ONE_CPU).contains(&used);
+    let others = findings.host.cpus > 1 && of_elapsed(findings, "ready") < BUSY_MACHINE;
+    let told = is_one && others && !findings.collection.whole_machine;
+    told.then(|| say::one_at_a_time(findings.host.cpus))
+}

@@ -1,0 +1,166 @@
+//! How much of a run's time is left open: what nobody explains, what intervals leave open, and what is
+//! told as a note.
+//!
+//! "Nothing to gain" is said only where all of that is less than a twentieth of the CPU time and of
+//! the elapsed time: what takes less is not worth a change, what takes more may be.
+
+use super::say;
+use super::symptom::Symptom;
+use super::verdict::waits;
+use pagewise_model::account::TimePart;
+use pagewise_model::findings::{Diagnosis, Findings, Severity};
+use pagewise_model::quantity::percent;
+use pagewise_model::units::Estimate;
+
+/// Shares of CPU time and of elapsed time below which what is open is no matter.
+const LITTLE: f64 = 0.05;
+/// Waits of which it is not known what for.
+const UNKNOWN_WAITS: [&str; 2] = ["kernel", "other"];
+
+/// What is open, as shares.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Open {
+    /// CPU time that may go elsewhere than into the program's own code.
+    pub cpu: f64,
+    /// The part of it that nothing explains.
+    pub unexplained: f64,
+    /// Elapsed time in which it is not known to run or to wait for something.
+    pub elapsed: f64,
+    /// Elapsed time in which it waits for something that is known.
+    pub waits: f64,
+}
+
+impl Open {
+    /// What the account leaves open, and what `notes` tell.
+    pub fn of(findings: &Findings, notes: &[Diagnosis]) -> Self {
+        let notes = notes
+            .iter()
+            .filter(|one| one.severity == Severity::Note && one.id != Symptom::Open.id());
+        let most = |share: fn(&Diagnosis) -> Option<Estimate>| {
+            let shares = notes.clone().filter_map(share).map(|share| share.high);
+            shares.fold(0.0, f64::max)
+        };
+        let (cpu, unexplained) = on_cpus(findings);
+        let (elapsed, waits) = in_time(findings);
+        Self {
+            cpu: cpu.max(most(|note| note.share_of_cpu)),
+            unexplained,
+            elapsed,
+            waits: waits.max(most(|note| note.share_of_elapsed)),
+        }
+    }
+
+    /// Whether all that is open is too little to be worth a change.
+    pub fn is_little(&self) -> bool {
+        self.bounds_memory() && self.waits < LITTLE
+    }
+
+    /// Whether memory management is known to take little, whatever the program waits for.
+    pub fn bounds_memory(&self) -> bool {
+        self.bounds_cpu() && self.elapsed < LITTLE
+    }
+
+    /// The same of the CPU time alone.
+    pub fn bounds_cpu(&self) -> bool {
+        self.cpu < LITTLE
+    }
+
+    /// CPU time that nothing explains, where it is worth a word.
+    pub fn of_cpu(&self) -> Option<f64> {
+        (self.unexplained >= LITTLE).then_some(self.unexplained)
+    }
+
+    /// The same of elapsed time.
+    pub fn of_elapsed(&self) -> Option<f64> {
+        (self.elapsed >= LITTLE).then_some(self.elapsed)
+    }
+
+    /// Waits that are worth a word.
+    pub fn of_waits(&self) -> Option<f64> {
+        (self.waits >= LITTLE).then_some(self.waits)
+    }
+
+    /// Lines that say what is not explained.
+    pub fn evidence(&self) -> Vec<String> {
+        let lines = [
+            self.of_cpu().map(|share| say::open_cpu(percent(share))),
+            self.of_elapsed()
+                .map(|share| say::open_elapsed(percent(share))),
+        ];
+        lines.into_iter().flatten().collect()
+    }
+}
+
+/// CPU time beside the program's own code, at most, and how much of it nothing explains. Where only
+/// totals are known, all that the kernel used may be anything but what faults were seen to take.
+#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
+fn on_cpus(findings: &Findings) -> (f64, f64) {
+    let cost = &findings.cost;
+    let all = cost.cpu().0.max(1) as f64;
+    let faults = findings.time.share_of_cpu.unwrap_or_default();
+    let parts = &findings.account.cpu;
+    let Some(own) = parts.iter().find(|part| part.id == "own") else {
+        let kernel = cost.system.0 as f64 / all;
+        let unexplained = match findings.account.sees_kernel() {
+            true => findings.account.unexplained.high / all,
+            false => kernel - faults.low,
+        };
+        return (kernel.max(faults.high), unexplained.max(0.0));
+    };
+    let value = |wanted: fn(&str) -> bool| -> f64 {
+        let parts = parts.iter().filter(|part| wanted(&part.id));
+        parts.map(|part| part.time.value / all).sum()
+    };
+    let beside = 1.0 - own.time.low / all;
+    let explained = value(|id| !["own", "unexplained"].contains(&id));
+    let recording = value(|id| id == "observer");
+    let unexplained = (beside - explained).max(faults.high - faults.value);
+    ((beside - recording).max(faults.high), unexplained.max(0.0))
+}
+
+/// Elapsed time in which the program is not known to run or wait for something, and in which it waits.
+#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
+fn in_time(findings: &Findings) -> (f64, f64) {
+    let wall = findings.cost.wall.0.max(1) as f64;
+    let parts = &findings.account.elapsed;
+    let on_cpus = |part: &&TimePart| ["cpu", "ready"].contains(&&*part.id);
+    let known = |part: &&TimePart| !UNKNOWN_WAITS.contains(&&*part.id);
+    let waits: f64 = waits(findings)
+        .filter(known)
+        .map(|part| part.time.value / wall)
+        .sum();
+    let busy: f64 = parts
+        .iter()
+        .filter(on_cpus)
+        .map(|part| part.time.low / wall)
+        .sum();
+    let by_looks = 1.0 - busy - waits;
+    let open = match (parts.is_empty(), is_one_thread(findings)) {
+        (true, _) => by_totals(findings),
+        (false, true) => by_looks.min(by_totals(findings) - waits),
+        (false, false) => by_looks,
+    };
+    (open.max(0.0), waits)
+}
+
+/// Elapsed time that is more than a single thread used or wanted of a CPU.
+#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
+fn by_totals(findings: &Findings) -> f64 {
+    let cost = &findings.cost;
+    let seen = findings
+        .account
+        .elapsed
+        .iter()
+        .find(|part| part.id == "ready");
+    let counted = findings.account.delays.and_then(|delays| delays.ready);
+    let ready = match counted {
+        Some(delay) => delay.time.0 as f64,
+        None => seen.map_or(0.0, |part| part.time.value),
+    };
+    1.0 - (cost.cpu().0 as f64 + ready) / cost.wall.0.max(1) as f64
+}
+
+fn is_one_thread(findings: &Findings) -> bool {
+    let mut moments = findings.timeline.points.iter();
+    findings.by_thread.len() <= 1 && moments.all(|point| point.processes <= 1)
+}

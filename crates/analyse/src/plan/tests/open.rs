@@ -1,0 +1,270 @@
+//! "Nothing to gain" is said only where less than 5 % of each clock is open; else it is said what the
+//! time goes into.
+
+use super::*;
+
+/// A run of 10 s of CPU time of which the program's own code takes this share, in two functions, and
+/// the rest goes where `beside` tells.
+fn computing(own: Estimate, beside: &[(&str, &str, f64)]) -> Findings {
+    let mut findings = run(9_900, 100, 2_000);
+    findings.account.samples = 10_000;
+    findings.account.cpu = vec![TimePart {
+        places: vec!["solve".into(), "next_row".into()],
+        shares: vec![0.52, 0.2],
+        ..TimePart::plain("own", "the program's own code", own.scaled(1e10))
+    }];
+    let others = beside
+        .iter()
+        .map(|&(id, label, share)| TimePart::plain(id, label, Estimate::exact(share * 1e10)));
+    findings.account.cpu.extend(others);
+    findings
+}
+
+fn from(low: f64) -> Estimate {
+    Estimate {
+        value: 0.97,
+        low,
+        high: 0.99,
+    }
+}
+
+/// Elapsed time by shares; what is no time of a CPU waits.
+fn elapsed(mut findings: Findings, parts: &[(&str, &str, f64)]) -> Findings {
+    let wall = findings.cost.wall.0 as f64;
+    let part = |&(id, label, share): &(&str, &str, f64)| TimePart {
+        who: match ["cpu", "ready", "unseen"].contains(&id) {
+            true => Vec::new(),
+            false => vec!["program".into()],
+        },
+        ..TimePart::plain(id, label, Estimate::exact(share * wall))
+    };
+    findings.account.elapsed = parts.iter().map(part).collect();
+    findings
+}
+
+fn says_nothing(findings: Findings) -> bool {
+    let answer = concluded(findings);
+    let is_healthy = answer.diagnoses.iter().any(|one| one.id == "healthy");
+    let says = answer.verdict.contains("othing to gain");
+    assert!(
+        is_healthy || !says,
+        "{}: {:?}",
+        answer.verdict,
+        answer.diagnoses
+    );
+    says
+}
+
+#[test]
+fn a_healthy_program_is_told_what_it_computes() {
+    let answer = concluded(computing(from(0.96), &[]));
+    assert_eq!(
+        answer.verdict,
+        "It computes: 97 % of the CPU time in its own code, most of it in solve (52 %), next_row \
+         (20 %); nothing to gain from memory management."
+    );
+    let ids: Vec<&str> = answer.diagnoses.iter().map(|one| &*one.id).collect();
+    assert_eq!(ids, ["healthy", "computing"]);
+    let told = &answer.diagnoses[1];
+    assert_eq!(told.headline, "Its own code takes 97 % of the CPU time");
+    assert_eq!(told.evidence[0], "52 % of the CPU time: solve");
+    assert!(
+        told.evidence[2].contains("pagewise record -- CMD"),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn cpu_time_that_is_open_is_a_twentieth_at_most() {
+    // What the intervals leave open.
+    assert!(says_nothing(computing(from(0.951), &[])));
+    assert!(!says_nothing(computing(from(0.949), &[])));
+    // What nobody explains.
+    let unexplained = |share: f64| {
+        let own = Estimate::exact(1.0 - share);
+        computing(own, &[("unexplained", "the kernel, unexplained", share)])
+    };
+    assert!(says_nothing(unexplained(0.049)));
+    let told = concluded(unexplained(0.051));
+    assert_eq!(told.diagnoses[0].id, "open");
+    assert!(
+        told.verdict
+            .ends_with("5.1 % of the CPU time stays unexplained."),
+        "{}",
+        told.verdict
+    );
+    // What is known, and no code of the program's.
+    let reads = |share: f64| {
+        computing(
+            Estimate::exact(1.0 - share),
+            &[("call.read", "reading (pread64)", share)],
+        )
+    };
+    assert!(says_nothing(reads(0.049)));
+    let told = concluded(reads(0.051)).verdict;
+    assert!(
+        told.ends_with("; beside it 5.1 % reading (pread64)."),
+        "{told}"
+    );
+    // What the windows of single faults leave open.
+    let faults = |high: f64| {
+        let mut findings = computing(from(0.97), &[]);
+        findings.time.share_of_cpu = Some(Estimate {
+            value: 0.01,
+            low: 0.0,
+            high,
+        });
+        findings
+    };
+    assert!(says_nothing(faults(0.049)));
+    assert!(!says_nothing(faults(0.051)));
+}
+
+#[test]
+fn the_kernels_time_is_open_where_its_stacks_were_not_seen() {
+    let blind = |system: u64| run(10_000 - system, system, 2_000);
+    assert!(says_nothing(blind(490)));
+    let told = concluded(blind(510));
+    assert_eq!(told.diagnoses[0].id, "open");
+    assert!(
+        told.verdict
+            .contains("510 ms of 10.0 s CPU time (5.1 %) is the kernel's"),
+        "{}",
+        told.verdict
+    );
+}
+
+#[test]
+fn elapsed_time_that_is_open_is_a_twentieth_at_most() {
+    let computes = || {
+        let mut findings = computing(from(0.97), &[]);
+        // Of several threads no total tells whether all of them rested at once.
+        let other = ThreadShare {
+            tid: 101,
+            ..findings.by_thread[0].clone()
+        };
+        findings.by_thread.push(other);
+        findings
+    };
+    let unseen = |share| {
+        let parts = [
+            ("cpu", "on a CPU", 1.0 - share),
+            ("unseen", "not told apart", share),
+        ];
+        elapsed(computes(), &parts)
+    };
+    assert!(says_nothing(unseen(0.049)));
+    let told = concluded(unseen(0.051));
+    assert_eq!(told.diagnoses[0].id, "open");
+    assert!(
+        told.verdict
+            .contains("What it did for 5.1 % of the elapsed time was not seen."),
+        "{}",
+        told.verdict
+    );
+    let sleeps = |share| {
+        let parts = [
+            ("cpu", "on a CPU", 1.0 - share),
+            ("sleep", "sleeping on a timer", share),
+        ];
+        elapsed(computes(), &parts)
+    };
+    assert!(says_nothing(sleeps(0.049)));
+    let told = concluded(sleeps(0.051)).verdict;
+    assert!(
+        told.contains("It waits for 5.1 % of the elapsed time."),
+        "{told}"
+    );
+    // Nobody looked: the totals of a single thread bound it.
+    let untold = |millis: u64| {
+        let mut findings = computing(from(0.97), &[]);
+        findings.cost.wall = Nanos(millis * 1_000_000);
+        findings
+    };
+    assert!(says_nothing(untold(10_510)));
+    assert!(!says_nothing(untold(10_540)));
+}
+
+#[test]
+fn a_program_that_waits_for_half_of_its_time_is_told_what_for() {
+    let mut findings = computing(from(0.97), &[]);
+    findings.cost.wall = Nanos(20_000_000_000);
+    let parts = [
+        ("cpu", "on a CPU", 0.5),
+        ("network", "waiting for the network", 0.5),
+    ];
+    let told = concluded(elapsed(findings, &parts)).verdict;
+    assert!(
+        told.ends_with(
+            "It waits for 50 % of the elapsed time, 10.0 s (50 %) waiting for the network."
+        ),
+        "{told}"
+    );
+    assert!(
+        told.starts_with("It computes: 97 %") && !told.contains("othing to gain"),
+        "{told}"
+    );
+}
+
+#[test]
+fn one_busy_thread_among_idle_cpus_is_told() {
+    let mut findings = computing(from(0.97), &[]);
+    findings.host.cpus = 8;
+    let told = concluded(findings.clone()).verdict;
+    assert!(told.ends_with("It uses one of 8 CPUs at a time."), "{told}");
+    findings.cost.wall = Nanos(2_500_000_000);
+    assert!(!concluded(findings).verdict.contains("at a time"));
+}
+
+#[test]
+fn work_on_files_is_what_a_program_that_asks_for_it_is_for() {
+    let entry = |id: &str, label: &str, share: f64| KernelEntry {
+        id: id.into(),
+        label: label.into(),
+        time: Estimate::exact(share * 1e10),
+        functions: Vec::new(),
+    };
+    let works = |entries: Vec<KernelEntry>| {
+        let parts: Vec<(&str, &str, f64)> = entries
+            .iter()
+            .map(|one| (&*one.id, &*one.label, one.time.value / 1e10))
+            .collect();
+        let mut findings = computing(Estimate::exact(0.3), &parts);
+        (findings.cost.user, findings.cost.system) = (Nanos(3_000_000_000), Nanos(7_000_000_000));
+        findings.account.entries = entries;
+        concluded(findings)
+    };
+    let tar = works(vec![
+        entry("call.read", "reading (read)", 0.4),
+        entry(
+            "call.names",
+            "looking up and opening files (newfstatat)",
+            0.15,
+        ),
+        entry("gate", "entering and leaving the kernel", 0.12),
+        entry("interrupt", "interrupts", 0.03),
+    ]);
+    let told = tar
+        .diagnoses
+        .iter()
+        .find(|one| one.id == "kernel.work")
+        .unwrap();
+    assert_eq!(told.severity, Severity::Note);
+    assert!(
+        told.headline.contains("works on files"),
+        "{}",
+        told.headline
+    );
+    assert!(
+        tar.verdict
+            .contains("beside it 40 % reading (read) and 15 % looking up"),
+        "{}",
+        tar.verdict
+    );
+    assert!(!tar.verdict.contains("othing to gain"), "{}", tar.verdict);
+    let locks = works(vec![
+        entry("call.futex", "locks between threads (futex)", 0.5),
+        entry("call.read", "reading (read)", 0.2),
+    ]);
+    assert_eq!(locks.diagnoses[0].severity, Severity::Severe);
+}
