@@ -1,28 +1,19 @@
 //! `pagewise doctor`: observe one run, explain it, say what to change, prove it.
 
-use crate::destination;
 use crate::duration::parse as duration;
-use crate::explain::{explain, trials};
-use crate::observe::{Observation, ObserveOptions, Subject, observe, other_size};
-use crate::own_library;
 use crate::progress::Progress;
-use crate::record::status;
-use crate::recording::Recording;
-use crate::status::failed_to_start;
-use crate::terminal;
+use crate::{own_library, status, terminal};
 use anyhow::{Context, Result};
-use pagewise_analyse::page_sizes;
-use pagewise_analyse::plan::proved;
-use pagewise_analyse::proof::{cold, not_run, predictions};
 use pagewise_linux::perf::Mode;
-use pagewise_linux::process::{Input, Launch, Output, interrupt};
-use pagewise_model::advice::{Advice, Settings};
+use pagewise_linux::process::{Launch, Output, interrupt};
 use pagewise_model::findings::Findings;
-use pagewise_model::proof::Proof;
 use pagewise_model::run::{Ending, signal_name};
 use pagewise_model::units::Bytes;
-use pagewise_operate::experiment::{self, Candidate, SavedInput, prove};
-use pagewise_operate::huge::balance;
+use pagewise_operate::destination;
+use pagewise_operate::experiment::{Listeners, Request, SavedInput, prove_advice};
+use pagewise_operate::explain::explain;
+use pagewise_operate::observe::{Observation, ObserveOptions, Subject, observe};
+use pagewise_operate::recording::Recording;
 use pagewise_report::{html, json, text};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
@@ -39,9 +30,6 @@ Examples:
 
 /// The report where no other name is given.
 const REPORT: &str = "pagewise-report.html";
-/// More arms than this make a proof too long for what the last ones can add.
-const MOST_ARMS: usize = 3;
-
 /// Observe one run, explain where memory management costs time, say what to change, prove it
 ///
 /// Runs the program once under observation (which costs one that mostly faults 2 to 5 % of its CPU
@@ -123,23 +111,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     args.tell_beginning();
     let observation = match observe(&args.observation(input.as_ref(), &recording.path())?) {
         Ok(observation) => observation,
-        Err(error) => return failed_to_start(error),
+        Err(error) => return status::failed_to_start(error),
     };
     let was_asked = interrupt::requested().is_some();
     let mut findings = explain(&observation.path)?;
     findings.ending = observation.ending;
-    if args.prove {
-        let trials = trials(&findings, &args.command, own_library::installed)?;
-        let proof = proof(args, &findings, &trials, input.as_ref());
-        adopt_trial(&mut findings, &proof, trials);
-        let huge_pages_won = other_page_size(&findings)
-            .filter(|candidate| proof.winner.as_ref() == Some(&candidate.name));
-        findings = proved(findings, proof);
-        if huge_pages_won.is_some()
-            && let Some(sentence) = findings.proof.as_ref().and_then(page_sizes::verdict)
-        {
-            findings.verdict = sentence;
-        }
+    if let Some(input) = &input {
+        findings = args.proved(findings, input)?;
     }
     deliver(args, &findings)?;
     if let Some(signal) = killed_by(&observation, was_asked) {
@@ -147,13 +125,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         let by = signal_name(signal);
         writeln!(io::stderr(), "pagewise: the program was killed by {by}")?;
     }
-    Ok(status(observation.ending.shell_status()))
+    Ok(status::shell(observation.ending.shell_status()))
 }
 
 impl Args {
     fn observation(&self, input: Option<&SavedInput>, recording: &Path) -> Result<ObserveOptions> {
-        let mut options =
-            ObserveOptions::explaining(self.subject(input)?, recording, balance::verdict);
+        let mut options = ObserveOptions::explaining(self.subject(input)?, recording);
         if self.full {
             options.recorder.mode = Mode::Full;
         }
@@ -178,6 +155,24 @@ impl Args {
         Ok(Subject::Command(launch))
     }
 
+    /// The findings with a proof.
+    fn proved(&self, findings: Findings, input: &SavedInput) -> Result<Findings> {
+        let progress = Progress::new();
+        let request = Request {
+            command: &self.command,
+            input: input.input(),
+            budget: self.budget,
+            library: own_library::installed,
+        };
+        let listeners = Listeners {
+            begun: &|message| self.tell(message),
+            progress: &progress.listener(),
+        };
+        let proved = prove_advice(findings, &request, &listeners);
+        progress.finish();
+        proved
+    }
+
     /// Says on a terminal that something happens: a program may be silent for long.
     fn tell_beginning(&self) {
         if !io::stderr().is_terminal() {
@@ -200,72 +195,6 @@ impl Args {
             terminal::tell(message);
         }
     }
-}
-
-/// Runs the command with and without the advised settings, where there are any. That a proof did
-/// not run is said with the reason: the explanation stands without it.
-fn proof(args: &Args, findings: &Findings, trials: &[Advice], input: Option<&SavedInput>) -> Proof {
-    let candidates = candidates(findings, trials);
-    if interrupt::requested().is_some() {
-        return not_run("it was interrupted before");
-    }
-    if candidates.is_empty() {
-        return not_run("there is nothing to prove, since no setting is advised");
-    }
-    args.tell("Proving: running the command with and without the advised settings in turn.");
-    let cold = cold::files(findings);
-    let options = experiment::Options {
-        cold: cold.clone(),
-        budget: args.budget,
-        one_run: Some(Duration::from_nanos(findings.cost.wall.0)).filter(|run| !run.is_zero()),
-        input: input.map_or(Input::Null, SavedInput::input),
-        ..experiment::Options::default()
-    };
-    let progress = Progress::new();
-    let proof = prove(&args.command, &candidates, &options, &progress.listener());
-    progress.finish();
-    match proof {
-        Ok(mut proof) => {
-            predictions::judge(&mut proof, &findings.advice);
-            proof.notes.extend(page_sizes::verdict(&proof));
-            proof.notes.extend(cold::note(findings, &cold, &proof));
-            proof
-        }
-        Err(error) => not_run(&format!("{error:#}")),
-    }
-}
-
-/// A trial that was proved is advice, the best of all.
-fn adopt_trial(findings: &mut Findings, proof: &Proof, trials: Vec<Advice>) {
-    let is_winner = |trial: &Advice| proof.winner.as_ref() == Some(&trial.name());
-    if let Some(won) = trials.into_iter().find(is_winner) {
-        findings.advice.insert(0, won);
-    }
-}
-
-fn candidates(findings: &Findings, trials: &[Advice]) -> Vec<Candidate> {
-    let settled = findings
-        .advice
-        .iter()
-        .filter(|advice| !advice.settings.0.is_empty());
-    let tried = settled.take(MOST_ARMS).chain(trials);
-    let arms = tried.map(|advice| Candidate {
-        name: advice.name(),
-        settings: advice.settings.clone(),
-        fewer_faults: advice.faults_avoided > 0.0,
-        ..Candidate::default()
-    });
-    arms.chain(other_page_size(findings)).collect()
-}
-
-/// The other page size as an arm of the proof.
-fn other_page_size(findings: &Findings) -> Option<Candidate> {
-    let (name, setting) = other_size(findings)?;
-    Some(Candidate {
-        name: name.to_owned(),
-        settings: Settings(vec![setting]),
-        ..Candidate::default()
-    })
 }
 
 /// Answer to standard output, report to its file.

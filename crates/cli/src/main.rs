@@ -16,19 +16,20 @@ mod input;
 mod manual;
 mod mine;
 mod own_library;
+mod page;
 mod profile_input;
 mod progress;
 mod record;
+mod recorded;
 mod report;
 mod run;
 mod size;
 mod status;
+mod stored;
 mod terminal;
 mod trace;
 mod tune;
 mod watch;
-
-use pagewise_operate::{analysis, destination, explain, observe, recording};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};

@@ -1,10 +1,11 @@
 //! Profiles from files of any kind: perf.data, text of `perf script`, folded stacks.
 
-use crate::{analysis, bytes, input};
+use crate::{bytes, input};
 use anyhow::{Context, Result, bail};
 use pagewise_model::formats::perf_data::PerfData;
 use pagewise_model::formats::{folded, perf_script};
 use pagewise_model::profile::Profile;
+use pagewise_operate::analysis;
 use std::io::Read;
 use std::num::NonZero;
 use std::path::Path;

@@ -2,15 +2,13 @@
 
 mod overhead;
 
-use crate::destination;
 use crate::duration;
-use crate::observe::{Observation, ObserveOptions, Subject, observe};
+use crate::recorded;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 use pagewise_linux::perf::{DEFAULT_CPU_FREQUENCY, DEFAULT_FREQUENCY, Mode, Options};
-use pagewise_linux::process::{self, Launch};
-use pagewise_model::quantity::count;
-use pagewise_model::run::{Ending, signal_name};
+use pagewise_linux::process::Launch;
+use pagewise_operate::observe::{ObserveOptions, Subject};
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -173,30 +171,7 @@ pub fn run(args: RecordArgs) -> anyhow::Result<ExitCode> {
         write!(io::stdout(), "{}", overhead::measure(&args, budget)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    observed(&args.into_options()?, quiet)
-}
-
-/// Observes, tells what came of it, and returns the program's own status.
-///
-/// # Errors
-/// As [`observe()`], but for a program that could not be started.
-pub fn observed(options: &ObserveOptions, quiet: bool) -> anyhow::Result<ExitCode> {
-    destination::keep_previous(&options.output);
-    match observe(options) {
-        Ok(observation) => {
-            if !quiet {
-                summarise(&observation)?;
-            }
-            Ok(status(observation.ending.shell_status()))
-        }
-        Err(error) => match error.downcast_ref::<process::Error>() {
-            Some(failed) => {
-                writeln!(io::stderr(), "pagewise: {failed}")?;
-                Ok(ExitCode::from(failed.shell_status()))
-            }
-            None => Err(error),
-        },
-    }
+    recorded::record(&args.into_options()?, quiet)
 }
 
 impl RecordArgs {
@@ -229,7 +204,7 @@ impl RecordArgs {
         Ok(ObserveOptions {
             subject,
             counters: wants(Part::Counters),
-            pages: None,
+            pages: false,
             delays: false,
             recorder,
             output: self.output,
@@ -252,65 +227,4 @@ fn lockstep(frequency: u64) -> Option<String> {
             frequency - 1
         )
     })
-}
-
-fn summarise(observation: &Observation) -> io::Result<()> {
-    let mut err = io::stderr().lock();
-    let events: u64 = observation.counts.iter().map(|source| source.count).sum();
-    writeln!(
-        err,
-        "pagewise: {} events, {} faults by count, {} in {}",
-        count(events),
-        count(observation.cost.faults()),
-        observation.size,
-        observation.path.display()
-    )?;
-    for (name, fired) in by_name(observation) {
-        writeln!(err, "  {:>10}  {}", count(fired), readable(name))?;
-    }
-    writeln!(
-        err,
-        "pagewise: recording took about {} from what was observed (estimated; --measure-overhead \
-         measures it)",
-        observation.own_cost
-    )?;
-    if let Ending::Killed(signal) = observation.ending {
-        writeln!(
-            err,
-            "pagewise: the program was killed by {}; what was recorded until then is kept",
-            signal_name(signal)
-        )?;
-    }
-    for (kind, lost) in observation.losses.iter() {
-        writeln!(err, "pagewise: {} {}", count(lost), kind.counted(lost))?;
-    }
-    for note in &observation.notes {
-        writeln!(err, "pagewise: {note}")?;
-    }
-    Ok(())
-}
-
-/// Counts of sources of the same name together, those that fired only.
-fn by_name(observation: &Observation) -> Vec<(&str, u64)> {
-    let mut sums: Vec<(&str, u64)> = Vec::new();
-    for source in observation.counts.iter().filter(|source| source.count > 0) {
-        match sums.iter_mut().find(|(name, _)| *name == source.name) {
-            Some((_, sum)) => *sum += source.count,
-            None => sums.push((&source.name, source.count)),
-        }
-    }
-    sums
-}
-
-/// The kernel's name of an event, said in words where it means nothing to a reader.
-fn readable(event: &str) -> &str {
-    match event {
-        "dummy" => "mappings, starts and ends of programs and threads",
-        event => event,
-    }
-}
-
-/// The exit status of a command.
-pub fn status(code: i32) -> ExitCode {
-    ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))
 }

@@ -1,11 +1,9 @@
 //! `pagewise bench faults`: what one page fault costs when the kernel resolves it, when handler
 //! threads do, and when the faulting thread does (SIGBUS), for one and more threads.
 
-use crate::own_library;
-use crate::terminal;
+use crate::{own_library, terminal};
 use anyhow::Result;
 use pagewise_linux::process::interrupt;
-use pagewise_model::advice::Settings;
 use pagewise_model::bench::{FAULT_BENCH_VERSION, FaultBench};
 use pagewise_model::document::Kind;
 use pagewise_operate::bench::faults::measure;
@@ -43,7 +41,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         kind: Kind::FaultBench,
         schema_version: FAULT_BENCH_VERSION,
         runs: args.runs,
-        rows: measure(&threads, args.runs, &paged)?,
+        rows: measure(&threads, args.runs, own_library::installed)?,
     };
     let mut out = terminal::output(args.json);
     let text = match args.json {
@@ -52,13 +50,4 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     };
     out.write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn paged(delivery: &'static str) -> Result<Settings> {
-    let budget = Budgeted {
-        memory: 2 << 30,
-        policy: "fifo",
-        delivery,
-    };
-    budgeted(&budget, own_library::installed)
 }

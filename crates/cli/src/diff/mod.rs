@@ -7,8 +7,7 @@ mod profiles;
 
 use crate::fault_paths::{Opened, Trace, open};
 use crate::profile_input;
-use crate::report::{stored, write_page};
-use crate::terminal;
+use crate::{page, stored, terminal};
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use observed::Observed;
@@ -181,7 +180,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     print(text, args.json)?;
     if let Some(path) = &args.output {
         let page = pagewise_report::html::render_fault_diff(&diff, &words)?;
-        write_page(path, &page)?;
+        page::write(path, &page)?;
     }
     Ok(ExitCode::SUCCESS)
 }

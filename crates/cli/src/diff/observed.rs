@@ -1,9 +1,8 @@
 //! Two observed runs: their samples, what they cost, or both.
 
 use super::{Args, profiles};
-use crate::analysis;
 use crate::bytes;
-use crate::report::stored::Stored;
+use crate::stored::Stored;
 use crate::terminal;
 use anyhow::{Result, bail};
 use pagewise_analyse::profile::diff::SettingRules;
@@ -14,6 +13,7 @@ use pagewise_model::findings::Findings;
 use pagewise_model::formats::perf_data::PerfData;
 use pagewise_model::profile::Profile;
 use pagewise_model::run_diff::RunDiff;
+use pagewise_operate::analysis;
 use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;

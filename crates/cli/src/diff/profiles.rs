@@ -117,7 +117,7 @@ pub fn run(
     };
     super::print(&text, args.json)?;
     if let Some(path) = &args.output {
-        crate::report::write_page(path, &render_profile_diff(&found, &a, &b)?)?;
+        crate::page::write(path, &render_profile_diff(&found, &a, &b)?)?;
     }
     let broken = broken(&found, &args.fail_if);
     for message in &broken {

@@ -1,12 +1,12 @@
 //! Exports of the faults of a function_graph trace.
 
 use super::{FaultExport, Written, inside, output, place, required};
-use crate::destination::Destination;
 use crate::fault_paths::{self, Opened, Trace};
 use anyhow::{Context, Result, bail};
 use pagewise_analyse::fault_paths::Rows;
 use pagewise_model::fault_paths::Source;
 use pagewise_model::formats::function_graph::{CallTree, Names, Sink};
+use pagewise_operate::destination::Destination;
 use pagewise_report::border::{Border, Content};
 use pagewise_report::exports::fault_slices::slices;
 use pagewise_report::exports::fault_tables::{

@@ -5,10 +5,10 @@
 mod faults;
 mod profiles;
 
-use crate::destination::Destination;
 use anyhow::{Context, Result, bail};
 use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::profile::Profile;
+use pagewise_operate::destination::Destination;
 use std::io::{self, BufWriter, Stdout, Write, stdout};
 use std::path::{Path, PathBuf};
 

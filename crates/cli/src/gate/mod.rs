@@ -2,7 +2,6 @@
 
 mod words;
 
-use crate::destination;
 use crate::progress::Progress;
 use crate::terminal;
 use anyhow::{Result, bail};
@@ -11,6 +10,7 @@ use pagewise_analyse::gate::Allowances;
 use pagewise_linux::process::{Output, interrupt};
 use pagewise_model::gate::Gate;
 use pagewise_model::quantity::counted;
+use pagewise_operate::destination;
 use pagewise_operate::experiment::SavedInput;
 use pagewise_operate::gate::{self, Request, Runner, against, against_stored};
 use pagewise_report::gate::{junit, markdown};

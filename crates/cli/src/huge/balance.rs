@@ -1,7 +1,6 @@
 //! `pagewise huge balance`: build and split huge pages of a running program until its work costs
 //! least, from outside, on a stock kernel.
 
-use crate::destination;
 use crate::duration::parse as duration;
 use crate::status;
 use crate::terminal;
@@ -11,6 +10,7 @@ use pagewise_linux::hugepages::system::Wish;
 use pagewise_linux::process::{Launch, Output};
 use pagewise_model::balance::Balance;
 use pagewise_model::units::Bytes;
+use pagewise_operate::destination;
 use pagewise_operate::huge::balance::{self, Limits, Request, Subject};
 use pagewise_report::text::{huge_balance, huge_undo};
 use std::ffi::OsString;

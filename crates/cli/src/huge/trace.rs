@@ -1,10 +1,10 @@
 //! `pagewise huge trace`: every memory access of an unmodified program, by QEMU's user-mode
 //! emulator and our plugin.
 
-use crate::destination;
 use crate::status;
 use anyhow::{Result, bail};
 use pagewise_model::units::Bytes;
+use pagewise_operate::destination;
 use pagewise_operate::huge::trace::{Extent, Request, is_whole, trace};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};

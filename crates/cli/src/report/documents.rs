@@ -1,8 +1,8 @@
 //! What other commands wrote by `--json`, opened again: shown as the command itself showed it.
 
-use super::stored::same_version;
-use super::{Args, write_page};
-use crate::terminal;
+use super::Args;
+use crate::stored::same_version;
+use crate::{page, terminal};
 use anyhow::{Context, Result, bail};
 use pagewise_model::balance::{BALANCE_VERSION, Balance};
 use pagewise_model::bench::{
@@ -70,7 +70,7 @@ impl Opened<'_> {
         let mut out = terminal::output(self.args.json);
         out.write_all(text.as_bytes())?;
         out.flush()?;
-        page.map_or(Ok(()), |(path, page)| write_page(path, &page))
+        page.map_or(Ok(()), |(path, page)| page::write(path, &page))
     }
 }
 

@@ -3,19 +3,16 @@
 mod descent;
 mod documents;
 mod recording;
-pub mod stored;
 
-use crate::destination;
 use crate::export::{FaultExport, ProfileExport};
 use crate::fault_paths::{Opened, Trace};
-use crate::{bytes, export, fault_paths, input, profile_input, terminal};
+use crate::{bytes, export, fault_paths, input, page, profile_input, stored, terminal};
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use pagewise_analyse::fault_paths::{Step, Sums};
 use pagewise_model::document::Kind;
 use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::profile::Profile;
-use pagewise_model::units::Bytes;
 use pagewise_report::html::render_fault_paths;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -229,7 +226,7 @@ fn report_part(trace: Trace, file: &Path, args: &Args, steps: Vec<Step>) -> Resu
     out.write_all(text.as_bytes())?;
     out.flush()?;
     match &args.output {
-        Some(path) => write_page(path, &render_fault_paths(&found, &name_of(file))?),
+        Some(path) => page::write(path, &render_fault_paths(&found, &name_of(file))?),
         None => Ok(()),
     }
 }
@@ -284,20 +281,9 @@ fn show_trace(findings: &FaultPaths, sums: Option<&Sums>, name: &str, args: &Arg
     out.write_all(text.as_bytes())?;
     out.flush()?;
     match &args.output {
-        Some(path) => write_page(path, &render_fault_paths(findings, name)?),
+        Some(path) => page::write(path, &render_fault_paths(findings, name)?),
         None => Ok(()),
     }
-}
-
-/// Writes a page and says where it is.
-///
-/// # Errors
-/// When it can't be written.
-pub fn write_page(path: &Path, page: &str) -> Result<()> {
-    destination::write(path, page.as_bytes())?;
-    let size = Bytes(page.len() as u64);
-    terminal::tell(&format!("Report: {} ({size})", path.display()));
-    Ok(())
 }
 
 /// The error with the file's name, which some errors have already.

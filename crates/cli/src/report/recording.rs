@@ -1,9 +1,8 @@
 //! Reports on perf.data: on its faults, on where CPU time and other events went, or on both.
 
-use super::stored::Stored;
-use super::{Args, export_profile, name_of, write_page};
-use crate::analysis;
-use crate::{profile_input, terminal};
+use super::{Args, export_profile, name_of};
+use crate::stored::Stored;
+use crate::{page, profile_input, terminal};
 use anyhow::{Result, anyhow, bail};
 use pagewise_analyse::profile::{ProfileRules, summarise};
 use pagewise_analyse::recording::{Analysis, is_about_faults};
@@ -13,6 +12,7 @@ use pagewise_model::findings::Findings;
 use pagewise_model::formats::perf_data::{PerfData, ReadError};
 use pagewise_model::profile::Profile;
 use pagewise_model::profile_findings::ProfileFindings;
+use pagewise_operate::analysis;
 use pagewise_report::html::{render_profile, render_with_profile};
 use pagewise_report::text;
 use std::collections::BTreeSet;
@@ -168,7 +168,7 @@ fn show(seen: &Seen, profile: Option<&Profile>, file: &Path, args: &Args) -> Res
             (None, Some((profile, findings))) => render_profile(profile, findings, &name_of(file))?,
             (None, None) => bail!("there is nothing in this recording to draw"),
         };
-        write_page(path, &page)?;
+        page::write(path, &page)?;
     }
     Ok(())
 }

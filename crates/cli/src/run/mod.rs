@@ -2,7 +2,6 @@
 
 mod simulate;
 
-use crate::destination;
 use crate::own_library;
 use crate::size;
 use crate::status;
@@ -13,6 +12,7 @@ use pagewise_linux::process::Launch;
 use pagewise_model::paged_run::PagedProcess;
 use pagewise_model::run::Ending;
 use pagewise_model::units::Bytes;
+use pagewise_operate::destination;
 use pagewise_operate::paged_run::{self, Budget, Figures, Filled, Paged, Request, prepare};
 use pagewise_pager::settings::{Choice, WhenFull};
 use pagewise_report::text::{self, run_line};

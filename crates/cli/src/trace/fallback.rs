@@ -2,11 +2,11 @@
 //! waits for locks, in a perf.data file. What is missing is the path.
 
 use super::TraceArgs;
-use crate::observe::{self, ObserveOptions};
 use crate::terminal;
 use anyhow::bail;
 use pagewise_linux::perf::{Mode, Options};
 use pagewise_operate::capture::Subject;
+use pagewise_operate::observe::{self, ObserveOptions};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -50,8 +50,8 @@ pub fn record(reason: &str, args: &TraceArgs) -> anyhow::Result<ExitCode> {
         interval: Duration::from_millis(100),
         duration: args.duration,
         counters: false,
-        pages: None,
+        pages: false,
         delays: false,
     };
-    crate::record::observed(&options, args.quiet)
+    crate::recorded::record(&options, args.quiet)
 }

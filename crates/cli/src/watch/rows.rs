@@ -1,10 +1,10 @@
 //! Points as rows: CSV, JSON lines, Parquet.
 
 use super::Args;
-use crate::destination;
 use anyhow::Context;
 use pagewise_model::timeline::TimelinePoint;
 use pagewise_model::watch::{HEADER, Row};
+use pagewise_operate::destination;
 use pagewise_operate::watch::Rates;
 use pagewise_report::exports::timeline_rows::TimelineRows;
 use std::fs::File;

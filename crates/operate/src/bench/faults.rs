@@ -1,20 +1,22 @@
 //! What one page fault costs when the kernel resolves it, when handler threads do, and when the
 //! faulting thread does (SIGBUS).
 
+use crate::explain::OwnLibrary;
+use crate::paged_run::{Budgeted, budgeted};
 use anyhow::{Context, Result, bail};
 use pagewise_linux::process::{Launch, Output, interrupt};
 use pagewise_model::advice::{Setting, Settings};
 use pagewise_model::bench::{FaultRow, Times, Way};
 use pagewise_model::run::Ending;
 
-/// Settings that run a program inside a budget, its faults delivered to this: `fd` or `sigbus`.
-pub type Paged<'a> = dyn Fn(&'static str) -> Result<Settings> + 'a;
+/// More than is touched, so that nothing is evicted.
+const MEMORY: u64 = 2 << 30;
 
 /// All rows, measured in turns, so that what changes on the machine meanwhile meets all alike.
 ///
 /// # Errors
 /// When a measurement fails, or we are interrupted.
-pub fn measure(threads: &[u16], runs: u32, paged: &Paged<'_>) -> Result<Vec<FaultRow>> {
+pub fn measure(threads: &[u16], runs: u32, library: OwnLibrary) -> Result<Vec<FaultRow>> {
     let cells: Vec<(Way, u16)> = Way::ALL
         .into_iter()
         .flat_map(|way| threads.iter().map(move |&count| (way, count)))
@@ -22,7 +24,7 @@ pub fn measure(threads: &[u16], runs: u32, paged: &Paged<'_>) -> Result<Vec<Faul
     let mut found = vec![Vec::new(); cells.len()];
     for _ in 0..runs {
         for (times, &(way, count)) in found.iter_mut().zip(&cells) {
-            times.push(ask(way, count, paged)?);
+            times.push(ask(way, count, library)?);
             if interrupt::requested().is_some() {
                 bail!("interrupted before all was measured");
             }
@@ -49,7 +51,7 @@ fn median(values: impl Iterator<Item = u64>) -> u64 {
 }
 
 /// One process that touches pages: `pagewise bench touch`.
-fn ask(way: Way, threads: u16, paged: &Paged<'_>) -> Result<Times> {
+fn ask(way: Way, threads: u16, library: OwnLibrary) -> Result<Times> {
     let own = std::env::current_exe().context("cannot find our own program")?;
     let result = tempfile::NamedTempFile::new().context("cannot make a temporary file")?;
     let mut launch = Launch {
@@ -70,7 +72,14 @@ fn ask(way: Way, threads: u16, paged: &Paged<'_>) -> Result<Times> {
         None => Settings(vec![Setting::Thp {
             mode: "never".to_owned(),
         }]),
-        Some(delivery) => paged(delivery)?,
+        Some(delivery) => budgeted(
+            &Budgeted {
+                memory: MEMORY,
+                policy: "fifo",
+                delivery,
+            },
+            library,
+        )?,
     };
     let finished = launch.spawn()?.wait()?;
     let output = std::fs::read_to_string(result.path()).context("cannot read the result")?;

@@ -1,11 +1,13 @@
 //! Proving that settings help: the command again and again, with and without them, in shuffled
 //! rounds, until the answer is sharp or the budget is used up.
 
+mod advice;
 mod arms;
 mod budget;
 mod input;
 mod rounds;
 
+pub use advice::{Listeners, Request, prove_advice};
 pub use arms::Candidate;
 pub use input::SavedInput;
 pub use rounds::{Experiment, Outcome};

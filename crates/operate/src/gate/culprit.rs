@@ -211,7 +211,7 @@ fn recorded(
         subject: Subject::Command(runner.launch(&program.command)?),
         recorder,
         counters: false,
-        pages: None,
+        pages: false,
         delays: false,
         output: output.clone(),
         interval: Duration::from_millis(100),

@@ -52,7 +52,8 @@ pub(super) fn conclude(
         processes: outcome.seen.by_process(outcome.pid),
         page_sizes: options
             .pages
-            .and_then(|judge| page_sizes::seen(outcome.seen.pages, &cost, attached, judge)),
+            .then(|| page_sizes::seen(outcome.seen.pages, &cost, attached))
+            .flatten(),
         command: outcome.command,
         pid: outcome.pid,
         started_unix_ms: beginning.unix_ms,

@@ -105,7 +105,7 @@ fn accompany(
         }
         if next_look <= elapsed {
             seen.look_at_family(running.pid());
-            if options.pages.is_some() {
+            if options.pages {
                 seen.look_at_pages(running.pid());
             }
             next_look = beginning.instant.elapsed().mul_f64(1.0 + STEP);

@@ -9,7 +9,7 @@ mod running;
 mod seen;
 
 pub use ending::{end, end_in_time};
-pub use page_sizes::{HugePageJudge, other_size};
+pub use page_sizes::other_size;
 pub use running::is_alive;
 
 use pagewise_linux::host;
@@ -51,8 +51,8 @@ pub struct ObserveOptions {
     pub recorder: Options,
     /// Whether counters are read beside it.
     pub counters: bool,
-    /// Has page sizes looked at, and gives the verdict on a process that runs on.
-    pub pages: Option<HugePageJudge>,
+    /// Whether page sizes of a program are looked at while it runs.
+    pub pages: bool,
     /// Whether the waits of a program that is started are counted, where that is allowed.
     pub delays: bool,
     /// The perf.data file; replaced where it exists.
@@ -70,7 +70,7 @@ const CPU_FREQUENCY: u64 = 299;
 impl ObserveOptions {
     /// All that an explanation takes, and no more.
     #[must_use]
-    pub fn explaining(subject: Subject, output: &Path, judge: HugePageJudge) -> Self {
+    pub fn explaining(subject: Subject, output: &Path) -> Self {
         Self {
             subject,
             recorder: Options {
@@ -79,7 +79,7 @@ impl ObserveOptions {
                 ..Options::default()
             },
             counters: false,
-            pages: Some(judge),
+            pages: true,
             delays: true,
             output: output.to_path_buf(),
             interval: Duration::from_millis(100),

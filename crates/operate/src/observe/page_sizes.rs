@@ -1,5 +1,6 @@
 //! Page sizes as an observation sees them: of the machine, of a process; and the other size to try.
 
+use crate::huge::balance;
 use pagewise_analyse::page_sizes::{self, SMALL};
 use pagewise_linux::hugepages::actuator::Target;
 use pagewise_linux::hugepages::map::PageSizes;
@@ -14,10 +15,6 @@ use pagewise_model::units::Bytes;
 use std::path::Path;
 use std::time::Duration;
 
-/// Says of a running process whether huge pages would help it, after so long a look; `None` where
-/// it can't be looked at.
-pub type HugePageJudge = fn(i32, Duration) -> Option<String>;
-
 /// How long a running process is looked at.
 const LOOK: Duration = Duration::from_secs(1);
 /// System time below this share of the CPU time hides no faults worth a measurement of 50 ms.
@@ -29,7 +26,6 @@ pub(super) fn seen(
     most: Option<ProcessPages>,
     cost: &RunCost,
     attached: Option<i32>,
-    judge: HugePageJudge,
 ) -> Option<PageSizesSeen> {
     let machine = transparent(Path::new("/sys"))?;
     let largest = machine.pmd_size.unwrap_or(Bytes(u64::MAX));
@@ -46,7 +42,7 @@ pub(super) fn seen(
         attached,
         watched: attached
             .filter(|_| matters)
-            .and_then(|pid| judge(pid, LOOK)),
+            .and_then(|pid| balance::verdict(pid, LOOK)),
     })
 }
 

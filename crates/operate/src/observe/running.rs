@@ -41,7 +41,7 @@ pub(super) fn observe(
         if next_look <= beginning.instant.elapsed() && !options.subject.is_whole_machine() {
             seen.look_at_allocators(pid);
             seen.look_at_family(pid);
-            if options.pages.is_some() {
+            if options.pages {
                 seen.look_at_pages(pid);
             }
             next_look = (beginning.instant.elapsed().mul_f64(1.0 + STEP)).max(FIRST_LOOK);

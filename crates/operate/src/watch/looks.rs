@@ -1,7 +1,6 @@
 //! Looks inside the watched process now and then, as doctor does: what counters do not tell.
 
 use crate::explain::explain;
-use crate::huge::balance;
 use crate::observe::{ObserveOptions, Subject, observe};
 use crate::recording::Recording;
 use anyhow::{Context, Result};
@@ -50,11 +49,7 @@ fn look(processes: &[i32]) -> Result<Findings> {
     let recording = Recording::named(None)?;
     let options = ObserveOptions {
         duration: Some(LENGTH),
-        ..ObserveOptions::explaining(
-            Subject::Processes(processes.to_vec()),
-            &recording.path(),
-            balance::verdict,
-        )
+        ..ObserveOptions::explaining(Subject::Processes(processes.to_vec()), &recording.path())
     };
     explain(&observe(&options)?.path)
 }

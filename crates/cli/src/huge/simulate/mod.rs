@@ -2,10 +2,10 @@
 
 mod programs;
 
-use crate::destination;
 use crate::terminal;
 use anyhow::{Context, Result, bail};
 use pagewise_model::huge_simulation::HugeSimulation;
+use pagewise_operate::destination;
 use pagewise_report::text::huge_simulation;
 use pagewise_simulate::page_sizes::{self, Request};
 use pagewise_simulate::tlb::{Machine, shipped};

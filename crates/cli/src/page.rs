@@ -1,0 +1,18 @@
+//! A page for a browser, as a file.
+
+use crate::terminal;
+use anyhow::Result;
+use pagewise_model::units::Bytes;
+use pagewise_operate::destination;
+use std::path::Path;
+
+/// Writes a page and says where it is.
+///
+/// # Errors
+/// When it can't be written.
+pub fn write(path: &Path, page: &str) -> Result<()> {
+    destination::write(path, page.as_bytes())?;
+    let size = Bytes(page.len() as u64);
+    terminal::tell(&format!("Report: {} ({size})", path.display()));
+    Ok(())
+}

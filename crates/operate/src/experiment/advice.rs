@@ -1,0 +1,134 @@
+//! Advice put to the test: the command with and without what is advised, and what else may help.
+
+use super::{Candidate, Options, prove};
+use crate::Listener;
+use crate::explain::{OwnLibrary, trials};
+use crate::observe::other_size;
+use anyhow::Result;
+use pagewise_analyse::page_sizes;
+use pagewise_analyse::plan::proved;
+use pagewise_analyse::proof::{cold, not_run, predictions};
+use pagewise_linux::process::{Input, interrupt};
+use pagewise_model::advice::{Advice, Settings};
+use pagewise_model::findings::Findings;
+use pagewise_model::proof::Proof;
+use std::ffi::OsString;
+use std::time::Duration;
+
+/// More arms than this make a proof too long for what the last ones can add.
+const MOST_ARMS: usize = 3;
+
+/// What is run again and again.
+pub struct Request<'a> {
+    /// The command that was observed.
+    pub command: &'a [OsString],
+    /// Standard input of each run.
+    pub input: Input,
+    /// Time for all runs.
+    pub budget: Duration,
+    /// Our library, which a proof may try.
+    pub library: OwnLibrary,
+}
+
+/// Who hears what happens.
+pub struct Listeners<'a> {
+    /// What is begun, once.
+    pub begun: &'a Listener<'a>,
+    /// What happens now, again and again.
+    pub progress: &'a Listener<'a>,
+}
+
+/// What was found in one run, with a proof of its advice; what won is advice, the best of all. That a
+/// proof did not run is said in it with the reason: the explanation stands without it.
+///
+/// # Errors
+/// When a rule that ships with us has a mistake.
+pub fn prove_advice(
+    mut findings: Findings,
+    request: &Request<'_>,
+    listeners: &Listeners<'_>,
+) -> Result<Findings> {
+    let trials = trials(&findings, request.command, request.library)?;
+    let other_size = other_page_size(&findings);
+    let proof = proof(
+        &findings,
+        &candidates(&findings, &trials, &other_size),
+        request,
+        listeners,
+    );
+    let has_won = |name: &String| proof.winner.as_ref() == Some(name);
+    let huge_pages_won = other_size.is_some_and(|arm| has_won(&arm.name));
+    if let Some(won) = trials.into_iter().find(|trial| has_won(&trial.name())) {
+        findings.advice.insert(0, won);
+    }
+    let mut findings = proved(findings, proof);
+    if huge_pages_won && let Some(sentence) = findings.proof.as_ref().and_then(page_sizes::verdict)
+    {
+        findings.verdict = sentence;
+    }
+    Ok(findings)
+}
+
+/// Runs the command with and without the advised settings, where there are any.
+fn proof(
+    findings: &Findings,
+    candidates: &[Candidate],
+    request: &Request<'_>,
+    listeners: &Listeners<'_>,
+) -> Proof {
+    if interrupt::requested().is_some() {
+        return not_run("it was interrupted before");
+    }
+    if candidates.is_empty() {
+        return not_run("there is nothing to prove, since no setting is advised");
+    }
+    (listeners.begun)(
+        "Proving: running the command with and without the advised settings in turn.",
+    );
+    let cold = cold::files(findings);
+    let options = Options {
+        cold: cold.clone(),
+        budget: request.budget,
+        one_run: Some(Duration::from_nanos(findings.cost.wall.0)).filter(|run| !run.is_zero()),
+        input: request.input.clone(),
+        ..Options::default()
+    };
+    match prove(request.command, candidates, &options, listeners.progress) {
+        Ok(mut proof) => {
+            predictions::judge(&mut proof, &findings.advice);
+            proof.notes.extend(page_sizes::verdict(&proof));
+            proof.notes.extend(cold::note(findings, &cold, &proof));
+            proof
+        }
+        Err(error) => not_run(&format!("{error:#}")),
+    }
+}
+
+fn candidates(
+    findings: &Findings,
+    trials: &[Advice],
+    other_size: &Option<Candidate>,
+) -> Vec<Candidate> {
+    let settled = findings
+        .advice
+        .iter()
+        .filter(|advice| !advice.settings.0.is_empty());
+    let tried = settled.take(MOST_ARMS).chain(trials);
+    let arms = tried.map(|advice| Candidate {
+        name: advice.name(),
+        settings: advice.settings.clone(),
+        fewer_faults: advice.faults_avoided > 0.0,
+        ..Candidate::default()
+    });
+    arms.chain(other_size.clone()).collect()
+}
+
+/// The other page size as an arm.
+fn other_page_size(findings: &Findings) -> Option<Candidate> {
+    let (name, setting) = other_size(findings)?;
+    Some(Candidate {
+        name: name.to_owned(),
+        settings: Settings(vec![setting]),
+        ..Candidate::default()
+    })
+}
