@@ -79,7 +79,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut out = terminal::output(args.json);
     let text = match args.json {
         true => pagewise_report::json::to_string(&result)?,
-        false => pagewise_report::text::tune::render(&result, terminal::width()),
+        false => pagewise_report::text::tune::render(&result, terminal::width(), terminal::style()),
     };
     out.write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)

@@ -5,6 +5,7 @@
 
 use crate::corrected::{cost_of_tracing, interval};
 use crate::lines::line;
+use crate::text::Style;
 use crate::visible::visible;
 use pagewise_model::fault_paths::{
     ClassFindings, Contributor, FaultPaths, Latencies, Layer, LayerFindings, Mode, Path,
@@ -19,7 +20,7 @@ const PATHS: usize = 6;
 
 /// The findings as text of at most `width` columns where names allow.
 #[must_use]
-pub fn render(findings: &FaultPaths, width: usize) -> String {
+pub fn render(findings: &FaultPaths, width: usize, _style: Style) -> String {
     let mut text = String::new();
     text.push_str(&crate::fault_contrast::descent(&findings.descent));
     if findings.faults == 0 {

@@ -51,7 +51,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut out = terminal::output(args.json);
     let text = match args.json {
         true => json::to_string(&document)?,
-        false => text::bench_alloc::render(&document, terminal::width()),
+        false => text::bench_alloc::render(&document, terminal::width(), terminal::style()),
     };
     out.write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)

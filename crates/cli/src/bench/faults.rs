@@ -46,7 +46,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut out = terminal::output(args.json);
     let text = match args.json {
         true => json::to_string(&document)?,
-        false => text::bench_faults::render(&document),
+        false => text::bench_faults::render(&document, terminal::width(), terminal::style()),
     };
     out.write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)

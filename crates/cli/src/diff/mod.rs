@@ -16,6 +16,7 @@ use pagewise_model::document::Kind;
 use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::formats::sniff::{Format, sniff};
 use pagewise_model::paged_run::{PAGED_RUN_VERSION, PagedRun};
+use pagewise_report::text::Style;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -171,14 +172,16 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             faults::results(&a, &b, args, &labels)?
         }
     };
-    let words = pagewise_report::fault_diff::render(&diff, crate::terminal::width());
-    let words = crate::terminal::fitted(words);
     let text = match args.json {
-        true => &pagewise_report::json::to_string(&diff)?,
-        false => &words,
+        true => pagewise_report::json::to_string(&diff)?,
+        false => {
+            let (width, style) = (crate::terminal::width(), crate::terminal::style());
+            crate::terminal::fitted(pagewise_report::fault_diff::render(&diff, width, style))
+        }
     };
-    print(text, args.json)?;
+    print(&text, args.json)?;
     if let Some(path) = &args.output {
+        let words = pagewise_report::fault_diff::render(&diff, 100, Style::PLAIN);
         let page = pagewise_report::html::render_fault_diff(&diff, &words)?;
         page::write(path, &page)?;
     }

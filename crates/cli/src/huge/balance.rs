@@ -161,7 +161,7 @@ fn undo(args: &Args) -> Result<ExitCode> {
     let undone = balance::undo(&args.pid)?;
     let text = match args.json {
         true => pagewise_report::json::to_string(&undone)?,
-        false => huge_undo::render(&undone),
+        false => huge_undo::render(&undone, terminal::width(), terminal::style()),
     };
     terminal::output(args.json).write_all(text.as_bytes())?;
     Ok(match undone.processes.iter().any(|one| one.refused > 0) {

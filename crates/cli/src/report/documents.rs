@@ -96,11 +96,7 @@ pub fn report(kind: Kind, version: Option<u32>, bytes: &[u8], args: &Args) -> Re
         args,
     };
     match kind {
-        Kind::Tuning => opened.show::<Tuning>(
-            TUNING_VERSION,
-            |document, width, _| text::tune::render(document, width),
-            None,
-        ),
+        Kind::Tuning => opened.show::<Tuning>(TUNING_VERSION, text::tune::render, None),
         Kind::HugeBalance => opened.show::<Balance>(
             BALANCE_VERSION,
             text::huge_balance::render,
@@ -109,7 +105,7 @@ pub fn report(kind: Kind, version: Option<u32>, bytes: &[u8], args: &Args) -> Re
         Kind::HugeProbe => opened.show::<Probe>(PROBE_VERSION, text::huge_probe::render, None),
         Kind::HugeSimulation => opened.show::<HugeSimulation>(
             huge_simulation::SCHEMA_VERSION,
-            |document, _, _| text::huge_simulation::render(document),
+            text::huge_simulation::render,
             Some(html::render_huge_simulation),
         ),
         Kind::Profile => opened.show::<ProfileFindings>(
@@ -119,7 +115,7 @@ pub fn report(kind: Kind, version: Option<u32>, bytes: &[u8], args: &Args) -> Re
         ),
         Kind::FaultDiff => opened.show::<FaultDiff>(
             fault_diff::SCHEMA_VERSION,
-            |document, width, _| pagewise_report::fault_diff::render(document, width),
+            pagewise_report::fault_diff::render,
             Some(html::render_fault_diff),
         ),
         Kind::ProfileDiff => opened.show::<ProfileDiff>(
@@ -131,42 +127,26 @@ pub fn report(kind: Kind, version: Option<u32>, bytes: &[u8], args: &Args) -> Re
             opened.show::<RunDiff>(run_diff::RUN_DIFF_VERSION, text::run_diff::render, None)
         }
         Kind::Gate => opened.show::<Gate>(gate::GATE_VERSION, text::gate::render, None),
-        Kind::PagedRun => opened.show::<PagedRun>(
-            PAGED_RUN_VERSION,
-            |document, _, _| text::paged_run::render(document),
-            None,
-        ),
+        Kind::PagedRun => opened.show::<PagedRun>(PAGED_RUN_VERSION, text::paged_run::render, None),
         Kind::PagingTimeline => opened.show::<PagingTimeline>(
             PAGING_TIMELINE_VERSION,
-            |document, width, _| text::paging_timeline::render(document, width),
+            text::paging_timeline::render,
             Some(|document, _| html::render_paging(document)),
         ),
         Kind::PagingSimulation => opened.show::<PagingSimulation>(
             PAGING_SIMULATION_VERSION,
-            |document, _, _| text::paging_simulation::render(document),
+            text::paging_simulation::render,
             None,
         ),
         Kind::Check => opened.show::<Check>(CHECK_VERSION, text::check::render, None),
-        Kind::AllocatorBench => opened.show::<AllocatorBench>(
-            ALLOCATOR_BENCH_VERSION,
-            |document, width, _| text::bench_alloc::render(document, width),
-            None,
-        ),
-        Kind::FaultBench => opened.show::<FaultBench>(
-            FAULT_BENCH_VERSION,
-            |document, _, _| text::bench_faults::render(document),
-            None,
-        ),
-        Kind::Mined => opened.show::<Mined>(
-            MINED_VERSION,
-            |document, _, _| text::mined::render(document),
-            None,
-        ),
-        Kind::HugeUndo => opened.show::<HugeUndo>(
-            HUGE_UNDO_VERSION,
-            |document, _, _| text::huge_undo::render(document),
-            None,
-        ),
+        Kind::AllocatorBench => {
+            opened.show::<AllocatorBench>(ALLOCATOR_BENCH_VERSION, text::bench_alloc::render, None)
+        }
+        Kind::FaultBench => {
+            opened.show::<FaultBench>(FAULT_BENCH_VERSION, text::bench_faults::render, None)
+        }
+        Kind::Mined => opened.show::<Mined>(MINED_VERSION, text::mined::render, None),
+        Kind::HugeUndo => opened.show::<HugeUndo>(HUGE_UNDO_VERSION, text::huge_undo::render, None),
         Kind::GateBaseline => {
             bail!("it is what later runs are judged by: pagewise gate --baseline")
         }

@@ -220,6 +220,7 @@ fn report_part(trace: Trace, file: &Path, args: &Args, steps: Vec<Step>) -> Resu
         false => terminal::fitted(pagewise_report::fault_paths::render(
             &found,
             terminal::width(),
+            terminal::style(),
         )),
     };
     let mut out = terminal::output(args.json);
@@ -275,6 +276,7 @@ fn show_trace(findings: &FaultPaths, sums: Option<&Sums>, name: &str, args: &Arg
         false => terminal::fitted(pagewise_report::fault_paths::render(
             findings,
             terminal::width(),
+            terminal::style(),
         )),
     };
     let mut out = terminal::output(args.json);

@@ -207,7 +207,12 @@ impl Files {
 
 fn present(args: &Args, paged: &Paged, files: Files) -> Result<()> {
     if args.stats {
-        eprint!("{}", text::paged_run::render(&paged.run));
+        let style = text::Style {
+            color: false,
+            ..terminal::style()
+        };
+        let width = terminal::columns().unwrap_or(80);
+        eprint!("{}", text::paged_run::render(&paged.run, width, style));
     }
     if args.json {
         let json = pagewise_report::json::to_string(&paged.run)?;

@@ -40,7 +40,7 @@ pub fn simulate(path: &Path, policies: &str, memory_bytes: u64, as_json: bool) -
     let answer = answer(&trace, policies, pages)?;
     let text = match as_json {
         true => json::to_string(&answer)?,
-        false => text::paging_simulation::render(&answer),
+        false => text::paging_simulation::render(&answer, terminal::width(), terminal::style()),
     };
     terminal::output(as_json).write_all(text.as_bytes())?;
     Ok(())

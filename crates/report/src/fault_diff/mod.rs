@@ -6,6 +6,7 @@ mod paragraph;
 mod tables;
 
 use crate::lines::line;
+use crate::text::Style;
 use crate::visible::visible;
 use pagewise_model::fault_diff::{Explanation, FaultDiff, Finding, Side, Subject};
 use pagewise_model::fault_paths::Source;
@@ -17,7 +18,7 @@ use tables::{classes, extra, functions, layers, nanos, quantiles};
 
 /// The comparison as text of at most `width` columns where names allow.
 #[must_use]
-pub fn render(diff: &FaultDiff, width: usize) -> String {
+pub fn render(diff: &FaultDiff, width: usize, _style: Style) -> String {
     let width = width.max(60);
     let mut text = String::new();
     paragraph(&mut text, "", &visible(&diff.headline), width);

@@ -188,7 +188,7 @@ pub fn render_fault_paths(findings: &FaultPaths, name: &str) -> Result<String, E
         paths: Some(Paths::of(findings)?),
         ..Document::about(name)
     };
-    let text = crate::fault_paths::render(findings, TEXT_WIDTH);
+    let text = crate::fault_paths::render(findings, TEXT_WIDTH, TEXT_STYLE);
     document.page(&Columns::default(), &text)
 }
 
@@ -213,7 +213,7 @@ pub fn render_paging(timeline: &PagingTimeline) -> Result<String, Error> {
         paging: Some(timeline),
         ..Document::about(command_line(&timeline.command))
     };
-    let text = text::paging_timeline::render(timeline, TEXT_WIDTH);
+    let text = text::paging_timeline::render(timeline, TEXT_WIDTH, TEXT_STYLE);
     document.page(&Columns::default(), &text)
 }
 

@@ -1,5 +1,6 @@
 //! What allocators cost, for a person.
 
+use super::Style;
 use super::page::hanging;
 use pagewise_model::bench::{AllocatorBench, AllocatorRow, Measured};
 use pagewise_model::quantity::{count as grouped, rounded};
@@ -7,7 +8,7 @@ use pagewise_model::units::{Bytes, Nanos};
 
 /// Sentence, tables, plot.
 #[must_use]
-pub fn render(document: &AllocatorBench, width: usize) -> String {
+pub fn render(document: &AllocatorBench, width: usize, _style: Style) -> String {
     let mut text = String::new();
     for allocator in &document.allocators {
         text += &hanging(&sentence(allocator, document), "• ", "  ", width);
@@ -278,7 +279,11 @@ mod tests {
 
     #[test]
     fn the_answer_names_edge_cost_and_small_blocks() {
-        let text = render(&document(Some(Bytes((32 << 20) - 4096)), 16_385.0), 300);
+        let text = render(
+            &document(Some(Bytes((32 << 20) - 4096)), 16_385.0),
+            300,
+            Style::PLAIN,
+        );
         let first = text.lines().next().unwrap();
         assert_eq!(
             first,
@@ -292,7 +297,7 @@ mod tests {
 
     #[test]
     fn an_allocator_that_keeps_everything_is_said_to() {
-        let text = render(&document(None, 0.0), 300);
+        let text = render(&document(None, 0.0), 300, Style::PLAIN);
         assert!(
             text.starts_with("• The system's malloc (glibc 2.36) keeps single blocks up to 64")
         );

@@ -1,10 +1,11 @@
 //! What page faults cost, for a person.
 
+use super::Style;
 use pagewise_model::bench::{FaultBench, FaultRow, Times, Way};
 
 /// Tables by who resolves the faults and by threads.
 #[must_use]
-pub fn render(document: &FaultBench) -> String {
+pub fn render(document: &FaultBench, _width: usize, _style: Style) -> String {
     let mut threads: Vec<u16> = document.rows.iter().map(|row| row.threads).collect();
     threads.sort_unstable();
     threads.dedup();

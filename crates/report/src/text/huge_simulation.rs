@@ -1,12 +1,13 @@
 //! Simulations as text.
 
+use super::Style;
 use pagewise_model::huge_simulation::{Controlled, HugeSimulation, ReuseCurve};
 use pagewise_model::units::Bytes;
 use std::fmt::Write;
 
 /// The result in words and tables.
 #[must_use]
-pub fn render(result: &HugeSimulation) -> String {
+pub fn render(result: &HugeSimulation, _width: usize, _style: Style) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "{}: {}", result.machine, result.workloads.join(", "));
     for note in &result.notes {

@@ -1,12 +1,13 @@
 //! Page sizes taken back, for a person.
 
+use super::Style;
 use crate::visible::visible;
 use pagewise_model::huge_undo::HugeUndo;
 use std::fmt::Write;
 
 /// A line or two about each process.
 #[must_use]
-pub fn render(undo: &HugeUndo) -> String {
+pub fn render(undo: &HugeUndo, _width: usize, _style: Style) -> String {
     let mut text = String::new();
     if undo.processes.is_empty() {
         text += "Nothing to take back.\n";

@@ -41,6 +41,14 @@ pub struct Style {
     pub unicode: bool,
 }
 
+impl Style {
+    /// For pages and files: no colours, all characters.
+    pub const PLAIN: Self = Self {
+        color: false,
+        unicode: true,
+    };
+}
+
 /// Narrowest and widest page, in columns: below, tables fall apart; above, lines get too long to
 /// read.
 const WIDTHS: (usize, usize) = (60, 200);

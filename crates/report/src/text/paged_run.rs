@@ -1,5 +1,6 @@
 //! A run inside a memory budget, process by process.
 
+use super::Style;
 use crate::visible::visible;
 use pagewise_model::paged_run::{MIN_REGION, OtherProcesses, PagedProcess, PagedRun, Quantiles};
 use pagewise_model::paging::Heat;
@@ -17,7 +18,7 @@ const MOST: usize = 8;
 
 /// The table.
 #[must_use]
-pub fn render(run: &PagedRun) -> String {
+pub fn render(run: &PagedRun, _width: usize, _style: Style) -> String {
     let mut text = format!(
         "The program {} after {:.1} s\n\
          \x20 largest   process: {}\n\
@@ -429,7 +430,7 @@ mod tests {
             },
             refault_distances: RefaultDistances::default(),
         };
-        let text = render(&run);
+        let text = render(&run, 80, Style::PLAIN);
         assert!(text.contains("5 more processes") && text.contains("38 more regions"));
         assert!(
             text.contains("246 GiB") && text.contains("in 2 parts"),

@@ -1,11 +1,12 @@
 //! Policies on a recorded run, for a person.
 
+use super::Style;
 use pagewise_model::paging_simulation::{PagingSimulation, UsesOfPages};
 use std::fmt::Write;
 
 /// A table of the policies, the bound last, and what to mind.
 #[must_use]
-pub fn render(answer: &PagingSimulation) -> String {
+pub fn render(answer: &PagingSimulation, _width: usize, _style: Style) -> String {
     let mut text = String::new();
     let UsesOfPages {
         uses,

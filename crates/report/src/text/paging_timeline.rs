@@ -1,5 +1,6 @@
 //! The course of a run under user-level paging, for a terminal.
 
+use super::Style;
 use pagewise_model::paging::{PagingPoint, PagingTimeline};
 use pagewise_model::quantity;
 use pagewise_model::units::Bytes;
@@ -49,7 +50,7 @@ const ROWS: [Row; 8] = [
 
 /// The report in lines of at most `width` columns.
 #[must_use]
-pub fn render(timeline: &PagingTimeline, width: usize) -> String {
+pub fn render(timeline: &PagingTimeline, width: usize, _style: Style) -> String {
     let mut text = format!(
         "{} {}; {}{}, policy {}, store {}\n",
         crate::visible::visible(&timeline.command.join(" ")),
@@ -234,7 +235,7 @@ mod tests {
             point(2.0, 8 << 20, 500),
             point(4.0, 8 << 20, 500),
         ];
-        let text = render(&timeline(points), 52);
+        let text = render(&timeline(points), 52, Style::PLAIN);
         let row = |name: &str| {
             let line = text.lines().find(|line| line.starts_with(name));
             line.map(str::to_owned).unwrap_or_default()
@@ -254,6 +255,6 @@ mod tests {
 
     #[test]
     fn a_timeline_without_points_says_so() {
-        assert!(render(&timeline(Vec::new()), 80).contains("no point"));
+        assert!(render(&timeline(Vec::new()), 80, Style::PLAIN).contains("no point"));
     }
 }

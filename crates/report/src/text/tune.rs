@@ -1,5 +1,6 @@
 //! What came of trying settings, for a person.
 
+use super::Style;
 use super::page::hanging;
 use super::scatter::{bytes, scatter};
 use crate::settings_export::{command_line, exports};
@@ -11,7 +12,7 @@ use pagewise_model::units::Nanos;
 
 /// The whole answer.
 #[must_use]
-pub fn render(found: &Tuning, width: usize) -> String {
+pub fn render(found: &Tuning, width: usize, _style: Style) -> String {
     let mut text = match &found.winner {
         Some(winner) => answer(winner, &found.command, width),
         None => no_winner(found, width),

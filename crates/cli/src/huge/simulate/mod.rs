@@ -6,7 +6,7 @@ use crate::terminal;
 use anyhow::{Context, Result, bail};
 use pagewise_model::huge_simulation::HugeSimulation;
 use pagewise_operate::destination;
-use pagewise_report::text::huge_simulation;
+use pagewise_report::text::{Style, huge_simulation};
 use pagewise_simulate::page_sizes::{self, Request};
 use pagewise_simulate::tlb::{Machine, shipped};
 use std::io::Write;
@@ -110,8 +110,8 @@ fn machine(args: &Args) -> Result<Machine> {
 }
 
 fn write(args: &Args, result: &HugeSimulation) -> Result<()> {
-    let text = huge_simulation::render(result);
     if let Some(path) = &args.output {
+        let text = huge_simulation::render(result, 100, Style::PLAIN);
         let page = pagewise_report::html::render_huge_simulation(result, &text)?;
         destination::write(path, page.as_bytes())?;
         eprintln!("The report is in {}", path.display());
@@ -120,6 +120,7 @@ fn write(args: &Args, result: &HugeSimulation) -> Result<()> {
     if args.json {
         out.write_all(pagewise_report::json::to_string(result)?.as_bytes())?;
     } else {
+        let text = huge_simulation::render(result, terminal::width(), terminal::style());
         out.write_all(text.as_bytes())?;
     }
     Ok(())
