@@ -101,14 +101,15 @@ pub fn share(part: u64, whole: u64) -> f64 {
 }
 
 /// A figure with its interval, `67 % [62, 72]`: the one notation of intervals. The unit stands once;
-/// the interval is left out where it is a point or has no ends.
+/// the interval is left out where it has no ends, or both are written as the figure is.
 #[must_use]
 pub fn with_interval(found: &Estimate, unit: &str, digits: impl Fn(f64) -> String) -> String {
-    let value = format!("{}{unit}", digits(found.value));
-    if found.low == found.high || !found.low.is_finite() || !found.high.is_finite() {
-        return value;
+    let [value, low, high] = [found.value, found.low, found.high].map(digits);
+    let has_ends = found.low.is_finite() && found.high.is_finite();
+    match has_ends && (low != value || high != value) && found.low != found.high {
+        true => format!("{value}{unit} [{low}, {high}]"),
+        false => format!("{value}{unit}"),
     }
-    format!("{value} [{}, {}]", digits(found.low), digits(found.high))
 }
 
 /// A share with its interval: `67 % [62, 72]`, `at most 0.6 %`.
@@ -140,6 +141,14 @@ pub fn points(change: f64) -> String {
 #[must_use]
 pub fn points_interval(change: &Estimate) -> String {
     with_interval(change, " %", |end| signed(end, fine_digits))
+}
+
+/// A change with its interval, to so many decimals: `+0.42 s [+0.10, +0.74]`.
+#[must_use]
+pub fn change_interval(change: &Estimate, unit: &str, decimals: usize) -> String {
+    with_interval(change, unit, |end| {
+        signed(end, |size| format!("{size:.decimals$}"))
+    })
 }
 
 fn fine_digits(share: f64) -> String {
@@ -333,7 +342,7 @@ mod tests {
             percent_interval(&estimate(0.672, 0.621, 0.718)),
             "67 % [62, 72]"
         );
-        assert_eq!(percent_interval(&Estimate::exact(0.5)), "50 %");
+        assert_eq!(percent_interval(&estimate(0.5, 0.499, 0.501)), "50 %");
         assert_eq!(percent_interval(&Estimate::exact(0.0)), "0 %");
         assert_eq!(
             percent_interval(&estimate(0.0, 0.0, 0.006)),

@@ -8,11 +8,7 @@
 
 mod base64;
 pub mod border;
-mod corrected;
 pub mod exports;
-mod fault_contrast;
-pub mod fault_diff;
-pub mod fault_paths;
 pub mod gate;
 pub mod html;
 pub mod json;
@@ -21,3 +17,5 @@ pub mod metrics;
 pub mod settings_export;
 pub mod text;
 pub mod visible;
+
+pub use text::{fault_diff, fault_paths};

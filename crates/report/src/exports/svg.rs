@@ -7,7 +7,7 @@
 use super::stacks::{NodeNumber, Stacks};
 use crate::visible::is_active;
 use pagewise_model::profile::FrameKind;
-use pagewise_model::quantity::{count, percent};
+use pagewise_model::quantity::{count, percent, points};
 use std::io::{self, Write};
 
 /// What a picture shows beside the stacks.
@@ -164,7 +164,7 @@ fn draw(
     let (x, width) = (MARGIN + drawn.left * room, drawn.width * room);
     let about = match picture.is_diff {
         true => {
-            let change = format!("{:+.2} % of all", (share[1] - share[0]) * 100.0);
+            let change = format!("{} of all", points(share[1] - share[0]));
             format!(
                 "{} before, {} after, {change}",
                 percent(share[0]),
@@ -337,9 +337,9 @@ mod tests {
             Some("main;new 10\nmain;same 10\n"),
         );
         for title in [
-            "old (50 % before, 0 % after, -50.00 % of all)",
+            "old (50 % before, 0 % after, −50.00 % of all)",
             "new (0 % before, 50 % after, +50.00 % of all)",
-            "same (50 % before, 50 % after, +0.00 % of all)",
+            "same (50 % before, 50 % after, 0.00 % of all)",
         ] {
             assert!(svg.contains(title), "{title}: {svg}");
         }

@@ -151,7 +151,7 @@ fn advice_part(page: &mut Page, label: &str, advice: &Advice) {
     page.paragraph("", Ink::Plain, &visible(&advice.reason));
     if let Some(export) = exports(&advice.settings).first() {
         page.gap();
-        page.verbatim("", &safe_lines(&export.text));
+        page.verbatim("", &export.text);
         page.gap();
     }
     if let Some(manual) = &advice.manual {
@@ -183,10 +183,6 @@ fn promise(advice: &Advice) -> String {
         None => "Gain: only runs can tell".to_owned(),
     };
     format!("{gain}{faults} · {price} · {risk}")
-}
-
-fn safe_lines(text: &str) -> String {
-    text.lines().map(visible).collect::<Vec<_>>().join("\n")
 }
 
 pub fn proof(page: &mut Page, findings: &Findings) {
@@ -262,6 +258,7 @@ fn measured(comparison: &Comparison, room: usize) -> String {
 }
 
 pub fn missing(page: &mut Page, findings: &Findings) {
+    page.gap();
     let mut label = "Missing";
     for (kind, number) in findings.losses.iter() {
         page.bullet(
@@ -280,5 +277,4 @@ pub fn missing(page: &mut Page, findings: &Findings) {
         page.bullet(label, &visible(note));
         label = "";
     }
-    page.gap();
 }

@@ -1,47 +1,39 @@
 //! What allocators cost, for a person.
 
 use super::Style;
-use super::page::hanging;
+use super::columns::{Row, figures, words};
+use super::page::{Ink, Page};
+use crate::visible::visible;
 use pagewise_model::bench::{AllocatorBench, AllocatorRow, Measured};
 use pagewise_model::quantity::{count as grouped, rounded};
 use pagewise_model::units::{Bytes, Nanos};
 
-/// Sentence, tables, plot.
+/// Sentence, tables, plot, of at most `width` columns.
 #[must_use]
-pub fn render(document: &AllocatorBench, width: usize, _style: Style) -> String {
-    let mut text = String::new();
+pub fn render(document: &AllocatorBench, width: usize, style: Style) -> String {
+    let mut page = Page::new(width, style);
+    let mut mark = "● bench";
     for allocator in &document.allocators {
-        text += &hanging(&sentence(allocator, document), "• ", "  ", width);
+        page.marked(mark, Ink::Strong, &sentence(allocator, document));
+        mark = "";
     }
-    let single: Vec<&[AllocatorRow]> = document
-        .allocators
-        .iter()
-        .map(|one| one.single.as_slice())
-        .collect();
-    text += &section(
+    let all = || document.allocators.iter();
+    let single: Vec<&[AllocatorRow]> = all().map(|one| one.single.as_slice()).collect();
+    section(
+        &mut page,
         document,
         &single,
         "one block: take, touch, give back",
-        width,
     );
-    let together: Vec<&[AllocatorRow]> = document
-        .allocators
-        .iter()
-        .map(|one| one.together.as_slice())
-        .collect();
+    let together: Vec<&[AllocatorRow]> = all().map(|one| one.together.as_slice()).collect();
     if together.iter().any(|rows| !rows.is_empty()) {
-        text += &section(
-            document,
-            &together,
-            "16 KiB blocks, given back together",
-            width,
-        );
+        let title = "16 KiB blocks, given back together";
+        section(&mut page, document, &together, title);
     }
-    text += &plot(document);
-    for note in &document.notes {
-        text += &hanging(note, "  • ", "    ", width);
-    }
-    text
+    plot(&mut page, document);
+    page.gap();
+    page.list("Notes", document.notes.iter().map(|note| visible(note)));
+    page.finish()
 }
 
 /// What an allocator does, in one sentence.
@@ -110,7 +102,7 @@ fn fresh_cost(allocator: &Measured, edge: Bytes, page: Bytes) -> String {
         Some(row) if row.cost.faults >= FRESH * pages(row, page) => {
             format!(
                 " ({} faults and {} for {})",
-                count(row.cost.faults),
+                few(row.cost.faults),
                 time(row),
                 row.bytes
             )
@@ -120,97 +112,63 @@ fn fresh_cost(allocator: &Measured, edge: Bytes, page: Bytes) -> String {
 }
 
 /// Three tables: faults, time and calls of each round.
-fn section(
-    document: &AllocatorBench,
-    rows: &[&[AllocatorRow]],
-    title: &str,
-    width: usize,
-) -> String {
-    let mut text = table(
-        document,
-        rows,
-        &format!("Faults per round, {title}"),
-        width,
-        |row| count(row.cost.faults),
-    );
-    text += &table(
-        document,
-        rows,
-        &format!("CPU time per round, {title}"),
-        width,
-        time,
-    );
-    if rows
-        .iter()
-        .flat_map(|rows| rows.iter())
-        .any(|row| row.cost.calls.is_some())
-    {
-        text += &table(
-            document,
-            rows,
-            &format!("Memory calls per round, {title}"),
-            width,
-            |row| {
-                let calls = row.cost.calls.iter().flat_map(|calls| calls.values());
-                count(calls.fold(0.0, |sum, calls| sum + calls))
-            },
-        );
+fn section(page: &mut Page, document: &AllocatorBench, rows: &[&[AllocatorRow]], title: &str) {
+    let faults = format!("Faults per round, {title}");
+    table(page, document, rows, &faults, |row| few(row.cost.faults));
+    let cpu = format!("CPU time per round, {title}");
+    table(page, document, rows, &cpu, time);
+    let mut all = rows.iter().flat_map(|rows| rows.iter());
+    if all.any(|row| row.cost.calls.is_some()) {
+        let calls = format!("Memory calls per round, {title}");
+        table(page, document, rows, &calls, |row| {
+            let calls = row.cost.calls.iter().flat_map(|calls| calls.values());
+            few(calls.fold(0.0, |sum, calls| sum + calls))
+        });
     }
-    text
 }
 
-/// Columns in groups that fit the width.
+/// A row for each allocator, a column for each size.
 fn table(
+    page: &mut Page,
     document: &AllocatorBench,
     rows: &[&[AllocatorRow]],
     title: &str,
-    width: usize,
     cell: impl Fn(&AllocatorRow) -> String,
-) -> String {
-    let names: Vec<(&str, &str)> = document
-        .allocators
+) {
+    let sizes: Vec<String> = rows
+        .first()
+        .map_or(&[][..], |rows| rows)
         .iter()
-        .map(|one| {
-            one.contender
-                .name
-                .split_once(", ")
-                .unwrap_or((&one.contender.name, ""))
-        })
+        .map(|row| row.bytes.to_string())
         .collect();
-    let columns = (width.saturating_sub(9) / COLUMN).max(1);
-    let mut text = format!("\n{title}\n");
-    for group in (0..names.len()).collect::<Vec<_>>().chunks(columns) {
-        text += &line("", group.iter().map(|&at| names[at].0.to_owned()));
-        text += &line("", group.iter().map(|&at| names[at].1.to_owned()));
-        for (at, row) in rows.first().copied().unwrap_or_default().iter().enumerate() {
-            let size = row.bytes.to_string();
-            text += &line(&size, group.iter().map(|&one| cell(&rows[one][at])));
-        }
-    }
-    text
-}
-
-/// Columns that one allocator takes.
-const COLUMN: usize = 12;
-
-fn line(label: &str, cells: impl Iterator<Item = String>) -> String {
-    let cells: String = cells.map(|cell| format!("{cell:>COLUMN$}")).collect();
-    format!("{label:>9}{cells}").trim_end().to_owned() + "\n"
+    let heads: Vec<_> = std::iter::once(words("allocator"))
+        .chain(sizes.iter().map(|size| figures(size)))
+        .collect();
+    let rows = document.allocators.iter().zip(rows).map(|(one, rows)| {
+        let name = visible(&one.contender.name).into_owned();
+        Row::new(
+            std::iter::once(name)
+                .chain(rows.iter().map(&cell))
+                .collect::<Vec<_>>(),
+        )
+    });
+    page.table(title, &heads, &rows.collect::<Vec<_>>());
 }
 
 /// CPU time per page, a mark for each size: from a few nanoseconds (kept) to a microsecond
 /// (fresh).
-fn plot(document: &AllocatorBench) -> String {
-    let mut text = String::from("\nCPU time per page of a single block, small to large\n");
-    for allocator in &document.allocators {
-        let marks: String = allocator
-            .single
-            .iter()
-            .map(|row| mark(row, document.page_bytes))
-            .collect();
-        text += &format!("{:>20} │{marks}│\n", allocator.contender.name);
-    }
-    text + "                      · <60 ns  ▂ <125 ns  ▄ <250 ns  ▆ <500 ns  █ more\n"
+fn plot(page: &mut Page, document: &AllocatorBench) {
+    let rows = document.allocators.iter().map(|allocator| {
+        let marks = allocator.single.iter();
+        let marks: String = marks.map(|row| mark(row, document.page_bytes)).collect();
+        let name = visible(&allocator.contender.name).into_owned();
+        Row::new([name, format!("│{marks}│")])
+    });
+    let title = "CPU time per page of a single block, small to large";
+    let heads = [words("allocator"), words("")];
+    page.table(title, &heads, &rows.collect::<Vec<_>>());
+    let key = "· <60 ns  ▂ <125 ns  ▄ <250 ns  ▆ <500 ns  █ more";
+    page.indented(2, Ink::Faint, key);
 }
 
 fn mark(row: &AllocatorRow, page: Bytes) -> char {
@@ -228,7 +186,7 @@ fn time(row: &AllocatorRow) -> String {
 }
 
 /// `16,384`, `2.1` for small figures, `0` for what rounds to it.
-fn count(value: f64) -> String {
+fn few(value: f64) -> String {
     if !(0.05..10.0).contains(&value) {
         rounded(value)
     } else {
@@ -281,25 +239,27 @@ mod tests {
     fn the_answer_names_edge_cost_and_small_blocks() {
         let text = render(
             &document(Some(Bytes((32 << 20) - 4096)), 16_385.0),
-            300,
+            200,
             Style::PLAIN,
         );
-        let first = text.lines().next().unwrap();
-        assert_eq!(
-            first,
-            "• The system's malloc (glibc 2.36) takes blocks of 32,764 KiB and more fresh from the \
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert!(
+            words.join(" ").starts_with(
+                "● bench The system's malloc (glibc 2.36) takes blocks of 32,764 KiB and more fresh from the \
              kernel each time (16,385 faults and 26.2 ms for 64.0 MiB); small blocks freed together \
              come fresh from a total of 4.00 MiB on."
+            ),
+            "{text}"
         );
-        assert!(text.contains("system │·█│"), "{text}");
-        assert!(text.ends_with("  • A note.\n"));
+        assert!(text.contains("  system     │·█│"), "{text}");
+        assert!(text.ends_with("Notes      • A note.\n"));
     }
 
     #[test]
     fn an_allocator_that_keeps_everything_is_said_to() {
-        let text = render(&document(None, 0.0), 300, Style::PLAIN);
-        assert!(
-            text.starts_with("• The system's malloc (glibc 2.36) keeps single blocks up to 64")
-        );
+        let text = render(&document(None, 0.0), 200, Style::PLAIN);
+        assert!(text.starts_with(
+            "● bench    The system's malloc (glibc 2.36) keeps single blocks up to 64"
+        ));
     }
 }

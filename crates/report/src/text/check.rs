@@ -1,22 +1,10 @@
 //! What a machine allows, for a person.
 
 use super::Style;
+use super::page::{Ink, Page, columns};
+use super::wrap::wrap;
+use crate::visible::visible;
 use pagewise_model::capability::{Availability, Capability, Check};
-
-/// How text is laid out.
-struct Look {
-    width: usize,
-    colours: bool,
-}
-
-impl Look {
-    fn paint(&self, code: &str, text: &str) -> String {
-        match self.colours {
-            true => format!("\x1b[{code}m{text}\x1b[0m"),
-            false => text.to_string(),
-        }
-    }
-}
 
 /// Headings by the first part of the capabilities' names.
 const GROUPS: [(&str, &[&str]); 4] = [
@@ -39,25 +27,18 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Confinement", &["pid_namespace", "sandbox"]),
 ];
 
-/// What works, what does not, what follows and what to do.
+/// What works, what does not, what follows and what to do, as text of at most `width` columns.
 #[must_use]
 pub fn render(check: &Check, width: usize, style: Style) -> String {
     let found = &check.capabilities;
-    let look = &Look {
-        width: width.clamp(40, 120),
-        colours: style.color,
-    };
-    let mut text = format!("{}\n", summary(found, &check.kernel));
+    let mut page = Page::new(width, style);
+    page.indented(0, Ink::Strong, &summary(found, &check.kernel));
     for (heading, prefixes) in GROUPS {
         let belongs = |name: &str| prefixes.iter().any(|prefix| name.starts_with(prefix));
-        let members: Vec<_> = found.iter().filter(|one| belongs(&one.name)).collect();
-        text += &section(heading, &members, look);
+        section(&mut page, heading, found, belongs);
     }
-    let others: Vec<_> = found.iter().filter(|one| !is_grouped(&one.name)).collect();
-    if !others.is_empty() {
-        text += &section("Others", &others, look);
-    }
-    text
+    section(&mut page, "Others", found, |name| !is_grouped(name));
+    page.finish()
 }
 
 /// Documents of other versions may hold more.
@@ -66,15 +47,21 @@ fn is_grouped(name: &str) -> bool {
     prefixes.any(|prefix| name.starts_with(prefix))
 }
 
-fn section(heading: &str, members: &[&Capability], look: &Look) -> String {
-    let entries: String = members.iter().map(|one| entry(one, look)).collect();
-    format!("\n{}\n{entries}", look.paint("1", heading))
+fn section(page: &mut Page, heading: &str, found: &[Capability], belongs: impl Fn(&str) -> bool) {
+    let mut members = found.iter().filter(|one| belongs(&one.name)).peekable();
+    if members.peek().is_some() {
+        page.heading(heading);
+    }
+    for member in members {
+        entry(page, member);
+    }
 }
 
 fn summary(found: &[Capability], kernel: &str) -> String {
     let count = |state| found.iter().filter(|one| one.state == state).count();
     format!(
-        "Linux {kernel}: {} of {} work, {} in part, {} missing.",
+        "Linux {}: {} of {} available, {} partial, {} missing.",
+        visible(kernel),
         count(Availability::Available),
         found.len(),
         count(Availability::Limited),
@@ -85,61 +72,29 @@ fn summary(found: &[Capability], kernel: &str) -> String {
 /// Columns before the finding: two blanks, the mark, a blank, the name.
 const INDENT: usize = 27;
 
-/// What works takes a line; what does not also tells what follows and what to do.
-fn entry(capability: &Capability, look: &Look) -> String {
-    let mark = match capability.state {
-        Availability::Available => look.paint("32", "✓"),
-        Availability::Limited => look.paint("33", "~"),
-        Availability::Missing => look.paint("31", "✗"),
+/// What works takes a line; what does not also says what follows and what to do.
+fn entry(page: &mut Page, capability: &Capability) {
+    let (mark, ink) = match capability.state {
+        Availability::Available => ("✓", Ink::Good),
+        Availability::Limited => ("~", Ink::Caution),
+        Availability::Missing => ("✗", Ink::Bad),
     };
-    let finding = wrapped(&capability.finding, look.width);
-    let mut text = format!("  {mark} {:<22} {finding}\n", capability.name);
+    let name = visible(&capability.name);
+    let mut before = format!("  {} {name:<22} ", page.paint(ink, mark));
+    if columns(&name) > INDENT - 5 {
+        page.line(&before);
+        before = " ".repeat(INDENT);
+    }
+    for line in wrap(&visible(&capability.finding), page.width - INDENT) {
+        page.line(&format!("{before}{line}"));
+        before = " ".repeat(INDENT);
+    }
     if capability.state != Availability::Available {
-        let blank = " ".repeat(INDENT);
-        let consequence = wrapped(&capability.consequence, look.width);
-        text += &format!("{blank}{}\n", look.paint("2", &consequence));
+        page.indented(INDENT, Ink::Faint, &visible(&capability.consequence));
         if let Some(remedy) = &capability.remedy {
-            let remedy = wrapped(&format!("→ {remedy}"), look.width);
-            text += &format!("{blank}{}\n", look.paint("36", &remedy));
+            page.indented(INDENT, Ink::Code, &format!("→ {}", visible(remedy)));
         }
     }
-    text
-}
-
-/// Breaks `text` at blanks, so that it fits between the indent and `width`; a word that does not fit
-/// alone, behind a slash or anywhere.
-fn wrapped(text: &str, width: usize) -> String {
-    let room = width.saturating_sub(INDENT).max(20);
-    let mut result = String::new();
-    let mut used = 0;
-    for mut word in text.split(' ') {
-        while word.chars().count() > room {
-            if used > 0 {
-                result.push('\n');
-                result.push_str(&" ".repeat(INDENT));
-            }
-            let end = word
-                .char_indices()
-                .nth(room)
-                .map_or(word.len(), |(at, _)| at);
-            let end = word[..end].rfind('/').map_or(end, |slash| slash + 1);
-            result.push_str(&word[..end]);
-            used = room;
-            word = &word[end..];
-        }
-        let length = word.chars().count();
-        if used > 0 && used + 1 + length > room {
-            result.push('\n');
-            result.push_str(&" ".repeat(INDENT));
-            used = 0;
-        } else if used > 0 {
-            result.push(' ');
-            used += 1;
-        }
-        result.push_str(word);
-        used += length;
-    }
-    result
 }
 
 #[cfg(test)]
@@ -165,52 +120,26 @@ mod tests {
             kernel: "6.18".to_string(),
             capabilities: capabilities.to_vec(),
         };
-        let plain = Style {
-            color: false,
-            unicode: true,
-        };
-        render(&check, width, plain)
+        render(&check, width, Style::PLAIN)
     }
 
     #[test]
-    fn what_works_takes_one_line_and_what_does_not_tells_what_to_do() {
+    fn what_works_takes_one_line_and_what_does_not_says_what_to_do() {
         let found = [
             capability("perf.software", Availability::Available),
             capability("psi", Availability::Missing),
         ];
         let expected = "\
-Linux 6.18: 1 of 2 work, 0 in part, 1 missing.
+Linux 6.18: 1 of 2 available, 0 partial, 1 missing.
 
 Faults and code
   ✓ perf.software          what was found
-
-Kernel tracing
 
 Memory
   ✗ psi                    what was found
                            What follows.
                            → sudo sysctl x=1
-
-Confinement
 ";
         assert_eq!(rendered(&found, 80), expected);
-    }
-
-    #[test]
-    fn a_path_that_is_wider_than_the_terminal_is_broken_behind_a_slash() {
-        let text = wrapped(
-            "cannot read /sys/kernel/tracing/available_tracers: closed",
-            60,
-        );
-        let blank = " ".repeat(INDENT);
-        let lines = [
-            "cannot read",
-            "/sys/kernel/tracing/",
-            "available_tracers: closed",
-        ];
-        assert_eq!(text, lines.join(&format!("\n{blank}")));
-        let text = wrapped(&"x".repeat(100), 60);
-        assert!(text.lines().all(|line| line.trim().len() <= 60 - INDENT));
-        assert_eq!(text.matches('x').count(), 100);
     }
 }

@@ -1,6 +1,7 @@
 //! The answer of `pagewise gate`.
 
 use super::Style;
+use super::columns::{Row, figures, words};
 use super::page::{Ink, LABEL, Page, chain};
 use crate::gate::{cause, cells, function, runs, side, stack};
 use crate::visible::visible;
@@ -9,7 +10,7 @@ use pagewise_model::gate::{Culprit, Gate, GateVerdict, Judged};
 /// The answer as text of at most `width` columns, clamped to 60–200.
 #[must_use]
 pub fn render(gate: &Gate, width: usize, style: Style) -> String {
-    let mut page = Page::new(width.clamp(super::WIDTHS.0, super::WIDTHS.1), style);
+    let mut page = Page::new(width, style);
     match gate.passed {
         true => page.marked("● passed", Ink::Good, &visible(&gate.headline)),
         false => page.marked("● failed", Ink::Bad, &visible(&gate.headline)),
@@ -17,24 +18,24 @@ pub fn render(gate: &Gate, width: usize, style: Style) -> String {
     page.gap();
     page.paragraph("Old", Ink::Plain, &side(&gate.old));
     page.paragraph("New", Ink::Plain, &side(&gate.new));
-    page.heading(&format!("Figures ({})", runs(gate)));
-    page.line(&row(["", "old", "new", "change", "allowed", ""]));
-    for figure in &gate.figures {
-        let cells = cells(figure);
-        let line = row(cells.each_ref().map(String::as_str));
-        let line = page.paint(ink(figure), line.trim_end());
-        page.line(&line);
-    }
+    let heads = [
+        words(""),
+        figures("old"),
+        figures("new"),
+        figures("change"),
+        figures("allowed"),
+        words(""),
+    ];
+    let rows = gate.figures.iter();
+    let rows = rows.map(|figure| Row::new(cells(figure)).in_ink(ink(figure)));
+    let title = format!("Figures ({})", runs(gate));
+    page.table(&title, &heads, &rows.collect::<Vec<_>>());
     page.gap();
     if let Some(found) = &gate.culprit {
         culprit(&mut page, found);
     }
     notes(&mut page, gate);
     page.finish()
-}
-
-fn row([name, old, new, change, allowed, verdict]: [&str; 6]) -> String {
-    format!("  {name:<27} {old:>9} {new:>9} {change:>9} {allowed:>8}  {verdict}")
 }
 
 fn ink(figure: &Judged) -> Ink {

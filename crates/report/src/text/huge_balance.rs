@@ -1,107 +1,71 @@
 //! A finished session for a person.
 
 use super::Style;
-use super::page::wrap;
-use pagewise_model::balance::{Balance, Basis, Changes, Effect, PageState};
+use super::page::{Ink, Page};
+use crate::visible::visible;
+use pagewise_model::balance::{Balance, Basis, Changes, Effect, GuestRange, PageState};
+use pagewise_model::quantity::{counted, percent};
 use std::fmt::Write;
 
-/// Columns of labels.
-const LABEL: usize = 13;
-
-/// The whole answer, verdict first.
+/// The whole answer, verdict first, of at most `width` columns.
+#[must_use]
 pub fn render(found: &Balance, width: usize, style: Style) -> String {
-    let mut page = Page {
-        out: String::new(),
-        width: width.clamp(60, 120),
-        style,
+    let mut page = Page::new(width, style);
+    let (word, ink) = match found.verdict.effect {
+        Effect::Help => ("● help", Ink::Good),
+        Effect::Hurt => ("● hurt", Ink::Bad),
+        Effect::NoMeasurableEffect => ("● no gain", Ink::Strong),
+        Effect::Unknown => ("● unknown", Ink::Strong),
     };
-    page.verdict(found);
-    page.row("basis", &basis(found));
-    page.row("pages", &pages(found));
+    page.marked(word, ink, &visible(&found.verdict.sentence));
+    page.gap();
+    page.paragraph("Basis", Ink::Plain, &visible(&basis(found)));
+    page.paragraph("Pages", Ink::Plain, &pages(found));
     if found.applied {
-        page.row("built", &changes(found.built, "no huge page"));
-        page.row("split", &changes(found.split, "none"));
+        let (built, split) = (
+            changes(found.built, "no huge page"),
+            changes(found.split, "none"),
+        );
+        page.paragraph("Built", Ink::Plain, &built);
+        page.paragraph("Split", Ink::Plain, &split);
     }
     for refused in &found.refused {
-        page.row(
-            "refused",
-            &format!("{} times: {}", refused.count, refused.reason),
+        let text = format!(
+            "{}: {}",
+            counted(refused.count, "time"),
+            visible(&refused.reason)
         );
+        page.paragraph("Refused", Ink::Caution, &text);
     }
-    page.row("memory", &memory(found));
-    page.row("controller", &controller(found));
-    for process in &found.processes {
-        for guest in &process.guest_memory {
-            let aligned = match guest.misaligned_by.0 {
-                0 => "aligned to huge pages".to_owned(),
-                _ => format!(
-                    "NOT aligned: {} off, so the guest's huge pages cannot be the host's",
-                    guest.misaligned_by
-                ),
-            };
-            page.row(
-                "guest RAM",
-                &format!("{} at {}: {aligned}", guest.length, guest.start),
-            );
-        }
+    page.paragraph("Memory", Ink::Plain, &memory(found));
+    page.paragraph("Controller", Ink::Plain, &controller(found));
+    for guest in found.processes.iter().flat_map(|one| &one.guest_memory) {
+        page.paragraph("Guest RAM", Ink::Plain, &guest_memory(guest));
     }
-    for note in &found.notes {
-        page.row("note", note);
+    page.list("Notes", found.notes.iter().map(|note| visible(note)));
+    if !found.journals.is_empty() && !found.processes.is_empty() {
+        let pids = found.processes.iter().map(|one| format!(" -p {}", one.pid));
+        let undo = format!("pagewise huge balance --undo{}", pids.collect::<String>());
+        page.paragraph("Take back", Ink::Code, &undo);
     }
-    if !found.journals.is_empty() {
-        let pids: Vec<String> = found
-            .processes
-            .iter()
-            .map(|one| format!(" -p {}", one.pid))
-            .collect();
-        if !pids.is_empty() {
-            page.row(
-                "take back",
-                &format!("pagewise huge balance --undo{}", pids.concat()),
-            );
-        }
-    }
-    page.out
+    page.finish()
 }
 
 /// The same for a page without scripts.
+#[must_use]
 pub fn plain(found: &Balance) -> String {
-    let style = Style {
-        color: false,
-        unicode: true,
+    render(found, 100, Style::PLAIN)
+}
+
+fn guest_memory(guest: &GuestRange) -> String {
+    let aligned = match guest.misaligned_by.0 {
+        0 => "aligned to huge pages".to_owned(),
+        _ => format!(
+            "NOT aligned: {} off, so the guest's huge pages cannot be the host's",
+            guest.misaligned_by
+        ),
     };
-    render(found, 100, style)
-}
-
-struct Page {
-    out: String,
-    width: usize,
-    style: Style,
-}
-
-impl Page {
-    fn verdict(&mut self, found: &Balance) {
-        let colour = match found.verdict.effect {
-            Effect::Help => "1;32",
-            Effect::Hurt => "1;31",
-            Effect::NoMeasurableEffect | Effect::Unknown => "1",
-        };
-        for line in wrap(&found.verdict.sentence, self.width) {
-            let _ = match self.style.color {
-                true => writeln!(self.out, "\u{1b}[{colour}m{line}\u{1b}[0m"),
-                false => writeln!(self.out, "{line}"),
-            };
-        }
-        self.out.push('\n');
-    }
-
-    fn row(&mut self, label: &str, text: &str) {
-        let mut label = label.to_owned();
-        for line in wrap(text, self.width - LABEL) {
-            let _ = writeln!(self.out, "{label:LABEL$}{line}");
-            label.clear();
-        }
-    }
+    format!("{} at {}: {aligned}", guest.length, guest.start)
 }
 
 fn basis(found: &Balance) -> String {
@@ -181,9 +145,9 @@ fn controller(found: &Balance) -> String {
         false => "dry run (--apply acts)",
     };
     format!(
-        "{name}; {} of CPU time in {} ({:.2} %)",
+        "{name}; {} of CPU time in {} ({})",
         found.controller_cpu,
         found.elapsed,
-        used * 100.0
+        percent(used)
     )
 }

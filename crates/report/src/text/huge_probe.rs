@@ -1,155 +1,132 @@
 //! A probe's findings for a person.
 
 use super::Style;
-use super::page::wrap;
+use super::columns::{Row, figures, words};
+use super::page::{Ink, Page};
+use crate::visible::visible;
 use pagewise_model::probe::{Probe, TlbLevel};
+use pagewise_model::quantity::{percent, percent_interval, signed_percent, with_interval};
 use pagewise_model::units::{Bytes, Estimate};
-use std::fmt::Write;
 
-/// The whole answer.
+/// The whole answer, of at most `width` columns.
+#[must_use]
 pub fn render(found: &Probe, width: usize, style: Style) -> String {
-    let width = width.clamp(60, 110);
-    let mut out = String::new();
-    heading(
-        &mut out,
-        style,
-        &format!("TLB of this machine ({})", found.cpu),
-    );
+    let mut page = Page::new(width, style);
+    tlb(&mut page, found);
+    page.heading("Host");
+    page.indented(2, Ink::Plain, &visible(&found.host.sentence));
+    if let Some(share) = &found.host.missed_share {
+        let text = format!(
+            "base-sized steps within huge pages miss {} as much as base pages",
+            percent_interval(share)
+        );
+        page.indented(2, Ink::Plain, &text);
+    }
+    effect(&mut page, found);
+    actuators(&mut page, found);
+    page.gap();
+    let walks = found.walk_events.iter();
+    let walks = walks.map(|events| format!("walks counted by {events}"));
+    let notes = found.no_counters.iter().cloned().chain(walks);
+    let notes = notes.chain(found.notes.iter().cloned());
+    page.list("Notes", notes.map(|note| visible(&note).into_owned()));
+    page.finish()
+}
+
+fn tlb(page: &mut Page, found: &Probe) {
+    page.heading(&format!("TLB of this machine ({})", visible(&found.cpu)));
     for level in &found.levels {
-        let _ = writeln!(out, "  {}", level_line(level));
+        page.indented(2, Ink::Plain, &level_line(level));
     }
     if found.levels.is_empty() {
-        let _ = writeln!(
-            out,
-            "  no step was found: the machine is too noisy, or nothing misses"
-        );
+        let none = "no step was found: the machine is too noisy, or nothing misses";
+        page.indented(2, Ink::Caution, none);
     }
-    if let (Some(walk), Some(last)) = (
-        &found.walk_ns,
-        found.curves.first().and_then(|c| c.points.last()),
-    ) {
-        let _ = writeln!(
-            out,
-            "  a step through {} base pages costs {} more than its data: mostly page walks",
+    let points = found.curves.first().and_then(|curve| curve.points.last());
+    if let (Some(walk), Some(last)) = (&found.walk_ns, points) {
+        let text = format!(
+            "a step through {} base pages costs {} more than its data: mostly page walks",
             last.pages,
-            interval(walk, "ns")
+            nanoseconds(walk)
         );
-    }
-    heading(&mut out, style, "Host");
-    for line in wrap(&found.host.sentence, width - 2) {
-        let _ = writeln!(out, "  {line}");
-    }
-    if let Some(share) = &found.host.missed_share {
-        let _ = writeln!(
-            out,
-            "  base-sized steps within huge pages miss {:.0} % as much as base pages [{:.0}, {:.0}]",
-            share.value * 100.0,
-            share.low * 100.0,
-            share.high * 100.0
-        );
-    }
-    heading(
-        &mut out,
-        style,
-        &format!(
-            "Random chase through {}, by share of huge pages",
-            found.effect_memory
-        ),
-    );
-    for point in &found.effect {
-        let walks = point.walks.map_or_else(String::new, |[small, huge]| {
-            format!("   walks per step: {small:.2} base, {huge:.2} huge")
-        });
-        let _ = writeln!(
-            out,
-            "  {:>4.0} % {:>26}   {}{walks}",
-            point.huge_share * 100.0,
-            interval(&point.step_ns, "ns"),
-            change(&point.change),
-        );
-    }
-    heading(&mut out, style, "Changing page sizes of another process");
-    for one in &found.actuators {
-        let how = match one.median {
-            Some(median) => format!("{median} for {}", huge_page(found)),
-            None => "does not work here".to_owned(),
-        };
-        let _ = writeln!(out, "  {:<9}{how}, by {}", one.change, one.call);
-    }
-    if let Some(why) = &found.no_counters {
-        note(&mut out, width, why);
-    }
-    if let Some(events) = &found.walk_events {
-        note(&mut out, width, &format!("walks counted by {events}"));
-    }
-    for text in &found.notes {
-        note(&mut out, width, text);
-    }
-    out
-}
-
-fn heading(out: &mut String, style: Style, text: &str) {
-    if !out.is_empty() {
-        out.push('\n');
-    }
-    let _ = match style.color {
-        true => writeln!(out, "\u{1b}[1m{text}\u{1b}[0m"),
-        false => writeln!(out, "{text}"),
-    };
-}
-
-fn note(out: &mut String, width: usize, text: &str) {
-    out.push('\n');
-    for line in wrap(&format!("Note: {text}."), width) {
-        let _ = writeln!(out, "{}", line.replace("..", "."));
+        page.indented(2, Ink::Plain, &text);
     }
 }
 
 fn level_line(level: &TlbLevel) -> String {
     format!(
-        "level {} of {} pages: {} entries [{:.0}, {:.0}]; a miss costs {}",
+        "level {} of {} pages: {} entries; a miss costs {}",
         level.level,
         level.page,
-        entries(&level.entries),
-        level.entries.low,
-        level.entries.high,
-        interval(&level.miss_ns, "ns")
+        with_interval(&level.entries, "", entries),
+        nanoseconds(&level.miss_ns)
     )
 }
 
-fn entries(estimate: &Estimate) -> String {
-    match estimate.value {
+fn entries(estimate: f64) -> String {
+    match estimate {
         few if few < 1000.0 => format!("{few:.0}"),
         many => format!("{:.0}", (many / 10.0).round() * 10.0),
     }
 }
 
-fn interval(estimate: &Estimate, unit: &str) -> String {
+/// Steps are compared in nanoseconds, whatever they cost.
+fn nanoseconds(estimate: &Estimate) -> String {
     let digits = usize::from(estimate.value < 100.0);
-    format!(
-        "{:.digits$} {unit} [{:.digits$}, {:.digits$}]",
-        estimate.value, estimate.low, estimate.high
-    )
+    with_interval(estimate, " ns", |end| format!("{end:.digits$}"))
+}
+
+fn effect(page: &mut Page, found: &Probe) {
+    let heads = [
+        figures("huge"),
+        figures("step"),
+        figures("change"),
+        words("walks per step"),
+    ];
+    let rows = found.effect.iter().map(|point| {
+        let walks = point.walks.map_or(String::new(), |[small, huge]| {
+            format!("{small:.2} base, {huge:.2} huge")
+        });
+        Row::new([
+            percent(point.huge_share),
+            nanoseconds(&point.step_ns),
+            change(&point.change),
+            walks,
+        ])
+    });
+    let memory = found.effect_memory;
+    let title = format!("Random chase through {memory}, by share of huge pages");
+    page.table(&title, &heads, &rows.collect::<Vec<_>>());
 }
 
 fn change(estimate: &Estimate) -> String {
-    if estimate.value == 0.0 {
-        return "(compared with)".to_owned();
+    match estimate.value {
+        0.0 => "(compared with)".to_owned(),
+        _ => with_interval(estimate, " %", |end| {
+            let sign = if end > 0.0 { "+" } else { "" };
+            let size = signed_percent(end);
+            format!("{sign}{}", size.trim_end_matches(" %"))
+        }),
     }
-    let signed = |share: f64| format!("{:+.1}", share * 100.0).replace('-', "−");
-    format!(
-        "{} % [{}, {}]",
-        signed(estimate.value),
-        signed(estimate.low),
-        signed(estimate.high)
-    )
 }
 
-fn huge_page(found: &Probe) -> Bytes {
-    found
+fn actuators(page: &mut Page, found: &Probe) {
+    if found.actuators.is_empty() {
+        return;
+    }
+    page.heading("Changing page sizes of another process");
+    let huge = found
         .curves
         .last()
-        .map_or(Bytes(2 << 20), |curve| curve.page)
+        .map_or(Bytes(2 << 20), |curve| curve.page);
+    for one in &found.actuators {
+        let how = match one.median {
+            Some(median) => format!("{median} for {huge}"),
+            None => "does not work here".to_owned(),
+        };
+        let text = format!("{how}, by {}", visible(&one.call));
+        page.paragraph(&format!("  {}", visible(&one.change)), Ink::Plain, &text);
+    }
 }
 
 #[cfg(test)]
@@ -206,26 +183,19 @@ mod tests {
             notes: Vec::new(),
             curves: Vec::new(),
         };
-        let text = render(
-            &found,
-            100,
-            Style {
-                color: false,
-                unicode: true,
-            },
-        );
+        let text = render(&found, 100, Style::PLAIN);
         assert!(
             text.contains(
-                "level 1 of 4.00 KiB pages: 72 entries [71, 73]; a miss costs 1.9 ns [0.9, 2.9]"
+                "level 1 of 4.00 KiB pages: 72 [71, 73] entries; a miss costs 1.9 ns [0.9, 2.9]"
             ),
             "{text}"
         );
         assert!(
-            text.contains("miss 100 % as much as base pages [90, 110]"),
+            text.contains("miss 100 % [90, 110] as much as base pages"),
             "{text}"
         );
         assert!(
-            text.contains("100 %          150 ns [149, 151]   −30.0 % [−31.0, −29.0]"),
+            text.contains("100 %  150 ns [149, 151]  −30 % [−31, −29]"),
             "{text}"
         );
     }

@@ -1,160 +1,183 @@
 //! Simulations as text.
 
 use super::Style;
+use super::columns::{Row, figures, words};
+use super::page::{Ink, Page};
+use crate::visible::visible;
 use pagewise_model::huge_simulation::{Controlled, HugeSimulation, ReuseCurve};
+use pagewise_model::quantity::{percent, relative_change};
 use pagewise_model::units::Bytes;
-use std::fmt::Write;
 
-/// The result in words and tables.
+/// The result in words and tables, of at most `width` columns.
 #[must_use]
-pub fn render(result: &HugeSimulation, _width: usize, _style: Style) -> String {
-    let mut text = String::new();
-    let _ = writeln!(text, "{}: {}", result.machine, result.workloads.join(", "));
-    for note in &result.notes {
-        let _ = writeln!(text, "  note: {note}");
-    }
-    configurations(&mut text, result);
-    sweep(&mut text, result);
+pub fn render(result: &HugeSimulation, width: usize, style: Style) -> String {
+    let mut page = Page::new(width, style);
+    let of = format!("{}: {}", result.machine, result.workloads.join(", "));
+    page.indented(0, Ink::Strong, &visible(&of));
+    page.gap();
+    verdicts(&mut page, result);
+    configurations(&mut page, result);
+    sweep(&mut page, result);
     for curve in &result.reuse {
-        reuse(&mut text, curve);
+        reuse(&mut page, curve);
     }
-    if !result.controlled.is_empty() {
-        controlled(&mut text, &result.controlled);
-    }
-    text
+    controlled(&mut page, &result.controlled);
+    page.gap();
+    page.list("Notes", result.notes.iter().map(|note| visible(note)));
+    page.finish()
 }
 
-fn configurations(text: &mut String, result: &HugeSimulation) {
-    let mut workload = "";
-    for row in &result.configurations {
-        if row.workload != workload {
-            workload = &row.workload;
-            let _ = writeln!(
-                text,
-                "\n{:<31} {:>6} {:>9} {:>7} {:>10} {:>10}",
-                workload, "speed", "ns/access", "refills", "small/1000", "huge/1000"
-            );
-        }
-        let _ = writeln!(
-            text,
-            "  {:<29} {:>5.2}× {:>9.2} {:>5.1} % {:>10.3} {:>10.3}",
-            row.name,
-            row.speed,
-            row.ns_per_access,
-            row.refill_share * 100.0,
-            row.small_per_1000,
-            row.huge_per_1000
-        );
-    }
-    if !result.configurations.is_empty() {
-        *text += "\nrefills: share of the time that goes into TLB refills; small/1000 and huge/1000: \
-            refills\n  of small and of huge pages in a thousand accesses\n";
-    }
+fn verdicts(page: &mut Page, result: &HugeSimulation) {
     let of = |name: &str, workload: &str| {
         let mut rows = result.configurations.iter();
         rows.find(|row| row.name == name && row.workload == workload)
             .map(|row| row.speed)
     };
     for workload in &result.workloads {
-        let native = of("native, huge pages", workload);
-        let pair = (
-            of("guest, huge at both levels", workload),
-            of("guest, small at both levels", workload),
-        );
-        let Some(native) = native else { continue };
-        let _ = match pair {
-            (Some(both), Some(none)) => writeln!(
-                text,
-                "\n{workload}, simulated: huge pages {} natively,\n  {} in a guest",
-                verdict(native - 1.0),
-                verdict(both / none - 1.0)
-            ),
-            _ => writeln!(
-                text,
-                "\n{workload}, simulated: huge pages {} natively",
-                verdict(native - 1.0)
-            ),
+        let Some(native) = of("native, huge pages", workload) else {
+            continue;
         };
-    }
-}
-
-fn verdict(change: f64) -> String {
-    if change.abs() < 0.01 {
-        return format!("do not matter ({:+.1} %)", change * 100.0);
-    }
-    let word = if change > 0.0 { "help" } else { "hurt" };
-    format!("{word} ({:+.1} % speed)", change * 100.0)
-}
-
-fn sweep(text: &mut String, result: &HugeSimulation) {
-    if result.sweep.is_empty() {
-        return;
-    }
-    let _ = writeln!(
-        text,
-        "\n{:>10} {:>11} {:>14} {:>14}",
-        "huge pages", "ns/access", "small/1000", "huge/1000"
-    );
-    for point in &result.sweep {
-        let _ = writeln!(
-            text,
-            "{:>10} {:>11.2} {:>14.3} {:>14.3}",
-            point.huge, point.ns_per_access, point.small_per_1000, point.huge_per_1000
+        let guest = of("guest, huge at both levels", workload)
+            .zip(of("guest, small at both levels", workload))
+            .map_or(String::new(), |(both, none)| {
+                format!(", {} in a guest", verdict(both / none))
+            });
+        let text = format!(
+            "{}, simulated: huge pages {} natively{guest}",
+            visible(workload),
+            verdict(native)
         );
+        page.indented(0, Ink::Plain, &text);
     }
 }
 
-fn reuse(text: &mut String, curve: &ReuseCurve) {
-    let wanted = [16, 64, 256, 1024, 2048, 4096];
-    let mut line = format!(
-        "\nmisses of a fully associative LRU TLB, {} pages (1 in {:.0}, ± {:.1} %):\n ",
+fn verdict(speed: f64) -> String {
+    let change = relative_change(speed);
+    match speed {
+        speed if (speed - 1.0).abs() < 0.01 => format!("do not matter ({change})"),
+        speed if speed > 1.0 => format!("help ({change} speed)"),
+        _ => format!("hurt ({change} speed)"),
+    }
+}
+
+fn configurations(page: &mut Page, result: &HugeSimulation) {
+    let heads = [
+        words("configuration"),
+        figures("speed"),
+        figures("ns/access"),
+        figures("refills"),
+        figures("small"),
+        figures("huge"),
+    ];
+    for workload in &result.workloads {
+        let rows = result.configurations.iter();
+        let rows = rows.filter(|row| row.workload == *workload).map(|row| {
+            Row::new([
+                row.name.clone(),
+                format!("{:.2}×", row.speed),
+                format!("{:.2}", row.ns_per_access),
+                percent(row.refill_share),
+                format!("{:.3}", row.small_per_1000),
+                format!("{:.3}", row.huge_per_1000),
+            ])
+        });
+        page.table(&visible(workload), &heads, &rows.collect::<Vec<_>>());
+    }
+    if !result.configurations.is_empty() {
+        page.gap();
+        let key = "refills: share of the time that goes into TLB refills; small, huge: refills of \
+                   small and of huge pages per 1,000 accesses";
+        page.indented(2, Ink::Faint, key);
+    }
+}
+
+fn sweep(page: &mut Page, result: &HugeSimulation) {
+    let heads = [
+        figures("huge pages"),
+        figures("ns/access"),
+        figures("small"),
+        figures("huge"),
+    ];
+    let rows = result.sweep.iter().map(|point| {
+        Row::new([
+            point.huge.to_string(),
+            format!("{:.2}", point.ns_per_access),
+            format!("{:.3}", point.small_per_1000),
+            format!("{:.3}", point.huge_per_1000),
+        ])
+    });
+    page.table(
+        "Cost by number of huge pages",
+        &heads,
+        &rows.collect::<Vec<_>>(),
+    );
+}
+
+/// Sizes of TLBs whose misses are shown.
+const ENTRIES: [u64; 6] = [16, 64, 256, 1024, 2048, 4096];
+
+fn reuse(page: &mut Page, curve: &ReuseCurve) {
+    let title = format!(
+        "Misses of a fully associative LRU TLB, {} pages (1 in {:.0}, ± {})",
         Bytes(curve.page_bytes),
         1.0 / curve.sampled,
-        curve.error * 100.0
+        percent(curve.error)
     );
-    for entries in wanted {
+    let points = ENTRIES.iter().filter_map(|&entries| {
         let point = curve.points.iter().rev().find(|(n, _)| *n <= entries);
-        if let Some((_, misses)) = point {
-            let _ = write!(line, " {entries}: {:.1} % ", misses * 100.0);
-        }
-    }
-    let _ = writeln!(text, "{}", line.trim_end());
+        point.map(|(_, misses)| (entries.to_string(), percent(*misses)))
+    });
+    let (sizes, misses): (Vec<_>, Vec<_>) = points.unzip();
+    let heads: Vec<_> = std::iter::once(words("entries"))
+        .chain(sizes.iter().map(|size| figures(size)))
+        .collect();
+    let cells = std::iter::once("misses".to_owned()).chain(misses);
+    page.table(&title, &heads, &[Row::new(cells.collect::<Vec<_>>())]);
 }
 
-fn controlled(text: &mut String, rows: &[Controlled]) {
-    let _ = writeln!(
-        text,
-        "\n{:<18} {:<9} {:>8} {:>9} {:>12} {:>6} {:>6}",
-        "program", "by", "at rest", "whole run", "huge pages", "split", "built"
-    );
-    for row in rows {
-        let _ = writeln!(
-            text,
-            "{:<18} {:<9} {:>+7.1}% {:>+8.1}% {:>4} of {:<4} {:>6} {:>6}",
-            row.workload,
-            row.controller,
-            row.gain * 100.0,
-            row.gain_whole * 100.0,
-            row.huge,
-            row.possible,
-            row.split,
-            row.built
-        );
-        if let Some(reason) = &row.reason {
-            let _ = writeln!(text, "  last: {reason}");
-        }
-    }
+fn controlled(page: &mut Page, rows: &[Controlled]) {
+    let heads = [
+        words("program"),
+        words("by"),
+        figures("at rest"),
+        figures("whole run"),
+        figures("huge pages"),
+        figures("split"),
+        figures("built"),
+    ];
+    let lines = rows.iter().map(|row| {
+        let reason = row.reason.as_ref();
+        Row::new([
+            visible(&row.workload).into_owned(),
+            row.controller.clone(),
+            relative_change(1.0 + row.gain),
+            relative_change(1.0 + row.gain_whole),
+            format!("{} of {}", row.huge, row.possible),
+            row.split.to_string(),
+            row.built.to_string(),
+        ])
+        .with_below(reason.map_or(String::new(), |reason| format!("last: {}", visible(reason))))
+    });
+    page.table("Under a controller", &heads, &lines.collect::<Vec<_>>());
+    fairness(page, rows);
+}
+
+fn fairness(page: &mut Page, rows: &[Controlled]) {
     let shares: Vec<f64> = rows.iter().filter_map(|row| row.against_alone).collect();
-    if shares.len() > 1 {
-        // Jain, Chiu and Hawe (1984): 1 where all slow down alike, 1/n where one has everything.
-        let sum: f64 = shares.iter().sum();
-        let squares: f64 = shares.iter().map(|share| share * share).sum();
-        #[allow(clippy::cast_precision_loss, reason = "a handful of programs")]
-        let jain = sum * sum / (shares.len() as f64 * squares);
-        for row in rows {
-            let share = row.against_alone.unwrap_or(1.0);
-            let _ = writeln!(text, "{}: {:.2}× as fast as alone", row.workload, share);
-        }
-        let _ = writeln!(text, "fairness {jain:.3} (Jain's index, 1 is even)");
+    if shares.len() < 2 {
+        return;
     }
+    // Jain, Chiu and Hawe (1984): 1 where all slow down alike, 1/n where one has everything.
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|share| share * share).sum();
+    #[allow(clippy::cast_precision_loss, reason = "a handful of programs")]
+    let jain = sum * sum / (shares.len() as f64 * squares);
+    page.gap();
+    for row in rows {
+        let share = row.against_alone.unwrap_or(1.0);
+        let text = format!("{}: {share:.2}× as fast as alone", visible(&row.workload));
+        page.indented(2, Ink::Plain, &text);
+    }
+    let text = format!("fairness {jain:.3} (Jain's index, 1 is even)");
+    page.indented(2, Ink::Plain, &text);
 }

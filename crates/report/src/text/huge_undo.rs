@@ -1,39 +1,39 @@
-//! Page sizes taken back, for a person.
+//! Page sizes restored, for a person.
 
 use super::Style;
+use super::page::{Ink, Page};
 use crate::visible::visible;
 use pagewise_model::huge_undo::HugeUndo;
-use std::fmt::Write;
+use pagewise_model::quantity::counted;
 
-/// A line or two about each process.
+/// A line or two about each process, of at most `width` columns.
 #[must_use]
-pub fn render(undo: &HugeUndo, _width: usize, _style: Style) -> String {
-    let mut text = String::new();
+pub fn render(undo: &HugeUndo, width: usize, style: Style) -> String {
+    let mut page = Page::new(width, style);
     if undo.processes.is_empty() {
-        text += "Nothing to take back.\n";
+        page.line("Nothing to take back.");
     }
     for one in &undo.processes {
-        let (pid, comm) = (one.pid, visible(&one.comm));
+        let process = format!("{} ({})", visible(&one.comm), one.pid);
         if one.settings + one.settings_left > 0 {
-            let _ = writeln!(
-                text,
-                "Settings of the machine by {comm} ({pid}): {} are as they were; {} were written \
-                 by somebody else since and left",
+            let text = format!(
+                "Settings of the machine by {process}: {} are as they were; {} were written by \
+                 somebody else since and left",
                 one.settings, one.settings_left
             );
+            page.indented(0, Ink::Plain, &text);
         }
-        let _ = match one.running {
-            false => writeln!(
-                text,
-                "{comm} ({pid}) has ended: its page sizes went with it"
-            ),
-            true => writeln!(
-                text,
-                "{comm} ({pid}): {} slots have their first page size again, verified in the page \
-                 map; {} were given back by the program; {} could not be changed",
-                one.restored, one.gone, one.refused
+        let text = match one.running {
+            false => format!("{process} has ended: its page sizes went with it"),
+            true => format!(
+                "{process}: {} restored to the first page size, verified in the page map; {} given \
+                 back by the program; {} could not be changed",
+                counted(one.restored, "slot"),
+                one.gone,
+                one.refused
             ),
         };
+        page.indented(0, Ink::Plain, &text);
     }
-    text
+    page.finish()
 }

@@ -1,11 +1,14 @@
-//! The terminal summary. Its first screen is the answer: verdict, cost, why, fix, proof, what is
-//! missing. Short tables follow.
+//! The terminal summary, in the order of the page: verdict, account, findings, fix, proof, evidence
+//! in short tables, what is missing. Its first screen is the answer.
 
 mod answer;
 pub mod bench_alloc;
 pub mod bench_faults;
 pub mod capture_summary;
 pub mod check;
+mod columns;
+pub mod fault_diff;
+pub mod fault_paths;
 pub mod gate;
 pub mod huge_balance;
 pub mod huge_probe;
@@ -24,8 +27,9 @@ mod scatter;
 mod tables;
 mod time;
 pub mod tune;
+mod wrap;
 
-pub use page::hanging;
+pub use wrap::hanging;
 
 use page::Page;
 use pagewise_model::findings::Findings;
@@ -49,15 +53,11 @@ impl Style {
     };
 }
 
-/// Narrowest and widest page, in columns: below, tables fall apart; above, lines get too long to
-/// read.
-const WIDTHS: (usize, usize) = (60, 200);
-
 /// The summary as text of at most `width` columns, clamped to 60–200; only text to be copied
 /// (settings) may be longer, since a broken line could not be pasted.
 #[must_use]
 pub fn render(findings: &Findings, width: usize, style: Style) -> String {
-    let mut page = Page::new(width.clamp(WIDTHS.0, WIDTHS.1), style);
+    let mut page = Page::new(width, style);
     answer::verdict(&mut page, findings);
     answer::cost(&mut page, findings);
     time::accounts(&mut page, findings);
@@ -65,11 +65,11 @@ pub fn render(findings: &Findings, width: usize, style: Style) -> String {
     answer::fix(&mut page, findings);
     answer::proof(&mut page, findings);
     answer::alternatives(&mut page, findings);
-    answer::missing(&mut page, findings);
     tables::causes(&mut page, findings);
     tables::regions(&mut page, findings);
     tables::threads(&mut page, findings);
     tables::sites(&mut page, findings);
+    answer::missing(&mut page, findings);
     page.finish()
 }
 

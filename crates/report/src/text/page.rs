@@ -1,8 +1,12 @@
 //! A page of terminal text: a narrow column of labels, a body that wraps, a few inks.
 
 use super::Style;
+use super::wrap::wrap;
 use crate::visible::visible;
 
+/// Narrowest and widest page, in columns: below, tables fall apart; above, lines get too long to
+/// read.
+const WIDTHS: (usize, usize) = (60, 200);
 /// Columns that labels take, gap included.
 pub const LABEL: usize = 11;
 
@@ -48,9 +52,10 @@ pub struct Page {
 }
 
 impl Page {
+    /// A page of `width` columns, clamped to 60–200.
     pub fn new(width: usize, style: Style) -> Self {
         Self {
-            width,
+            width: width.clamp(WIDTHS.0, WIDTHS.1),
             style,
             out: String::new(),
         }
@@ -118,7 +123,7 @@ impl Page {
     pub fn verbatim(&mut self, label: &str, text: &str) {
         for (index, line) in text.lines().enumerate() {
             let label = self.label(if index == 0 { label } else { "" });
-            let line = self.paint(Ink::Code, line);
+            let line = self.paint(Ink::Code, &visible(line));
             self.line(&format!("{label}  {line}"));
         }
     }
@@ -129,11 +134,44 @@ impl Page {
         format!("{}{padding}", self.paint(Ink::Strong, label))
     }
 
+    /// `text` wrapped behind `indent` columns.
+    pub fn indented(&mut self, indent: usize, ink: Ink, text: &str) {
+        for line in wrap(text, self.width.saturating_sub(indent)) {
+            let line = self.paint(ink, line);
+            self.line(&format!("{:indent$}{line}", ""));
+        }
+    }
+
+    /// The first `most` lines of `text` behind `indent` columns.
+    pub fn indented_lines(&mut self, indent: usize, most: usize, text: &str) {
+        let lines = wrap(text, self.width.saturating_sub(indent));
+        let cut = lines.len() > most;
+        for line in lines.into_iter().take(most).chain(cut.then_some("…")) {
+            let line = self.paint(Ink::Faint, line);
+            self.line(&format!("{:indent$}{line}", ""));
+        }
+    }
+
+    /// `text` behind a dash, as one of several below a heading.
+    pub fn item(&mut self, text: &str) {
+        let mut mark = "  - ";
+        for line in wrap(text, self.width.saturating_sub(4)) {
+            self.line(&format!("{mark}{line}"));
+            mark = "    ";
+        }
+    }
+
+    /// Facts or notes, `label` before the first.
+    pub fn list<T: AsRef<str>>(&mut self, label: &str, items: impl IntoIterator<Item = T>) {
+        for (place, item) in items.into_iter().enumerate() {
+            self.bullet(if place == 0 { label } else { "" }, item.as_ref());
+        }
+    }
+
     /// The title of a table, after an empty line.
     pub fn heading(&mut self, text: &str) {
         self.gap();
-        let heading = self.paint(Ink::Strong, text);
-        self.line(&heading);
+        self.indented(0, Ink::Strong, text);
     }
 
     /// How many of `total` rows are not among the `shown` first, where any are.
@@ -146,7 +184,9 @@ impl Page {
     }
 
     /// The whole page, in ASCII if the style wants it.
-    pub fn finish(self) -> String {
+    pub fn finish(mut self) -> String {
+        let end = self.out.trim_end_matches('\n').len() + 1;
+        self.out.truncate(end);
         if self.style.unicode {
             self.out
         } else {
@@ -167,6 +207,15 @@ fn ascii(c: char) -> &'static str {
         '∞' => "inf",
         '…' => "...",
         '█' => "#",
+        '▁' | '▂' | '▃' => ".",
+        '▄' | '▅' => "o",
+        '▆' | '▇' => "O",
+        '✓' => "+",
+        '✗' => "x",
+        '≤' => "<=",
+        '│' => "|",
+        '─' => "-",
+        '└' => "`",
         '·' => "|",
         '→' => "->",
         '←' => "<-",
@@ -177,49 +226,6 @@ fn ascii(c: char) -> &'static str {
             .and_then(|at| ASCII.get(at..at + 1))
             .unwrap_or("?"),
     }
-}
-
-/// Breaks at spaces so that no line is longer than `room`; a longer word is broken where it must.
-pub fn wrap(text: &str, room: usize) -> Vec<&str> {
-    let room = room.max(1);
-    let mut lines = Vec::new();
-    let mut rest = text.trim();
-    while columns(rest) > room {
-        let hard = rest
-            .char_indices()
-            .nth(room)
-            .map_or(rest.len(), |(at, _)| at);
-        let reach = hard + rest[hard..].chars().next().map_or(0, char::len_utf8);
-        let soft = last_break(&rest[..reach]);
-        let (line, remainder) = rest.split_at(soft.unwrap_or(hard));
-        lines.push(line.trim_end());
-        rest = remainder.trim_start();
-    }
-    lines.push(rest);
-    lines
-}
-
-/// `text` in lines of at most `width` columns: `first` before the first of them, `rest` before the
-/// others.
-pub fn hanging(text: &str, first: &str, rest: &str, width: usize) -> String {
-    let indent = columns(first).max(columns(rest));
-    let mut out = String::new();
-    for (number, line) in wrap(text, width.saturating_sub(indent))
-        .into_iter()
-        .enumerate()
-    {
-        out.push_str(if number == 0 { first } else { rest });
-        out.push_str(line);
-        out.push('\n');
-    }
-    out
-}
-
-/// The last space to break at: not within `99.5 %`.
-fn last_break(text: &str) -> Option<usize> {
-    let is_break = |&at: &usize| at > 0 && !text[at..].starts_with(" %");
-    let mut spaces = text.rmatch_indices(' ').map(|(at, _)| at);
-    spaces.find(is_break)
 }
 
 /// `text` cut to `room` columns at its end, for words of ours.
@@ -264,15 +270,6 @@ pub fn chain(frames: &[String], room: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn wrapping_keeps_words_and_width() {
-        assert_eq!(wrap("the quick brown fox", 9), ["the quick", "brown fox"]);
-        assert_eq!(wrap("abcdefghij kl", 4), ["abcd", "efgh", "ij", "kl"]);
-        assert_eq!(wrap("größe µm", 5), ["größe", "µm"]);
-        assert_eq!(wrap("", 5), [""]);
-        assert_eq!(wrap("now 99 % of it", 7), ["now", "99 % of", "it"]);
-    }
 
     #[test]
     fn shortening_keeps_both_ends() {

@@ -1,83 +1,89 @@
 //! A run inside a memory budget, process by process.
 
 use super::Style;
+use super::page::{Ink, Page};
 use crate::visible::visible;
-use pagewise_model::paged_run::{MIN_REGION, OtherProcesses, PagedProcess, PagedRun, Quantiles};
+use pagewise_model::paged_run::{
+    MIN_REGION, OtherProcesses, PagedProcess, PagedRegion, PagedRun, Quantiles,
+};
 use pagewise_model::paging::Heat;
-use pagewise_model::quantity::count as grouped;
-use pagewise_model::units::Estimate;
-use std::fmt::Write;
+use pagewise_model::quantity::{count, counted, percent, percent_interval, share};
+use pagewise_model::units::{Bytes, Nanos};
 
-/// Bytes as `1.5 GiB`.
-fn human(bytes: u64) -> String {
-    pagewise_model::units::Bytes(bytes).to_string()
-}
-
-/// Processes that are described; of more, a sum is told.
+/// Processes and regions that are described; of more, a sum is shown.
 const MOST: usize = 8;
 
-/// The table.
+/// The run as text of at most `width` columns, clamped to 60–200.
 #[must_use]
-pub fn render(run: &PagedRun, _width: usize, _style: Style) -> String {
-    let mut text = format!(
-        "The program {} after {:.1} s\n\
-         \x20 largest   process: {}\n\
-         \x20 policy    {}, store {}\n",
+pub fn render(run: &PagedRun, width: usize, style: Style) -> String {
+    let mut page = Page::new(width, style);
+    let ending = format!(
+        "The program {} after {}.",
         run.ending.words(),
-        run.cost.wall.as_secs_f64(),
-        run.cost.max_rss,
-        run.policy,
-        run.store
+        run.cost.wall
     );
+    page.marked("● run", Ink::Strong, &ending);
+    page.gap();
+    let largest = format!("{} in the largest process", run.cost.max_rss);
+    page.paragraph("Peak", Ink::Plain, &largest);
+    let policy = format!("{}, store {}", run.policy, run.store);
+    page.paragraph("Policy", Ink::Plain, &policy);
     if run.processes_total == 0 {
-        text += "  no process managed memory\n";
+        page.paragraph("Processes", Ink::Caution, "none managed memory");
     }
     // Shells and wrappers on the way to the program have nothing to tell.
     let (idle, mut managed): (Vec<_>, Vec<_>) = run.processes.iter().partition(|one| is_idle(one));
     managed.sort_by_key(|one| std::cmp::Reverse(one.pages.evicted));
     for process in managed.iter().take(MOST) {
-        text += &describe(process, run.memory_is_each);
+        page.gap();
+        memory(&mut page, process, run.memory_is_each);
+        faults(&mut page, process);
+        pages(&mut page, process);
+        use_of_memory(&mut page, process);
+        troubles(&mut page, process);
+        regions(&mut page, process);
     }
-    let rest = managed.get(MOST..).unwrap_or_default();
-    text += &describe_others(rest, &run.others);
+    page.gap();
+    others(
+        &mut page,
+        managed.get(MOST..).unwrap_or_default(),
+        &run.others,
+    );
     if !idle.is_empty() {
         let plural = if idle.len() == 1 { "" } else { "es" };
-        let _ = writeln!(
-            text,
-            "  {} process{plural} had no memory large enough to manage (--min-region)",
+        let text = format!(
+            "{} process{plural} had no memory large enough to manage (--min-region)",
             idle.len()
         );
+        page.paragraph("Unmanaged", Ink::Faint, &text);
     }
-    text
+    page.finish()
 }
 
 /// The processes that evicted less, and those that have no figures of their own.
-fn describe_others(rest: &[&PagedProcess], others: &OtherProcesses) -> String {
-    let count = rest.len() + others.ended as usize + others.unplaced as usize;
-    if count == 0 {
-        return String::new();
+fn others(page: &mut Page, rest: &[&PagedProcess], others: &OtherProcesses) {
+    let processes = rest.len() + others.ended as usize + others.unplaced as usize;
+    if processes == 0 {
+        return;
     }
     let sum = |of: fn(&PagedProcess) -> u64| rest.iter().map(|one| of(one)).sum::<u64>();
-    let mut text = format!(
-        "  others    {count} more processes: {} first touches, {} refaults;\n",
-        others.faults.first_touches + sum(|one| one.faults.first_touches),
-        others.faults.refaults + sum(|one| one.faults.refaults),
+    let text = format!(
+        "{processes} more processes: {} first touches, {} refaults; {} pages read, {} evicted, {} \
+         written",
+        count(others.faults.first_touches + sum(|one| one.faults.first_touches)),
+        count(others.faults.refaults + sum(|one| one.faults.refaults)),
+        count(others.pages.read + sum(|one| one.pages.read)),
+        count(others.pages.evicted + sum(|one| one.pages.evicted)),
+        count(others.pages.written + sum(|one| one.pages.written)),
     );
-    let _ = writeln!(
-        text,
-        "            {} pages read, {} evicted, {} written",
-        others.pages.read + sum(|one| one.pages.read),
-        others.pages.evicted + sum(|one| one.pages.evicted),
-        others.pages.written + sum(|one| one.pages.written),
-    );
+    page.paragraph("Others", Ink::Plain, &text);
     if others.unplaced > 0 {
-        let _ = writeln!(
-            text,
-            "            {} of them lived while all places for figures were taken",
+        let text = format!(
+            "{} of them ran while all places for figures were taken",
             others.unplaced
         );
+        page.paragraph("", Ink::Faint, &text);
     }
-    text
 }
 
 /// Whether nothing of a process was managed.
@@ -85,241 +91,205 @@ fn is_idle(one: &PagedProcess) -> bool {
     one.managed_bytes == 0 && one.faults.first_touches == 0
 }
 
-fn describe(one: &PagedProcess, is_each: bool) -> String {
-    let mut text = String::new();
-    let (faults, pages, latency) = (&one.faults, &one.pages, &one.latency);
-    let mut row = |name: &str, value: String| {
-        let _ = writeln!(text, "  {name:<9} {value}");
-    };
+fn memory(page: &mut Page, one: &PagedProcess, is_each: bool) {
     let end = match (one.living, one.ended_in_order) {
         (true, _) => ", still running",
         (false, true) => "",
-        (false, false) => ", killed, or another program since (exec)",
+        (false, false) => ", killed, or replaced by another program (exec)",
     };
-    row(
-        "process",
-        format!("{} ({}){end}", one.pid, visible(&one.name)),
-    );
-    row(
-        "memory",
-        match is_each {
-            true => format!(
-                "at most {} of {} resident, and {} not managed",
-                human(one.peak_managed_bytes),
-                human(one.budget_bytes),
-                human(one.unmanaged_bytes)
-            ),
-            false => format!(
-                "at most {} resident, and {} not managed; its last share {}",
-                human(one.peak_managed_bytes),
-                human(one.unmanaged_bytes),
-                human(one.budget_bytes)
-            ),
-        },
-    );
+    let process = format!("{} ({}){end}", one.pid, visible(&one.name));
+    page.paragraph("Process", Ink::Strong, &process);
+    let [peak, budget, unmanaged] = [
+        one.peak_managed_bytes,
+        one.budget_bytes,
+        one.unmanaged_bytes,
+    ]
+    .map(Bytes);
+    let memory = match is_each {
+        true => format!("at most {peak} of {budget} resident, and {unmanaged} not managed"),
+        false => {
+            format!("at most {peak} resident, and {unmanaged} not managed; its last share {budget}")
+        }
+    };
+    page.paragraph("Memory", Ink::Plain, &memory);
     if (1..MIN_REGION.1).contains(&one.min_region_bytes) {
-        row(
+        let least = Bytes(one.min_region_bytes);
+        page.paragraph(
             "",
-            format!(
-                "managed in pieces of {} and more",
-                human(one.min_region_bytes)
-            ),
+            Ink::Plain,
+            &format!("managed in pieces of {least} and more"),
         );
     }
-    row(
-        "faults",
-        format!(
-            "{} on new pages, {} on pages in the store",
-            grouped(faults.first_touches),
-            grouped(faults.refaults)
-        ),
-    );
-    row(
-        "",
-        format!(
-            "{} first writes to pages that came back",
-            grouped(faults.first_writes)
-        ),
-    );
-    row(
-        "served",
-        format!(
-            "{} by handler threads, {} by SIGBUS",
-            grouped(faults.by_handler),
-            grouped(faults.by_signal)
-        ),
-    );
-    row(
-        "each took",
-        format!("{} without the store", quantiles(&latency.without_io)),
-    );
-    row("", format!("{} with it", quantiles(&latency.with_io)));
-    row(
-        "went",
-        format!(
-            "{} pages in {} batches",
-            grouped(pages.evicted),
-            grouped(pages.eviction_batches)
-        ),
-    );
-    row(
-        "written",
-        format!(
-            "{} pages, {} of them before they had to go",
-            grouped(pages.written),
-            grouped(pages.written_early)
-        ),
-    );
-    row(
-        "came back",
-        format!(
-            "{} pages{}, {} of them before their use",
-            grouped(pages.read),
-            percent(pages.read, pages.evicted),
-            grouped(pages.prefetched)
-        ),
-    );
-    if let Some(words) = one.refault_distances.words() {
-        row("away for", words);
-    }
-    if let Some(larger) = one.refault_distances.larger_budget {
-        row("more room", larger.words());
-    }
-    if let Some(heat) = &one.heat {
-        row("heat", shares(heat));
-        row(
-            "",
-            format!(
-                "at least {} written in 1 s; {} pages seen",
-                range(&heat.written),
-                grouped(heat.watched)
-            ),
-        );
-    }
-    if pages.watched > 0 {
-        row(
-            "watched",
-            format!(
-                "{} pages before they went; {} in use{}",
-                grouped(pages.watched),
-                grouped(pages.seen_used),
-                percent(pages.seen_used, pages.watched)
-            ),
-        );
-    }
-    if faults.throttled > 0 {
-        let waited = pagewise_model::units::Nanos(faults.throttled_ns);
-        row(
-            "waits",
-            format!(
-                "{} faults waited {waited} in all for room",
-                grouped(faults.throttled)
-            ),
-        );
-    }
-    if pages.refused + pages.store_errors > 0 {
-        row(
-            "trouble",
-            format!(
-                "{} pages refused by the kernel (pinned or going), {} store errors",
-                pages.refused, pages.store_errors
-            ),
-        );
-    }
-    text + &describe_regions(one)
 }
 
-/// How much is hot, warm and cold, in words.
-fn shares(heat: &Heat) -> String {
-    let mut text = format!("{} used within 1 s", range(&heat.hot));
-    if let Some(cold) = &heat.cold {
-        let _ = write!(text, ", {} not in 8 s", range(cold));
-    }
-    text
-}
-
-/// `25 % (20 to 31)`.
-fn range(share: &Estimate) -> String {
-    let [value, low, high] = [share.value, share.low, share.high].map(|part| part * 100.0);
-    format!("{value:.0} % ({low:.0} to {high:.0})")
+fn faults(page: &mut Page, one: &PagedProcess) {
+    let (faults, latency) = (&one.faults, &one.latency);
+    let text = format!(
+        "{} on new pages, {} on pages in the store, {} first writes to pages that came back",
+        count(faults.first_touches),
+        count(faults.refaults),
+        count(faults.first_writes)
+    );
+    page.paragraph("Faults", Ink::Plain, &text);
+    let text = format!(
+        "{} by handler threads, {} by SIGBUS",
+        count(faults.by_handler),
+        count(faults.by_signal)
+    );
+    page.paragraph("Served", Ink::Plain, &text);
+    let without = format!("{} without the store", quantiles(&latency.without_io));
+    page.paragraph("Latency", Ink::Plain, &without);
+    let with = format!("{} with it", quantiles(&latency.with_io));
+    page.paragraph("", Ink::Plain, &with);
 }
 
 /// How long faults took, in words.
 fn quantiles(of: &Quantiles) -> String {
-    let nanos = pagewise_model::units::Nanos;
     match of.count {
         0 => "none".to_owned(),
-        count => format!(
+        faults => format!(
             "p50 {}, p99 {} ({})",
-            nanos(of.p50_ns),
-            nanos(of.p99_ns),
-            grouped(count)
+            Nanos(of.p50_ns),
+            Nanos(of.p99_ns),
+            count(faults)
         ),
     }
 }
 
+fn pages(page: &mut Page, one: &PagedProcess) {
+    let pages = &one.pages;
+    let evicted = format!(
+        "{} in {}",
+        counted(pages.evicted, "page"),
+        match pages.eviction_batches {
+            1 => "1 batch".to_owned(),
+            batches => format!("{} batches", count(batches)),
+        }
+    );
+    page.paragraph("Evicted", Ink::Plain, &evicted);
+    let written = format!(
+        "{}, {} of them before they had to go",
+        counted(pages.written, "page"),
+        count(pages.written_early)
+    );
+    page.paragraph("Written", Ink::Plain, &written);
+    let read = format!(
+        "{}{}, {} of them before their use",
+        counted(pages.read, "page"),
+        part(pages.read, pages.evicted),
+        count(pages.prefetched)
+    );
+    page.paragraph("Came back", Ink::Plain, &read);
+    if let Some(words) = one.refault_distances.words() {
+        page.paragraph("Away for", Ink::Plain, &words);
+    }
+    if let Some(larger) = one.refault_distances.larger_budget {
+        page.paragraph("More room", Ink::Plain, &larger.words());
+    }
+}
+
 /// ` (12 %)`, or nothing where there is no whole.
-fn percent(part: u64, whole: u64) -> String {
-    match (part * 100).checked_div(whole) {
-        Some(share) => format!(" ({share} %)"),
-        None => String::new(),
+fn part(part: u64, whole: u64) -> String {
+    match whole {
+        0 => String::new(),
+        whole => format!(" ({})", percent(share(part, whole))),
+    }
+}
+
+fn use_of_memory(page: &mut Page, one: &PagedProcess) {
+    if let Some(heat) = &one.heat {
+        page.paragraph("Heat", Ink::Plain, &temperatures(heat));
+    }
+    let pages = &one.pages;
+    if pages.watched > 0 {
+        let text = format!(
+            "{} before they went; {} in use{}",
+            counted(pages.watched, "page"),
+            count(pages.seen_used),
+            part(pages.seen_used, pages.watched)
+        );
+        page.paragraph("Watched", Ink::Plain, &text);
+    }
+}
+
+/// How much is hot, warm and cold, in words.
+fn temperatures(heat: &Heat) -> String {
+    let cold = heat.cold.as_ref().map_or(String::new(), |cold| {
+        format!(", {} not in 8 s", percent_interval(cold))
+    });
+    format!(
+        "{} used within 1 s{cold}; at least {} written in 1 s; {} seen",
+        percent_interval(&heat.hot),
+        percent_interval(&heat.written),
+        counted(heat.watched, "page")
+    )
+}
+
+fn troubles(page: &mut Page, one: &PagedProcess) {
+    if one.faults.throttled > 0 {
+        let text = format!(
+            "{} waited {} in all for room",
+            counted(one.faults.throttled, "fault"),
+            Nanos(one.faults.throttled_ns)
+        );
+        page.paragraph("Waits", Ink::Caution, &text);
+    }
+    if one.pages.refused + one.pages.store_errors > 0 {
+        let text = format!(
+            "{} refused by the kernel (pinned or going), {}",
+            counted(one.pages.refused, "page"),
+            counted(one.pages.store_errors, "store error")
+        );
+        page.paragraph("Trouble", Ink::Bad, &text);
     }
 }
 
 /// The regions, with the reason of their delivery where that changes from one to the next.
-fn describe_regions(one: &PagedProcess) -> String {
-    let mut text = String::new();
+fn regions(page: &mut Page, one: &PagedProcess) {
     let mut former = ("", "");
     let mut left = one.regions_total as usize;
     for region in one.regions.iter().take(MOST) {
         left = left.saturating_sub(region.parts as usize);
-        // Not in groups of digits, as with the others: the line would not fit a narrow terminal.
-        let _ = writeln!(
-            text,
-            "  region    {} {}: {} here ({} dirty), {} stored",
-            region.start,
-            human(region.bytes),
-            region.resident_pages,
-            region.dirty_pages,
-            region.evicted_pages
-        );
-        if region.parts > 1 {
-            let _ = writeln!(
-                text,
-                "            in {} parts that do not adjoin",
-                region.parts
-            );
-        }
-        let _ = writeln!(
-            text,
-            "            {} faults, {} on stored pages{}",
-            grouped(region.faults),
-            grouped(region.refaults),
-            region.heat.map_or_else(String::new, |heat| format!(
-                "; {:.0} % hot",
-                heat.hot.value * 100.0
-            ))
-        );
+        page.paragraph("Region", Ink::Plain, &described(region));
         let now = (region.delivery.as_str(), region.why.as_str());
         if now != former {
-            let _ = writeln!(text, "            {}: {}", now.0, now.1);
+            page.paragraph("", Ink::Faint, &format!("{}: {}", now.0, now.1));
             former = now;
         }
     }
     if left > 0 {
-        let _ = writeln!(text, "            and {left} more regions");
+        page.paragraph("", Ink::Faint, &format!("… and {left} more regions"));
     }
-    text
+}
+
+fn described(region: &PagedRegion) -> String {
+    let parts = match region.parts {
+        0 | 1 => String::new(),
+        parts => format!(" in {parts} parts that do not adjoin"),
+    };
+    let heat = region.heat.map_or(String::new(), |heat| {
+        format!("; {} hot", percent(heat.hot.value))
+    });
+    format!(
+        "{} {}{parts}: {} here ({} dirty), {} stored; {}, {} on stored pages{heat}",
+        region.start,
+        Bytes(region.bytes),
+        counted(region.resident_pages, "page"),
+        count(region.dirty_pages),
+        count(region.evicted_pages),
+        counted(region.faults, "fault"),
+        count(region.refaults)
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use pagewise_model::document::Kind;
-    use pagewise_model::paged_run::{PAGED_RUN_VERSION, PagedRegion};
+    use pagewise_model::paged_run::PAGED_RUN_VERSION;
     use pagewise_model::paging::{DistanceBucket, LargerBudget, RefaultDistances};
     use pagewise_model::run::{Ending, RunCost};
-    use pagewise_model::units::{Bytes, Nanos};
+    use pagewise_model::units::{Bytes, Estimate, Nanos};
 
     /// Figures as large as they get, in the columns of a small terminal.
     #[test]

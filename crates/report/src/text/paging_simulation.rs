@@ -1,69 +1,82 @@
 //! Policies on a recorded run, for a person.
 
 use super::Style;
-use pagewise_model::paging_simulation::{PagingSimulation, UsesOfPages};
-use std::fmt::Write;
+use super::columns::{Row, figures, words};
+use super::page::{Ink, Page};
+use pagewise_model::paging_simulation::PagingSimulation;
+use pagewise_model::quantity::{count, counted};
 
-/// A table of the policies, the bound last, and what to mind.
+/// A table of the policies, the bound last, and what limits it, of at most `width` columns.
 #[must_use]
-pub fn render(answer: &PagingSimulation, _width: usize, _style: Style) -> String {
-    let mut text = String::new();
-    let UsesOfPages {
-        uses,
-        footprint_pages,
-        recorded_with_pages,
-        ..
-    } = answer.trace;
-    let _ = writeln!(
-        text,
-        "{uses} uses of {footprint_pages} pages, simulated with {} pages of memory\n",
-        answer.memory_pages
+pub fn render(answer: &PagingSimulation, width: usize, style: Style) -> String {
+    let mut page = Page::new(width, style);
+    let trace = &answer.trace;
+    let memory = counted(answer.memory_pages.into(), "page");
+    let about = format!(
+        "{} of {}, simulated with {memory} of memory",
+        counted(trace.uses as u64, "use"),
+        counted(trace.footprint_pages, "page")
     );
-    let _ = writeln!(
-        text,
-        "{:<20}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}",
-        "policy", "waits", "read", "early", "in vain", "evicted", "written"
-    );
-    for row in answer.policies.iter().chain([&answer.bound]) {
-        let _ = writeln!(
-            text,
-            "{:<20}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}",
-            row.policy,
-            row.refaults,
-            row.pages_read,
-            row.read_early,
-            row.read_in_vain,
-            row.evictions,
-            row.pages_written
+    page.indented(0, Ink::Strong, &about);
+    page.gap();
+    let heads = [
+        words("policy"),
+        figures("waits"),
+        figures("read"),
+        figures("early"),
+        figures("in vain"),
+        figures("evicted"),
+        figures("written"),
+    ];
+    let rows = answer.policies.iter().chain([&answer.bound]).map(|row| {
+        Row::new([
+            row.policy.clone(),
+            count(row.refaults),
+            count(row.pages_read),
+            count(row.read_early),
+            count(row.read_in_vain),
+            count(row.evictions),
+            count(row.pages_written),
+        ])
+    });
+    page.rows(&heads, &rows.collect::<Vec<_>>());
+    page.gap();
+    let bound = "MIN is Belady's bound: no policy reads fewer pages. Waits count threads held up by \
+                 the store.";
+    page.indented(0, Ink::Plain, bound);
+    missing(&mut page, answer);
+    page.finish()
+}
+
+fn missing(page: &mut Page, answer: &PagingSimulation) {
+    let trace = &answer.trace;
+    let mut label = "Missing";
+    let with = trace.recorded_with_pages;
+    if u64::from(answer.memory_pages) < with {
+        let text = format!(
+            "The trace was recorded with {}: uses of pages that were resident then are not in it, \
+             so figures for less memory are lower bounds.",
+            counted(with, "page")
         );
-    }
-    let _ = writeln!(
-        text,
-        "\nMIN is Belady's bound: no policy reads fewer pages. Waits count threads held up by the store."
-    );
-    if u64::from(answer.memory_pages) < recorded_with_pages {
-        let _ = writeln!(
-            text,
-            "The trace was recorded with {recorded_with_pages} pages: uses of pages that were resident then are not in \
-             it, so figures for less memory are lower bounds."
-        );
+        page.bullet(label, &text);
+        label = "";
     }
     let lost = [
         (
-            answer.trace.presumed_uses,
+            trace.presumed_uses,
             "pages read early by the recorded run count as used then",
         ),
         (
-            answer.trace.unknown_records,
-            "records of unknown kind were passed over",
+            trace.unknown_records,
+            "records of unknown kind were skipped",
         ),
         (
-            answer.trace.cut_bytes as u64,
+            trace.cut_bytes as u64,
             "bytes at the end are no whole record",
         ),
     ];
-    for (count, what) in lost.iter().filter(|(count, _)| *count > 0) {
-        let _ = writeln!(text, "{count} {what}.");
+    for (lost, what) in lost.iter().filter(|(lost, _)| *lost > 0) {
+        page.bullet(label, &format!("{} {what}.", count(*lost)));
+        label = "";
     }
-    text
 }

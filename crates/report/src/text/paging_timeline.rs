@@ -1,14 +1,15 @@
 //! The course of a run under user-level paging, for a terminal.
 
 use super::Style;
+use super::page::{Ink, Page};
+use crate::visible::command_line;
 use pagewise_model::paging::{PagingPoint, PagingTimeline};
-use pagewise_model::quantity;
+use pagewise_model::quantity::{count, counted, percent, rounded, share};
 use pagewise_model::units::Bytes;
-use std::fmt::Write;
 
 const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// Columns for the names and the highest value beside a course.
-const BESIDE: usize = 44;
+const BESIDE: usize = 46;
 
 /// What a line shows: its name, its value at a point (after the one before), and how that is written.
 type Row = (
@@ -24,97 +25,105 @@ const ROWS: [Row; 8] = [
     (
         "first touches per second",
         |was, now| rate(was, now, |p| p.first_touches),
-        count,
+        rounded,
     ),
     (
         "waits for the store per second",
         |was, now| rate(was, now, |p| p.refaults),
-        count,
+        rounded,
     ),
     (
         "pages read per second",
         |was, now| rate(was, now, |p| p.pages_read),
-        count,
+        rounded,
     ),
     (
         "pages written per second",
         |was, now| rate(was, now, |p| p.pages_written),
-        count,
+        rounded,
     ),
     (
         "pages evicted per second",
         |was, now| rate(was, now, |p| p.pages_evicted),
-        count,
+        rounded,
     ),
 ];
 
 /// The report in lines of at most `width` columns.
 #[must_use]
-pub fn render(timeline: &PagingTimeline, width: usize, _style: Style) -> String {
-    let mut text = format!(
-        "{} {}; {}{}, policy {}, store {}\n",
-        crate::visible::visible(&timeline.command.join(" ")),
+pub fn render(timeline: &PagingTimeline, width: usize, style: Style) -> String {
+    let mut page = Page::new(width, style);
+    let each = if timeline.memory_is_each {
+        " for each process"
+    } else {
+        ""
+    };
+    let run = format!(
+        "{} {}; {}{each}, policy {}, store {}",
+        command_line(&timeline.command),
         timeline.ending.words(),
-        bytes(float(timeline.memory_bytes)),
-        if timeline.memory_is_each {
-            " for each process"
-        } else {
-            ""
-        },
+        Bytes(timeline.memory_bytes),
         timeline.policy,
         timeline.store
     );
-    let Some(last) = timeline.points.last() else {
-        text += "The timeline holds no point.\n";
-        return text;
-    };
-    let _ = writeln!(
-        text,
-        "{:.1} s, {} waits for the store, {} pages read ({} of them ahead), {} written, {} evicted\n",
-        seconds(last),
-        quantity::count(last.refaults),
-        quantity::count(last.pages_read),
-        quantity::count(last.pages_read_ahead),
-        quantity::count(last.pages_written),
-        quantity::count(last.pages_evicted)
+    page.indented(0, Ink::Strong, &run);
+    match timeline.points.last() {
+        None => page.line("The timeline holds no point."),
+        Some(last) => {
+            sums(&mut page, last);
+            courses(&mut page, timeline, seconds(last));
+            distances(&mut page, timeline, last);
+        }
+    }
+    page.finish()
+}
+
+fn sums(page: &mut Page, last: &PagingPoint) {
+    let text = format!(
+        "{}, {} waits for the store, {} read ({} of them ahead), {} written, {} evicted",
+        last.time,
+        count(last.refaults),
+        counted(last.pages_read, "page"),
+        count(last.pages_read_ahead),
+        count(last.pages_written),
+        count(last.pages_evicted)
     );
-    let columns = width.saturating_sub(BESIDE).clamp(8, 200);
+    page.indented(0, Ink::Plain, &text);
+}
+
+fn courses(page: &mut Page, timeline: &PagingTimeline, end_s: f64) {
+    page.gap();
+    let columns = page.width - BESIDE;
     for (name, value, written) in ROWS {
         let course = course(&timeline.points, columns, value);
         let most = course.iter().copied().fold(0.0, f64::max);
         let bars: String = course.iter().map(|value| bar(*value, most)).collect();
-        let _ = writeln!(text, "{name:<29}{bars:<columns$} {:>12}", written(most));
+        page.line(&format!("{name:<31}{bars:<columns$} {:>12}", written(most)));
     }
-    let _ = writeln!(
-        text,
-        "{:29}0{:>rest$} s{:>11}",
-        "",
-        format!("{:.1}", seconds(last)),
-        "highest",
-        rest = columns.saturating_sub(3)
-    );
-    text += &distances(timeline);
-    if let Some(hot) = (last.used_soon * 100).checked_div(last.watched_soon) {
-        let _ = writeln!(
-            text,
-            "Of {} resident pages that were watched, {hot} % were used again within a second",
-            last.watched_soon
-        );
-    }
-    text
+    let end = format!("{end_s:.1} s");
+    let rest = columns.saturating_sub(1);
+    page.line(&format!("{:31}0{end:>rest$}{:>13}", "", "highest"));
 }
 
 /// How long pages were away when someone missed them, and what more memory would have spared.
-fn distances(timeline: &PagingTimeline) -> String {
+fn distances(page: &mut Page, timeline: &PagingTimeline, last: &PagingPoint) {
+    page.gap();
     let all = &timeline.refault_distances;
-    let mut text = String::new();
     if let Some(words) = all.words() {
-        let _ = writeln!(text, "\nAway when they were missed: {words}");
+        let text = format!("Away when they were missed: {words}");
+        page.indented(0, Ink::Plain, &text);
     }
     if let Some(larger) = &all.larger_budget {
-        let _ = writeln!(text, "{}", larger.words());
+        page.indented(0, Ink::Plain, &larger.words());
     }
-    text
+    if last.watched_soon > 0 {
+        let text = format!(
+            "Of {} resident pages that were watched, {} were used again within a second",
+            count(last.watched_soon),
+            percent(share(last.used_soon, last.watched_soon))
+        );
+        page.indented(0, Ink::Plain, &text);
+    }
 }
 
 /// The highest value in each of `columns` parts of the time.
@@ -184,10 +193,6 @@ fn seconds(point: &PagingPoint) -> f64 {
     point.time.as_secs_f64()
 }
 
-fn count(value: f64) -> String {
-    quantity::rounded(value)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -235,7 +240,7 @@ mod tests {
             point(2.0, 8 << 20, 500),
             point(4.0, 8 << 20, 500),
         ];
-        let text = render(&timeline(points), 52, Style::PLAIN);
+        let text = render(&timeline(points), 60, Style::PLAIN);
         let row = |name: &str| {
             let line = text.lines().find(|line| line.starts_with(name));
             line.map(str::to_owned).unwrap_or_default()

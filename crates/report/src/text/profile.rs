@@ -23,7 +23,7 @@ const FACTS: usize = 5;
 /// The summary as text of at most `width` columns, clamped to 60–200.
 #[must_use]
 pub fn render(findings: &ProfileFindings, width: usize, style: Style) -> String {
-    let mut page = Page::new(width.clamp(super::WIDTHS.0, super::WIDTHS.1), style);
+    let mut page = Page::new(width, style);
     let program = match findings.command.is_empty() {
         true => findings.host.hostname.clone(),
         false => command_line(&findings.command),
@@ -41,7 +41,7 @@ pub fn render(findings: &ProfileFindings, width: usize, style: Style) -> String 
 
 /// The same below a summary that names the program already.
 pub fn render_below(findings: &ProfileFindings, width: usize, style: Style) -> String {
-    let mut page = Page::new(width.clamp(super::WIDTHS.0, super::WIDTHS.1), style);
+    let mut page = Page::new(width, style);
     body(&mut page, findings);
     page.finish()
 }
@@ -70,7 +70,6 @@ fn body(page: &mut Page, findings: &ProfileFindings) {
         page.paragraph("Samples", Ink::Plain, &event_line(event, findings));
     }
     counters(page, findings);
-    missing(page, findings);
     for event in findings.events.iter().take(TABLES) {
         functions(page, event);
         stacks(page, event);
@@ -78,6 +77,7 @@ fn body(page: &mut Page, findings: &ProfileFindings) {
         cgroups(page, event);
     }
     unknown(page, findings);
+    missing(page, findings);
 }
 
 fn event_line(event: &EventProfile, findings: &ProfileFindings) -> String {
@@ -153,6 +153,7 @@ fn weight(weight: u64, unit: WeightUnit) -> String {
 }
 
 fn missing(page: &mut Page, findings: &ProfileFindings) {
+    page.gap();
     for (kind, lost) in findings.losses.iter() {
         let text = format!("{} {}", count(lost), kind.counted(lost));
         page.paragraph("Missing", Ink::Caution, &text);

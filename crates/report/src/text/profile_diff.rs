@@ -1,12 +1,15 @@
 //! How two profiles differ: the answer, the functions, the stacks, the settings behind it.
 
 use super::Style;
+use super::columns::{Row, figures, words};
 use super::page::{Ink, Page, chain, clip};
 use crate::visible::visible;
 use pagewise_model::profile_diff::{
     Change, Measure, ProfileDiff, SettingChange, Side, StackChange,
 };
-use pagewise_model::quantity::{count, percent};
+use pagewise_model::quantity::{
+    change_interval, count, percent, percent_fine, points_interval, relative_change, rounded,
+};
 use pagewise_model::units::{Estimate, Nanos};
 
 /// Lines of the table of functions.
@@ -21,7 +24,7 @@ const OTHER_SETTINGS: usize = 8;
 /// The comparison as text of at most `width` columns, clamped to 60–200.
 #[must_use]
 pub fn render(diff: &ProfileDiff, width: usize, style: Style) -> String {
-    let mut page = Page::new(width.clamp(super::WIDTHS.0, super::WIDTHS.1), style);
+    let mut page = Page::new(width, style);
     let found = diff.functions.iter().any(|change| change.significant);
     let ink = if found { Ink::Caution } else { Ink::Good };
     let of_runs = diff.run.as_ref().filter(|run| !run.headline.is_empty());
@@ -96,28 +99,32 @@ fn functions(page: &mut Page, diff: &ProfileDiff) {
         return;
     }
     page.heading("Functions with what they call (* where chance alone is below 5 %, all together)");
-    let head = format!("  {:>9} {:>9}   {:<24}", "A", "B", "change [95 %]");
-    let head = page.paint(Ink::Faint, &head);
-    page.line(&head);
-    for change in diff.functions.iter().take(FUNCTIONS) {
-        let line = function_line(page, change, diff.measure);
-        page.line(&line);
-    }
+    let heads = [
+        figures("A"),
+        figures("B"),
+        words(""),
+        words("change [95 %]"),
+        words("function"),
+        words("module"),
+    ];
+    let room = page.width.saturating_sub(55).max(30);
+    let shown = diff.functions.iter().take(FUNCTIONS);
+    let rows = shown.map(|change| function_row(change, diff.measure, room));
+    page.rows(&heads, &rows.collect::<Vec<_>>());
     page.more(diff.functions.len(), FUNCTIONS);
 }
 
-fn function_line(page: &Page, change: &Change, measure: Measure) -> String {
-    let (a, b) = (short(change.a, measure), short(change.b, measure));
-    let interval = interval(&change.change, measure);
+fn function_row(change: &Change, measure: Measure, room: usize) -> Row {
     let (mark, ink) = mark(change.significant, change.change.value);
-    let room = page.width.saturating_sub(52).max(16);
-    let name = clip(&visible(&change.name), room);
-    let module = match &*change.module {
-        "" => String::new(),
-        module => page.paint(Ink::Faint, &format!("  {}", visible(module))),
-    };
-    let interval = page.paint(ink, &format!("{mark} {interval:<26}"));
-    format!("  {a:>9} {b:>9}  {interval} {name}{module}")
+    Row::new([
+        short(change.a, measure),
+        short(change.b, measure),
+        mark.to_owned(),
+        interval(&change.change, measure),
+        clip(&visible(&change.name), room),
+        visible(&change.module).into_owned(),
+    ])
+    .in_ink(ink)
 }
 
 fn unknown(page: &mut Page, diff: &ProfileDiff) {
@@ -192,29 +199,33 @@ pub(super) fn setting_line(setting: &SettingChange) -> String {
 }
 
 fn counters(page: &mut Page, diff: &ProfileDiff) {
-    if diff.counters.is_empty() {
-        return;
-    }
-    page.heading("Counters a second, and ratios");
-    for counter in &diff.counters {
+    let rows = diff.counters.iter().map(|counter| {
         let change = match counter.a {
             0.0 => String::new(),
-            a => pagewise_model::quantity::relative_change(counter.b / a),
+            a => relative_change(counter.b / a),
         };
-        let name = visible(&counter.name);
-        page.line(&format!(
-            "  {:>16} {:>16} {change:>10}  {name}",
+        Row::new([
+            visible(&counter.name).into_owned(),
             figure(counter.a, &counter.name),
-            figure(counter.b, &counter.name)
-        ));
-    }
+            figure(counter.b, &counter.name),
+            change,
+        ])
+    });
+    let heads = [
+        words("counter"),
+        figures("A"),
+        figures("B"),
+        figures("change"),
+    ];
+    let title = "Counters per second, and ratios";
+    page.table(title, &heads, &rows.collect::<Vec<_>>());
 }
 
 fn figure(value: f64, name: &str) -> String {
     match value {
         // Clocks count nanoseconds: a second of them each second is a CPU.
         value if name.ends_with("-clock") => format!("{:.2} CPUs", value / 1e9),
-        value if value >= 100.0 => pagewise_model::quantity::rounded(value),
+        value if value >= 100.0 => rounded(value),
         value => format!("{value:.3}"),
     }
 }
@@ -228,23 +239,12 @@ fn mark(significant: bool, change: f64) -> (&'static str, Ink) {
 }
 
 fn interval(change: &Estimate, measure: Measure) -> String {
-    let digits = |value: f64| match measure {
-        Measure::ShareOfBusy | Measure::CpusInUse => format!("{:+.2}", 100.0 * value),
-        Measure::PerSecond => format!("{value:+.1}"),
-        Measure::CpuSecondsPerRun => format!("{value:+.*}", decimals(change)),
-        Measure::EventsPerRun => format!("{value:+.0}"),
-    };
-    let unit = match measure {
-        Measure::ShareOfBusy | Measure::CpusInUse => " %",
-        Measure::CpuSecondsPerRun => " s",
-        Measure::PerSecond | Measure::EventsPerRun => "",
-    };
-    format!(
-        "{}{unit} [{}, {}]",
-        digits(change.value),
-        digits(change.low),
-        digits(change.high)
-    )
+    match measure {
+        Measure::ShareOfBusy | Measure::CpusInUse => points_interval(change),
+        Measure::PerSecond => change_interval(change, "", 1),
+        Measure::CpuSecondsPerRun => change_interval(change, " s", decimals(change)),
+        Measure::EventsPerRun => change_interval(change, "", 0),
+    }
 }
 
 /// Digits behind the point at which an interval of seconds shows something.
@@ -258,7 +258,7 @@ fn decimals(change: &Estimate) -> usize {
 
 fn short(value: f64, measure: Measure) -> String {
     match measure {
-        Measure::ShareOfBusy | Measure::CpusInUse => format!("{:.2} %", 100.0 * value),
+        Measure::ShareOfBusy | Measure::CpusInUse => percent_fine(value),
         Measure::PerSecond => format!("{value:.1}"),
         Measure::CpuSecondsPerRun => Nanos::from_secs_f64(value).to_string(),
         Measure::EventsPerRun => format!("{value:.0}"),
@@ -267,8 +267,8 @@ fn short(value: f64, measure: Measure) -> String {
 
 fn amount(value: f64, measure: Measure) -> String {
     match measure {
-        Measure::ShareOfBusy => format!("{:.2} % of the samples", 100.0 * value),
-        Measure::CpusInUse => format!("{:.2} % of a CPU", 100.0 * value),
+        Measure::ShareOfBusy => format!("{} of the samples", percent_fine(value)),
+        Measure::CpusInUse => format!("{} of a CPU", percent_fine(value)),
         Measure::PerSecond => format!("{value:.1} per second"),
         Measure::CpuSecondsPerRun => format!("{} of CPU time", Nanos::from_secs_f64(value)),
         Measure::EventsPerRun => format!("{value:.0} per run"),

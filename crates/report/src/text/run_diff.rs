@@ -1,6 +1,7 @@
 //! How two whole runs differ: time, faults and memory, causes of faults, settings.
 
 use super::Style;
+use super::columns::{Row, figures, words};
 use super::page::{Ink, Page};
 use crate::visible::visible;
 use pagewise_model::profile_diff::SettingChange;
@@ -18,7 +19,7 @@ const SETTINGS: usize = 12;
 /// Two runs without samples, as text of at most `width` columns, clamped to 60–200.
 #[must_use]
 pub fn render(diff: &RunDiff, width: usize, style: Style) -> String {
-    let mut page = Page::new(width.clamp(super::WIDTHS.0, super::WIDTHS.1), style);
+    let mut page = Page::new(width, style);
     match &*diff.headline {
         "" => page.marked("● diff", Ink::Good, &alike(diff)),
         headline => page.marked("● diff", Ink::Caution, &visible(headline)),
@@ -48,32 +49,36 @@ fn alike(diff: &RunDiff) -> String {
 /// The table of both runs.
 pub(super) fn runs(page: &mut Page, diff: &RunDiff) {
     page.heading("Both runs (* where they differ by more than two runs of one program do)");
-    page.line(&format!("  {:>12} {:>12} {:>12}", "A", "B", "change"));
-    for figure in &diff.figures {
-        if figure.a == 0.0 && figure.b == 0.0 {
-            continue;
-        }
+    let figure_rows = diff.figures.iter().filter_map(|figure| {
         let (name, write) = of(figure.quantity);
-        row(page, [figure.a, figure.b], write, figure.differs, name);
-    }
+        let is_there = figure.a != 0.0 || figure.b != 0.0;
+        is_there.then(|| row([figure.a, figure.b], write, figure.differs, name))
+    });
     let causes = || diff.causes.iter().filter(|cause| cause.differs);
-    for cause in causes().take(CAUSES) {
+    let cause_rows = causes().take(CAUSES).map(|cause| {
         let name = format!("faults: {}", cause.label);
-        row(page, [cause.a.value, cause.b.value], rounded, true, &name);
-    }
+        row([cause.a.value, cause.b.value], rounded, true, &name)
+    });
+    let heads = [
+        words(""),
+        figures("A"),
+        figures("B"),
+        figures("change"),
+        words(""),
+    ];
+    page.rows(&heads, &figure_rows.chain(cause_rows).collect::<Vec<_>>());
     page.more(causes().count(), CAUSES);
 }
 
-fn row(page: &mut Page, [a, b]: [f64; 2], write: fn(f64) -> String, differs: bool, name: &str) {
+fn row([a, b]: [f64; 2], write: fn(f64) -> String, differs: bool, name: &str) -> Row {
     let change = match (a > 0.0, b > 0.0) {
         (true, true) if (b / a - 1.0).abs() < SAME => "same".to_owned(),
         (true, true) => relative_change(b / a),
         (true, false) => "gone".to_owned(),
         _ => "new".to_owned(),
     };
-    let mark = if differs { "*" } else { " " };
-    let (a, b) = (write(a), write(b));
-    page.line(&format!("  {a:>12} {b:>12} {change:>12} {mark} {name}"));
+    let mark = if differs { "*" } else { "" };
+    Row::new([name.to_owned(), write(a), write(b), change, mark.to_owned()])
 }
 
 /// A figure's name, and how it is written.

@@ -1,37 +1,32 @@
 //! Corrected figures in words: how sure they are, and why there are none.
 
 use pagewise_model::fault_paths::{Calibration, Misfit, Source};
-use pagewise_model::quantity::percent;
-use pagewise_model::units::Nanos;
+use pagewise_model::quantity::{duration, duration_interval, percent};
+use pagewise_model::units::Estimate;
 
-/// `6.61 µs ± 480 ns`; where nothing may be left after correcting, `≤ 7.09 µs`.
-pub(crate) fn interval(value: u64, bounds: Option<(u64, u64)>) -> String {
-    match bounds {
-        None => Nanos(value).to_string(),
-        Some((0, high)) if high > 0 => format!("≤ {}", Nanos(high)),
-        Some((low, high)) => {
-            let error = value.saturating_sub(low).max(high.saturating_sub(value));
-            format!("{} ± {}", Nanos(value), Nanos(error))
-        }
-    }
+/// A corrected time with what it may be off: `6.61 µs [6.13, 7.09]`, or `at most 7.09 µs`.
+#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
+pub fn corrected(value: u64, bounds: Option<(u64, u64)>) -> String {
+    let (low, high) = bounds.unwrap_or((value, value));
+    duration_interval(&Estimate {
+        value: value as f64,
+        low: low as f64,
+        high: high as f64,
+    })
 }
 
-/// The same of a mean that may be off by as much either way; 0: it is as exact as it stands.
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "nanoseconds, not negative"
-)]
-pub(crate) fn within(ns: f64, error_ns: f64) -> String {
-    let bounds =
-        (error_ns > 0.0).then(|| ((ns - error_ns).max(0.0) as u64, (ns + error_ns) as u64));
-    interval(ns as u64, bounds)
+/// The same of a mean that may be off by as much either way.
+pub fn within(value: f64, error_ns: f64) -> String {
+    duration_interval(&Estimate {
+        value,
+        low: (value - error_ns).max(0.0),
+        high: value + error_ns,
+    })
 }
 
 /// What tracing costs and how that is known, or why nothing is corrected: a sentence or two.
-pub(crate) fn cost_of_tracing(calibration: &Calibration) -> String {
-    let cost = nanos(calibration.per_call_ns);
-    let error = nanos(calibration.error_ns);
+pub fn cost_of_tracing(calibration: &Calibration) -> String {
+    let error = duration(calibration.error_ns);
     let origin = match calibration.source {
         Source::RootOnly => "measured against a trace of the root alone",
         Source::OwnTrace => {
@@ -40,8 +35,9 @@ pub(crate) fn cost_of_tracing(calibration: &Calibration) -> String {
         }
         Source::Several => {
             return format!(
-                "Tracing costs {cost} per call on average, each source's calls at most ± {error} \
-                 about a cost of their own, by which they are corrected."
+                "Tracing costs {} per call on average, each source's calls at most ± {error} \
+                 about a cost of their own, by which they are corrected.",
+                duration(calibration.per_call_ns)
             );
         }
         Source::Nothing => {
@@ -51,14 +47,15 @@ pub(crate) fn cost_of_tracing(calibration: &Calibration) -> String {
         Source::Withdrawn => return withdrawn(calibration),
     };
     format!(
-        "Tracing costs {cost} ± {error} per call, {origin}. What was corrected for n calls is \
-         uncertain by n × {error}."
+        "Tracing costs {} per call, {origin}. What was corrected for n calls is uncertain by n × \
+         {error}.",
+        within(calibration.per_call_ns, calibration.error_ns)
     )
 }
 
 fn withdrawn(calibration: &Calibration) -> String {
     let why = calibration.withdrawn.map_or(String::new(), |withdrawal| {
-        let cost = nanos(withdrawal.per_call_ns);
+        let cost = duration(withdrawal.per_call_ns);
         match withdrawal.misfit {
             Misfit::Clamped(share) => format!(
                 "the calls that do least show {cost} per call, but {} of the faults took less than \
@@ -76,15 +73,11 @@ fn withdrawn(calibration: &Calibration) -> String {
         }
     });
     format!(
-        "CAUTION: all times are as traced, with the tracer's own cost in them, since no one cost \
+        "CAUTION: all times are as traced, with the tracer's own cost in them, since no single cost \
          fits this trace: {why}. Raw times compare numbers of calls as much as work. Capture again \
          with nothing else on the CPU (under emulation: in virtual time, tests/qemu/guest -i of Pagewise's sources), or \
          pass a trace of the same workload with the root alone to --calibrate."
     )
-}
-
-fn nanos(ns: f64) -> Nanos {
-    Nanos::from_secs_f64(ns / 1e9)
 }
 
 #[cfg(test)]
@@ -94,9 +87,10 @@ mod tests {
 
     #[test]
     fn a_figure_that_may_be_nothing_is_an_upper_bound() {
-        assert_eq!(interval(6610, Some((6130, 7090))), "6.61 µs ± 480 ns");
-        assert_eq!(interval(300, Some((0, 900))), "≤ 900 ns");
-        assert_eq!(interval(300, None), "300 ns");
+        assert_eq!(corrected(6610, Some((6130, 7090))), "6.61 µs [6.13, 7.09]");
+        assert_eq!(corrected(300, Some((0, 900))), "at most 900 ns");
+        assert_eq!(corrected(300, None), "300 ns");
+        assert_eq!(within(300.0, 0.0), "300 ns");
     }
 
     #[test]
