@@ -23,8 +23,8 @@ pub enum Content {
 pub struct Border<W: Write> {
     out: W,
     content: Content,
-    /// The begin of a character, a line break or a colour whose rest is to come.
-    begun: Vec<u8>,
+    /// The start of a character, a line break or a colour whose rest is to come.
+    partial: Vec<u8>,
 }
 
 impl<W: Write> Border<W> {
@@ -33,15 +33,15 @@ impl<W: Write> Border<W> {
         Self {
             out,
             content,
-            begun: Vec::new(),
+            partial: Vec::new(),
         }
     }
 
-    /// Nothing follows: what was begun stays as it is.
+    /// Nothing follows: what was started stays as it is.
     fn end(&mut self) -> io::Result<()> {
-        let begun = std::mem::take(&mut self.begun);
+        let partial = std::mem::take(&mut self.partial);
         let mut shown = String::new();
-        for c in String::from_utf8_lossy(&begun).chars() {
+        for c in String::from_utf8_lossy(&partial).chars() {
             put(c, self.content, &mut shown);
         }
         self.out.write_all(shown.as_bytes())
@@ -51,13 +51,13 @@ impl<W: Write> Border<W> {
 impl<W: Write> Write for Border<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let is_plain = |&byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
-        if self.begun.is_empty() && bytes.iter().all(is_plain) {
+        if self.partial.is_empty() && bytes.iter().all(is_plain) {
             return self.out.write(bytes);
         }
-        self.begun.extend_from_slice(bytes);
-        let mut shown = String::with_capacity(self.begun.len() + 16);
-        let taken = take(&self.begun, self.content, &mut shown);
-        self.begun.drain(..taken);
+        self.partial.extend_from_slice(bytes);
+        let mut shown = String::with_capacity(self.partial.len() + 16);
+        let taken = take(&self.partial, self.content, &mut shown);
+        self.partial.drain(..taken);
         self.out.write_all(shown.as_bytes())?;
         Ok(bytes.len())
     }
@@ -105,7 +105,7 @@ fn take(bytes: &[u8], content: Content, shown: &mut String) -> usize {
         }
         let invalid = chunk.invalid();
         if !invalid.is_empty() {
-            if taken + invalid.len() == bytes.len() && is_begin(invalid) {
+            if taken + invalid.len() == bytes.len() && is_start(invalid) {
                 return taken;
             }
             shown.push('\u{fffd}');
@@ -115,8 +115,8 @@ fn take(bytes: &[u8], content: Content, shown: &mut String) -> usize {
     taken
 }
 
-/// Whether these bytes may be the begin of a character.
-fn is_begin(bytes: &[u8]) -> bool {
+/// Whether these bytes may be the start of a character.
+fn is_start(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }
 

@@ -1,7 +1,6 @@
 //! Every view at every width: nothing is cut, nothing is broken inside a word or a figure.
 
 use pagewise_report::text::{self, Style};
-use pagewise_report::{fault_diff, fault_paths};
 use serde::de::DeserializeOwned;
 use std::path::Path;
 
@@ -37,7 +36,12 @@ fn view<T: DeserializeOwned + 'static>(
 }
 
 fn views() -> Vec<(&'static str, View)> {
-    let path = |name: &str| view(&answer(&format!("{name}.json.zst")), fault_paths::render);
+    let path = |name: &str| {
+        view(
+            &answer(&format!("{name}.json.zst")),
+            text::fault_paths::render,
+        )
+    };
     vec![
         (
             "bench alloc",
@@ -88,7 +92,7 @@ fn views() -> Vec<(&'static str, View)> {
         ("paths inside a function", path("redis-part-inside")),
         (
             "two kernels",
-            view(&answer("kernels-diff.json.zst"), fault_diff::render),
+            view(&answer("kernels-diff.json.zst"), text::fault_diff::render),
         ),
         (
             "profile",

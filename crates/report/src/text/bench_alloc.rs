@@ -23,11 +23,11 @@ pub fn render(document: &AllocatorBench, width: usize, style: Style) -> String {
         &mut page,
         document,
         &single,
-        "one block: take, touch, give back",
+        "one block: allocate, touch, free",
     );
     let together: Vec<&[AllocatorRow]> = all().map(|one| one.together.as_slice()).collect();
     if together.iter().any(|rows| !rows.is_empty()) {
-        let title = "16 KiB blocks, given back together";
+        let title = "16 KiB blocks, freed together";
         section(&mut page, document, &together, title);
     }
     plot(&mut page, document);
@@ -152,7 +152,7 @@ fn table(
                 .collect::<Vec<_>>(),
         )
     });
-    page.table(title, &heads, &rows.collect::<Vec<_>>());
+    page.table(title, &heads, rows);
 }
 
 /// CPU time per page, a mark for each size: from a few nanoseconds (kept) to a microsecond
@@ -166,7 +166,7 @@ fn plot(page: &mut Page, document: &AllocatorBench) {
     });
     let title = "CPU time per page of a single block, small to large";
     let heads = [words("allocator"), words("")];
-    page.table(title, &heads, &rows.collect::<Vec<_>>());
+    page.table(title, &heads, rows);
     let key = "· <60 ns  ▂ <125 ns  ▄ <250 ns  ▆ <500 ns  █ more";
     page.indented(2, Ink::Faint, key);
 }

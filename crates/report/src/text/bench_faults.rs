@@ -39,18 +39,15 @@ fn table(page: &mut Page, document: &FaultBench, title: &str, cell: fn(&Times) -
     let heads: Vec<_> = std::iter::once(words(""))
         .chain(heads.iter().map(|head| figures(head)))
         .collect();
-    let rows: Vec<Row> = Way::ALL
-        .into_iter()
-        .map(|way| {
-            let of = |&threads: &u16| {
-                let is_it = |row: &&FaultRow| row.way == way && row.threads == threads;
-                let row = document.rows.iter().find(is_it);
-                row.map_or("–".to_owned(), |row| cell(&row.times))
-            };
-            let name = format!("{way:?}").to_lowercase();
-            let cells = std::iter::once(name).chain(threads.iter().map(of));
-            Row::new(cells.collect::<Vec<_>>())
-        })
-        .collect();
-    page.table(title, &heads, &rows);
+    let rows = Way::ALL.into_iter().map(|way| {
+        let of = |&threads: &u16| {
+            let is_it = |row: &&FaultRow| row.way == way && row.threads == threads;
+            let row = document.rows.iter().find(is_it);
+            row.map_or("–".to_owned(), |row| cell(&row.times))
+        };
+        let name = format!("{way:?}").to_lowercase();
+        let cells = std::iter::once(name).chain(threads.iter().map(of));
+        Row::new(cells.collect::<Vec<_>>())
+    });
+    page.table(title, &heads, rows);
 }

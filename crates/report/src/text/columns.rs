@@ -33,6 +33,12 @@ pub fn figures(head: &str) -> Column<'_> {
     }
 }
 
+/// A name, then columns of figures.
+pub fn named<'a>(name: &'a str, of: &[&'a str]) -> Vec<Column<'a>> {
+    let of = of.iter().map(|head| figures(head));
+    std::iter::once(words(name)).chain(of).collect()
+}
+
 /// A name and what there is about it.
 pub struct Row {
     cells: Vec<String>,
@@ -67,25 +73,27 @@ impl Row {
 
 impl Page {
     /// A table under its title; nothing where it has no rows.
-    pub fn table(&mut self, title: &str, heads: &[Column<'_>], rows: &[Row]) {
-        if rows.is_empty() {
-            return;
+    pub fn table(
+        &mut self,
+        title: &str,
+        heads: &[Column<'_>],
+        rows: impl IntoIterator<Item = Row>,
+    ) {
+        let mut rows = rows.into_iter().peekable();
+        if rows.peek().is_some() {
+            self.heading(title);
+            self.rows(heads, rows);
         }
-        self.heading(title);
-        self.rows(heads, rows);
     }
 
     /// Rows under their heads.
-    pub fn rows(&mut self, heads: &[Column<'_>], rows: &[Row]) {
-        let layout = Layout::of(heads, rows, self.width);
-        let head = Row::new(
-            heads
-                .iter()
-                .map(|one| one.head.to_owned())
-                .collect::<Vec<_>>(),
-        );
-        self.row(&layout, heads, &head.in_ink(Ink::Faint));
-        for row in rows {
+    pub fn rows(&mut self, heads: &[Column<'_>], rows: impl IntoIterator<Item = Row>) {
+        let rows: Vec<Row> = rows.into_iter().collect();
+        let layout = Layout::of(heads, &rows, self.width);
+        let head = heads.iter().map(|one| one.head.to_owned());
+        let head = Row::new(head.collect::<Vec<_>>()).in_ink(Ink::Faint);
+        self.row(&layout, heads, &head);
+        for row in &rows {
             self.row(&layout, heads, row);
             if !row.below.is_empty() {
                 self.indented(INDENTS[1], Ink::Faint, &row.below);
@@ -182,7 +190,7 @@ mod tests {
             ),
             row(&"x".repeat(50), ["1", "9 ns", ""]).with_below("below".to_owned()),
         ];
-        page.table("Kinds", &heads, &rows);
+        page.table("Kinds", &heads, rows);
         page.finish()
     }
 

@@ -29,7 +29,7 @@ pub fn render(gate: &Gate, width: usize, style: Style) -> String {
     let rows = gate.figures.iter();
     let rows = rows.map(|figure| Row::new(cells(figure)).in_ink(ink(figure)));
     let title = format!("Figures ({})", runs(gate));
-    page.table(&title, &heads, &rows.collect::<Vec<_>>());
+    page.table(&title, &heads, rows);
     page.gap();
     if let Some(found) = &gate.culprit {
         culprit(&mut page, found);

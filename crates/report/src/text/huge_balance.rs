@@ -46,7 +46,7 @@ pub fn render(found: &Balance, width: usize, style: Style) -> String {
     if !found.journals.is_empty() && !found.processes.is_empty() {
         let pids = found.processes.iter().map(|one| format!(" -p {}", one.pid));
         let undo = format!("pagewise huge balance --undo{}", pids.collect::<String>());
-        page.paragraph("Take back", Ink::Code, &undo);
+        page.paragraph("Undo", Ink::Code, &undo);
     }
     page.finish()
 }

@@ -96,7 +96,7 @@ fn effect(page: &mut Page, found: &Probe) {
     });
     let memory = found.effect_memory;
     let title = format!("Random chase through {memory}, by share of huge pages");
-    page.table(&title, &heads, &rows.collect::<Vec<_>>());
+    page.table(&title, &heads, rows);
 }
 
 fn change(estimate: &Estimate) -> String {

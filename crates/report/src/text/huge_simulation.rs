@@ -1,7 +1,7 @@
 //! Simulations as text.
 
 use super::Style;
-use super::columns::{Row, figures, words};
+use super::columns::{Row, figures, named, words};
 use super::page::{Ink, Page};
 use crate::visible::visible;
 use pagewise_model::huge_simulation::{Controlled, HugeSimulation, ReuseCurve};
@@ -61,14 +61,10 @@ fn verdict(speed: f64) -> String {
 }
 
 fn configurations(page: &mut Page, result: &HugeSimulation) {
-    let heads = [
-        words("configuration"),
-        figures("speed"),
-        figures("ns/access"),
-        figures("refills"),
-        figures("small"),
-        figures("huge"),
-    ];
+    let heads = named(
+        "configuration",
+        &["speed", "ns/access", "refills", "small", "huge"],
+    );
     for workload in &result.workloads {
         let rows = result.configurations.iter();
         let rows = rows.filter(|row| row.workload == *workload).map(|row| {
@@ -81,7 +77,7 @@ fn configurations(page: &mut Page, result: &HugeSimulation) {
                 format!("{:.3}", row.huge_per_1000),
             ])
         });
-        page.table(&visible(workload), &heads, &rows.collect::<Vec<_>>());
+        page.table(&visible(workload), &heads, rows);
     }
     if !result.configurations.is_empty() {
         page.gap();
@@ -106,11 +102,7 @@ fn sweep(page: &mut Page, result: &HugeSimulation) {
             format!("{:.3}", point.huge_per_1000),
         ])
     });
-    page.table(
-        "Cost by number of huge pages",
-        &heads,
-        &rows.collect::<Vec<_>>(),
-    );
+    page.table("Cost by number of huge pages", &heads, rows);
 }
 
 /// Sizes of TLBs whose misses are shown.
@@ -132,7 +124,7 @@ fn reuse(page: &mut Page, curve: &ReuseCurve) {
         .chain(sizes.iter().map(|size| figures(size)))
         .collect();
     let cells = std::iter::once("misses".to_owned()).chain(misses);
-    page.table(&title, &heads, &[Row::new(cells.collect::<Vec<_>>())]);
+    page.table(&title, &heads, [Row::new(cells.collect::<Vec<_>>())]);
 }
 
 fn controlled(page: &mut Page, rows: &[Controlled]) {
@@ -158,7 +150,7 @@ fn controlled(page: &mut Page, rows: &[Controlled]) {
         ])
         .with_below(reason.map_or(String::new(), |reason| format!("last: {}", visible(reason))))
     });
-    page.table("Under a controller", &heads, &lines.collect::<Vec<_>>());
+    page.table("Under a controller", &heads, lines);
     fairness(page, rows);
 }
 

@@ -11,7 +11,7 @@ use pagewise_model::quantity::counted;
 pub fn render(undo: &HugeUndo, width: usize, style: Style) -> String {
     let mut page = Page::new(width, style);
     if undo.processes.is_empty() {
-        page.line("Nothing to take back.");
+        page.line("Nothing to undo.");
     }
     for one in &undo.processes {
         let process = format!("{} ({})", visible(&one.comm), one.pid);

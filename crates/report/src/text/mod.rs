@@ -29,7 +29,7 @@ mod time;
 pub mod tune;
 mod wrap;
 
-pub use wrap::hanging;
+pub use wrap::folded;
 
 use page::Page;
 use pagewise_model::findings::Findings;

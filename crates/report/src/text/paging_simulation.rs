@@ -1,7 +1,7 @@
 //! Policies on a recorded run, for a person.
 
 use super::Style;
-use super::columns::{Row, figures, words};
+use super::columns::{Row, named};
 use super::page::{Ink, Page};
 use pagewise_model::paging_simulation::PagingSimulation;
 use pagewise_model::quantity::{count, counted};
@@ -19,15 +19,10 @@ pub fn render(answer: &PagingSimulation, width: usize, style: Style) -> String {
     );
     page.indented(0, Ink::Strong, &about);
     page.gap();
-    let heads = [
-        words("policy"),
-        figures("waits"),
-        figures("read"),
-        figures("early"),
-        figures("in vain"),
-        figures("evicted"),
-        figures("written"),
-    ];
+    let heads = named(
+        "policy",
+        &["waits", "read", "early", "in vain", "evicted", "written"],
+    );
     let rows = answer.policies.iter().chain([&answer.bound]).map(|row| {
         Row::new([
             row.policy.clone(),
@@ -39,7 +34,7 @@ pub fn render(answer: &PagingSimulation, width: usize, style: Style) -> String {
             count(row.pages_written),
         ])
     });
-    page.rows(&heads, &rows.collect::<Vec<_>>());
+    page.rows(&heads, rows);
     page.gap();
     let bound = "MIN is Belady's bound: no policy reads fewer pages. Waits count threads held up by \
                  the store.";

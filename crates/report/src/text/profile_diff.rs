@@ -1,7 +1,7 @@
 //! How two profiles differ: the answer, the functions, the stacks, the settings behind it.
 
 use super::Style;
-use super::columns::{Row, figures, words};
+use super::columns::{Row, figures, named, words};
 use super::page::{Ink, Page, chain, clip};
 use crate::visible::visible;
 use pagewise_model::profile_diff::{
@@ -110,7 +110,7 @@ fn functions(page: &mut Page, diff: &ProfileDiff) {
     let room = page.width.saturating_sub(55).max(30);
     let shown = diff.functions.iter().take(FUNCTIONS);
     let rows = shown.map(|change| function_row(change, diff.measure, room));
-    page.rows(&heads, &rows.collect::<Vec<_>>());
+    page.rows(&heads, rows);
     page.more(diff.functions.len(), FUNCTIONS);
 }
 
@@ -211,14 +211,9 @@ fn counters(page: &mut Page, diff: &ProfileDiff) {
             change,
         ])
     });
-    let heads = [
-        words("counter"),
-        figures("A"),
-        figures("B"),
-        figures("change"),
-    ];
+    let heads = named("counter", &["A", "B", "change"]);
     let title = "Counters per second, and ratios";
-    page.table(title, &heads, &rows.collect::<Vec<_>>());
+    page.table(title, &heads, rows);
 }
 
 fn figure(value: f64, name: &str) -> String {

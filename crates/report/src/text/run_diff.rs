@@ -1,7 +1,7 @@
 //! How two whole runs differ: time, faults and memory, causes of faults, settings.
 
 use super::Style;
-use super::columns::{Row, figures, words};
+use super::columns::{Row, named};
 use super::page::{Ink, Page};
 use crate::visible::visible;
 use pagewise_model::profile_diff::SettingChange;
@@ -59,14 +59,8 @@ pub(super) fn runs(page: &mut Page, diff: &RunDiff) {
         let name = format!("faults: {}", cause.label);
         row([cause.a.value, cause.b.value], rounded, true, &name)
     });
-    let heads = [
-        words(""),
-        figures("A"),
-        figures("B"),
-        figures("change"),
-        words(""),
-    ];
-    page.rows(&heads, &figure_rows.chain(cause_rows).collect::<Vec<_>>());
+    let heads = named("", &["A", "B", "change"]);
+    page.rows(&heads, figure_rows.chain(cause_rows));
     page.more(causes().count(), CAUSES);
 }
 
@@ -77,8 +71,8 @@ fn row([a, b]: [f64; 2], write: fn(f64) -> String, differs: bool, name: &str) ->
         (true, false) => "gone".to_owned(),
         _ => "new".to_owned(),
     };
-    let mark = if differs { "*" } else { "" };
-    Row::new([name.to_owned(), write(a), write(b), change, mark.to_owned()])
+    let mark = if differs { "*" } else { " " };
+    Row::new([format!("{mark} {name}"), write(a), write(b), change])
 }
 
 /// A figure's name, and how it is written.

@@ -106,7 +106,7 @@ fn table(page: &mut Page, found: &Tuning) {
         let comparison = comparisons.find(|found| found.arm == points[at].arm);
         row(&points[at], comparison, letters[at], found.clock)
     });
-    page.table("Settings tried", &heads, &rows.collect::<Vec<_>>());
+    page.table("Settings tried", &heads, rows);
 }
 
 fn row(point: &Point, comparison: Option<&Comparison>, letter: char, clock: Clock) -> Row {

@@ -1,6 +1,6 @@
 //! Tables with both traces side by side.
 
-use crate::text::columns::{Column, Row, figures, words};
+use crate::text::columns::{Row, named, words};
 use crate::text::page::Page;
 use crate::visible::visible;
 use pagewise_model::fault_diff::{
@@ -12,13 +12,6 @@ use pagewise_model::units::{Estimate, Nanos};
 
 /// Lines of the longer tables.
 const LINES: usize = 12;
-
-/// Columns of figures, and one for the mark of what differs beyond chance.
-fn heads<'a>(name: &'a str, of: &[&'a str]) -> Vec<Column<'a>> {
-    let of = of.iter().map(|head| figures(head));
-    let all = std::iter::once(words(name)).chain(of);
-    all.chain([words("")]).collect()
-}
 
 pub fn quantiles(page: &mut Page, diff: &FaultDiff) {
     if diff.whole.quantiles.is_empty() {
@@ -36,9 +29,9 @@ pub fn quantiles(page: &mut Page, diff: &FaultDiff) {
         };
         shift(&name, at.ns.raw, at.ns.corrected, &at.change, at.test)
     });
-    let rows: Vec<Row> = std::iter::once(mean).chain(rows).collect();
+    let rows = std::iter::once(mean).chain(rows);
     let of = ["A raw", "B raw", "A", "B", "change [95 %]"];
-    page.table("Whole time of a fault", &heads("", &of), &rows);
+    page.table("Whole time of a fault", &named("", &of), rows);
 }
 
 fn means(a: &Latency, b: &Latency) -> Pair {
@@ -50,13 +43,12 @@ fn means(a: &Latency, b: &Latency) -> Pair {
 
 fn shift(name: &str, raw: Pair, corrected: Pair, change: &Estimate, test: Option<Test>) -> Row {
     Row::new([
-        name.to_owned(),
+        marked(name, test),
         duration(raw.a),
         duration(raw.b),
         duration(corrected.a),
         duration(corrected.b),
         duration_change(change),
-        sure(test),
     ])
 }
 
@@ -74,7 +66,7 @@ pub fn classes(page: &mut Page, classes: &[ClassChange]) {
     let rows = classes.iter().take(LINES).map(|class| {
         let (whole, faults) = (&class.whole, class.faults);
         Row::new([
-            class.class.describe().to_owned(),
+            marked(class.class.describe(), class.test),
             percent(class.share.a),
             percent(class.share.b),
             percent(class.time_share.corrected.a),
@@ -83,11 +75,9 @@ pub fn classes(page: &mut Page, classes: &[ClassChange]) {
             or_none(faults.1, whole.b_raw.p50_ns),
             or_none(faults.0, whole.a.p50_ns),
             or_none(faults.1, whole.b.p50_ns),
-            sure(class.test),
         ])
     });
-    let rows: Vec<Row> = rows.collect();
-    page.table("Kinds of faults", &heads("kind", &of), &rows);
+    page.table("Kinds of faults", &named("kind", &of), rows);
 }
 
 pub fn layers(page: &mut Page, layers: &[LayerChange]) {
@@ -106,7 +96,7 @@ pub fn layers(page: &mut Page, layers: &[LayerChange]) {
         let shift = &layer.shift;
         let (a, b) = (shift.a.count, shift.b.count);
         Row::new([
-            layer.layer.describe().to_owned(),
+            marked(layer.layer.describe(), shift.mean_test),
             percent(layer.time_share.corrected.a),
             percent(layer.time_share.corrected.b),
             or_none(a, shift.a_raw.p50_ns),
@@ -115,32 +105,28 @@ pub fn layers(page: &mut Page, layers: &[LayerChange]) {
             or_none(b, shift.b.p50_ns),
             or_none(a, shift.a.p99_ns),
             or_none(b, shift.b.p99_ns),
-            sure(shift.mean_test),
         ])
     });
-    let rows: Vec<Row> = rows.collect();
     let title = "Layers (share of time; where met)";
-    page.table(title, &heads("layer", &of), &rows);
+    page.table(title, &named("layer", &of), rows);
 }
 
 pub fn functions(page: &mut Page, functions: &[FunctionChange]) {
     let rows = functions.iter().take(LINES).map(|found| {
         let (raw, corrected) = (found.own_ns.raw, found.own_ns.corrected);
         Row::new([
-            visible(&found.function).into_owned(),
+            marked(&visible(&found.function), found.time_test),
             duration(raw.a),
             duration(raw.b),
             duration(corrected.a),
             duration(corrected.b),
             duration_change(&found.change),
-            sure(found.time_test),
             found.class.describe().to_owned(),
         ])
     });
-    let rows: Vec<Row> = rows.collect();
     let of = ["A raw", "B raw", "A", "B", "change [95 %]"];
-    let heads = [heads("function", &of), vec![words("kind of fault")]].concat();
-    page.table("Own time per fault of its kind", &heads, &rows);
+    let heads = [named("function", &of), vec![words("kind of fault")]].concat();
+    page.table("Own time per fault of its kind", &heads, rows);
 }
 
 pub fn extra(page: &mut Page, diff: &FaultDiff) {
@@ -157,23 +143,18 @@ pub fn extra(page: &mut Page, diff: &FaultDiff) {
         });
         let rows: Vec<Row> = rows.collect();
         let title = format!("Functions in {letter} alone ({})", only().count());
-        let heads = [
-            words("function"),
-            figures("calls"),
-            figures("faults"),
-            figures("share"),
-            figures("time"),
-        ];
-        page.table(&title, &heads, &rows);
+        let heads = named("function", &["calls", "faults", "share", "time"]);
+        page.table(&title, &heads, rows);
     }
 }
 
-/// The mark of what differs beyond chance.
-fn sure(test: Option<Test>) -> String {
-    match test {
-        Some(test) if test.significant => "*".to_owned(),
-        _ => String::new(),
-    }
+/// A name with the mark of what differs beyond chance.
+fn marked(name: &str, test: Option<Test>) -> String {
+    let mark = match test {
+        Some(test) if test.significant => "*",
+        _ => " ",
+    };
+    format!("{mark} {name}")
 }
 
 fn or_none(values: u64, ns: u64) -> String {

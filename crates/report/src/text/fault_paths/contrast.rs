@@ -2,7 +2,7 @@
 
 use super::counted_as;
 use super::tracing::within;
-use crate::text::columns::{Row, figures, words};
+use crate::text::columns::{Row, figures, named, words};
 use crate::text::page::{Ink, Page};
 use crate::visible::visible;
 use pagewise_model::fault_paths::{
@@ -117,12 +117,8 @@ fn contrast(page: &mut Page, found: &Contrast, each: &str) {
             signed_percent(excess.share),
         ])
     });
-    let heads = [
-        words("of the difference"),
-        figures("more each"),
-        figures("share"),
-    ];
-    page.rows(&heads, &rows.collect::<Vec<_>>());
+    let heads = named("of the difference", &["more each", "share"]);
+    page.rows(&heads, rows);
     if found.functions.is_empty() {
         return;
     }
@@ -145,7 +141,7 @@ fn contrast(page: &mut Page, found: &Contrast, each: &str) {
             along(function),
         ])
     });
-    page.table(&title, &heads, &rows.collect::<Vec<_>>());
+    page.table(&title, &heads, rows);
 }
 
 fn along(found: &Overrepresented) -> String {
@@ -170,7 +166,7 @@ fn changes(page: &mut Page, findings: &FaultPaths) {
         changes.len()
     );
     let heads = [words("when"), words("what"), words("change")];
-    page.table(&title, &heads, &rows.collect::<Vec<_>>());
+    page.table(&title, &heads, rows);
 }
 
 /// What changed, and how its figures are written.

@@ -1,7 +1,7 @@
 //! Who held locks while faults waited, and how pages were charged to the memory cgroup.
 
 use super::tracing::corrected;
-use crate::text::columns::{Row, figures, words};
+use crate::text::columns::{Row, figures, named, words};
 use crate::text::page::{Ink, Page};
 use crate::visible::visible;
 use pagewise_model::fault_paths::{ChargeWay, FaultPaths, Hold, Holder, Lock, LockWait};
@@ -13,15 +13,17 @@ const HOLDERS: usize = 5;
 
 /// How pages were charged, where the trace shows it.
 pub fn charges(page: &mut Page, findings: &FaultPaths) {
-    let heads = [
-        words("way"),
-        figures("faults"),
-        figures("share"),
-        figures("median"),
-        figures("99th percentile"),
-        figures("raw p50"),
-        figures("raw p99"),
-    ];
+    let heads = named(
+        "way",
+        &[
+            "faults",
+            "share",
+            "median",
+            "99th percentile",
+            "raw p50",
+            "raw p99",
+        ],
+    );
     let rows = findings.charges.iter().map(|charge| {
         let way = match charge.way {
             ChargeWay::Untold => "neither: the root cgroup, or inlined",
@@ -41,7 +43,7 @@ pub fn charges(page: &mut Page, findings: &FaultPaths) {
         ])
     });
     let title = "Charges to the memory cgroup";
-    page.table(title, &heads, &rows.collect::<Vec<_>>());
+    page.table(title, &heads, rows);
     let mut ways = findings.charges.iter().map(|charge| charge.way);
     if !findings.charges.is_empty() && ways.all(|way| way == ChargeWay::Untold) {
         let text = "No consume_stock, page_counter_try_charge or refill_stock is in this trace: the \
@@ -79,7 +81,7 @@ pub fn locks(page: &mut Page, findings: &FaultPaths) {
         ])
     });
     let title = "Locks (waits included, as traced)";
-    page.table(title, &heads, &rows.collect::<Vec<_>>());
+    page.table(title, &heads, rows);
     if let Some((tries, beyond)) = area_locks(&waits.locks) {
         let text = format!(
             "The lock of the area alone was enough in at least {} of {} faults that tried it ({})",

@@ -8,7 +8,7 @@ mod locks;
 mod tracing;
 
 use super::Style;
-use super::columns::{Column, Row, figures, words};
+use super::columns::{Column, Row, figures, named, words};
 use super::page::{Ink, Page};
 use crate::visible::visible;
 use pagewise_model::fault_paths::{
@@ -127,9 +127,9 @@ fn split(page: &mut Page, findings: &FaultPaths) {
             let part = percent(share(ns, split.total_ns));
             Row::new([name.to_owned(), Nanos(ns).to_string(), part])
         });
-    let heads = [words(""), figures("time"), figures("share")];
+    let heads = named("", &["time", "share"]);
     let title = "Where the time went (as traced)";
-    page.table(title, &heads, &rows.collect::<Vec<_>>());
+    page.table(title, &heads, rows);
 }
 
 /// The heads over [`latencies`].
@@ -185,7 +185,7 @@ fn classes(page: &mut Page, findings: &FaultPaths) {
         let latencies = latencies(findings, &class.latency);
         Row::new([&first[..], &latencies, &[peaks]].concat())
     });
-    page.table("Kinds of faults", &heads, &rows.collect::<Vec<_>>());
+    page.table("Kinds of faults", &heads, rows);
 }
 
 /// `6.40 µs (92 %), 11.9 µs (6 %)`
@@ -215,7 +215,7 @@ fn layers(page: &mut Page, findings: &FaultPaths) {
         }
     });
     let title = format!("Layers (time per {each} that has it)");
-    page.table(&title, &heads, &rows.collect::<Vec<_>>());
+    page.table(&title, &heads, rows);
 }
 
 fn layer_name(layer: &LayerFindings, each: &str) -> String {
@@ -226,13 +226,7 @@ fn layer_name(layer: &LayerFindings, each: &str) -> String {
 }
 
 fn contributors(page: &mut Page, contributors: &[Contributor]) {
-    let heads = [
-        words("function"),
-        figures("calls"),
-        figures("time"),
-        figures("corrected"),
-        figures("variance"),
-    ];
+    let heads = named("function", &["calls", "time", "corrected", "variance"]);
     let rows = contributors.iter().take(LINES).map(|found| {
         Row::new([
             visible(&found.function).into_owned(),
@@ -243,7 +237,7 @@ fn contributors(page: &mut Page, contributors: &[Contributor]) {
         ])
     });
     let title = "Functions by their own time";
-    page.table(title, &heads, &rows.collect::<Vec<_>>());
+    page.table(title, &heads, rows);
 }
 
 /// `12 % [9.0, 15]`
@@ -266,13 +260,7 @@ fn corrected_share(found: &Contributor) -> String {
 }
 
 fn lock_waits(page: &mut Page, classes: &[ClassFindings]) {
-    let heads = [
-        words("kind"),
-        figures("faults"),
-        figures("median"),
-        figures("99th percentile"),
-        figures("longest"),
-    ];
+    let heads = named("kind", &["faults", "median", "99th percentile", "longest"]);
     let rows = classes.iter().filter_map(|class| {
         let wait = class.lock_before.as_ref()?;
         Some(Row::new([
@@ -284,7 +272,7 @@ fn lock_waits(page: &mut Page, classes: &[ClassFindings]) {
         ]))
     });
     let title = "Getting the lock before the fault (as traced)";
-    page.table(title, &heads, &rows.collect::<Vec<_>>());
+    page.table(title, &heads, rows);
 }
 
 fn paths(page: &mut Page, findings: &FaultPaths) {
@@ -315,13 +303,10 @@ fn median(latency: &Latencies) -> String {
 }
 
 fn others(page: &mut Page, findings: &FaultPaths) {
-    let heads = [
-        words("function"),
-        figures("calls"),
-        figures("median"),
-        figures("99th percentile"),
-        figures("longest"),
-    ];
+    let heads = named(
+        "function",
+        &["calls", "median", "99th percentile", "longest"],
+    );
     let tables = [
         ("Calls outside faults (as traced)", &findings.other_calls),
         ("Ends of calls without a start", &findings.bare_ends),
@@ -336,7 +321,7 @@ fn others(page: &mut Page, findings: &FaultPaths) {
                 Nanos(call.latency.max_ns).to_string(),
             ])
         });
-        page.table(title, &heads, &rows.collect::<Vec<_>>());
+        page.table(title, &heads, rows);
     }
 }
 
