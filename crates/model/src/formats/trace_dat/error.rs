@@ -6,7 +6,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ReadError {
     /// The first bytes are others.
-    #[error("it does not start like a trace.dat file")]
+    #[error("it does not begin like a trace.dat file")]
     NotTraceDat,
     /// Something reaches beyond the end.
     #[error("{what} at byte {offset} goes beyond the end: the file was cut, or is still written")]
