@@ -7,19 +7,19 @@ use std::path::PathBuf;
 /// A capture that has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CaptureSummary {
-    /// The trace, and its size.
+    /// The trace.
     pub path: PathBuf,
-    /// The latter.
+    /// Its size.
     pub size: Bytes,
-    /// Faults with their paths, and calls in them.
+    /// Faults with their paths.
     pub faults: u64,
-    /// The latter.
+    /// Calls in them.
     pub calls: u64,
     /// What the first phase chose, where there was one.
     pub choice: Option<ChosenFunctions>,
-    /// Functions that may matter, and that the kernel can trace at all.
+    /// Functions that may matter.
     pub candidates: usize,
-    /// The latter.
+    /// Functions that the kernel can trace at all.
     pub available: usize,
     /// What tracing cost the program.
     pub cost: TracingCost,

@@ -30,9 +30,9 @@ pub struct Figures {
     pub others: OtherProcesses,
     /// Of all processes together.
     pub refault_distances: RefaultDistances,
-    /// Pages that were watched over the whole run, and those of late in what lives.
+    /// Pages that were watched over the whole run.
     pub watched: Watched,
-    /// The latter.
+    /// Those of late, in what lives.
     pub watched_of_late: Watched,
     /// Programs that are not managed.
     pub strangers: Vec<Stranger>,
