@@ -103,7 +103,10 @@ fn beside(findings: &Findings) -> String {
 fn not_seen(findings: &Findings) -> String {
     let cost = &findings.cost;
     let share = cost.system.0 as f64 / cost.cpu().0.max(1) as f64;
-    say::not_seen(cost.cpu(), cost.system, percent(share))
+    match share >= WORTH_TELLING {
+        true => say::not_seen(cost.cpu(), cost.system, percent(share)),
+        false => say::not_sampled(),
+    }
 }
 
 /// Share of the elapsed time of one part of it.

@@ -122,6 +122,7 @@ phrases! {
         not_told_of_cpu(share);
         not_told_of_elapsed(share);
         not_seen(cpu, system, share);
+        not_sampled();
         seen_elsewhere();
         not_the_allocators(share);
         not_the_allocators_at_all();

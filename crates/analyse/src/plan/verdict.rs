@@ -44,9 +44,16 @@ const BESIDE_WAITS: f64 = 0.1;
 
 /// Advice for what costs little, as far as that is known.
 fn beside_advice(findings: &Findings) -> String {
-    match Open::of(findings, &findings.diagnoses).bounds_memory() {
-        true => say::little(by_advice(findings)),
-        false => say::and_advice(doing::told(findings), by_advice(findings)),
+    let advice = by_advice(findings);
+    if Open::of(findings, &findings.diagnoses).bounds_memory() {
+        return say::little(advice);
+    }
+    let best = findings.advice.first();
+    let mut found = findings.diagnoses.iter();
+    let cured = found.find(|one| best.is_some_and(|best| best.cures.contains(&one.id)));
+    match cured {
+        Some(cured) => say::and_advice(trouble(cured), advice),
+        None => advice,
     }
 }
 
