@@ -116,7 +116,7 @@ test("a trace without faults says what to trace, and shows no empty sections", a
 
 test("what a trace lacks is said with the reason", async () => {
   await reading("trace-redis", {}, async (page) => {
-    assert.match(await page.textContent("#locks"), /Not in this trace: no function that gets a lock/);
+    assert.match(await page.textContent("#locks"), /No wait for the mmap lock of 0\.1 ms or more/);
   });
 });
 
