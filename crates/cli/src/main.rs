@@ -105,6 +105,21 @@ enum Command {
     Help(help::Args),
 }
 
+/// Commands that change or observe the machine, and so first put back what a killed one left
+/// changed. `trace` and `huge` do it on their own, where they change the same settings.
+fn looks_at_the_machine(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Doctor(_)
+            | Command::Record(_)
+            | Command::Watch(_)
+            | Command::Tune(_)
+            | Command::Gate(_)
+            | Command::Run(_)
+            | Command::Check(_)
+    )
+}
+
 fn main() -> ExitCode {
     let cli = Cli::try_parse().unwrap_or_else(|error| refuse(error));
     match run(cli) {
@@ -118,6 +133,11 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    if looks_at_the_machine(&cli.command) {
+        for one in pagewise_linux::left_behind::restore() {
+            terminal::tell(&format!("pagewise: {one}"));
+        }
+    }
     match cli.command {
         Command::Doctor(args) => doctor::run(&args),
         Command::Record(args) => record::run(args),

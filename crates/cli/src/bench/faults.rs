@@ -7,7 +7,6 @@ use pagewise_linux::process::interrupt;
 use pagewise_model::bench::{FAULT_BENCH_VERSION, FaultBench};
 use pagewise_model::document::Kind;
 use pagewise_operate::bench::faults::measure;
-use pagewise_operate::paged_run::{Budgeted, budgeted};
 use pagewise_report::{json, text};
 use std::io::Write;
 use std::process::ExitCode;
