@@ -134,4 +134,8 @@ fn each_document_fits_its_schema_and_is_read_back_as_it_was() {
         kinds.insert(kind);
     }
     assert!(kinds.len() > 8, "{kinds:?}");
+    let page = own("runs.html");
+    done(&["diff", &own("a.json"), &own("b.json"), "-o", &page]);
+    let page = std::fs::read_to_string(page).expect("a page of two runs without samples");
+    assert!(page.contains("\"run_diff\":{"));
 }

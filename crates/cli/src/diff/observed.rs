@@ -14,6 +14,8 @@ use pagewise_model::formats::perf_data::PerfData;
 use pagewise_model::profile::Profile;
 use pagewise_model::run_diff::RunDiff;
 use pagewise_operate::analysis;
+use pagewise_report::html::render_run_diff;
+use pagewise_report::text::Style;
 use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
@@ -95,6 +97,10 @@ pub fn run(a: &Observed, b: &Observed, args: &Args, labels: &(String, String)) -
 /// When something is asked for that only samples can answer.
 pub fn show(runs: &RunDiff, args: &Args) -> Result<ExitCode> {
     only_for_samples(args)?;
+    if let Some(path) = &args.output {
+        let text = pagewise_report::text::run_diff::render(runs, 100, Style::PLAIN);
+        crate::page::write(path, &render_run_diff(runs, &text)?)?;
+    }
     let text = match args.json {
         true => pagewise_report::json::to_string(runs)?,
         false => {
@@ -123,7 +129,6 @@ fn runs(a: &Observed, b: &Observed, labels: &(String, String)) -> Result<Option<
 /// Refuses what only samples can answer.
 fn only_for_samples(args: &Args) -> Result<()> {
     let given = [
-        ("--output", args.output.is_some()),
         ("--fail-if", !args.fail_if.is_empty()),
         ("--event", args.event.is_some()),
         ("--shares", args.shares),

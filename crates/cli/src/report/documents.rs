@@ -123,9 +123,11 @@ pub fn report(kind: Kind, version: Option<u32>, bytes: &[u8], args: &Args) -> Re
             text::profile_diff::render,
             None,
         ),
-        Kind::RunDiff => {
-            opened.show::<RunDiff>(run_diff::RUN_DIFF_VERSION, text::run_diff::render, None)
-        }
+        Kind::RunDiff => opened.show::<RunDiff>(
+            run_diff::RUN_DIFF_VERSION,
+            text::run_diff::render,
+            Some(html::render_run_diff),
+        ),
         Kind::Gate => opened.show::<Gate>(gate::GATE_VERSION, text::gate::render, None),
         Kind::PagedRun => opened.show::<PagedRun>(PAGED_RUN_VERSION, text::paged_run::render, None),
         Kind::PagingTimeline => opened.show::<PagingTimeline>(
