@@ -8,6 +8,7 @@ use crate::rule_file::{Content, Mistake, RuleError, RuleFile, read, rule_file};
 use crate::template::Template;
 use pagewise_model::advice::{Risk, Setting};
 use pagewise_model::allocator::{Allocator, AllocatorKind};
+use pagewise_model::histogram::Histogram;
 use pagewise_model::units::Estimate;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
@@ -32,7 +33,9 @@ pub struct Rule {
     pub linkage: Option<Linkage>,
     /// Only where released stretches are at most this long (bytes).
     pub largest_block: Option<u64>,
-    /// The same, where threads beside the main one fault.
+    /// Only where stretches at most this long (bytes) are most of what is released.
+    pub mostly_within: Option<u64>,
+    /// The same as `largest_block`, where threads beside the main one fault.
     pub largest_block_in_threads: Option<u64>,
     /// Only where threads fault and released stretches are longer than this (bytes).
     pub smallest_block_in_threads: Option<u64>,
@@ -270,7 +273,10 @@ impl Rule {
         let above = self
             .smallest_block_in_threads
             .is_none_or(|bound| symptom.in_threads && largest > bound);
-        below(self.largest_block) && in_threads && above
+        let mostly = self
+            .mostly_within
+            .is_none_or(|bound| is_mostly_within(&symptom.sizes, bound));
+        below(self.largest_block) && in_threads && above && mostly
     }
 
     fn fits_libraries(&self, around: &Surroundings) -> bool {
@@ -338,6 +344,27 @@ fn has_own_heap(kind: AllocatorKind) -> bool {
     [AllocatorKind::Go, AllocatorKind::Jvm, AllocatorKind::V8].contains(&kind)
 }
 
+/// Whether stretches of at most `bound` bytes are half of all bytes; also where no sizes are known.
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "sums of sizes, compared roughly"
+)]
+fn is_mostly_within(sizes: &Histogram, bound: u64) -> bool {
+    let bytes = |(start, end, count): (u64, u64, u64)| {
+        let middle = start as f64 / 2.0 + end as f64 / 2.0;
+        (start <= bound, middle * count as f64)
+    };
+    let (within, beyond) =
+        sizes
+            .buckets()
+            .map(bytes)
+            .fold((0.0, 0.0), |(within, beyond), (fits, bytes)| match fits {
+                true => (within + bytes, beyond),
+                false => (within, beyond + bytes),
+            });
+    within >= beyond
+}
+
 fn kind_named(name: &str) -> Option<AllocatorKind> {
     use serde::de::IntoDeserializer;
     let name: serde::de::value::StrDeserializer<'_, serde::de::value::Error> =
@@ -400,6 +427,32 @@ mod tests {
         );
         let neither = refused(&["manual = ", "caveat = "]);
         assert!(neither.contains("either settings or 'manual'"), "{neither}");
+    }
+
+    #[test]
+    fn blocks_larger_than_pythons_arenas_are_not_laid_to_them() {
+        let rules = Rules::shipped().expect("shipped rules parse");
+        let rule = rules.0.iter().find(|rule| rule.id == "python.keep-objects");
+        let rule = rule.expect("a shipped rule");
+        let fits = |sizes: &[(u64, u64)]| {
+            let mut all = Histogram::default();
+            for &(size, times) in sizes {
+                all.record_many(size, times);
+            }
+            rule.fits_blocks(&Case {
+                kind: Symptom::ChurnMmap,
+                faults: 1e6,
+                share: Estimate::exact(0.9),
+                cost: Estimate::exact(0.5),
+                sizes: all,
+                in_threads: false,
+                owner: Owner::Runtime(AllocatorKind::Cpython),
+            })
+        };
+        assert!(fits(&[(1 << 20, 100)]));
+        assert!(fits(&[(1 << 20, 100), (16 << 20, 2)]));
+        // Buffers of 64 MiB among some arenas.
+        assert!(!fits(&[(64 << 20, 124), (1 << 20, 30)]));
     }
 
     #[test]
