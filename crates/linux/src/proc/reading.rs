@@ -96,6 +96,13 @@ impl Probe {
         }
     }
 
+    /// The counters of the machine at the end, whatever the beat: what was counted since the last
+    /// reading belongs to the run.
+    pub fn last_pressure(&mut self, time: Nanos) -> Option<PressurePoint> {
+        let (point, _) = self.pressure.as_mut()?.read(time).ok()?;
+        Some(point)
+    }
+
     fn read_pressure(&mut self, time: Nanos) -> Option<PressurePoint> {
         if time < self.pressure_due {
             return None;

@@ -18,6 +18,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+/// Readings closer than this are one.
+const JUST_NOW: Nanos = Nanos(10_000_000);
 /// Shortest interval; one reading costs some 20 µs, and CPU time comes in steps of 10 ms anyway.
 pub const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -223,8 +225,23 @@ impl Beat {
             }
         }
         self.take();
+        self.take_last_pressure();
         self.timeline.notes.append(&mut self.probe.notes);
         self.timeline
+    }
+
+    /// What the machine counted after the last reading belongs to the run. A reading of just now
+    /// gives way, so that no rate is one over next to no time.
+    fn take_last_pressure(&mut self) {
+        let end = Nanos::from(self.began.elapsed());
+        let Some(last) = self.probe.last_pressure(end) else {
+            return;
+        };
+        let all = &mut self.timeline.pressure;
+        if all.len() > 1 && all.last().is_some_and(|one| end - one.time < JUST_NOW) {
+            all.pop();
+        }
+        all.push(last);
     }
 
     /// Takes one reading, unless the tree has ended.
@@ -333,7 +350,7 @@ mod tests {
         assert_eq!(timeline.points[0], first);
         assert!(timeline.points[0].pss.is_some(), "{timeline:?}");
         assert!(timeline.points[1].rss > Bytes(0), "{timeline:?}");
-        assert!(!timeline.pressure.is_empty());
+        assert_eq!(timeline.pressure.len(), 2, "at the start and at the end");
     }
 
     #[test]
