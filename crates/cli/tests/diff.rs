@@ -119,12 +119,10 @@ fn the_first_line_says_how_long_where_and_how_many() {
     let folder = folder();
     let output = run(folder.path(), &["before.txt", "after.txt"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let first = text
-        .split("\n\n")
-        .next()
-        .expect("a line")
-        .replace('\n', " ");
-    assert!(first.starts_with("Faults take "), "{first}");
+    let first = text.split("\n\n").next().expect("a line");
+    let words: Vec<&str> = first.split_whitespace().collect();
+    let first = words.join(" ");
+    assert!(first.starts_with("● diff Faults take "), "{first}");
     for part in [
         "median",
         "nearly all of it in __mem_cgroup_charge",

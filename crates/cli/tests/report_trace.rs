@@ -51,7 +51,7 @@ fn text_says_what_is_missing() {
     let output = fed("report", &[], TRACE);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
-        text.starts_with("1 page fault in 9.00 µs, 1 different path."),
+        text.starts_with("● trace    1 page fault in 9.00 µs, 1 different path."),
         "{text}"
     );
     assert!(text.contains("anonymous, first touch"), "{text}");
@@ -68,7 +68,7 @@ fn a_trace_has_a_page() {
     let output = fed("report", &["-o", path.to_str().expect("a name")], TRACE);
     assert!(output.status.success(), "{output:?}");
     let page = std::fs::read_to_string(&path).expect("the page is there");
-    assert!(page.contains(r#"{"kind":"fault_paths","generator":"pagewise "#));
+    assert!(page.contains(r#"{"generator":"pagewise "#) && page.contains(r#""paths":{"#));
     assert!(page.contains(r#""functions":["handle_mm_fault"#), "{page}");
     let without_scripts = page.split("<noscript>").nth(1).expect("text too");
     assert!(without_scripts.contains("1 page fault in 9.00"));

@@ -54,7 +54,7 @@ fn a_program_of_twice_the_budget_keeps_its_bytes_and_the_budget() {
     let shown = pagewise(&["report", path]);
     let shown = String::from_utf8_lossy(&shown.stdout);
     assert!(
-        shown.starts_with("The program exited with status 0 after "),
+        shown.starts_with("● run      The program exited with status 0 after "),
         "{shown}"
     );
 }
@@ -364,7 +364,7 @@ fn the_course_of_a_run_is_written_and_drawn() {
         html,
         "what the run draws is what report draws of its course"
     );
-    assert!(html.contains(r#""kind":"paging""#) && html.contains("pages evicted per second"));
+    assert!(html.contains(r#""paging":{"#) && html.contains("Pages per second"));
     for (what, text, said) in [
         (
             "cut off",

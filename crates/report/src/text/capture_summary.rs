@@ -156,7 +156,7 @@ mod tests {
                 "what tracing cost can't be told from 1 fault; reading and writing it took \
                  5.00 ms of CPU time",
                 "CPU 3 lost 1 event for want of buffer (1.00 MiB each CPU): try a larger --buffer",
-                "the program was killed by SIGKILL; what was recorded until then is kept",
+                "the program was killed by SIGKILL (signal 9); what was recorded until then is kept",
                 "see it with: pagewise report t.txt",
             ]
         );
