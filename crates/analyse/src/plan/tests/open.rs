@@ -123,7 +123,15 @@ fn cpu_time_that_is_open_is_a_twentieth_at_most() {
 #[test]
 fn the_kernels_time_is_open_where_its_stacks_were_not_seen() {
     let blind = |system: u64| run(10_000 - system, system, 2_000);
-    assert!(says_nothing(blind(490)));
+    let healthy = concluded(blind(490));
+    assert_eq!(healthy.diagnoses[0].id, "healthy");
+    assert!(
+        healthy
+            .verdict
+            .starts_with("Page faults are not what slows this program down."),
+        "{}",
+        healthy.verdict
+    );
     let told = concluded(blind(510));
     assert_eq!(told.diagnoses[0].id, "open");
     assert!(
