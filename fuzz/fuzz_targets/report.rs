@@ -108,7 +108,7 @@ fn profile(profile: &Profile) {
 fn trace_of(collector: &Collector, summary: &function_graph::Summary) {
     let calibration = fault_paths::estimate(collector);
     let findings = fault_paths::analyse(collector, summary, calibration);
-    let _ = pagewise_report::fault_paths::render(&findings, WIDTH);
+    let _ = pagewise_report::fault_paths::render(&findings, WIDTH, STYLE);
     let _ = pagewise_report::json::to_string(&findings);
     let _ = render_fault_paths(&findings, "fuzz");
 }
