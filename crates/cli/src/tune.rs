@@ -5,7 +5,6 @@ use crate::progress::Progress;
 use crate::terminal;
 use anyhow::Result;
 use pagewise_analyse::compare::{Criteria, Stopping};
-use pagewise_analyse::tune::parse_size;
 use pagewise_linux::process::{Output, interrupt};
 use pagewise_model::tuning::Tuning;
 use pagewise_model::units::Bytes;
@@ -122,7 +121,8 @@ impl Args {
 }
 
 fn size(text: &str) -> Result<Bytes, String> {
-    parse_size(text).ok_or_else(|| format!("'{text}' is no size; write it like 512M or 2G"))
+    text.parse()
+        .map_err(|_| format!("'{text}' is no size; write it like 512M or 2G"))
 }
 
 fn percent(text: &str) -> Result<f64, String> {

@@ -245,9 +245,20 @@ mod tests {
         let size = |text: &str| text.parse::<Bytes>();
         assert_eq!(size("512K"), Ok(Bytes(512 << 10)));
         assert_eq!(size(" 64 MiB"), Ok(Bytes(64 << 20)));
+        assert_eq!(size("1 GiB"), Ok(Bytes::GIB));
         assert_eq!(size("4096"), Ok(Bytes(4096)));
         assert_eq!(size("3T"), Ok(Bytes(3 << 40)));
-        for wrong in ["", "M", "-1", "1.5G", "12Q", "99999999999T"] {
+        for wrong in [
+            "",
+            "M",
+            "-1",
+            "1.5G",
+            "12Q",
+            "64X",
+            "-1M",
+            "é",
+            "99999999999T",
+        ] {
             assert_eq!(size(wrong), Err(NoSize(wrong.to_owned())));
         }
     }

@@ -8,7 +8,6 @@ use super::cycle::ask;
 use crate::Listener;
 use anyhow::{Result, anyhow, bail};
 use pagewise_analyse::compare::Random;
-use pagewise_analyse::tune::parse_size;
 use pagewise_linux::heap::{Shape, page_size};
 use pagewise_linux::process::interrupt;
 use pagewise_model::bench::{
@@ -171,8 +170,9 @@ impl Request {
 /// # Errors
 /// When it is none.
 pub fn block_size(text: &str) -> Result<usize, String> {
-    parse_size(text)
-        .and_then(|size| usize::try_from(size.0).ok())
+    text.parse()
+        .ok()
+        .and_then(|size: Bytes| usize::try_from(size.0).ok())
         .filter(|size| *size > 0)
         .ok_or_else(|| format!("'{text}' is no block size; write it like 126K or 4M"))
 }
