@@ -11,7 +11,7 @@
 
 use super::discard::discard;
 use super::regions::Region;
-use super::tray::TRAY_PAGES;
+use super::tray::{Return, TRAY_PAGES};
 use super::{Pager, fatal, in_place, probation};
 use crate::page::{PAGE_BYTES, Page};
 use crate::settings::WhenFull;
@@ -335,8 +335,7 @@ fn settle(pager: &Pager, page: Page, place: usize, fate: Fate, slot: Slot) -> bo
     false
 }
 
-/// A page that could be neither fetched back nor written in time: its memory is being taken away by
-/// the program. Putting it back is tried once more; the kernel's refusal then means it is gone.
+/// A page that could be neither fetched back nor written in time. Putting it back is tried once more.
 fn settle_again(pager: &Pager, page: Page, parked: Word) -> bool {
     unpark(pager, page, parked);
     false
@@ -349,12 +348,15 @@ fn unpark(pager: &Pager, page: Page, parked: Word) -> bool {
         return false;
     }
     let address = pager.table.address_of(page);
-    let from = pager.tray.address(parked.slot() as usize);
     if let Some(region) = region_of(pager, page) {
         let uffd = pager.uffd(&region);
-        let bytes = PAGE_BYTES as u64;
-        while uffd.relocate(address, from, bytes).errno == libc::EAGAIN {}
-        uffd.wake(address, address + bytes);
+        match pager.tray.put_back(uffd, address, parked.slot() as usize) {
+            // The program has taken the memory away by a call that was not seen: nobody misses the page.
+            Return::Refused(libc::ENOENT) => {}
+            Return::Refused(errno) => fatal::page_lost(address, StoreError::Io(errno)),
+            Return::Moved | Return::Copied | Return::Occupied => {}
+        }
+        uffd.wake(address, address + PAGE_BYTES as u64);
     }
     pager.policy().kept(page);
     pager.table.unlock(page, Word::new(State::Dirty, 0));

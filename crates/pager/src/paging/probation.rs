@@ -11,7 +11,7 @@
 
 use super::discard;
 use super::evict::{BATCH, is_zero};
-use super::tray::TRAY_PAGES;
+use super::tray::{Return, TRAY_PAGES};
 use super::{Pager, resolve::Work};
 use crate::page::{PAGE_BYTES, Page};
 use crate::store::Slot;
@@ -387,21 +387,14 @@ impl Pager {
             return word;
         };
         let place = word.slot() as usize;
-        let (from, bytes) = (self.tray.address(place), PAGE_BYTES as u64);
         let uffd = self.uffd(&region);
-        loop {
-            if uffd.relocate(address, from, bytes).errno == 0 {
-                break;
-            }
-            // Not this process's alone (EBUSY): a copy is.
-            match uffd.copy(address, from, bytes, 0).errno {
-                0 => break self.tray.clear(place, place + 1),
-                libc::EAGAIN => {}
-                _ => return word,
-            }
+        match self.tray.put_back(uffd, address, place) {
+            Return::Moved => {}
+            Return::Copied => self.tray.clear(place, place + 1),
+            Return::Occupied | Return::Refused(_) => return word,
         }
         self.give_up_place(place);
-        uffd.wake(address, address + bytes);
+        uffd.wake(address, address + PAGE_BYTES as u64);
         Word::new(State::Dirty, 0)
     }
 
@@ -438,38 +431,34 @@ impl Work<'_> {
     /// a copy can arrive write-protected, a moved page cannot. What the page is now; none when the
     /// kernel does not take it.
     pub(super) fn fetch_from_probation(&self, place: usize) -> Option<Word> {
-        let address = self.address();
-        let from = self.pager.tray.address(place);
-        let bytes = PAGE_BYTES as u64;
+        let tray = &self.pager.tray;
         let stays_clean = self.pager.probation.slot(place) != 0 && !self.fault.write;
-        loop {
-            if stays_clean {
-                match self
-                    .uffd()
-                    .copy(address, from, bytes, uffd::COPY_MODE_WP)
-                    .errno
-                {
-                    0 => {
-                        self.pager.tray.clear(place, place + 1);
-                        return Some(Word::new(State::Clean, self.pager.probation.leave(place)));
-                    }
-                    libc::EAGAIN => continue,
-                    _ => return None,
-                }
-            }
-            match self.uffd().relocate(address, from, bytes).errno {
-                0 => break,
-                libc::EAGAIN => continue,
-                _ => {}
-            }
-            // The disk reads it at this moment (EBUSY), so it cannot be moved; but copied it can be.
-            match self.uffd().copy(address, from, bytes, 0).errno {
-                0 => break self.pager.tray.clear(place, place + 1),
-                libc::EAGAIN => {}
-                _ => return None,
-            }
+        if stays_clean {
+            return self.copy_clean(place);
+        }
+        match tray.put_back(self.uffd(), self.address(), place) {
+            Return::Moved => {}
+            Return::Copied => tray.clear(place, place + 1),
+            Return::Occupied | Return::Refused(_) => return None,
         }
         self.pager.give_up_place(place);
         Some(Word::new(State::Dirty, 0))
+    }
+
+    /// The page at `place`, which the store has as well, comes back write-protected.
+    fn copy_clean(&self, place: usize) -> Option<Word> {
+        let from = self.pager.tray.address(place);
+        let copied = loop {
+            let bytes = PAGE_BYTES as u64;
+            let mode = uffd::COPY_MODE_WP;
+            match self.uffd().copy(self.address(), from, bytes, mode).errno {
+                libc::EAGAIN => {}
+                errno => break errno == 0,
+            }
+        };
+        copied.then(|| {
+            self.pager.tray.clear(place, place + 1);
+            Word::new(State::Clean, self.pager.probation.leave(place))
+        })
     }
 }

@@ -1,6 +1,7 @@
 //! What happens at a fault.
 
 use super::regions::Region;
+use super::tray::Return;
 use super::{Pager, probation};
 use crate::figures::histogram;
 use crate::page::{PAGE_BYTES, Page};
@@ -249,29 +250,13 @@ impl Work<'_> {
         if probation::holds(word) {
             return self.fetch_watched(word);
         }
-        let address = self.address();
         let place = word.slot() as usize;
-        let from = self.pager.tray.address(place);
-        loop {
-            let moved = self.uffd().relocate(address, from, PAGE_BYTES as u64);
-            match moved.errno {
-                0 => break,
-                libc::EAGAIN => continue,
-                _ => {}
-            }
-            // The disk reads it at this moment (EBUSY), so it cannot be moved; but copied it can be.
-            let copied = self.uffd().copy(address, from, PAGE_BYTES as u64, 0);
-            match copied.errno {
-                libc::EAGAIN => continue,
-                0 => break,
-                libc::EEXIST => break,
-                _ => {
-                    // Its memory goes away just now. The tray keeps it until that is done.
-                    self.pager.table.unlock(self.page, word);
-                    self.wake();
-                    return;
-                }
-            }
+        let back = self.pager.tray.put_back(self.uffd(), self.address(), place);
+        if let Return::Refused(_) = back {
+            // Its memory goes away just now. The tray keeps it until that is done.
+            self.pager.table.unlock(self.page, word);
+            self.wake();
+            return;
         }
         self.pager.policy().kept(self.page);
         self.pager.policy().used(self.page, Use::Touch);

@@ -6,11 +6,24 @@
 
 use super::Pager;
 use crate::page::PAGE_BYTES;
-use crate::sys;
+use crate::sys::{self, uffd::Uffd};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Pages that fit.
 pub const TRAY_PAGES: usize = 256;
+
+/// How a page came back from its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Return {
+    /// Whole; its place is empty.
+    Moved,
+    /// As a copy: somebody holds on to the page at its place, which has the bytes still.
+    Copied,
+    /// Another page is there already.
+    Occupied,
+    /// The kernel takes none there, with this `errno`. Its place has the bytes still.
+    Refused(i32),
+}
 
 /// Where it is.
 #[derive(Debug)]
@@ -64,6 +77,26 @@ impl Tray {
         // SAFETY: tray: it is mapped for good. Its pages change only by being moved out, by the
         // kernel, after which the reader's result is thrown away.
         unsafe { core::slice::from_raw_parts(place, (to - from) * PAGE_BYTES) }
+    }
+
+    /// Puts the page at `place` back to `address`, which `uffd` manages. The caller has its lock.
+    pub fn put_back(&self, uffd: &Uffd, address: u64, place: usize) -> Return {
+        let (from, bytes) = (self.address(place), PAGE_BYTES as u64);
+        loop {
+            match uffd.relocate(address, from, bytes).errno {
+                0 => return Return::Moved,
+                libc::EAGAIN => continue,
+                // The disk reads it at this moment, or another process has it as well (EBUSY): it
+                // cannot be moved, but copied.
+                _ => {}
+            }
+            match uffd.copy(address, from, bytes, 0).errno {
+                0 => return Return::Copied,
+                libc::EAGAIN => {}
+                libc::EEXIST => return Return::Occupied,
+                errno => return Return::Refused(errno),
+            }
+        }
     }
 
     /// Empties places `[from, to)`.
