@@ -425,6 +425,9 @@ pub fn finish() {
     if !PAGER.is_started() || !own {
         return;
     }
+    // The kernel fills what lies on the stack, and this process's pages are given up: those of a stack
+    // that is managed must stay until the end.
+    let _stack = PAGER.keep_stack();
     PAGER.refresh_limit();
     // A program that never had memory under management has nothing to survey.
     if PAGER.own_threads.are_running() {

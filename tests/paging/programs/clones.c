@@ -14,7 +14,10 @@ static size_t pages;
 
 static void expect(pid_t pid, const char *what) {
     int status = -1;
-    need(pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 7, what);
+    need(pid > 0 && waitpid(pid, &status, 0) == pid, what);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 7) return;
+    fprintf(stderr, "the child ended with status %#x\n", status);
+    need(0, what);
 }
 
 static int see_all(void) {
@@ -44,6 +47,23 @@ static void on_new_stacks(void) {
     expect(clone(child, used + bytes / 2, SIGCHLD, NULL), "clone on a stack that is away");
     munmap(untouched, bytes);
     munmap(used, bytes);
+}
+
+/* Returns while its pages leave: the pager's last work for it is done on the same stack. */
+static int child_in_a_hurry(void *argument) {
+    size_t turn = (size_t)argument;
+    for (size_t i = turn % 3; i < pages; i += 3) fill(base + i * PAGE, i, i + 1);
+    return 7;
+}
+
+static void ends_on_managed_stacks(int count) {
+    size_t bytes = 64 << 20;
+    char *stack = map(bytes);
+    for (int turn = 0; turn < count; turn++) {
+        char *top = stack + bytes - (turn % 16 << 20);
+        expect(clone(child_in_a_hurry, top, SIGCHLD, (void *)(size_t)turn, NULL), "child that returns while pages leave");
+    }
+    munmap(stack, bytes);
 }
 
 /* The last thread ends by a call of its own: so does the process. */
@@ -167,6 +187,7 @@ int main(int count, char **arguments) {
     base = map(pages * PAGE);
     push_out();
     on_new_stacks();
+    ends_on_managed_stacks(20);
     words();
     for (int i = 0; i < 20; i++) ends_by_itself();
     ends_after_the_first();

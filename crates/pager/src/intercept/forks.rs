@@ -313,6 +313,8 @@ extern "C" fn begin(argument: *mut c_void) -> c_int {
 
 /// Ends a thread of the program's, and with the last one the process.
 fn end_thread(status: usize) -> ! {
+    // What the kernel tells of threads it writes to the stack.
+    let _stack = PAGER.keep_stack();
     if thread::is_last() {
         start::finish();
     }

@@ -347,8 +347,7 @@ pub unsafe extern "C" fn brk(address: *mut c_void) -> c_int {
 
 /// Asks the kernel for another end of the heap; whether it gave it.
 fn move_break(address: *mut c_void) -> bool {
-    let _stack = PAGER.keep_stack();
-    let _quiet = crate::sys::signals::Blocked::new();
+    let _quiet = PAGER.undisturbed();
     let _heap = HEAP.hold();
     // SAFETY: the program's own call.
     let call = || unsafe { call3(libc::SYS_brk, address as usize, 0, 0) };

@@ -6,7 +6,6 @@ use crate::paging::regions::Region;
 use crate::paging::{Pager, table::Table};
 use crate::sync::{State, Word};
 use crate::sys;
-use crate::sys::signals::Blocked;
 use core::sync::atomic::{AtomicU32, Ordering};
 use pagewise_wire::shared::{self, REGIONS};
 
@@ -22,7 +21,7 @@ pub fn publish(pager: &Pager) -> u64 {
     let Some(place) = pager.counters.place() else {
         return INTERVAL_NS;
     };
-    let _quiet = Blocked::new();
+    let _quiet = pager.undisturbed();
     // A survey is not worth waiting for.
     if !pager.regions.lock.attempt() {
         return INTERVAL_NS / 10;

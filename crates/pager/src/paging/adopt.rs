@@ -4,7 +4,7 @@ use super::numbers::MOST_PAGES;
 use super::regions::{Kind, Region};
 use super::{Pager, fatal, scan};
 use crate::sync::{Attempt, State, Word};
-use crate::sys::{self, signals::Blocked};
+use crate::sys;
 use core::sync::atomic::{AtomicBool, Ordering};
 use pagewise_policy::Arrival;
 use pagewise_wire::shared::{Delivery, Why};
@@ -65,8 +65,7 @@ impl Pager {
     /// The program has new anonymous private memory at `[start, end)`. It is managed at once if,
     /// with what it adjoins, it is large enough.
     pub fn adopt(&self, start: u64, end: u64, purpose: Purpose) {
-        let _stack = self.keep_stack();
-        let _quiet = Blocked::new();
+        let _quiet = self.undisturbed();
         let _regions = self.regions.lock.hold();
         self.adopt_locked(start, end, self.kind_for(purpose));
     }

@@ -5,7 +5,7 @@ use super::regions::{Kind, Region};
 use super::{Pager, rings};
 use crate::page::{CHUNK_BYTES_SHIFT, PAGE_BYTES, Page};
 use crate::sync::{State, Word};
-use crate::sys::{Answer, seccomp, signals::Blocked};
+use crate::sys::{Answer, seccomp};
 use core::sync::atomic::Ordering;
 use pagewise_policy::{Role, Span};
 use pagewise_wire::shared::{Delivery, Why, capability};
@@ -44,8 +44,7 @@ impl Pager {
     /// Bytes of managed memory that are locked.
     #[must_use]
     pub fn locked_bytes(&self) -> u64 {
-        let _stack = self.keep_stack();
-        let _quiet = Blocked::new();
+        let _quiet = self.undisturbed();
         let _regions = self.regions.lock.hold();
         let all = (0..self.regions.len()).map(|index| self.regions.get(index));
         all.filter(|region| region.kind.managed && region.kind.locked)
@@ -55,7 +54,7 @@ impl Pager {
 
     /// Makes all pages of `[start, end)` resident, each as a write would.
     pub fn populate(&self, start: u64, end: u64) {
-        let _quiet = Blocked::new();
+        let _quiet = self.undisturbed();
         let mut address = start;
         while address < end {
             self.touch(address, true);
@@ -171,8 +170,7 @@ impl Pager {
 
     /// Reads `[start, end)` ahead of its use.
     pub fn prefetch(&self, start: u64, end: u64) {
-        let _stack = self.keep_stack();
-        let _quiet = Blocked::new();
+        let _quiet = self.undisturbed();
         let _regions = self.regions.lock.hold();
         self.each_span(start, end, |span| self.ahead.push(span));
     }

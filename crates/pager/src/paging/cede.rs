@@ -4,7 +4,7 @@
 use super::{Pager, evict, scan};
 use crate::page::{PAGE_BYTES, Page};
 use crate::sync::{State, Word};
-use crate::sys::{self, signals::Blocked};
+use crate::sys;
 use core::sync::atomic::Ordering;
 
 /// Rounds in which all pages must have come back: a page that another thread sent away by name in
@@ -57,7 +57,7 @@ impl Pager {
             pages
                 .filter(|address| self.is_away(*address))
                 .for_each(|address| {
-                    let _quiet = Blocked::new();
+                    let _quiet = self.undisturbed();
                     self.touch(address, false);
                 });
         }

@@ -4,7 +4,7 @@
 use super::Pager;
 use super::read_ahead;
 use crate::page::{CHUNK_BYTES_SHIFT, PAGE_BYTES};
-use crate::sys::{self, maps, signals::Blocked};
+use crate::sys::{self, maps};
 use core::sync::atomic::Ordering;
 use pagewise_policy::Span;
 use pagewise_wire::shared::RELEASED;
@@ -59,7 +59,7 @@ impl Pager {
     }
 
     fn read_range(&self, start: u64, end: u64) {
-        let _quiet = Blocked::new();
+        let _quiet = self.undisturbed();
         let mut address = start;
         while address < end {
             let stop = end.min(((address >> CHUNK_BYTES_SHIFT) + 1) << CHUNK_BYTES_SHIFT);

@@ -6,7 +6,7 @@ use super::resolve::{self, Fault};
 use crate::page::{PAGE_BYTES, page_ceil, page_floor};
 use crate::sync::State;
 use crate::sys::{self, signals::Blocked};
-use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 use pagewise_wire::shared::{Delivery, capability};
 
 /// Ranges that can be kept at a time. A call that finds no place goes without, and is repeated by
@@ -34,6 +34,15 @@ pub struct Pin<'a> {
     place: Option<usize>,
 }
 
+/// No signal comes while this lives, and the stack that the thread stands on stays in memory: a fault
+/// that raises SIGBUS ends a thread that has it blocked.
+#[derive(Debug)]
+pub struct Undisturbed<'a> {
+    // In the order in which they are given up.
+    _signals: Blocked,
+    _stack: Option<Pin<'a>>,
+}
+
 impl Pins {
     /// No range.
     #[must_use]
@@ -47,6 +56,8 @@ impl Pins {
     /// Whether the page at `address` is kept.
     #[must_use]
     pub fn holds(&self, address: u64) -> bool {
+        // The page's lock first, then the pins; who keeps a page does the reverse. One sees the other.
+        fence(Ordering::SeqCst);
         self.used.load(Ordering::SeqCst) != 0
             && self.ranges.iter().any(|[start, end]| {
                 let end = end.load(Ordering::SeqCst);
@@ -66,6 +77,7 @@ impl Pins {
             self.ranges[place][0].store(start, Ordering::SeqCst);
             self.ranges[place][1].store(end, Ordering::SeqCst);
         }
+        fence(Ordering::SeqCst);
         Pin { pins: self, place }
     }
 
@@ -129,7 +141,7 @@ impl Pager {
             return None;
         }
         let (first, behind) = (page_floor(start), page_ceil(end));
-        let _quiet = Blocked::new();
+        let _quiet = self.undisturbed();
         // Kept first: what is brought in cannot leave again.
         let pin = self.pins.keep(first, behind);
         for region in self.regions.managed(first, behind) {
@@ -142,6 +154,16 @@ impl Pager {
     /// Keeps the memory that a child's new stack ends with.
     pub fn keep_stack_of_child(&self, stack: u64) -> Option<Pin<'_>> {
         self.keep(stack.saturating_sub(STACK_BYTES), STACK_BYTES, true)
+    }
+
+    /// Keeps signals out of this thread, and its stack in memory. It holds nothing yet.
+    #[must_use]
+    pub fn undisturbed(&self) -> Undisturbed<'_> {
+        let stack = self.keep_stack();
+        Undisturbed {
+            _signals: Blocked::new(),
+            _stack: stack,
+        }
     }
 
     /// Keeps the stack that this thread stands on, should that be managed memory (a coroutine's), so
@@ -157,15 +179,34 @@ impl Pager {
         let pin = self.pins.keep(bottom, top);
         let count = (top - bottom) / PAGE_BYTES as u64;
         // From the top down: below the first page that cannot be written the stack has ended.
-        for address in (0..count)
+        let pages = (0..count)
             .rev()
-            .map(|page| bottom + page * PAGE_BYTES as u64)
-        {
-            if !touch_as_program(address) && address < here {
+            .map(|page| bottom + page * PAGE_BYTES as u64);
+        for address in pages {
+            if !self.settle_on_stack(address) && address < here {
                 break;
             }
         }
         Some(pin)
+    }
+
+    /// Brings in the page of a kept stack at `address`; whether it can be written. Whoever has locked it
+    /// by then may have looked for pins before this one was there, and send away what is present still.
+    fn settle_on_stack(&self, address: u64) -> bool {
+        loop {
+            if !touch_as_program(address) {
+                return false;
+            }
+            let Some(page) = self.table.page_at(address) else {
+                return true;
+            };
+            let word = self.table.word(page);
+            if word.is_busy() {
+                self.table.sleep(page, word);
+            } else if !matches!(word.state(), State::Evicted | State::Parked) {
+                return true;
+            }
+        }
     }
 
     /// Does what an access by the program would do.

@@ -1,11 +1,11 @@
 //! Memory that the program gives back, or takes for something else: whole ranges at a time.
 
-use super::pins::Pin;
+use super::pins::Undisturbed;
 use super::{Pager, probation};
 use crate::page::{PAGE_BYTES, Page};
 use crate::sync::LockGuard;
 use crate::sync::Word;
-use crate::sys::{Answer, signals::Blocked};
+use crate::sys::Answer;
 use pagewise_policy::Span;
 
 /// Keeps everything else away from ranges: signals, other changes, evictions.
@@ -14,23 +14,20 @@ pub struct Quiet<'a> {
     // In the order in which they are given up.
     _evictions: LockGuard<'a>,
     _regions: LockGuard<'a>,
-    _signals: Blocked,
-    _stack: Option<Pin<'a>>,
+    _undisturbed: Undisturbed<'a>,
 }
 
 impl Pager {
     /// Waits until nothing else changes ranges or evicts.
     #[must_use]
     pub fn quiet(&self) -> Quiet<'_> {
-        let stack = self.keep_stack();
-        let signals = Blocked::new();
+        let undisturbed = self.undisturbed();
         let regions = self.regions.lock.hold();
         let evictions = self.evictions.hold();
         Quiet {
             _evictions: evictions,
             _regions: regions,
-            _signals: signals,
-            _stack: stack,
+            _undisturbed: undisturbed,
         }
     }
 

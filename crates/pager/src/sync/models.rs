@@ -6,6 +6,7 @@ use super::{AtomicU32, Attempt, Gate, Lock, PageLock, State, Word};
 use core::sync::atomic::Ordering;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
+use loom::sync::atomic::fence;
 use loom::thread;
 
 /// The one slot, and the one place in the tray.
@@ -21,6 +22,8 @@ struct Model {
     sleepers: AtomicU32,
     evictions: Lock,
     gate: Gate,
+    /// Whether the page is kept ([`crate::paging::pins`]).
+    pinned: AtomicU32,
     /// The bytes where the program sees them, in the tray and in the slot. They belong to whoever has
     /// the page's lock; tray and slot to the evictor while the page is in neither.
     mapped: UnsafeCell<Option<u32>>,
@@ -53,6 +56,7 @@ impl Model {
             sleepers: AtomicU32::new(0),
             evictions: Lock::new(),
             gate: Gate::new(),
+            pinned: AtomicU32::new(0),
             mapped: UnsafeCell::new(mapped),
             tray: UnsafeCell::new(None),
             slot: UnsafeCell::new(slot),
@@ -123,6 +127,10 @@ impl Model {
         if !goes || page.attempt(word) != Attempt::Locked(word) {
             return;
         }
+        fence(Ordering::SeqCst);
+        if self.pinned.load(Ordering::SeqCst) != 0 {
+            return page.unlock(word);
+        }
         let moved = at(&self.mapped, Option::take);
         at(&self.tray, |place| *place = moved);
         page.unlock(PARKED);
@@ -135,6 +143,22 @@ impl Model {
             assert!(!page.outlast(PARKED), "no fault gives up here");
         }
         at(&self.tray, |place| *place = None);
+    }
+
+    /// A page that must not leave, as `Pager::keep_stack`: from then on it is there without its lock.
+    fn keep(&self) {
+        self.pinned.store(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        let page = self.page();
+        loop {
+            let word = page.word();
+            match word.state() {
+                _ if word.is_busy() => drop(page.sleep(word)),
+                State::Evicted | State::Parked => self.fault(),
+                _ => break,
+            }
+        }
+        assert_eq!(at(&self.mapped, |bytes| *bytes), CONTENTS, "kept");
     }
 
     /// The program gives the page back, as `Pager::emptying`.
@@ -235,6 +259,14 @@ fn two_faults_on_one_page_read_it_once() {
 #[test]
 fn a_fault_beside_an_eviction_loses_no_byte() {
     beside(DIRTY, [Model::fault, Model::evict], kept);
+}
+
+#[test]
+fn what_is_kept_stays_whoever_had_it_before() {
+    for word in [DIRTY, EVICTED] {
+        // Both wait in loops: there are too many orders to try them all.
+        within(Some(4), word, [Model::keep, Model::evict], kept);
+    }
 }
 
 #[test]
