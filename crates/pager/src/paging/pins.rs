@@ -6,7 +6,7 @@ use super::resolve::{self, Fault};
 use crate::page::{PAGE_BYTES, page_ceil, page_floor};
 use crate::sync::State;
 use crate::sys::{self, signals::Blocked};
-use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use pagewise_wire::shared::{Delivery, capability};
 
 /// Ranges that can be kept at a time. A call that finds no place goes without, and is repeated by
@@ -243,8 +243,12 @@ fn touch_as_program(address: u64) -> bool {
         0 => true,
         // A page that raises SIGBUS. That it may be written is checked before.
         answer if answer == -(libc::EFAULT as isize) => {
+            // By hand: the compiler knows that an atomic or with zero changes nothing, and makes a mere
+            // fence of it.
             // SAFETY: the kernel said that the mapping is there and writable; nothing is changed.
-            unsafe { AtomicU8::from_ptr(address as *mut u8) }.fetch_or(0, Ordering::SeqCst);
+            unsafe {
+                core::arch::asm!("lock or byte ptr [{}], 0", in(reg) address, options(nostack));
+            }
             true
         }
         _ => false,
