@@ -1,6 +1,6 @@
 //! From an attribution and names to findings.
 
-use crate::account::{KernelTable, account, elapsed, huge_faults, reconcile};
+use crate::account::{KernelTable, account, elapsed, huge_faults, reconcile, tasks};
 use crate::attribute::{self, Counted, Doubt, Ledger, Scale, ledger};
 use crate::churn::churn;
 use crate::faults::{Attribution, MmCall, refault_by};
@@ -71,6 +71,7 @@ pub fn measure(
     let mut account = account(profile, &sidecar.cost, table);
     account.elapsed = elapsed(sidecar.looks.as_ref(), &sidecar.cost, table);
     account.delays = sidecar.delays;
+    account.tasks = tasks(&attribution.lives, sidecar, table);
     let huge = huge_faults(sidecar, &account, &times, attribution, &ledger);
     let contradiction = reconcile(
         &mut times,

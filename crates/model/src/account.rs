@@ -1,7 +1,7 @@
 //! Where CPU time went, as far as evidence tells: the kernel's part of an account of time.
 
 use crate::delays::Delays;
-use crate::units::Estimate;
+use crate::units::{Estimate, Nanos};
 use serde::{Deserialize, Serialize};
 
 /// Name of the allocator's part of the CPU time.
@@ -38,6 +38,133 @@ pub struct Account {
     /// not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delays: Option<Delays>,
+    /// The same time by process and thread; absent where no thread was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<Tasks>,
+}
+
+/// Time by process and thread.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Tasks {
+    /// Processes, most CPU time first.
+    pub processes: Vec<ProcessTime>,
+    /// Threads of processes that are not among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others: Option<TaskSum>,
+    /// Threads that ended before anybody counted their time; a part of their lifetimes is the CPU
+    /// time `elsewhere`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unseen: Option<TaskSum>,
+    /// Nanoseconds of the run's CPU time that were counted of none of these: of threads that ended
+    /// unseen, and of others after they were last seen.
+    pub elsewhere: Nanos,
+}
+
+/// Time of a process.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProcessTime {
+    /// Process id.
+    pub pid: i32,
+    /// Its parent, as last seen.
+    pub parent: i32,
+    /// Name of its first thread.
+    pub name: String,
+    /// From the start of the observation to its own start.
+    pub began: Nanos,
+    /// From its start to its end, or the observation's.
+    pub lifetime: Nanos,
+    /// All its threads together.
+    pub all: TaskSum,
+    /// Its threads, most CPU time first.
+    pub threads: Vec<ThreadTime>,
+    /// Threads that are not among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others: Option<TaskSum>,
+}
+
+/// Time of a thread.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThreadTime {
+    /// Thread id.
+    pub tid: i32,
+    /// Name.
+    pub name: String,
+    /// From the start of the observation to its own start.
+    pub began: Nanos,
+    /// Its time, which adds up to its lifetime.
+    pub all: TaskSum,
+    /// What it waited for in memory management, by the kernel's count. These times overlap the
+    /// parts and each other; absent where they were not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delays: Option<Delays>,
+}
+
+/// Time of one or more threads.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TaskSum {
+    /// How many threads.
+    pub threads: u64,
+    /// Their lifetimes, added up.
+    pub lifetime: Nanos,
+    /// What they did in it or waited for, most first: `cpu`, `ready`, kinds of waiting as in
+    /// [`Account::elapsed`], and `unexplained`. Adds up to the lifetimes.
+    pub parts: Vec<TimePart>,
+}
+
+impl TaskSum {
+    /// Nanoseconds of one part; 0 where there is none.
+    #[must_use]
+    pub fn part(&self, id: &str) -> f64 {
+        let part = self.parts.iter().find(|part| part.id == id);
+        part.map_or(0.0, |part| part.time.value)
+    }
+
+    /// What was waited for, most first.
+    pub fn waits(&self) -> impl Iterator<Item = &TimePart> {
+        let no_waits = ["cpu", "ready", "unexplained"];
+        let parts = self.parts.iter();
+        parts.filter(move |part| !no_waits.contains(&&*part.id))
+    }
+
+    /// Times of several threads, part by part; nothing of none.
+    #[must_use]
+    pub fn of<'a>(sums: impl Iterator<Item = &'a Self>) -> Option<Self> {
+        sums.fold(None, |all, one| match all {
+            None => Some(one.clone()),
+            Some(all) => Some(all.and(one)),
+        })
+    }
+
+    fn and(mut self, other: &Self) -> Self {
+        self.threads += other.threads;
+        self.lifetime += other.lifetime;
+        for part in &other.parts {
+            match self.parts.iter_mut().find(|held| held.id == part.id) {
+                Some(held) => {
+                    held.time.value += part.time.value;
+                    held.time.low += part.time.low;
+                    held.time.high += part.time.high;
+                }
+                None => self.parts.push(part.clone()),
+            }
+        }
+        let largest = |a: &TimePart, b: &TimePart| b.time.value.total_cmp(&a.time.value);
+        self.parts.sort_by(largest);
+        self
+    }
+}
+
+impl Tasks {
+    /// Whether there is more than one thread: of one, the account of the whole tells all.
+    #[must_use]
+    pub fn tells_apart(&self) -> bool {
+        let one_by_one = self.processes.iter().map(|process| process.all.threads);
+        one_by_one.sum::<u64>() > 1 || self.others.is_some() || self.unseen.is_some()
+    }
 }
 
 /// CPU time that went into one thing, or elapsed time in which the program did or waited for one.

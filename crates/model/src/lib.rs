@@ -56,6 +56,7 @@ pub mod schema;
 pub mod stack;
 mod stack_tree;
 pub mod symbol;
+pub mod tasks;
 pub mod timeline;
 pub mod trace_note;
 pub mod tuning;

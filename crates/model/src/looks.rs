@@ -1,6 +1,7 @@
 //! What the threads of a process tree were seen to do at moments at which they were looked at:
 //! the evidence of where elapsed time went while nothing ran.
 
+use crate::tasks::{OtherTasks, SeenTask};
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,12 @@ pub struct Looks {
     /// (`/proc/PID/task/TID/schedstat`, Documentation/scheduler/sched-stats.rst); `None` where the
     /// kernel does not count it.
     pub run_delay: Option<Nanos>,
+    /// What was counted of single threads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<SeenTask>,
+    /// Threads that are not among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_tasks: Option<OtherTasks>,
 }
 
 /// What all processes of the tree did at a moment.

@@ -7,6 +7,7 @@ use crate::host::HostSnapshot;
 use crate::looks::Looks;
 use crate::loss::Losses;
 use crate::run::{Ending, RunCost};
+use crate::tasks::{CountedTask, OtherTasks};
 use crate::timeline::Timeline;
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -64,6 +65,12 @@ pub struct Sidecar {
     /// What its tasks waited for by the kernel's count; `None` where that was not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delays: Option<Delays>,
+    /// Threads that ended, as the kernel counted each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<CountedTask>,
+    /// Threads that ended and are not among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_tasks: Option<OtherTasks>,
 }
 
 /// What the machine offers for cures.

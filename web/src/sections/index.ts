@@ -13,6 +13,7 @@ import { latency } from "./faults/latency";
 import { map } from "./faults/map";
 import { proof } from "./faults/proof";
 import { sites } from "./faults/sites";
+import { tasks } from "./faults/tasks";
 import { threads } from "./faults/threads";
 import { timeline } from "./faults/timeline";
 import { classes as kindsChanged } from "./fault_diff/classes";
@@ -49,7 +50,7 @@ import { runs } from "./run_diff/runs";
 import { settings } from "./run_diff/settings";
 import { about, type Section } from "./section";
 
-const TIME: Section[] = [about("faults", timeline), about("profile_diff", functions), about("profile_diff", stacks), ...explore, about("profile", counters), about("profile_diff", countersOfBoth)];
+const TIME: Section[] = [about("faults", tasks), about("faults", timeline), about("profile_diff", functions), about("profile_diff", stacks), ...explore, about("profile", counters), about("profile_diff", countersOfBoth)];
 const FAULTS: Section[] = [causes, flame, map, sites, latency, churnSizes, threads].map((section) => about("faults", section));
 const PATHS: Section[] = [
   ...[classes, patterns, layers, contributors, tail, traceTimeline, timeFlame, locks, paths, outside].map((section) => about("paths", section)),

@@ -261,6 +261,7 @@ mod tests {
             }],
             unkept: Nanos(0),
             run_delay: Some(Nanos(300_000_000)),
+            ..Looks::default()
         };
         let cost = RunCost {
             wall: Nanos::SECOND,
@@ -331,6 +332,7 @@ mod tests {
             ],
             unkept: Nanos(100_000_000),
             run_delay: Some(Nanos(30_000_000)),
+            ..Looks::default()
         };
         let cost = RunCost {
             wall: Nanos(1_200_000_000),

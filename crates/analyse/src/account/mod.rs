@@ -5,20 +5,23 @@
 //! second estimate of the same thing: [`combined`] takes the narrower interval where the two
 //! agree, and what spans both where they do not.
 //!
-//! Elapsed time is told by what threads were seen to do ([`mod@elapsed`]).
-//!
-//! Deliberately absent: the share of each thread.
+//! Elapsed time is told by what threads were seen to do ([`mod@elapsed`]), and by process and thread
+//! by what was counted of each ([`mod@tasks`]).
 
 mod allocator;
 mod elapsed;
 mod faults;
 mod huge;
+mod lives;
 mod table;
+mod tasks;
 
 pub(crate) use elapsed::elapsed;
 pub(crate) use faults::reconcile;
 pub(crate) use huge::{SPARSE, huge_faults};
+pub(crate) use lives::Lives;
 pub(crate) use table::KernelTable;
+pub(crate) use tasks::tasks;
 
 use crate::attribute::wilson;
 use crate::runtimes::Runtimes;
@@ -235,6 +238,7 @@ impl Sums {
             unexplained,
             elapsed: Vec::new(),
             delays: None,
+            tasks: None,
         }
     }
 }

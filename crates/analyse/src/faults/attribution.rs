@@ -3,6 +3,7 @@
 use super::heat::HeatMap;
 use super::roles::Coverage;
 use super::{Attributor, Tally};
+use crate::account::Lives;
 use pagewise_model::address_space::AddressSpace;
 use pagewise_model::findings::{Cause, FileReads};
 use pagewise_model::loss::Losses;
@@ -49,6 +50,7 @@ pub struct Attribution {
     /// Files that were waited for.
     pub file_reads: Vec<FileReads>,
     pub(crate) heat: HeatMap,
+    pub(crate) lives: Lives,
     stacks: StackTable,
     unwound: FxHashSet<StackId>,
     unwound_faults: u64,
@@ -114,6 +116,7 @@ impl Attributor {
             span: Nanos(last - first),
             file_reads: self.reads.told(),
             heat: self.heat,
+            lives: self.lives,
             stacks: self.stacks,
             unwound: self.unwound,
             unwound_faults: self.unwound_faults,

@@ -36,6 +36,7 @@ pub use regions::is_private_anonymous;
 pub use syscalls::MmCall;
 pub use tally::{CallTotals, Cell, Census, ReleaseTotals, Tally, Variation, Weight};
 
+use crate::account::Lives;
 use file_reads::Reads;
 use heat::HeatMap;
 use judge::HugeCandidate;
@@ -85,6 +86,7 @@ pub struct Attributor {
     chain: Vec<u8>,
     huge: Vec<HugeCandidate>,
     heat: HeatMap,
+    lives: Lives,
     reads: Reads,
     tally: Tally,
     losses: Losses,
@@ -125,6 +127,7 @@ impl Attributor {
             chain: Vec::new(),
             huge: Vec::new(),
             heat: HeatMap::new(sidecar.cost.wall),
+            lives: Lives::default(),
             reads: Reads::default(),
             tally: Tally::default(),
             losses: Losses::default(),
@@ -159,9 +162,16 @@ impl Attributor {
                 pid,
                 tid,
                 parent_pid,
+                time,
                 ..
-            } => self.fork(pid, tid, parent_pid),
-            Event::Exit { pid, tid, .. } => self.exited(pid, tid),
+            } => {
+                self.lives.begin(pid, tid, time);
+                self.fork(pid, tid, parent_pid);
+            }
+            Event::Exit { pid, tid, time } => {
+                self.lives.end(pid, tid, time);
+                self.exited(pid, tid);
+            }
             Event::Lost { count, .. } => self.losses.add(LossKind::RingOverrun, count),
             Event::Throttle { paused, .. } => {
                 self.losses.add(LossKind::Throttled, u64::from(paused));

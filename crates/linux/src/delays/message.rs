@@ -1,6 +1,7 @@
 //! Messages of taskstats over generic netlink (include/uapi/linux/{netlink,genetlink,taskstats}.h).
 
 use pagewise_model::delays::{Delay, Delays};
+use pagewise_model::tasks::CountedTask;
 use pagewise_model::units::Nanos;
 
 const CONTROLLER: u16 = 0x10;
@@ -30,6 +31,8 @@ mod offset {
     pub const READY: usize = 16;
     pub const DISK: usize = 32;
     pub const SWAP: usize = 48;
+    pub const RUN: usize = 72;
+    pub const NAME: usize = 80;
     pub const PID: usize = 128;
     pub const PARENT: usize = 132;
     pub const LIFETIME: usize = 144;
@@ -40,16 +43,8 @@ mod offset {
     pub const COPYING: usize = 400;
 }
 
-/// A task that ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ended {
-    pub pid: i32,
-    /// Its process.
-    pub group: i32,
-    /// Its process's parent.
-    pub parent: i32,
-    pub delays: Delays,
-}
+/// Bytes of a name (`TS_COMM_LEN`).
+const NAME_ROOM: usize = 32;
 
 /// Asks for the number of the taskstats family.
 pub(super) fn ask_family() -> Vec<u8> {
@@ -96,7 +91,7 @@ pub(super) fn family(bytes: &[u8]) -> Option<u16> {
 }
 
 /// The tasks that one packet tells of. Aggregates of processes are left out: they are sums of these.
-pub(super) fn ended(packet: &[u8]) -> Vec<Ended> {
+pub(super) fn ended(packet: &[u8], now: Nanos) -> Vec<CountedTask> {
     let mut found = Vec::new();
     let mut rest = packet;
     while let Some(length) = u32_at(rest, 0).and_then(|length| usize::try_from(length).ok()) {
@@ -106,22 +101,26 @@ pub(super) fn ended(packet: &[u8]) -> Vec<Ended> {
         let of_tasks = attributes(&bytes[HEADERS..]).filter(|(kind, _)| *kind == OF_TASK);
         let statistics = of_tasks.flat_map(|(_, value)| attributes(value));
         let statistics = statistics.filter(|(kind, _)| *kind == STATISTICS);
-        found.extend(statistics.filter_map(|(_, value)| task(value)));
+        found.extend(statistics.filter_map(|(_, value)| task(value, now)));
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
     found
 }
 
-fn task(bytes: &[u8]) -> Option<Ended> {
+fn task(bytes: &[u8], now: Nanos) -> Option<CountedTask> {
     let version = u16_at(bytes, 0).filter(|version| *version >= FIRST_VERSION)?;
     let lifetime = u64::from_ne_bytes(array(bytes, offset::LIFETIME)?).saturating_mul(1_000);
     // A task whose wait ends that was not seen to begin is counted since the boot (kernel/delayacct.c,
     // seen on Linux 6.18 of waits for a disk).
     let possible = |at: usize| delay(bytes, at).filter(|delay| delay.time.0 <= lifetime);
-    Some(Ended {
-        pid: i32_at(bytes, offset::PID)?,
-        group: i32_at(bytes, offset::GROUP)?,
+    Some(CountedTask {
+        pid: i32_at(bytes, offset::GROUP)?,
+        tid: i32_at(bytes, offset::PID)?,
         parent: i32_at(bytes, offset::PARENT)?,
+        name: name(bytes)?,
+        ended: now,
+        lifetime: Nanos(lifetime),
+        run: Nanos(u64::from_ne_bytes(array(bytes, offset::RUN)?)),
         delays: Delays {
             tasks: 1,
             ready: possible(offset::READY),
@@ -133,6 +132,12 @@ fn task(bytes: &[u8]) -> Option<Ended> {
             copying: possible(offset::COPYING).filter(|_| version >= COPIES_VERSION),
         },
     })
+}
+
+fn name(bytes: &[u8]) -> Option<String> {
+    let room = bytes.get(offset::NAME..offset::NAME + NAME_ROOM)?;
+    let name = room.split(|byte| *byte == 0).next()?;
+    Some(String::from_utf8_lossy(name).into_owned())
 }
 
 /// A count and the nanoseconds behind it.
@@ -195,6 +200,8 @@ mod tests {
         put(offset::DISK + 8, 16_000_000_000_000);
         put(offset::PID, (20 << 32) | 12);
         put(offset::GROUP, 11);
+        put(offset::RUN, 450);
+        task[offset::NAME..offset::NAME + 4].copy_from_slice(b"gzip");
         let inside = [
             attribute(1, &12_u32.to_ne_bytes()),
             attribute(6, &[]),
@@ -211,15 +218,14 @@ mod tests {
 
     #[test]
     fn a_task_is_told_once_with_its_process_and_parent() {
-        let found = ended(&packet(13));
+        let found = ended(&packet(13), Nanos(5_000));
         assert_eq!(found.len(), 1, "{found:?}");
-        let Ended {
-            pid,
-            group,
-            parent,
-            delays,
-        } = found[0];
-        assert_eq!((pid, group, parent), (12, 11, 20));
+        let task = &found[0];
+        assert_eq!((task.tid, task.pid, task.parent), (12, 11, 20));
+        assert_eq!(task.name, "gzip");
+        let times = (task.run, task.lifetime, task.ended);
+        assert_eq!(times, (Nanos(450), Nanos(1_000), Nanos(5_000)));
+        let delays = task.delays;
         assert_eq!(
             delays.reclaim,
             Some(Delay {
@@ -230,15 +236,15 @@ mod tests {
         assert_eq!(delays.copying.map(|copying| copying.count), Some(3));
         // Longer than the task lived: a µs.
         assert_eq!(delays.disk, None);
-        assert_eq!(ended(&packet(12))[0].delays.copying, None);
+        assert_eq!(ended(&packet(12), Nanos(0))[0].delays.copying, None);
     }
 
     #[test]
     fn what_is_cut_off_or_too_old_tells_nothing() {
-        assert!(ended(&packet(11)).is_empty());
+        assert!(ended(&packet(11), Nanos(0)).is_empty());
         let whole = packet(13);
         for length in 0..whole.len() {
-            assert!(ended(&whole[..length]).is_empty(), "{length}");
+            assert!(ended(&whole[..length], Nanos(0)).is_empty(), "{length}");
         }
     }
 

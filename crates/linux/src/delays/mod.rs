@@ -11,8 +11,8 @@ pub(crate) mod switch;
 
 use crate::left_behind;
 use crate::sys::netlink::Netlink;
-use message::Ended;
-use pagewise_model::delays::Delays;
+use crate::sys::perf_event::monotonic_now;
+use pagewise_model::tasks::CountedTask;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -26,7 +26,7 @@ use switch::Switch;
 const CPUS: &str = "/sys/devices/system/cpu/possible";
 /// Messages that wait to be read: some 450 bytes for each task.
 const ROOM: i32 = 8 << 20;
-/// Tasks that are kept: 100 bytes each. On a machine that ends more, nothing is reported of the program.
+/// Tasks that are kept: 300 bytes each. On a machine that ends more, nothing is reported of the program.
 const MOST_TASKS: usize = 200_000;
 /// How long the kernel may take to answer.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -37,7 +37,7 @@ const PACKET: usize = 16 << 10;
 pub struct DelayWatch {
     _switch: Switch,
     ended: Arc<AtomicBool>,
-    reader: JoinHandle<Option<Vec<Ended>>>,
+    reader: JoinHandle<Option<Vec<CountedTask>>>,
 }
 
 impl DelayWatch {
@@ -58,15 +58,15 @@ impl DelayWatch {
         })
     }
 
-    /// What `root` and its descendants waited that have ended; `None` where none of it was counted, or
-    /// not all.
+    /// The threads of `root` and its descendants that have ended; `None` where none of it was
+    /// counted, or not all.
     #[must_use]
-    pub fn stop(self, root: i32) -> Option<Delays> {
+    pub fn stop(self, root: i32) -> Option<Vec<CountedTask>> {
         self.ended.store(true, Ordering::Release);
-        let tasks = self.reader.join().ok()??;
+        let mut tasks = self.reader.join().ok()??;
         let own = descendants(&tasks, root);
-        let own = tasks.iter().filter(|task| own.contains(&task.group));
-        own.map(|task| task.delays).reduce(Delays::and)
+        tasks.retain(|task| own.contains(&task.pid));
+        (!tasks.is_empty()).then_some(tasks)
     }
 }
 
@@ -96,14 +96,14 @@ fn registered() -> Option<Netlink> {
 }
 
 /// All tasks that end until it is over; `None` where some were lost.
-fn read(socket: &Netlink, is_over: &AtomicBool) -> Option<Vec<Ended>> {
+fn read(socket: &Netlink, is_over: &AtomicBool) -> Option<Vec<CountedTask>> {
     let mut buffer = vec![0; PACKET];
     let mut tasks = Vec::new();
     loop {
         let was_over = is_over.load(Ordering::Acquire);
         let patience = if was_over { Duration::ZERO } else { PATIENCE };
         match socket.receive(&mut buffer, patience) {
-            Ok(Some(length)) => tasks.extend(message::ended(&buffer[..length])),
+            Ok(Some(length)) => tasks.extend(message::ended(&buffer[..length], monotonic_now())),
             Ok(None) if was_over => return Some(tasks),
             Ok(None) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -117,10 +117,10 @@ fn read(socket: &Netlink, is_over: &AtomicBool) -> Option<Vec<Ended>> {
 
 /// Processes below `root`, and itself, whatever the order in which they ended. Those whose parent
 /// ended first are others' children by then, and not among them.
-fn descendants(tasks: &[Ended], root: i32) -> BTreeSet<i32> {
+fn descendants(tasks: &[CountedTask], root: i32) -> BTreeSet<i32> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     for task in tasks {
-        children.entry(task.parent).or_default().push(task.group);
+        children.entry(task.parent).or_default().push(task.pid);
     }
     let (mut known, mut new) = (BTreeSet::from([root]), vec![root]);
     while let Some(parent) = new.pop() {

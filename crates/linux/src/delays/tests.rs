@@ -1,15 +1,12 @@
 use super::*;
 use std::process::Command;
 
-fn task(pid: i32, group: i32, parent: i32) -> Ended {
-    Ended {
+fn task(tid: i32, pid: i32, parent: i32) -> CountedTask {
+    CountedTask {
         pid,
-        group,
+        tid,
         parent,
-        delays: Delays {
-            tasks: 1,
-            ..Delays::default()
-        },
+        ..CountedTask::default()
     }
 }
 
@@ -40,9 +37,11 @@ fn each_task_of_a_program_is_counted() {
     shell.wait().expect("it ends");
     let pid = i32::try_from(shell.id()).expect("a process id");
     let found = watch.stop(pid).expect("its tasks are reported");
-    assert!((6..12).contains(&found.tasks), "{found:?}");
-    assert!(
-        found.ready.is_some_and(|ready| ready.count > 0),
-        "{found:?}"
-    );
+    assert!((6..12).contains(&found.len()), "{found:?}");
+    let ready = found.iter().filter_map(|task| task.delays.ready);
+    assert!(ready.map(|ready| ready.count).sum::<u64>() > 0, "{found:?}");
+    let first = found.iter().find(|task| task.tid == pid);
+    let first = first.expect("the shell itself");
+    assert_eq!((&*first.name, first.pid), ("sh", pid));
+    assert!(first.run <= first.lifetime, "{first:?}");
 }

@@ -7,11 +7,13 @@
 //! stays near 0.5 % of a CPU. Moments are drawn around the beat, so that a program
 //! with a beat of its own is seen in all its phases.
 //!
-//! Deliberately absent: time by single threads, and stacks of waiting (`record -e off-cpu`).
+//! Deliberately absent: stacks of waiting (`record -e off-cpu`).
 
 use super::sampler::Stop;
-use super::{ProcRoot, ProcessReading, Tree};
+use super::task_log::{Look, Looked, TaskLog};
+use super::{ProcRoot, ProcessReading, Scheduled, Tree};
 use crate::sys::machine;
+use crate::sys::perf_event::monotonic_now;
 use pagewise_model::looks::{Looks, Scene, SeenProcess, ThreadState};
 use pagewise_model::units::Nanos;
 use rustc_hash::FxHashMap;
@@ -30,30 +32,41 @@ const COST_SHARE: u32 = 200;
 const MOST_SCENES: usize = 1_000;
 const MOST_PROCESSES: usize = 64;
 const MOST_THREADS: usize = 64;
-/// Threads whose time without a CPU is remembered.
-const MOST_DELAYS: usize = 100_000;
 /// Functions that sleep for files of many kinds (kernel/sched/wait.c).
 const FOR_MANY: [&str; 1] = ["wait_woken"];
 
 /// A thread that looks at a process tree. Dropping it ends it too.
 #[derive(Debug)]
 pub struct Onlooker {
+    pid: i32,
     stop: Arc<Stop>,
-    thread: Option<JoinHandle<Looks>>,
+    thread: Option<JoinHandle<Option<Watch>>>,
 }
 
 impl Onlooker {
-    /// Looks at `pid` and its descendants from now on. Where they cannot be seen, nothing is.
+    /// Looks at `pid` and its descendants, which run already, from now on. Where they cannot be
+    /// seen, nothing is.
     #[must_use]
     pub fn start(pid: i32) -> Self {
+        Self::begin(pid, TaskLog::new(false))
+    }
+
+    /// The same of a process that was started for it: what it has used by now counts.
+    #[must_use]
+    pub fn from_birth(pid: i32) -> Self {
+        Self::begin(pid, TaskLog::new(true))
+    }
+
+    fn begin(pid: i32, log: TaskLog) -> Self {
         let stop = Arc::new(Stop::default());
         let watched = Arc::clone(&stop);
         let thread = std::thread::Builder::new().name("pagewise-looks".to_owned());
-        let watch = move || match Tree::new(ProcRoot::default(), pid) {
-            Ok(Some(tree)) => Watch::new(ProcRoot::default(), tree).run(&watched),
-            _ => Looks::default(),
+        let watch = move || {
+            let tree = Tree::new(ProcRoot::default(), pid).ok()??;
+            Some(Watch::new(ProcRoot::default(), tree, log).run(&watched))
         };
         Self {
+            pid,
             stop,
             thread: thread.spawn(watch).ok(),
         }
@@ -61,9 +74,19 @@ impl Onlooker {
 
     /// What was seen; `None` where that was nothing.
     #[must_use]
-    pub fn stop(mut self) -> Option<Looks> {
+    pub fn stop(self) -> Option<Looks> {
+        self.stop_after(None)
+    }
+
+    /// The same of a process that has ended, with what its first thread had used then.
+    #[must_use]
+    pub fn stop_after(mut self, last: Option<(Nanos, Scheduled)>) -> Option<Looks> {
         self.stop.now();
-        let looks = self.thread.take()?.join().ok()?;
+        let mut watch = self.thread.take()?.join().ok()??;
+        if let Some((when, last)) = last {
+            watch.log.end(self.pid, when, || Some(last));
+        }
+        let looks = watch.finish();
         (looks.count > 0).then_some(looks)
     }
 }
@@ -74,39 +97,35 @@ impl Drop for Onlooker {
     }
 }
 
-/// Time without a CPU, when first and last seen.
-#[derive(Clone, Copy)]
-struct Delay {
-    first: Nanos,
-    last: Nanos,
-}
-
+#[derive(Debug)]
 struct Watch {
     proc: ProcRoot,
     tree: Tree,
     looks: Looks,
     places: FxHashMap<String, u32>,
     scenes: FxHashMap<Vec<SeenProcess>, Nanos>,
-    delays: FxHashMap<(i32, i32), Delay>,
+    log: TaskLog,
     last: Instant,
+    looked: Nanos,
     random: u64,
 }
 
 impl Watch {
-    fn new(proc: ProcRoot, tree: Tree) -> Self {
+    fn new(proc: ProcRoot, tree: Tree, log: TaskLog) -> Self {
         Self {
             proc,
             tree,
             looks: Looks::default(),
             places: FxHashMap::default(),
             scenes: FxHashMap::default(),
-            delays: FxHashMap::default(),
+            log,
             last: Instant::now(),
+            looked: monotonic_now(),
             random: u64::from(std::process::id()) | 1,
         }
     }
 
-    fn run(mut self, stop: &Stop) -> Looks {
+    fn run(mut self, stop: &Stop) -> Self {
         let mut beat = BEAT;
         loop {
             let before = machine::thread_cpu_time();
@@ -122,7 +141,7 @@ impl Watch {
                 break;
             }
         }
-        self.finish()
+        self
     }
 
     /// Between a half and one and a half of `beat` (xorshift64; Marsaglia, 2003).
@@ -138,7 +157,14 @@ impl Watch {
     fn look(&mut self) -> bool {
         let processes = self.tree.read().processes;
         let is_first = self.looks.count == 0;
-        let scene = self.scene(&processes, is_first);
+        let now = monotonic_now();
+        let look = Look {
+            now,
+            elapsed: now - self.looked,
+            is_first,
+        };
+        self.looked = now;
+        let scene = self.scene(&processes, look);
         if scene.is_empty() {
             return false;
         }
@@ -160,26 +186,31 @@ impl Watch {
         true
     }
 
-    fn scene(&mut self, processes: &[ProcessReading], is_first: bool) -> Vec<SeenProcess> {
-        let living = processes
+    fn scene(&mut self, processes: &[ProcessReading], look: Look) -> Vec<SeenProcess> {
+        let (living, ended): (Vec<_>, Vec<_>) = processes
             .iter()
-            .filter(|process| !matches!(process.state, 'Z' | 'X' | 'x'));
-        let living: Vec<&ProcessReading> = living.take(MOST_PROCESSES).collect();
+            .partition(|process| !matches!(process.state, 'Z' | 'X' | 'x'));
+        for process in ended {
+            let read = || self.proc.scheduled(process.pid, process.pid);
+            self.log.end(process.pid, look.now, read);
+        }
+        let living: Vec<&ProcessReading> = living.into_iter().take(MOST_PROCESSES).collect();
         let place_of = |pid: i32| living.iter().position(|process| process.pid == pid);
         let seen = |process: &&ProcessReading| SeenProcess {
             name: process.comm.clone(),
             parent: place_of(process.parent).and_then(|place| u32::try_from(place).ok()),
-            main: self.state(process.pid, process.pid, process.state, is_first),
+            main: self.state(process, process.pid, &process.comm, process.state, look),
             others: match process.threads {
                 0 | 1 => Vec::new(),
-                _ => self.others(process.pid, is_first),
+                _ => self.others(process, look),
             },
         };
         living.iter().map(seen).collect()
     }
 
     /// What its threads but the first do, each state once.
-    fn others(&mut self, pid: i32, is_first: bool) -> Vec<ThreadState> {
+    fn others(&mut self, process: &ProcessReading, look: Look) -> Vec<ThreadState> {
+        let pid = process.pid;
         let mut tasks = self.proc.tasks(pid);
         tasks.retain(|tid| *tid != pid);
         let step = tasks.len().div_ceil(MOST_THREADS).max(1);
@@ -189,7 +220,7 @@ impl Watch {
             .filter_map(|tid| {
                 let stat = self.proc.task_stat(pid, tid).ok()??;
                 stat.is_alive()
-                    .then(|| self.state(pid, tid, stat.state, is_first))
+                    .then(|| self.state(process, tid, &stat.comm, stat.state, look))
             })
             .collect();
         states.sort_unstable();
@@ -197,12 +228,29 @@ impl Watch {
         states
     }
 
-    fn state(&mut self, pid: i32, tid: i32, letter: char, is_first: bool) -> ThreadState {
-        self.note_delay(pid, tid, is_first);
-        let place = match letter {
-            'S' | 'D' => self.place(pid, tid),
-            _ => None,
-        };
+    fn state(
+        &mut self,
+        process: &ProcessReading,
+        tid: i32,
+        name: &str,
+        letter: char,
+        look: Look,
+    ) -> ThreadState {
+        let pid = process.pid;
+        let sleeps = matches!(letter, 'S' | 'D');
+        let scheduled = self.proc.scheduled(pid, tid);
+        let place = sleeps.then(|| self.place(pid, tid)).flatten();
+        if let Some(scheduled) = scheduled {
+            let seen = Looked {
+                pid,
+                tid,
+                parent: process.parent,
+                name,
+                sleeps: sleeps.then_some(place),
+                scheduled,
+            };
+            self.log.note(look, seen);
+        }
         ThreadState { letter, place }
     }
 
@@ -222,23 +270,11 @@ impl Watch {
         Some(number)
     }
 
-    /// A thread that is met later was born meanwhile.
-    fn note_delay(&mut self, pid: i32, tid: i32, is_first: bool) {
-        let Some(delay) = self.proc.run_delay(pid, tid) else {
-            return;
-        };
-        let first = if is_first { delay } else { Nanos(0) };
-        if let Some(known) = self.delays.get_mut(&(pid, tid)) {
-            known.last = known.last.max(delay);
-        } else if self.delays.len() < MOST_DELAYS {
-            self.delays.insert((pid, tid), Delay { first, last: delay });
-        }
-    }
-
     fn finish(mut self) -> Looks {
-        let delays = self.delays.values();
-        let all = delays.map(|delay| delay.last - delay.first).sum();
-        self.looks.run_delay = (!self.delays.is_empty()).then_some(all);
+        let logged = self.log.finish();
+        self.looks.run_delay = logged.ready;
+        self.looks.tasks = logged.tasks;
+        self.looks.other_tasks = logged.others;
         let scenes = self.scenes.into_iter();
         let mut scenes: Vec<Scene> = scenes
             .map(|(processes, time)| Scene { time, processes })

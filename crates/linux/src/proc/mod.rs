@@ -21,6 +21,7 @@ mod smaps;
 mod stat;
 mod status;
 mod system;
+mod task_log;
 mod tree;
 
 pub use crate::pseudo_file::{Error, Result};
@@ -37,6 +38,7 @@ pub use smaps::{Residency, SmapsEntry, region_kind, residency_by_region};
 pub use stat::{Stat, Statm};
 pub use status::Status;
 pub use system::{Counters, SwapDevice};
+pub use task_log::Scheduled;
 pub use tree::{ProcessReading, Tree, TreeReading};
 
 use crate::pseudo_file::{self, malformed};
@@ -135,13 +137,17 @@ impl ProcRoot {
         })
     }
 
-    /// `/proc/PID/task/TID/schedstat`: how long a thread was ready to run and had no CPU. `None`
-    /// once it is gone, and where the kernel does not count it.
+    /// `/proc/PID/task/TID/schedstat`: how long a thread ran, and was ready to run without a CPU.
+    /// `None` once it was waited for, and where the kernel does not count it.
     #[must_use]
-    pub fn run_delay(&self, pid: i32, tid: i32) -> Option<Nanos> {
+    pub fn scheduled(&self, pid: i32, tid: i32) -> Option<Scheduled> {
         let path = self.process_path(pid, &format!("task/{tid}/schedstat"));
         let text = pseudo_file::setting(&path)?;
-        Some(Nanos(text.split(' ').nth(1)?.parse().ok()?))
+        let mut numbers = text.split(' ').map(str::parse);
+        Some(Scheduled {
+            run: Nanos(numbers.next()?.ok()?),
+            ready: Nanos(numbers.next()?.ok()?),
+        })
     }
 
     /// `/proc/PID/statm`: sizes only.

@@ -190,6 +190,14 @@ impl Running {
         }
     }
 
+    /// Waits up to `timeout` for its end without taking its status: until that is waited for, its
+    /// files in `/proc` can be read. False too where the kernel has no such wait.
+    #[must_use]
+    pub fn ends_within(&self, timeout: Duration) -> bool {
+        let ends = |fd: &OwnedFd| sys::poll_readable(fd.as_fd(), timeout);
+        matches!(self.pidfd.as_ref().map(ends), Some(Ok(true)))
+    }
+
     /// Waits for its end, but no longer than `patience` since it was released: `None` when it was
     /// ended then. Where a signal asks us to end, it is ended too, within `grace`; the caller looks
     /// at [`super::interrupt::requested`].

@@ -70,6 +70,8 @@ pub(super) fn conclude(
         contention: outcome.contention,
         looks: outcome.looks,
         delays: outcome.delays,
+        tasks: outcome.tasks,
+        other_tasks: outcome.other_tasks,
     };
     if let Err(error) = recorded.finish(features(sidecar)) {
         let (path, cause) = (options.output.display(), error.to_string());

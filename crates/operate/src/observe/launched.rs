@@ -5,9 +5,13 @@ use super::seen::{FIRST_LOOK, STEP, Seen};
 use super::{Beginning, Observation, ObserveOptions, Outcome, Subject, counters, file, identity};
 use pagewise_linux::delays::DelayWatch;
 use pagewise_linux::perf::{Counters, Recorder, Recording, Target};
-use pagewise_linux::proc::{Onlooker, Sampler};
+use pagewise_linux::proc::{Onlooker, ProcRoot, Sampler, Scheduled};
 use pagewise_linux::process::{self, Finished, Gated, Launch, Running, interrupt};
+use pagewise_linux::sys::perf_event::monotonic_now;
+use pagewise_model::delays::Delays;
 use pagewise_model::host::HostSnapshot;
+use pagewise_model::tasks::largest;
+use pagewise_model::units::Nanos;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -44,8 +48,12 @@ pub(super) fn observe(
     let beginning = Beginning::now();
     let running = release(gated, &mut recording, &options.output)?;
     let sampler = Sampler::start(pid, options.interval);
-    let onlooker = (!options.subject.is_whole_machine()).then(|| Onlooker::start(pid));
-    let (finished, seen) = accompany(running, options, &beginning)?;
+    let onlooker = (!options.subject.is_whole_machine()).then(|| Onlooker::from_birth(pid));
+    let (finished, seen, last) = accompany(running, options, &beginning)?;
+    let ended = delays.and_then(|watch| watch.stop(pid));
+    let sums = ended.iter().flatten().map(|task| task.delays);
+    let delays = sums.reduce(Delays::and);
+    let (tasks, other_tasks) = largest(ended.unwrap_or_default(), |task| task.run);
     let command = std::iter::once(&launch.program).chain(&launch.args);
     let outcome = Outcome {
         pid,
@@ -56,9 +64,11 @@ pub(super) fn observe(
         cost: finished.cost,
         timeline: sampler.stop_after(&finished.cost),
         contention: beginning.contention.so_far(),
-        looks: onlooker.and_then(Onlooker::stop),
+        looks: onlooker.and_then(|onlooker| onlooker.stop_after(last)),
         counters: counters.map_or_else(Vec::new, Counters::stop),
-        delays: delays.and_then(|watch| watch.stop(pid)),
+        delays,
+        tasks,
+        other_tasks,
         notes: identity.into_iter().collect(),
         seen,
     };
@@ -82,12 +92,15 @@ fn release(gated: Gated, recording: &mut Recording, output: &Path) -> anyhow::Re
     }
 }
 
+/// What the first thread had used when it had ended, and when that was.
+type Last = Option<(Nanos, Scheduled)>;
+
 /// Waits for the program's end, looking at it meanwhile.
 fn accompany(
     mut running: Running,
     options: &ObserveOptions,
     beginning: &Beginning,
-) -> Result<(Finished, Seen), process::Error> {
+) -> Result<(Finished, Seen, Last), process::Error> {
     let mut seen = Seen::default();
     let mut looks = LOOKS_FOR_ALLOCATORS.into_iter().peekable();
     let mut next_look = FIRST_LOOK;
@@ -95,10 +108,10 @@ fn accompany(
         let elapsed = beginning.instant.elapsed();
         let over = options.duration.is_some_and(|most| elapsed >= most);
         if interrupt::requested().is_some() {
-            return Ok((end(running)?, seen));
+            return Ok((end(running)?, seen, None));
         }
         if over {
-            return Ok((end_in_time(running)?, seen));
+            return Ok((end_in_time(running)?, seen, None));
         }
         while looks.next_if(|&look| look <= elapsed).is_some() {
             seen.look_at_allocators(running.pid());
@@ -113,8 +126,19 @@ fn accompany(
         let next = looks.peek().copied().into_iter().chain(options.duration);
         let next = next.fold(next_look, Duration::min);
         let wait = next.saturating_sub(elapsed);
+        let (last, wait) = match running.ends_within(wait) {
+            true => (last_of(running.pid()), Duration::ZERO),
+            false if running.pidfd().is_some() => (None, Duration::ZERO),
+            false => (None, wait),
+        };
         if let Some(finished) = running.wait_for(wait)? {
-            return Ok((finished, seen));
+            return Ok((finished, seen, last));
         }
     }
+}
+
+/// Until it is waited for, a process that ended still tells what its first thread used.
+fn last_of(pid: i32) -> Last {
+    let last = ProcRoot::default().scheduled(pid, pid)?;
+    Some((monotonic_now(), last))
 }

@@ -23,6 +23,7 @@ use pagewise_model::looks::Looks;
 use pagewise_model::loss::Losses;
 use pagewise_model::recording::Counter;
 use pagewise_model::run::{Ending, RunCost};
+use pagewise_model::tasks::{CountedTask, OtherTasks};
 use pagewise_model::timeline::Timeline;
 use pagewise_model::units::{Bytes, Nanos};
 use seen::Seen;
@@ -162,6 +163,9 @@ struct Outcome {
     looks: Option<Looks>,
     /// How long its tasks waited.
     delays: Option<Delays>,
+    /// Its threads that ended, one by one, and others added up.
+    tasks: Vec<CountedTask>,
+    other_tasks: Option<OtherTasks>,
 }
 
 /// Moment at which an observation began.

@@ -63,6 +63,8 @@ pub(super) fn observe(
         looks: onlooker.and_then(Onlooker::stop),
         counters: counters.map_or_else(Vec::new, Counters::stop),
         delays: None,
+        tasks: Vec::new(),
+        other_tasks: None,
         notes: ended_note(pid, alive),
         seen,
     };

@@ -25,6 +25,7 @@ pub mod run_diff;
 pub mod run_line;
 mod scatter;
 mod tables;
+mod tasks;
 mod time;
 pub mod tune;
 mod wrap;
@@ -65,6 +66,7 @@ pub fn render(findings: &Findings, width: usize, style: Style) -> String {
     answer::fix(&mut page, findings);
     answer::proof(&mut page, findings);
     answer::alternatives(&mut page, findings);
+    tasks::by_task(&mut page, findings);
     tables::causes(&mut page, findings);
     tables::regions(&mut page, findings);
     tables::threads(&mut page, findings);

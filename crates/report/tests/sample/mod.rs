@@ -20,7 +20,9 @@ mod runs;
 
 pub use profile::{names, profile};
 
-use pagewise_model::account::{Account, KernelEntry, KernelWork, TimePart};
+use pagewise_model::account::{
+    Account, KernelEntry, KernelWork, ProcessTime, TaskSum, Tasks, ThreadTime, TimePart,
+};
 use pagewise_model::advice::{Advice, Risk, Setting, Settings};
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::delays::{Delay, Delays};
@@ -358,6 +360,7 @@ fn account() -> Account {
             ),
         ],
         delays: Some(delays()),
+        tasks: Some(tasks()),
         elapsed: vec![
             elapsed("cpu", "on a CPU", None, estimate(2.258e9, 2.16e9, 2.29e9)),
             elapsed(
@@ -367,6 +370,79 @@ fn account() -> Account {
                 estimate(5.4e7, 2e7, 1.5e8),
             ),
         ],
+    }
+}
+
+/// A shell that waits for a program of six threads, of which one computes.
+fn tasks() -> Tasks {
+    let sum = |threads, parts: &[(&str, &str, f64)]| {
+        let parts = parts.iter().map(|&(id, label, nanos)| TimePart {
+            places: match id {
+                "children" => vec!["do_wait".into()],
+                "locks" => vec!["futex_do_wait".into()],
+                _ => Vec::new(),
+            },
+            ..TimePart::plain(id, label, estimate(nanos, nanos * 0.9, nanos * 1.1))
+        });
+        let parts: Vec<TimePart> = parts.collect();
+        let lifetime = parts.iter().map(|part| part.time.value).sum::<f64>();
+        TaskSum {
+            threads,
+            lifetime: Nanos::from_secs_f64(lifetime * 1e-9),
+            parts,
+        }
+    };
+    let busy = sum(
+        1,
+        &[
+            ("cpu", "on a CPU", 2.2e9),
+            ("ready", "ready to run, waiting for a CPU", 5e7),
+            ("unexplained", "unexplained", 2e7),
+        ],
+    );
+    let idle = sum(1, &[("locks", "waiting for locks between threads", 2e9), ("cpu", "on a CPU", 1e6)]);
+    let thread = |tid, name: &str, all: &TaskSum| ThreadTime {
+        tid,
+        name: name.into(),
+        began: Nanos(4_000_000),
+        all: all.clone(),
+        delays: None,
+    };
+    let mut threads = vec![thread(4243, "python3", &busy)];
+    threads.extend((4244..4249).map(|tid| thread(tid, "pool", &idle)));
+    let shell = sum(
+        1,
+        &[
+            ("children", "waiting for child processes", 2.28e9),
+            ("cpu", "on a CPU", 2e6),
+        ],
+    );
+    Tasks {
+        processes: vec![
+            ProcessTime {
+                pid: 4243,
+                parent: 4242,
+                name: "python3".into(),
+                began: Nanos(4_000_000),
+                lifetime: busy.lifetime,
+                all: TaskSum::of(threads.iter().map(|one| &one.all)).expect("threads"),
+                threads,
+                others: None,
+            },
+            ProcessTime {
+                pid: 4242,
+                parent: 1,
+                name: "sh".into(),
+                began: Nanos(0),
+                lifetime: shell.lifetime,
+                threads: vec![thread(4242, "sh", &shell)],
+                all: shell,
+                others: None,
+            },
+        ],
+        others: None,
+        unseen: Some(sum(3, &[("unexplained", "unexplained", 9e6)])),
+        elsewhere: Nanos(80_000_000),
     }
 }
 

@@ -1,9 +1,10 @@
 /** What faults cost: verdict, key figures, accounts of time. */
 import type { Report, Severity } from "../../data/types";
 import { h, type Child } from "../../dom";
+import { timeBar } from "../../draw/timeBar";
 import { bytes, compact, count, factor, factorRange, nanos, percent, percentRange, percentSeen, predictedFactor } from "../../format";
 import { explained, term } from "../../glossary";
-import { avoidable, cpuParts, elapsedParts, faultNanos, type Part } from "../../layout/cost";
+import { avoidable, cpuParts, elapsedParts, faultNanos } from "../../layout/cost";
 import type { Answer } from "../answer";
 import { failure, SEVERITY, tile } from "../head";
 
@@ -88,23 +89,5 @@ function gainTile(report: Report): HTMLElement {
     predicted.figure,
     ["in CPU time", predicted.interval].filter((part) => part !== null).join(", "),
     "not yet proved",
-  );
-}
-
-function timeBar(of: string, all: number, parts: Part[]): HTMLElement | null {
-  if (parts.length === 0) return null;
-  const words = parts.map((part) => `${part.name} ${percent(part.share)}`).join(", ");
-  const bar = h("div", { class: "cpu-bar", role: "img", "aria-label": `${of}: ${words}` });
-  for (const part of parts) {
-    const piece = h("div", { class: `piece ${part.id}` });
-    piece.style.width = `${part.share * 100}%`;
-    bar.append(piece);
-  }
-  return h(
-    "figure",
-    { class: "cpu" },
-    h("figcaption", {}, `Where the ${nanos(all)} of ${of} went`),
-    bar,
-    h("ul", { class: "legend" }, ...parts.map((part) => h("li", {}, h("span", { class: `swatch ${part.id}` }), `${part.name} `, h("strong", {}, percent(part.share)), ` ${nanos(part.nanos)}`))),
   );
 }

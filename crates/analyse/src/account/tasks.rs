@@ -1,0 +1,585 @@
+//! Time by process and thread: what each did in its lifetime, or waited for.
+//!
+//! A thread's lifetime is its time on a CPU, ready to run, and waiting. The first two are counted:
+//! by the kernel when the thread ended (delay accounting), else by the last look at it. What is
+//! left until then it waited, by kinds as looks saw them. What came after, what no look saw and what
+//! it did as it ended is unexplained.
+
+use super::lives::{Life, Lives};
+use super::table::KernelTable;
+use crate::attribute::wilson;
+use pagewise_model::account::{ProcessTime, TaskSum, Tasks, ThreadTime, TimePart};
+use pagewise_model::delays::Delays;
+use pagewise_model::looks::Looks;
+use pagewise_model::recording::Sidecar;
+use pagewise_model::tasks::{CountedTask, OtherTasks, SeenTask, Sleep};
+use pagewise_model::units::{Estimate, Nanos};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Processes, and threads of one, that are told one by one.
+const MOST: usize = 16;
+/// Looks that saw a thread sleep, from which on they tell what for.
+const FEWEST_LOOKS: u64 = 3;
+/// Kinds of waiting that the kernel counts as waiting for blocks (`in_iowait`, kernel/sched/core.c).
+const FOR_BLOCKS: [&str; 3] = ["disk", "pages", "writeback"];
+/// Looks that would have seen such a wait.
+const ENOUGH_LOOKS: u64 = 10;
+
+/// The time of a run by process and thread; nothing where no thread was counted.
+pub(crate) fn tasks(lives: &Lives, sidecar: &Sidecar, table: &KernelTable) -> Option<Tasks> {
+    if sidecar.collection.whole_machine {
+        return None;
+    }
+    let no_looks = Looks::default();
+    let looks = sidecar.looks.as_ref().unwrap_or(&no_looks);
+    let known = known(lives, sidecar, looks);
+    if known.is_empty() {
+        return None;
+    }
+    let names = Names { looks, table };
+    let mut run: Nanos = known.iter().map(|one| one.run).sum();
+    let rest = sidecar.other_tasks.or(looks.other_tasks);
+    run += rest.map_or(Nanos(0), |rest| rest.run);
+    let unseen = unseen(lives, &known, rest.map_or(0, |rest| rest.tasks));
+    let (processes, others) = processes(known, sidecar, &names);
+    Some(Tasks {
+        processes,
+        others: TaskSum::of(others.iter().chain(&rest.map(of_rest))),
+        unseen,
+        elsewhere: sidecar.cost.cpu() - run,
+    })
+}
+
+/// What is known of a thread. All moments are on the events' clock.
+struct Known<'a> {
+    pid: i32,
+    tid: i32,
+    parent: i32,
+    name: &'a str,
+    began: Nanos,
+    /// Until when its time was counted.
+    until: Nanos,
+    ended: Nanos,
+    run: Nanos,
+    ready: Option<Nanos>,
+    delays: Option<Delays>,
+    sleeps: &'a [Sleep],
+}
+
+/// Each thread once, by the best that counted it.
+fn known<'a>(lives: &Lives, sidecar: &'a Sidecar, looks: &'a Looks) -> Vec<Known<'a>> {
+    let start = sidecar.started_clock;
+    let seen = looks.tasks.iter().map(|task| ((task.pid, task.tid), task));
+    let mut seen: BTreeMap<(i32, i32), &SeenTask> = seen.collect();
+    let counted = sidecar.tasks.iter().map(|task| {
+        let key = (task.pid, task.tid);
+        Known::counted(task, seen.remove(&key), lives.of(key.0, key.1), start)
+    });
+    let mut known: Vec<Known<'a>> = counted.collect();
+    // Where counted threads were added up, one that was seen may be among those.
+    if sidecar.other_tasks.is_none() {
+        let others = seen.into_values();
+        known.extend(others.map(|task| Known::seen(task, lives.of(task.pid, task.tid))));
+    }
+    known
+}
+
+impl<'a> Known<'a> {
+    fn counted(
+        task: &'a CountedTask,
+        seen: Option<&'a SeenTask>,
+        life: Life,
+        start: Nanos,
+    ) -> Self {
+        let ended = life.ended.unwrap_or(task.ended);
+        let over = seen.filter(|seen| seen.is_over);
+        let counted = match life.began {
+            Some(began) => began + task.lifetime,
+            None => task.ended,
+        };
+        Self {
+            pid: task.pid,
+            tid: task.tid,
+            parent: task.parent,
+            name: &task.name,
+            began: life.began.unwrap_or(task.ended - task.lifetime).max(start),
+            until: over.map_or(counted.min(ended), |_| ended),
+            ended,
+            run: over.map_or(task.run, |seen| seen.run.max(task.run)),
+            ready: task.delays.ready.map(|ready| ready.time),
+            delays: Some(task.delays),
+            sleeps: seen.map_or(&[], |seen| &seen.sleeps),
+        }
+    }
+
+    fn seen(task: &'a SeenTask, life: Life) -> Self {
+        let ended = life.ended.unwrap_or(task.last);
+        Self {
+            pid: task.pid,
+            tid: task.tid,
+            parent: task.parent,
+            name: &task.name,
+            began: life.began.unwrap_or(task.began),
+            until: if task.is_over { ended } else { task.last.min(ended) },
+            ended,
+            run: task.run,
+            ready: Some(task.ready),
+            delays: None,
+            sleeps: &task.sleeps,
+        }
+    }
+
+    fn time(&self, names: &Names<'_>) -> TaskSum {
+        let lifetime = self.ended - self.began;
+        // Clocks of the scheduler and of events differ by some µs.
+        let run = self.run.min(lifetime);
+        let ready = self.ready.unwrap_or_default().min(lifetime - run);
+        let counted = (self.until - self.began).min(lifetime);
+        let waited = counted - run - ready;
+        let missing = lifetime - run - ready - waited;
+        let mut parts = vec![
+            TimePart::plain("cpu", "on a CPU", at_least(run, missing)),
+            TimePart::plain("ready", "ready to run, waiting for a CPU", at_least(ready, missing)),
+        ];
+        let (waits, unseen) = self.waits(waited, names);
+        parts.extend(waits);
+        parts.push(unexplained(nanos(missing) + unseen));
+        TaskSum {
+            threads: 1,
+            lifetime,
+            parts: told(parts),
+        }
+    }
+
+    /// What it waited for, and how much of that nothing tells.
+    fn waits(&self, waited: Nanos, names: &Names<'_>) -> (Vec<TimePart>, f64) {
+        let mut kinds = names.kinds(self.sleeps);
+        let blocks = self.blocks(waited, &kinds);
+        let others = nanos(waited - blocks);
+        let mut parts = names.for_blocks(&kinds, blocks);
+        if !parts.is_empty() {
+            kinds.retain(|kind| !FOR_BLOCKS.contains(&&*kind.id));
+        }
+        let looks: u64 = kinds.iter().map(|kind| kind.looks).sum();
+        let all: f64 = kinds.iter().map(|kind| nanos(kind.time)).sum();
+        if looks < FEWEST_LOOKS || all <= 0.0 {
+            return (parts, others);
+        }
+        parts.extend(kinds.into_iter().map(|kind| {
+            let share = wilson(nanos(kind.time) / all, precise(looks));
+            kind.part(share.scaled(others))
+        }));
+        (parts, 0.0)
+    }
+
+    /// How much of it was for blocks of a disk by the kernel's count: nothing where enough looks
+    /// contradict, since other waits count as such, too (io_uring).
+    fn blocks(&self, waited: Nanos, kinds: &[Kind]) -> Nanos {
+        let counted = self.delays.and_then(|delays| delays.disk);
+        let counted = counted.map_or(Nanos(0), |disk| disk.time).min(waited);
+        let looks: u64 = kinds.iter().map(|kind| kind.looks).sum();
+        let was_seen = kinds.iter().any(|kind| FOR_BLOCKS.contains(&&*kind.id));
+        let is_small = counted.0 * 5 < waited.0;
+        match looks < ENOUGH_LOOKS || was_seen || is_small {
+            true => counted,
+            false => Nanos(0),
+        }
+    }
+}
+
+/// Looks that saw a thread sleep for one kind of thing.
+struct Kind {
+    id: String,
+    label: String,
+    place: Option<String>,
+    looks: u64,
+    time: Nanos,
+}
+
+impl Kind {
+    fn part(self, time: Estimate) -> TimePart {
+        TimePart {
+            places: self.place.into_iter().collect(),
+            ..TimePart::plain(&self.id, &self.label, time)
+        }
+    }
+}
+
+/// What places are waits for.
+struct Names<'a> {
+    looks: &'a Looks,
+    table: &'a KernelTable,
+}
+
+impl Names<'_> {
+    /// Sleeps by kind, each with the place that it was longest in.
+    fn kinds(&self, sleeps: &[Sleep]) -> Vec<Kind> {
+        let mut sleeps = sleeps.to_vec();
+        sleeps.sort_by_key(|sleep| Reverse(sleep.time));
+        let mut kinds: Vec<Kind> = Vec::new();
+        for sleep in sleeps {
+            let place = sleep.place.and_then(|place| usize::try_from(place).ok());
+            let place = place.and_then(|place| self.looks.places.get(place));
+            let wait = place.and_then(|place| self.table.wait(place));
+            let (id, label) = wait.map_or(("other", "waiting for something else"), |wait| {
+                (&*wait.id, &*wait.label)
+            });
+            match kinds.iter_mut().find(|kind| kind.id == id) {
+                Some(kind) => {
+                    kind.looks += sleep.looks;
+                    kind.time += sleep.time;
+                }
+                None => kinds.push(Kind {
+                    id: id.to_owned(),
+                    label: label.to_owned(),
+                    place: place.cloned(),
+                    looks: sleep.looks,
+                    time: sleep.time,
+                }),
+            }
+        }
+        kinds
+    }
+
+    /// Time that was counted, by kinds in the proportion in which looks saw them.
+    fn for_blocks(&self, kinds: &[Kind], counted: Nanos) -> Vec<TimePart> {
+        if counted.0 == 0 {
+            return Vec::new();
+        }
+        let seen: Vec<&Kind> = kinds
+            .iter()
+            .filter(|kind| FOR_BLOCKS.contains(&&*kind.id))
+            .collect();
+        let all: f64 = seen.iter().map(|kind| nanos(kind.time)).sum();
+        let looks: u64 = seen.iter().map(|kind| kind.looks).sum();
+        if all <= 0.0 {
+            let time = Estimate::exact(nanos(counted));
+            return vec![TimePart::plain("disk", "waiting for a disk", time)];
+        }
+        let part = |kind: &&Kind| {
+            let share = match seen.len() {
+                1 => Estimate::exact(1.0),
+                _ => wilson(nanos(kind.time) / all, precise(looks)),
+            };
+            TimePart {
+                places: kind.place.clone().into_iter().collect(),
+                ..TimePart::plain(&kind.id, &kind.label, share.scaled(nanos(counted)))
+            }
+        };
+        seen.iter().map(part).collect()
+    }
+}
+
+/// The processes that used most CPU time, the first one of the program among them, and the sum of
+/// the others.
+fn processes(
+    known: Vec<Known<'_>>,
+    sidecar: &Sidecar,
+    names: &Names<'_>,
+) -> (Vec<ProcessTime>, Option<TaskSum>) {
+    let mut by_process: BTreeMap<i32, Vec<Known<'_>>> = BTreeMap::new();
+    for one in known {
+        by_process.entry(one.pid).or_default().push(one);
+    }
+    let start = sidecar.started_clock;
+    let all = by_process.into_values();
+    let mut all: Vec<ProcessTime> = all.map(|one| process(one, start, names)).collect();
+    let rank = |one: &ProcessTime| (used(&one.all), one.all.lifetime);
+    all.sort_by_key(|one| (one.pid != sidecar.pid, Reverse(rank(one))));
+    let others = all.split_off(MOST.min(all.len()));
+    all.sort_by_key(|one| Reverse(rank(one)));
+    let others = TaskSum::of(others.iter().map(|one| &one.all));
+    (all, others)
+}
+
+fn process(mut threads: Vec<Known<'_>>, start: Nanos, names: &Names<'_>) -> ProcessTime {
+    threads.sort_by_key(|one| (Reverse(one.run), one.tid));
+    let first = threads.iter().find(|one| one.tid == one.pid);
+    let named = first.or(threads.first());
+    let (pid, parent, name) = named.map_or((0, 0, ""), |one| (one.pid, one.parent, one.name));
+    let began = threads.iter().map(|one| one.began).min().unwrap_or_default();
+    let ended = threads.iter().map(|one| one.ended).max().unwrap_or_default();
+    let times = threads.iter().map(|one| ThreadTime {
+        tid: one.tid,
+        name: one.name.to_owned(),
+        began: one.began - start,
+        all: one.time(names),
+        delays: one.delays,
+    });
+    let mut times: Vec<ThreadTime> = times.collect();
+    let all = TaskSum::of(times.iter().map(|one| &one.all)).unwrap_or_default();
+    let others = times.split_off(MOST.min(times.len()));
+    ProcessTime {
+        pid,
+        parent,
+        name: name.to_owned(),
+        began: began - start,
+        lifetime: ended - began,
+        all,
+        threads: times,
+        others: TaskSum::of(others.iter().map(|one| &one.all)),
+    }
+}
+
+/// CPU time in whole nanoseconds, to sort by.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a sum of positive times"
+)]
+fn used(sum: &TaskSum) -> u64 {
+    sum.part("cpu") as u64
+}
+
+/// Threads that ended and that nobody counted; nothing where all were.
+fn unseen(lives: &Lives, known: &[Known<'_>], added_up: u64) -> Option<TaskSum> {
+    let known: BTreeSet<(i32, i32)> = known.iter().map(|one| (one.pid, one.tid)).collect();
+    let missed = lives.ended().filter(|(key, _)| !known.contains(key));
+    let (mut threads, mut lifetime) = (0_u64, Nanos(0));
+    for (_, lived) in missed {
+        threads += 1;
+        lifetime += lived.unwrap_or_default();
+    }
+    // Those that were added up are among them.
+    if threads <= added_up {
+        return None;
+    }
+    let share = precise(threads - added_up) / precise(threads);
+    let lifetime = Nanos::from_secs_f64(lifetime.as_secs_f64() * share);
+    Some(TaskSum {
+        threads: threads - added_up,
+        lifetime,
+        parts: told(vec![unexplained(nanos(lifetime))]),
+    })
+}
+
+fn of_rest(rest: OtherTasks) -> TaskSum {
+    let run = rest.run.min(rest.lifetime);
+    let ready = rest.ready.unwrap_or_default().min(rest.lifetime - run);
+    let left = nanos(rest.lifetime - run - ready);
+    TaskSum {
+        threads: rest.tasks,
+        lifetime: rest.lifetime,
+        parts: told(vec![
+            TimePart::plain("cpu", "on a CPU", Estimate::exact(nanos(run))),
+            TimePart::plain(
+                "ready",
+                "ready to run, waiting for a CPU",
+                Estimate::exact(nanos(ready)),
+            ),
+            unexplained(left),
+        ]),
+    }
+}
+
+/// Those parts that took time, most first.
+fn told(mut parts: Vec<TimePart>) -> Vec<TimePart> {
+    parts.retain(|part| part.time.value > 0.0);
+    parts.sort_by(|a, b| b.time.value.total_cmp(&a.time.value));
+    parts
+}
+
+/// A count that misses what happened in `missing`.
+fn at_least(counted: Nanos, missing: Nanos) -> Estimate {
+    Estimate {
+        high: nanos(counted + missing),
+        ..Estimate::exact(nanos(counted))
+    }
+}
+
+fn unexplained(time: f64) -> TimePart {
+    TimePart::plain(
+        "unexplained",
+        "unexplained",
+        Estimate {
+            low: 0.0,
+            ..Estimate::exact(time)
+        },
+    )
+}
+
+fn nanos(time: Nanos) -> f64 {
+    precise(time.0)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
+fn precise(number: u64) -> f64 {
+    number as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagewise_model::delays::Delay;
+    use pagewise_model::run::RunCost;
+
+    const MS: u64 = 1_000_000;
+    const START: Nanos = Nanos(1_000 * MS);
+
+    fn ms(millis: u64) -> Nanos {
+        Nanos(millis * MS)
+    }
+
+    fn at(millis: u64) -> Nanos {
+        START + ms(millis)
+    }
+
+    fn seen(tid: i32, run: u64, place: Option<u32>, last: u64) -> SeenTask {
+        let sleep = Sleep {
+            place,
+            looks: 40,
+            time: ms(800),
+        };
+        SeenTask {
+            pid: 10,
+            tid,
+            parent: 1,
+            name: "worker".to_owned(),
+            began: START,
+            last: at(last),
+            is_over: false,
+            run: ms(run),
+            ready: ms(50),
+            sleeps: vec![sleep],
+        }
+    }
+
+    fn sidecar(seen: Vec<SeenTask>, counted: Vec<CountedTask>) -> Sidecar {
+        Sidecar {
+            pid: 10,
+            started_clock: START,
+            cost: RunCost {
+                wall: ms(1_000),
+                user: ms(500),
+                ..RunCost::default()
+            },
+            looks: Some(Looks {
+                places: vec!["hrtimer_nanosleep".to_owned(), "io_schedule".to_owned()],
+                tasks: seen,
+                ..Looks::default()
+            }),
+            tasks: counted,
+            ..Sidecar::default()
+        }
+    }
+
+    fn lives(of: &[(i32, u64, u64)]) -> Lives {
+        let mut lives = Lives::default();
+        for &(tid, began, ended) in of {
+            lives.begin(10, tid, at(began));
+            lives.end(10, tid, at(ended));
+        }
+        lives
+    }
+
+    fn told_of(lives: &Lives, sidecar: &Sidecar) -> Tasks {
+        tasks(lives, sidecar, KernelTable::shipped()).expect("a thread was counted")
+    }
+
+    fn parts(sum: &TaskSum) -> Vec<(&str, u64)> {
+        let parts = sum.parts.iter();
+        let all: f64 = sum.parts.iter().map(|part| part.time.value).sum();
+        assert!((all - nanos(sum.lifetime)).abs() < 1.0, "{sum:?}");
+        parts
+            .map(|part| (&*part.id, (part.time.value / 1e6).round() as u64))
+            .collect()
+    }
+
+    #[test]
+    fn a_lifetime_is_running_ready_waiting_and_what_nothing_tells() {
+        let sidecar = sidecar(vec![seen(10, 300, Some(0), 980)], Vec::new());
+        let tasks = told_of(&lives(&[(10, 0, 1_000)]), &sidecar);
+        let thread = &tasks.processes[0].threads[0];
+        assert_eq!(
+            parts(&thread.all),
+            [("sleep", 630), ("cpu", 300), ("ready", 50), ("unexplained", 20)]
+        );
+        // It may have run after it was last seen.
+        let cpu = thread.all.parts.iter().find(|part| part.id == "cpu");
+        assert!(cpu.is_some_and(|cpu| cpu.time.covers(320e6) && !cpu.time.covers(330e6)));
+        assert_eq!(tasks.elsewhere, ms(200));
+        assert_eq!(tasks.unseen, None);
+    }
+
+    #[test]
+    fn one_that_was_read_after_its_end_leaves_nothing_open() {
+        let over = SeenTask {
+            is_over: true,
+            ..seen(10, 300, Some(0), 980)
+        };
+        let tasks = told_of(&lives(&[(10, 0, 1_000)]), &sidecar(vec![over], Vec::new()));
+        let told = parts(&tasks.processes[0].all);
+        assert_eq!(told, [("sleep", 650), ("cpu", 300), ("ready", 50)]);
+    }
+
+    #[test]
+    fn what_the_kernel_counted_to_wait_for_blocks_is_that() {
+        let counted = CountedTask {
+            pid: 10,
+            tid: 10,
+            parent: 1,
+            name: "reader".to_owned(),
+            ended: at(1_000),
+            lifetime: ms(990),
+            run: ms(100),
+            delays: Delays {
+                tasks: 1,
+                ready: Some(Delay { count: 3, time: ms(40) }),
+                disk: Some(Delay { count: 9, time: ms(600) }),
+                ..Delays::default()
+            },
+        };
+        for (place, rest) in [(Some(1), "unexplained"), (Some(0), "sleep")] {
+            let mut looked = seen(10, 90, place, 980);
+            looked.sleeps[0].looks = 9;
+            let sidecar = sidecar(vec![looked], vec![counted.clone()]);
+            let tasks = told_of(&lives(&[(10, 0, 1_000)]), &sidecar);
+            let process = &tasks.processes[0];
+            assert_eq!(process.name, "reader");
+            let mut told = parts(&process.all);
+            told.retain(|(_, millis)| *millis > 10);
+            let left = if rest == "sleep" { 250 } else { 260 };
+            assert_eq!(told, [("disk", 600), (rest, left), ("cpu", 100), ("ready", 40)]);
+        }
+    }
+
+    #[test]
+    fn threads_that_ended_unseen_are_counted() {
+        let sidecar = sidecar(vec![seen(10, 300, Some(0), 980)], Vec::new());
+        let lives = lives(&[(10, 0, 1_000), (11, 100, 103), (12, 200, 204)]);
+        let unseen = told_of(&lives, &sidecar).unseen.expect("two threads");
+        assert_eq!((unseen.threads, parts(&unseen)), (2, vec![("unexplained", 7)]));
+    }
+
+    #[test]
+    fn threads_beyond_the_bound_are_added_up_and_nothing_is_lost() {
+        let many = (10..60).map(|tid| seen(tid, u64::try_from(tid).unwrap_or(0), Some(0), 1_000));
+        let sidecar = sidecar(many.collect(), Vec::new());
+        let tasks = told_of(&Lives::default(), &sidecar);
+        let process = &tasks.processes[0];
+        let others = process.others.as_ref().expect("more than are told");
+        assert_eq!((process.threads.len(), others.threads), (MOST, 50 - 16));
+        assert_eq!(process.threads[0].tid, 59);
+        let of_each = process.threads.iter().map(|thread| thread.all.part("cpu"));
+        let sum = of_each.sum::<f64>() + others.part("cpu");
+        assert!((sum - process.all.part("cpu")).abs() < 1.0);
+        assert_eq!(process.all.lifetime, ms(50_000));
+    }
+
+    #[test]
+    fn without_looks_that_tell_what_for_waiting_is_unexplained() {
+        let mut brief = seen(10, 300, Some(0), 1_000);
+        brief.sleeps[0].looks = 1;
+        let tasks = told_of(&Lives::default(), &sidecar(vec![brief], Vec::new()));
+        let told = parts(&tasks.processes[0].all);
+        assert_eq!(told, [("unexplained", 650), ("cpu", 300), ("ready", 50)]);
+    }
+
+    #[test]
+    fn nothing_is_told_of_nothing() {
+        let table = KernelTable::shipped();
+        let none = sidecar(Vec::new(), Vec::new());
+        assert_eq!(tasks(&Lives::default(), &none, table), None);
+    }
+}

@@ -1,0 +1,73 @@
+/** Time by process and thread: rows with bars that add up. */
+import type { ProcessTime, Tasks, TaskSum, TimePart } from "../data/schema";
+import type { Part } from "./cost";
+
+/** Threads of a process that are shown before the rest is asked for. */
+export const THREADS_SHOWN = 4;
+
+export interface Row {
+  name: string;
+  /** Elapsed nanoseconds from start to end. */
+  lived: number;
+  /** Nanoseconds on a CPU. */
+  cpu: number;
+  /** Parts of the lifetimes of its threads. */
+  parts: Part[];
+}
+
+export interface ProcessRows extends Row {
+  /** Its threads, where there are several. */
+  threads: Row[];
+}
+
+const COLOURS: Record<string, Part["id"]> = { cpu: "user", ready: "kernel", unexplained: "rest" };
+const is = (id: string) => (part: TimePart) => part.id === id;
+
+export const cpuOf = (sum: TaskSum): number => sum.parts.find(is("cpu"))?.time.value ?? 0;
+
+/** What a sum went into; the longest wait has a colour, the others share one. */
+function partsOf(sum: TaskSum): Part[] {
+  let waits = 0;
+  return sum.parts.map(({ id, label, places, time }) => ({
+    id: COLOURS[id] ?? (waits++ === 0 ? "violet" : "rose"),
+    name: places[0] === undefined ? label : `${label} (${places[0]})`,
+    nanos: time.value,
+    share: sum.lifetime > 0 ? time.value / sum.lifetime : 0,
+  }));
+}
+
+const row = (name: string, lived: number, all: TaskSum): Row => ({ name, lived, cpu: cpuOf(all), parts: partsOf(all) });
+
+const threadsOf = (count: number): string => (count === 1 ? "1 thread" : `${count} threads`);
+
+function processRows(process: ProcessTime): ProcessRows {
+  const { name, pid, all, others } = process;
+  const several = all.threads > 1;
+  const threads = several ? process.threads.map((thread) => row(`${thread.name} ${thread.tid}`, thread.all.lifetime, thread.all)) : [];
+  if (others) threads.push(row(`${threadsOf(others.threads)} more, added up`, others.lifetime, others));
+  return { ...row(several ? `${name} ${pid}, ${threadsOf(all.threads)}` : `${name} ${pid}`, process.lifetime, all), threads };
+}
+
+/** Processes, then what is not told one by one. */
+export function taskRows(tasks: Tasks): ProcessRows[] {
+  const rest: [TaskSum | null | undefined, string][] = [
+    [tasks.others, "of other processes, added up"],
+    [tasks.unseen, "ended unseen"],
+  ];
+  const sums = rest.flatMap(([sum, what]) => (sum ? [{ ...row(`${threadsOf(sum.threads)} ${what}`, sum.lifetime, sum), threads: [] }] : []));
+  return [...tasks.processes.map(processRows), ...sums];
+}
+
+const PROCESS_COLOURS: Part["id"][] = ["user", "violet", "rose", "kernel"];
+
+/** The CPU time of a run by process; what was counted of none of them ends it. */
+export function cpuByProcess(tasks: Tasks): Part[] {
+  const all = tasks.processes.map((process) => ({ name: `${process.name} ${process.pid}`, nanos: cpuOf(process.all) }));
+  const shown = all.slice(0, PROCESS_COLOURS.length);
+  const others = all.slice(shown.length).reduce((sum, { nanos }) => sum + nanos, tasks.others ? cpuOf(tasks.others) : 0);
+  const whole = all.reduce((sum, { nanos }) => sum + nanos, 0) + (tasks.others ? cpuOf(tasks.others) : 0) + tasks.elsewhere;
+  const parts: Part[] = shown.map(({ name, nanos }, at) => ({ id: PROCESS_COLOURS[at]!, name, nanos, share: 0 }));
+  parts.push({ id: "faults", name: "other processes", nanos: others, share: 0 });
+  parts.push({ id: "rest", name: "counted of no thread", nanos: tasks.elsewhere, share: 0 });
+  return parts.filter(({ nanos }) => nanos > 0).map((part) => ({ ...part, share: part.nanos / whole }));
+}
