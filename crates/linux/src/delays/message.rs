@@ -10,9 +10,11 @@ const FAMILY_ID: u16 = 1;
 const FAMILY_NAME: u16 = 2;
 const NAME: &[u8] = b"TASKSTATS\0";
 const GET: u8 = 1;
+const PROCESS: u16 = 2;
 const REGISTER: u16 = 3;
 const STATISTICS: u16 = 3;
 const OF_TASK: u16 = 4;
+const OF_PROCESS: u16 = 5;
 /// NLM_F_REQUEST | NLM_F_ACK.
 const ACKNOWLEDGED: u16 = 1 | 4;
 const ERROR: u16 = 2;
@@ -49,6 +51,11 @@ const NAME_ROOM: usize = 32;
 /// Asks for the number of the taskstats family.
 pub(super) fn ask_family() -> Vec<u8> {
     message(CONTROLLER, GET_FAMILY, FAMILY_NAME, NAME)
+}
+
+/// Asks what the threads of a process waited, those that ended among them.
+pub(super) fn ask_process(family: u16, pid: i32) -> Vec<u8> {
+    message(family, GET, PROCESS, &pid.to_ne_bytes())
 }
 
 /// Asks for a message about each task that ends on these CPUs.
@@ -107,6 +114,44 @@ pub(super) fn ended(packet: &[u8], now: Nanos) -> Vec<CountedTask> {
     found
 }
 
+/// What the kernel answers to [`ask_process`]. Where it counted no wait of any kind, it does not count
+/// for this process, but for how long it was ready.
+pub(super) fn of_process(packet: &[u8]) -> Option<Delays> {
+    let mut of_process = attributes(packet.get(HEADERS..)?).filter(|one| one.0 == OF_PROCESS);
+    let mut inside = attributes(of_process.next()?.1).filter(|one| one.0 == STATISTICS);
+    let bytes = inside.next()?.1;
+    let version = u16_at(bytes, 0).filter(|version| *version >= FIRST_VERSION)?;
+    let told = delays(version, |at| delay(bytes, at));
+    let kinds = [
+        told.disk,
+        told.swap,
+        told.reclaim,
+        told.thrashing,
+        told.compaction,
+        told.copying,
+    ];
+    let counts = kinds.into_iter().flatten().any(|kind| kind.count > 0);
+    let ready_alone = Delays {
+        tasks: 1,
+        ready: told.ready,
+        ..Delays::default()
+    };
+    Some(if counts { told } else { ready_alone })
+}
+
+fn delays(version: u16, of: impl Fn(usize) -> Option<Delay>) -> Delays {
+    Delays {
+        tasks: 1,
+        ready: of(offset::READY),
+        disk: of(offset::DISK),
+        swap: of(offset::SWAP),
+        reclaim: of(offset::RECLAIM),
+        thrashing: of(offset::THRASHING),
+        compaction: of(offset::COMPACTION),
+        copying: of(offset::COPYING).filter(|_| version >= COPIES_VERSION),
+    }
+}
+
 fn task(bytes: &[u8], now: Nanos) -> Option<CountedTask> {
     let version = u16_at(bytes, 0).filter(|version| *version >= FIRST_VERSION)?;
     let lifetime = u64::from_ne_bytes(array(bytes, offset::LIFETIME)?).saturating_mul(1_000);
@@ -121,16 +166,7 @@ fn task(bytes: &[u8], now: Nanos) -> Option<CountedTask> {
         ended: now,
         lifetime: Nanos(lifetime),
         run: Nanos(u64::from_ne_bytes(array(bytes, offset::RUN)?)),
-        delays: Delays {
-            tasks: 1,
-            ready: possible(offset::READY),
-            disk: possible(offset::DISK),
-            swap: possible(offset::SWAP),
-            reclaim: possible(offset::RECLAIM),
-            thrashing: possible(offset::THRASHING),
-            compaction: possible(offset::COMPACTION),
-            copying: possible(offset::COPYING).filter(|_| version >= COPIES_VERSION),
-        },
+        delays: delays(version, possible),
     })
 }
 
@@ -237,6 +273,20 @@ mod tests {
         // Longer than the task lived: a µs.
         assert_eq!(delays.disk, None);
         assert_eq!(ended(&packet(12), Nanos(0))[0].delays.copying, None);
+    }
+
+    #[test]
+    fn a_process_tells_what_it_waited_and_nothing_where_it_is_not_counted() {
+        let told = of_process(&packet(13)).expect("a process");
+        assert_eq!(told.reclaim.map(|reclaim| reclaim.count), Some(7));
+        let mut idle = packet(13);
+        // The counts of reclaim and copies, in the sum of the process.
+        let sum = idle.len() - 416;
+        for at in [offset::RECLAIM, offset::COPYING, offset::DISK] {
+            idle[sum + at..sum + at + 8].fill(0);
+        }
+        let told = of_process(&idle).expect("a process");
+        assert!(told.ready.is_some() && told.reclaim.is_none(), "{told:?}");
     }
 
     #[test]

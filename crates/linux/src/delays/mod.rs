@@ -2,12 +2,13 @@
 //!
 //! The kernel reports each task that ends on the machine; those that belong to the program are added up:
 //! a child that lives for a millisecond counts as well. It takes CAP_NET_ADMIN, and Linux 5.17.
-//!
-//! Deliberately absent: processes that run already when they are observed. The kernel counts for tasks
-//! that were started while the switch was on.
+//! Processes that run already are asked ([`DelayQuery`]).
 
 mod message;
+mod query;
 pub(crate) mod switch;
+
+pub use query::DelayQuery;
 
 use crate::left_behind;
 use crate::sys::netlink::Netlink;
@@ -70,9 +71,8 @@ impl DelayWatch {
     }
 }
 
-/// A socket to which the kernel reports each task that ends.
-fn registered() -> Option<Netlink> {
-    let cpus = fs::read_to_string(CPUS).ok()?;
+/// A socket, and the number of the family that reports tasks.
+fn open_family() -> Option<(Netlink, u16)> {
     let socket = Netlink::generic().ok()?;
     socket.reserve(ROOM);
     socket.send(&message::ask_family()).ok()?;
@@ -85,7 +85,15 @@ fn registered() -> Option<Netlink> {
             None => family = family.or(message::family(&buffer[..length])),
         }
     }
-    socket.send(&message::register(family?, cpus.trim())).ok()?;
+    Some((socket, family?))
+}
+
+/// A socket to which the kernel reports each task that ends.
+fn registered() -> Option<Netlink> {
+    let cpus = fs::read_to_string(CPUS).ok()?;
+    let (socket, family) = open_family()?;
+    socket.send(&message::register(family, cpus.trim())).ok()?;
+    let mut buffer = vec![0; PACKET];
     loop {
         let length = socket.receive(&mut buffer, PATIENCE).ok()??;
         if let Some(answer) = message::acknowledgement(&buffer[..length]) {

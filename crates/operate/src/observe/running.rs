@@ -2,11 +2,13 @@
 
 use super::seen::{FIRST_LOOK, STEP, Seen};
 use super::{Beginning, Observation, ObserveOptions, Outcome, counters, file};
+use pagewise_linux::delays::DelayQuery;
 use pagewise_linux::perf::{Counters, Recorder, Target};
 use pagewise_linux::proc::{Onlooker, ProcRoot, Sampler};
 use pagewise_linux::process::interrupt;
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::run::{Ending, RunCost};
+use pagewise_model::tasks::largest;
 use pagewise_model::timeline::Timeline;
 use pagewise_model::units::Nanos;
 use std::time::Duration;
@@ -22,6 +24,8 @@ pub(super) fn observe(
     host: HostSnapshot,
 ) -> anyhow::Result<Observation> {
     let proc = ProcRoot::default();
+    let counts_delays = options.delays && !options.subject.is_whole_machine();
+    let delays = counts_delays.then(|| DelayQuery::begin(pid)).flatten();
     let counters = counters(options, &target);
     let recorder = Recorder::open(target, &options.recorder)?;
     let recording = file::begin(recorder, &options.output)?;
@@ -48,6 +52,8 @@ pub(super) fn observe(
         }
         std::thread::sleep(LOOK);
     };
+    let (delays, ended) = delays.map_or((None, Vec::new()), DelayQuery::stop);
+    let (tasks, other_tasks) = largest(ended, |task| task.run);
     let timeline = sampler.stop();
     let command = proc.cmdline(pid).ok().flatten().unwrap_or_default();
     let outcome = Outcome {
@@ -62,9 +68,9 @@ pub(super) fn observe(
         contention: beginning.contention.so_far(),
         looks: onlooker.and_then(Onlooker::stop),
         counters: counters.map_or_else(Vec::new, Counters::stop),
-        delays: None,
-        tasks: Vec::new(),
-        other_tasks: None,
+        delays,
+        tasks,
+        other_tasks,
         notes: ended_note(pid, alive),
         seen,
     };
