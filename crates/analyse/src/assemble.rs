@@ -1,6 +1,6 @@
 //! From an attribution and names to findings.
 
-use crate::account::{KernelTable, account, elapsed, huge_faults, reconcile, tasks};
+use crate::account::{KernelTable, account, count_waits, elapsed, huge_faults, reconcile, tasks};
 use crate::attribute::{self, Counted, Doubt, Ledger, Scale, ledger};
 use crate::churn::churn;
 use crate::faults::{Attribution, MmCall, refault_by};
@@ -72,6 +72,7 @@ pub fn measure(
     account.elapsed = elapsed(sidecar.looks.as_ref(), &sidecar.cost, table);
     account.delays = sidecar.delays;
     account.tasks = tasks(&attribution.lives, sidecar, table);
+    count_waits(&mut account.elapsed, sidecar.delays, account.tasks.as_ref());
     let huge = huge_faults(sidecar, &account, &times, attribution, &ledger);
     let contradiction = reconcile(
         &mut times,

@@ -15,7 +15,7 @@ pub const COLLECTOR: &str = "collector";
 pub struct Account {
     /// Samples of CPU time that it rests on; 0 where none could be taken.
     pub samples: u64,
-    /// Nanoseconds in the kernel.
+    /// Nanoseconds in the kernel, exactly what the run used.
     pub kernel: Estimate,
     /// The kernel's time by why it was entered, most first. Empty where the kernel's stacks could
     /// not be seen.
@@ -23,6 +23,10 @@ pub struct Account {
     /// Nanoseconds in the kernel, whatever the entry, by what was done: reclaim, zeroing of huge
     /// pages… A part of the entries, and no sum.
     pub work: Vec<KernelWork>,
+    /// Time of page faults, most first: `zeroing` and `copying` what pages hold, and `handling` the
+    /// fault beside that. Adds up to the entry `fault`; empty where the kernel's stacks do not tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<TimePart>,
     /// Nanoseconds in the kernel that no evidence explains.
     pub unexplained: Estimate,
     /// CPU time by what it went into, most first: the program's own code, the allocator's, each of

@@ -1,6 +1,6 @@
 /** Where the CPU time of a run went. */
 import type { Findings, TimePart } from "../data/types";
-import { isNumber } from "../format";
+import { isNumber, percent } from "../format";
 
 export interface Part {
   /** Which colour it has. */
@@ -24,7 +24,10 @@ export function cpuParts(findings: Findings): Part[] {
   const cpu = findings.cost.user + findings.cost.system;
   const accounted = findings.account.cpu ?? [];
   if (cpu <= 0) return [];
-  return accounted.length > 0 ? parts(accounted, cpu, { own: "user", fault: "faults" }) : threeParts(findings, cpu);
+  if (accounted.length === 0) return threeParts(findings, cpu);
+  const within = (findings.account.faults ?? []).map(({ label, time }) => `${percent(time.value / cpu)} ${label}`).join(", ");
+  const named = accounted.map((part) => (part.id === "fault" && within !== "" ? { ...part, label: `${part.label} (${within})` } : part));
+  return parts(named, cpu, { own: "user", fault: "faults" });
 }
 
 /**

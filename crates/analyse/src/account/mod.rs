@@ -9,6 +9,7 @@
 //! by what was counted of each ([`mod@tasks`]).
 
 mod allocator;
+mod counted;
 mod elapsed;
 mod faults;
 mod huge;
@@ -16,6 +17,7 @@ mod lives;
 mod table;
 mod tasks;
 
+pub(crate) use counted::count_waits;
 pub(crate) use elapsed::elapsed;
 pub(crate) use faults::reconcile;
 pub(crate) use huge::{SPARSE, huge_faults};
@@ -29,7 +31,7 @@ use allocator::AllocatorTable;
 use pagewise_model::account::{ALLOCATOR, Account, COLLECTOR, KernelEntry, KernelWork, TimePart};
 use pagewise_model::profile::{Frame, FrameKind, NodeId, Profile};
 use pagewise_model::run::RunCost;
-use pagewise_model::units::Estimate;
+use pagewise_model::units::{Estimate, Nanos};
 use std::collections::BTreeMap;
 use table::Reason;
 
@@ -69,6 +71,8 @@ struct Sums {
     nameless: u64,
     entries: BTreeMap<(String, String), EntrySum>,
     work: BTreeMap<String, (u64, u64)>,
+    /// In faults, by what was done to the page's content.
+    content: BTreeMap<(String, String), u64>,
     /// In user mode: all, and what is in functions that have no name.
     user: u64,
     user_nameless: u64,
@@ -151,6 +155,12 @@ impl Sums {
             sum.0 += weight;
             sum.1 += if reason.id == "fault" { weight } else { 0 };
         }
+        if reason.id == "fault"
+            && let Some((id, label)) = table.content(&named)
+        {
+            let key = (id.to_owned(), label.to_owned());
+            *self.content.entry(key).or_default() += weight;
+        }
         self.enter(reason, named.last().copied(), weight);
     }
 
@@ -178,8 +188,18 @@ impl Sums {
         reason = "weights are nanoseconds of one run"
     )]
     fn account(self, cost: &RunCost) -> Account {
-        let (samples, all, cpu) = (self.samples as f64, self.all as f64, cost.cpu().0 as f64);
-        let time = |weight: u64| wilson(weight as f64 / all, samples).scaled(cpu);
+        let (samples, all) = (self.samples as f64, self.all as f64);
+        // Samples share out what wait4(2) told of each mode.
+        let share_out = |mode: u64, of: Nanos| {
+            let (mode, of) = (mode as f64, of.0 as f64);
+            let samples = samples * mode / all;
+            move |weight: u64| match mode > 0.0 {
+                true => wilson(weight as f64 / mode, samples).scaled(of),
+                false => Estimate::default(),
+            }
+        };
+        let in_user = share_out(self.user, cost.user);
+        let in_kernel = share_out(self.kernel, cost.system);
         // Where most of the program has no names, an allocator that is a part of it has none.
         let named = self.user_nameless * 2 <= self.user;
         let allocator = named.then(|| TimePart {
@@ -187,7 +207,7 @@ impl Sums {
             ..TimePart::plain(
                 ALLOCATOR,
                 "the memory allocator's code",
-                time(self.allocator.values().sum()),
+                in_user(self.allocator.values().sum()),
             )
         });
         // Without a function of a collector nobody knows of one.
@@ -196,7 +216,7 @@ impl Sums {
             ..TimePart::plain(
                 COLLECTOR,
                 "the runtime's garbage collector",
-                time(self.collector.values().sum()),
+                in_user(self.collector.values().sum()),
             )
         });
         let parts = allocator.into_iter().chain(collector);
@@ -215,7 +235,7 @@ impl Sums {
             .map(|((id, label), sum)| KernelEntry {
                 label: with_calls(label, &sum.calls),
                 id,
-                time: time(sum.weight),
+                time: in_kernel(sum.weight),
                 functions: heaviest(&sum.functions),
             })
             .collect();
@@ -225,15 +245,26 @@ impl Sums {
             .into_iter()
             .map(|(id, (all, in_faults))| KernelWork {
                 id,
-                time: time(all),
-                in_faults: time(in_faults),
+                time: in_kernel(all),
+                in_faults: in_kernel(in_faults),
             });
-        let (kernel, unexplained) = (time(self.kernel), time(self.nameless));
+        let content = self
+            .content
+            .into_iter()
+            .map(|((id, label), weight)| TimePart::plain(&id, &label, in_kernel(weight)));
+        let faults = fault_parts(&entries, content.collect());
+        let system = Estimate::exact(cost.system.0 as f64);
+        let unexplained = match self.kernel {
+            0 => system,
+            _ => in_kernel(self.nameless),
+        };
+        let user = cost.user.0 as f64;
         Account {
-            cpu: cpu_parts(own, cpu, kernel, parts.collect(), &entries, unexplained),
+            cpu: cpu_parts(own, user, parts.collect(), &entries, unexplained),
             samples: self.samples,
-            kernel,
+            kernel: system,
             entries,
+            faults,
             work: work.collect(),
             unexplained,
             elapsed: Vec::new(),
@@ -243,22 +274,44 @@ impl Sums {
     }
 }
 
-/// All CPU time: what is not the kernel's is the program's own, but for those `parts` that manage
-/// memory.
+/// The time of faults: what was done to pages' contents, and the rest; nothing where no sample saw
+/// contents, since then they may be written inside functions that do more.
+fn fault_parts(entries: &[KernelEntry], mut parts: Vec<TimePart>) -> Vec<TimePart> {
+    let all = entries.iter().find(|entry| entry.id == "fault");
+    let Some(all) = all.filter(|_| !parts.is_empty()) else {
+        return Vec::new();
+    };
+    let left = |of: fn(&Estimate) -> f64, less: fn(&Estimate) -> f64| {
+        let taken: f64 = parts.iter().map(|part| less(&part.time)).sum();
+        (of(&all.time) - taken).max(0.0)
+    };
+    let rest = Estimate {
+        value: left(|time| time.value, |time| time.value),
+        low: left(|time| time.low, |time| time.high),
+        high: left(|time| time.high, |time| time.low),
+    };
+    parts.push(TimePart::plain("handling", "handling the fault", rest));
+    parts.retain(|part| part.time.value > 0.0);
+    parts.sort_by(|a, b| b.time.value.total_cmp(&a.time.value));
+    parts
+}
+
+/// All CPU time: in user mode it is the program's own, but for those `parts` that manage memory.
 fn cpu_parts(
     own: TimePart,
-    cpu: f64,
-    kernel: Estimate,
+    user: f64,
     mut parts: Vec<TimePart>,
     entries: &[KernelEntry],
     unexplained: Estimate,
 ) -> Vec<TimePart> {
-    let sum =
-        |of: fn(&Estimate) -> f64| of(&kernel) + parts.iter().map(|p| of(&p.time)).sum::<f64>();
+    let left = |of: fn(&Estimate) -> f64| {
+        let others: f64 = parts.iter().map(|part| of(&part.time)).sum();
+        (user - others).max(0.0)
+    };
     let time = Estimate {
-        value: (cpu - sum(|time| time.value)).max(0.0),
-        low: (cpu - sum(|time| time.high)).max(0.0),
-        high: (cpu - sum(|time| time.low)).max(0.0),
+        value: left(|time| time.value),
+        low: left(|time| time.high),
+        high: left(|time| time.low),
     };
     parts.push(TimePart { time, ..own });
     parts.extend(entries.iter().map(|entry| TimePart {

@@ -1,6 +1,6 @@
 //! What the kernel's functions are for: data, `crates/analyse/rules/kernel.toml`.
 
-use crate::rule_file::{Content, RuleFile, rule_file};
+use crate::rule_file::{self, RuleFile, rule_file};
 use serde::Deserialize;
 use std::sync::LazyLock;
 
@@ -11,6 +11,7 @@ pub(crate) struct KernelTable {
     entry: Vec<Entry>,
     call: Vec<CallFamily>,
     work: Vec<Work>,
+    content: Vec<Content>,
     wait: Vec<Wait>,
 }
 
@@ -52,6 +53,15 @@ struct Work {
     functions: Vec<String>,
 }
 
+/// What is done to what a page holds.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Content {
+    id: String,
+    label: String,
+    functions: Vec<String>,
+}
+
 /// What a thread sleeps for.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -89,7 +99,7 @@ pub(super) struct Reason {
 
 const SHIPPED: RuleFile = rule_file!("kernel.toml");
 
-impl Content for KernelTable {}
+impl rule_file::Content for KernelTable {}
 
 /// What the functions of system calls begin with: `SYSCALL_DEFINE` of x86-64, AArch64, and the
 /// compatible calls of 32-bit programs (arch/*/include/asm/syscall_wrapper.h).
@@ -157,6 +167,16 @@ impl KernelTable {
                 && functions.iter().any(|name| matches(&work.functions, name))
         };
         self.work.iter().find(does).map(|work| work.id.as_str())
+    }
+
+    /// What these functions do to what a page holds: id and label.
+    pub(super) fn content(&self, functions: &[&str]) -> Option<(&str, &str)> {
+        let does = |content: &&Content| {
+            let mut names = functions.iter();
+            names.any(|name| matches(&content.functions, name))
+        };
+        let found = self.content.iter().find(does)?;
+        Some((&found.id, &found.label))
     }
 
     /// What a thread sleeps for that sleeps in this function.

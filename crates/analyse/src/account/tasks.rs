@@ -22,7 +22,7 @@ const MOST: usize = 16;
 /// Looks that saw a thread sleep, from which on they tell what for.
 const FEWEST_LOOKS: u64 = 3;
 /// Kinds of waiting that the kernel counts as waiting for blocks (`in_iowait`, kernel/sched/core.c).
-const FOR_BLOCKS: [&str; 3] = ["disk", "pages", "writeback"];
+pub(super) const FOR_BLOCKS: [&str; 3] = ["disk", "pages", "writeback"];
 /// Looks that would have seen such a wait.
 const ENOUGH_LOOKS: u64 = 10;
 
@@ -121,7 +121,11 @@ impl<'a> Known<'a> {
             parent: task.parent,
             name: &task.name,
             began: life.began.unwrap_or(task.began),
-            until: if task.is_over { ended } else { task.last.min(ended) },
+            until: if task.is_over {
+                ended
+            } else {
+                task.last.min(ended)
+            },
             ended,
             run: task.run,
             ready: Some(task.ready),
@@ -140,7 +144,11 @@ impl<'a> Known<'a> {
         let missing = lifetime - run - ready - waited;
         let mut parts = vec![
             TimePart::plain("cpu", "on a CPU", at_least(run, missing)),
-            TimePart::plain("ready", "ready to run, waiting for a CPU", at_least(ready, missing)),
+            TimePart::plain(
+                "ready",
+                "ready to run, waiting for a CPU",
+                at_least(ready, missing),
+            ),
         ];
         let (waits, unseen) = self.waits(waited, names);
         parts.extend(waits);
@@ -298,8 +306,16 @@ fn process(mut threads: Vec<Known<'_>>, start: Nanos, names: &Names<'_>) -> Proc
     let first = threads.iter().find(|one| one.tid == one.pid);
     let named = first.or(threads.first());
     let (pid, parent, name) = named.map_or((0, 0, ""), |one| (one.pid, one.parent, one.name));
-    let began = threads.iter().map(|one| one.began).min().unwrap_or_default();
-    let ended = threads.iter().map(|one| one.ended).max().unwrap_or_default();
+    let began = threads
+        .iter()
+        .map(|one| one.began)
+        .min()
+        .unwrap_or_default();
+    let ended = threads
+        .iter()
+        .map(|one| one.ended)
+        .max()
+        .unwrap_or_default();
     let times = threads.iter().map(|one| ThreadTime {
         tid: one.tid,
         name: one.name.to_owned(),
@@ -409,177 +425,4 @@ fn precise(number: u64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use pagewise_model::delays::Delay;
-    use pagewise_model::run::RunCost;
-
-    const MS: u64 = 1_000_000;
-    const START: Nanos = Nanos(1_000 * MS);
-
-    fn ms(millis: u64) -> Nanos {
-        Nanos(millis * MS)
-    }
-
-    fn at(millis: u64) -> Nanos {
-        START + ms(millis)
-    }
-
-    fn seen(tid: i32, run: u64, place: Option<u32>, last: u64) -> SeenTask {
-        let sleep = Sleep {
-            place,
-            looks: 40,
-            time: ms(800),
-        };
-        SeenTask {
-            pid: 10,
-            tid,
-            parent: 1,
-            name: "worker".to_owned(),
-            began: START,
-            last: at(last),
-            is_over: false,
-            run: ms(run),
-            ready: ms(50),
-            sleeps: vec![sleep],
-        }
-    }
-
-    fn sidecar(seen: Vec<SeenTask>, counted: Vec<CountedTask>) -> Sidecar {
-        Sidecar {
-            pid: 10,
-            started_clock: START,
-            cost: RunCost {
-                wall: ms(1_000),
-                user: ms(500),
-                ..RunCost::default()
-            },
-            looks: Some(Looks {
-                places: vec!["hrtimer_nanosleep".to_owned(), "io_schedule".to_owned()],
-                tasks: seen,
-                ..Looks::default()
-            }),
-            tasks: counted,
-            ..Sidecar::default()
-        }
-    }
-
-    fn lives(of: &[(i32, u64, u64)]) -> Lives {
-        let mut lives = Lives::default();
-        for &(tid, began, ended) in of {
-            lives.begin(10, tid, at(began));
-            lives.end(10, tid, at(ended));
-        }
-        lives
-    }
-
-    fn told_of(lives: &Lives, sidecar: &Sidecar) -> Tasks {
-        tasks(lives, sidecar, KernelTable::shipped()).expect("a thread was counted")
-    }
-
-    fn parts(sum: &TaskSum) -> Vec<(&str, u64)> {
-        let parts = sum.parts.iter();
-        let all: f64 = sum.parts.iter().map(|part| part.time.value).sum();
-        assert!((all - nanos(sum.lifetime)).abs() < 1.0, "{sum:?}");
-        parts
-            .map(|part| (&*part.id, (part.time.value / 1e6).round() as u64))
-            .collect()
-    }
-
-    #[test]
-    fn a_lifetime_is_running_ready_waiting_and_what_nothing_tells() {
-        let sidecar = sidecar(vec![seen(10, 300, Some(0), 980)], Vec::new());
-        let tasks = told_of(&lives(&[(10, 0, 1_000)]), &sidecar);
-        let thread = &tasks.processes[0].threads[0];
-        assert_eq!(
-            parts(&thread.all),
-            [("sleep", 630), ("cpu", 300), ("ready", 50), ("unexplained", 20)]
-        );
-        // It may have run after it was last seen.
-        let cpu = thread.all.parts.iter().find(|part| part.id == "cpu");
-        assert!(cpu.is_some_and(|cpu| cpu.time.covers(320e6) && !cpu.time.covers(330e6)));
-        assert_eq!(tasks.elsewhere, ms(200));
-        assert_eq!(tasks.unseen, None);
-    }
-
-    #[test]
-    fn one_that_was_read_after_its_end_leaves_nothing_open() {
-        let over = SeenTask {
-            is_over: true,
-            ..seen(10, 300, Some(0), 980)
-        };
-        let tasks = told_of(&lives(&[(10, 0, 1_000)]), &sidecar(vec![over], Vec::new()));
-        let told = parts(&tasks.processes[0].all);
-        assert_eq!(told, [("sleep", 650), ("cpu", 300), ("ready", 50)]);
-    }
-
-    #[test]
-    fn what_the_kernel_counted_to_wait_for_blocks_is_that() {
-        let counted = CountedTask {
-            pid: 10,
-            tid: 10,
-            parent: 1,
-            name: "reader".to_owned(),
-            ended: at(1_000),
-            lifetime: ms(990),
-            run: ms(100),
-            delays: Delays {
-                tasks: 1,
-                ready: Some(Delay { count: 3, time: ms(40) }),
-                disk: Some(Delay { count: 9, time: ms(600) }),
-                ..Delays::default()
-            },
-        };
-        for (place, rest) in [(Some(1), "unexplained"), (Some(0), "sleep")] {
-            let mut looked = seen(10, 90, place, 980);
-            looked.sleeps[0].looks = 9;
-            let sidecar = sidecar(vec![looked], vec![counted.clone()]);
-            let tasks = told_of(&lives(&[(10, 0, 1_000)]), &sidecar);
-            let process = &tasks.processes[0];
-            assert_eq!(process.name, "reader");
-            let mut told = parts(&process.all);
-            told.retain(|(_, millis)| *millis > 10);
-            let left = if rest == "sleep" { 250 } else { 260 };
-            assert_eq!(told, [("disk", 600), (rest, left), ("cpu", 100), ("ready", 40)]);
-        }
-    }
-
-    #[test]
-    fn threads_that_ended_unseen_are_counted() {
-        let sidecar = sidecar(vec![seen(10, 300, Some(0), 980)], Vec::new());
-        let lives = lives(&[(10, 0, 1_000), (11, 100, 103), (12, 200, 204)]);
-        let unseen = told_of(&lives, &sidecar).unseen.expect("two threads");
-        assert_eq!((unseen.threads, parts(&unseen)), (2, vec![("unexplained", 7)]));
-    }
-
-    #[test]
-    fn threads_beyond_the_bound_are_added_up_and_nothing_is_lost() {
-        let many = (10..60).map(|tid| seen(tid, u64::try_from(tid).unwrap_or(0), Some(0), 1_000));
-        let sidecar = sidecar(many.collect(), Vec::new());
-        let tasks = told_of(&Lives::default(), &sidecar);
-        let process = &tasks.processes[0];
-        let others = process.others.as_ref().expect("more than are told");
-        assert_eq!((process.threads.len(), others.threads), (MOST, 50 - 16));
-        assert_eq!(process.threads[0].tid, 59);
-        let of_each = process.threads.iter().map(|thread| thread.all.part("cpu"));
-        let sum = of_each.sum::<f64>() + others.part("cpu");
-        assert!((sum - process.all.part("cpu")).abs() < 1.0);
-        assert_eq!(process.all.lifetime, ms(50_000));
-    }
-
-    #[test]
-    fn without_looks_that_tell_what_for_waiting_is_unexplained() {
-        let mut brief = seen(10, 300, Some(0), 1_000);
-        brief.sleeps[0].looks = 1;
-        let tasks = told_of(&Lives::default(), &sidecar(vec![brief], Vec::new()));
-        let told = parts(&tasks.processes[0].all);
-        assert_eq!(told, [("unexplained", 650), ("cpu", 300), ("ready", 50)]);
-    }
-
-    #[test]
-    fn nothing_is_told_of_nothing() {
-        let table = KernelTable::shipped();
-        let none = sidecar(Vec::new(), Vec::new());
-        assert_eq!(tasks(&Lives::default(), &none, table), None);
-    }
-}
+mod tests;

@@ -76,6 +76,45 @@ fn parts_of_the_cpu_time_add_up_to_it_and_the_allocator_has_its_own() {
 }
 
 #[test]
+fn the_kernels_time_is_what_wait4_told_whatever_samples_say() {
+    // Samples saw two thirds of the time in the kernel, wait4 a half.
+    let account = account(Some(&mixed()), &cost(1500, 1500), table());
+    assert_eq!(account.kernel, Estimate::exact(1.5e9));
+    let of = |wanted: fn(&str) -> bool| -> f64 {
+        let parts = account.cpu.iter().filter(|part| wanted(&part.id));
+        parts.map(|part| part.time.value).sum()
+    };
+    assert!((of(|id| id == "own") - 1.5e9).abs() < 1.0);
+    assert!((of(|id| id != "own") - 1.5e9).abs() < 1.0);
+}
+
+#[test]
+fn zeroing_and_copying_are_told_apart_from_other_work_of_faults() {
+    let fault = "main;asm_exc_page_fault_k;handle_mm_fault_k";
+    let mut maker = Maker::default();
+    maker.samples("main;work", 100);
+    maker.samples(&format!("{fault};folio_zero_user_k;clear_page_erms_k"), 60);
+    maker.samples(&format!("{fault};wp_page_copy_k;copy_mc_fragile_k"), 10);
+    maker.samples(&format!("{fault};mt_find_k"), 30);
+    // A fork copies tables, no pages; a read clears a page outside faults.
+    maker.samples("main;__x64_sys_clone_k;copy_page_range_k", 20);
+    maker.samples("main;__x64_sys_read_k;clear_page_erms_k", 20);
+    let told = account(Some(&maker.finish()), &cost(1000, 1400), table());
+    let parts = told.faults.iter();
+    let parts: Vec<(&str, f64)> = parts
+        .map(|part| (&*part.id, (part.time.value / 1e6).round()))
+        .collect();
+    let expected = [("zeroing", 600.0), ("handling", 300.0), ("copying", 100.0)];
+    assert_eq!(parts, expected);
+    // Where contents are written inside functions that do more, nothing is told.
+    assert!(
+        account(Some(&mixed()), &cost(1000, 2000), table())
+            .faults
+            .is_empty()
+    );
+}
+
+#[test]
 fn an_entry_names_its_calls_and_where_they_spend_it() {
     let account = account(Some(&mixed()), &cost(1000, 2000), table());
     assert_eq!(account.entries[0].label, "reading (pread64)");

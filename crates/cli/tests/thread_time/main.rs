@@ -45,7 +45,9 @@ fn observed(folder: &Path) -> Option<(Vec<Truth>, Account, RunCost)> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/thread_time/program.c");
     let program = folder.join("program");
     let mut compiler = Command::new("cc");
-    compiler.args(["-O1", "-pthread", "-o"]).args([&program, &source]);
+    compiler
+        .args(["-O1", "-pthread", "-o"])
+        .args([&program, &source]);
     if !compiler.status().is_ok_and(|status| status.success()) {
         skipped!("the program cannot be built with cc here");
         return None;
@@ -57,9 +59,8 @@ fn observed(folder: &Path) -> Option<(Vec<Truth>, Account, RunCost)> {
         .current_dir(folder)
         .output()
         .expect("pagewise starts");
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
-        panic!("{error}: {}", String::from_utf8_lossy(&output.stderr))
-    });
+    let document: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
     let account = serde_json::from_value(document["account"].clone()).expect("an account");
     let cost = serde_json::from_value(document["cost"].clone()).expect("a cost");
     let told = std::fs::read_to_string(told).expect("what its threads say");
@@ -95,17 +96,36 @@ fn each_threads_lifetime_is_what_it_ran_was_ready_and_waited_for() {
         assert_eq!(thread.name, truth.what);
         adds_up(&thread.all);
         let lived = thread.all.lifetime.as_secs_f64();
-        assert!((lived - truth.lifetime).abs() < CLOSE + 0.1 * truth.lifetime, "{thread:?}");
-        let (cpu, open) = (thread.all.part("cpu") / 1e9, thread.all.part("unexplained") / 1e9);
-        assert!(cpu <= truth.cpu + 0.02, "{} of {}: {thread:?}", cpu, truth.cpu);
-        assert!(cpu + open + CLOSE >= truth.cpu, "{} of {}: {thread:?}", cpu, truth.cpu);
+        assert!(
+            (lived - truth.lifetime).abs() < CLOSE + 0.1 * truth.lifetime,
+            "{thread:?}"
+        );
+        let (cpu, open) = (
+            thread.all.part("cpu") / 1e9,
+            thread.all.part("unexplained") / 1e9,
+        );
+        assert!(
+            cpu <= truth.cpu + 0.02,
+            "{} of {}: {thread:?}",
+            cpu,
+            truth.cpu
+        );
+        assert!(
+            cpu + open + CLOSE >= truth.cpu,
+            "{} of {}: {thread:?}",
+            cpu,
+            truth.cpu
+        );
     }
     for process in &tasks.processes {
         adds_up(&process.all);
     }
     let counted: f64 = tasks.processes.iter().map(|one| one.all.part("cpu")).sum();
     let all = counted / 1e9 + tasks.elsewhere.as_secs_f64();
-    assert!((all - cost.cpu().as_secs_f64()).abs() < 0.02, "{all}: {cost:?}");
+    assert!(
+        (all - cost.cpu().as_secs_f64()).abs() < 0.02,
+        "{all}: {cost:?}"
+    );
 }
 
 #[test]

@@ -60,7 +60,11 @@ fn of_process(process: &ProcessTime) -> Vec<Row> {
         let name = format!("  {} {}", visible(&thread.name), thread.tid);
         rows.push(row(&name, thread.all.lifetime, &thread.all).in_ink(Ink::Faint));
     }
-    let folded = process.threads.iter().skip(THREADS).map(|thread| &thread.all);
+    let folded = process
+        .threads
+        .iter()
+        .skip(THREADS)
+        .map(|thread| &thread.all);
     let folded = TaskSum::of(folded.chain(&process.others));
     rows.extend(folded.map(|sum| {
         let name = format!("  {}", of_others(sum.threads));
@@ -111,9 +115,10 @@ fn wait(part: &TimePart) -> String {
 fn notes(tasks: &Tasks, findings: &Findings) -> Vec<String> {
     let all = findings.cost.cpu().as_secs_f64();
     let elsewhere = tasks.elsewhere.as_secs_f64();
-    let unseen = tasks.unseen.as_ref().map(|unseen| {
-        format!("{} ended unseen.", counted(unseen.threads, "thread"))
-    });
+    let unseen = tasks
+        .unseen
+        .as_ref()
+        .map(|unseen| format!("{} ended unseen.", counted(unseen.threads, "thread")));
     let rest = (elsewhere >= LEAST * all && all > 0.0).then(|| {
         format!(
             "{} of the CPU time ({}) was counted of no thread: used by threads that ended unseen, \

@@ -15,12 +15,14 @@ const LEAST: f64 = 0.01;
 /// Both accounts, as far as evidence for them was recorded.
 pub fn accounts(page: &mut Page, findings: &Findings) {
     let (cpu, wall) = (findings.cost.cpu(), findings.cost.wall);
-    told(page, "CPU", cpu, &findings.account.cpu);
-    told(page, "Elapsed", wall, &findings.account.elapsed);
+    let account = &findings.account;
+    told(page, "CPU", cpu, &account.cpu, &account.faults);
+    told(page, "Elapsed", wall, &account.elapsed, &[]);
     page.gap();
 }
 
-fn told(page: &mut Page, label: &str, all: Nanos, parts: &[TimePart]) {
+/// `faults` are parts of the part of that name.
+fn told(page: &mut Page, label: &str, all: Nanos, parts: &[TimePart], faults: &[TimePart]) {
     let all = all.as_secs_f64() * 1e9;
     if parts.is_empty() || all <= 0.0 {
         return;
@@ -31,7 +33,11 @@ fn told(page: &mut Page, label: &str, all: Nanos, parts: &[TimePart]) {
         let share = percent_interval(&part.time.scaled(1.0 / all));
         let place = part.places.first().filter(|_| part.is_waiting());
         let place = place.map_or(String::new(), |place| format!(" ({})", visible(place)));
-        format!("{share} {}{place}", visible(&part.label))
+        let within = match part.id.as_str() {
+            "fault" => within(faults, all),
+            _ => String::new(),
+        };
+        format!("{share} {}{place}{within}", visible(&part.label))
     });
     let mut words: Vec<String> = words.collect();
     let rest = parts.iter().skip(words.len());
@@ -40,4 +46,18 @@ fn told(page: &mut Page, label: &str, all: Nanos, parts: &[TimePart]) {
         words.push(format!("{} the rest", percent(rest / all)));
     }
     page.paragraph(label, Ink::Plain, &words.join(" · "));
+}
+
+/// What the largest parts of a part are: ` (50 % zeroing pages, 3 % handling the fault)`.
+fn within(parts: &[TimePart], all: f64) -> String {
+    let large = parts.iter().filter(|part| part.time.value >= LEAST * all);
+    let words = large.map(|part| {
+        let share = percent(part.time.value / all);
+        format!("{share} {}", visible(&part.label))
+    });
+    let words: Vec<String> = words.collect();
+    match words.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", words.join(", ")),
+    }
 }

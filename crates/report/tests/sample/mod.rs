@@ -337,6 +337,14 @@ fn account() -> Account {
         kernel: estimate(1.74e9, 1.64e9, 1.83e9),
         entries: vec![fault, heap],
         work: vec![work],
+        faults: vec![
+            TimePart::plain("zeroing", "zeroing pages", estimate(1.2e9, 1.1e9, 1.3e9)),
+            TimePart::plain(
+                "handling",
+                "handling the fault",
+                estimate(3.4e8, 1.2e8, 5.5e8),
+            ),
+        ],
         unexplained: estimate(0.0, 0.0, 1e7),
         cpu: vec![
             TimePart::plain("fault", "page faults", estimate(1.54e9, 1.42e9, 1.65e9)),
@@ -400,7 +408,13 @@ fn tasks() -> Tasks {
             ("unexplained", "unexplained", 2e7),
         ],
     );
-    let idle = sum(1, &[("locks", "waiting for locks between threads", 2e9), ("cpu", "on a CPU", 1e6)]);
+    let idle = sum(
+        1,
+        &[
+            ("locks", "waiting for locks between threads", 2e9),
+            ("cpu", "on a CPU", 1e6),
+        ],
+    );
     let thread = |tid, name: &str, all: &TaskSum| ThreadTime {
         tid,
         name: name.into(),
