@@ -421,11 +421,17 @@ export interface Account {
    * not be seen.
    */
   entries: KernelEntry[];
+  /**
+   * Time of page faults, most first: `zeroing` and `copying` what pages hold, and `handling` the
+   * fault beside that. Adds up to the entry `fault`; empty where the kernel's stacks do not tell.
+   */
+  faults?: TimePart[];
   kernel: Estimate;
   /**
    * Samples of CPU time that it rests on; 0 where none could be taken.
    */
   samples: number;
+  tasks?: Tasks;
   unexplained: Estimate;
   /**
    * Nanoseconds in the kernel, whatever the entry, by what was done: reclaim, zeroing of huge
@@ -527,6 +533,74 @@ export interface KernelEntry {
    */
   label: string;
   time: Estimate;
+}
+/**
+ * Time by process and thread.
+ */
+export interface Tasks {
+  elsewhere: Nanos;
+  others?: TaskSum;
+  /**
+   * Processes, most CPU time first.
+   */
+  processes: ProcessTime[];
+  unseen?: TaskSum;
+}
+/**
+ * Time of one or more threads.
+ */
+export interface TaskSum {
+  lifetime: Nanos;
+  /**
+   * What they did in it or waited for, most first: `cpu`, `ready`, kinds of waiting as in
+   * `Account::elapsed`, and `unexplained`. Adds up to the lifetimes.
+   */
+  parts: TimePart[];
+  /**
+   * How many threads.
+   */
+  threads: number;
+}
+/**
+ * Time of a process.
+ */
+export interface ProcessTime {
+  all: TaskSum;
+  began: Nanos;
+  lifetime: Nanos;
+  /**
+   * Name of its first thread.
+   */
+  name: string;
+  others?: TaskSum;
+  /**
+   * Its parent, as last seen.
+   */
+  parent: number;
+  /**
+   * Process id.
+   */
+  pid: number;
+  /**
+   * Its threads, most CPU time first.
+   */
+  threads: ThreadTime[];
+}
+/**
+ * Time of a thread.
+ */
+export interface ThreadTime {
+  all: TaskSum;
+  began: Nanos;
+  delays?: Delays;
+  /**
+   * Name.
+   */
+  name: string;
+  /**
+   * Thread id.
+   */
+  tid: number;
 }
 /**
  * One thing that the kernel did.
