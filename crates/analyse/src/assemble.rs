@@ -9,7 +9,7 @@ use crate::latency::{Times, times};
 use crate::plan::{Rules, conclude};
 use pagewise_model::account::Account;
 use pagewise_model::allocator::Allocator;
-use pagewise_model::document::Kind;
+use pagewise_model::answer::Kind;
 use pagewise_model::findings::{
     Cause, Churn, FINDINGS_VERSION, FaultTime, Findings, MmCallCost, RegionKind, Share,
 };

@@ -49,9 +49,9 @@ pub fn faster(pairs: &[Pair]) -> Option<bool> {
     }
 }
 
-/// The verdict from the best evidence.
+/// The verdict from the best evidence, and the sentence that says it.
 #[must_use]
-pub fn verdict(evidence: &Evidence<'_>) -> HugeVerdict {
+pub fn verdict(evidence: &Evidence<'_>) -> (HugeVerdict, String) {
     if evidence.slots == 0 {
         return unknown(evidence, "It holds no memory that huge pages could map.");
     }
@@ -127,7 +127,7 @@ fn walk_share(points: &[BalancePoint]) -> Option<f64> {
     centre(&shares).map(|found| found.median)
 }
 
-fn told(evidence: &Evidence<'_>, change: Estimate, basis: Basis) -> HugeVerdict {
+fn told(evidence: &Evidence<'_>, change: Estimate, basis: Basis) -> (HugeVerdict, String) {
     let effect = match () {
         () if change.high < -LEAST => Effect::Help,
         () if change.low > LEAST => Effect::Hurt,
@@ -147,16 +147,16 @@ fn told(evidence: &Evidence<'_>, change: Estimate, basis: Basis) -> HugeVerdict 
         Effect::Hurt => format!("Huge pages hurt: {range} for the same work, {memory}."),
         _ => format!("Huge pages do not matter measurably: {range} for the same work, {memory}."),
     };
-    HugeVerdict {
+    let verdict = HugeVerdict {
         effect,
         basis,
         cpu_change: Some(change),
         rss_growth: evidence.growth,
-        sentence,
-    }
+    };
+    (verdict, sentence)
 }
 
-fn bounded_by_walks(evidence: &Evidence<'_>, share: f64) -> HugeVerdict {
+fn bounded_by_walks(evidence: &Evidence<'_>, share: f64) -> (HugeVerdict, String) {
     let (effect, sentence) = if share < LITTLE_WALKING {
         let sentence = format!(
             "Huge pages do not matter: page walks take {} of its cycles.",
@@ -170,7 +170,7 @@ fn bounded_by_walks(evidence: &Evidence<'_>, share: f64) -> HugeVerdict {
         );
         (Effect::Unknown, sentence)
     };
-    HugeVerdict {
+    let verdict = HugeVerdict {
         effect,
         basis: Basis::Walks,
         cpu_change: Some(Estimate {
@@ -179,13 +179,13 @@ fn bounded_by_walks(evidence: &Evidence<'_>, share: f64) -> HugeVerdict {
             high: 0.0,
         }),
         rss_growth: evidence.growth,
-        sentence,
-    }
+    };
+    (verdict, sentence)
 }
 
-fn bounded_by_chase(evidence: &Evidence<'_>, chase: Estimate) -> HugeVerdict {
+fn bounded_by_chase(evidence: &Evidence<'_>, chase: Estimate) -> (HugeVerdict, String) {
     let most = chase.low.min(0.0);
-    HugeVerdict {
+    let verdict = HugeVerdict {
         effect: Effect::Unknown,
         basis: Basis::Probe,
         cpu_change: Some(Estimate {
@@ -194,26 +194,27 @@ fn bounded_by_chase(evidence: &Evidence<'_>, chase: Estimate) -> HugeVerdict {
             high: 0.0,
         }),
         rss_growth: evidence.growth,
-        sentence: format!(
-            "{} of {} slots are huge. All of them would add {}; a program that only chases \
-             pointers through as much memory gains {} here, this one between nothing and that. \
-             --apply measures it, with --progress naming what counts as work.",
-            evidence.huge,
-            evidence.slots,
-            evidence.growth,
-            change_by(chase.value)
-        ),
-    }
+    };
+    let sentence = format!(
+        "{} of {} slots are huge. All of them would add {}; a program that only chases pointers \
+         through as much memory gains {} here, this one between nothing and that. --apply measures \
+         it, with --progress naming what counts as work.",
+        evidence.huge,
+        evidence.slots,
+        evidence.growth,
+        change_by(chase.value)
+    );
+    (verdict, sentence)
 }
 
-fn unknown(evidence: &Evidence<'_>, sentence: &str) -> HugeVerdict {
-    HugeVerdict {
+fn unknown(evidence: &Evidence<'_>, sentence: &str) -> (HugeVerdict, String) {
+    let verdict = HugeVerdict {
         effect: Effect::Unknown,
         basis: Basis::None,
         cpu_change: None,
         rss_growth: evidence.growth,
-        sentence: sentence.to_owned(),
-    }
+    };
+    (verdict, sentence.to_owned())
 }
 
 #[cfg(test)]
@@ -263,19 +264,15 @@ mod tests {
             [0.7, 1.2, 1.0].map(|ratio| faster(&pairs(ratio))),
             [Some(true), Some(false), Some(true)]
         );
-        let help = verdict(&evidence(&[], &pairs(0.7)));
+        let (help, sentence) = verdict(&evidence(&[], &pairs(0.7)));
         assert_eq!(
             (help.effect, help.basis),
             (Effect::Help, Basis::Interleaved)
         );
-        assert!(
-            help.sentence.starts_with("Huge pages help: −30 %"),
-            "{}",
-            help.sentence
-        );
-        assert!(help.sentence.ends_with("12.0 MiB more memory."));
-        assert_eq!(verdict(&evidence(&[], &pairs(1.2))).effect, Effect::Hurt);
-        let same = verdict(&evidence(&[], &pairs(1.0)));
+        assert!(sentence.starts_with("Huge pages help: −30 %"), "{sentence}");
+        assert!(sentence.ends_with("12.0 MiB more memory."));
+        assert_eq!(verdict(&evidence(&[], &pairs(1.2))).0.effect, Effect::Hurt);
+        let (same, _) = verdict(&evidence(&[], &pairs(1.0)));
         assert_eq!(same.effect, Effect::NoMeasurableEffect);
     }
 
@@ -283,9 +280,9 @@ mod tests {
     fn intervals_at_both_ends_tell_and_those_between_do_not() {
         let mut points: Vec<BalancePoint> = (0..10).map(|_| point(0, Some(100.0), None)).collect();
         points.extend((0..10).map(|_| point(50, Some(500.0), None)));
-        assert_eq!(verdict(&evidence(&points, &[])).effect, Effect::Unknown);
+        assert_eq!(verdict(&evidence(&points, &[])).0.effect, Effect::Unknown);
         points.extend((0..10).map(|_| point(100, Some(80.0), None)));
-        let found = verdict(&evidence(&points, &[]));
+        let (found, _) = verdict(&evidence(&points, &[]));
         assert_eq!((found.effect, found.basis), (Effect::Help, Basis::Measured));
         assert!((found.cpu_change.unwrap().value + 0.2).abs() < 1e-9);
     }
@@ -293,12 +290,12 @@ mod tests {
     #[test]
     fn counters_and_chases_give_bounds_only() {
         let walking: Vec<BalancePoint> = (0..5).map(|_| point(0, None, Some(0.25))).collect();
-        let found = verdict(&evidence(&walking, &[]));
+        let (found, _) = verdict(&evidence(&walking, &[]));
         assert_eq!((found.effect, found.basis), (Effect::Unknown, Basis::Walks));
         assert!((found.cpu_change.unwrap().low + 0.25).abs() < 1e-9);
         let idle: Vec<BalancePoint> = (0..5).map(|_| point(0, None, Some(0.001))).collect();
         assert_eq!(
-            verdict(&evidence(&idle, &[])).effect,
+            verdict(&evidence(&idle, &[])).0.effect,
             Effect::NoMeasurableEffect
         );
         let mut chased = evidence(&[], &[]);
@@ -307,6 +304,6 @@ mod tests {
             low: -0.32,
             high: -0.28,
         });
-        assert_eq!(verdict(&chased).basis, Basis::Probe);
+        assert_eq!(verdict(&chased).0.basis, Basis::Probe);
     }
 }

@@ -4,17 +4,16 @@ use crate::{own_library, terminal};
 use anyhow::Result;
 use clap::Args as ClapArgs;
 use pagewise_linux::{capability, proc::ProcRoot, pseudo_file};
-use pagewise_model::capability::{CHECK_VERSION, Capability, Check};
-use pagewise_model::document::Kind;
-use pagewise_report::{json, text};
-use std::io::Write;
+use pagewise_model::answer::Document;
+use pagewise_model::capability::{Capability, Check};
+use pagewise_report::text;
 use std::process::ExitCode;
 
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
 Examples:
   pagewise check                      what works here, what does not
-  pagewise check --json | jq '.capabilities[] | select(.state != \"available\")'
+  pagewise check --json | jq '.evidence.check.capabilities[] | select(.state != \"available\")'
   sudo pagewise check                 the same with root's rights";
 
 /// Options of `pagewise check`.
@@ -31,19 +30,11 @@ pub struct Args {
 /// When the result cannot be printed.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let release = ProcRoot::default().path("sys/kernel/osrelease");
-    let check = Check {
-        kind: Kind::Check,
-        schema_version: CHECK_VERSION,
+    let check = Document::of(Check {
         kernel: pseudo_file::setting(&release).unwrap_or_else(|| "unknown".to_string()),
         capabilities: capabilities(),
-    };
-    let mut out = terminal::output(args.json);
-    let text = match args.json {
-        true => json::to_string(&check)?,
-        false => text::check::render(&check, terminal::width(), terminal::style()),
-    };
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
+    });
+    terminal::present(&check, args.json, text::check::render)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -60,12 +51,10 @@ mod tests {
 
     #[test]
     fn every_capability_has_a_group_and_no_line_is_wider_than_the_terminal() {
-        let check = Check {
-            kind: Kind::Check,
-            schema_version: CHECK_VERSION,
+        let check = Document::of(Check {
             kernel: "6.18".to_string(),
             capabilities: capabilities(),
-        };
+        });
         for width in [60, 80, 120] {
             let plain = text::Style {
                 color: false,

@@ -1,7 +1,7 @@
 //! What `pagewise doctor --json` and `pagewise report --json` wrote of a run, opened again.
 
 use anyhow::{Context, Result, bail};
-use pagewise_model::document::{Head, Kind};
+use pagewise_model::answer::{Head, Kind};
 use pagewise_model::findings::{FINDINGS_VERSION, Findings};
 use pagewise_model::profile_findings::ProfileFindings;
 use serde::Deserialize;
@@ -24,14 +24,14 @@ struct Fields {
     pagewise: Option<IgnoredAny>,
 }
 
-/// What a document is, and the version of its schema.
+/// What a document is, and its first fields.
 ///
 /// # Errors
 /// When it is no JSON, or nothing that Pagewise writes.
-pub fn kind(text: &[u8]) -> Result<(Kind, Option<u32>)> {
+pub fn kind(text: &[u8]) -> Result<(Kind, Head)> {
     let head = Head::of(text).context("it is not JSON")?;
     match (known(&head, text)?, &head.kind) {
-        (Some(kind), _) => Ok((kind, head.schema_version)),
+        (Some(kind), _) => Ok((kind, head)),
         (None, Some(kind)) => bail!("its kind is \"{kind}\", which this pagewise does not know"),
         (None, None) => bail!("it is JSON, but nothing that pagewise wrote"),
     }
@@ -74,6 +74,17 @@ pub fn findings(text: &[u8]) -> Result<Option<Stored>> {
         findings,
         profile: profile.profile,
     }))
+}
+
+/// Whether a document is of this program's version.
+///
+/// # Errors
+/// When it is not; `otherwise` says what to do then.
+pub fn this_version(head: &Head, otherwise: &str) -> Result<()> {
+    match head.other_version() {
+        Some(why) => bail!("{why}: {otherwise}"),
+        None => Ok(()),
+    }
 }
 
 /// Whether a document is of the version that this program reads.

@@ -2,6 +2,7 @@
 
 use pagewise_report::border::{Border, Content, passed};
 use pagewise_report::text::Style;
+use serde::Serialize;
 use std::io::{self, IsTerminal, StdoutLock, Write};
 
 /// Columns where nothing tells: a file or a pipe is read at this width.
@@ -32,6 +33,24 @@ pub fn output(json: bool) -> Border<StdoutLock<'static>> {
         false => Content::Text,
     };
     Border::new(io::stdout().lock(), content)
+}
+
+/// Prints a document: as JSON, or as the text that a person reads.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn present<D: Serialize>(
+    document: &D,
+    as_json: bool,
+    text: fn(&D, usize, Style) -> String,
+) -> anyhow::Result<()> {
+    let text = match as_json {
+        true => pagewise_report::json::to_string(document)?,
+        false => text(document, width(), style()),
+    };
+    let mut out = output(as_json);
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
 }
 
 /// Writes lines to standard error, names in them made safe.

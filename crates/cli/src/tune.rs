@@ -12,7 +12,6 @@ use pagewise_operate::experiment::{Options, SavedInput};
 use pagewise_operate::tune::{search, trials};
 use pagewise_report::settings_export::exports;
 use std::ffi::OsString;
-use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -74,13 +73,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         &progress.listener(),
     )?;
     progress.finish();
-    write_down(&mut result);
-    let mut out = terminal::output(args.json);
-    let text = match args.json {
-        true => pagewise_report::json::to_string(&result)?,
-        false => pagewise_report::text::tune::render(&result, terminal::width(), terminal::style()),
-    };
-    out.write_all(text.as_bytes())?;
+    write_down(&mut result.evidence);
+    terminal::present(&result, args.json, pagewise_report::text::tune::render)?;
     Ok(ExitCode::SUCCESS)
 }
 

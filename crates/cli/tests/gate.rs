@@ -65,7 +65,9 @@ fn json(output: &Output) -> Value {
 }
 
 fn verdict<'a>(document: &'a Value, metric: &str) -> &'a str {
-    let figures = document["figures"].as_array().expect("figures");
+    let figures = document["evidence"]["gate"]["figures"]
+        .as_array()
+        .expect("figures");
     let found = figures.iter().find(|figure| figure["metric"] == metric);
     found
         .and_then(|figure| figure["verdict"].as_str())
@@ -73,7 +75,7 @@ fn verdict<'a>(document: &'a Value, metric: &str) -> &'a str {
 }
 
 fn perf_events_are_allowed(document: &Value) -> bool {
-    document["culprit"]["missing"]
+    document["evidence"]["gate"]["culprit"]["missing"]
         .as_array()
         .is_some_and(Vec::is_empty)
 }
@@ -111,7 +113,10 @@ fn growth_fails_and_equal_programs_pass() {
     assert_eq!(checker::errors(&document), [""; 0]);
     assert_eq!(verdict(&document, "faults"), "grown");
     assert_eq!(verdict(&document, "peak_memory"), "within");
-    let runs = document["new"]["runs"].as_array().expect("runs").len();
+    let runs = document["evidence"]["gate"]["new"]["runs"]
+        .as_array()
+        .expect("runs")
+        .len();
     assert_eq!(runs, 6, "growth is told by all runs");
     let (comment, report) = (place.text("gate.md"), place.text("gate.xml"));
     assert!(
@@ -123,7 +128,7 @@ fn growth_fails_and_equal_programs_pass() {
         "{report}"
     );
     if perf_events_are_allowed(&document) {
-        let culprit = &document["culprit"]["stacks"][0];
+        let culprit = &document["evidence"]["gate"]["culprit"]["stacks"][0];
         assert_eq!(culprit["cause"], "refault_after_munmap", "{document}");
         let frames = culprit["stack"].as_array().expect("frames");
         assert!(frames.contains(&"parse_rows".into()), "{document}");
@@ -132,7 +137,9 @@ fn growth_fails_and_equal_programs_pass() {
             "{comment}"
         );
     } else {
-        let missing = document["culprit"]["missing"][0].as_str().expect("why");
+        let missing = document["evidence"]["gate"]["culprit"]["missing"][0]
+            .as_str()
+            .expect("why");
         assert!(missing.contains("pagewise check"), "{missing}");
     }
 }
@@ -145,7 +152,7 @@ fn memory_that_grows_is_found_and_what_is_allowed_passes() {
         |allow: &[&str]| place.gate(&[&words[..], allow, &["--", "./app", "3200", "40"]].concat());
     let document = json(&with(&[]));
     assert_eq!(verdict(&document, "peak_memory"), "grown", "{document}");
-    assert_eq!(document["passed"], false);
+    assert_eq!(document["evidence"]["gate"]["passed"], false);
     let allowed = with(&["--allow", "10%,elapsed=off,cpu=off,system=off"]);
     let document = json(&allowed);
     assert_eq!(allowed.status.code(), Some(0), "{document}");
@@ -170,12 +177,12 @@ fn stored_runs_are_a_baseline_on_the_same_kind_of_host_only() {
     assert_eq!(checker::errors(&document), [""; 0]);
     assert_eq!(verdict(&document, "faults"), "grown");
     let mut moved = baseline.clone();
-    moved["host"]["hostname"] = "elsewhere".into();
+    moved["evidence"]["gate_baseline"]["host"]["hostname"] = "elsewhere".into();
     std::fs::write(place.path("moved.json"), moved.to_string()).expect("it is written");
     let document = json(&against("moved.json", "46"));
     assert_eq!(verdict(&document, "elapsed_time"), "not_judged");
     assert_eq!(verdict(&document, "faults"), "grown");
-    moved["host"]["page_size"] = 65536.into();
+    moved["evidence"]["gate_baseline"]["host"]["page_size"] = 65536.into();
     std::fs::write(place.path("other.json"), moved.to_string()).expect("it is written");
     let refused = against("other.json", "40");
     let told = String::from_utf8_lossy(&refused.stderr).into_owned();
@@ -190,6 +197,8 @@ fn stored_runs_are_a_baseline_on_the_same_kind_of_host_only() {
 fn what_cannot_be_judged_is_an_error_with_a_status_of_its_own() {
     let place = Place::new();
     std::fs::write(place.path("x.json"), "{}").expect("it is written");
+    let former = "{\"kind\": \"gate_baseline\", \"schema_version\": 1, \"runs\": []}";
+    std::fs::write(place.path("former.json"), former).expect("it is written");
     for (words, expected) in [
         (
             &["--against", "./none", "--", "./app", "1", "1"][..],
@@ -206,6 +215,10 @@ fn what_cannot_be_judged_is_an_error_with_a_status_of_its_own() {
         (
             &["--baseline", "x.json", "--", "./app", "1", "1"],
             "x.json is no baseline",
+        ),
+        (
+            &["--baseline", "former.json", "--", "./app", "1", "1"],
+            "of an earlier pagewise; this pagewise reads 5; make a new one with --save",
         ),
         (
             &[

@@ -158,8 +158,8 @@ fn a_dry_run_changes_nothing_and_its_json_fits_the_schema() {
     }
     let found = json(&output);
     fits(&found, "huge_balance");
-    assert_eq!(found["applied"], false);
-    assert_eq!(found["built"]["count"], 0);
+    assert_eq!(found["evidence"]["huge_balance"]["applied"], false);
+    assert_eq!(found["evidence"]["huge_balance"]["built"]["count"], 0);
     assert!(
         !runtime.path().join("pagewise").exists(),
         "a dry run keeps no journal"
@@ -192,7 +192,7 @@ fn pages_are_built_split_and_given_back() {
         ],
         runtime.path(),
     ));
-    assert_eq!(refused["built"]["count"], 0);
+    assert_eq!(refused["evidence"]["huge_balance"]["built"]["count"], 0);
     assert!(
         refused["notes"].to_string().contains("MADV_NOHUGEPAGE"),
         "{refused}"
@@ -234,7 +234,11 @@ fn both_ways(program: &Path, runtime: &Path) {
     let found = balance(first);
     let after = server.huge_bytes();
     assert_ne!(before == 0, after == 0, "{found}");
-    assert!(found["points"].to_string().contains("cost_ns"));
+    assert!(
+        found["evidence"]["huge_balance"]["points"]
+            .to_string()
+            .contains("cost_ns")
+    );
     let found = balance(second);
     assert_eq!(server.huge_bytes() == 0, before == 0, "{found}");
     balance(first);
@@ -244,7 +248,10 @@ fn both_ways(program: &Path, runtime: &Path) {
     );
     let undone = json(&undone);
     fits(&undone, "huge_undo");
-    assert_eq!(undone["processes"][0]["refused"], 0, "{undone}");
+    assert_eq!(
+        undone["evidence"]["huge_undo"]["processes"][0]["refused"], 0,
+        "{undone}"
+    );
     assert_eq!(
         server.huge_bytes() == 0,
         before == 0,
@@ -405,19 +412,30 @@ fn a_promise_about_memory_is_kept_where_huge_pages_would_multiply_it() {
     const PROMISE_KIB: u64 = 64 << 10;
     // 32 MiB of 256 are touched; every huge page adds 1.75 MiB.
     let (found, _, most) = sparse(&program, runtime.path(), "64M", "0");
-    let built = found["built"]["count"].as_u64().expect("a count");
+    let built = found["evidence"]["huge_balance"]["built"]["count"]
+        .as_u64()
+        .expect("a count");
     assert!((4..=18).contains(&built), "{built} built");
     // The kernel's own account of the whole run.
     assert!(most <= PROMISE_KIB, "{most} KiB");
-    assert!(found["peak_rss"].as_u64() <= Some(PROMISE_KIB << 10));
+    assert!(found["evidence"]["huge_balance"]["peak_rss"].as_u64() <= Some(PROMISE_KIB << 10));
     // The program has ended by then: what is told of it is its last state, not an empty map.
-    assert!(found["after"]["rss"].as_u64() > Some(32 << 20), "{found}");
-    assert!(found["after"]["huge"].as_u64() > Some(0), "{found}");
-    let verdict = found["verdict"]["sentence"].to_string();
+    assert!(
+        found["evidence"]["huge_balance"]["after"]["rss"].as_u64() > Some(32 << 20),
+        "{found}"
+    );
+    assert!(
+        found["evidence"]["huge_balance"]["after"]["huge"].as_u64() > Some(0),
+        "{found}"
+    );
+    let verdict = found["verdict"].to_string();
     assert!(!verdict.contains("holds no memory"), "{verdict}");
     // The program itself takes 24 MiB more: what we had filled up is given back.
     let (found, now, _) = sparse(&program, runtime.path(), "64M", "24");
-    assert!(found["split"]["count"].as_u64() > Some(0), "{found}");
+    assert!(
+        found["evidence"]["huge_balance"]["split"]["count"].as_u64() > Some(0),
+        "{found}"
+    );
     assert!(now <= PROMISE_KIB, "{now} KiB at the end");
 }
 
@@ -498,7 +516,10 @@ fn a_setting_of_the_machine_holds_while_the_program_runs_and_undo_gives_it_back_
         runtime.path(),
     ));
     fits(&undone, "huge_undo");
-    assert_eq!(undone["processes"][0]["settings"], 1, "{undone}");
+    assert_eq!(
+        undone["evidence"]["huge_undo"]["processes"][0]["settings"], 1,
+        "{undone}"
+    );
     assert_eq!(chosen(), "never");
     // One that the machine lacks is named, and nothing is started.
     let lacks = pagewise(
@@ -526,8 +547,11 @@ fn the_probe_fits_its_schema_within_a_minute() {
     }
     let found = json(&output);
     fits(&found, "huge_probe");
-    assert_eq!(found["effect"][0]["huge_share"], 0.0);
-    assert!(found["effect"][4]["step_ns"]["value"].as_f64() > Some(0.0));
+    assert_eq!(
+        found["evidence"]["huge_probe"]["effect"][0]["huge_share"],
+        0.0
+    );
+    assert!(found["evidence"]["huge_probe"]["effect"][4]["step_ns"]["value"].as_f64() > Some(0.0));
 }
 
 #[test]

@@ -37,13 +37,21 @@ fn guests_that_share_a_tlb_fit_the_schema_and_slow_each_other() {
         "--sweep",
     ]);
     assert_eq!(checker::errors(&document), [""; 0]);
-    let runs = document["controlled"].as_array().unwrap();
+    let runs = document["evidence"]["huge_simulation"]["controlled"]
+        .as_array()
+        .unwrap();
     assert_eq!(runs.len(), 2);
     for run in runs {
         let share = run["against_alone"].as_f64().unwrap();
         assert!((0.2..=1.01).contains(&share), "{share}");
     }
-    assert_eq!(document["configurations"].as_array().unwrap().len(), 12);
+    assert_eq!(
+        document["evidence"]["huge_simulation"]["configurations"]
+            .as_array()
+            .unwrap()
+            .len(),
+        12
+    );
 }
 
 #[test]
@@ -65,7 +73,9 @@ fn text_of_lackey_is_simulated_and_what_it_lacks_is_told() {
         notes.contains("1 blocks or lines were not understood"),
         "{notes}"
     );
-    let rows = document["configurations"].as_array().unwrap();
+    let rows = document["evidence"]["huge_simulation"]["configurations"]
+        .as_array()
+        .unwrap();
     // 3000 pages in a loop miss 2048 entries each time; huge pages do not miss.
     assert!(
         rows[0]["small_per_1000"].as_f64().unwrap() > 990.0,
@@ -77,7 +87,9 @@ fn text_of_lackey_is_simulated_and_what_it_lacks_is_told() {
         "{}",
         rows[1]
     );
-    let curve = document["reuse"].as_array().unwrap();
+    let curve = document["evidence"]["huge_simulation"]["reuse"]
+        .as_array()
+        .unwrap();
     assert!(curve.iter().any(|curve| curve["page_bytes"] == 4096));
 }
 
@@ -85,7 +97,9 @@ fn text_of_lackey_is_simulated_and_what_it_lacks_is_told() {
 fn native_processes_alone_are_simulated_where_asked() {
     let document = json(&["--workload", "small", "--native"]);
     assert_eq!(checker::errors(&document), [""; 0]);
-    let rows = document["configurations"].as_array().unwrap();
+    let rows = document["evidence"]["huge_simulation"]["configurations"]
+        .as_array()
+        .unwrap();
     let names: Vec<&str> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
     assert_eq!(names, ["native, small pages", "native, huge pages"]);
 }
@@ -102,7 +116,7 @@ fn a_trace_is_measured_to_its_end() {
     }
     std::fs::write(&trace, text).unwrap();
     let document = json(&[trace.to_str().unwrap()]);
-    let small = document["configurations"][0]["small_per_1000"]
+    let small = document["evidence"]["huge_simulation"]["configurations"][0]["small_per_1000"]
         .as_f64()
         .unwrap();
     assert!((400.0..=600.0).contains(&small), "{small}");
@@ -130,7 +144,7 @@ fn the_report_is_one_page_with_the_data() {
         String::from_utf8_lossy(&output.stderr)
     );
     let html = std::fs::read_to_string(&page).unwrap();
-    assert!(html.contains("\"kind\":\"huge_simulation\""));
+    assert!(html.contains("\"simulation\":{\"machine\":"));
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("small, simulated: huge pages help"), "{text}");
 }

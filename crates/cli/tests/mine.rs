@@ -30,9 +30,9 @@ fn json_holds_items_and_support() {
     assert!(output.status.success());
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let expected = serde_json::json!({
-        "schema_version": 1,
         "kind": "mined",
-        "patterns": [{"items": ["a"], "support": 2}]
+        "schema_version": 5,
+        "evidence": {"mined": {"patterns": [{"items": ["a"], "support": 2}]}}
     });
     assert_eq!(json, expected);
     assert_eq!(checker::errors(&json), [""; 0]);
@@ -100,7 +100,10 @@ fn trees_of_faults_have_their_repeats_folded() {
         FAULTS,
     );
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let [pattern] = &json["patterns"].as_array().expect("patterns")[..] else {
+    let [pattern] = &json["evidence"]["mined"]["patterns"]
+        .as_array()
+        .expect("patterns")[..]
+    else {
         panic!("one pattern: {json}");
     };
     let items = serde_json::json!(["handle_mm_fault", "{", "clear_page_erms", "}"]);

@@ -184,8 +184,9 @@ fn results_of_benchmarks_open() {
     let output = output.expect("the program was built");
     assert!(output.status.success(), "{output:?}");
     let alloc = String::from_utf8(output.stdout).expect("text");
-    let faults = r#"{"kind":"fault_bench","schema_version":2,"runs":3,"rows":[
-        {"way":"kernel","threads":1,"p50_ns":1206,"p99_ns":2900,"in_order_ns":640}]}"#;
+    let faults = r#"{"kind":"fault_bench","schema_version":5,"evidence":{"fault_bench":{
+        "runs":3,"rows":[
+        {"way":"kernel","threads":1,"p50_ns":1206,"p99_ns":2900,"in_order_ns":640}]}}}"#;
     for (document, said) in [
         (&*alloc, "CPU time per page of a single block"),
         (faults, "1206 / 2900"),
@@ -212,8 +213,12 @@ fn documents_that_are_not_ours_are_told_from_those_of_another_version() {
     assert!(refused("{\"a\": 1}").contains("nothing that pagewise wrote"));
     assert!(refused("{\"kind\": \"rings\"}").contains("its kind is \"rings\""));
     let newer = refused("{\"kind\": \"tuning\", \"schema_version\": 999}");
-    assert!(newer.contains("its schema_version is 999"), "{newer}");
-    assert!(refused("{\"kind\": \"tuning\", \"schema_version\": 1}").contains("not whole"));
+    let of_later = "its schema_version is 999, of a later pagewise; this pagewise reads 5";
+    assert!(newer.contains(of_later), "{newer}");
+    let former = refused("{\"kind\": \"tuning\", \"schema_version\": 1, \"command\": []}");
+    let of_former = "its schema_version is 1, of an earlier pagewise; this pagewise reads 5";
+    assert!(former.contains(of_former), "{former}");
+    assert!(refused("{\"kind\": \"tuning\", \"schema_version\": 5}").contains("not whole"));
 }
 
 /// What `doctor` says of a run, `report` says of its recording, word for word; tables of its samples

@@ -111,7 +111,7 @@ fn trace_dat_is_reported_and_mined() {
         match command {
             "report" => assert_eq!(json["faults"], faults),
             _ => assert!(
-                json["patterns"]
+                json["evidence"]["mined"]["patterns"]
                     .as_array()
                     .is_some_and(|all| !all.is_empty())
             ),

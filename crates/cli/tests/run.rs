@@ -43,8 +43,13 @@ fn a_program_of_twice_the_budget_keeps_its_bytes_and_the_budget() {
     let (answer, document) = text.split_once('\n').expect("an answer and a document");
     assert_eq!(answer, "0", "wrong bytes");
     let document: serde_json::Value = serde_json::from_str(document).expect("JSON");
-    assert_eq!(document["ending"], serde_json::json!({"exited": 0}));
-    let largest = document["cost"]["max_rss"].as_u64().expect("a size");
+    assert_eq!(
+        document["evidence"]["paged_run"]["ending"],
+        serde_json::json!({"exited": 0})
+    );
+    let largest = document["evidence"]["paged_run"]["cost"]["max_rss"]
+        .as_u64()
+        .expect("a size");
     assert!(largest <= (48 << 20) * 11 / 10, "{largest}");
     assert_eq!(checker::errors(&document), [""; 0]);
     let folder = tempfile::tempdir().expect("a folder");
@@ -203,14 +208,21 @@ fn a_recorded_run_can_be_simulated_and_the_answer_holds_to_its_schema() {
     assert!(output.status.success(), "{output:?}");
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(checker::errors(&answer), [""; 0]);
-    let rows = answer["policies"].as_array().expect("rows");
+    let rows = answer["evidence"]["paging_simulation"]["policies"]
+        .as_array()
+        .expect("rows");
     let names: Vec<_> = rows
         .iter()
         .filter_map(|row| row["policy"].as_str())
         .collect();
     assert_eq!(names.join(","), policies);
-    assert!(answer["trace"]["uses"].as_u64() > Some(96 << 8), "{answer}");
-    let bound = answer["bound"]["pages_read"].as_u64().expect("a number");
+    assert!(
+        answer["evidence"]["paging_simulation"]["trace"]["uses"].as_u64() > Some(96 << 8),
+        "{answer}"
+    );
+    let bound = answer["evidence"]["paging_simulation"]["bound"]["pages_read"]
+        .as_u64()
+        .expect("a number");
     for row in rows {
         let needed = row["pages_read"].as_u64().expect("a number")
             - row["read_in_vain"].as_u64().expect("a number");
@@ -245,7 +257,7 @@ fn sweeps_come_back_after_as_many_evictions_as_do_not_fit() {
             return;
         }
         let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        let distances = &document["processes"][0]["refault_distances"];
+        let distances = &document["evidence"]["paged_run"]["processes"][0]["refault_distances"];
         let buckets = distances["buckets"].as_array().expect("buckets");
         let sum = |from: u64, to: u64| -> u64 {
             let within = buckets.iter().filter(|bucket| {
@@ -261,14 +273,14 @@ fn sweeps_come_back_after_as_many_evictions_as_do_not_fit() {
         let (all, there) = (sum(0, u64::MAX), sum(8 << 8, 96 << 8));
         assert!(all > 0 && there * 10 >= all * 8, "{policy}: {distances}");
         // What came back is known to the page; the sample tells it to a few parts in a hundred.
-        let read = document["processes"][0]["pages"]["read"]
+        let read = document["evidence"]["paged_run"]["processes"][0]["pages"]["read"]
             .as_u64()
             .expect("a count");
         assert!(
             all * 10 >= read * 8 && all * 8 <= read * 10,
             "{policy}: {all} of {read}"
         );
-        let region = &document["processes"][0]["regions"][0];
+        let region = &document["evidence"]["paged_run"]["processes"][0]["regions"][0];
         assert!(region["refaults"].as_u64() > Some(0), "{policy}: {region}");
         let more = distances["larger_budget"]["more_bytes"].as_u64();
         assert!(
@@ -308,7 +320,7 @@ fn a_hot_quarter_is_told_from_a_cold_rest() {
         return;
     }
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let process = &document["processes"][0];
+    let process = &document["evidence"]["paged_run"]["processes"][0];
     if !process["capabilities"].to_string().contains("\"move\"") {
         skipped!("the kernel moves no pages, so none are watched");
         return;
@@ -341,7 +353,9 @@ fn the_course_of_a_run_is_written_and_drawn() {
     let text_of_course = std::fs::read_to_string(&course).expect("a timeline");
     let document: serde_json::Value = serde_json::from_str(&text_of_course).expect("JSON");
     assert_eq!(checker::errors(&document), [""; 0]);
-    let points = document["points"].as_array().expect("points");
+    let points = document["evidence"]["paging_timeline"]["points"]
+        .as_array()
+        .expect("points");
     let last = points.last().expect("a point");
     assert!(last["pages_evicted"].as_u64() >= Some(48 << 8), "{last}");
     let most = points
@@ -349,7 +363,8 @@ fn the_course_of_a_run_is_written_and_drawn() {
         .filter_map(|point| point["resident_bytes"].as_u64())
         .max();
     assert!(most <= Some(48 << 20), "{most:?}");
-    let returns = document["refault_distances"]["buckets"].as_array();
+    let returns =
+        document["evidence"]["paging_timeline"]["refault_distances"]["buckets"].as_array();
     assert!(returns.is_some_and(|all| !all.is_empty()), "{document}");
     let output = pagewise(&["report", &course, "-o", &page]);
     assert!(output.status.success(), "{output:?}");

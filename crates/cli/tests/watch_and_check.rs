@@ -44,7 +44,10 @@ fn every_line_of_json_fits_its_schema() {
         assert_eq!(errors(line), [""; 0]);
     }
     let last: Value = serde_json::from_str(printed.lines().last().unwrap()).unwrap();
-    assert_eq!(last["processes"], 0, "the last line is the end");
+    assert_eq!(
+        last["evidence"]["watch"]["processes"], 0,
+        "the last line is the end"
+    );
     assert!(printed.lines().count() >= 3);
 }
 
@@ -83,7 +86,7 @@ fn the_end_tells_what_wait_tells() {
     let output = pagewise(&["watch", "--json", "--", "sh", "-c", script]);
     let printed = text(&output.stdout);
     let last: Value = serde_json::from_str(printed.lines().last().unwrap()).unwrap();
-    let faults = last["minor_faults"].as_u64().unwrap();
+    let faults = last["evidence"]["watch"]["minor_faults"].as_u64().unwrap();
     let messages = text(&output.stderr);
     let told = messages
         .split(" minor faults")
@@ -144,7 +147,7 @@ fn several_processes_are_one_sum() {
         one.wait().unwrap();
     }
     let first: Value = serde_json::from_str(printed.lines().next().unwrap()).unwrap();
-    assert_eq!(first["processes"], 2, "{printed}");
+    assert_eq!(first["evidence"]["watch"]["processes"], 2, "{printed}");
 }
 
 #[test]

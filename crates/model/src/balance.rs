@@ -1,12 +1,9 @@
 //! What came of balancing huge pages of a live process.
 
-use crate::document::Kind;
+use crate::answer::{Evidence, Kind};
 use crate::huge_map::HugeMap;
 use crate::units::{Bytes, Estimate, Nanos};
 use serde::{Deserialize, Serialize};
-
-/// Version of [`Balance`] as JSON.
-pub const BALANCE_VERSION: u32 = 2;
 
 /// Whether huge pages pay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +37,7 @@ pub enum Basis {
     None,
 }
 
-/// The answer in one sentence and in figures.
+/// The answer in figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HugeVerdict {
@@ -52,8 +49,6 @@ pub struct HugeVerdict {
     pub cpu_change: Option<Estimate>,
     /// Resident memory that huge pages add.
     pub rss_growth: Bytes,
-    /// For a person.
-    pub sentence: String,
 }
 
 /// Page sizes and memory at one moment.
@@ -156,12 +151,6 @@ pub struct GuestRange {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Balance {
-    /// [`Kind::HugeBalance`].
-    pub kind: Kind,
-    /// [`BALANCE_VERSION`].
-    pub schema_version: u32,
-    /// Command, empty when attached.
-    pub command: Vec<String>,
     /// Processes at the start.
     pub processes: Vec<BalancedProcess>,
     /// Whether page sizes were changed; false for a dry run.
@@ -200,8 +189,10 @@ pub struct Balance {
     pub verdict: HugeVerdict,
     /// Journals by which `--undo` takes the changes back.
     pub journals: Vec<String>,
-    /// Things a reader should know.
-    pub notes: Vec<String>,
     /// Intervals.
     pub points: Vec<BalancePoint>,
+}
+
+impl Evidence for Balance {
+    const KIND: Kind = Kind::HugeBalance;
 }

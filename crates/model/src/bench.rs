@@ -1,32 +1,25 @@
 //! What memory management costs on a machine.
 
 use crate::advice::Settings;
-use crate::document::Kind;
+use crate::answer::{Evidence, Kind};
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// Version of [`AllocatorBench`] as JSON.
-pub const ALLOCATOR_BENCH_VERSION: u32 = 1;
-/// Version of [`FaultBench`] as JSON.
-pub const FAULT_BENCH_VERSION: u32 = 2;
 
 /// What allocators cost by size of block.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AllocatorBench {
-    /// [`Kind::AllocatorBench`].
-    pub kind: Kind,
-    /// [`ALLOCATOR_BENCH_VERSION`].
-    pub schema_version: u32,
     /// Base page size.
     pub page_bytes: Bytes,
     /// Version of the system's glibc; none with another C library.
     pub glibc: Option<String>,
     /// The system's allocator first.
     pub allocators: Vec<Measured>,
-    /// What could not be measured, and why.
-    pub notes: Vec<String>,
+}
+
+impl Evidence for AllocatorBench {
+    const KIND: Kind = Kind::AllocatorBench;
 }
 
 /// An allocator with settings.
@@ -84,14 +77,14 @@ pub struct Cost {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultBench {
-    /// [`Kind::FaultBench`].
-    pub kind: Kind,
-    /// [`FAULT_BENCH_VERSION`].
-    pub schema_version: u32,
     /// Fresh processes behind each figure, which is their median.
     pub runs: u32,
     /// By who resolves them, then by threads.
     pub rows: Vec<FaultRow>,
+}
+
+impl Evidence for FaultBench {
+    const KIND: Kind = Kind::FaultBench;
 }
 
 /// Who resolves a fault.

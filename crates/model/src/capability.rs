@@ -1,23 +1,20 @@
 //! What this machine allows, what is missing, and how to get it.
 
-use crate::document::Kind;
+use crate::answer::{Evidence, Kind};
 use serde::{Deserialize, Serialize};
-
-/// Version of [`Check`] as JSON.
-pub const CHECK_VERSION: u32 = 1;
 
 /// What a machine allows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
-    /// [`Kind::Check`].
-    pub kind: Kind,
-    /// [`CHECK_VERSION`].
-    pub schema_version: u32,
     /// Release of the running kernel.
     pub kernel: String,
     /// The most important for `doctor` first.
     pub capabilities: Vec<Capability>,
+}
+
+impl Evidence for Check {
+    const KIND: Kind = Kind::Check;
 }
 
 /// State of one capability.

@@ -5,7 +5,7 @@
 //! the trace shows that as a call of its own. Raw is as traced; corrected is without the tracer's
 //! cost, and what is tested.
 
-use crate::document::Kind;
+use crate::answer::Kind;
 use crate::fault_paths::{Calibration, Class, Latency, Layer, Missing};
 use crate::units::Estimate;
 use serde::{Deserialize, Serialize};

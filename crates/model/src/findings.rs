@@ -3,7 +3,7 @@
 use crate::account::Account;
 use crate::advice::Advice;
 use crate::allocator::Allocator;
-use crate::document::Kind;
+use crate::answer::Kind;
 use crate::histogram::Histogram;
 use crate::host::HostSnapshot;
 use crate::loss::Losses;

@@ -1,7 +1,7 @@
 //! `pagewise gate`: whether a program takes more page faults, memory or time than before, by
 //! runs of both, and what is behind it.
 
-use crate::document::Kind;
+use crate::answer::{Evidence, Kind};
 use crate::findings::{Cause, Share, Site};
 use crate::host::HostSnapshot;
 use crate::quantity::rounded;
@@ -9,11 +9,6 @@ use crate::run::RunCost;
 use crate::run_diff::CauseChange;
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
-
-/// Version of [`Gate`] as JSON.
-pub const GATE_VERSION: u32 = 1;
-/// Version of [`Baseline`] as JSON.
-pub const BASELINE_VERSION: u32 = 1;
 
 /// What is held against an allowance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -175,12 +170,6 @@ pub struct FaultsSeen {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Baseline {
-    /// [`BASELINE_VERSION`].
-    pub schema_version: u32,
-    /// [`Kind::GateBaseline`].
-    pub kind: Kind,
-    /// What ran.
-    pub command: Vec<String>,
     /// Where.
     pub host: GateHost,
     /// When, Unix time in milliseconds.
@@ -193,6 +182,10 @@ pub struct Baseline {
     pub runs: Vec<GateRun>,
     /// Where it faults; `None` where that could not be recorded.
     pub faults: Option<FaultsSeen>,
+}
+
+impl Evidence for Baseline {
+    const KIND: Kind = Kind::GateBaseline;
 }
 
 /// What came of one figure.
@@ -310,14 +303,8 @@ pub struct Culprit {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gate {
-    /// [`GATE_VERSION`].
-    pub schema_version: u32,
-    /// [`Kind::Gate`].
-    pub kind: Kind,
     /// Whether nothing is surely beyond its allowance.
     pub passed: bool,
-    /// The answer in one sentence or two.
-    pub headline: String,
     /// Before.
     pub old: GateSide,
     /// After.
@@ -334,8 +321,10 @@ pub struct Gate {
     pub figures: Vec<Judged>,
     /// What is behind what grew.
     pub culprit: Option<Culprit>,
-    /// What a reader should know.
-    pub notes: Vec<String>,
+}
+
+impl Evidence for Gate {
+    const KIND: Kind = Kind::Gate;
 }
 
 impl Gate {

@@ -1,26 +1,17 @@
 //! What simulated huge pages showed: as JSON and for the report.
 
-use crate::document::Kind;
+use crate::answer::{Evidence, Kind};
 use crate::huge_map::HugeMap;
 use serde::{Deserialize, Serialize};
-
-/// Version of the JSON.
-pub const SCHEMA_VERSION: u32 = 2;
 
 /// The result of `pagewise huge simulate`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HugeSimulation {
-    /// [`Kind::HugeSimulation`].
-    pub kind: Kind,
-    /// [`SCHEMA_VERSION`].
-    pub schema_version: u32,
     /// The machine's name.
     pub machine: String,
     /// The programs, in order.
     pub workloads: Vec<String>,
-    /// What a trace held that was not used, in words.
-    pub notes: Vec<String>,
     /// Page sizes compared, without a controller.
     pub configurations: Vec<Configuration>,
     /// Runs with controllers, a run for each program.
@@ -31,6 +22,10 @@ pub struct HugeSimulation {
     pub reuse: Vec<ReuseCurve>,
     /// Reach of each machine's TLBs, for the curves.
     pub reaches: Vec<Reach>,
+}
+
+impl Evidence for HugeSimulation {
+    const KIND: Kind = Kind::HugeSimulation;
 }
 
 /// A program under fixed page sizes.

@@ -1,21 +1,18 @@
 //! What became of page sizes that controllers had changed, taken back.
 
-use crate::document::Kind;
+use crate::answer::{Evidence, Kind};
 use serde::{Deserialize, Serialize};
-
-/// Version of [`HugeUndo`] as JSON.
-pub const HUGE_UNDO_VERSION: u32 = 1;
 
 /// What was taken back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HugeUndo {
-    /// [`HUGE_UNDO_VERSION`].
-    pub schema_version: u32,
-    /// [`Kind::HugeUndo`].
-    pub kind: Kind,
     /// Each process that a controller had at work.
     pub processes: Vec<Undone>,
+}
+
+impl Evidence for HugeUndo {
+    const KIND: Kind = Kind::HugeUndo;
 }
 
 /// What became of one process.

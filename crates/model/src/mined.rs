@@ -1,26 +1,23 @@
 //! Frequent patterns as JSON.
 
-use crate::document::Kind;
+use crate::answer::{Evidence, Kind};
 use crate::fault_paths::TreePattern;
 use serde::{Deserialize, Serialize};
-
-/// Version of [`Mined`] as JSON.
-pub const MINED_VERSION: u32 = 1;
 
 /// What was found in a database of sequences: patterns, or the rests behind one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mined {
-    /// [`MINED_VERSION`].
-    pub schema_version: u32,
-    /// [`Kind::Mined`].
-    pub kind: Kind,
     /// Frequent patterns in the order of their items.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patterns: Option<Vec<MinedPattern>>,
     /// With `--projection`: the sequences of the projected database.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequences: Option<Vec<Vec<String>>>,
+}
+
+impl Evidence for Mined {
+    const KIND: Kind = Kind::Mined;
 }
 
 /// One pattern.

@@ -1,12 +1,9 @@
 //! A run inside a memory budget, paged by Pagewise: its processes and their regions.
 
-use crate::document::Kind;
+use crate::answer::{Evidence, Kind};
 use crate::paging::{Heat, RefaultDistances};
 use crate::run::{Ending, RunCost};
 use serde::{Deserialize, Serialize};
-
-/// Version of [`PagedRun`] as JSON.
-pub const PAGED_RUN_VERSION: u32 = 4;
 
 /// Mappings of at least so many bytes are managed: the first while much lies in smaller pieces, the
 /// second in programs whose large mappings are most of their memory.
@@ -16,12 +13,6 @@ pub const MIN_REGION: (u64, u64) = (256 << 10, 64 << 20);
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PagedRun {
-    /// [`PAGED_RUN_VERSION`].
-    pub schema_version: u32,
-    /// [`Kind::PagedRun`].
-    pub kind: Kind,
-    /// The program and its arguments.
-    pub command: Vec<String>,
     /// How the program ended.
     pub ending: Ending,
     /// What it used, by wait4(2).
@@ -44,6 +35,10 @@ pub struct PagedRun {
     pub others: OtherProcesses,
     /// Refault distances of all processes together.
     pub refault_distances: RefaultDistances,
+}
+
+impl Evidence for PagedRun {
+    const KIND: Kind = Kind::PagedRun;
 }
 
 /// Processes without figures of their own: with those above they add up to the whole.

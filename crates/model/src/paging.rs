@@ -1,23 +1,14 @@
 //! How a run under user-level paging went, point by point.
 
-use crate::document::Kind;
+use crate::answer::{Evidence, Kind};
 use crate::run::Ending;
 use crate::units::{Bytes, Estimate, Nanos};
 use serde::{Deserialize, Serialize};
-
-/// Version of [`PagingTimeline`] as JSON.
-pub const PAGING_TIMELINE_VERSION: u32 = 3;
 
 /// The course of one run of `pagewise run`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PagingTimeline {
-    /// [`PAGING_TIMELINE_VERSION`].
-    pub schema_version: u32,
-    /// [`Kind::PagingTimeline`].
-    pub kind: Kind,
-    /// The program and its arguments.
-    pub command: Vec<String>,
     /// How it ended.
     pub ending: Ending,
     /// The budget in bytes.
@@ -34,6 +25,10 @@ pub struct PagingTimeline {
     pub points: Vec<PagingPoint>,
     /// How long pages stayed away, over all processes.
     pub refault_distances: RefaultDistances,
+}
+
+impl Evidence for PagingTimeline {
+    const KIND: Kind = Kind::PagingTimeline;
 }
 
 /// How many pages were evicted between a page's eviction and its return. Counts are estimates from a

@@ -1,19 +1,12 @@
 //! Policies of paging on a recorded run, beside Belady's bound.
 
-use crate::document::Kind;
+use crate::answer::{Evidence, Kind};
 use serde::{Deserialize, Serialize};
-
-/// Version of [`PagingSimulation`] as JSON.
-pub const PAGING_SIMULATION_VERSION: u32 = 1;
 
 /// What each policy would have done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PagingSimulation {
-    /// [`Kind::PagingSimulation`].
-    pub kind: Kind,
-    /// [`PAGING_SIMULATION_VERSION`].
-    pub schema_version: u32,
     /// The recorded run.
     pub trace: UsesOfPages,
     /// Memory, in pages.
@@ -22,6 +15,10 @@ pub struct PagingSimulation {
     pub bound: PolicyOutcome,
     /// In the order in which they were asked for.
     pub policies: Vec<PolicyOutcome>,
+}
+
+impl Evidence for PagingSimulation {
+    const KIND: Kind = Kind::PagingSimulation;
 }
 
 /// What a trace of a paged run holds.

@@ -1,11 +1,8 @@
 //! What a machine's TLB does, measured by timed chases.
 
-use crate::document::Kind;
+use crate::answer::{Evidence, Kind};
 use crate::units::{Bytes, Estimate, Nanos};
 use serde::{Deserialize, Serialize};
-
-/// Version of [`Probe`] as JSON.
-pub const PROBE_VERSION: u32 = 1;
 
 /// One point of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -103,10 +100,6 @@ pub struct ActuatorFinding {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Probe {
-    /// [`Kind::HugeProbe`].
-    pub kind: Kind,
-    /// [`PROBE_VERSION`].
-    pub schema_version: u32,
     /// CPU model.
     pub cpu: String,
     /// How long it took.
@@ -129,8 +122,10 @@ pub struct Probe {
     pub walk_events: Option<String>,
     /// Why hardware counters were not used.
     pub no_counters: Option<String>,
-    /// Things a reader should know.
-    pub notes: Vec<String>,
     /// The curves behind it.
     pub curves: Vec<Curve>,
+}
+
+impl Evidence for Probe {
+    const KIND: Kind = Kind::HugeProbe;
 }

@@ -1,7 +1,7 @@
 //! How two profiles differ: which functions and stacks grew or shrank, how sure that is, and which
 //! settings of the two hosts may be behind it.
 
-use crate::document::Kind;
+use crate::answer::Kind;
 use crate::profile::{FrameKind, WeightUnit};
 use crate::run_diff::RunDiff;
 use crate::symbol::Unnamed;

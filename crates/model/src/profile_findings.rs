@@ -1,6 +1,6 @@
 //! What a profile shows: the sums that a reader looks at first, and what is odd in them.
 
-use crate::document::Kind;
+use crate::answer::Kind;
 use crate::findings::Diagnosis;
 use crate::host::HostSnapshot;
 use crate::loss::Losses;

@@ -1,7 +1,7 @@
 //! Two whole runs of a command side by side: what changed for the user, by which causes of faults,
 //! and what was set differently.
 
-use crate::document::Kind;
+use crate::answer::Kind;
 use crate::findings::Cause;
 use crate::profile_diff::SettingChange;
 use crate::run::RunCost;

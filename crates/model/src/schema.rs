@@ -1,6 +1,6 @@
 //! One JSON Schema of all documents that Pagewise writes, made from their types.
 
-use crate::document::Kind;
+use crate::answer::{Document, Evidence, Kind, SCHEMA_VERSION};
 use crate::{
     balance, bench, capability, fault_diff, fault_paths, findings, gate, huge_simulation,
     huge_undo, mined, paged_run, paging, paging_simulation, probe, profile_diff, profile_findings,
@@ -17,80 +17,88 @@ use serde_json::{Map, Value, json};
 /// When two documents have types of one name, which a test rules out.
 #[must_use]
 pub fn schema() -> Value {
-    let mut all = Documents(
-        SchemaSettings::draft2020_12()
+    let mut all = Documents {
+        types: SchemaSettings::draft2020_12()
             .for_serialize()
             .into_generator(),
-        Vec::new(),
-    );
+        parts: Map::new(),
+        others: Vec::new(),
+    };
+    all.part::<tuning::Tuning>();
+    all.part::<gate::Gate>();
+    all.part::<gate::Baseline>();
+    all.part::<paged_run::PagedRun>();
+    all.part::<paging::PagingTimeline>();
+    all.part::<paging_simulation::PagingSimulation>();
+    all.part::<balance::Balance>();
+    all.part::<huge_undo::HugeUndo>();
+    all.part::<probe::Probe>();
+    all.part::<huge_simulation::HugeSimulation>();
+    all.part::<mined::Mined>();
+    all.part::<capability::Check>();
+    all.part::<bench::AllocatorBench>();
+    all.part::<bench::FaultBench>();
+    all.part::<watch::Row>();
     all.add::<findings::Findings>(Kind::Run, findings::FINDINGS_VERSION);
     all.add::<profile_findings::ProfileFindings>(Kind::Profile, profile_findings::PROFILE_VERSION);
     all.add::<run_diff::RunDiff>(Kind::RunDiff, run_diff::RUN_DIFF_VERSION);
     all.add::<profile_diff::ProfileDiff>(Kind::ProfileDiff, profile_diff::PROFILE_DIFF_VERSION);
     all.add::<fault_paths::FaultPaths>(Kind::FaultPaths, fault_paths::SCHEMA_VERSION);
     all.add::<fault_diff::FaultDiff>(Kind::FaultDiff, fault_diff::SCHEMA_VERSION);
-    all.add::<tuning::Tuning>(Kind::Tuning, tuning::TUNING_VERSION);
-    all.add::<gate::Gate>(Kind::Gate, gate::GATE_VERSION);
-    all.add::<gate::Baseline>(Kind::GateBaseline, gate::BASELINE_VERSION);
-    all.add::<paged_run::PagedRun>(Kind::PagedRun, paged_run::PAGED_RUN_VERSION);
-    all.add::<paging::PagingTimeline>(Kind::PagingTimeline, paging::PAGING_TIMELINE_VERSION);
-    all.add::<paging_simulation::PagingSimulation>(
-        Kind::PagingSimulation,
-        paging_simulation::PAGING_SIMULATION_VERSION,
-    );
-    all.add::<balance::Balance>(Kind::HugeBalance, balance::BALANCE_VERSION);
-    all.add::<huge_undo::HugeUndo>(Kind::HugeUndo, huge_undo::HUGE_UNDO_VERSION);
-    all.add::<probe::Probe>(Kind::HugeProbe, probe::PROBE_VERSION);
-    all.add::<huge_simulation::HugeSimulation>(
-        Kind::HugeSimulation,
-        huge_simulation::SCHEMA_VERSION,
-    );
-    all.add::<mined::Mined>(Kind::Mined, mined::MINED_VERSION);
-    all.add::<capability::Check>(Kind::Check, capability::CHECK_VERSION);
-    all.add::<bench::AllocatorBench>(Kind::AllocatorBench, bench::ALLOCATOR_BENCH_VERSION);
-    all.add::<bench::FaultBench>(Kind::FaultBench, bench::FAULT_BENCH_VERSION);
-    all.add::<watch::Row>(Kind::Watch, watch::WATCH_VERSION);
     all.finish()
 }
 
-struct Documents(SchemaGenerator, Vec<(&'static str, Kind, u32)>);
+struct Documents {
+    types: SchemaGenerator,
+    /// Parts of a document's evidence by name.
+    parts: Map<String, Value>,
+    /// Documents of their own: their names in `$defs`, kinds and versions.
+    others: Vec<(&'static str, Kind, u32)>,
+}
 
 impl Documents {
+    fn part<E: Evidence + JsonSchema>(&mut self) {
+        let name = serde_json::to_value(E::KIND).expect("a kind is a word");
+        let name = name.as_str().expect("a kind is a word").to_owned();
+        let part = self.types.subschema_for::<E>();
+        self.parts.insert(name, part.to_value());
+    }
+
     fn add<D: JsonSchema>(&mut self, kind: Kind, version: u32) {
-        self.0.subschema_for::<D>();
-        // Its name in `$defs`.
-        self.1.push((std::any::type_name::<D>(), kind, version));
+        self.types.subschema_for::<D>();
+        self.others
+            .push((std::any::type_name::<D>(), kind, version));
     }
 
     fn finish(mut self) -> Value {
-        let mut defs = self.0.take_definitions(true);
-        let mut each = Vec::new();
-        for (path, kind, version) in self.1 {
+        // Whatever its evidence is: that is replaced by all the parts that there are.
+        self.types.subschema_for::<Document<capability::Check>>();
+        let mut defs = self.types.take_definitions(true);
+        let parts = json!({
+            "type": "object",
+            "description": "What it rests on: the part that has the name of the document's kind.",
+            "properties": self.parts,
+        });
+        defs.insert("Evidence".to_owned(), parts);
+        let of = |name: &str| json!({"$ref": format!("#/$defs/{name}")});
+        set_field(&mut defs, "Document", "evidence", of("Evidence"));
+        set_field(
+            &mut defs,
+            "Document",
+            "schema_version",
+            json!({"const": SCHEMA_VERSION}),
+        );
+        let mut each = vec![of("Document")];
+        for (path, kind, version) in self.others {
             let name = path.rsplit("::").next().unwrap_or(path);
-            let kind = serde_json::to_value(kind).unwrap_or_default();
-            let fields = defs
-                .get_mut(name)
-                .and_then(|root| root.get_mut("properties"));
-            let fields = fields
-                .and_then(Value::as_object_mut)
-                .expect("a document is an object");
-            for (field, value) in [("kind", kind), ("schema_version", json!(version))] {
-                let described = fields
-                    .get(field)
-                    .and_then(|field| field.get("description"))
-                    .cloned();
-                fields.insert(
-                    field.to_owned(),
-                    json!({"const": value, "description": described}),
-                );
-            }
-            each.push(json!({"$ref": format!("#/$defs/{name}")}));
+            set_field(&mut defs, name, "kind", json!({"const": kind}));
+            set_field(&mut defs, name, "schema_version", json!({"const": version}));
+            each.push(of(name));
         }
         // Written with them, and described apart.
-        let of = |name: &str| json!({"$ref": format!("#/$defs/{name}")});
-        add_field(&mut defs, "Findings", "profile", of("ProfileFindings"));
+        set_field(&mut defs, "Findings", "profile", of("ProfileFindings"));
         let sums = "With --sums: what pagewise report adds up when it merges reports.";
-        add_field(
+        set_field(
             &mut defs,
             "FaultPaths",
             "sums",
@@ -108,14 +116,18 @@ impl Documents {
     }
 }
 
-fn add_field(defs: &mut Map<String, Value>, document: &str, name: &str, schema: Value) {
-    if let Some(fields) = defs
+/// Puts another schema in the place of a field's, which keeps its description.
+fn set_field(defs: &mut Map<String, Value>, document: &str, name: &str, mut schema: Value) {
+    let root = defs
         .get_mut(document)
-        .and_then(|root| root.get_mut("properties"))
-        && let Some(fields) = fields.as_object_mut()
-    {
-        fields.insert(name.to_owned(), schema);
+        .and_then(|root| root.get_mut("properties"));
+    let fields = root.and_then(Value::as_object_mut);
+    let fields = fields.expect("a document is an object");
+    let described = fields.get(name).and_then(|field| field.get("description"));
+    if let (Some(words), Some(schema)) = (described, schema.as_object_mut()) {
+        schema.insert("description".to_owned(), words.clone());
     }
+    fields.insert(name.to_owned(), schema);
 }
 
 /// Fields that may be left out are never null.

@@ -1,25 +1,16 @@
 //! What came of trying settings on a command.
 
 use crate::advice::Settings;
-use crate::document::Kind;
+use crate::answer::{Evidence, Kind};
 use crate::proof::{Arm, Clock, Comparison};
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Version of [`Tuning`] as JSON.
-pub const TUNING_VERSION: u32 = 1;
-
 /// All that was tried, and the best of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tuning {
-    /// [`Kind::Tuning`].
-    pub kind: Kind,
-    /// [`TUNING_VERSION`].
-    pub schema_version: u32,
-    /// The command.
-    pub command: Vec<String>,
     /// The best, when fresh runs show that it is beyond doubt faster.
     pub winner: Option<Winner>,
     /// Whether the best setting did no better than a placebo of the same length.
@@ -32,8 +23,10 @@ pub struct Tuning {
     pub time_and_memory: Vec<Point>,
     /// Baseline first.
     pub arms: Vec<Arm>,
-    /// Things to know.
-    pub notes: Vec<String>,
+}
+
+impl Evidence for Tuning {
+    const KIND: Kind = Kind::Tuning;
 }
 
 /// The setting to use.

@@ -1,21 +1,14 @@
 //! Rows of a process tree that is watched.
 
-use crate::document::Kind;
+use crate::answer::{Evidence, Kind};
 use crate::timeline::TimelinePoint;
 use crate::units::Nanos;
-use serde::Serialize;
-
-/// Version of [`Row`] as JSON.
-pub const WATCH_VERSION: u32 = 1;
+use serde::{Deserialize, Serialize};
 
 /// One row. Counters are cumulative; rates are since the row before.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
-    /// [`WATCH_VERSION`].
-    pub schema_version: u32,
-    /// [`Kind::Watch`].
-    pub kind: Kind,
     /// Seconds since watching began.
     pub time_s: f64,
     /// Virtual size in bytes.
@@ -44,6 +37,10 @@ pub struct Row {
     pub threads: u32,
 }
 
+impl Evidence for Row {
+    const KIND: Kind = Kind::Watch;
+}
+
 /// Names of the columns, in the order of [`Row::csv`].
 pub const HEADER: &str = "time_s,vsize_bytes,rss_bytes,pss_bytes,swap_bytes,minor_faults,major_faults,\
                       minor_faults_per_s,major_faults_per_s,user_s,system_s,processes,threads";
@@ -54,8 +51,6 @@ impl Row {
     pub fn between(before: &TimelinePoint, point: &TimelinePoint) -> Self {
         let elapsed = point.time - before.time;
         Self {
-            schema_version: WATCH_VERSION,
-            kind: Kind::Watch,
             time_s: point.time.as_secs_f64(),
             vsize_bytes: point.vsize.0,
             rss_bytes: point.rss.0,
@@ -157,7 +152,6 @@ mod tests {
             .keys()
             .map(String::as_str)
             .collect();
-        names.retain(|name| !["schema_version", "kind"].contains(name));
         let mut columns: Vec<&str> = HEADER.split(',').collect();
         names.sort_unstable();
         columns.sort_unstable();

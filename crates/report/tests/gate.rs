@@ -1,9 +1,9 @@
 //! The gate's answer as text, Markdown and JUnit: widths, and names that are markup or steer terminals.
 
-use pagewise_model::document::Kind;
+use pagewise_model::answer::Document;
 use pagewise_model::findings::Cause;
 use pagewise_model::gate::{
-    Culprit, FunctionGrowth, GATE_VERSION, Gate, GateSide, GateVerdict, Judged, Metric, StackGrowth,
+    Culprit, FunctionGrowth, Gate, GateSide, GateVerdict, Judged, Metric, StackGrowth,
 };
 use pagewise_model::run_diff::CauseChange;
 use pagewise_model::units::Estimate;
@@ -23,7 +23,7 @@ fn judged(metric: Metric, old: f64, new: f64, verdict: GateVerdict) -> Judged {
     }
 }
 
-fn failed(name: &str) -> Gate {
+fn failed(name: &str) -> Document<Gate> {
     let side = |baseline: Option<&str>| GateSide {
         command: vec![name.to_owned(), "--all".to_owned()],
         baseline: baseline.map(str::to_owned),
@@ -35,11 +35,8 @@ fn failed(name: &str) -> Gate {
         reason: format!("{name} is unknown"),
         ..judged(Metric::ElapsedTime, 0.0, 1.2e12, GateVerdict::NotJudged)
     };
-    Gate {
-        schema_version: GATE_VERSION,
-        kind: Kind::Gate,
+    let gate = Gate {
         passed: false,
-        headline: "Page faults grew from 1,234,567 to 12,345,678.".to_owned(),
         old: side(Some("base.json")),
         new: side(None),
         most_pairs: 6,
@@ -81,8 +78,10 @@ fn failed(name: &str) -> Gate {
             }],
             missing: vec![format!("{name} could not be seen")],
         }),
-        notes: vec![format!("{name} ends with status 1.")],
-    }
+    };
+    Document::of(gate)
+        .with_verdict("Page faults grew from 1,234,567 to 12,345,678.")
+        .with_notes(vec![format!("{name} ends with status 1.")])
 }
 
 const PLAIN: Style = Style {

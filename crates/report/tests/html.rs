@@ -1,6 +1,6 @@
 //! The HTML page as a file: its size, what is in it, what can't be.
 
-use pagewise_model::document::Kind;
+use pagewise_model::answer::Kind;
 use pagewise_report::html::{
     render, render_profile, render_profile_diff, render_run_diff, render_with_profile,
 };

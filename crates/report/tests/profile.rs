@@ -1,6 +1,6 @@
 //! What is said of profiles fits its schema and reads well.
 
-use pagewise_model::document::Kind;
+use pagewise_model::answer::Kind;
 use pagewise_model::findings::Cause;
 use pagewise_model::findings::{Diagnosis, Severity};
 use pagewise_model::host::HostSnapshot;

@@ -32,4 +32,10 @@ export interface Page extends Partial<Parts> {
   generator: string;
   /** The command or the files that it is about. */
   subject: string;
+  /** The document's command; empty where it has none, or a part tells it. */
+  command: string[];
+  /** The answer in a sentence, where the document says it; else a part has its own. */
+  verdict: string;
+  /** What a reader should know, of the document. */
+  notes: string[];
 }

@@ -3,40 +3,7 @@
 /**
  * Every JSON document that Pagewise writes; `kind` says which.
  */
-export type Document =
-  | Findings
-  | ProfileFindings
-  | RunDiff
-  | ProfileDiff
-  | FaultPaths
-  | FaultDiff
-  | Tuning
-  | Gate
-  | Baseline
-  | PagedRun
-  | PagingTimeline
-  | PagingSimulation
-  | Balance
-  | HugeUndo
-  | Probe
-  | HugeSimulation
-  | Mined
-  | Check
-  | AllocatorBench
-  | FaultBench
-  | Row;
-/**
- * A duration or a point on the recording's clock, in nanoseconds.
- */
-export type Nanos = number;
-/**
- * How sure the rule is that nothing else gets worse.
- */
-export type Risk = "low" | "medium" | "high";
-/**
- * A size in bytes.
- */
-export type Bytes = number;
+export type Document = Document1 | Findings | ProfileFindings | RunDiff | ProfileDiff | FaultPaths | FaultDiff;
 /**
  * One setting that a launcher can apply without touching the program.
  */
@@ -82,23 +49,17 @@ export type Setting =
  */
 export type Settings = Setting[];
 /**
- * Families of allocators that have settings of their own.
+ * A size in bytes.
  */
-export type AllocatorKind =
-  | "glibc"
-  | "musl"
-  | "jemalloc"
-  | "tcmalloc"
-  | "mimalloc"
-  | "go"
-  | "jvm"
-  | "v8"
-  | "cpython"
-  | "php"
-  | "ruby"
-  | "r"
-  | "dotnet"
-  | "unknown";
+export type Bytes = number;
+/**
+ * State of one capability.
+ */
+export type Availability = "available" | "limited" | "missing";
+/**
+ * Who resolves a fault.
+ */
+export type Way = "kernel" | "fd" | "sigbus";
 /**
  * Why a fault happened.
  */
@@ -119,6 +80,121 @@ export type Cause =
   | "huge_page"
   | "unknown";
 /**
+ * What is held against an allowance.
+ */
+export type Metric = "faults" | "major_faults" | "peak_memory" | "system_time" | "cpu_time" | "elapsed_time";
+/**
+ * What came of one figure.
+ */
+export type GateVerdict = "grown" | "within" | "unsure" | "not_judged";
+/**
+ * A duration or a point on the recording's clock, in nanoseconds.
+ */
+export type Nanos = number;
+/**
+ * Where a verdict comes from.
+ */
+export type Basis = "interleaved" | "measured" | "walks" | "probe" | "none";
+/**
+ * Whether huge pages pay.
+ */
+export type Effect = "help" | "hurt" | "no_measurable_effect" | "unknown";
+/**
+ * Whether the host of a virtual machine maps its memory with huge pages.
+ */
+export type HostPages = "huge" | "small" | "mixed" | "unknown";
+/**
+ * The kind of a fault, with the same meaning on every kernel.
+ */
+export type Class =
+  | "anonymous"
+  | "zero_page"
+  | "anonymous_huge"
+  | "map_around"
+  | "file_read"
+  | "file_read_major"
+  | "file_cow"
+  | "file_shared"
+  | "write_reuse"
+  | "write_copy"
+  | "write_zero_page"
+  | "write_huge"
+  | "swap_in"
+  | "numa_hint"
+  | "userfault"
+  | "hugetlb"
+  | "stack_growth"
+  | "spurious"
+  | "retry"
+  | "error"
+  | "unclassified";
+/**
+ * How a program ended.
+ */
+export type Ending =
+  | {
+      exited: number;
+    }
+  | {
+      killed: number;
+    }
+  | "running";
+/**
+ * Which clock a claim rests on.
+ */
+export type Clock = "elapsed" | "cpu";
+/**
+ * The verdict over one arm against the baseline.
+ */
+export type Verdict = "faster" | "no_difference" | "slower" | "too_much_memory" | "undecided" | "not_reached";
+/**
+ * Kinds of documents, each with a schema of its own (`docs/schema`).
+ */
+export type Kind =
+  | "run"
+  | "tuning"
+  | "huge_balance"
+  | "huge_probe"
+  | "huge_simulation"
+  | "profile"
+  | "fault_paths"
+  | "fault_diff"
+  | "profile_diff"
+  | "run_diff"
+  | "gate"
+  | "gate_baseline"
+  | "paged_run"
+  | "paging_timeline"
+  | "paging_simulation"
+  | "check"
+  | "allocator_bench"
+  | "fault_bench"
+  | "mined"
+  | "huge_undo"
+  | "watch";
+/**
+ * How sure the rule is that nothing else gets worse.
+ */
+export type Risk = "low" | "medium" | "high";
+/**
+ * Families of allocators that have settings of their own.
+ */
+export type AllocatorKind =
+  | "glibc"
+  | "musl"
+  | "jemalloc"
+  | "tcmalloc"
+  | "mimalloc"
+  | "go"
+  | "jvm"
+  | "v8"
+  | "cpython"
+  | "php"
+  | "ruby"
+  | "r"
+  | "dotnet"
+  | "unknown";
+/**
  * Kind of memory that a fault touched.
  */
 export type RegionKind =
@@ -137,17 +213,6 @@ export type RegionKind =
  */
 export type Severity = "healthy" | "note" | "costly" | "severe";
 /**
- * How a program ended.
- */
-export type Ending =
-  | {
-      exited: number;
-    }
-  | {
-      killed: number;
-    }
-  | "running";
-/**
  * What kind of code a frame is.
  */
 export type FrameKind = "kernel" | "user" | "inlined" | "jit" | "task";
@@ -159,10 +224,6 @@ export type WeightUnit = "nanoseconds" | "events" | "samples";
  * Why an address has no name.
  */
 export type Unnamed = "no_mapping" | "no_symbol" | "no_file" | "kernel_hidden" | "jit";
-/**
- * The verdict over one arm against the baseline.
- */
-export type Verdict = "faster" | "no_difference" | "slower" | "too_much_memory" | "undecided" | "not_reached";
 /**
  * What a figure of a run counts.
  */
@@ -189,31 +250,6 @@ export type Misfit =
   | {
       uneven: number;
     };
-/**
- * The kind of a fault, with the same meaning on every kernel.
- */
-export type Class =
-  | "anonymous"
-  | "zero_page"
-  | "anonymous_huge"
-  | "map_around"
-  | "file_read"
-  | "file_read_major"
-  | "file_cow"
-  | "file_shared"
-  | "write_reuse"
-  | "write_copy"
-  | "write_zero_page"
-  | "write_huge"
-  | "swap_in"
-  | "numa_hint"
-  | "userfault"
-  | "hugetlb"
-  | "stack_growth"
-  | "spurious"
-  | "retry"
-  | "error"
-  | "unclassified";
 /**
  * A part of the work of a fault.
  */
@@ -282,39 +318,2006 @@ export type PartCause = "mix" | "function" | "runnable" | "blocked" | "off_cpu" 
  * The answer to a question.
  */
 export type Answer = "differs" | "negligible" | "differs_in_phases" | "not_found" | "within_correction";
-/**
- * Which clock a claim rests on.
- */
-export type Clock = "elapsed" | "cpu";
-/**
- * What is held against an allowance.
- */
-export type Metric = "faults" | "major_faults" | "peak_memory" | "system_time" | "cpu_time" | "elapsed_time";
-/**
- * What came of one figure.
- */
-export type GateVerdict = "grown" | "within" | "unsure" | "not_judged";
-/**
- * Where a verdict comes from.
- */
-export type Basis = "interleaved" | "measured" | "walks" | "probe" | "none";
-/**
- * Whether huge pages pay.
- */
-export type Effect = "help" | "hurt" | "no_measurable_effect" | "unknown";
-/**
- * Whether the host of a virtual machine maps its memory with huge pages.
- */
-export type HostPages = "huge" | "small" | "mixed" | "unknown";
-/**
- * State of one capability.
- */
-export type Availability = "available" | "limited" | "missing";
-/**
- * Who resolves a fault.
- */
-export type Way = "kernel" | "fd" | "sigbus";
 
+/**
+ * What a command found.
+ */
+export interface Document1 {
+  evidence: Evidence;
+  kind: Kind;
+  /**
+   * What a reader should know.
+   */
+  notes?: string[];
+  /**
+   * `SCHEMA_VERSION`.
+   */
+  schema_version: 5;
+  subject?: Subject2;
+  /**
+   * The answer in a sentence or two; absent where figures are all there is.
+   */
+  verdict?: string;
+}
+/**
+ * What it rests on: the part that has the name of the document's kind.
+ */
+export interface Evidence {
+  allocator_bench?: AllocatorBench;
+  check?: Check;
+  fault_bench?: FaultBench;
+  gate?: Gate;
+  gate_baseline?: Baseline;
+  huge_balance?: Balance;
+  huge_probe?: Probe;
+  huge_simulation?: HugeSimulation;
+  huge_undo?: HugeUndo;
+  mined?: Mined;
+  paged_run?: PagedRun;
+  paging_simulation?: PagingSimulation;
+  paging_timeline?: PagingTimeline;
+  tuning?: Tuning;
+  watch?: Row;
+}
+/**
+ * What allocators cost by size of block.
+ */
+export interface AllocatorBench {
+  /**
+   * The system's allocator first.
+   */
+  allocators: Measured[];
+  /**
+   * Version of the system's glibc; none with another C library.
+   */
+  glibc: string | null;
+  page_bytes: Bytes;
+}
+/**
+ * One allocator's figures.
+ */
+export interface Measured {
+  /**
+   * Short name.
+   */
+  name: string;
+  settings: Settings;
+  /**
+   * Single blocks.
+   */
+  single: AllocatorRow[];
+  /**
+   * Smallest block (to the KiB) that comes fresh from the kernel in each round; none up to 64 MiB
+   * when absent.
+   */
+  threshold_bytes: Bytes | null;
+  /**
+   * Small blocks given back together.
+   */
+  together: AllocatorRow[];
+}
+/**
+ * One size.
+ */
+export interface AllocatorRow {
+  block_bytes: Bytes;
+  bytes: Bytes;
+  /**
+   * Memory system calls by name; absent where they cannot be counted.
+   */
+  calls: {
+    [k: string]: number;
+  } | null;
+  /**
+   * CPU time in nanoseconds, touching included.
+   */
+  cpu_ns: number;
+  /**
+   * Faults.
+   */
+  faults: number;
+}
+/**
+ * What a machine allows.
+ */
+export interface Check {
+  /**
+   * The most important for `doctor` first.
+   */
+  capabilities: Capability[];
+  /**
+   * Release of the running kernel.
+   */
+  kernel: string;
+}
+/**
+ * One thing that Pagewise can use.
+ */
+export interface Capability {
+  /**
+   * What Pagewise uses it for, or does instead.
+   */
+  consequence: string;
+  /**
+   * What was tried and found, with the kernel's own words where there are any.
+   */
+  finding: string;
+  /**
+   * Stable name: `perf.software`, `tracepoints.syscalls`, `proc.smaps_rollup`…
+   */
+  name: string;
+  /**
+   * The exact command or setting that enables it, where there is one.
+   */
+  remedy: string | null;
+  state: Availability;
+}
+/**
+ * What page faults cost by who resolves them.
+ */
+export interface FaultBench {
+  /**
+   * By who resolves them, then by threads.
+   */
+  rows: FaultRow[];
+  /**
+   * Fresh processes behind each figure, which is their median.
+   */
+  runs: number;
+}
+/**
+ * Faults of so many threads, resolved one way.
+ */
+export interface FaultRow {
+  /**
+   * Mean of pages one after the other, ns.
+   */
+  in_order_ns: number;
+  /**
+   * Median of scattered pages, ns.
+   */
+  p50_ns: number;
+  /**
+   * 99th percentile of scattered pages, ns.
+   */
+  p99_ns: number;
+  /**
+   * Threads that fault at the same time.
+   */
+  threads: number;
+  way: Way;
+}
+/**
+ * The answer.
+ */
+export interface Gate {
+  /**
+   * Runs that make one measurement.
+   */
+  batch: number;
+  /**
+   * What is behind what grew.
+   */
+  culprit: Culprit | null;
+  /**
+   * Each figure.
+   */
+  figures: Judged[];
+  /**
+   * Chance of a false alarm that each figure may have: 5 % over all that are judged.
+   */
+  level: number;
+  /**
+   * Most runs of each side.
+   */
+  most_pairs: number;
+  new: GateSide;
+  old: GateSide;
+  /**
+   * Whether nothing is surely beyond its allowance.
+   */
+  passed: boolean;
+  /**
+   * Seed of the order of runs.
+   */
+  seed: number;
+}
+/**
+ * What is behind the growth, by one more run of each side under observation.
+ */
+export interface Culprit {
+  /**
+   * Causes of faults that grew, the one that grew most first.
+   */
+  causes: CauseChange[];
+  /**
+   * Functions that take more CPU time, where time grew.
+   */
+  functions: FunctionGrowth[];
+  /**
+   * Why more cannot be told, and what would help.
+   */
+  missing: string[];
+  /**
+   * Stacks that grew, the one that grew most first.
+   */
+  stacks: StackGrowth[];
+}
+/**
+ * Faults of one cause in both runs.
+ */
+export interface CauseChange {
+  a: Estimate;
+  b: Estimate;
+  cause: Cause;
+  /**
+   * Whether the intervals are apart, and the change makes a tenth or more of the faults.
+   */
+  differs: boolean;
+  /**
+   * Its name for a person.
+   */
+  label: string;
+}
+/**
+ * A value with the interval that holds it with 95 % confidence.
+ */
+export interface Estimate {
+  /**
+   * Upper end of the 95 % interval.
+   */
+  high: number;
+  /**
+   * Lower end of the 95 % interval.
+   */
+  low: number;
+  /**
+   * The best single figure.
+   */
+  value: number;
+}
+/**
+ * A function that takes more CPU time.
+ */
+export interface FunctionGrowth {
+  /**
+   * The file that holds it.
+   */
+  module: string;
+  /**
+   * Its name.
+   */
+  name: string;
+  /**
+   * Seconds in the new run.
+   */
+  new_s: number;
+  /**
+   * Seconds in the old run, callees included.
+   */
+  old_s: number;
+}
+/**
+ * A stack whose faults grew.
+ */
+export interface StackGrowth {
+  cause: Cause;
+  /**
+   * The one that a reader should look at.
+   */
+  culprit: string;
+  /**
+   * That cause for a person.
+   */
+  label: string;
+  /**
+   * Faults in the new run.
+   */
+  new: number;
+  /**
+   * Faults in the old run, at most; scaled from samples. Where the old program had no such stack,
+   * old and new are those of the culprit by any stack.
+   */
+  old: number;
+  /**
+   * Functions, outermost first.
+   */
+  stack: string[];
+}
+/**
+ * One figure of both sides.
+ */
+export interface Judged {
+  /**
+   * Growth that is allowed; `None` where any is.
+   */
+  allowed: number | null;
+  /**
+   * Growth of the median as a fraction of the old one; `None` where that is zero or unknown.
+   */
+  growth: number | null;
+  metric: Metric;
+  /**
+   * Median of the new side.
+   */
+  new: number | null;
+  /**
+   * Median of the old side, in the metric's unit.
+   */
+  old: number | null;
+  /**
+   * Why it is not judged, else empty.
+   */
+  reason: string;
+  /**
+   * Growth that is certain at `Gate::level`: more than this; `None` with too few runs.
+   */
+  surely_more_than: number | null;
+  verdict: GateVerdict;
+}
+/**
+ * One side of the gate.
+ */
+export interface GateSide {
+  /**
+   * The file that its runs were read from, where they were.
+   */
+  baseline: string | null;
+  /**
+   * The command.
+   */
+  command: string[];
+  /**
+   * Its runs, in the order in which they ran.
+   */
+  runs: GateRun[];
+}
+/**
+ * One run; for a command that ends within milliseconds, the mean of a few.
+ */
+export interface GateRun {
+  cost: RunCost;
+  /**
+   * Largest resident memory of the tree: `ru_maxrss`, or the sum over several processes where
+   * that was seen to be more. `None` where the program stayed below what it inherited from us at
+   * its start, which `ru_maxrss` never is.
+   */
+  peak: Bytes | null;
+}
+/**
+ * Resources of one finished or observed run, children that were waited for included.
+ */
+export interface RunCost {
+  /**
+   * Involuntary context switches.
+   */
+  involuntary_switches: number;
+  /**
+   * Faults that needed I/O (`ru_majflt`).
+   */
+  major_faults: number;
+  max_rss: Bytes;
+  /**
+   * Faults that needed no I/O (`ru_minflt`).
+   */
+  minor_faults: number;
+  system: Nanos;
+  user: Nanos;
+  /**
+   * Voluntary context switches.
+   */
+  voluntary_switches: number;
+  wall: Nanos;
+}
+/**
+ * What `pagewise gate --save` writes.
+ */
+export interface Baseline {
+  /**
+   * Runs that make one measurement.
+   */
+  batch: number;
+  /**
+   * How much the CPUs were shared meanwhile (0 to 1).
+   */
+  contended: number | null;
+  /**
+   * Where it faults; `None` where that could not be recorded.
+   */
+  faults: FaultsSeen | null;
+  host: GateHost;
+  /**
+   * When, Unix time in milliseconds.
+   */
+  made_unix_ms: number;
+  /**
+   * Each measurement.
+   */
+  runs: GateRun[];
+}
+/**
+ * The faults of one observed run, for telling later which of them are new.
+ */
+export interface FaultsSeen {
+  /**
+   * By cause.
+   */
+  by_cause: CauseShare[];
+  /**
+   * Heaviest stacks.
+   */
+  sites: Site[];
+}
+/**
+ * One line of a breakdown: how many faults, how sure, how much time.
+ */
+export interface CauseShare {
+  faults: Estimate;
+  key: Cause;
+  /**
+   * Kernel time of these faults, where latencies were measured or modelled.
+   */
+  time: Nanos | null;
+}
+/**
+ * A function with its faults.
+ */
+export interface Site {
+  /**
+   * The frame that a reader should look at: the innermost one outside libc and the allocator.
+   */
+  culprit: string;
+  /**
+   * Faults, scaled to the exact total.
+   */
+  faults: number;
+  main_cause: Cause;
+  /**
+   * Call stack, outermost function first, as readable names.
+   */
+  stack: string[];
+}
+/**
+ * What decides which figures of two machines can be compared.
+ */
+export interface GateHost {
+  /**
+   * Architecture.
+   */
+  architecture: string;
+  /**
+   * Version of the C library.
+   */
+  c_library: string | null;
+  /**
+   * Processor.
+   */
+  cpu: string;
+  /**
+   * CPUs online.
+   */
+  cpus: number;
+  /**
+   * Host name.
+   */
+  hostname: string;
+  /**
+   * `/sys/kernel/mm/transparent_hugepage/enabled`.
+   */
+  huge_pages: string | null;
+  /**
+   * Kernel release.
+   */
+  kernel: string;
+  /**
+   * Page size, bytes.
+   */
+  page_size: number;
+}
+/**
+ * Everything about one run of the controller.
+ */
+export interface Balance {
+  after: PageState;
+  /**
+   * Whether page sizes were changed; false for a dry run.
+   */
+  applied: boolean;
+  before: PageState;
+  built: Changes;
+  /**
+   * Controller.
+   */
+  controller: string;
+  controller_cpu: Nanos;
+  elapsed: Nanos;
+  /**
+   * Slots that the kernel or the program changed back.
+   */
+  fights: number;
+  huge_page: Bytes;
+  /**
+   * Journals by which `--undo` takes the changes back.
+   */
+  journals: string[];
+  /**
+   * Memory promised.
+   */
+  max_rss: Bytes | null;
+  /**
+   * Why hardware counters were not used.
+   */
+  no_counters: string | null;
+  peak_rss: Bytes;
+  /**
+   * Intervals.
+   */
+  points: BalancePoint[];
+  /**
+   * Processes at the start.
+   */
+  processes: BalancedProcess[];
+  /**
+   * What stayed as it was.
+   */
+  refused: Refused[];
+  /**
+   * What told the cost of work.
+   */
+  signal: string;
+  split: Changes;
+  verdict: HugeVerdict;
+  /**
+   * Table of events in use, where the machine counts page walks.
+   */
+  walk_events: string | null;
+}
+/**
+ * Page sizes and memory at one moment.
+ */
+export interface PageState {
+  /**
+   * Populated slots that are left alone (locked, `MADV_NOHUGEPAGE`, userfaultfd, files…).
+   */
+  blocked: number;
+  growth: Bytes;
+  /**
+   * Huge pages.
+   */
+  huge: number;
+  rss: Bytes;
+  /**
+   * Slots of base pages that could be huge.
+   */
+  small: number;
+}
+/**
+ * Changes of one kind.
+ */
+export interface Changes {
+  /**
+   * How many.
+   */
+  count: number;
+  /**
+   * Median time of the call; `None` without any.
+   */
+  median: Nanos | null;
+  /**
+   * Time that 95 % of the calls stayed below.
+   */
+  p95: Nanos | null;
+}
+/**
+ * One interval.
+ */
+export interface BalancePoint {
+  /**
+   * Slots that were changed in it: what it shows is disturbed by that.
+   */
+  changes: number;
+  /**
+   * CPU nanoseconds for a unit of work; `None` where no work was seen.
+   */
+  cost_ns: number | null;
+  cpu: Nanos;
+  /**
+   * Huge pages at its end.
+   */
+  huge: number;
+  /**
+   * Page walks of huge pages per second, where they are counted by size.
+   */
+  huge_walks_per_s: number | null;
+  /**
+   * Factor by which one kind of TLB entries works harder, when last computed (y).
+   */
+  imbalance: number | null;
+  /**
+   * For how many intervals walks have been taking much time (C_L).
+   */
+  load: number;
+  /**
+   * As many as there could be within the promised memory.
+   */
+  possible: number;
+  /**
+   * What the controller thought.
+   */
+  reason: string;
+  rss: Bytes;
+  /**
+   * Page walks of base pages per second, where they are counted by size.
+   */
+  small_walks_per_s: number | null;
+  time: Nanos;
+  /**
+   * Share of cycles with a page walk under way.
+   */
+  walk_share: number | null;
+}
+/**
+ * One process.
+ */
+export interface BalancedProcess {
+  /**
+   * Name.
+   */
+  comm: string;
+  /**
+   * Memory of the guest that it runs, where it is a virtual machine monitor.
+   */
+  guest_memory: GuestRange[];
+  map: HugeMap;
+  /**
+   * Process id.
+   */
+  pid: number;
+}
+/**
+ * Guest memory in a monitor.
+ */
+export interface GuestRange {
+  length: Bytes;
+  misaligned_by: Bytes;
+  /**
+   * First address, hexadecimal.
+   */
+  start: string;
+}
+/**
+ * Huge pages by address and time.
+ */
+export interface HugeMap {
+  /**
+   * Bytes of a row.
+   */
+  row_bytes: number;
+  /**
+   * A string for each row, a letter for each moment: `#` all huge, `.` all small, `1` to `9`
+   * tenths that are huge, a blank where there was no memory. Moments are equal stretches of time.
+   */
+  rows: string[];
+  /**
+   * First address of each row, hexadecimal, ascending.
+   */
+  starts: string[];
+  until: Nanos;
+}
+/**
+ * Slots that stayed as they were.
+ */
+export interface Refused {
+  /**
+   * How many tries.
+   */
+  count: number;
+  /**
+   * Why.
+   */
+  reason: string;
+}
+/**
+ * The answer in figures.
+ */
+export interface HugeVerdict {
+  basis: Basis;
+  /**
+   * Change of CPU time for a unit of work from base to huge pages: −0.3 is 30 % less.
+   */
+  cpu_change: Estimate | null;
+  effect: Effect;
+  rss_growth: Bytes;
+}
+/**
+ * Everything that was found.
+ */
+export interface Probe {
+  /**
+   * What changing page sizes takes.
+   */
+  actuators: ActuatorFinding[];
+  /**
+   * CPU model.
+   */
+  cpu: string;
+  /**
+   * The curves behind it.
+   */
+  curves: Curve[];
+  /**
+   * Effect of huge pages on a chase.
+   */
+  effect: EffectPoint[];
+  effect_memory: Bytes;
+  elapsed: Nanos;
+  host: HostFinding;
+  /**
+   * Levels by page size, first level first.
+   */
+  levels: TlbLevel[];
+  /**
+   * Why hardware counters were not used.
+   */
+  no_counters: string | null;
+  /**
+   * Times that each point was measured, in shuffled rounds.
+   */
+  rounds: number;
+  /**
+   * Table of events in use, where the machine counts page walks.
+   */
+  walk_events: string | null;
+  /**
+   * Nanoseconds that a step takes when every translation misses, beyond the data itself.
+   */
+  walk_ns: Estimate | null;
+}
+/**
+ * Changing page sizes of another process.
+ */
+export interface ActuatorFinding {
+  /**
+   * How it is done.
+   */
+  call: string;
+  /**
+   * `collapse` or `split`.
+   */
+  change: string;
+  /**
+   * Median time of a call; `None` where it does not work here.
+   */
+  median: Nanos | null;
+}
+/**
+ * Cost of a step by the number of stretches that are visited.
+ */
+export interface Curve {
+  page: Bytes;
+  /**
+   * By number of stretches.
+   */
+  points: CurvePoint[];
+  stride: Bytes;
+}
+/**
+ * One point of a curve.
+ */
+export interface CurvePoint {
+  extra_ns: Estimate;
+  /**
+   * Distinct stretches that are visited in turn.
+   */
+  pages: number;
+}
+/**
+ * A random chase with some of its memory in huge pages.
+ */
+export interface EffectPoint {
+  change: Estimate;
+  /**
+   * Share of the memory that huge pages map, 0 to 1.
+   */
+  huge_share: number;
+  step_ns: Estimate;
+  /**
+   * Page walks for a step, to base and to huge pages, where the machine counts them.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  walks: [number, number] | null;
+}
+/**
+ * What was found about the host.
+ */
+export interface HostFinding {
+  /**
+   * Whether this is a virtual machine at all.
+   */
+  is_guest: boolean;
+  /**
+   * Share of the TLB misses of base pages that the same chase has over huge pages, 0 to 1.
+   */
+  missed_share: Estimate | null;
+  pages: HostPages;
+  /**
+   * For a person.
+   */
+  sentence: string;
+}
+/**
+ * One level of the TLB as it shows itself.
+ */
+export interface TlbLevel {
+  entries: Estimate;
+  /**
+   * 1 for the first.
+   */
+  level: number;
+  miss_ns: Estimate;
+  page: Bytes;
+}
+/**
+ * The result of `pagewise huge simulate`.
+ */
+export interface HugeSimulation {
+  /**
+   * Page sizes compared, without a controller.
+   */
+  configurations: Configuration[];
+  /**
+   * Runs with controllers, a run for each program.
+   */
+  controlled: Controlled[];
+  /**
+   * The machine's name.
+   */
+  machine: string;
+  /**
+   * Reach of each machine's TLBs, for the curves.
+   */
+  reaches: Reach[];
+  /**
+   * Misses of fully associative LRU TLBs of all sizes.
+   */
+  reuse: ReuseCurve[];
+  /**
+   * Cost by number of huge pages, where asked for.
+   */
+  sweep: SweepPoint[];
+  /**
+   * The programs, in order.
+   */
+  workloads: string[];
+}
+/**
+ * A program under fixed page sizes.
+ */
+export interface Configuration {
+  /**
+   * Refills of huge pages in 1000 accesses.
+   */
+  huge_per_1000: number;
+  /**
+   * Page sizes in words.
+   */
+  name: string;
+  /**
+   * Nanoseconds per access, all included.
+   */
+  ns_per_access: number;
+  /**
+   * Share of time in refills.
+   */
+  refill_share: number;
+  /**
+   * Refills of small pages in 1000 accesses.
+   */
+  small_per_1000: number;
+  /**
+   * Speed relative to the first configuration of the program.
+   */
+  speed: number;
+  /**
+   * The program.
+   */
+  workload: string;
+}
+/**
+ * A program with a controller.
+ */
+export interface Controlled {
+  /**
+   * Speed at the end relative to running alone, where several programs share the TLB.
+   */
+  against_alone: number | null;
+  /**
+   * Huge pages built.
+   */
+  built: number;
+  /**
+   * The controller.
+   */
+  controller: string;
+  /**
+   * Speed at the end relative to the same page sizes without a controller.
+   */
+  gain: number;
+  /**
+   * The same over the whole run.
+   */
+  gain_whole: number;
+  /**
+   * Huge pages at the end.
+   */
+  huge: number;
+  map: HugeMap;
+  /**
+   * Nanoseconds per access at the end.
+   */
+  ns_per_access: number;
+  /**
+   * As many as its memory could hold.
+   */
+  possible: number;
+  /**
+   * What the controller decided last, in words.
+   */
+  reason: string | null;
+  /**
+   * Huge pages split.
+   */
+  split: number;
+  /**
+   * Over time.
+   */
+  timeline: Moment[];
+  /**
+   * The program.
+   */
+  workload: string;
+}
+/**
+ * A point of a timeline: means since the last.
+ */
+export interface Moment {
+  /**
+   * Simulated seconds.
+   */
+  at_s: number;
+  /**
+   * Huge pages (N_h).
+   */
+  huge: number;
+  /**
+   * Refills of huge pages per second.
+   */
+  huge_per_s: number;
+  /**
+   * Imbalance when last computed (y).
+   */
+  imbalance: number | null;
+  /**
+   * Loaded intervals in a row, less quiet ones (C_L).
+   */
+  load: number;
+  /**
+   * Nanoseconds per access.
+   */
+  ns_per_access: number;
+  /**
+   * Refills of small pages per second.
+   */
+  small_per_s: number;
+}
+/**
+ * How much a machine's last TLB level maps.
+ */
+export interface Reach {
+  /**
+   * Entries for pages of that size.
+   */
+  entries: number;
+  /**
+   * The machine.
+   */
+  machine: string;
+  /**
+   * Bytes of a page.
+   */
+  page_bytes: number;
+}
+/**
+ * Miss ratio by number of entries, at one page size.
+ */
+export interface ReuseCurve {
+  /**
+   * Greatest error that sampling is expected to make (95 %), in miss ratio.
+   */
+  error: number;
+  /**
+   * Bytes of a page.
+   */
+  page_bytes: number;
+  /**
+   * Entries and the share of accesses that miss as many.
+   */
+  points: [number, number][];
+  /**
+   * Share of pages that were sampled.
+   */
+  sampled: number;
+  /**
+   * The program.
+   */
+  workload: string;
+}
+/**
+ * Cost at a fixed number of huge pages.
+ */
+export interface SweepPoint {
+  /**
+   * Huge pages.
+   */
+  huge: number;
+  /**
+   * Refills of huge pages in 1000 accesses.
+   */
+  huge_per_1000: number;
+  /**
+   * Nanoseconds per access.
+   */
+  ns_per_access: number;
+  /**
+   * Refills of small pages in 1000 accesses.
+   */
+  small_per_1000: number;
+}
+/**
+ * What was taken back.
+ */
+export interface HugeUndo {
+  /**
+   * Each process that a controller had at work.
+   */
+  processes: Undone[];
+}
+/**
+ * What became of one process.
+ */
+export interface Undone {
+  /**
+   * Its name.
+   */
+  comm: string;
+  /**
+   * Slots that the program has given back or unmapped since.
+   */
+  gone: number;
+  /**
+   * Process id.
+   */
+  pid: number;
+  /**
+   * Slots that could not be changed back.
+   */
+  refused: number;
+  /**
+   * Slots that have their first page size again, by us or without us.
+   */
+  restored: number;
+  /**
+   * Whether the process is still the one in the journal.
+   */
+  running: boolean;
+  /**
+   * Settings of the machine that are as they were.
+   */
+  settings: number;
+  /**
+   * Settings that somebody else has written since: left to them.
+   */
+  settings_left: number;
+}
+/**
+ * What was found in a database of sequences: patterns, or the rests behind one.
+ */
+export interface Mined {
+  /**
+   * Frequent patterns in the order of their items.
+   */
+  patterns?: MinedPattern[];
+  /**
+   * With `--projection`: the sequences of the projected database.
+   */
+  sequences?: string[][];
+}
+/**
+ * One pattern.
+ */
+export interface MinedPattern {
+  /**
+   * Its items; of a tree its functions, and braces around what they call.
+   */
+  items: string[];
+  /**
+   * Sequences that hold it; places for the algorithm "suffixes", faults for "trees".
+   */
+  support: number;
+  tree?: TreePattern;
+}
+/**
+ * A call with everything below it, repeats merged: a tree that many faults share, or few slow
+ * ones. It is closed: not all its places are inside one larger tree.
+ */
+export interface TreePattern {
+  /**
+   * Calls inside one, at least and at most.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  calls: [number, number];
+  /**
+   * The kind of the faults that have it, where it is one.
+   */
+  class: Class | null;
+  /**
+   * Whether it is a whole fault, from its entry on.
+   */
+  complete: boolean;
+  /**
+   * The same, corrected.
+   */
+  corrected_self_ns: number;
+  /**
+   * The same, corrected.
+   */
+  corrected_time_share: number;
+  /**
+   * The same, corrected.
+   */
+  corrected_total_ns: number;
+  /**
+   * How far the corrected mean, median and percentile may be off, either way, ns.
+   */
+  error_ns: number;
+  /**
+   * Faults that have it: its support.
+   */
+  faults: number;
+  /**
+   * The same, corrected.
+   */
+  mean_ns: number;
+  /**
+   * Places in them.
+   */
+  occurrences: number;
+  /**
+   * The tree as text: `root { a b ×3–15 { c } ( d e ) ×2 }`. Of a large one the first calls.
+   */
+  outline: string;
+  /**
+   * Median time of one, corrected, ns.
+   */
+  p50_ns: number;
+  /**
+   * 99th percentile of it.
+   */
+  p99_ns: number;
+  /**
+   * Mean time of one, as traced, ns.
+   */
+  raw_mean_ns: number;
+  /**
+   * How often the calls of its outermost function repeat.
+   */
+  repeats: Repeat[];
+  /**
+   * Its outermost function.
+   */
+  root: string;
+  /**
+   * Own time of its outermost function in them, as traced, ns.
+   */
+  self_ns: number;
+  /**
+   * Its time on the CPU as a share of all faults', raw.
+   */
+  time_share: number;
+  /**
+   * Places behind the median and the percentile: a sample where there are many faults.
+   */
+  timed: number;
+  /**
+   * Time of all its places, as traced, ns.
+   */
+  total_ns: number;
+}
+/**
+ * Calls that a tree repeats.
+ */
+export interface Repeat {
+  /**
+   * Times in a row, ascending, and how many rows have so many.
+   */
+  counts: [number, number][];
+  /**
+   * The function, or those of a loop with blanks between.
+   */
+  function: string;
+}
+/**
+ * A finished run.
+ */
+export interface PagedRun {
+  cost: RunCost;
+  ending: Ending;
+  /**
+   * The budget in bytes.
+   */
+  memory_bytes: number;
+  /**
+   * Whether each process had a budget of its own.
+   */
+  memory_is_each: boolean;
+  others: OtherProcesses;
+  /**
+   * Name of the policy.
+   */
+  policy: string;
+  /**
+   * Those that have figures of their own.
+   */
+  processes: PagedProcess[];
+  /**
+   * Programs that managed memory: each fork, and each exec.
+   */
+  processes_total: number;
+  refault_distances: RefaultDistances;
+  /**
+   * Kind of the store.
+   */
+  store: string;
+  /**
+   * Most that all processes were seen to have resident at a time, shared pages counted once.
+   */
+  together_peak_bytes: number | null;
+}
+/**
+ * Processes without figures of their own: with those above they add up to the whole.
+ */
+export interface OtherProcesses {
+  /**
+   * Ended, and a later one needed their place.
+   */
+  ended: number;
+  faults: PagingFaults;
+  latency: FaultLatency;
+  pages: PagesMoved;
+  /**
+   * Never had one, as too many others lived.
+   */
+  unplaced: number;
+}
+/**
+ * Faults by kind and by how they arrived.
+ */
+export interface PagingFaults {
+  /**
+   * Served by handler threads.
+   */
+  by_handler: number;
+  /**
+   * Served by SIGBUS in the faulting thread.
+   */
+  by_signal: number;
+  /**
+   * On pages that another fault was bringing.
+   */
+  collisions: number;
+  /**
+   * On pages that were never touched.
+   */
+  first_touches: number;
+  /**
+   * First writes to pages that came back.
+   */
+  first_writes: number;
+  /**
+   * On pages in the store.
+   */
+  refaults: number;
+  /**
+   * On pages that were there.
+   */
+  spurious: number;
+  /**
+   * That waited for room.
+   */
+  throttled: number;
+  /**
+   * What these waited, in nanoseconds.
+   */
+  throttled_ns: number;
+}
+/**
+ * Time inside the pager.
+ */
+export interface FaultLatency {
+  with_io: Quantiles;
+  without_io: Quantiles;
+}
+/**
+ * Quantiles of a latency, exact to a bucket (a half power of two).
+ */
+export interface Quantiles {
+  /**
+   * Faults.
+   */
+  count: number;
+  /**
+   * Median in nanoseconds.
+   */
+  p50_ns: number;
+  /**
+   * 99th percentile in nanoseconds.
+   */
+  p99_ns: number;
+}
+/**
+ * Pages moved.
+ */
+export interface PagesMoved {
+  /**
+   * Dropped, as the store had them already.
+   */
+  dropped_clean: number;
+  /**
+   * Evicted in all.
+   */
+  evicted: number;
+  /**
+   * In so many batches.
+   */
+  eviction_batches: number;
+  /**
+   * Of these, before anyone asked.
+   */
+  prefetched: number;
+  /**
+   * From the store.
+   */
+  read: number;
+  /**
+   * That the kernel refused to let go: pinned, or going.
+   */
+  refused: number;
+  /**
+   * Given back by the program.
+   */
+  removed: number;
+  /**
+   * Of these, pages that were used.
+   */
+  seen_used: number;
+  /**
+   * Reads and writes of the store that failed.
+   */
+  store_errors: number;
+  /**
+   * Pages whose next use was to be seen.
+   */
+  watched: number;
+  /**
+   * To the store.
+   */
+  written: number;
+  /**
+   * Of these, before they had to leave.
+   */
+  written_early: number;
+}
+/**
+ * One process.
+ */
+export interface PagedProcess {
+  /**
+   * Bytes that it may have resident; the last share where processes share a budget.
+   */
+  budget_bytes: number;
+  /**
+   * What the kernel let the pager do.
+   */
+  capabilities: string[];
+  /**
+   * Of one that does not: whether it ended by itself. Else it was killed, or became another
+   * program by exec.
+   */
+  ended_in_order: boolean;
+  faults: PagingFaults;
+  /**
+   * How soon its pages are used again, over the whole run.
+   */
+  heat: Heat | null;
+  latency: FaultLatency;
+  /**
+   * Bytes of managed pages that it may have resident.
+   */
+  limit_bytes: number;
+  /**
+   * Whether it lives.
+   */
+  living: boolean;
+  /**
+   * Managed address space in bytes.
+   */
+  managed_bytes: number;
+  /**
+   * Size from which memory is managed now: `--min-region`, or less while much lies in smaller pieces.
+   */
+  min_region_bytes: number;
+  /**
+   * Name of its program.
+   */
+  name: string;
+  pages: PagesMoved;
+  /**
+   * Most managed bytes that were resident.
+   */
+  peak_managed_bytes: number;
+  /**
+   * Process id.
+   */
+  pid: number;
+  refault_distances: RefaultDistances;
+  /**
+   * Managed mappings, the largest first.
+   */
+  regions: PagedRegion[];
+  /**
+   * Regions that it has; not all have figures.
+   */
+  regions_total: number;
+  /**
+   * Managed bytes that are resident.
+   */
+  resident_bytes: number;
+  /**
+   * What that store holds on disk, in bytes, for all who share it.
+   */
+  store_disk_bytes: number;
+  /**
+   * Memory that it takes in this process, in bytes.
+   */
+  store_memory_bytes: number;
+  /**
+   * Number of its store: forks share their parent's.
+   */
+  store_number: number;
+  /**
+   * What the surveys of the regions have taken, in nanoseconds.
+   */
+  survey_ns: number;
+  /**
+   * Resident bytes that are not managed: code, stacks, small mappings.
+   */
+  unmanaged_bytes: number;
+}
+/**
+ * How soon resident pages are used again, by random ones whose next use was awaited.
+ */
+export interface Heat {
+  /**
+   * Share that was not used within eight seconds.
+   */
+  cold: Estimate | null;
+  hot: Estimate;
+  /**
+   * Share that was used later, within eight seconds; none before any was watched so long.
+   */
+  warm: Estimate | null;
+  /**
+   * Pages that were watched for a second.
+   */
+  watched: number;
+  written: Estimate;
+}
+/**
+ * How many pages were evicted between a page's eviction and its return. Counts are estimates from a
+ * sample of pages, exact where all were followed.
+ */
+export interface RefaultDistances {
+  /**
+   * Those that are not empty, ascending.
+   */
+  buckets: DistanceBucket[];
+  /**
+   * What more memory would have spared, where the sample is large enough to tell.
+   */
+  larger_budget: LargerBudget | null;
+  /**
+   * Pages of the sample that came back.
+   */
+  sampled_pages: number;
+  /**
+   * Refaults of the sample.
+   */
+  samples: number;
+}
+/**
+ * Returns after so many evictions.
+ */
+export interface DistanceBucket {
+  /**
+   * Returns before anyone asked.
+   */
+  ahead: number;
+  /**
+   * Least distance.
+   */
+  from_pages: number;
+  /**
+   * Returns that a fault waited for.
+   */
+  refaults: number;
+  /**
+   * The first one that is too long.
+   */
+  to_pages: number;
+}
+/**
+ * A larger budget for one process, for policies that evict roughly in order of use. A lower bound: a
+ * page that is evicted twice meanwhile counts twice, and takes room once.
+ */
+export interface LargerBudget {
+  /**
+   * Bytes more.
+   */
+  more_bytes: number;
+  spared: Estimate;
+}
+/**
+ * A managed mapping: the parts of it that are managed alike, added up.
+ */
+export interface PagedRegion {
+  /**
+   * Size of its parts.
+   */
+  bytes: number;
+  /**
+   * How faults arrive: `fd` or `sigbus`.
+   */
+  delivery: string;
+  /**
+   * Of these, changed since they came.
+   */
+  dirty_pages: number;
+  /**
+   * Pages in the store.
+   */
+  evicted_pages: number;
+  /**
+   * Faults on all its parts.
+   */
+  faults: number;
+  /**
+   * How soon pages are used again, by the last ones that were watched.
+   */
+  heat: Heat | null;
+  /**
+   * Number of the mapping.
+   */
+  number: number;
+  /**
+   * Parts that do not adjoin.
+   */
+  parts: number;
+  /**
+   * Of these, on pages in the store.
+   */
+  refaults: number;
+  /**
+   * Pages that are resident.
+   */
+  resident_pages: number;
+  /**
+   * The number that the program's hint gave it; 0 without one.
+   */
+  role: number;
+  /**
+   * Address of its first part.
+   */
+  start: string;
+  /**
+   * Why so.
+   */
+  why: string;
+}
+/**
+ * What each policy would have done.
+ */
+export interface PagingSimulation {
+  bound: PolicyOutcome;
+  /**
+   * Memory, in pages.
+   */
+  memory_pages: number;
+  /**
+   * In the order in which they were asked for.
+   */
+  policies: PolicyOutcome[];
+  trace: UsesOfPages;
+}
+/**
+ * One policy's figures, in pages.
+ */
+export interface PolicyOutcome {
+  /**
+   * Pages that had to leave.
+   */
+  evictions: number;
+  /**
+   * Read from the store.
+   */
+  pages_read: number;
+  /**
+   * Written to the store.
+   */
+  pages_written: number;
+  /**
+   * Its name.
+   */
+  policy: string;
+  /**
+   * Of these, before they were asked for.
+   */
+  read_early: number;
+  /**
+   * Read early and never used.
+   */
+  read_in_vain: number;
+  /**
+   * Threads held up by the store.
+   */
+  refaults: number;
+  /**
+   * Faults on pages that were in memory.
+   */
+  soft_faults: number;
+}
+/**
+ * What a trace of a paged run holds.
+ */
+export interface UsesOfPages {
+  /**
+   * Bytes at the end that are no whole record.
+   */
+  cut_bytes: number;
+  /**
+   * Different pages.
+   */
+  footprint_pages: number;
+  /**
+   * Size of a page.
+   */
+  page_bytes: number;
+  /**
+   * Pages read early in the recorded run, taken for uses.
+   */
+  presumed_uses: number;
+  /**
+   * Memory of the recorded run, in pages.
+   */
+  recorded_with_pages: number;
+  /**
+   * Records of kinds that this version does not know.
+   */
+  unknown_records: number;
+  /**
+   * Uses.
+   */
+  uses: number;
+}
+/**
+ * The course of one run of `pagewise run`.
+ */
+export interface PagingTimeline {
+  ending: Ending;
+  interval: Nanos;
+  /**
+   * The budget in bytes.
+   */
+  memory_bytes: number;
+  /**
+   * Whether each process had that budget, rather than all together.
+   */
+  memory_is_each: boolean;
+  /**
+   * Readings, oldest first; the last one is that of the end.
+   */
+  points: PagingPoint[];
+  /**
+   * The policy's name.
+   */
+  policy: string;
+  refault_distances: RefaultDistances;
+  /**
+   * The store's kind.
+   */
+  store: string;
+}
+/**
+ * One reading, summed over the processes of the run. Counters are cumulative.
+ */
+export interface PagingPoint {
+  /**
+   * Faults on pages without contents.
+   */
+  first_touches: number;
+  /**
+   * How much of it may be.
+   */
+  limit_bytes: number;
+  /**
+   * Pages that left memory.
+   */
+  pages_evicted: number;
+  /**
+   * Pages read from the store.
+   */
+  pages_read: number;
+  /**
+   * Of these, before anyone asked for them.
+   */
+  pages_read_ahead: number;
+  /**
+   * Pages written to the store.
+   */
+  pages_written: number;
+  /**
+   * Processes that have managed memory so far.
+   */
+  processes: number;
+  /**
+   * Faults that waited for the store.
+   */
+  refaults: number;
+  /**
+   * Managed memory that is resident.
+   */
+  resident_bytes: number;
+  /**
+   * Uses of watched pages that were seen.
+   */
+  seen_used: number;
+  /**
+   * What the stores hold, on disk and packed in memory.
+   */
+  store_bytes: number;
+  /**
+   * Nanoseconds that faults waited for room.
+   */
+  throttled_ns: number;
+  time: Nanos;
+  /**
+   * Resident memory that is not managed.
+   */
+  unmanaged_bytes: number;
+  /**
+   * Of these, used meanwhile.
+   */
+  used_later: number;
+  /**
+   * Of these, used meanwhile.
+   */
+  used_soon: number;
+  /**
+   * Pages whose next use was awaited for eight seconds.
+   */
+  watched_later: number;
+  /**
+   * Resident pages whose next use was awaited for a second.
+   */
+  watched_soon: number;
+  /**
+   * Of these, written.
+   */
+  written_soon: number;
+}
+/**
+ * All that was tried, and the best of it.
+ */
+export interface Tuning {
+  /**
+   * Baseline first.
+   */
+  arms: Arm[];
+  clock: Clock;
+  /**
+   * Each arm that was not rejected against the baseline.
+   */
+  comparisons: Comparison[];
+  /**
+   * Whether the best setting did no better than a placebo of the same length.
+   */
+  luck: boolean;
+  /**
+   * Time against memory, the baseline included.
+   */
+  time_and_memory: Point[];
+  /**
+   * The best, when fresh runs show that it is beyond doubt faster.
+   */
+  winner: Winner | null;
+}
+/**
+ * One way of running the command.
+ */
+export interface Arm {
+  /**
+   * Short name: `baseline`, `both knobs`, `jemalloc`.
+   */
+  name: string;
+  /**
+   * Each run's cost in the order in which the rounds ran.
+   */
+  runs: RunCost[];
+  settings: Settings;
+}
+/**
+ * Baseline against one arm, over pairs of runs.
+ */
+export interface Comparison {
+  /**
+   * Name of the arm.
+   */
+  arm: string;
+  cpu_speedup: Estimate;
+  fault_ratio: Estimate;
+  /**
+   * p-value of "no change in CPU time", adjusted for the number of arms (Holm).
+   */
+  p_adjusted: number;
+  /**
+   * Number of pairs.
+   */
+  pairs: number;
+  /**
+   * Arm minus baseline of peak resident bytes, median (negative: less memory).
+   */
+  rss_change_bytes: number;
+  verdict: Verdict;
+  wall_speedup: Estimate;
+}
+/**
+ * One setting's place.
+ */
+export interface Point {
+  /**
+   * Arm.
+   */
+  arm: string;
+  /**
+   * Whether it is told apart and no other such setting is better in one and no worse in the
+   * other.
+   */
+  on_front: boolean;
+  /**
+   * Peak resident bytes, typical.
+   */
+  peak_bytes: number;
+  /**
+   * Seconds, typical.
+   */
+  seconds: number;
+  /**
+   * Whether it differs from the baseline beyond doubt, or is the baseline. Others are noise.
+   */
+  told_apart: boolean;
+}
+/**
+ * The setting to use.
+ */
+export interface Winner {
+  confirmation: Comparison;
+  /**
+   * The settings for a shell, systemd, Docker and Kubernetes, by label.
+   */
+  exports: {
+    [k: string]: string;
+  };
+  /**
+   * Its name.
+   */
+  name: string;
+  /**
+   * What it costs, in words.
+   */
+  price: string;
+  settings: Settings;
+  /**
+   * The smallest that is as good.
+   */
+  smallest_sufficient_value: Bytes | null;
+  /**
+   * What fresh runs showed, in a sentence.
+   */
+  summary: string;
+  /**
+   * The value that won.
+   */
+  won_at_value: Bytes | null;
+}
+/**
+ * One row. Counters are cumulative; rates are since the row before.
+ */
+export interface Row {
+  /**
+   * Major faults so far.
+   */
+  major_faults: number;
+  /**
+   * Major faults per second.
+   */
+  major_faults_per_s: number;
+  /**
+   * Minor faults so far.
+   */
+  minor_faults: number;
+  /**
+   * Minor faults per second.
+   */
+  minor_faults_per_s: number;
+  /**
+   * Processes alive.
+   */
+  processes: number;
+  /**
+   * Proportional set size in bytes; absent where it was not read at this point, since it is costly.
+   */
+  pss_bytes: number | null;
+  /**
+   * Resident set in bytes.
+   */
+  rss_bytes: number;
+  /**
+   * Swapped out, in bytes.
+   */
+  swap_bytes: number;
+  /**
+   * System CPU seconds so far.
+   */
+  system_s: number;
+  /**
+   * Threads alive.
+   */
+  threads: number;
+  /**
+   * Seconds since watching began.
+   */
+  time_s: number;
+  /**
+   * User CPU seconds so far.
+   */
+  user_s: number;
+  /**
+   * Virtual size in bytes.
+   */
+  vsize_bytes: number;
+}
+/**
+ * What was observed.
+ */
+export interface Subject2 {
+  /**
+   * The command with its arguments; absent where running processes were looked at.
+   */
+  command?: string[];
+}
 /**
  * Everything that is known about one observed run.
  */
@@ -470,23 +2473,6 @@ export interface TimePart {
    * Names of the processes that waited, most first; empty of what is no waiting.
    */
   who?: string[];
-}
-/**
- * A value with the interval that holds it with 95 % confidence.
- */
-export interface Estimate {
-  /**
-   * Upper end of the 95 % interval.
-   */
-  high: number;
-  /**
-   * Lower end of the 95 % interval.
-   */
-  low: number;
-  /**
-   * The best single figure.
-   */
-  value: number;
 }
 /**
  * Waits of all tasks of a program that ended while it was observed
@@ -678,17 +2664,6 @@ export interface Allocator {
 /**
  * One line of a breakdown: how many faults, how sure, how much time.
  */
-export interface CauseShare {
-  faults: Estimate;
-  key: Cause;
-  /**
-   * Kernel time of these faults, where latencies were measured or modelled.
-   */
-  time: Nanos | null;
-}
-/**
- * One line of a breakdown: how many faults, how sure, how much time.
- */
 export interface RegionKindShare {
   faults: Estimate;
   key: RegionKind;
@@ -754,24 +2729,6 @@ export interface Churn {
    * The routes apart, most faults first.
    */
   routes: ChurnRoute[];
-}
-/**
- * A function with its faults.
- */
-export interface Site {
-  /**
-   * The frame that a reader should look at: the innermost one outside libc and the allocator.
-   */
-  culprit: string;
-  /**
-   * Faults, scaled to the exact total.
-   */
-  faults: number;
-  main_cause: Cause;
-  /**
-   * Call stack, outermost function first, as readable names.
-   */
-  stack: string[];
 }
 /**
  * Counts of values by logarithmic bucket.
@@ -846,31 +2803,6 @@ export interface Collection {
    * command only tells how long.
    */
   whole_machine: boolean;
-}
-/**
- * Resources of one finished or observed run, children that were waited for included.
- */
-export interface RunCost {
-  /**
-   * Involuntary context switches.
-   */
-  involuntary_switches: number;
-  /**
-   * Faults that needed I/O (`ru_majflt`).
-   */
-  major_faults: number;
-  max_rss: Bytes;
-  /**
-   * Faults that needed no I/O (`ru_minflt`).
-   */
-  minor_faults: number;
-  system: Nanos;
-  user: Nanos;
-  /**
-   * Voluntary context switches.
-   */
-  voluntary_switches: number;
-  wall: Nanos;
 }
 /**
  * One thing that is wrong (or right), with what shows it.
@@ -1339,45 +3271,6 @@ export interface Proof {
   winner: string | null;
 }
 /**
- * One way of running the command.
- */
-export interface Arm {
-  /**
-   * Short name: `baseline`, `both knobs`, `jemalloc`.
-   */
-  name: string;
-  /**
-   * Each run's cost in the order in which the rounds ran.
-   */
-  runs: RunCost[];
-  settings: Settings;
-}
-/**
- * Baseline against one arm, over pairs of runs.
- */
-export interface Comparison {
-  /**
-   * Name of the arm.
-   */
-  arm: string;
-  cpu_speedup: Estimate;
-  fault_ratio: Estimate;
-  /**
-   * p-value of "no change in CPU time", adjusted for the number of arms (Holm).
-   */
-  p_adjusted: number;
-  /**
-   * Number of pairs.
-   */
-  pairs: number;
-  /**
-   * Arm minus baseline of peak resident bytes, median (negative: less memory).
-   */
-  rss_change_bytes: number;
-  verdict: Verdict;
-  wall_speedup: Estimate;
-}
-/**
  * Time that faults cost.
  */
 export interface FaultTime {
@@ -1610,22 +3503,6 @@ export interface RunSide {
    * What it is called here.
    */
   name: string;
-}
-/**
- * Faults of one cause in both runs.
- */
-export interface CauseChange {
-  a: Estimate;
-  b: Estimate;
-  cause: Cause;
-  /**
-   * Whether the intervals are apart, and the change makes a tenth or more of the faults.
-   */
-  differs: boolean;
-  /**
-   * Its name for a person.
-   */
-  label: string;
 }
 /**
  * A figure of both runs.
@@ -2797,108 +4674,6 @@ export interface ChangePoint {
   what: Changed;
 }
 /**
- * A call with everything below it, repeats merged: a tree that many faults share, or few slow
- * ones. It is closed: not all its places are inside one larger tree.
- */
-export interface TreePattern {
-  /**
-   * Calls inside one, at least and at most.
-   *
-   * @minItems 2
-   * @maxItems 2
-   */
-  calls: [number, number];
-  /**
-   * The kind of the faults that have it, where it is one.
-   */
-  class: Class | null;
-  /**
-   * Whether it is a whole fault, from its entry on.
-   */
-  complete: boolean;
-  /**
-   * The same, corrected.
-   */
-  corrected_self_ns: number;
-  /**
-   * The same, corrected.
-   */
-  corrected_time_share: number;
-  /**
-   * The same, corrected.
-   */
-  corrected_total_ns: number;
-  /**
-   * How far the corrected mean, median and percentile may be off, either way, ns.
-   */
-  error_ns: number;
-  /**
-   * Faults that have it: its support.
-   */
-  faults: number;
-  /**
-   * The same, corrected.
-   */
-  mean_ns: number;
-  /**
-   * Places in them.
-   */
-  occurrences: number;
-  /**
-   * The tree as text: `root { a b ×3–15 { c } ( d e ) ×2 }`. Of a large one the first calls.
-   */
-  outline: string;
-  /**
-   * Median time of one, corrected, ns.
-   */
-  p50_ns: number;
-  /**
-   * 99th percentile of it.
-   */
-  p99_ns: number;
-  /**
-   * Mean time of one, as traced, ns.
-   */
-  raw_mean_ns: number;
-  /**
-   * How often the calls of its outermost function repeat.
-   */
-  repeats: Repeat[];
-  /**
-   * Its outermost function.
-   */
-  root: string;
-  /**
-   * Own time of its outermost function in them, as traced, ns.
-   */
-  self_ns: number;
-  /**
-   * Its time on the CPU as a share of all faults', raw.
-   */
-  time_share: number;
-  /**
-   * Places behind the median and the percentile: a sample where there are many faults.
-   */
-  timed: number;
-  /**
-   * Time of all its places, as traced, ns.
-   */
-  total_ns: number;
-}
-/**
- * Calls that a tree repeats.
- */
-export interface Repeat {
-  /**
-   * Times in a row, ascending, and how many rows have so many.
-   */
-  counts: [number, number][];
-  /**
-   * The function, or those of a loop with blanks between.
-   */
-  function: string;
-}
-/**
  * Everything that was compared.
  */
 export interface FaultDiff {
@@ -3324,1898 +5099,4 @@ export interface Question {
   subject: Subject;
   test: Test;
   unit: Unit;
-}
-/**
- * All that was tried, and the best of it.
- */
-export interface Tuning {
-  /**
-   * Baseline first.
-   */
-  arms: Arm[];
-  clock: Clock;
-  /**
-   * The command.
-   */
-  command: string[];
-  /**
-   * Each arm that was not rejected against the baseline.
-   */
-  comparisons: Comparison[];
-  /**
-   * `Kind::Tuning`.
-   */
-  kind: "tuning";
-  /**
-   * Whether the best setting did no better than a placebo of the same length.
-   */
-  luck: boolean;
-  /**
-   * Things to know.
-   */
-  notes: string[];
-  /**
-   * `TUNING_VERSION`.
-   */
-  schema_version: 1;
-  /**
-   * Time against memory, the baseline included.
-   */
-  time_and_memory: Point[];
-  /**
-   * The best, when fresh runs show that it is beyond doubt faster.
-   */
-  winner: Winner | null;
-}
-/**
- * One setting's place.
- */
-export interface Point {
-  /**
-   * Arm.
-   */
-  arm: string;
-  /**
-   * Whether it is told apart and no other such setting is better in one and no worse in the
-   * other.
-   */
-  on_front: boolean;
-  /**
-   * Peak resident bytes, typical.
-   */
-  peak_bytes: number;
-  /**
-   * Seconds, typical.
-   */
-  seconds: number;
-  /**
-   * Whether it differs from the baseline beyond doubt, or is the baseline. Others are noise.
-   */
-  told_apart: boolean;
-}
-/**
- * The setting to use.
- */
-export interface Winner {
-  confirmation: Comparison;
-  /**
-   * The settings for a shell, systemd, Docker and Kubernetes, by label.
-   */
-  exports: {
-    [k: string]: string;
-  };
-  /**
-   * Its name.
-   */
-  name: string;
-  /**
-   * What it costs, in words.
-   */
-  price: string;
-  settings: Settings;
-  /**
-   * The smallest that is as good.
-   */
-  smallest_sufficient_value: Bytes | null;
-  /**
-   * What fresh runs showed, in a sentence.
-   */
-  summary: string;
-  /**
-   * The value that won.
-   */
-  won_at_value: Bytes | null;
-}
-/**
- * The answer.
- */
-export interface Gate {
-  /**
-   * Runs that make one measurement.
-   */
-  batch: number;
-  /**
-   * What is behind what grew.
-   */
-  culprit: Culprit | null;
-  /**
-   * Each figure.
-   */
-  figures: Judged[];
-  /**
-   * The answer in one sentence or two.
-   */
-  headline: string;
-  /**
-   * `Kind::Gate`.
-   */
-  kind: "gate";
-  /**
-   * Chance of a false alarm that each figure may have: 5 % over all that are judged.
-   */
-  level: number;
-  /**
-   * Most runs of each side.
-   */
-  most_pairs: number;
-  new: GateSide;
-  /**
-   * What a reader should know.
-   */
-  notes: string[];
-  old: GateSide;
-  /**
-   * Whether nothing is surely beyond its allowance.
-   */
-  passed: boolean;
-  /**
-   * `GATE_VERSION`.
-   */
-  schema_version: 1;
-  /**
-   * Seed of the order of runs.
-   */
-  seed: number;
-}
-/**
- * What is behind the growth, by one more run of each side under observation.
- */
-export interface Culprit {
-  /**
-   * Causes of faults that grew, the one that grew most first.
-   */
-  causes: CauseChange[];
-  /**
-   * Functions that take more CPU time, where time grew.
-   */
-  functions: FunctionGrowth[];
-  /**
-   * Why more cannot be told, and what would help.
-   */
-  missing: string[];
-  /**
-   * Stacks that grew, the one that grew most first.
-   */
-  stacks: StackGrowth[];
-}
-/**
- * A function that takes more CPU time.
- */
-export interface FunctionGrowth {
-  /**
-   * The file that holds it.
-   */
-  module: string;
-  /**
-   * Its name.
-   */
-  name: string;
-  /**
-   * Seconds in the new run.
-   */
-  new_s: number;
-  /**
-   * Seconds in the old run, callees included.
-   */
-  old_s: number;
-}
-/**
- * A stack whose faults grew.
- */
-export interface StackGrowth {
-  cause: Cause;
-  /**
-   * The one that a reader should look at.
-   */
-  culprit: string;
-  /**
-   * That cause for a person.
-   */
-  label: string;
-  /**
-   * Faults in the new run.
-   */
-  new: number;
-  /**
-   * Faults in the old run, at most; scaled from samples. Where the old program had no such stack,
-   * old and new are those of the culprit by any stack.
-   */
-  old: number;
-  /**
-   * Functions, outermost first.
-   */
-  stack: string[];
-}
-/**
- * One figure of both sides.
- */
-export interface Judged {
-  /**
-   * Growth that is allowed; `None` where any is.
-   */
-  allowed: number | null;
-  /**
-   * Growth of the median as a fraction of the old one; `None` where that is zero or unknown.
-   */
-  growth: number | null;
-  metric: Metric;
-  /**
-   * Median of the new side.
-   */
-  new: number | null;
-  /**
-   * Median of the old side, in the metric's unit.
-   */
-  old: number | null;
-  /**
-   * Why it is not judged, else empty.
-   */
-  reason: string;
-  /**
-   * Growth that is certain at `Gate::level`: more than this; `None` with too few runs.
-   */
-  surely_more_than: number | null;
-  verdict: GateVerdict;
-}
-/**
- * One side of the gate.
- */
-export interface GateSide {
-  /**
-   * The file that its runs were read from, where they were.
-   */
-  baseline: string | null;
-  /**
-   * The command.
-   */
-  command: string[];
-  /**
-   * Its runs, in the order in which they ran.
-   */
-  runs: GateRun[];
-}
-/**
- * One run; for a command that ends within milliseconds, the mean of a few.
- */
-export interface GateRun {
-  cost: RunCost;
-  /**
-   * Largest resident memory of the tree: `ru_maxrss`, or the sum over several processes where
-   * that was seen to be more. `None` where the program stayed below what it inherited from us at
-   * its start, which `ru_maxrss` never is.
-   */
-  peak: Bytes | null;
-}
-/**
- * What `pagewise gate --save` writes.
- */
-export interface Baseline {
-  /**
-   * Runs that make one measurement.
-   */
-  batch: number;
-  /**
-   * What ran.
-   */
-  command: string[];
-  /**
-   * How much the CPUs were shared meanwhile (0 to 1).
-   */
-  contended: number | null;
-  /**
-   * Where it faults; `None` where that could not be recorded.
-   */
-  faults: FaultsSeen | null;
-  host: GateHost;
-  /**
-   * `Kind::GateBaseline`.
-   */
-  kind: "gate_baseline";
-  /**
-   * When, Unix time in milliseconds.
-   */
-  made_unix_ms: number;
-  /**
-   * Each measurement.
-   */
-  runs: GateRun[];
-  /**
-   * `BASELINE_VERSION`.
-   */
-  schema_version: 1;
-}
-/**
- * The faults of one observed run, for telling later which of them are new.
- */
-export interface FaultsSeen {
-  /**
-   * By cause.
-   */
-  by_cause: CauseShare[];
-  /**
-   * Heaviest stacks.
-   */
-  sites: Site[];
-}
-/**
- * What decides which figures of two machines can be compared.
- */
-export interface GateHost {
-  /**
-   * Architecture.
-   */
-  architecture: string;
-  /**
-   * Version of the C library.
-   */
-  c_library: string | null;
-  /**
-   * Processor.
-   */
-  cpu: string;
-  /**
-   * CPUs online.
-   */
-  cpus: number;
-  /**
-   * Host name.
-   */
-  hostname: string;
-  /**
-   * `/sys/kernel/mm/transparent_hugepage/enabled`.
-   */
-  huge_pages: string | null;
-  /**
-   * Kernel release.
-   */
-  kernel: string;
-  /**
-   * Page size, bytes.
-   */
-  page_size: number;
-}
-/**
- * A finished run.
- */
-export interface PagedRun {
-  /**
-   * The program and its arguments.
-   */
-  command: string[];
-  cost: RunCost;
-  ending: Ending;
-  /**
-   * `Kind::PagedRun`.
-   */
-  kind: "paged_run";
-  /**
-   * The budget in bytes.
-   */
-  memory_bytes: number;
-  /**
-   * Whether each process had a budget of its own.
-   */
-  memory_is_each: boolean;
-  others: OtherProcesses;
-  /**
-   * Name of the policy.
-   */
-  policy: string;
-  /**
-   * Those that have figures of their own.
-   */
-  processes: PagedProcess[];
-  /**
-   * Programs that managed memory: each fork, and each exec.
-   */
-  processes_total: number;
-  refault_distances: RefaultDistances;
-  /**
-   * `PAGED_RUN_VERSION`.
-   */
-  schema_version: 4;
-  /**
-   * Kind of the store.
-   */
-  store: string;
-  /**
-   * Most that all processes were seen to have resident at a time, shared pages counted once.
-   */
-  together_peak_bytes: number | null;
-}
-/**
- * Processes without figures of their own: with those above they add up to the whole.
- */
-export interface OtherProcesses {
-  /**
-   * Ended, and a later one needed their place.
-   */
-  ended: number;
-  faults: PagingFaults;
-  latency: FaultLatency;
-  pages: PagesMoved;
-  /**
-   * Never had one, as too many others lived.
-   */
-  unplaced: number;
-}
-/**
- * Faults by kind and by how they arrived.
- */
-export interface PagingFaults {
-  /**
-   * Served by handler threads.
-   */
-  by_handler: number;
-  /**
-   * Served by SIGBUS in the faulting thread.
-   */
-  by_signal: number;
-  /**
-   * On pages that another fault was bringing.
-   */
-  collisions: number;
-  /**
-   * On pages that were never touched.
-   */
-  first_touches: number;
-  /**
-   * First writes to pages that came back.
-   */
-  first_writes: number;
-  /**
-   * On pages in the store.
-   */
-  refaults: number;
-  /**
-   * On pages that were there.
-   */
-  spurious: number;
-  /**
-   * That waited for room.
-   */
-  throttled: number;
-  /**
-   * What these waited, in nanoseconds.
-   */
-  throttled_ns: number;
-}
-/**
- * Time inside the pager.
- */
-export interface FaultLatency {
-  with_io: Quantiles;
-  without_io: Quantiles;
-}
-/**
- * Quantiles of a latency, exact to a bucket (a half power of two).
- */
-export interface Quantiles {
-  /**
-   * Faults.
-   */
-  count: number;
-  /**
-   * Median in nanoseconds.
-   */
-  p50_ns: number;
-  /**
-   * 99th percentile in nanoseconds.
-   */
-  p99_ns: number;
-}
-/**
- * Pages moved.
- */
-export interface PagesMoved {
-  /**
-   * Dropped, as the store had them already.
-   */
-  dropped_clean: number;
-  /**
-   * Evicted in all.
-   */
-  evicted: number;
-  /**
-   * In so many batches.
-   */
-  eviction_batches: number;
-  /**
-   * Of these, before anyone asked.
-   */
-  prefetched: number;
-  /**
-   * From the store.
-   */
-  read: number;
-  /**
-   * That the kernel refused to let go: pinned, or going.
-   */
-  refused: number;
-  /**
-   * Given back by the program.
-   */
-  removed: number;
-  /**
-   * Of these, pages that were used.
-   */
-  seen_used: number;
-  /**
-   * Reads and writes of the store that failed.
-   */
-  store_errors: number;
-  /**
-   * Pages whose next use was to be seen.
-   */
-  watched: number;
-  /**
-   * To the store.
-   */
-  written: number;
-  /**
-   * Of these, before they had to leave.
-   */
-  written_early: number;
-}
-/**
- * One process.
- */
-export interface PagedProcess {
-  /**
-   * Bytes that it may have resident; the last share where processes share a budget.
-   */
-  budget_bytes: number;
-  /**
-   * What the kernel let the pager do.
-   */
-  capabilities: string[];
-  /**
-   * Of one that does not: whether it ended by itself. Else it was killed, or became another
-   * program by exec.
-   */
-  ended_in_order: boolean;
-  faults: PagingFaults;
-  /**
-   * How soon its pages are used again, over the whole run.
-   */
-  heat: Heat | null;
-  latency: FaultLatency;
-  /**
-   * Bytes of managed pages that it may have resident.
-   */
-  limit_bytes: number;
-  /**
-   * Whether it lives.
-   */
-  living: boolean;
-  /**
-   * Managed address space in bytes.
-   */
-  managed_bytes: number;
-  /**
-   * Size from which memory is managed now: `--min-region`, or less while much lies in smaller pieces.
-   */
-  min_region_bytes: number;
-  /**
-   * Name of its program.
-   */
-  name: string;
-  pages: PagesMoved;
-  /**
-   * Most managed bytes that were resident.
-   */
-  peak_managed_bytes: number;
-  /**
-   * Process id.
-   */
-  pid: number;
-  refault_distances: RefaultDistances;
-  /**
-   * Managed mappings, the largest first.
-   */
-  regions: PagedRegion[];
-  /**
-   * Regions that it has; not all have figures.
-   */
-  regions_total: number;
-  /**
-   * Managed bytes that are resident.
-   */
-  resident_bytes: number;
-  /**
-   * What that store holds on disk, in bytes, for all who share it.
-   */
-  store_disk_bytes: number;
-  /**
-   * Memory that it takes in this process, in bytes.
-   */
-  store_memory_bytes: number;
-  /**
-   * Number of its store: forks share their parent's.
-   */
-  store_number: number;
-  /**
-   * What the surveys of the regions have taken, in nanoseconds.
-   */
-  survey_ns: number;
-  /**
-   * Resident bytes that are not managed: code, stacks, small mappings.
-   */
-  unmanaged_bytes: number;
-}
-/**
- * How soon resident pages are used again, by random ones whose next use was awaited.
- */
-export interface Heat {
-  /**
-   * Share that was not used within eight seconds.
-   */
-  cold: Estimate | null;
-  hot: Estimate;
-  /**
-   * Share that was used later, within eight seconds; none before any was watched so long.
-   */
-  warm: Estimate | null;
-  /**
-   * Pages that were watched for a second.
-   */
-  watched: number;
-  written: Estimate;
-}
-/**
- * How many pages were evicted between a page's eviction and its return. Counts are estimates from a
- * sample of pages, exact where all were followed.
- */
-export interface RefaultDistances {
-  /**
-   * Those that are not empty, ascending.
-   */
-  buckets: DistanceBucket[];
-  /**
-   * What more memory would have spared, where the sample is large enough to tell.
-   */
-  larger_budget: LargerBudget | null;
-  /**
-   * Pages of the sample that came back.
-   */
-  sampled_pages: number;
-  /**
-   * Refaults of the sample.
-   */
-  samples: number;
-}
-/**
- * Returns after so many evictions.
- */
-export interface DistanceBucket {
-  /**
-   * Returns before anyone asked.
-   */
-  ahead: number;
-  /**
-   * Least distance.
-   */
-  from_pages: number;
-  /**
-   * Returns that a fault waited for.
-   */
-  refaults: number;
-  /**
-   * The first one that is too long.
-   */
-  to_pages: number;
-}
-/**
- * A larger budget for one process, for policies that evict roughly in order of use. A lower bound: a
- * page that is evicted twice meanwhile counts twice, and takes room once.
- */
-export interface LargerBudget {
-  /**
-   * Bytes more.
-   */
-  more_bytes: number;
-  spared: Estimate;
-}
-/**
- * A managed mapping: the parts of it that are managed alike, added up.
- */
-export interface PagedRegion {
-  /**
-   * Size of its parts.
-   */
-  bytes: number;
-  /**
-   * How faults arrive: `fd` or `sigbus`.
-   */
-  delivery: string;
-  /**
-   * Of these, changed since they came.
-   */
-  dirty_pages: number;
-  /**
-   * Pages in the store.
-   */
-  evicted_pages: number;
-  /**
-   * Faults on all its parts.
-   */
-  faults: number;
-  /**
-   * How soon pages are used again, by the last ones that were watched.
-   */
-  heat: Heat | null;
-  /**
-   * Number of the mapping.
-   */
-  number: number;
-  /**
-   * Parts that do not adjoin.
-   */
-  parts: number;
-  /**
-   * Of these, on pages in the store.
-   */
-  refaults: number;
-  /**
-   * Pages that are resident.
-   */
-  resident_pages: number;
-  /**
-   * The number that the program's hint gave it; 0 without one.
-   */
-  role: number;
-  /**
-   * Address of its first part.
-   */
-  start: string;
-  /**
-   * Why so.
-   */
-  why: string;
-}
-/**
- * The course of one run of `pagewise run`.
- */
-export interface PagingTimeline {
-  /**
-   * The program and its arguments.
-   */
-  command: string[];
-  ending: Ending;
-  interval: Nanos;
-  /**
-   * `Kind::PagingTimeline`.
-   */
-  kind: "paging_timeline";
-  /**
-   * The budget in bytes.
-   */
-  memory_bytes: number;
-  /**
-   * Whether each process had that budget, rather than all together.
-   */
-  memory_is_each: boolean;
-  /**
-   * Readings, oldest first; the last one is that of the end.
-   */
-  points: PagingPoint[];
-  /**
-   * The policy's name.
-   */
-  policy: string;
-  refault_distances: RefaultDistances;
-  /**
-   * `PAGING_TIMELINE_VERSION`.
-   */
-  schema_version: 3;
-  /**
-   * The store's kind.
-   */
-  store: string;
-}
-/**
- * One reading, summed over the processes of the run. Counters are cumulative.
- */
-export interface PagingPoint {
-  /**
-   * Faults on pages without contents.
-   */
-  first_touches: number;
-  /**
-   * How much of it may be.
-   */
-  limit_bytes: number;
-  /**
-   * Pages that left memory.
-   */
-  pages_evicted: number;
-  /**
-   * Pages read from the store.
-   */
-  pages_read: number;
-  /**
-   * Of these, before anyone asked for them.
-   */
-  pages_read_ahead: number;
-  /**
-   * Pages written to the store.
-   */
-  pages_written: number;
-  /**
-   * Processes that have managed memory so far.
-   */
-  processes: number;
-  /**
-   * Faults that waited for the store.
-   */
-  refaults: number;
-  /**
-   * Managed memory that is resident.
-   */
-  resident_bytes: number;
-  /**
-   * Uses of watched pages that were seen.
-   */
-  seen_used: number;
-  /**
-   * What the stores hold, on disk and packed in memory.
-   */
-  store_bytes: number;
-  /**
-   * Nanoseconds that faults waited for room.
-   */
-  throttled_ns: number;
-  time: Nanos;
-  /**
-   * Resident memory that is not managed.
-   */
-  unmanaged_bytes: number;
-  /**
-   * Of these, used meanwhile.
-   */
-  used_later: number;
-  /**
-   * Of these, used meanwhile.
-   */
-  used_soon: number;
-  /**
-   * Pages whose next use was awaited for eight seconds.
-   */
-  watched_later: number;
-  /**
-   * Resident pages whose next use was awaited for a second.
-   */
-  watched_soon: number;
-  /**
-   * Of these, written.
-   */
-  written_soon: number;
-}
-/**
- * What each policy would have done.
- */
-export interface PagingSimulation {
-  bound: PolicyOutcome;
-  /**
-   * `Kind::PagingSimulation`.
-   */
-  kind: "paging_simulation";
-  /**
-   * Memory, in pages.
-   */
-  memory_pages: number;
-  /**
-   * In the order in which they were asked for.
-   */
-  policies: PolicyOutcome[];
-  /**
-   * `PAGING_SIMULATION_VERSION`.
-   */
-  schema_version: 1;
-  trace: UsesOfPages;
-}
-/**
- * One policy's figures, in pages.
- */
-export interface PolicyOutcome {
-  /**
-   * Pages that had to leave.
-   */
-  evictions: number;
-  /**
-   * Read from the store.
-   */
-  pages_read: number;
-  /**
-   * Written to the store.
-   */
-  pages_written: number;
-  /**
-   * Its name.
-   */
-  policy: string;
-  /**
-   * Of these, before they were asked for.
-   */
-  read_early: number;
-  /**
-   * Read early and never used.
-   */
-  read_in_vain: number;
-  /**
-   * Threads held up by the store.
-   */
-  refaults: number;
-  /**
-   * Faults on pages that were in memory.
-   */
-  soft_faults: number;
-}
-/**
- * What a trace of a paged run holds.
- */
-export interface UsesOfPages {
-  /**
-   * Bytes at the end that are no whole record.
-   */
-  cut_bytes: number;
-  /**
-   * Different pages.
-   */
-  footprint_pages: number;
-  /**
-   * Size of a page.
-   */
-  page_bytes: number;
-  /**
-   * Pages read early in the recorded run, taken for uses.
-   */
-  presumed_uses: number;
-  /**
-   * Memory of the recorded run, in pages.
-   */
-  recorded_with_pages: number;
-  /**
-   * Records of kinds that this version does not know.
-   */
-  unknown_records: number;
-  /**
-   * Uses.
-   */
-  uses: number;
-}
-/**
- * Everything about one run of the controller.
- */
-export interface Balance {
-  after: PageState;
-  /**
-   * Whether page sizes were changed; false for a dry run.
-   */
-  applied: boolean;
-  before: PageState;
-  built: Changes;
-  /**
-   * Command, empty when attached.
-   */
-  command: string[];
-  /**
-   * Controller.
-   */
-  controller: string;
-  controller_cpu: Nanos;
-  elapsed: Nanos;
-  /**
-   * Slots that the kernel or the program changed back.
-   */
-  fights: number;
-  huge_page: Bytes;
-  /**
-   * Journals by which `--undo` takes the changes back.
-   */
-  journals: string[];
-  /**
-   * `Kind::HugeBalance`.
-   */
-  kind: "huge_balance";
-  /**
-   * Memory promised.
-   */
-  max_rss: Bytes | null;
-  /**
-   * Why hardware counters were not used.
-   */
-  no_counters: string | null;
-  /**
-   * Things a reader should know.
-   */
-  notes: string[];
-  peak_rss: Bytes;
-  /**
-   * Intervals.
-   */
-  points: BalancePoint[];
-  /**
-   * Processes at the start.
-   */
-  processes: BalancedProcess[];
-  /**
-   * What stayed as it was.
-   */
-  refused: Refused[];
-  /**
-   * `BALANCE_VERSION`.
-   */
-  schema_version: 2;
-  /**
-   * What told the cost of work.
-   */
-  signal: string;
-  split: Changes;
-  verdict: HugeVerdict;
-  /**
-   * Table of events in use, where the machine counts page walks.
-   */
-  walk_events: string | null;
-}
-/**
- * Page sizes and memory at one moment.
- */
-export interface PageState {
-  /**
-   * Populated slots that are left alone (locked, `MADV_NOHUGEPAGE`, userfaultfd, files…).
-   */
-  blocked: number;
-  growth: Bytes;
-  /**
-   * Huge pages.
-   */
-  huge: number;
-  rss: Bytes;
-  /**
-   * Slots of base pages that could be huge.
-   */
-  small: number;
-}
-/**
- * Changes of one kind.
- */
-export interface Changes {
-  /**
-   * How many.
-   */
-  count: number;
-  /**
-   * Median time of the call; `None` without any.
-   */
-  median: Nanos | null;
-  /**
-   * Time that 95 % of the calls stayed below.
-   */
-  p95: Nanos | null;
-}
-/**
- * One interval.
- */
-export interface BalancePoint {
-  /**
-   * Slots that were changed in it: what it shows is disturbed by that.
-   */
-  changes: number;
-  /**
-   * CPU nanoseconds for a unit of work; `None` where no work was seen.
-   */
-  cost_ns: number | null;
-  cpu: Nanos;
-  /**
-   * Huge pages at its end.
-   */
-  huge: number;
-  /**
-   * Page walks of huge pages per second, where they are counted by size.
-   */
-  huge_walks_per_s: number | null;
-  /**
-   * Factor by which one kind of TLB entries works harder, when last computed (y).
-   */
-  imbalance: number | null;
-  /**
-   * For how many intervals walks have been taking much time (C_L).
-   */
-  load: number;
-  /**
-   * As many as there could be within the promised memory.
-   */
-  possible: number;
-  /**
-   * What the controller thought.
-   */
-  reason: string;
-  rss: Bytes;
-  /**
-   * Page walks of base pages per second, where they are counted by size.
-   */
-  small_walks_per_s: number | null;
-  time: Nanos;
-  /**
-   * Share of cycles with a page walk under way.
-   */
-  walk_share: number | null;
-}
-/**
- * One process.
- */
-export interface BalancedProcess {
-  /**
-   * Name.
-   */
-  comm: string;
-  /**
-   * Memory of the guest that it runs, where it is a virtual machine monitor.
-   */
-  guest_memory: GuestRange[];
-  map: HugeMap;
-  /**
-   * Process id.
-   */
-  pid: number;
-}
-/**
- * Guest memory in a monitor.
- */
-export interface GuestRange {
-  length: Bytes;
-  misaligned_by: Bytes;
-  /**
-   * First address, hexadecimal.
-   */
-  start: string;
-}
-/**
- * Huge pages by address and time.
- */
-export interface HugeMap {
-  /**
-   * Bytes of a row.
-   */
-  row_bytes: number;
-  /**
-   * A string for each row, a letter for each moment: `#` all huge, `.` all small, `1` to `9`
-   * tenths that are huge, a blank where there was no memory. Moments are equal stretches of time.
-   */
-  rows: string[];
-  /**
-   * First address of each row, hexadecimal, ascending.
-   */
-  starts: string[];
-  until: Nanos;
-}
-/**
- * Slots that stayed as they were.
- */
-export interface Refused {
-  /**
-   * How many tries.
-   */
-  count: number;
-  /**
-   * Why.
-   */
-  reason: string;
-}
-/**
- * The answer in one sentence and in figures.
- */
-export interface HugeVerdict {
-  basis: Basis;
-  /**
-   * Change of CPU time for a unit of work from base to huge pages: −0.3 is 30 % less.
-   */
-  cpu_change: Estimate | null;
-  effect: Effect;
-  rss_growth: Bytes;
-  /**
-   * For a person.
-   */
-  sentence: string;
-}
-/**
- * What was taken back.
- */
-export interface HugeUndo {
-  /**
-   * `Kind::HugeUndo`.
-   */
-  kind: "huge_undo";
-  /**
-   * Each process that a controller had at work.
-   */
-  processes: Undone[];
-  /**
-   * `HUGE_UNDO_VERSION`.
-   */
-  schema_version: 1;
-}
-/**
- * What became of one process.
- */
-export interface Undone {
-  /**
-   * Its name.
-   */
-  comm: string;
-  /**
-   * Slots that the program has given back or unmapped since.
-   */
-  gone: number;
-  /**
-   * Process id.
-   */
-  pid: number;
-  /**
-   * Slots that could not be changed back.
-   */
-  refused: number;
-  /**
-   * Slots that have their first page size again, by us or without us.
-   */
-  restored: number;
-  /**
-   * Whether the process is still the one in the journal.
-   */
-  running: boolean;
-  /**
-   * Settings of the machine that are as they were.
-   */
-  settings: number;
-  /**
-   * Settings that somebody else has written since: left to them.
-   */
-  settings_left: number;
-}
-/**
- * Everything that was found.
- */
-export interface Probe {
-  /**
-   * What changing page sizes takes.
-   */
-  actuators: ActuatorFinding[];
-  /**
-   * CPU model.
-   */
-  cpu: string;
-  /**
-   * The curves behind it.
-   */
-  curves: Curve[];
-  /**
-   * Effect of huge pages on a chase.
-   */
-  effect: EffectPoint[];
-  effect_memory: Bytes;
-  elapsed: Nanos;
-  host: HostFinding;
-  /**
-   * `Kind::HugeProbe`.
-   */
-  kind: "huge_probe";
-  /**
-   * Levels by page size, first level first.
-   */
-  levels: TlbLevel[];
-  /**
-   * Why hardware counters were not used.
-   */
-  no_counters: string | null;
-  /**
-   * Things a reader should know.
-   */
-  notes: string[];
-  /**
-   * Times that each point was measured, in shuffled rounds.
-   */
-  rounds: number;
-  /**
-   * `PROBE_VERSION`.
-   */
-  schema_version: 1;
-  /**
-   * Table of events in use, where the machine counts page walks.
-   */
-  walk_events: string | null;
-  /**
-   * Nanoseconds that a step takes when every translation misses, beyond the data itself.
-   */
-  walk_ns: Estimate | null;
-}
-/**
- * Changing page sizes of another process.
- */
-export interface ActuatorFinding {
-  /**
-   * How it is done.
-   */
-  call: string;
-  /**
-   * `collapse` or `split`.
-   */
-  change: string;
-  /**
-   * Median time of a call; `None` where it does not work here.
-   */
-  median: Nanos | null;
-}
-/**
- * Cost of a step by the number of stretches that are visited.
- */
-export interface Curve {
-  page: Bytes;
-  /**
-   * By number of stretches.
-   */
-  points: CurvePoint[];
-  stride: Bytes;
-}
-/**
- * One point of a curve.
- */
-export interface CurvePoint {
-  extra_ns: Estimate;
-  /**
-   * Distinct stretches that are visited in turn.
-   */
-  pages: number;
-}
-/**
- * A random chase with some of its memory in huge pages.
- */
-export interface EffectPoint {
-  change: Estimate;
-  /**
-   * Share of the memory that huge pages map, 0 to 1.
-   */
-  huge_share: number;
-  step_ns: Estimate;
-  /**
-   * Page walks for a step, to base and to huge pages, where the machine counts them.
-   *
-   * @minItems 2
-   * @maxItems 2
-   */
-  walks: [number, number] | null;
-}
-/**
- * What was found about the host.
- */
-export interface HostFinding {
-  /**
-   * Whether this is a virtual machine at all.
-   */
-  is_guest: boolean;
-  /**
-   * Share of the TLB misses of base pages that the same chase has over huge pages, 0 to 1.
-   */
-  missed_share: Estimate | null;
-  pages: HostPages;
-  /**
-   * For a person.
-   */
-  sentence: string;
-}
-/**
- * One level of the TLB as it shows itself.
- */
-export interface TlbLevel {
-  entries: Estimate;
-  /**
-   * 1 for the first.
-   */
-  level: number;
-  miss_ns: Estimate;
-  page: Bytes;
-}
-/**
- * The result of `pagewise huge simulate`.
- */
-export interface HugeSimulation {
-  /**
-   * Page sizes compared, without a controller.
-   */
-  configurations: Configuration[];
-  /**
-   * Runs with controllers, a run for each program.
-   */
-  controlled: Controlled[];
-  /**
-   * `Kind::HugeSimulation`.
-   */
-  kind: "huge_simulation";
-  /**
-   * The machine's name.
-   */
-  machine: string;
-  /**
-   * What a trace held that was not used, in words.
-   */
-  notes: string[];
-  /**
-   * Reach of each machine's TLBs, for the curves.
-   */
-  reaches: Reach[];
-  /**
-   * Misses of fully associative LRU TLBs of all sizes.
-   */
-  reuse: ReuseCurve[];
-  /**
-   * `SCHEMA_VERSION`.
-   */
-  schema_version: 2;
-  /**
-   * Cost by number of huge pages, where asked for.
-   */
-  sweep: SweepPoint[];
-  /**
-   * The programs, in order.
-   */
-  workloads: string[];
-}
-/**
- * A program under fixed page sizes.
- */
-export interface Configuration {
-  /**
-   * Refills of huge pages in 1000 accesses.
-   */
-  huge_per_1000: number;
-  /**
-   * Page sizes in words.
-   */
-  name: string;
-  /**
-   * Nanoseconds per access, all included.
-   */
-  ns_per_access: number;
-  /**
-   * Share of time in refills.
-   */
-  refill_share: number;
-  /**
-   * Refills of small pages in 1000 accesses.
-   */
-  small_per_1000: number;
-  /**
-   * Speed relative to the first configuration of the program.
-   */
-  speed: number;
-  /**
-   * The program.
-   */
-  workload: string;
-}
-/**
- * A program with a controller.
- */
-export interface Controlled {
-  /**
-   * Speed at the end relative to running alone, where several programs share the TLB.
-   */
-  against_alone: number | null;
-  /**
-   * Huge pages built.
-   */
-  built: number;
-  /**
-   * The controller.
-   */
-  controller: string;
-  /**
-   * Speed at the end relative to the same page sizes without a controller.
-   */
-  gain: number;
-  /**
-   * The same over the whole run.
-   */
-  gain_whole: number;
-  /**
-   * Huge pages at the end.
-   */
-  huge: number;
-  map: HugeMap;
-  /**
-   * Nanoseconds per access at the end.
-   */
-  ns_per_access: number;
-  /**
-   * As many as its memory could hold.
-   */
-  possible: number;
-  /**
-   * What the controller decided last, in words.
-   */
-  reason: string | null;
-  /**
-   * Huge pages split.
-   */
-  split: number;
-  /**
-   * Over time.
-   */
-  timeline: Moment[];
-  /**
-   * The program.
-   */
-  workload: string;
-}
-/**
- * A point of a timeline: means since the last.
- */
-export interface Moment {
-  /**
-   * Simulated seconds.
-   */
-  at_s: number;
-  /**
-   * Huge pages (N_h).
-   */
-  huge: number;
-  /**
-   * Refills of huge pages per second.
-   */
-  huge_per_s: number;
-  /**
-   * Imbalance when last computed (y).
-   */
-  imbalance: number | null;
-  /**
-   * Loaded intervals in a row, less quiet ones (C_L).
-   */
-  load: number;
-  /**
-   * Nanoseconds per access.
-   */
-  ns_per_access: number;
-  /**
-   * Refills of small pages per second.
-   */
-  small_per_s: number;
-}
-/**
- * How much a machine's last TLB level maps.
- */
-export interface Reach {
-  /**
-   * Entries for pages of that size.
-   */
-  entries: number;
-  /**
-   * The machine.
-   */
-  machine: string;
-  /**
-   * Bytes of a page.
-   */
-  page_bytes: number;
-}
-/**
- * Miss ratio by number of entries, at one page size.
- */
-export interface ReuseCurve {
-  /**
-   * Greatest error that sampling is expected to make (95 %), in miss ratio.
-   */
-  error: number;
-  /**
-   * Bytes of a page.
-   */
-  page_bytes: number;
-  /**
-   * Entries and the share of accesses that miss as many.
-   */
-  points: [number, number][];
-  /**
-   * Share of pages that were sampled.
-   */
-  sampled: number;
-  /**
-   * The program.
-   */
-  workload: string;
-}
-/**
- * Cost at a fixed number of huge pages.
- */
-export interface SweepPoint {
-  /**
-   * Huge pages.
-   */
-  huge: number;
-  /**
-   * Refills of huge pages in 1000 accesses.
-   */
-  huge_per_1000: number;
-  /**
-   * Nanoseconds per access.
-   */
-  ns_per_access: number;
-  /**
-   * Refills of small pages in 1000 accesses.
-   */
-  small_per_1000: number;
-}
-/**
- * What was found in a database of sequences: patterns, or the rests behind one.
- */
-export interface Mined {
-  /**
-   * `Kind::Mined`.
-   */
-  kind: "mined";
-  /**
-   * Frequent patterns in the order of their items.
-   */
-  patterns?: MinedPattern[];
-  /**
-   * `MINED_VERSION`.
-   */
-  schema_version: 1;
-  /**
-   * With `--projection`: the sequences of the projected database.
-   */
-  sequences?: string[][];
-}
-/**
- * One pattern.
- */
-export interface MinedPattern {
-  /**
-   * Its items; of a tree its functions, and braces around what they call.
-   */
-  items: string[];
-  /**
-   * Sequences that hold it; places for the algorithm "suffixes", faults for "trees".
-   */
-  support: number;
-  tree?: TreePattern;
-}
-/**
- * What a machine allows.
- */
-export interface Check {
-  /**
-   * The most important for `doctor` first.
-   */
-  capabilities: Capability[];
-  /**
-   * Release of the running kernel.
-   */
-  kernel: string;
-  /**
-   * `Kind::Check`.
-   */
-  kind: "check";
-  /**
-   * `CHECK_VERSION`.
-   */
-  schema_version: 1;
-}
-/**
- * One thing that Pagewise can use.
- */
-export interface Capability {
-  /**
-   * What Pagewise uses it for, or does instead.
-   */
-  consequence: string;
-  /**
-   * What was tried and found, with the kernel's own words where there are any.
-   */
-  finding: string;
-  /**
-   * Stable name: `perf.software`, `tracepoints.syscalls`, `proc.smaps_rollup`…
-   */
-  name: string;
-  /**
-   * The exact command or setting that enables it, where there is one.
-   */
-  remedy: string | null;
-  state: Availability;
-}
-/**
- * What allocators cost by size of block.
- */
-export interface AllocatorBench {
-  /**
-   * The system's allocator first.
-   */
-  allocators: Measured[];
-  /**
-   * Version of the system's glibc; none with another C library.
-   */
-  glibc: string | null;
-  /**
-   * `Kind::AllocatorBench`.
-   */
-  kind: "allocator_bench";
-  /**
-   * What could not be measured, and why.
-   */
-  notes: string[];
-  page_bytes: Bytes;
-  /**
-   * `ALLOCATOR_BENCH_VERSION`.
-   */
-  schema_version: 1;
-}
-/**
- * One allocator's figures.
- */
-export interface Measured {
-  /**
-   * Short name.
-   */
-  name: string;
-  settings: Settings;
-  /**
-   * Single blocks.
-   */
-  single: AllocatorRow[];
-  /**
-   * Smallest block (to the KiB) that comes fresh from the kernel in each round; none up to 64 MiB
-   * when absent.
-   */
-  threshold_bytes: Bytes | null;
-  /**
-   * Small blocks given back together.
-   */
-  together: AllocatorRow[];
-}
-/**
- * One size.
- */
-export interface AllocatorRow {
-  block_bytes: Bytes;
-  bytes: Bytes;
-  /**
-   * Memory system calls by name; absent where they cannot be counted.
-   */
-  calls: {
-    [k: string]: number;
-  } | null;
-  /**
-   * CPU time in nanoseconds, touching included.
-   */
-  cpu_ns: number;
-  /**
-   * Faults.
-   */
-  faults: number;
-}
-/**
- * What page faults cost by who resolves them.
- */
-export interface FaultBench {
-  /**
-   * `Kind::FaultBench`.
-   */
-  kind: "fault_bench";
-  /**
-   * By who resolves them, then by threads.
-   */
-  rows: FaultRow[];
-  /**
-   * Fresh processes behind each figure, which is their median.
-   */
-  runs: number;
-  /**
-   * `FAULT_BENCH_VERSION`.
-   */
-  schema_version: 2;
-}
-/**
- * Faults of so many threads, resolved one way.
- */
-export interface FaultRow {
-  /**
-   * Mean of pages one after the other, ns.
-   */
-  in_order_ns: number;
-  /**
-   * Median of scattered pages, ns.
-   */
-  p50_ns: number;
-  /**
-   * 99th percentile of scattered pages, ns.
-   */
-  p99_ns: number;
-  /**
-   * Threads that fault at the same time.
-   */
-  threads: number;
-  way: Way;
-}
-/**
- * One row. Counters are cumulative; rates are since the row before.
- */
-export interface Row {
-  /**
-   * `Kind::Watch`.
-   */
-  kind: "watch";
-  /**
-   * Major faults so far.
-   */
-  major_faults: number;
-  /**
-   * Major faults per second.
-   */
-  major_faults_per_s: number;
-  /**
-   * Minor faults so far.
-   */
-  minor_faults: number;
-  /**
-   * Minor faults per second.
-   */
-  minor_faults_per_s: number;
-  /**
-   * Processes alive.
-   */
-  processes: number;
-  /**
-   * Proportional set size in bytes; absent where it was not read at this point, since it is costly.
-   */
-  pss_bytes: number | null;
-  /**
-   * Resident set in bytes.
-   */
-  rss_bytes: number;
-  /**
-   * `WATCH_VERSION`.
-   */
-  schema_version: 1;
-  /**
-   * Swapped out, in bytes.
-   */
-  swap_bytes: number;
-  /**
-   * System CPU seconds so far.
-   */
-  system_s: number;
-  /**
-   * Threads alive.
-   */
-  threads: number;
-  /**
-   * Seconds since watching began.
-   */
-  time_s: number;
-  /**
-   * User CPU seconds so far.
-   */
-  user_s: number;
-  /**
-   * Virtual size in bytes.
-   */
-  vsize_bytes: number;
 }

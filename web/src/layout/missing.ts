@@ -6,15 +6,15 @@ import { count } from "../format";
 
 /** One line for each loss and note of all parts, the counted ones first. */
 export function missingLines(page: Page): string[] {
-  const { faults, profile, paths, paths_diff, paging, balance, simulation } = page;
+  const { faults, profile, paths, paths_diff, paging, balance, notes } = page;
   const lines = [
     ...(faults ? ofFaults(faults) : []),
     ...(profile ? [...profile.losses.map(([text, n]) => `${count(n)} ${text}`), ...profile.findings.notes] : []),
     ...(paths ? leftOut(paths.findings.missing) : []),
     ...(paths_diff ? [...leftOut(paths_diff.diff.a.missing).map((line) => `A: ${line}`), ...leftOut(paths_diff.diff.b.missing).map((line) => `B: ${line}`)] : []),
     ...(paging && paging.points.length === 0 ? ["The course holds no reading"] : []),
-    ...(balance ? [...balance.refused.map(({ reason, count: times }) => `${count(times)} tries changed nothing: ${reason}`), ...(balance.no_counters ? [balance.no_counters] : []), ...balance.notes] : []),
-    ...(simulation?.notes ?? []),
+    ...(balance ? [...balance.refused.map(({ reason, count: times }) => `${count(times)} tries changed nothing: ${reason}`), ...(balance.no_counters ? [balance.no_counters] : [])] : []),
+    ...notes,
   ];
   // Faults and samples of one recording tell the same losses.
   return [...new Set(lines)];

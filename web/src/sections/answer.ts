@@ -21,7 +21,7 @@ export interface Answer<P> {
   title: string;
   nav: string;
   badge: (part: P) => [word: string, tone: Tone];
-  headline: (part: P) => string;
+  headline: (part: P, page: Page) => string;
   /** Lines that belong to the verdict. */
   below?: (part: P) => Child[];
   /** Tiles, and where time went. */
@@ -52,7 +52,7 @@ export const answer: Section = {
   render: (page) => {
     const [part, { badge, headline, below, account }] = told(page)[0]!;
     const of = page[part] as never;
-    return h("div", {}, verdict(...badge(of), headline(of), ...(below?.(of) ?? [])), ...account(of), caution(page));
+    return h("div", {}, verdict(...badge(of), headline(of, page), ...(below?.(of) ?? [])), ...account(of), caution(page));
   },
 };
 
@@ -62,7 +62,7 @@ export const beside: Section[] = ANSWERS.map(([part, { title, nav, headline, acc
   title,
   nav,
   applies: (page) => told(page).slice(1).some(([other]) => other === part),
-  render: (page) => h("div", {}, h("p", { class: "lead" }, headline(page[part] as never)), ...account(page[part] as never)),
+  render: (page) => h("div", {}, h("p", { class: "lead" }, headline(page[part] as never, page)), ...account(page[part] as never)),
 }));
 
 /** Beside the figures: that something is missing from them, and where it is told. */

@@ -16,14 +16,14 @@ export const machine: Section = {
   render: (page) => h("div", { class: "columns" }, ...parts(page)),
 };
 
-function parts({ faults, profile, paging, balance, simulation }: Page): HTMLElement[] {
+function parts({ command, faults, profile, paging, balance, simulation }: Page): HTMLElement[] {
   const found = [
     faults && facts("Run", run(faults)),
     profile && facts("Samples", ofProfile(profile, faults === undefined)),
     host(faults?.findings.host ?? profile?.findings.host),
     faults && allocators(faults),
-    paging && facts("Run", ofPaging(paging)),
-    balance && facts("Run", ofBalance(balance)),
+    paging && facts("Run", ofPaging(command, paging)),
+    balance && facts("Run", ofBalance(command, balance)),
     simulation && facts("Simulated", [["Machine", simulation.machine], ["Workloads", simulation.workloads.join(", ")]]),
     settings(faults?.findings.host ?? profile?.findings.host),
   ];
@@ -63,7 +63,7 @@ function ofProfile({ findings, profiles }: ProfileData, isAlone: boolean): Fact[
   ];
 }
 
-function ofPaging({ command, ending, memory_bytes, memory_is_each, policy, store, points }: PagingTimeline): Fact[] {
+function ofPaging(command: string[], { ending, memory_bytes, memory_is_each, policy, store, points }: PagingTimeline): Fact[] {
   return [
     ["Command", command.join(" ")],
     ["Ending", `the program ${ended(ending)}`],
@@ -74,7 +74,7 @@ function ofPaging({ command, ending, memory_bytes, memory_is_each, policy, store
   ];
 }
 
-function ofBalance({ command, processes, controller, applied, elapsed, huge_page }: Balance): Fact[] {
+function ofBalance(command: string[], { processes, controller, applied, elapsed, huge_page }: Balance): Fact[] {
   return [
     ["Command", command.join(" ")],
     ["Processes", processes.map(({ comm, pid }) => `${comm} (${pid})`).join(", ")],

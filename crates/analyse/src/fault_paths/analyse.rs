@@ -16,7 +16,7 @@ use super::signature::Class;
 use super::tally::Tally;
 use super::timeline::timeline;
 use super::trees::{TreeQuery, frequent_trees};
-use pagewise_model::document::Kind;
+use pagewise_model::answer::Kind;
 use pagewise_model::fault_paths::{
     ClassFindings, Conservation, FaultPaths, Latencies, Latency, LayerFindings, Missing,
     OtherCalls, Path, SCHEMA_VERSION, TimeSplit,

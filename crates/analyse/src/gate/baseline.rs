@@ -4,6 +4,7 @@
 //! like growth. Faults and memory do not depend on that, as long as pages have one size and huge
 //! pages one setting; times do, and are judged on the same idle machine alone.
 
+use pagewise_model::answer::Document;
 use pagewise_model::gate::{Baseline, GateHost};
 
 /// CPUs that are shared more than this make times say little (0 to 1; see
@@ -34,8 +35,8 @@ pub struct Comparable {
 
 /// What of a baseline can be compared now.
 #[must_use]
-pub fn comparable(baseline: &Baseline, now: Now<'_>) -> Comparable {
-    let (then, here) = (&baseline.host, now.host);
+pub fn comparable(baseline: &Document<Baseline>, now: Now<'_>) -> Comparable {
+    let (then, here) = (&baseline.evidence.host, now.host);
     if let Some(why) = refused(then, here) {
         return Comparable {
             refused: Some(why),
@@ -44,7 +45,8 @@ pub fn comparable(baseline: &Baseline, now: Now<'_>) -> Comparable {
     }
     Comparable {
         refused: None,
-        times: other_host(then, here).or_else(|| shared(baseline.contended, now.contended)),
+        times: other_host(then, here)
+            .or_else(|| shared(baseline.evidence.contended, now.contended)),
         warnings: warnings(baseline, now),
     }
 }
@@ -92,13 +94,13 @@ fn shared(then: Option<f64>, now: Option<f64>) -> Option<String> {
     })
 }
 
-fn warnings(baseline: &Baseline, now: Now<'_>) -> Vec<String> {
-    let (then, here) = (&baseline.host, now.host);
+fn warnings(baseline: &Document<Baseline>, now: Now<'_>) -> Vec<String> {
+    let (then, here) = (&baseline.evidence.host, now.host);
     let mut warnings = Vec::new();
-    if baseline.command != now.command {
+    if baseline.subject.command != now.command {
         warnings.push(format!(
             "The baseline is of another command: {}.",
-            baseline.command.join(" ")
+            baseline.subject.command.join(" ")
         ));
     }
     let mut differs = |what: &str, a: &str, b: &str| {
@@ -119,8 +121,7 @@ fn warnings(baseline: &Baseline, now: Now<'_>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagewise_model::document::Kind;
-    use pagewise_model::gate::BASELINE_VERSION;
+    use pagewise_model::answer::Subject;
 
     fn host() -> GateHost {
         GateHost {
@@ -140,9 +141,6 @@ mod tests {
     fn against(change: Change, contended: Option<f64>) -> Comparable {
         let command = vec!["./app".to_owned()];
         let baseline = Baseline {
-            schema_version: BASELINE_VERSION,
-            kind: Kind::GateBaseline,
-            command: command.clone(),
             host: host(),
             made_unix_ms: 0,
             contended: Some(0.0),
@@ -150,6 +148,7 @@ mod tests {
             runs: Vec::new(),
             faults: None,
         };
+        let baseline = Document::of(baseline).about(Subject::of_command(command.clone()));
         let mut here = host();
         change(&mut here);
         let now = Now {

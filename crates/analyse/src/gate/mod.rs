@@ -18,8 +18,8 @@ pub use culprit::{Observed, culprit, faults_seen};
 pub use rule::{LEVEL, fewest_runs};
 
 use crate::compare::median;
-use pagewise_model::document::Kind;
-use pagewise_model::gate::{GATE_VERSION, Gate, GateRun, GateSide, GateVerdict, Judged, Metric};
+use pagewise_model::answer::{Document, Subject};
+use pagewise_model::gate::{Gate, GateRun, GateSide, GateVerdict, Judged, Metric};
 use pagewise_model::random::Random;
 use pagewise_model::units::Nanos;
 use rule::Sample;
@@ -197,9 +197,9 @@ fn unknown(new: &[GateRun]) -> String {
     format!("below {most}, which each process inherits from Pagewise, it cannot be seen")
 }
 
-/// The answer of all runs that were made. Its culprit is not looked for here.
+/// The answer of all runs that were made, about the new command. Its culprit is not looked for here.
 #[must_use]
-pub fn judge(terms: &Terms, old: GateSide, new: GateSide) -> Gate {
+pub fn judge(terms: &Terms, old: GateSide, new: GateSide) -> Document<Gate> {
     let figures: Vec<Judged> = Metric::ALL
         .into_iter()
         .map(|metric| terms.judge(metric, &old.runs, &new.runs))
@@ -207,11 +207,10 @@ pub fn judge(terms: &Terms, old: GateSide, new: GateSide) -> Gate {
     let passed = figures
         .iter()
         .all(|figure| figure.verdict != GateVerdict::Grown);
-    Gate {
-        schema_version: GATE_VERSION,
-        kind: Kind::Gate,
+    let subject = Subject::of_command(new.command.clone());
+    let verdict = words::headline(&figures, &old, &new, terms.planned);
+    let gate = Gate {
         passed,
-        headline: words::headline(&figures, &old, &new, terms.planned),
         old,
         new,
         most_pairs: u32::try_from(terms.planned.1).unwrap_or(u32::MAX),
@@ -220,8 +219,8 @@ pub fn judge(terms: &Terms, old: GateSide, new: GateSide) -> Gate {
         level: terms.level(),
         figures,
         culprit: None,
-        notes: Vec::new(),
-    }
+    };
+    Document::of(gate).about(subject).with_verdict(verdict)
 }
 
 #[cfg(test)]
@@ -258,12 +257,13 @@ mod tests {
         }
     }
 
-    fn gate(allow: &str, old: &[GateRun], new: &[GateRun]) -> Gate {
+    fn gate(allow: &str, old: &[GateRun], new: &[GateRun]) -> Document<Gate> {
         judge(&terms(allow), side(old.to_vec()), side(new.to_vec()))
     }
 
-    fn verdict(gate: &Gate, metric: Metric) -> GateVerdict {
-        gate.figures
+    fn verdict(gate: &Document<Gate>, metric: Metric) -> GateVerdict {
+        gate.evidence
+            .figures
             .iter()
             .find(|f| f.metric == metric)
             .unwrap()
@@ -275,17 +275,19 @@ mod tests {
         let old = [run(10_000, Some(50 << 20), 1_000_000_000); 6];
         let new = [run(10_500, Some(50 << 20), 1_000_000_000); 6];
         let failed = gate("2%", &old, &new);
-        assert!(!failed.passed);
+        assert!(!failed.evidence.passed);
         assert_eq!(verdict(&failed, Metric::Faults), GateVerdict::Grown);
         assert_eq!(verdict(&failed, Metric::PeakMemory), GateVerdict::Within);
         assert_eq!(
-            failed.headline,
+            failed.verdict,
             "Page faults grew from 10,000 to 10,500 (+5.0 %, 2 % allowed)."
         );
-        let told = gate("4.1%", &old, &new).headline;
+        let told = gate("4.1%", &old, &new).verdict;
         assert!(told.contains("4.1 % allowed"), "{told}");
         let allowed = gate("5%", &old, &new);
-        assert!(allowed.passed && verdict(&allowed, Metric::Faults) == GateVerdict::Within);
+        assert!(
+            allowed.evidence.passed && verdict(&allowed, Metric::Faults) == GateVerdict::Within
+        );
     }
 
     #[test]
@@ -293,14 +295,11 @@ mod tests {
         let old: Vec<GateRun> = (0..6).map(|at| run(10_000 + 300 * at, None, 1)).collect();
         let new: Vec<GateRun> = (0..6).map(|at| run(10_600 + 300 * at, None, 1)).collect();
         let gate = gate("2%", &old, &new);
-        assert!(gate.passed);
+        assert!(gate.evidence.passed);
         assert_eq!(verdict(&gate, Metric::Faults), GateVerdict::Unsure);
         assert_eq!(verdict(&gate, Metric::PeakMemory), GateVerdict::NotJudged);
-        assert!(
-            gate.headline.contains("may have grown"),
-            "{}",
-            gate.headline
-        );
+        let told = gate.verdict;
+        assert!(told.contains("may have grown"), "{told}");
     }
 
     #[test]

@@ -140,7 +140,7 @@ fn alarms(noise: Noise, allowances: &Allowances, faults: f64, peak: f64) -> (usi
             }
         }
         runs += old.runs.len() + new.runs.len();
-        alarms += usize::from(!judge(&terms, old, new).passed);
+        alarms += usize::from(!judge(&terms, old, new).evidence.passed);
     }
     (alarms, runs as f64 / GATES as f64)
 }

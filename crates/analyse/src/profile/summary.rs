@@ -2,7 +2,7 @@
 
 use super::weigh::{Idle, by_frame, by_stack, frame_names};
 use super::{burst, counters, rules, unknown};
-use pagewise_model::document::Kind;
+use pagewise_model::answer::Kind;
 use pagewise_model::findings::{Diagnosis, Severity};
 use pagewise_model::profile::{NO_CPU, NodeId, Profile, ProfileSample, WeightUnit};
 use pagewise_model::profile_findings::{

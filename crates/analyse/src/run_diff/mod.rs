@@ -10,7 +10,7 @@ mod paged;
 pub use paged::compare as compare_paged;
 
 use crate::profile::diff::SettingRules;
-use pagewise_model::document::Kind;
+use pagewise_model::answer::Kind;
 use pagewise_model::findings::{Cause, Findings, Share};
 use pagewise_model::profile_diff::SettingChange;
 use pagewise_model::quantity::rounded;

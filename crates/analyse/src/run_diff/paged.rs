@@ -3,7 +3,7 @@
 use super::{
     LEAST_BYTES, LEAST_FAULTS, LEAST_NS, OF_COUNTS, OF_TIME_CONTENDED, headline, logarithm,
 };
-use pagewise_model::document::Kind;
+use pagewise_model::answer::{Document, Kind};
 use pagewise_model::paged_run::{PagedProcess, PagedRun};
 use pagewise_model::profile_diff::SettingChange;
 use pagewise_model::run_diff::{FigureChange, Quantity, RUN_DIFF_VERSION, RunDiff, RunSide};
@@ -15,12 +15,12 @@ const OF_PAGES: f64 = 0.2;
 
 /// How run B differs from run A, each called by its name.
 #[must_use]
-pub fn compare(a: (&PagedRun, &str), b: (&PagedRun, &str)) -> RunDiff {
-    let side = |(run, name): (&PagedRun, &str)| RunSide {
+pub fn compare(a: (&Document<PagedRun>, &str), b: (&Document<PagedRun>, &str)) -> RunDiff {
+    let side = |(run, name): (&Document<PagedRun>, &str)| RunSide {
         name: name.to_owned(),
-        command: run.command.clone(),
+        command: run.subject.command.clone(),
         host: String::new(),
-        cost: run.cost,
+        cost: run.evidence.cost,
     };
     let mut found = RunDiff {
         schema_version: RUN_DIFF_VERSION,
@@ -28,9 +28,9 @@ pub fn compare(a: (&PagedRun, &str), b: (&PagedRun, &str)) -> RunDiff {
         a: side(a),
         b: side(b),
         headline: String::new(),
-        figures: figures(a.0, b.0),
+        figures: figures(&a.0.evidence, &b.0.evidence),
         causes: Vec::new(),
-        settings: settings(a.0, b.0),
+        settings: settings(&a.0.evidence, &b.0.evidence),
     };
     found.headline = headline(&found);
     found
@@ -109,20 +109,18 @@ fn settings(a: &PagedRun, b: &PagedRun) -> Vec<SettingChange> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagewise_model::paged_run::{OtherProcesses, PAGED_RUN_VERSION};
+    use pagewise_model::answer::Subject;
+    use pagewise_model::paged_run::OtherProcesses;
     use pagewise_model::paging::RefaultDistances;
     use pagewise_model::run::{Ending, RunCost};
     use pagewise_model::units::Nanos;
 
-    fn run(policy: &str, seconds: f64, refaults: u64) -> PagedRun {
+    fn run(policy: &str, seconds: f64, refaults: u64) -> Document<PagedRun> {
         let mut one = PagedProcess::default();
         one.faults.refaults = refaults / 2;
         let mut others = OtherProcesses::default();
         others.faults.refaults = refaults - refaults / 2;
-        PagedRun {
-            schema_version: PAGED_RUN_VERSION,
-            kind: Kind::PagedRun,
-            command: vec!["sort".to_owned()],
+        let run = PagedRun {
             ending: Ending::Exited(0),
             cost: RunCost {
                 wall: Nanos::from_secs_f64(seconds),
@@ -139,10 +137,11 @@ mod tests {
             processes: vec![one],
             others,
             refault_distances: RefaultDistances::default(),
-        }
+        };
+        Document::of(run).about(Subject::of_command(vec!["sort".to_owned()]))
     }
 
-    fn first_line(a: &PagedRun, b: &PagedRun) -> String {
+    fn first_line(a: &Document<PagedRun>, b: &Document<PagedRun>) -> String {
         compare((a, "a"), (b, "b")).headline
     }
 
@@ -173,10 +172,8 @@ mod tests {
 
     #[test]
     fn a_budget_of_each_process_is_another_one() {
-        let each = PagedRun {
-            memory_is_each: true,
-            ..run("2q", 6.3, 9_000)
-        };
+        let mut each = run("2q", 6.3, 9_000);
+        each.evidence.memory_is_each = true;
         let found = compare((&run("2q", 6.3, 9_000), "a"), (&each, "b"));
         assert_eq!(found.settings.len(), 1);
         assert_eq!(found.settings[0].b.as_deref(), Some("64.0 MiB each"));

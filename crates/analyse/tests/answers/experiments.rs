@@ -12,8 +12,8 @@ use pagewise_analyse::gate::{
 use pagewise_analyse::paging::{Sample, Watched, heat, larger_budget};
 use pagewise_analyse::profile::diff::SettingRules;
 use pagewise_analyse::{probe, run_diff, tune};
-use pagewise_model::document::Kind;
-use pagewise_model::gate::{BASELINE_VERSION, Baseline, GateHost, GateRun, GateSide, Metric};
+use pagewise_model::answer::{Document, Subject};
+use pagewise_model::gate::{Baseline, GateHost, GateRun, GateSide, Metric};
 use pagewise_model::paging::DistanceBucket;
 use pagewise_model::proof::Comparison;
 use pagewise_model::random::Random;
@@ -223,9 +223,6 @@ fn of_stored_runs_elsewhere() {
             let mut other = host.clone();
             change(&mut other);
             let baseline = Baseline {
-                schema_version: BASELINE_VERSION,
-                kind: Kind::GateBaseline,
-                command: vec!["app".into()],
                 host: other,
                 made_unix_ms: 0,
                 contended: then,
@@ -233,6 +230,7 @@ fn of_stored_runs_elsewhere() {
                 runs: Vec::new(),
                 faults: None,
             };
+            let baseline = Document::of(baseline).about(Subject::of_command(vec!["app".into()]));
             for command in ["app", "other"] {
                 let command = [command.to_owned()];
                 let now = Now {

@@ -6,8 +6,7 @@ use crate::terminal;
 use anyhow::Result;
 use pagewise_linux::process::interrupt;
 use pagewise_operate::bench::alloc::{Request, block_size, measure};
-use pagewise_report::{json, text};
-use std::io::Write;
+use pagewise_report::text;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -48,12 +47,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let progress = Progress::new();
     let document = measure(&args.request(), &progress.listener())?;
     progress.finish();
-    let mut out = terminal::output(args.json);
-    let text = match args.json {
-        true => json::to_string(&document)?,
-        false => text::bench_alloc::render(&document, terminal::width(), terminal::style()),
-    };
-    out.write_all(text.as_bytes())?;
+    terminal::present(&document, args.json, text::bench_alloc::render)?;
     Ok(ExitCode::SUCCESS)
 }
 

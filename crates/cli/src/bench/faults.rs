@@ -4,11 +4,10 @@
 use crate::{own_library, terminal};
 use anyhow::Result;
 use pagewise_linux::process::interrupt;
-use pagewise_model::bench::{FAULT_BENCH_VERSION, FaultBench};
-use pagewise_model::document::Kind;
+use pagewise_model::answer::Document;
+use pagewise_model::bench::FaultBench;
 use pagewise_operate::bench::faults::measure;
-use pagewise_report::{json, text};
-use std::io::Write;
+use pagewise_report::text;
 use std::process::ExitCode;
 
 pub const EXAMPLES: &str = "\
@@ -36,17 +35,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         true => vec![1, 2, 4, 8],
         false => args.threads.clone(),
     };
-    let document = FaultBench {
-        kind: Kind::FaultBench,
-        schema_version: FAULT_BENCH_VERSION,
+    let document = Document::of(FaultBench {
         runs: args.runs,
         rows: measure(&threads, args.runs, own_library::installed)?,
-    };
-    let mut out = terminal::output(args.json);
-    let text = match args.json {
-        true => json::to_string(&document)?,
-        false => text::bench_faults::render(&document, terminal::width(), terminal::style()),
-    };
-    out.write_all(text.as_bytes())?;
+    });
+    terminal::present(&document, args.json, text::bench_faults::render)?;
     Ok(ExitCode::SUCCESS)
 }

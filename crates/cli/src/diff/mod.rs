@@ -12,10 +12,10 @@ use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use observed::Observed;
 use pagewise_analyse::run_diff::compare_paged;
-use pagewise_model::document::Kind;
+use pagewise_model::answer::{Document, Kind};
 use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::formats::sniff::{Format, sniff};
-use pagewise_model::paged_run::{PAGED_RUN_VERSION, PagedRun};
+use pagewise_model::paged_run::PagedRun;
 use pagewise_report::text::Style;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -127,7 +127,7 @@ impl Args {
 enum Recording {
     Trace(Trace),
     Result(Box<FaultPaths>),
-    Paged(Box<PagedRun>),
+    Paged(Box<Document<PagedRun>>),
     Observed(Observed),
 }
 
@@ -259,8 +259,8 @@ fn result(input: Box<dyn Read + Send>) -> Result<Recording> {
     if let Some(findings) = stored::findings(text.as_bytes())? {
         return Ok(Recording::Observed(Observed::of_findings(findings)));
     }
-    if let (Kind::PagedRun, version) = stored::kind(text.as_bytes())? {
-        stored::same_version(version, PAGED_RUN_VERSION, "run it again")?;
+    if let (Kind::PagedRun, head) = stored::kind(text.as_bytes())? {
+        stored::this_version(&head, "run it again")?;
         let run = serde_json::from_str(&text).context("it is not whole")?;
         return Ok(Recording::Paged(Box::new(run)));
     }

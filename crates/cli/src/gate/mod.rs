@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 use clap::ArgGroup;
 use pagewise_analyse::gate::Allowances;
 use pagewise_linux::process::{Output, interrupt};
+use pagewise_model::answer::Document;
 use pagewise_model::gate::Gate;
 use pagewise_model::quantity::counted;
 use pagewise_operate::destination;
@@ -134,7 +135,7 @@ fn answer(args: &Args) -> Result<bool> {
     };
     progress.finish();
     deliver(args, &gate)?;
-    Ok(gate.passed)
+    Ok(gate.evidence.passed)
 }
 
 /// Keeps what is normal for the command.
@@ -182,8 +183,8 @@ impl Args {
     }
 }
 
-fn deliver(args: &Args, gate: &Gate) -> Result<()> {
-    let write = |path: &Option<PathBuf>, content: fn(&Gate) -> String| match path {
+fn deliver(args: &Args, gate: &Document<Gate>) -> Result<()> {
+    let write = |path: &Option<PathBuf>, content: fn(&Document<Gate>) -> String| match path {
         Some(path) => destination::write(path, content(gate).as_bytes()),
         None => Ok(()),
     };

@@ -8,13 +8,13 @@ use anyhow::{Result, bail};
 use pagewise_linux::hugepages::progress::Progress;
 use pagewise_linux::hugepages::system::Wish;
 use pagewise_linux::process::{Launch, Output};
+use pagewise_model::answer::Document;
 use pagewise_model::balance::Balance;
 use pagewise_model::units::Bytes;
 use pagewise_operate::destination;
 use pagewise_operate::huge::balance::{self, Limits, Request, Subject};
 use pagewise_report::text::{huge_balance, huge_undo};
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -159,15 +159,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 fn undo(args: &Args) -> Result<ExitCode> {
     let undone = balance::undo(&args.pid)?;
-    let text = match args.json {
-        true => pagewise_report::json::to_string(&undone)?,
-        false => huge_undo::render(&undone, terminal::width(), terminal::style()),
-    };
-    terminal::output(args.json).write_all(text.as_bytes())?;
-    Ok(match undone.processes.iter().any(|one| one.refused > 0) {
-        true => ExitCode::FAILURE,
-        false => ExitCode::SUCCESS,
-    })
+    terminal::present(&undone, args.json, huge_undo::render)?;
+    Ok(
+        match undone.evidence.processes.iter().any(|one| one.refused > 0) {
+            true => ExitCode::FAILURE,
+            false => ExitCode::SUCCESS,
+        },
+    )
 }
 
 impl Args {
@@ -210,7 +208,7 @@ impl Args {
     }
 }
 
-fn present(args: &Args, found: &Balance) -> Result<()> {
+fn present(args: &Args, found: &Document<Balance>) -> Result<()> {
     if let Some(path) = &args.output {
         let page = pagewise_report::html::render_huge_balance(found, &huge_balance::plain(found))?;
         destination::write(path, page.as_bytes())?;
@@ -218,18 +216,7 @@ fn present(args: &Args, found: &Balance) -> Result<()> {
             eprintln!("pagewise: the report is in {}", path.display());
         }
     }
-    let mut out = terminal::output(args.json);
-    if args.json {
-        out.write_all(pagewise_report::json::to_string(found)?.as_bytes())?;
-    } else {
-        write!(
-            out,
-            "{}",
-            huge_balance::render(found, terminal::width(), terminal::style())
-        )?;
-    }
-    out.flush()?;
-    Ok(())
+    terminal::present(found, args.json, huge_balance::render)
 }
 
 fn positive(text: &str) -> Result<f64, String> {

@@ -2,11 +2,9 @@
 
 use crate::terminal;
 use anyhow::Result;
-use pagewise_model::probe::Probe;
 use pagewise_model::units::{Bytes, NoSize};
 use pagewise_operate::huge::probe::{Request, probe};
 use pagewise_report::text::huge_probe;
-use std::io::Write;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -49,23 +47,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         rounds: args.rounds,
     };
     let found = probe(request, &terminal::progress(args.quiet))?;
-    present(args, &found)?;
+    terminal::present(&found, args.json, huge_probe::render)?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn present(args: &Args, found: &Probe) -> Result<()> {
-    let mut out = terminal::output(args.json);
-    if args.json {
-        out.write_all(pagewise_report::json::to_string(found)?.as_bytes())?;
-    } else {
-        write!(
-            out,
-            "{}",
-            huge_probe::render(found, terminal::width(), terminal::style())
-        )?;
-    }
-    out.flush()?;
-    Ok(())
 }
 
 fn memory(text: &str) -> Result<Bytes, String> {

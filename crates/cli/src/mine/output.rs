@@ -3,13 +3,15 @@
 use crate::terminal;
 use anyhow::{Context, Result};
 use pagewise_analyse::mine::{self, Algorithm, Database, Item, Query};
-use pagewise_model::document::Kind;
+use pagewise_model::answer::{Kind, SCHEMA_VERSION};
 use pagewise_model::fault_paths::TreePattern;
-use pagewise_model::mined::MINED_VERSION;
 use pagewise_report::border::Border;
 use pagewise_report::text;
 use serde::Serialize;
 use std::io::{self, BufWriter, StdoutLock, Write};
+
+/// Closes the list, what was mined, the evidence and the document.
+const END: &str = "]}}}";
 
 /// Where results go.
 pub struct Output<W: Write> {
@@ -42,8 +44,11 @@ impl<W: Write> Output<W> {
     /// Begins the document ([`pagewise_model::mined::Mined`]) that is written as it is found.
     fn begin(&mut self, list: &str) -> Result<()> {
         let kind = serde_json::to_string(&Kind::Mined)?;
-        let head = format!("{{\"schema_version\":{MINED_VERSION},\"kind\":{kind}");
-        Ok(write!(self.out, "{head},\"{list}\":[")?)
+        let head = format!("{{\"kind\":{kind},\"schema_version\":{SCHEMA_VERSION}");
+        Ok(write!(
+            self.out,
+            "{head},\"evidence\":{{{kind}:{{\"{list}\":["
+        )?)
     }
 
     /// Prints every pattern.
@@ -60,7 +65,7 @@ impl<W: Write> Output<W> {
         });
         failure?;
         if self.json {
-            writeln!(self.out, "]}}")?;
+            writeln!(self.out, "{END}")?;
         }
         Ok(())
     }
@@ -105,7 +110,7 @@ impl<W: Write> Output<W> {
             };
             serde_json::to_writer(&mut self.out, &pattern)?;
         }
-        writeln!(self.out, "]}}")?;
+        writeln!(self.out, "{END}")?;
         Ok(())
     }
 
@@ -133,7 +138,7 @@ impl<W: Write> Output<W> {
             self.sequence(database, rest, std::mem::take(&mut first))?;
         }
         if self.json {
-            writeln!(self.out, "]}}")?;
+            writeln!(self.out, "{END}")?;
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use crate::{bytes, export, fault_paths, input, page, profile_input, stored, term
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use pagewise_analyse::fault_paths::{Step, Sums};
-use pagewise_model::document::Kind;
+use pagewise_model::answer::Kind;
 use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::profile::Profile;
 use pagewise_report::html::render_fault_paths;
@@ -238,8 +238,8 @@ fn report_document(file: &Path, args: &Args) -> Result<()> {
     if let Some(stored) = stored::findings(&bytes)? {
         return recording::report_stored(stored, file, args);
     }
-    let (kind, version) = stored::kind(&bytes)?;
-    match documents::report(kind, version, &bytes, args)? {
+    let (kind, head) = stored::kind(&bytes)?;
+    match documents::report(kind, &head, &bytes, args)? {
         true => Ok(()),
         false => report_merged(std::slice::from_ref(&file.to_owned()), args),
     }

@@ -242,7 +242,10 @@ fn present(args: &Args, paged: &Paged, files: Files) -> Result<()> {
 
 /// The program's own status, but for what `--strict` does not let pass.
 fn end(args: &Args, paged: &Paged) -> ExitCode {
-    match (args.strict && !paged.outside.is_empty(), paged.run.ending) {
+    match (
+        args.strict && !paged.outside.is_empty(),
+        paged.run.evidence.ending,
+    ) {
         (true, Ending::Exited(0) | Ending::Killed(_)) => ExitCode::FAILURE,
         (_, ending) => status::of(ending, ExitCode::FAILURE),
     }

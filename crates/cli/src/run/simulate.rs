@@ -2,15 +2,12 @@
 
 use crate::terminal;
 use anyhow::{Context, Result, bail};
-use pagewise_model::document::Kind;
-use pagewise_model::paging_simulation::{
-    PAGING_SIMULATION_VERSION, PagingSimulation, PolicyOutcome, UsesOfPages,
-};
+use pagewise_model::answer::Document;
+use pagewise_model::paging_simulation::{PagingSimulation, PolicyOutcome, UsesOfPages};
 use pagewise_policy::trace::Trace;
 use pagewise_policy::{Config, by_name};
-use pagewise_report::{json, text};
+use pagewise_report::text;
 use pagewise_simulate::paging::{Memory, Outcome, footprint, min, run};
-use std::io::Write;
 use std::path::Path;
 
 fn row(policy: &str, outcome: &Outcome) -> PolicyOutcome {
@@ -37,13 +34,8 @@ pub fn simulate(path: &Path, policies: &str, memory_bytes: u64, as_json: bool) -
     if pages == 0 {
         bail!("--memory holds no page of {page_bytes} bytes");
     }
-    let answer = answer(&trace, policies, pages)?;
-    let text = match as_json {
-        true => json::to_string(&answer)?,
-        false => text::paging_simulation::render(&answer, terminal::width(), terminal::style()),
-    };
-    terminal::output(as_json).write_all(text.as_bytes())?;
-    Ok(())
+    let answer = Document::of(answer(&trace, policies, pages)?);
+    terminal::present(&answer, as_json, text::paging_simulation::render)
 }
 
 fn answer(trace: &Trace, policies: &str, pages: u32) -> Result<PagingSimulation> {
@@ -60,8 +52,6 @@ fn answer(trace: &Trace, policies: &str, pages: u32) -> Result<PagingSimulation>
         })
         .collect::<Result<Vec<_>>>()?;
     Ok(PagingSimulation {
-        kind: Kind::PagingSimulation,
-        schema_version: PAGING_SIMULATION_VERSION,
         trace: UsesOfPages {
             uses: trace.references.len(),
             footprint_pages: footprint(trace),

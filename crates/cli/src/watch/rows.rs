@@ -2,6 +2,7 @@
 
 use super::Args;
 use anyhow::Context;
+use pagewise_model::answer::Document;
 use pagewise_model::timeline::TimelinePoint;
 use pagewise_model::watch::{HEADER, Row};
 use pagewise_operate::destination;
@@ -73,7 +74,7 @@ impl Rows {
         self.write_csv(&row, is_first)
             .with_context(|| cannot_write(&self.csv_name))?;
         if let Some(out) = &mut self.json {
-            writeln!(out, "{}", serde_json::to_string(&row)?)?;
+            writeln!(out, "{}", serde_json::to_string(&Document::of(row))?)?;
             out.flush()?;
         }
         if let Some(file) = &mut self.parquet {

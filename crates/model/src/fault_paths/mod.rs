@@ -12,8 +12,8 @@ pub use course::{ChangePoint, Changed, Contrast, Excess, Overrepresented, TimeBl
 pub use kinds::{Class, Layer};
 pub use waits::{ChargePath, ChargeWay, Hold, Holder, Lock, LockWait, LockWaits};
 
+use crate::answer::Kind;
 use crate::call_map::CallMap;
-use crate::document::Kind;
 use serde::{Deserialize, Serialize};
 
 /// Version of [`FaultPaths`] as JSON.

@@ -12,6 +12,7 @@ use crate::Listener;
 use anyhow::{Context, Result, bail};
 use pagewise_analyse::compare::Random;
 use pagewise_analyse::gate::{Allowances, Terms, Turn, batch, judge, order};
+use pagewise_model::answer::Document;
 use pagewise_model::gate::{Gate, GateSide, Metric};
 use runs::Program;
 use std::collections::BTreeMap;
@@ -36,7 +37,11 @@ pub struct Request {
 ///
 /// # Errors
 /// When one of them cannot be run, or fails.
-pub fn against(old: &[OsString], request: &Request, progress: &Listener<'_>) -> Result<Gate> {
+pub fn against(
+    old: &[OsString],
+    request: &Request,
+    progress: &Listener<'_>,
+) -> Result<Document<Gate>> {
     let runner = &request.runner;
     let pairs = request.pairs as usize;
     let terms = request.terms(BTreeMap::new(), (pairs, pairs))?;
@@ -57,49 +62,56 @@ pub fn against(old: &[OsString], request: &Request, progress: &Listener<'_>) -> 
             break;
         }
     }
-    let mut gate = judge(&terms, of_old, of_new);
+    let mut found = judge(&terms, of_old, of_new);
+    found.notes.extend(old.notes().chain(new.notes()));
+    let gate = &mut found.evidence;
     (gate.batch, gate.seed) = (batch, request.seed);
-    gate.notes.extend(old.notes().chain(new.notes()));
     if !gate.passed {
         progress("one more run of each side, observed");
-        gate.culprit = Some(culprit::of_two(&gate, &old, &new, runner));
+        gate.culprit = Some(culprit::of_two(gate, &old, &new, runner));
     }
-    Ok(gate)
+    Ok(found)
 }
 
 /// The command against runs that were stored.
 ///
 /// # Errors
 /// When it cannot be run or fails, or nothing in the file can be compared.
-pub fn against_stored(file: &Path, request: &Request, progress: &Listener<'_>) -> Result<Gate> {
+pub fn against_stored(
+    file: &Path,
+    request: &Request,
+    progress: &Listener<'_>,
+) -> Result<Document<Gate>> {
     let runner = &request.runner;
     let baseline = read(file)?;
-    let stored = stored::Setting::begin(&baseline);
+    let setting = stored::Setting::begin(&baseline);
+    let stored = &baseline.evidence;
     progress("first run, not measured");
     let (new, _) = runner.first(&request.command)?;
     let mut of_new = new.side();
-    let planned = (baseline.runs.len(), request.pairs as usize);
-    let terms = request.terms(stored.barred(&new)?, planned)?;
-    while terms.is_open(&baseline.runs, &of_new.runs) {
+    let planned = (stored.runs.len(), request.pairs as usize);
+    let terms = request.terms(setting.barred(&new)?, planned)?;
+    while terms.is_open(&stored.runs, &of_new.runs) {
         let (run, most) = (of_new.runs.len() + 1, request.pairs);
         progress(&format!("run {run} of at most {most}"));
-        of_new.runs.push(runner.measure(&new, baseline.batch)?);
+        of_new.runs.push(runner.measure(&new, stored.batch)?);
     }
-    let terms = request.terms(stored.barred(&new)?, planned)?;
+    let terms = request.terms(setting.barred(&new)?, planned)?;
     let of_old = GateSide {
-        command: baseline.command.clone(),
+        command: baseline.subject.command.clone(),
         baseline: Some(file.display().to_string()),
-        runs: baseline.runs.clone(),
+        runs: stored.runs.clone(),
     };
-    let mut gate = judge(&terms, of_old, of_new);
-    gate.batch = baseline.batch;
-    gate.notes.extend(stored.warnings(&new));
-    gate.notes.extend(new.notes());
+    let mut found = judge(&terms, of_old, of_new);
+    found.notes.extend(setting.warnings(&new));
+    found.notes.extend(new.notes());
+    let gate = &mut found.evidence;
+    gate.batch = stored.batch;
     if !gate.passed {
         progress("one more run, observed");
-        gate.culprit = Some(culprit::of_stored(&gate, &baseline, &new, runner));
+        gate.culprit = Some(culprit::of_stored(gate, stored, &new, runner));
     }
-    Ok(gate)
+    Ok(found)
 }
 
 impl Request {

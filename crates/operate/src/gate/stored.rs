@@ -7,10 +7,9 @@ use anyhow::{Context, Result, bail};
 use pagewise_analyse::gate::{Comparable, Now, batch, comparable};
 use pagewise_linux::host;
 use pagewise_linux::proc::ContentionWatch;
+use pagewise_model::answer::{Document, Head, Kind, Subject};
 use pagewise_model::contention::Contention;
-use pagewise_model::document::Kind;
-use pagewise_model::gate::{BASELINE_VERSION, Baseline, GateHost, Metric};
-use serde_json::Value;
+use pagewise_model::gate::{Baseline, GateHost, Metric};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
@@ -31,7 +30,7 @@ pub fn measure(
     runner: &Runner,
     count: u32,
     progress: &Listener<'_>,
-) -> Result<(Baseline, Option<String>)> {
+) -> Result<(Document<Baseline>, Option<String>)> {
     progress("first run, not measured");
     let (program, typical) = runner.first(command)?;
     let batch = batch(typical);
@@ -48,9 +47,6 @@ pub fn measure(
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     let baseline = Baseline {
-        schema_version: BASELINE_VERSION,
-        kind: Kind::GateBaseline,
-        command: program.words(),
         host: GateHost::from(&host::snapshot()),
         made_unix_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX),
         contended,
@@ -58,31 +54,28 @@ pub fn measure(
         runs,
         faults,
     };
-    Ok((baseline, missing))
+    let subject = Subject::of_command(program.words());
+    Ok((Document::of(baseline).about(subject), missing))
 }
 
 /// Stored runs.
 ///
 /// # Errors
 /// When the file holds none, or of a version that is not known.
-pub fn read(file: &Path) -> Result<Baseline> {
+pub fn read(file: &Path) -> Result<Document<Baseline>> {
     let name = file.display();
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;
     let told =
         || format!("{name} is no baseline: one is written by pagewise gate --save {name} -- CMD");
-    let value: Value = serde_json::from_str(&text).with_context(told)?;
-    if value["kind"] != serde_json::to_value(Kind::GateBaseline)? {
+    let head = Head::of(text.as_bytes()).with_context(told)?;
+    if head.known() != Some(Kind::GateBaseline) {
         bail!("{}", told());
     }
-    if value["schema_version"] != BASELINE_VERSION {
-        bail!(
-            "{name} is a baseline of version {}, this program knows version {BASELINE_VERSION}; make a \
-             new one with --save",
-            value["schema_version"]
-        );
+    if let Some(why) = head.other_version() {
+        bail!("{name} is a baseline, but {why}; make a new one with --save");
     }
-    let baseline: Baseline = serde_json::from_value(value).with_context(told)?;
-    if baseline.runs.is_empty() {
+    let baseline: Document<Baseline> = serde_json::from_str(&text).with_context(told)?;
+    if baseline.evidence.runs.is_empty() {
         bail!("{name} holds no runs; make a new one with --save");
     }
     Ok(baseline)
@@ -90,14 +83,14 @@ pub fn read(file: &Path) -> Result<Baseline> {
 
 /// This machine beside the one of a baseline.
 pub(super) struct Setting<'a> {
-    baseline: &'a Baseline,
+    baseline: &'a Document<Baseline>,
     host: GateHost,
     busy: ContentionWatch,
 }
 
 impl<'a> Setting<'a> {
     /// From now on it is seen how busy the CPUs are.
-    pub(super) fn begin(baseline: &'a Baseline) -> Self {
+    pub(super) fn begin(baseline: &'a Document<Baseline>) -> Self {
         Self {
             baseline,
             host: GateHost::from(&host::snapshot()),

@@ -21,8 +21,8 @@ use anyhow::{Result, bail};
 use pagewise_linux::proc::runtime::{self, Libc};
 use pagewise_linux::process::{Finished, Launch, interrupt};
 use pagewise_model::advice::Settings as LaunchSettings;
-use pagewise_model::document::Kind;
-use pagewise_model::paged_run::{PAGED_RUN_VERSION, PagedRun};
+use pagewise_model::answer::{Document, Subject};
+use pagewise_model::paged_run::PagedRun;
 use pagewise_model::paging::PagingTimeline;
 use pagewise_model::units::Bytes;
 use pagewise_pager::settings::{Choice, WhenFull};
@@ -93,9 +93,9 @@ pub struct Request {
 #[derive(Clone, Debug)]
 pub struct Paged {
     /// Its figures.
-    pub run: PagedRun,
+    pub run: Document<PagedRun>,
     /// Its course, where that was asked for.
-    pub timeline: Option<PagingTimeline>,
+    pub timeline: Option<Document<PagingTimeline>>,
     /// What was outside the budget, in words.
     pub outside: Vec<String>,
 }
@@ -174,7 +174,7 @@ impl Ready {
         // What came into memory for somebody outside is no surprise.
         let largest = match figures.held.is_empty() {
             false => 0,
-            true => run.cost.max_rss.0,
+            true => run.evidence.cost.max_rss.0,
         };
         let passed = together
             .as_ref()
@@ -195,14 +195,10 @@ fn told(
     figures: &Figures,
     finished: &Finished,
     together: Option<&Together>,
-) -> PagedRun {
+) -> Document<PagedRun> {
     let words = std::iter::once(&request.launch.program).chain(&request.launch.args);
-    PagedRun {
-        schema_version: PAGED_RUN_VERSION,
-        kind: Kind::PagedRun,
-        command: words
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect(),
+    let command = words.map(|word| word.to_string_lossy().into_owned());
+    let run = PagedRun {
         ending: finished.ending,
         cost: finished.cost,
         memory_bytes: request.budget.size().0,
@@ -214,5 +210,6 @@ fn told(
         processes: figures.processes.clone(),
         others: figures.others.clone(),
         refault_distances: figures.refault_distances.clone(),
-    }
+    };
+    Document::of(run).about(Subject::of_command(command.collect()))
 }

@@ -1,9 +1,9 @@
 //! Readings of a run while it goes on.
 
 use super::figures::Figures;
-use pagewise_model::document::Kind;
+use pagewise_model::answer::Document;
 use pagewise_model::paged_run::{PagedProcess, PagedRun};
-use pagewise_model::paging::{PAGING_TIMELINE_VERSION, PagingPoint, PagingTimeline};
+use pagewise_model::paging::{PagingPoint, PagingTimeline};
 use pagewise_model::units::Nanos;
 use std::time::{Duration, Instant};
 
@@ -56,12 +56,15 @@ impl Timeline {
     }
 
     /// The document, with a last point of the end.
-    pub fn finish(mut self, run: &PagedRun, figures: &Figures) -> PagingTimeline {
+    pub fn finish(
+        mut self,
+        run: &Document<PagedRun>,
+        figures: &Figures,
+    ) -> Document<PagingTimeline> {
         self.take(figures);
-        PagingTimeline {
-            schema_version: PAGING_TIMELINE_VERSION,
-            kind: Kind::PagingTimeline,
-            command: run.command.clone(),
+        let subject = run.subject.clone();
+        let run = &run.evidence;
+        let timeline = PagingTimeline {
             ending: run.ending,
             memory_bytes: run.memory_bytes,
             memory_is_each: run.memory_is_each,
@@ -70,7 +73,8 @@ impl Timeline {
             interval: nanos(self.interval),
             points: self.points,
             refault_distances: run.refault_distances.clone(),
-        }
+        };
+        Document::of(timeline).about(subject)
     }
 }
 

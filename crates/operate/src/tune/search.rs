@@ -8,10 +8,11 @@ use anyhow::Result;
 use pagewise_analyse::compare::{Criteria, FEWEST_PAIRS, correct_for_many, sentence};
 use pagewise_analyse::proof::most_promising;
 use pagewise_analyse::tune::{Gain, placebo, points, quieter_clock, survivors};
-use pagewise_model::document::Kind;
+use pagewise_model::answer::{Document, Subject};
 use pagewise_model::proof::{Comparison, Verdict};
-use pagewise_model::tuning::{TUNING_VERSION, Tuning, Winner};
+use pagewise_model::tuning::{Tuning, Winner};
 use pagewise_model::units::Bytes;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
@@ -48,7 +49,7 @@ pub fn search(
     options: &Options,
     notes: Vec<String>,
     progress: &Listener<'_>,
-) -> Result<Tuning> {
+) -> Result<Document<Tuning>> {
     let started = Instant::now();
     let candidates: Vec<Candidate> = trials.iter().map(|trial| trial.candidate.clone()).collect();
     let mut experiment = Experiment::begin(command, &candidates, options, progress)?;
@@ -88,13 +89,8 @@ pub fn search(
         Fate::Luck => (None, true),
         Fate::Refuted => (None, false),
     };
-    Ok(Tuning {
-        kind: Kind::Tuning,
-        schema_version: TUNING_VERSION,
-        command: command
-            .iter()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect(),
+    let command = command.iter().map(|word| word.to_string_lossy());
+    let found = Tuning {
         arms: arms
             .into_iter()
             .filter(|arm| !arm.runs.is_empty())
@@ -104,8 +100,9 @@ pub fn search(
         time_and_memory: points,
         winner,
         luck,
-        notes,
-    })
+    };
+    let subject = Subject::of_command(command.map(Cow::into_owned).collect());
+    Ok(Document::of(found).about(subject).with_notes(notes))
 }
 
 /// Halves the field every [`RUNG`] rounds, then runs the finalists until their intervals are

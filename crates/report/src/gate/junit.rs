@@ -6,11 +6,13 @@
 use super::{cause, cells, function, side, stack};
 use crate::lines::line;
 use crate::visible::visible;
+use pagewise_model::answer::Document;
 use pagewise_model::gate::{Gate, GateVerdict, Judged};
 
 /// The document.
 #[must_use]
-pub fn junit(gate: &Gate) -> String {
+pub fn junit(document: &Document<Gate>) -> String {
+    let gate = &document.evidence;
     let with = |verdict| {
         gate.figures
             .iter()
@@ -29,14 +31,14 @@ pub fn junit(gate: &Gate) -> String {
     line!(&mut text, "<testsuites name=\"pagewise gate\" {counts}>");
     line!(&mut text, "<testsuite name=\"{name}\" {counts}>");
     for figure in &gate.figures {
-        case(&mut text, gate, figure, &name);
+        case(&mut text, document, figure, &name);
     }
     line!(&mut text, "</testsuite>");
     line!(&mut text, "</testsuites>");
     text
 }
 
-fn case(text: &mut String, gate: &Gate, figure: &Judged, suite: &str) {
+fn case(text: &mut String, document: &Document<Gate>, figure: &Judged, suite: &str) {
     let [label, old, new, change, allowed, _] = cells(figure);
     let figures = escaped(&format!("{old} → {new} ({change}, {allowed} allowed)"));
     line!(text, "<testcase classname=\"{suite}\" name=\"{label}\">");
@@ -46,8 +48,8 @@ fn case(text: &mut String, gate: &Gate, figure: &Judged, suite: &str) {
                 text,
                 "<failure type=\"growth\" message=\"{label}: {figures}\">"
             );
-            line!(text, "{}", escaped(&gate.headline));
-            for found in details(gate) {
+            line!(text, "{}", escaped(&document.verdict));
+            for found in details(&document.evidence) {
                 line!(text, "{}", escaped(&found));
             }
             line!(text, "</failure>");

@@ -3,6 +3,7 @@
 use super::{cause, cells, function, runs, side, stack};
 use crate::lines::line;
 use crate::visible::visible;
+use pagewise_model::answer::Document;
 use pagewise_model::gate::{Culprit, Gate, GateVerdict};
 
 /// By this line a comment is found again, to be replaced.
@@ -12,17 +13,18 @@ const FRAMES: usize = 12;
 
 /// The answer, the figures, and what is behind growth.
 #[must_use]
-pub fn markdown(gate: &Gate) -> String {
+pub fn markdown(document: &Document<Gate>) -> String {
+    let gate = &document.evidence;
     let mut text = String::new();
     let answer = if gate.passed { "passed" } else { "failed" };
     line!(&mut text, "{MARK}");
     line!(&mut text, "### pagewise gate {answer}\n");
-    line!(&mut text, "{}\n", escaped(&gate.headline));
+    line!(&mut text, "{}\n", escaped(&document.verdict));
     figures(&mut text, gate);
     if let Some(found) = &gate.culprit {
         culprit(&mut text, found);
     }
-    how(&mut text, gate);
+    how(&mut text, document);
     text
 }
 
@@ -76,7 +78,8 @@ fn culprit(text: &mut String, found: &Culprit) {
     line!(text);
 }
 
-fn how(text: &mut String, gate: &Gate) {
+fn how(text: &mut String, document: &Document<Gate>) {
+    let gate = &document.evidence;
     line!(text, "<details><summary>How this was measured</summary>\n");
     line!(text, "- old: {}", code(&side(&gate.old)));
     line!(text, "- new: {}", code(&side(&gate.new)));
@@ -93,7 +96,7 @@ fn how(text: &mut String, gate: &Gate) {
         let name = figure.metric.label();
         line!(text, "- {name}: not judged, {}", escaped(&figure.reason));
     }
-    for note in &gate.notes {
+    for note in &document.notes {
         line!(text, "- {}", escaped(note));
     }
     line!(text, "\n</details>");

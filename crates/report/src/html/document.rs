@@ -10,6 +10,7 @@ use super::samples::{ProfileData, ProfileDiffData};
 use super::{DATA_LIMIT, Encoded, Error, TEXT_STYLE, TEXT_WIDTH, TRACE_DATA_LIMIT, encode, page};
 use crate::text;
 use crate::visible::command_line;
+use pagewise_model::answer::{Document, Evidence};
 use pagewise_model::balance::Balance;
 use pagewise_model::fault_diff::FaultDiff;
 use pagewise_model::fault_paths::FaultPaths;
@@ -24,10 +25,16 @@ use serde::Serialize;
 
 /// What a page holds (`web/src/data/page.ts`): each part that there is.
 #[derive(Default, Serialize)]
-struct Document<'a> {
+struct Page<'a> {
     generator: String,
     /// The command or the files that it is about.
     subject: String,
+    /// The document's command.
+    command: Vec<String>,
+    /// The answer in a sentence, where the document says it.
+    verdict: String,
+    /// What a reader should know, of the document.
+    notes: Vec<String>,
     /// Faults of a recording: causes, costs, advice.
     #[serde(skip_serializing_if = "Option::is_none")]
     faults: Option<Faults<'a>>,
@@ -57,12 +64,22 @@ struct Document<'a> {
     paths_diff: Option<PathsDiff>,
 }
 
-impl<'a> Document<'a> {
+impl<'a> Page<'a> {
     fn about(subject: impl Into<String>) -> Self {
         Self {
             generator: format!("pagewise {}", env!("CARGO_PKG_VERSION")),
             subject: subject.into(),
             ..Self::default()
+        }
+    }
+
+    /// With the words of a document.
+    fn of(document: &Document<impl Evidence>, subject: impl Into<String>) -> Self {
+        Self {
+            command: document.subject.command.clone(),
+            verdict: document.verdict.clone(),
+            notes: document.notes.clone(),
+            ..Self::about(subject)
         }
     }
 
@@ -99,9 +116,9 @@ impl<'a> Document<'a> {
 /// # Errors
 /// Only if the findings could not be encoded, which the model's types rule out.
 pub fn render(findings: &Findings) -> Result<String, Error> {
-    let document = Document {
+    let document = Page {
         faults: Some(Faults::of(findings)),
-        ..Document::about(subject_of(findings))
+        ..Page::about(subject_of(findings))
     };
     let text = text::render(findings, TEXT_WIDTH, TEXT_STYLE);
     document.page(&Columns::default(), &text)
@@ -118,7 +135,7 @@ pub fn render_with_profile(
     name: &str,
 ) -> Result<String, Error> {
     let mut columns = Columns::default();
-    let document = Document {
+    let document = Page {
         faults: Some(Faults::of(findings)),
         profile: Some(ProfileData::of(
             profile,
@@ -126,7 +143,7 @@ pub fn render_with_profile(
             name,
             &mut columns,
         )?),
-        ..Document::about(subject_of(findings))
+        ..Page::about(subject_of(findings))
     };
     let text = text::render_with_profile(findings, profile_findings, TEXT_WIDTH, TEXT_STYLE);
     document.page(&columns, &text)
@@ -144,9 +161,9 @@ pub fn render_profile(
     let mut columns = Columns::default();
     let command = command_line(&profile.command);
     let subject = if command.is_empty() { name } else { &command };
-    let document = Document {
+    let document = Page {
         profile: Some(ProfileData::of(profile, findings, name, &mut columns)?),
-        ..Document::about(subject)
+        ..Page::about(subject)
     };
     let text = text::profile::render(findings, TEXT_WIDTH, TEXT_STYLE);
     document.page(&columns, &text)
@@ -159,9 +176,9 @@ pub fn render_profile(
 pub fn render_profile_diff(diff: &ProfileDiff, a: &Profile, b: &Profile) -> Result<String, Error> {
     let mut columns = Columns::default();
     let text = text::profile_diff::render(diff, TEXT_WIDTH, TEXT_STYLE);
-    let mut document = Document {
+    let mut document = Page {
         profile_diff: Some(ProfileDiffData::of(diff, a, b, &mut columns)?),
-        ..Document::about(against(&diff.a.name, &diff.b.name))
+        ..Page::about(against(&diff.a.name, &diff.b.name))
     };
     document.run_diff = diff.run.as_ref();
     document.page(&columns, &text)
@@ -172,9 +189,9 @@ pub fn render_profile_diff(diff: &ProfileDiff, a: &Profile, b: &Profile) -> Resu
 /// # Errors
 /// As [`render`].
 pub fn render_run_diff(diff: &RunDiff, text: &str) -> Result<String, Error> {
-    let document = Document {
+    let document = Page {
         run_diff: Some(diff),
-        ..Document::about(against(&diff.a.name, &diff.b.name))
+        ..Page::about(against(&diff.a.name, &diff.b.name))
     };
     document.page(&Columns::default(), text)
 }
@@ -184,9 +201,9 @@ pub fn render_run_diff(diff: &RunDiff, text: &str) -> Result<String, Error> {
 /// # Errors
 /// As [`render`].
 pub fn render_fault_paths(findings: &FaultPaths, name: &str) -> Result<String, Error> {
-    let document = Document {
+    let document = Page {
         paths: Some(Paths::of(findings)?),
-        ..Document::about(name)
+        ..Page::about(name)
     };
     let text = crate::fault_paths::render(findings, TEXT_WIDTH, TEXT_STYLE);
     document.page(&Columns::default(), &text)
@@ -197,9 +214,9 @@ pub fn render_fault_paths(findings: &FaultPaths, name: &str) -> Result<String, E
 /// # Errors
 /// As [`render`].
 pub fn render_fault_diff(diff: &FaultDiff, text: &str) -> Result<String, Error> {
-    let document = Document {
+    let document = Page {
         paths_diff: Some(PathsDiff::of(diff)?),
-        ..Document::about(against(&diff.a.name, &diff.b.name))
+        ..Page::about(against(&diff.a.name, &diff.b.name))
     };
     document.page(&Columns::default(), text)
 }
@@ -208,12 +225,12 @@ pub fn render_fault_diff(diff: &FaultDiff, text: &str) -> Result<String, Error> 
 ///
 /// # Errors
 /// As [`render`].
-pub fn render_paging(timeline: &PagingTimeline) -> Result<String, Error> {
-    let document = Document {
-        paging: Some(timeline),
-        ..Document::about(command_line(&timeline.command))
+pub fn render_paging(found: &Document<PagingTimeline>) -> Result<String, Error> {
+    let document = Page {
+        paging: Some(&found.evidence),
+        ..Page::of(found, command_line(&found.subject.command))
     };
-    let text = text::paging_timeline::render(timeline, TEXT_WIDTH, TEXT_STYLE);
+    let text = text::paging_timeline::render(found, TEXT_WIDTH, TEXT_STYLE);
     document.page(&Columns::default(), &text)
 }
 
@@ -221,16 +238,16 @@ pub fn render_paging(timeline: &PagingTimeline) -> Result<String, Error> {
 ///
 /// # Errors
 /// As [`render`].
-pub fn render_huge_balance(found: &Balance, text: &str) -> Result<String, Error> {
-    let processes = || found.processes.iter();
+pub fn render_huge_balance(found: &Document<Balance>, text: &str) -> Result<String, Error> {
+    let processes = || found.evidence.processes.iter();
     let named = processes().map(|one| format!("{} ({})", one.comm, one.pid));
-    let subject = match command_line(&found.command) {
+    let subject = match command_line(&found.subject.command) {
         command if command.is_empty() => named.collect::<Vec<_>>().join(", "),
         command => command,
     };
-    let document = Document {
-        balance: Some(found),
-        ..Document::about(subject)
+    let document = Page {
+        balance: Some(&found.evidence),
+        ..Page::of(found, subject)
     };
     document.page(&Columns::default(), text)
 }
@@ -240,11 +257,15 @@ pub fn render_huge_balance(found: &Balance, text: &str) -> Result<String, Error>
 ///
 /// # Errors
 /// As [`render`].
-pub fn render_huge_simulation(result: &HugeSimulation, text: &str) -> Result<String, Error> {
+pub fn render_huge_simulation(
+    found: &Document<HugeSimulation>,
+    text: &str,
+) -> Result<String, Error> {
+    let result = &found.evidence;
     let subject = format!("{} on {}", result.workloads.join(", "), result.machine);
-    let document = Document {
+    let document = Page {
         simulation: Some(result),
-        ..Document::about(subject)
+        ..Page::of(found, subject)
     };
     document.page(&Columns::default(), text)
 }

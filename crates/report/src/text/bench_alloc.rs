@@ -4,33 +4,35 @@ use super::Style;
 use super::columns::{Row, figures, words};
 use super::page::{Ink, Page};
 use crate::visible::visible;
+use pagewise_model::answer::Document;
 use pagewise_model::bench::{AllocatorBench, AllocatorRow, Measured};
 use pagewise_model::quantity::{count as grouped, rounded};
 use pagewise_model::units::{Bytes, Nanos};
 
 /// Sentence, tables, plot, of at most `width` columns.
 #[must_use]
-pub fn render(document: &AllocatorBench, width: usize, style: Style) -> String {
+pub fn render(document: &Document<AllocatorBench>, width: usize, style: Style) -> String {
+    let found = &document.evidence;
     let mut page = Page::new(width, style);
     let mut mark = "● bench";
-    for allocator in &document.allocators {
-        page.marked(mark, Ink::Strong, &sentence(allocator, document));
+    for allocator in &found.allocators {
+        page.marked(mark, Ink::Strong, &sentence(allocator, found));
         mark = "";
     }
-    let all = || document.allocators.iter();
+    let all = || found.allocators.iter();
     let single: Vec<&[AllocatorRow]> = all().map(|one| one.single.as_slice()).collect();
     section(
         &mut page,
-        document,
+        found,
         &single,
         "one block: allocate, touch, free",
     );
     let together: Vec<&[AllocatorRow]> = all().map(|one| one.together.as_slice()).collect();
     if together.iter().any(|rows| !rows.is_empty()) {
         let title = "16 KiB blocks, freed together";
-        section(&mut page, document, &together, title);
+        section(&mut page, found, &together, title);
     }
-    plot(&mut page, document);
+    plot(&mut page, found);
     page.gap();
     page.list("Notes", document.notes.iter().map(|note| visible(note)));
     page.finish()
@@ -199,7 +201,6 @@ mod tests {
     use super::*;
     use pagewise_model::advice::Settings;
     use pagewise_model::bench::{Contender, Cost};
-    use pagewise_model::document::Kind;
 
     fn row(mib: u64, blocks: u64, faults: f64) -> AllocatorRow {
         let cost = Cost {
@@ -215,14 +216,12 @@ mod tests {
         }
     }
 
-    fn document(threshold: Option<Bytes>, faults: f64) -> AllocatorBench {
+    fn document(threshold: Option<Bytes>, faults: f64) -> Document<AllocatorBench> {
         let contender = Contender {
             name: "system".to_owned(),
             settings: Settings::default(),
         };
-        AllocatorBench {
-            kind: Kind::AllocatorBench,
-            schema_version: 1,
+        let found = AllocatorBench {
             page_bytes: Bytes(4096),
             glibc: Some("2.36".to_owned()),
             allocators: vec![Measured {
@@ -231,8 +230,8 @@ mod tests {
                 single: vec![row(1, 1, 0.01), row(64, 1, faults)],
                 together: vec![row(4, 256, 989.0)],
             }],
-            notes: vec!["A note.".to_owned()],
-        }
+        };
+        Document::of(found).with_notes(vec!["A note.".to_owned()])
     }
 
     #[test]

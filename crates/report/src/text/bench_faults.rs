@@ -3,25 +3,27 @@
 use super::Style;
 use super::columns::{Row, figures, words};
 use super::page::{Ink, Page};
+use pagewise_model::answer::Document;
 use pagewise_model::bench::{FaultBench, FaultRow, Times, Way};
 
 /// Tables by who resolves the faults and by threads, of at most `width` columns.
 #[must_use]
-pub fn render(document: &FaultBench, width: usize, style: Style) -> String {
+pub fn render(document: &Document<FaultBench>, width: usize, style: Style) -> String {
+    let found = &document.evidence;
     let mut page = Page::new(width, style);
     let scattered = "First write to a page, scattered, p50 / p99 in nanoseconds";
-    table(&mut page, document, scattered, |times| {
+    table(&mut page, found, scattered, |times| {
         format!("{} / {}", times.p50_ns, times.p99_ns)
     });
     let in_order = "One page after the other, nanoseconds per page";
-    table(&mut page, document, in_order, |times| {
+    table(&mut page, found, in_order, |times| {
         times.in_order_ns.to_string()
     });
     page.gap();
     let about = format!(
         "Medians of {} processes each. kernel: no paging. fd: handler threads. sigbus: the \
          faulting thread.",
-        document.runs
+        found.runs
     );
     page.indented(0, Ink::Plain, &about);
     page.finish()

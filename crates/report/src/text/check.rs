@@ -4,6 +4,7 @@ use super::Style;
 use super::page::{Ink, Page, columns};
 use super::wrap::wrap;
 use crate::visible::visible;
+use pagewise_model::answer::Document;
 use pagewise_model::capability::{Availability, Capability, Check};
 
 /// Headings by the first part of the capabilities' names.
@@ -29,7 +30,8 @@ const GROUPS: [(&str, &[&str]); 4] = [
 
 /// What works, what does not, what follows and what to do, as text of at most `width` columns.
 #[must_use]
-pub fn render(check: &Check, width: usize, style: Style) -> String {
+pub fn render(document: &Document<Check>, width: usize, style: Style) -> String {
+    let check = &document.evidence;
     let found = &check.capabilities;
     let mut page = Page::new(width, style);
     page.indented(0, Ink::Strong, &summary(found, &check.kernel));
@@ -100,8 +102,6 @@ fn entry(page: &mut Page, capability: &Capability) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagewise_model::capability::CHECK_VERSION;
-    use pagewise_model::document::Kind;
 
     fn capability(name: &str, state: Availability) -> Capability {
         Capability {
@@ -115,12 +115,10 @@ mod tests {
 
     fn rendered(capabilities: &[Capability], width: usize) -> String {
         let check = Check {
-            kind: Kind::Check,
-            schema_version: CHECK_VERSION,
             kernel: "6.18".to_string(),
             capabilities: capabilities.to_vec(),
         };
-        render(&check, width, Style::PLAIN)
+        render(&Document::of(check), width, Style::PLAIN)
     }
 
     #[test]

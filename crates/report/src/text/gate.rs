@@ -5,15 +5,17 @@ use super::columns::{Row, figures, words};
 use super::page::{Ink, LABEL, Page, chain};
 use crate::gate::{cause, cells, function, runs, side, stack};
 use crate::visible::visible;
+use pagewise_model::answer::Document;
 use pagewise_model::gate::{Culprit, Gate, GateVerdict, Judged};
 
 /// The answer as text of at most `width` columns, clamped to 60–200.
 #[must_use]
-pub fn render(gate: &Gate, width: usize, style: Style) -> String {
+pub fn render(document: &Document<Gate>, width: usize, style: Style) -> String {
+    let gate = &document.evidence;
     let mut page = Page::new(width, style);
     match gate.passed {
-        true => page.marked("● passed", Ink::Good, &visible(&gate.headline)),
-        false => page.marked("● failed", Ink::Bad, &visible(&gate.headline)),
+        true => page.marked("● passed", Ink::Good, &visible(&document.verdict)),
+        false => page.marked("● failed", Ink::Bad, &visible(&document.verdict)),
     }
     page.gap();
     page.paragraph("Old", Ink::Plain, &side(&gate.old));
@@ -34,7 +36,7 @@ pub fn render(gate: &Gate, width: usize, style: Style) -> String {
     if let Some(found) = &gate.culprit {
         culprit(&mut page, found);
     }
-    notes(&mut page, gate);
+    notes(&mut page, document);
     page.finish()
 }
 
@@ -77,11 +79,9 @@ fn culprit(page: &mut Page, found: &Culprit) {
     page.gap();
 }
 
-fn notes(page: &mut Page, gate: &Gate) {
-    let not_judged = gate
-        .figures
-        .iter()
-        .filter(|figure| !figure.reason.is_empty());
+fn notes(page: &mut Page, document: &Document<Gate>) {
+    let figures = document.evidence.figures.iter();
+    let not_judged = figures.filter(|figure| !figure.reason.is_empty());
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for figure in not_judged {
         match reasons
@@ -96,7 +96,8 @@ fn notes(page: &mut Page, gate: &Gate) {
         .into_iter()
         .map(|(reason, names)| format!("Not judged: {}: {}.", names.join(", "), visible(reason)));
     let mut label = "Notes";
-    for note in reasons.chain(gate.notes.iter().map(|note| visible(note).into_owned())) {
+    let notes = document.notes.iter();
+    for note in reasons.chain(notes.map(|note| visible(note).into_owned())) {
         page.bullet(label, &note);
         label = "";
     }

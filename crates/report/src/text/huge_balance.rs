@@ -3,13 +3,15 @@
 use super::Style;
 use super::page::{Ink, Page};
 use crate::visible::visible;
+use pagewise_model::answer::Document;
 use pagewise_model::balance::{Balance, Basis, Changes, Effect, GuestRange, PageState};
 use pagewise_model::quantity::{counted, percent};
 use std::fmt::Write;
 
 /// The whole answer, verdict first, of at most `width` columns.
 #[must_use]
-pub fn render(found: &Balance, width: usize, style: Style) -> String {
+pub fn render(document: &Document<Balance>, width: usize, style: Style) -> String {
+    let found = &document.evidence;
     let mut page = Page::new(width, style);
     let (word, ink) = match found.verdict.effect {
         Effect::Help => ("● help", Ink::Good),
@@ -17,7 +19,7 @@ pub fn render(found: &Balance, width: usize, style: Style) -> String {
         Effect::NoMeasurableEffect => ("● no gain", Ink::Strong),
         Effect::Unknown => ("● unknown", Ink::Strong),
     };
-    page.marked(word, ink, &visible(&found.verdict.sentence));
+    page.marked(word, ink, &visible(&document.verdict));
     page.gap();
     page.paragraph("Basis", Ink::Plain, &visible(&basis(found)));
     page.paragraph("Pages", Ink::Plain, &pages(found));
@@ -42,7 +44,7 @@ pub fn render(found: &Balance, width: usize, style: Style) -> String {
     for guest in found.processes.iter().flat_map(|one| &one.guest_memory) {
         page.paragraph("Guest RAM", Ink::Plain, &guest_memory(guest));
     }
-    page.list("Notes", found.notes.iter().map(|note| visible(note)));
+    page.list("Notes", document.notes.iter().map(|note| visible(note)));
     if !found.journals.is_empty() && !found.processes.is_empty() {
         let pids = found.processes.iter().map(|one| format!(" -p {}", one.pid));
         let undo = format!("pagewise huge balance --undo{}", pids.collect::<String>());
@@ -53,8 +55,8 @@ pub fn render(found: &Balance, width: usize, style: Style) -> String {
 
 /// The same for a page without scripts.
 #[must_use]
-pub fn plain(found: &Balance) -> String {
-    render(found, 100, Style::PLAIN)
+pub fn plain(document: &Document<Balance>) -> String {
+    render(document, 100, Style::PLAIN)
 }
 
 fn guest_memory(guest: &GuestRange) -> String {

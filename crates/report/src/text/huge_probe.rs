@@ -4,13 +4,15 @@ use super::Style;
 use super::columns::{Row, figures, words};
 use super::page::{Ink, Page};
 use crate::visible::visible;
+use pagewise_model::answer::Document;
 use pagewise_model::probe::{Probe, TlbLevel};
 use pagewise_model::quantity::{percent, percent_interval, signed_percent, with_interval};
 use pagewise_model::units::{Bytes, Estimate};
 
 /// The whole answer, of at most `width` columns.
 #[must_use]
-pub fn render(found: &Probe, width: usize, style: Style) -> String {
+pub fn render(document: &Document<Probe>, width: usize, style: Style) -> String {
+    let found = &document.evidence;
     let mut page = Page::new(width, style);
     tlb(&mut page, found);
     page.heading("Host");
@@ -28,7 +30,7 @@ pub fn render(found: &Probe, width: usize, style: Style) -> String {
     let walks = found.walk_events.iter();
     let walks = walks.map(|events| format!("walks counted by {events}"));
     let notes = found.no_counters.iter().cloned().chain(walks);
-    let notes = notes.chain(found.notes.iter().cloned());
+    let notes = notes.chain(document.notes.iter().cloned());
     page.list("Notes", notes.map(|note| visible(&note).into_owned()));
     page.finish()
 }
@@ -132,8 +134,7 @@ fn actuators(page: &mut Page, found: &Probe) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagewise_model::document::Kind;
-    use pagewise_model::probe::{EffectPoint, HostFinding, HostPages, PROBE_VERSION};
+    use pagewise_model::probe::{EffectPoint, HostFinding, HostPages};
     use pagewise_model::units::Nanos;
 
     #[test]
@@ -144,8 +145,6 @@ mod tests {
             high: value + 1.0,
         };
         let found = Probe {
-            kind: Kind::HugeProbe,
-            schema_version: PROBE_VERSION,
             cpu: "Example CPU".into(),
             elapsed: Nanos(1),
             rounds: 9,
@@ -180,10 +179,9 @@ mod tests {
             actuators: Vec::new(),
             walk_events: None,
             no_counters: None,
-            notes: Vec::new(),
             curves: Vec::new(),
         };
-        let text = render(&found, 100, Style::PLAIN);
+        let text = render(&Document::of(found), 100, Style::PLAIN);
         assert!(
             text.contains(
                 "level 1 of 4.00 KiB pages: 72 [71, 73] entries; a miss costs 1.9 ns [0.9, 2.9]"

@@ -4,13 +4,15 @@ use super::Style;
 use super::columns::{Row, figures, named, words};
 use super::page::{Ink, Page};
 use crate::visible::visible;
+use pagewise_model::answer::Document;
 use pagewise_model::huge_simulation::{Controlled, HugeSimulation, ReuseCurve};
 use pagewise_model::quantity::{percent, relative_change};
 use pagewise_model::units::Bytes;
 
 /// The result in words and tables, of at most `width` columns.
 #[must_use]
-pub fn render(result: &HugeSimulation, width: usize, style: Style) -> String {
+pub fn render(document: &Document<HugeSimulation>, width: usize, style: Style) -> String {
+    let result = &document.evidence;
     let mut page = Page::new(width, style);
     let of = format!("{}: {}", result.machine, result.workloads.join(", "));
     page.indented(0, Ink::Strong, &visible(&of));
@@ -23,7 +25,7 @@ pub fn render(result: &HugeSimulation, width: usize, style: Style) -> String {
     }
     controlled(&mut page, &result.controlled);
     page.gap();
-    page.list("Notes", result.notes.iter().map(|note| visible(note)));
+    page.list("Notes", document.notes.iter().map(|note| visible(note)));
     page.finish()
 }
 

@@ -3,12 +3,14 @@
 use super::Style;
 use super::page::{Ink, Page};
 use crate::visible::visible;
+use pagewise_model::answer::Document;
 use pagewise_model::huge_undo::HugeUndo;
 use pagewise_model::quantity::counted;
 
 /// A line or two about each process, of at most `width` columns.
 #[must_use]
-pub fn render(undo: &HugeUndo, width: usize, style: Style) -> String {
+pub fn render(document: &Document<HugeUndo>, width: usize, style: Style) -> String {
+    let undo = &document.evidence;
     let mut page = Page::new(width, style);
     if undo.processes.is_empty() {
         page.line("Nothing to undo.");

@@ -1,6 +1,7 @@
 //! Frequent patterns, one per line with tabs between the columns.
 
 use super::Style;
+use pagewise_model::answer::Document;
 use pagewise_model::fault_paths::TreePattern;
 use pagewise_model::mined::Mined;
 use pagewise_model::quantity::percent;
@@ -8,7 +9,8 @@ use pagewise_model::units::Nanos;
 
 /// All of it.
 #[must_use]
-pub fn render(mined: &Mined, _width: usize, _style: Style) -> String {
+pub fn render(document: &Document<Mined>, _width: usize, _style: Style) -> String {
+    let mined = &document.evidence;
     let patterns = mined.patterns.iter().flatten().map(|one| match &one.tree {
         Some(found) => tree(found),
         None => pattern(&one.items.join(" "), one.support),

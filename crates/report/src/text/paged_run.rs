@@ -3,6 +3,7 @@
 use super::Style;
 use super::page::{Ink, Page};
 use crate::visible::visible;
+use pagewise_model::answer::Document;
 use pagewise_model::paged_run::{
     MIN_REGION, OtherProcesses, PagedProcess, PagedRegion, PagedRun, Quantiles,
 };
@@ -15,7 +16,8 @@ const MOST: usize = 8;
 
 /// The run as text of at most `width` columns, clamped to 60–200.
 #[must_use]
-pub fn render(run: &PagedRun, width: usize, style: Style) -> String {
+pub fn render(document: &Document<PagedRun>, width: usize, style: Style) -> String {
+    let run = &document.evidence;
     let mut page = Page::new(width, style);
     let ending = format!(
         "The program {} after {}.",
@@ -285,8 +287,6 @@ fn described(region: &PagedRegion) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagewise_model::document::Kind;
-    use pagewise_model::paged_run::PAGED_RUN_VERSION;
     use pagewise_model::paging::{DistanceBucket, LargerBudget, RefaultDistances};
     use pagewise_model::run::{Ending, RunCost};
     use pagewise_model::units::{Bytes, Estimate, Nanos};
@@ -378,9 +378,6 @@ mod tests {
         };
         one.regions = vec![region];
         let run = PagedRun {
-            schema_version: PAGED_RUN_VERSION,
-            kind: Kind::PagedRun,
-            command: Vec::new(),
             ending: Ending::Killed(11),
             cost: RunCost {
                 wall: Nanos::from_secs_f64(12_345.6),
@@ -400,7 +397,7 @@ mod tests {
             },
             refault_distances: RefaultDistances::default(),
         };
-        let text = render(&run, 80, Style::PLAIN);
+        let text = render(&Document::of(run), 80, Style::PLAIN);
         assert!(text.contains("5 more processes") && text.contains("38 more regions"));
         assert!(
             text.contains("246 GiB") && text.contains("in 2 parts"),

@@ -3,12 +3,14 @@
 use super::Style;
 use super::columns::{Row, named};
 use super::page::{Ink, Page};
+use pagewise_model::answer::Document;
 use pagewise_model::paging_simulation::PagingSimulation;
 use pagewise_model::quantity::{count, counted};
 
 /// A table of the policies, the bound last, and what limits it, of at most `width` columns.
 #[must_use]
-pub fn render(answer: &PagingSimulation, width: usize, style: Style) -> String {
+pub fn render(document: &Document<PagingSimulation>, width: usize, style: Style) -> String {
+    let answer = &document.evidence;
     let mut page = Page::new(width, style);
     let trace = &answer.trace;
     let memory = counted(answer.memory_pages.into(), "page");

@@ -3,6 +3,7 @@
 use super::Style;
 use super::page::{Ink, Page};
 use crate::visible::command_line;
+use pagewise_model::answer::Document;
 use pagewise_model::paging::{PagingPoint, PagingTimeline};
 use pagewise_model::quantity::{count, counted, percent, rounded, share};
 use pagewise_model::units::Bytes;
@@ -51,7 +52,8 @@ const ROWS: [Row; 8] = [
 
 /// The report in lines of at most `width` columns.
 #[must_use]
-pub fn render(timeline: &PagingTimeline, width: usize, style: Style) -> String {
+pub fn render(document: &Document<PagingTimeline>, width: usize, style: Style) -> String {
+    let timeline = &document.evidence;
     let mut page = Page::new(width, style);
     let each = if timeline.memory_is_each {
         " for each process"
@@ -60,7 +62,7 @@ pub fn render(timeline: &PagingTimeline, width: usize, style: Style) -> String {
     };
     let run = format!(
         "{} {}; {}{each}, policy {}, store {}",
-        command_line(&timeline.command),
+        command_line(&document.subject.command),
         timeline.ending.words(),
         Bytes(timeline.memory_bytes),
         timeline.policy,
@@ -196,16 +198,13 @@ fn seconds(point: &PagingPoint) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagewise_model::document::Kind;
-    use pagewise_model::paging::{DistanceBucket, PAGING_TIMELINE_VERSION, RefaultDistances};
+    use pagewise_model::answer::Subject;
+    use pagewise_model::paging::{DistanceBucket, RefaultDistances};
     use pagewise_model::run::Ending;
     use pagewise_model::units::Nanos;
 
-    fn timeline(points: Vec<PagingPoint>) -> PagingTimeline {
-        PagingTimeline {
-            schema_version: PAGING_TIMELINE_VERSION,
-            kind: Kind::PagingTimeline,
-            command: vec!["sort".to_owned(), "\u{1b}[31mbig".to_owned()],
+    fn timeline(points: Vec<PagingPoint>) -> Document<PagingTimeline> {
+        let timeline = PagingTimeline {
             ending: Ending::Exited(0),
             memory_bytes: 64 << 20,
             memory_is_each: false,
@@ -224,7 +223,9 @@ mod tests {
                 }],
                 larger_budget: None,
             },
-        }
+        };
+        let command = vec!["sort".to_owned(), "\u{1b}[31mbig".to_owned()];
+        Document::of(timeline).about(Subject::of_command(command))
     }
 
     #[test]

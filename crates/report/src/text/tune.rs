@@ -6,6 +6,7 @@ use super::page::{Ink, Page};
 use super::scatter::{bytes, scatter};
 use crate::settings_export::{command_line, exports};
 use crate::visible::visible;
+use pagewise_model::answer::Document;
 use pagewise_model::proof::{Clock, Comparison, Verdict};
 use pagewise_model::quantity::{percent_change, told_factor};
 use pagewise_model::tuning::{Point, Tuning, Winner};
@@ -13,10 +14,11 @@ use pagewise_model::units::Nanos;
 
 /// The whole answer, of at most `width` columns but for settings to be copied.
 #[must_use]
-pub fn render(found: &Tuning, width: usize, style: Style) -> String {
+pub fn render(document: &Document<Tuning>, width: usize, style: Style) -> String {
+    let found = &document.evidence;
     let mut page = Page::new(width, style);
     match &found.winner {
-        Some(winner) => answer(&mut page, winner, &found.command),
+        Some(winner) => answer(&mut page, winner, &document.subject.command),
         None => page.marked("● tune", Ink::Strong, &no_winner(found)),
     }
     table(&mut page, found);
@@ -26,7 +28,7 @@ pub fn render(found: &Tuning, width: usize, style: Style) -> String {
         page.line(line);
     }
     page.gap();
-    page.list("Notes", found.notes.iter().map(|note| visible(note)));
+    page.list("Notes", document.notes.iter().map(|note| visible(note)));
     page.finish()
 }
 

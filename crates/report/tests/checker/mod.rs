@@ -36,12 +36,19 @@ impl<'a> Checker<'a> {
             kind.is_some_and(|kind| Some(kind) == document.get("kind"))
         };
         let defs = self.root.get("$defs").and_then(Value::as_object);
-        match defs.and_then(|defs| defs.keys().find(of_its_kind)) {
-            Some(name) => self.visit(&format!("/$defs/{name}"), "", document),
-            None => self.fail(
-                "",
-                &format!("has no kind of the schema: {:?}", document.get("kind")),
-            ),
+        let own = defs.and_then(|defs| defs.keys().find(of_its_kind));
+        let name = own.map_or("Document", String::as_str);
+        self.visit(&format!("/$defs/{name}"), "", document);
+        if own.is_none() {
+            self.evidence(document);
+        }
+    }
+
+    /// Whether the evidence has the part that the kind names.
+    fn evidence(&mut self, document: &Value) {
+        let kind = document.get("kind").and_then(Value::as_str).unwrap_or("");
+        if document.pointer(&format!("/evidence/{kind}")).is_none() {
+            self.fail("/evidence", &format!("has no part of the kind \"{kind}\""));
         }
     }
 

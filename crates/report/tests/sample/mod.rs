@@ -25,8 +25,8 @@ use pagewise_model::account::{
 };
 use pagewise_model::advice::{Advice, Risk, Setting, Settings};
 use pagewise_model::allocator::{Allocator, AllocatorKind};
+use pagewise_model::answer::Kind;
 use pagewise_model::delays::{Delay, Delays};
-use pagewise_model::document::Kind;
 use pagewise_model::findings::{
     Cause, Churn, ChurnRoute, Diagnosis, FaultMap, FaultTime, FileReads, Findings, FlameNode,
     MmCallCost, RegionKind, Severity, Share, ThreadShare,

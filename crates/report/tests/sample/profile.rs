@@ -1,6 +1,6 @@
 //! A small profile: two threads, a few stacks, ten seconds.
 
-use pagewise_model::document::Kind;
+use pagewise_model::answer::Kind;
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::loss::Losses;
 use pagewise_model::profile::{

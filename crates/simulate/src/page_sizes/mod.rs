@@ -12,8 +12,8 @@ pub use scale::{Scale, TICK_NS, controller, entries, min_cost, settings};
 
 use crate::balance::Controller;
 use crate::tlb::{Machine, MachineError, PageSize, Program, Run, Simulation, Space};
-use pagewise_model::document::Kind;
-use pagewise_model::huge_simulation::{HugeSimulation, SCHEMA_VERSION};
+use pagewise_model::answer::Document;
+use pagewise_model::huge_simulation::HugeSimulation;
 
 use PageSize::Huge;
 
@@ -57,7 +57,7 @@ pub fn simulate(
     request: &Request,
     programs: &[Source],
     notes: Vec<String>,
-) -> Result<HugeSimulation, PageSizesError> {
+) -> Result<Document<HugeSimulation>, PageSizesError> {
     if let Some(name) = &request.controller
         && !CONTROLLERS.contains(&name.as_str())
     {
@@ -78,18 +78,16 @@ pub fn simulate(
         None => Vec::new(),
     };
     let workloads = programs.iter().map(|source| source.name().to_owned());
-    Ok(HugeSimulation {
-        kind: Kind::HugeSimulation,
-        schema_version: SCHEMA_VERSION,
+    let found = HugeSimulation {
         machine: machine.name.clone(),
         workloads: workloads.collect(),
-        notes,
         configurations,
         controlled,
         sweep,
         reuse,
         reaches: reuse_curves::reaches(machine)?,
-    })
+    };
+    Ok(Document::of(found).with_notes(notes))
 }
 
 fn space(first: PageSize, second: Option<PageSize>) -> Space {

@@ -26,7 +26,7 @@ export const answer: Answer<Balance> = {
   title: "Page sizes",
   nav: "Page sizes",
   badge: ({ verdict }) => BADGES[verdict.effect],
-  headline: ({ verdict }) => verdict.sentence,
+  headline: (_, { verdict }) => verdict,
   below: ({ verdict }) => [h("p", { class: "faint" }, `Basis: ${BASES[verdict.basis]}.`)],
   account: (balance) => [h("div", { class: "tiles" }, ...tiles(balance)), ...guests(balance)],
 };

@@ -2,7 +2,7 @@
 //! they vary from stretch to stretch.
 
 use super::headline::headline;
-use pagewise_model::document::Kind;
+use pagewise_model::answer::Kind;
 use pagewise_model::fault_diff::{
     ClassChange, Explanation, FaultDiff, FunctionChange, LayerChange, Method, Pair, Pairs,
     PathChange, QuantileShift, SCHEMA_VERSION, Shift, Side,

@@ -13,7 +13,7 @@ use super::*;
 use pagewise_model::account::{Account, KernelEntry, KernelWork, TimePart};
 use pagewise_model::advice::Setting;
 use pagewise_model::allocator::{Allocator, AllocatorKind};
-use pagewise_model::document::Kind;
+use pagewise_model::answer::Kind;
 use pagewise_model::findings::{
     Cause, Churn, ChurnRoute, FINDINGS_VERSION, FaultMap, FaultTime, FlameNode, RegionKind,
     Severity, Share, Site, ThreadShare,

@@ -4,12 +4,12 @@ mod programs;
 
 use crate::terminal;
 use anyhow::{Context, Result, bail};
+use pagewise_model::answer::Document;
 use pagewise_model::huge_simulation::HugeSimulation;
 use pagewise_operate::destination;
 use pagewise_report::text::{Style, huge_simulation};
 use pagewise_simulate::page_sizes::{self, Request};
 use pagewise_simulate::tlb::{Machine, shipped};
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -109,19 +109,12 @@ fn machine(args: &Args) -> Result<Machine> {
     Machine::parse(&text).with_context(|| format!("{name} describes no machine"))
 }
 
-fn write(args: &Args, result: &HugeSimulation) -> Result<()> {
+fn write(args: &Args, result: &Document<HugeSimulation>) -> Result<()> {
     if let Some(path) = &args.output {
         let text = huge_simulation::render(result, 100, Style::PLAIN);
         let page = pagewise_report::html::render_huge_simulation(result, &text)?;
         destination::write(path, page.as_bytes())?;
         eprintln!("The report is in {}", path.display());
     }
-    let mut out = terminal::output(args.json);
-    if args.json {
-        out.write_all(pagewise_report::json::to_string(result)?.as_bytes())?;
-    } else {
-        let text = huge_simulation::render(result, terminal::width(), terminal::style());
-        out.write_all(text.as_bytes())?;
-    }
-    Ok(())
+    terminal::present(result, args.json, huge_simulation::render)
 }

@@ -10,10 +10,8 @@ use anyhow::{Result, anyhow, bail};
 use pagewise_analyse::compare::Random;
 use pagewise_linux::heap::{Shape, page_size};
 use pagewise_linux::process::interrupt;
-use pagewise_model::bench::{
-    ALLOCATOR_BENCH_VERSION, AllocatorBench, AllocatorRow, Contender, Cost, Measured,
-};
-use pagewise_model::document::Kind;
+use pagewise_model::answer::Document;
+use pagewise_model::bench::{AllocatorBench, AllocatorRow, Contender, Cost, Measured};
 use pagewise_model::units::Bytes;
 use plan::contenders;
 use std::path::PathBuf;
@@ -49,7 +47,7 @@ pub struct Request {
 ///
 /// # Errors
 /// When there is no such allocator, a measurement fails, or we are interrupted.
-pub fn measure(args: &Request, progress: &Listener<'_>) -> Result<AllocatorBench> {
+pub fn measure(args: &Request, progress: &Listener<'_>) -> Result<Document<AllocatorBench>> {
     let (mut contenders, mut notes) = contenders(&args.libraries)?;
     let chosen = |name: &str| {
         args.only.is_empty() || args.only.iter().any(|text| name.contains(text.as_str()))
@@ -93,14 +91,12 @@ pub fn measure(args: &Request, progress: &Listener<'_>) -> Result<AllocatorBench
                 .to_owned(),
         );
     }
-    Ok(AllocatorBench {
-        kind: Kind::AllocatorBench,
-        schema_version: ALLOCATOR_BENCH_VERSION,
+    let found = AllocatorBench {
         page_bytes: bytes(page_size()),
         glibc: pagewise_linux::heap::glibc_version(),
         allocators,
-        notes,
-    })
+    };
+    Ok(Document::of(found).with_notes(notes))
 }
 
 /// Median cost of each shape for each allocator, all runs in shuffled order.

@@ -25,7 +25,8 @@ use pagewise_linux::hugepages::trial::{self, Found, Trial};
 use pagewise_linux::proc::ProcRoot;
 use pagewise_linux::process::{Launch, Running, interrupt};
 use pagewise_model::advice::Setting;
-use pagewise_model::balance::{Balance, HugeVerdict};
+use pagewise_model::answer::{Document, Subject as About};
+use pagewise_model::balance::Balance;
 use pagewise_model::run::Ending;
 use pagewise_model::units::Bytes;
 use pagewise_simulate::balance::{Controller, Fixed, MinCost, MinCostSettings};
@@ -94,7 +95,7 @@ pub struct Request {
 #[derive(Clone, Debug)]
 pub struct Balanced {
     /// The result.
-    pub found: Balance,
+    pub found: Document<Balance>,
     /// How the program ended; `None` where it runs on, or was not started here.
     pub ending: Option<Ending>,
 }
@@ -133,7 +134,7 @@ pub fn balance(request: Request, say: &dyn Fn(&str)) -> Result<Balanced> {
     let ended = session.watch(child.as_mut())?;
     let mut found = session.conclude()?;
     found.notes.extend(written.give_back()?);
-    found.command = command;
+    found.subject = About::of_command(command);
     // One that still runs (after its time, or Ctrl-C) is left alone.
     let ending = match (ended, child) {
         (None, Some(mut child)) => child.try_wait()?.map(|finished| finished.ending),
@@ -143,10 +144,7 @@ pub fn balance(request: Request, say: &dyn Fn(&str)) -> Result<Balanced> {
 }
 
 /// What the best signal here tells of a running process, in a few seconds and without a change.
-///
-/// # Errors
-/// When it is gone, or belongs to somebody else.
-pub fn look(pid: i32, duration: Duration) -> Result<HugeVerdict> {
+fn look(pid: i32, duration: Duration) -> Result<String> {
     let sizes = PageSizes::of(Path::new("/sys"))?;
     let population = Population::of(Selection::Processes(vec![pid]), sizes, None)?;
     let plan = Plan {
@@ -171,7 +169,7 @@ pub fn look(pid: i32, duration: Duration) -> Result<HugeVerdict> {
 /// Whether huge pages would help a running process, in a sentence; `None` where it can't be looked at.
 #[must_use]
 pub fn verdict(pid: i32, duration: Duration) -> Option<String> {
-    look(pid, duration).ok().map(|verdict| verdict.sentence)
+    look(pid, duration).ok()
 }
 
 impl Subject {

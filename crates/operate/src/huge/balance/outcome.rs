@@ -5,10 +5,10 @@ use anyhow::Result;
 use pagewise_analyse::balance_verdict::{Evidence, verdict};
 use pagewise_linux::hugepages::vmm;
 use pagewise_linux::proc::ProcRoot;
+use pagewise_model::answer::Document;
 use pagewise_model::balance::{
-    BALANCE_VERSION, Balance, BalancedProcess, Changes, GuestRange, HugeVerdict, Refused,
+    Balance, BalancedProcess, Changes, GuestRange, HugeVerdict, Refused,
 };
-use pagewise_model::document::Kind;
 use pagewise_model::units::{Bytes, Nanos};
 
 impl Session<'_> {
@@ -16,7 +16,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// When `/proc` cannot be read.
-    pub fn conclude(mut self) -> Result<Balance> {
+    pub fn conclude(mut self) -> Result<Document<Balance>> {
         self.budget.update(
             std::time::Instant::now(),
             pagewise_linux::sys::machine::thread_cpu_time(),
@@ -26,7 +26,7 @@ impl Session<'_> {
             true => self.last,
             false => self.state(),
         };
-        let verdict = self.verdict();
+        let (verdict, sentence) = self.verdict();
         self.note_what_is_odd();
         let deeds = &self.population.deeds;
         let processes = self.processes()?;
@@ -34,10 +34,8 @@ impl Session<'_> {
             true => Vec::new(),
             false => self.population.journals(),
         };
-        Ok(Balance {
-            kind: Kind::HugeBalance,
-            schema_version: BALANCE_VERSION,
-            command: Vec::new(),
+        let notes = std::mem::take(&mut self.notes);
+        let found = Balance {
             processes,
             applied: self.plan.acts,
             elapsed: self.started.elapsed().into(),
@@ -67,12 +65,12 @@ impl Session<'_> {
                 .iter()
                 .map(|path| path.display().to_string())
                 .collect(),
-            notes: self.notes,
             points: self.points,
-        })
+        };
+        Ok(Document::of(found).with_verdict(sentence).with_notes(notes))
     }
 
-    fn verdict(&mut self) -> HugeVerdict {
+    fn verdict(&mut self) -> (HugeVerdict, String) {
         let sum = self.population.summary();
         let growth = match self.plan.acts {
             // What building has added, the program's own growth aside.

@@ -7,15 +7,15 @@ use pagewise_linux::hugepages::journal::{self, Record};
 use pagewise_linux::hugepages::map::PageSizes;
 use pagewise_linux::hugepages::system;
 use pagewise_linux::proc::ProcRoot;
-use pagewise_model::document::Kind;
-use pagewise_model::huge_undo::{HUGE_UNDO_VERSION, HugeUndo, Undone};
+use pagewise_model::answer::Document;
+use pagewise_model::huge_undo::{HugeUndo, Undone};
 use std::path::Path;
 
 /// Takes back what was done to `pids`, or to everybody with a journal.
 ///
 /// # Errors
 /// When a journal is unreadable or held by a controller at work.
-pub fn undo(pids: &[i32]) -> Result<HugeUndo> {
+pub fn undo(pids: &[i32]) -> Result<Document<HugeUndo>> {
     let proc = ProcRoot::default();
     let boot = boot_id(&proc);
     let folder = journal::folder();
@@ -38,11 +38,7 @@ pub fn undo(pids: &[i32]) -> Result<HugeUndo> {
             folder.display()
         );
     }
-    Ok(HugeUndo {
-        schema_version: HUGE_UNDO_VERSION,
-        kind: Kind::HugeUndo,
-        processes: undone,
-    })
+    Ok(Document::of(HugeUndo { processes: undone }))
 }
 
 fn take_back(proc: &ProcRoot, record: &Record, boot: &str) -> Result<Undone> {

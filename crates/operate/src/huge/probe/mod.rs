@@ -12,8 +12,8 @@ use pagewise_analyse::probe::{Reading, Step, steps};
 use pagewise_linux::hugepages::map::PageSizes;
 use pagewise_linux::hugepages::trial::{self, Found};
 use pagewise_linux::proc::ProcRoot;
-use pagewise_model::document::Kind;
-use pagewise_model::probe::{ActuatorFinding, PROBE_VERSION, Probe, TlbLevel};
+use pagewise_model::answer::Document;
+use pagewise_model::probe::{ActuatorFinding, Probe, TlbLevel};
 use pagewise_model::units::{Bytes, Estimate};
 use std::path::Path;
 use std::time::Instant;
@@ -39,7 +39,7 @@ pub struct Request {
 ///
 /// # Errors
 /// When memory cannot be had.
-pub fn probe(request: Request, say: &dyn Fn(&str)) -> Result<Probe> {
+pub fn probe(request: Request, say: &dyn Fn(&str)) -> Result<Document<Probe>> {
     let started = Instant::now();
     let sizes = PageSizes::of(Path::new("/sys"))?;
     let memory = request.memory;
@@ -70,9 +70,7 @@ pub fn probe(request: Request, say: &dyn Fn(&str)) -> Result<Probe> {
         .map(|last| last.extra_estimate(&mut bench.random));
     let curves = [(sizes.base, base), (sizes.huge, huge)];
     let curves = curves.map(|(page, readings)| bench.drawn(page, &readings));
-    Ok(Probe {
-        kind: Kind::HugeProbe,
-        schema_version: PROBE_VERSION,
+    let found = Probe {
         cpu: cpu_model(),
         elapsed: started.elapsed().into(),
         rounds: request.rounds,
@@ -84,9 +82,9 @@ pub fn probe(request: Request, say: &dyn Fn(&str)) -> Result<Probe> {
         actuators,
         walk_events,
         no_counters,
-        notes: bench.notes,
         curves: curves.into(),
-    })
+    };
+    Ok(Document::of(found).with_notes(bench.notes))
 }
 
 /// Change of a random chase's time through `memory` from base to huge pages: what a program can

@@ -14,7 +14,7 @@ use super::headline::headline;
 use super::shifts::{Draws, Value, shift};
 use super::side::{Side, whole};
 use super::words;
-use pagewise_model::document::Kind;
+use pagewise_model::answer::Kind;
 use pagewise_model::fault_diff::{
     self as model, Answer, Explanation, FaultDiff, Method, Pair, Pairs, SCHEMA_VERSION, Shift, Test,
 };

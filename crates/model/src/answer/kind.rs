@@ -1,5 +1,8 @@
 //! What a JSON document of ours is: its first fields say.
 
+use super::SCHEMA_VERSION;
+use serde::de::IntoDeserializer;
+use serde::de::value::Error as Unknown;
 use serde::{Deserialize, Serialize};
 
 /// Kinds of documents, each with a schema of its own (`docs/schema`).
@@ -51,6 +54,15 @@ pub enum Kind {
     Watch,
 }
 
+impl Kind {
+    /// The kind of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let name: serde::de::value::StrDeserializer<'_, Unknown> = name.into_deserializer();
+        Self::deserialize(name).ok()
+    }
+}
+
 /// The fields by which a document is known.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Head {
@@ -69,13 +81,23 @@ impl Head {
         serde_json::from_slice(text)
     }
 
+    /// Why this version cannot read the rest, where another one wrote it.
+    #[must_use]
+    pub fn other_version(&self) -> Option<String> {
+        let written_by = match self.schema_version {
+            Some(SCHEMA_VERSION) => return None,
+            Some(found) if found > SCHEMA_VERSION => format!("is {found}, of a later pagewise"),
+            Some(found) => format!("is {found}, of an earlier pagewise"),
+            None => "is missing".to_owned(),
+        };
+        Some(format!(
+            "its schema_version {written_by}; this pagewise reads {SCHEMA_VERSION}"
+        ))
+    }
+
     /// The kind, where this version knows it.
     #[must_use]
     pub fn known(&self) -> Option<Kind> {
-        let kind = self.kind.clone()?;
-        Kind::deserialize(serde::de::value::StringDeserializer::<
-            serde::de::value::Error,
-        >::new(kind))
-        .ok()
+        Kind::named(self.kind.as_deref()?)
     }
 }

@@ -1,0 +1,139 @@
+//! The one document: whatever a command has to say goes out as one, comes back as one, and is shown
+//! from one.
+//!
+//! What all answers have in common is the document's own: what it is about, the answer in a sentence,
+//! what a reader should know. What one kind of analysis found is its *evidence*: a part that has the
+//! name of the document's kind.
+
+mod evidence;
+mod kind;
+
+pub use evidence::Evidence;
+pub use kind::{Head, Kind};
+
+use serde::{Deserialize, Serialize};
+
+/// Version of all documents as JSON. Kinds had versions of their own, up to 4, before they became
+/// one document.
+pub const SCHEMA_VERSION: u32 = 5;
+
+/// What a command found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Document"))]
+#[serde(bound = "E: Evidence")]
+pub struct Document<E> {
+    /// Which part of the evidence is here.
+    pub kind: Kind,
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// What was observed; absent where it is the machine alone.
+    #[serde(default, skip_serializing_if = "Subject::is_machine")]
+    pub subject: Subject,
+    /// The answer in a sentence or two; absent where figures are all there is.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub verdict: String,
+    /// What a reader should know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// What it rests on: the part that has the name of `kind`.
+    #[serde(with = "evidence")]
+    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
+    pub evidence: E,
+}
+
+/// What was observed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Subject {
+    /// The command with its arguments; absent where running processes were looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+}
+
+impl Subject {
+    /// The program that this command runs.
+    #[must_use]
+    pub fn of_command(command: Vec<String>) -> Self {
+        Self { command }
+    }
+
+    /// Whether no program was observed.
+    #[must_use]
+    pub fn is_machine(&self) -> bool {
+        self.command.is_empty()
+    }
+}
+
+impl<E: Evidence> Document<E> {
+    /// A document with this evidence, about the machine, without words.
+    #[must_use]
+    pub fn of(evidence: E) -> Self {
+        Self {
+            kind: E::KIND,
+            schema_version: SCHEMA_VERSION,
+            subject: Subject::default(),
+            verdict: String::new(),
+            notes: Vec::new(),
+            evidence,
+        }
+    }
+
+    /// The same about this subject.
+    #[must_use]
+    pub fn about(self, subject: Subject) -> Self {
+        Self { subject, ..self }
+    }
+
+    /// The same with this answer.
+    #[must_use]
+    pub fn with_verdict(self, verdict: impl Into<String>) -> Self {
+        Self {
+            verdict: verdict.into(),
+            ..self
+        }
+    }
+
+    /// The same with these notes.
+    #[must_use]
+    pub fn with_notes(self, notes: Vec<String>) -> Self {
+        Self { notes, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capability::Check;
+    use serde_json::json;
+
+    fn check() -> Check {
+        Check {
+            kernel: "6.12".to_owned(),
+            capabilities: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_evidence_has_the_name_of_the_kind_and_what_does_not_apply_is_absent() {
+        let json = serde_json::to_value(Document::of(check())).unwrap();
+        let evidence = json!({"check": {"kernel": "6.12", "capabilities": []}});
+        let bare = json!({"kind": "check", "schema_version": SCHEMA_VERSION, "evidence": evidence});
+        assert_eq!(json, bare);
+    }
+
+    #[test]
+    fn a_document_reads_back_and_parts_of_other_kinds_are_passed_over() {
+        let whole = Document::of(check())
+            .about(Subject::of_command(vec!["ls".to_owned()]))
+            .with_verdict("It works.")
+            .with_notes(vec!["A note.".to_owned()]);
+        let mut json = serde_json::to_value(&whole).unwrap();
+        json["evidence"]["later"] = json!([1]);
+        let back: Document<Check> = serde_json::from_value(json.clone()).unwrap();
+        assert_eq!(back, whole);
+        json["evidence"] = json!({"later": [1]});
+        let error = serde_json::from_value::<Document<Check>>(json).unwrap_err();
+        assert_eq!(error.to_string(), "the evidence lacks \"check\"");
+    }
+}
