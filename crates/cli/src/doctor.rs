@@ -1,16 +1,20 @@
 //! `pagewise doctor`: observe one run, explain it, say what to change, prove it.
 
+mod server;
+
 use crate::duration::parse as duration;
 use crate::progress::Progress;
 use crate::{own_library, status, terminal};
 use anyhow::{Context, Result};
 use pagewise_linux::perf::Mode;
-use pagewise_linux::process::{Launch, Output, interrupt};
+use pagewise_linux::process::{Input, Launch, Output, interrupt};
 use pagewise_model::findings::Findings;
 use pagewise_model::run::{Ending, signal_name};
 use pagewise_model::units::Bytes;
 use pagewise_operate::destination;
-use pagewise_operate::experiment::{Listeners, Request, SavedInput, prove_advice};
+use pagewise_operate::experiment::{
+    Listeners, Load, Request, SavedInput, observe_driven, prove_advice,
+};
 use pagewise_operate::explain::explain;
 use pagewise_operate::observe::{Observation, ObserveOptions, Subject, observe};
 use pagewise_operate::recording::Recording;
@@ -26,6 +30,8 @@ Examples:
   pagewise doctor -- ./simulate input.dat        what is slow, why, a cure
   pagewise doctor --prove -- ./simulate          the same, and a proof
   pagewise doctor -p 4242 --duration 10s         a running process
+  pagewise doctor --prove --load 'ab -n 90000 localhost:$PAGEWISE_PORT/' -- ./server
+                                                 a server, driven by a load
   pagewise doctor --json -- ./simulate > x.json  for another program";
 
 /// The report where no other name is given.
@@ -35,6 +41,10 @@ const REPORT: &str = "pagewise-report.html";
 /// Runs the program once under observation (which costs one that mostly faults 2 to 5 % of its CPU
 /// time), prints the answer and writes a report that opens in any browser. With --prove the command
 /// is then run several times more, with and without the advised settings in turn.
+///
+/// With --load the program is a server: it is started, driven by the load once it listens, observed
+/// meanwhile, and ended. A proof measures the load's elapsed time and the server's CPU time, so the
+/// load should be the same requests each time, and take a second or more.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -52,9 +62,12 @@ pub struct Args {
     command: Vec<OsString>,
 
     /// Run the command again and again, with and without the advised settings, and compare.
-    /// Files that it waited for leave the page cache before each run
-    #[arg(long, conflicts_with = "pid")]
+    /// Files that it waited for leave the page cache before each run. A server needs --load
+    #[arg(long)]
     prove: bool,
+
+    #[command(flatten)]
+    server: server::ServerArgs,
 
     /// Time for the proof's runs
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = duration, requires = "prove")]
@@ -99,7 +112,11 @@ pub struct Args {
 /// # Errors
 /// When nothing could be observed, or the answer not be delivered.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let input = match args.prove {
+    if let (Some(pid), true) = (args.pid, args.prove) {
+        return Err(server::not_by_number(pid));
+    }
+    let load = args.server.load();
+    let input = match args.prove && load.is_none() {
         true => Some(SavedInput::take(terminal::tell)?),
         false => None,
     };
@@ -109,15 +126,21 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let recording = Recording::named(args.record.as_deref())?;
     args.tell_beginning();
-    let observation = match observe(&args.observation(input.as_ref(), &recording.path())?) {
+    let options = args.observation(input.as_ref(), &recording.path())?;
+    let observed = match (&load, &options.subject) {
+        (Some(load), Subject::Command(launch)) => observe_driven(&options, launch, load),
+        _ => observe(&options),
+    };
+    let observation = match observed {
         Ok(observation) => observation,
         Err(error) => return status::failed_to_start(error),
     };
     let was_asked = interrupt::requested().is_some();
     let mut findings = explain(&observation.path)?;
     findings.ending = observation.ending;
-    if let Some(input) = &input {
-        findings = args.proved(findings, input)?;
+    if args.prove {
+        let input = input.as_ref().map_or(Input::Null, SavedInput::input);
+        findings = args.proved(findings, input, load.as_ref())?;
     }
     deliver(args, &findings)?;
     if let Some(signal) = killed_by(&observation, was_asked) {
@@ -152,15 +175,19 @@ impl Args {
         if let Some(input) = input {
             launch.input = input.input();
         }
+        if self.server.has_load() {
+            launch.input = Input::Null;
+        }
         Ok(Subject::Command(launch))
     }
 
     /// The findings with a proof.
-    fn proved(&self, findings: Findings, input: &SavedInput) -> Result<Findings> {
+    fn proved(&self, findings: Findings, input: Input, load: Option<&Load>) -> Result<Findings> {
         let progress = Progress::new();
         let request = Request {
             command: &self.command,
-            input: input.input(),
+            input,
+            load,
             budget: self.budget,
             library: own_library::installed,
         };

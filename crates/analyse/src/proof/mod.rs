@@ -2,6 +2,7 @@
 
 mod choice;
 pub mod cold;
+pub mod driven;
 pub mod predictions;
 mod reach;
 mod words;

@@ -1,13 +1,13 @@
 //! Advice put to the test: the command with and without what is advised, and what else may help.
 
-use super::{Candidate, Options, prove};
+use super::{Candidate, Load, Options, prove};
 use crate::Listener;
 use crate::explain::{OwnLibrary, trials};
 use crate::observe::other_size;
 use anyhow::Result;
 use pagewise_analyse::page_sizes;
 use pagewise_analyse::plan::proved;
-use pagewise_analyse::proof::{cold, not_run, predictions};
+use pagewise_analyse::proof::{cold, driven, not_run, predictions};
 use pagewise_linux::process::{Input, interrupt};
 use pagewise_model::advice::{Advice, Settings};
 use pagewise_model::findings::Findings;
@@ -24,6 +24,8 @@ pub struct Request<'a> {
     pub command: &'a [OsString],
     /// Standard input of each run.
     pub input: Input,
+    /// What drives it, where it is a server.
+    pub load: Option<&'a Load>,
     /// Time for all runs.
     pub budget: Duration,
     /// Our library, which a proof may try.
@@ -91,6 +93,7 @@ fn proof(
         budget: request.budget,
         one_run: Some(Duration::from_nanos(findings.cost.wall.0)).filter(|run| !run.is_zero()),
         input: request.input.clone(),
+        load: request.load.cloned(),
         ..Options::default()
     };
     match prove(request.command, candidates, &options, listeners.progress) {
@@ -98,6 +101,10 @@ fn proof(
             predictions::judge(&mut proof, &findings.advice);
             proof.notes.extend(page_sizes::verdict(&proof));
             proof.notes.extend(cold::note(findings, &cold, &proof));
+            if let Some(load) = request.load {
+                let notes = driven::notes(&proof, &load.command.to_string_lossy());
+                proof.notes.extend(notes);
+            }
             proof
         }
         Err(error) => not_run(&format!("{error:#}")),

@@ -4,13 +4,17 @@
 mod advice;
 mod arms;
 mod budget;
+mod group;
 mod input;
 mod rounds;
+mod screening;
+mod server;
 
 pub use advice::{Listeners, Request, prove_advice};
 pub use arms::Candidate;
 pub use input::SavedInput;
 pub use rounds::{Experiment, Outcome};
+pub use server::{Failure, Load, Ready, observe_driven};
 
 use crate::Listener;
 use anyhow::Result;
@@ -40,6 +44,8 @@ pub struct Options {
     pub output: Output,
     /// Files that each run finds on their disk, not in memory.
     pub cold: Vec<PathBuf>,
+    /// What drives the command, where that is a server.
+    pub load: Option<Load>,
     /// Seed of the order of runs.
     pub seed: u64,
 }
@@ -54,6 +60,7 @@ impl Default for Options {
             input: Input::Null,
             output: Output::Null,
             cold: Vec::new(),
+            load: None,
             seed: 0x5061_6765_7769_7365,
         }
     }

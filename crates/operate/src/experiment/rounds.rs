@@ -1,10 +1,11 @@
 //! The runs themselves: rounds in shuffled order, failures told apart from slowness.
 
 use super::arms::{Candidate, Contender, mean};
+use super::server::{self, Failure};
 use super::{Listener, Options};
 use anyhow::{Context, Result, bail};
 use pagewise_analyse::compare::{Criteria, Random, compare};
-use pagewise_analyse::proof::{doubt_note, is_untouched, noise_note, trial_gain};
+use pagewise_analyse::proof::{doubt_note, noise_note};
 use pagewise_linux::page_cache;
 use pagewise_linux::process::{Finished, Launch, interrupt};
 use pagewise_model::proof::{Arm, Comparison, Verdict};
@@ -26,8 +27,8 @@ pub enum Outcome {
 /// Runs of a baseline and its arms. Arm 0 is the baseline.
 pub struct Experiment<'a> {
     command: &'a [OsString],
-    options: &'a Options,
-    arms: Vec<Contender>,
+    pub(super) options: &'a Options,
+    pub(super) arms: Vec<Contender>,
     /// How the unchanged command ends.
     reference: Ending,
     /// Runs that make one measurement, for very short commands.
@@ -36,19 +37,28 @@ pub struct Experiment<'a> {
     patience: Duration,
     /// Time that one run of the baseline takes.
     typical: Duration,
+    /// Time that a server takes beside each run to start and to end.
+    around: Duration,
     random: Random,
     /// No run begins after this moment, and one that is beyond it by a run's time is ended.
     deadline: Option<Instant>,
     stopped: bool,
-    notes: Vec<String>,
+    pub(super) notes: Vec<String>,
 }
 
 /// What one measurement gave.
 enum Measured {
     Cost(RunCost),
-    Failed(String),
+    Failed(Failure),
     Interrupted,
     OutOfTime,
+}
+
+/// How one run ended.
+enum Run {
+    Ended(Finished),
+    TooLong,
+    Failed(Failure),
 }
 
 /// A single run shorter than this drowns in the cost of starting it.
@@ -93,6 +103,7 @@ impl<'a> Experiment<'a> {
             batch: 1,
             patience: Duration::MAX,
             typical: options.one_run.unwrap_or_default(),
+            around: Duration::ZERO,
             random: Random::seeded(options.seed),
             deadline: Instant::now().checked_add(options.budget),
             stopped: false,
@@ -103,20 +114,25 @@ impl<'a> Experiment<'a> {
     }
 
     fn warm_up(&mut self) -> Result<()> {
+        let began = Instant::now();
         let first = self.run_once(&self.arms[0])?;
         if interrupt::requested().is_some() {
             bail!("interrupted before the first measurement");
         }
-        let Some(first) = first else {
-            bail!(
-                "the unchanged command took {} before, and was ended because it now took longer \
-                 than the time budget of {}",
+        let first = match first {
+            Run::Ended(first) => first,
+            Run::Failed(failure) => return Err(failure.into()),
+            Run::TooLong => bail!(
+                "the unchanged {} took {} before, and was ended because it now took longer than \
+                 the time budget of {}",
+                self.whom(),
                 Nanos::from(self.typical),
                 Nanos::from(self.options.budget)
-            );
+            ),
         };
         self.reference = first.ending;
         self.typical = Duration::from_nanos(first.cost.wall.0);
+        self.around = began.elapsed().saturating_sub(self.typical);
         self.patience = self
             .typical
             .saturating_mul(PATIENCE_FACTOR)
@@ -127,8 +143,10 @@ impl<'a> Experiment<'a> {
                 .unwrap_or(LARGEST_BATCH)
                 .min(LARGEST_BATCH);
             self.notes.push(format!(
-                "The command takes only {}: each measurement is the mean of {} runs.",
-                first.cost.wall, self.batch
+                "The {} takes only {}: each measurement is the mean of {} runs.",
+                self.whom(),
+                first.cost.wall,
+                self.batch
             ));
         }
         if first.ending != Ending::Exited(0) {
@@ -157,13 +175,13 @@ impl<'a> Experiment<'a> {
                 Measured::Interrupted => {
                     return Ok(self.stop("Interrupted: the rounds that were complete count."));
                 }
-                Measured::Failed(how) if at == 0 => {
+                Measured::Failed(Failure { who, how }) if at == 0 => {
                     return Ok(self.stop(&format!(
-                        "The unchanged command {how}, unlike before: a proof needs a command that \
+                        "The unchanged {who} {how}, unlike before: a proof needs a command that \
                          ends the same way each time."
                     )));
                 }
-                Measured::Failed(how) => self.reject(at, &how),
+                Measured::Failed(failure) => self.reject(at, &failure),
             }
         }
         for (at, cost) in costs {
@@ -178,40 +196,52 @@ impl<'a> Experiment<'a> {
         Outcome::Stopped
     }
 
-    fn reject(&mut self, at: usize, how: &str) {
+    fn reject(&mut self, at: usize, failure: &Failure) {
         self.arms[at].rejected = true;
         let name = &self.arms[at].candidate.name;
         self.notes
-            .push(format!("'{name}' is rejected: with it the command {how}."));
+            .push(format!("'{name}' is rejected: with it {failure}."));
+    }
+
+    /// What takes the time that is measured.
+    fn whom(&self) -> &'static str {
+        match self.options.load {
+            Some(_) => "load",
+            None => "command",
+        }
     }
 
     fn measure(&self, at: usize) -> Result<Measured> {
         let arm = &self.arms[at];
         let mut costs = Vec::new();
+        let failed = |how| {
+            let who = self.whom();
+            Ok(Measured::Failed(Failure { who, how }))
+        };
         for _ in 0..self.batch {
             let finished = self.run_once(arm)?;
             if interrupt::requested().is_some() {
                 return Ok(Measured::Interrupted);
             }
             match finished {
-                None if self.patience_now() < self.patience => return Ok(Measured::OutOfTime),
-                None => {
+                Run::TooLong if self.patience_now() < self.patience => {
+                    return Ok(Measured::OutOfTime);
+                }
+                Run::TooLong => {
                     let limit = Nanos::from(self.patience);
-                    return Ok(Measured::Failed(format!(
-                        "took more than {limit} and was ended"
-                    )));
+                    return failed(format!("took more than {limit} and was ended"));
                 }
-                Some(run) if run.ending != self.reference => {
-                    return Ok(Measured::Failed(run.ending.clause()));
+                Run::Failed(failure) => return Ok(Measured::Failed(failure)),
+                Run::Ended(run) if run.ending != self.reference => {
+                    return failed(run.ending.clause());
                 }
-                Some(run) => costs.push(run.cost),
+                Run::Ended(run) => costs.push(run.cost),
             }
         }
         Ok(Measured::Cost(mean(&costs)))
     }
 
-    /// One run; `None` when it was ended because it took too long.
-    fn run_once(&self, arm: &Contender) -> Result<Option<Finished>> {
+    fn run_once(&self, arm: &Contender) -> Result<Run> {
         let command = [&arm.candidate.under, self.command].concat();
         let launch = Launch::of(&command).context("no command was given")?;
         let launch = Launch {
@@ -224,7 +254,16 @@ impl<'a> Experiment<'a> {
             // Whether it worked is seen from the major faults.
             let _ = page_cache::evict(file);
         }
-        Ok(launch.spawn()?.wait_within(self.patience_now(), GRACE)?)
+        let patience = self.patience_now();
+        let ended = match &self.options.load {
+            Some(load) => server::once(&launch, load, patience),
+            None => Ok(launch.spawn()?.wait_within(patience, GRACE)?),
+        };
+        match ended {
+            Ok(Some(finished)) => Ok(Run::Ended(finished)),
+            Ok(None) => Ok(Run::TooLong),
+            Err(error) => error.downcast().map(Run::Failed),
+        }
     }
 
     /// Whether the budget is used up, with a tenth more for what a busy machine adds.
@@ -273,49 +312,16 @@ impl<'a> Experiment<'a> {
     }
 
     fn run_time(&self, at: usize) -> Duration {
-        match self.arms[at].runs.as_slice() {
+        let run = match self.arms[at].runs.as_slice() {
             [] => self.typical,
             runs => Duration::from_nanos(mean(runs).wall.0),
-        }
-    }
-
-    /// Gives no more runs to arms whose first run shows that their settings do not reach the program.
-    pub fn leave_out_untouched(&mut self) {
-        let Some(baseline) = self.arms[0].runs.first().copied() else {
-            return;
         };
-        let has_reads = !self.options.cold.is_empty();
-        for at in self.in_play() {
-            let arm = &mut self.arms[at];
-            let Some(run) = arm.runs.first() else {
-                continue;
-            };
-            arm.untouched = is_untouched(&baseline, run, has_reads);
-            if arm.untouched {
-                self.notes.push(format!(
-                    "'{}' does not reach the program: in a trial run it changed neither the page faults \
-                     ({} against {}) nor peak memory, system time or waits. Reasons: a static program, \
-                     another allocator, set-user-ID, or a program that cleans its environment.",
-                    arm.candidate.name,
-                    run.faults(),
-                    baseline.faults(),
-                ));
-            }
-        }
+        run + self.around
     }
 
     /// Gives an arm no more runs, without blame.
     pub fn leave_out(&mut self, at: usize) {
         self.arms[at].left_out = true;
-    }
-
-    /// How much less the first run of an arm took than the first of the baseline.
-    #[must_use]
-    pub fn trial_gain(&self, at: usize) -> f64 {
-        match (self.arms[0].runs.first(), self.arms[at].runs.first()) {
-            (Some(baseline), Some(run)) => trial_gain(baseline, run),
-            _ => 0.0,
-        }
     }
 
     /// Whether it was interrupted or the command failed.

@@ -117,6 +117,18 @@ pub struct Observation {
 /// When the program cannot be started, the process is gone or belongs to somebody else, or the
 /// file cannot be written at all. Anything less is a note.
 pub fn observe(options: &ObserveOptions) -> anyhow::Result<Observation> {
+    observe_while(options, &mut || true)
+}
+
+/// The same, but of what runs already only while `goes_on` says so. It is asked for the first time
+/// when observing has begun.
+///
+/// # Errors
+/// As [`observe`].
+pub fn observe_while(
+    options: &ObserveOptions,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> anyhow::Result<Observation> {
     interrupt::install()?;
     let own = i32::try_from(std::process::id()).unwrap_or_default();
     match &options.subject {
@@ -127,9 +139,9 @@ pub fn observe(options: &ObserveOptions) -> anyhow::Result<Observation> {
         Subject::Processes(pids) => {
             let first = pids.first().copied().unwrap_or_default();
             let host = host::snapshot_with(first);
-            running::observe(options, Target::Pids(pids.clone()), first, host)
+            running::observe(options, Target::Pids(pids.clone()), first, host, goes_on)
         }
-        Subject::System => running::observe(options, Target::System, 1, host::snapshot()),
+        Subject::System => running::observe(options, Target::System, 1, host::snapshot(), goes_on),
     }
 }
 

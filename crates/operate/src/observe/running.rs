@@ -16,12 +16,13 @@ use std::time::Duration;
 /// How often a running process is looked at to see whether it still lives.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Observes them until the first ends, the time is over or the user says so.
+/// Observes them until the first ends, the time is over, the user says so or nothing `goes_on`.
 pub(super) fn observe(
     options: &ObserveOptions,
     target: Target,
     pid: i32,
     host: HostSnapshot,
+    goes_on: &mut dyn FnMut() -> bool,
 ) -> anyhow::Result<Observation> {
     let proc = ProcRoot::default();
     let counts_delays = options.delays && !options.subject.is_whole_machine();
@@ -39,7 +40,7 @@ pub(super) fn observe(
         let over = options
             .duration
             .is_some_and(|most| beginning.instant.elapsed() >= most);
-        if !alive || over || interrupt::requested().is_some() {
+        if !alive || over || interrupt::requested().is_some() || !goes_on() {
             break alive;
         }
         if next_look <= beginning.instant.elapsed() && !options.subject.is_whole_machine() {

@@ -1,0 +1,110 @@
+//! A program that we started, with all that descends from it: waited for, and ended as one.
+
+use anyhow::Result;
+use pagewise_linux::proc::{ProcRoot, family};
+use pagewise_linux::process::{Finished, Launch, Running, signal};
+use std::time::{Duration, Instant};
+
+/// Time between SIGTERM and SIGKILL: a server may have to write what it holds.
+const GRACE: Duration = Duration::from_secs(5);
+/// Time between two looks at what does not end.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Ended with all its descendants when dropped: a shell that is told to end leaves its children,
+/// and a server that runs on keeps its port.
+#[derive(Debug)]
+pub(super) struct Group {
+    /// `None` once it was waited for.
+    running: Option<Running>,
+    pid: i32,
+}
+
+/// A process, told from a later one of the same number by its start.
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    pid: i32,
+    start_ticks: u64,
+}
+
+impl Group {
+    pub(super) fn start(launch: &Launch) -> Result<Self> {
+        let running = launch.spawn()?;
+        Ok(Self {
+            pid: running.pid(),
+            running: Some(running),
+        })
+    }
+
+    pub(super) fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Waits up to `timeout` for the end of the program itself; less where a signal came. `None` also
+    /// where it had ended before.
+    pub(super) fn wait_for(&mut self, timeout: Duration) -> Result<Option<Finished>> {
+        let Some(running) = &mut self.running else {
+            return Ok(None);
+        };
+        let finished = running.wait_for(timeout)?;
+        if finished.is_some() {
+            self.running = None;
+        }
+        Ok(finished)
+    }
+
+    /// Ends all of it. What the program itself used; `None` where it had ended before.
+    pub(super) fn stop(mut self) -> Result<Option<Finished>> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<Option<Finished>> {
+        let Some(running) = self.running.take() else {
+            return Ok(None);
+        };
+        let proc = ProcRoot::default();
+        let mut others = members(&proc, self.pid);
+        others.retain(|member| member.pid != self.pid);
+        let finished = running.stop(GRACE)?;
+        for (way, grace) in [(libc::SIGTERM, GRACE), (libc::SIGKILL, GRACE)] {
+            others.retain(|member| member.lives(&proc));
+            for member in &others {
+                // It may just have ended, which is what is wanted.
+                let _ = signal(member.pid.unsigned_abs(), way);
+            }
+            await_end(&proc, &mut others, grace);
+        }
+        Ok(Some(finished))
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // Nothing is left to tell an error to.
+        let _ = self.end();
+    }
+}
+
+impl Member {
+    fn lives(&self, proc: &ProcRoot) -> bool {
+        let stat = proc.stat(self.pid).ok().flatten();
+        stat.is_some_and(|stat| stat.is_alive() && stat.start_ticks == self.start_ticks)
+    }
+}
+
+fn members(proc: &ProcRoot, pid: i32) -> Vec<Member> {
+    let stats = family(proc, pid).into_iter().map(|pid| proc.stat(pid));
+    let stats = stats.filter_map(|stat| stat.ok().flatten());
+    let member = |stat: pagewise_linux::proc::Stat| Member {
+        pid: stat.pid,
+        start_ticks: stat.start_ticks,
+    };
+    stats.map(member).collect()
+}
+
+fn await_end(proc: &ProcRoot, members: &mut Vec<Member>, patience: Duration) {
+    let deadline = Instant::now() + patience;
+    while !members.is_empty() && Instant::now() < deadline {
+        std::thread::sleep(LOOK);
+        members.retain(|member| member.lives(proc));
+    }
+}
