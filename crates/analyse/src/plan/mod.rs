@@ -35,7 +35,8 @@ pub fn conclude(mut findings: Findings, rules: &Rules, around: &Surroundings) ->
     findings.advice = advise::advice(&findings, &symptoms, rules, around);
     findings.diagnoses = diagnose::diagnoses(&findings, &symptoms);
     lead_with_the_cured(&mut findings);
-    findings.verdict = verdict::verdict(&findings);
+    let trials = advise::trials(&findings, &symptoms, rules, around);
+    findings.verdict = verdict::verdict(&findings, &trials);
     findings
 }
 
@@ -70,7 +71,7 @@ fn lead_with_the_cured(findings: &mut Findings) {
 #[must_use]
 pub fn proved(mut findings: Findings, proof: Proof) -> Findings {
     findings.proof = Some(proof);
-    findings.verdict = verdict::verdict(&findings);
+    findings.verdict = verdict::verdict(&findings, &[]);
     findings
 }
 

@@ -128,6 +128,8 @@ phrases! {
         not_the_allocators_at_all();
         by_hand();
         no_setting();
+        trials(trials);
+        by_hand_beside(trials);
         one_setting();
         two_settings();
         settings(count);

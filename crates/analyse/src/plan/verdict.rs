@@ -13,14 +13,18 @@ use pagewise_model::quantity::{factor_digits, percent, percent_seen};
 use pagewise_model::ratio::Ratio;
 use pagewise_model::units::{Estimate, Nanos};
 
-/// The verdict: what is wrong and whether something can be done.
-pub(super) fn verdict(findings: &Findings) -> String {
+/// The verdict: what is wrong and whether something can be done; `trials` are what a proof tries
+/// beside what is advised.
+pub(super) fn verdict(findings: &Findings, trials: &[Advice]) -> String {
     let gravest = findings.diagnoses.first();
     match gravest.filter(|gravest| gravest.severity >= Severity::Costly) {
         Some(gravest) if is_beside_waits(findings, gravest) => {
             say::beside_waits(waiting(findings), trouble(gravest))
         }
-        Some(gravest) => format!("{} {}", trouble(gravest), remedy(findings, gravest)),
+        Some(gravest) => {
+            let remedy = remedy(findings, gravest, trials);
+            format!("{} {remedy}", trouble(gravest))
+        }
         _ if mostly_waits(findings) => waiting(findings),
         _ if findings
             .advice
@@ -44,7 +48,7 @@ const BESIDE_WAITS: f64 = 0.1;
 
 /// Advice for what costs little, as far as that is known.
 fn beside_advice(findings: &Findings) -> String {
-    let advice = by_advice(findings);
+    let advice = by_advice(findings, &[]);
     if Open::of(findings, &findings.diagnoses).bounds_memory() {
         return say::little(advice);
     }
@@ -169,16 +173,16 @@ fn trouble(gravest: &Diagnosis) -> String {
 }
 
 /// What can be done about the gravest finding.
-fn remedy(findings: &Findings, gravest: &Diagnosis) -> String {
+fn remedy(findings: &Findings, gravest: &Diagnosis, trials: &[Advice]) -> String {
     let cured = findings
         .advice
         .iter()
         .any(|one| one.cures.contains(&gravest.id));
     match Symptom::named(&gravest.id) {
-        _ if findings.proof.is_some() || cured => by_advice(findings),
+        _ if findings.proof.is_some() || cured => by_advice(findings, trials),
         Some(Symptom::KernelWork) => elsewhere(findings),
         Some(Symptom::KernelUnexplained) => say::seen_elsewhere(),
-        _ => by_advice(findings),
+        _ => by_advice(findings, trials),
     }
 }
 
@@ -190,7 +194,7 @@ fn elsewhere(findings: &Findings) -> String {
     }
 }
 
-fn by_advice(findings: &Findings) -> String {
+fn by_advice(findings: &Findings, trials: &[Advice]) -> String {
     // A proof that did not run says why, and takes no prediction's place.
     if let Some(proof) = findings
         .proof
@@ -201,8 +205,29 @@ fn by_advice(findings: &Findings) -> String {
     }
     match findings.advice.first() {
         Some(advice) if !advice.settings.0.is_empty() => by_settings(advice),
+        by_hand if !trials.is_empty() => {
+            let trials = say::trials(named(trials));
+            match by_hand {
+                Some(_) => say::by_hand_beside(trials),
+                None => trials,
+            }
+        }
         Some(_) => say::by_hand(),
         None => say::no_setting(),
+    }
+}
+
+/// `'one size' and 'serial collector'`: the arms of a proof by their names.
+fn named(trials: &[Advice]) -> String {
+    let names: Vec<String> = trials
+        .iter()
+        .map(|trial| format!("'{}'", trial.name()))
+        .collect();
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => {
+            format!("{}{}{last}", others.join(", "), say::and())
+        }
+        _ => names.concat(),
     }
 }
 

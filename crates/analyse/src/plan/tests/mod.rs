@@ -464,7 +464,7 @@ fn a_verdict_predicts_no_more_than_its_interval_bears_out() {
     let mut findings = concluded(zlib_churn());
     let mut told = |low, value, high| {
         findings.advice[0].predicted_speedup = Estimate { value, low, high };
-        verdict::verdict(&findings)
+        verdict::verdict(&findings, &[])
     };
     assert!(told(2.0, 2.5, 3.0).contains("about 2.5 times as fast in CPU time (predicted 2.0"));
     let at_least = told(5.0, 17.6, 75.0);

@@ -166,6 +166,24 @@ fn what_may_do_harm_is_tried_and_not_advised() {
     assert_eq!(tried[0].rule, "php.use-malloc");
 }
 
+/// A Java program that touches fresh memory: nothing is advised, and a proof tries the collector.
+#[test]
+fn where_only_trials_may_help_no_cure_is_denied_and_each_is_named() {
+    let mut findings = run(530, 280, 183_165);
+    findings.by_cause = vec![share(Cause::FirstTouch, 183_000.0)];
+    findings.allocators = vec![allocator(AllocatorKind::Jvm, "17")];
+    let answer = concluded(findings);
+    assert_eq!(answer.diagnoses[0].id, "first_touch");
+    let tried = "No setting is known to cure that; pagewise doctor --prove tries 'one size' and \
+                 'serial collector'.";
+    assert!(answer.verdict.contains(tried), "{}", answer.verdict);
+    assert!(
+        !answer.verdict.contains("No setting cures"),
+        "{}",
+        answer.verdict
+    );
+}
+
 #[test]
 fn a_java_heap_with_a_limit_is_kept_at_it() {
     let mut findings = moving(&["JavaThread", "os::pd_uncommit_memory(char*)", "mmap"]);
