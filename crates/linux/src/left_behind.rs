@@ -8,6 +8,7 @@
 use crate::delays::switch;
 use crate::hugepages::journal as page_sizes;
 use crate::journal::{self, Journal, Owner};
+use crate::memcg::temporary as control_group;
 use crate::own_folder;
 use crate::tracefs::guard::{self, journal as tracing};
 use crate::tracefs::{Tracefs, control::Control};
@@ -106,7 +107,9 @@ pub fn restore_in(places: &Places) -> Vec<Restored> {
 }
 
 fn is_journal(name: &str) -> bool {
-    [tracing::NAME, switch::JOURNAL].contains(&name) || page_sizes::is_name(name)
+    [tracing::NAME, switch::JOURNAL].contains(&name)
+        || page_sizes::is_name(name)
+        || control_group::is_name(name)
 }
 
 type Outcome = Result<Option<Restored>, Box<dyn std::error::Error>>;
@@ -125,6 +128,7 @@ fn restore_one(places: &Places, path: &Path) -> Outcome {
         return Ok(None);
     }
     match name {
+        Some(name) if control_group::is_name(name) => restore_groups(places, journal, owner),
         Some(tracing::NAME) => restore_tracing(places, journal, owner),
         _ => restore_page_sizes(places, journal, owner),
     }
@@ -139,6 +143,31 @@ fn restore_switch(places: &Places, mut journal: Journal) -> Outcome {
         count: 1,
         remaining: Vec::new(),
     }))
+}
+
+fn restore_groups(places: &Places, mut journal: Journal, owner: Option<Owner>) -> Outcome {
+    let path = journal.path().to_owned();
+    let record = journal.record()?.unwrap_or_default();
+    let mut restored = Restored {
+        journal: path,
+        owner,
+        count: 0,
+        remaining: Vec::new(),
+    };
+    let is_now = record.is_of_boot(&journal::boot_id());
+    for group in record.groups.iter().filter(|_| is_now) {
+        match control_group::take_away(group, &places.sys) {
+            Ok(was_there) => restored.count += usize::from(was_there),
+            Err(why) => {
+                let folder = group.folder.display();
+                restored.remaining.push(format!("{folder}: {why}"));
+            }
+        }
+    }
+    if restored.remaining.is_empty() {
+        journal.remove()?;
+    }
+    Ok((restored.count > 0 || !restored.remaining.is_empty()).then_some(restored))
 }
 
 fn restore_tracing(places: &Places, journal: Journal, owner: Option<Owner>) -> Outcome {

@@ -11,6 +11,7 @@
 //! {"owner":{"who":"trace","pid":4242,"start_ticks":171753,"boot_id":"6fd1b2c3-…"}}
 //! {"instance":"pagewise-4242"}                                folder below instances/ of tracefs
 //! {"setting":{"path":"current_tracer","before":"nop\n"}}      a file and what it held
+//! {"group":{"folder":"/sys/fs/cgroup/memory/pagewise-4242","home":"/sys/fs/cgroup/memory/job"}}
 //! {"slot":{"address":"0x7f0000200000","change":"split","before":{…}}}   pages of `subject`
 //! ```
 //!
@@ -20,7 +21,7 @@
 mod legacy;
 mod record;
 
-pub use record::{Line, Owner, Record, Setting, SlotChange, Subject};
+pub use record::{Line, MadeGroup, Owner, Record, Setting, SlotChange, Subject};
 
 use crate::own_folder;
 use crate::proc::ProcRoot;

@@ -45,6 +45,15 @@ pub struct Setting {
     pub after: String,
 }
 
+/// A control group that was about to be made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MadeGroup {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// The group whose processes it takes, and to which it gives them back.
+    pub home: PathBuf,
+}
+
 /// A change of a page size that was begun.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlotChange {
@@ -73,6 +82,9 @@ pub struct Line {
     /// An instance of tracefs that is about to be made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
+    /// A control group that is about to be made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<MadeGroup>,
     /// A slot that is about to be changed.
     #[serde(alias = "entry", skip_serializing_if = "Option::is_none")]
     pub slot: Option<SlotChange>,
@@ -89,6 +101,8 @@ pub struct Record {
     pub settings: Vec<Setting>,
     /// Instances of tracefs that were made.
     pub instances: Vec<String>,
+    /// Control groups that were made.
+    pub groups: Vec<MadeGroup>,
     /// Slots, in the order in which they were changed.
     pub slots: Vec<SlotChange>,
 }
@@ -153,6 +167,7 @@ impl Record {
         self.subject = self.subject.take().or(line.subject);
         self.settings.extend(line.setting);
         self.instances.extend(line.instance);
+        self.groups.extend(line.group);
         self.slots.extend(line.slot);
     }
 

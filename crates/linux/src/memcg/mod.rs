@@ -1,6 +1,8 @@
 //! The memory cgroup that a process runs in, of either version
 //! (Documentation/admin-guide/cgroup-v1/memory.rst and cgroup-v2.rst).
 
+pub mod temporary;
+
 use crate::proc::{Counters, PressureStall, ProcRoot, memory_pressure_at};
 use crate::pseudo_file::{self, Result, malformed};
 use pagewise_model::units::Bytes;
@@ -13,6 +15,16 @@ pub enum Version {
     V1,
     /// The unified hierarchy.
     V2,
+}
+
+impl Version {
+    /// The file that holds a limit.
+    fn limit(self) -> &'static str {
+        match self {
+            Self::V1 => "memory.limit_in_bytes",
+            Self::V2 => "memory.max",
+        }
+    }
 }
 
 /// Folder of one memory cgroup.
@@ -110,14 +122,17 @@ impl MemoryCgroup {
     /// # Errors
     /// [`pseudo_file::Error`] when a file is unreadable or malformed.
     pub fn limit(&self) -> Result<Option<Bytes>> {
-        let file = match self.version {
-            Version::V1 => "memory.limit_in_bytes",
-            Version::V2 => "memory.max",
-        };
-        let mut lowest = None;
+        Ok(self.limiting()?.map(|(_, limit)| limit))
+    }
+
+    /// The folder whose limit counts, the innermost of those that have it, with the limit.
+    fn limiting(&self) -> Result<Option<(PathBuf, Bytes)>> {
+        let mut lowest: Option<(PathBuf, Bytes)> = None;
         for folder in self.folder.ancestors() {
-            if let Some(limit) = limit_in(&folder.join(file))? {
-                lowest = Some(lowest.map_or(limit, |low: Bytes| low.min(limit)));
+            if let Some(limit) = limit_in(&folder.join(self.version.limit()))?
+                && lowest.as_ref().is_none_or(|(_, low)| limit < *low)
+            {
+                lowest = Some((folder.to_path_buf(), limit));
             }
             if folder == self.top {
                 break;

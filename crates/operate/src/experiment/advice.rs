@@ -1,5 +1,6 @@
 //! Advice put to the test: the command with and without what is advised, and what else may help.
 
+use super::larger_limit;
 use super::{Candidate, Load, Options, prove};
 use crate::Listener;
 use crate::explain::{OwnLibrary, trials};
@@ -52,12 +53,23 @@ pub fn prove_advice(
 ) -> Result<Findings> {
     let trials = trials(&findings, request.command, request.library)?;
     let other_size = other_page_size(&findings);
-    let proof = proof(
-        &findings,
-        &candidates(&findings, &trials, &other_size),
-        request,
-        listeners,
-    );
+    let (larger, not_tried) = match larger_limit::candidate(&findings) {
+        Some(Ok(larger)) => (Some(larger), None),
+        Some(Err(why)) => (None, Some(larger_limit::not_tried(&why))),
+        None => (None, None),
+    };
+    let mut arms = candidates(&findings, &trials, &other_size);
+    // First: the limit is what the findings are about.
+    arms.splice(0..0, larger.clone());
+    let mut proof = proof(&findings, &arms, request, listeners);
+    if let Some(why) = not_tried {
+        larger_limit::tell(&mut findings.advice, &why);
+        proof.notes.push(why);
+    }
+    let won = larger.filter(|arm| proof.winner.as_ref() == Some(&arm.name));
+    if let Some(proved) = won.as_ref().and_then(larger_limit::proved) {
+        larger_limit::tell(&mut findings.advice, &proved);
+    }
     let has_won = |name: &String| proof.winner.as_ref() == Some(name);
     let huge_pages_won = other_size.is_some_and(|arm| has_won(&arm.name));
     if let Some(won) = trials.into_iter().find(|trial| has_won(&trial.name())) {

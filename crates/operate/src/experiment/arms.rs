@@ -1,5 +1,6 @@
 //! What competes: candidates, and what their runs have shown so far.
 
+use super::larger_limit::LargerLimit;
 use pagewise_model::advice::Settings;
 use pagewise_model::proof::Arm;
 use pagewise_model::run::RunCost;
@@ -15,6 +16,8 @@ pub struct Candidate {
     pub settings: Settings,
     /// What the command is an argument of: a program that runs it, with its options.
     pub under: Vec<OsString>,
+    /// The control group that each run gets.
+    pub larger_limit: Option<LargerLimit>,
     /// Whether it claims to work by avoiding faults; then a gain without fewer faults is luck.
     pub fewer_faults: bool,
 }

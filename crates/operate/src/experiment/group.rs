@@ -1,6 +1,7 @@
 //! A program that we started, with all that descends from it: waited for, and ended as one.
 
 use anyhow::Result;
+use pagewise_linux::memcg::temporary::Temporary;
 use pagewise_linux::proc::{ProcRoot, family};
 use pagewise_linux::process::{Finished, Launch, Running, signal};
 use std::time::{Duration, Instant};
@@ -27,8 +28,9 @@ struct Member {
 }
 
 impl Group {
-    pub(super) fn start(launch: &Launch) -> Result<Self> {
-        let running = launch.spawn()?;
+    /// Starts a program, in a control group of its own where there is one.
+    pub(super) fn start(launch: &Launch, room: Option<&Temporary>) -> Result<Self> {
+        let running = spawn(launch, room)?;
         Ok(Self {
             pid: running.pid(),
             running: Some(running),
@@ -75,6 +77,15 @@ impl Group {
         }
         Ok(Some(finished))
     }
+}
+
+/// Starts a program. It is in its control group before it executes.
+pub(super) fn spawn(launch: &Launch, room: Option<&Temporary>) -> Result<Running> {
+    let gated = launch.spawn_gated()?;
+    if let Some(room) = room {
+        room.take(gated.pid())?;
+    }
+    Ok(gated.release()?)
 }
 
 impl Drop for Group {

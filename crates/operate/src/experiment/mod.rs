@@ -6,6 +6,7 @@ mod arms;
 mod budget;
 mod group;
 mod input;
+mod larger_limit;
 mod rounds;
 mod screening;
 mod server;
@@ -13,6 +14,7 @@ mod server;
 pub use advice::{Listeners, Request, prove_advice};
 pub use arms::Candidate;
 pub use input::SavedInput;
+pub use larger_limit::LargerLimit;
 pub use rounds::{Experiment, Outcome};
 pub use server::{Failure, Load, Ready, observe_driven};
 

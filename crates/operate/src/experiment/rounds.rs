@@ -1,6 +1,8 @@
 //! The runs themselves: rounds in shuffled order, failures told apart from slowness.
 
 use super::arms::{Candidate, Contender, mean};
+use super::group::spawn;
+use super::larger_limit::LargerLimit;
 use super::server::{self, Failure};
 use super::{Listener, Options};
 use anyhow::{Context, Result, bail};
@@ -254,10 +256,12 @@ impl<'a> Experiment<'a> {
             // Whether it worked is seen from the major faults.
             let _ = page_cache::evict(file);
         }
+        let larger = arm.candidate.larger_limit.as_ref();
+        let room = larger.map(LargerLimit::make).transpose()?;
         let patience = self.patience_now();
         let ended = match &self.options.load {
-            Some(load) => server::once(&launch, load, patience),
-            None => Ok(launch.spawn()?.wait_within(patience, GRACE)?),
+            Some(load) => server::once(&launch, load, room.as_ref(), patience),
+            None => Ok(spawn(&launch, room.as_ref())?.wait_within(patience, GRACE)?),
         };
         match ended {
             Ok(Some(finished)) => Ok(Run::Ended(finished)),

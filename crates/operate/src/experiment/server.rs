@@ -7,6 +7,7 @@
 use super::group::Group;
 use crate::observe::{Observation, ObserveOptions, Subject, observe_while};
 use anyhow::{Context, Result};
+use pagewise_linux::memcg::temporary::Temporary;
 use pagewise_linux::proc::{ProcRoot, Tree, TreeReading, family, is_listened_on, listening_ports};
 use pagewise_linux::process::{Finished, Input, Launch, Output, interrupt};
 use pagewise_model::advice::{Setting, Settings};
@@ -91,7 +92,7 @@ pub fn observe_driven(
     load: &Load,
 ) -> Result<Observation> {
     interrupt::install()?;
-    let mut server = Server::start(launch, load)?;
+    let mut server = Server::start(launch, load, None)?;
     let options = ObserveOptions {
         subject: Subject::Processes(vec![server.group.pid()]),
         ..options.clone()
@@ -135,8 +136,13 @@ fn step(
 ///
 /// # Errors
 /// [`Failure`] where the server was not driven to the end.
-pub(super) fn once(launch: &Launch, load: &Load, patience: Duration) -> Result<Option<Finished>> {
-    let mut server = Server::start(launch, load)?;
+pub(super) fn once(
+    launch: &Launch,
+    load: &Load,
+    room: Option<&Temporary>,
+    patience: Duration,
+) -> Result<Option<Finished>> {
+    let mut server = Server::start(launch, load, room)?;
     let Some(cost) = server.drive(load, &launch.output, patience)? else {
         return Ok(None);
     };
@@ -154,7 +160,7 @@ pub(super) fn once(launch: &Launch, load: &Load, patience: Duration) -> Result<O
 }
 
 impl Server {
-    fn start(launch: &Launch, load: &Load) -> Result<Self> {
+    fn start(launch: &Launch, load: &Load, room: Option<&Temporary>) -> Result<Self> {
         let own = i32::try_from(std::process::id()).context("no process id")?;
         if let Ready::Port(port) = load.ready
             && is_listened_on(&ProcRoot::default(), own, port)?
@@ -164,7 +170,7 @@ impl Server {
             ));
         }
         let mut server = Self {
-            group: Group::start(launch)?,
+            group: Group::start(launch, room)?,
             port: None,
         };
         server.await_ready(load)?;
@@ -229,7 +235,7 @@ impl Server {
             input: Input::Null,
             output: output.clone(),
         };
-        Group::start(&launch)
+        Group::start(&launch, None)
     }
 
     /// Drives it once: what its processes used in the meantime, and the load's elapsed time.

@@ -1,0 +1,251 @@
+//! A memory cgroup for one run: beside the one whose limit counts, with a larger limit, and gone
+//! afterwards.
+//!
+//! It is in a journal ([`crate::journal`]) before it is made, so that the next command takes it away
+//! where we were killed. What it holds is evicted before it goes: page cache that stayed would serve
+//! whoever reads the same files next, within a smaller limit.
+
+use super::{MemoryCgroup, Version, limit_in};
+use crate::journal::{self, Journal, Line, Lock, MadeGroup, Owner, machine_folder};
+use crate::pseudo_file;
+use pagewise_model::units::Bytes;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Names of journals and of folders, before the number of the process.
+const JOURNAL: &str = "memory-cgroup-";
+const FOLDER: &str = "pagewise-";
+const PROCESSES: &str = "cgroup.procs";
+/// How long a cgroup that has become empty may count as busy.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What else a cgroup of version 2 limits, which a run in another one keeps. `memory.high` is not among
+/// them: it is a limit of memory.
+const KEPT: [&str; 10] = [
+    "cpu.max",
+    "cpu.weight",
+    "cpuset.cpus",
+    "cpuset.mems",
+    "io.max",
+    "io.weight",
+    "memory.swap.max",
+    "memory.swap.high",
+    "memory.zswap.max",
+    "pids.max",
+];
+
+/// Why no cgroup with a larger limit can be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Nothing limits the memory.
+    #[error("no control group that it starts in limits its memory")]
+    Unlimited,
+    /// The limit is that of the whole hierarchy as we see it, or stands above the process's own cgroup.
+    #[error(
+        "the limit is set outside of what can be changed from here: that of a container, or of a \
+             group above"
+    )]
+    OutOfReach,
+    /// A folder or file that cannot be written.
+    #[error("that takes root and a control group that can be written ({}: {source})", path.display())]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// The kernel's reason.
+        source: io::Error,
+    },
+    /// No journal, no change.
+    #[error(transparent)]
+    Journal(#[from] journal::Error),
+    /// A cgroup that cannot be read.
+    #[error(transparent)]
+    Read(#[from] pseudo_file::Error),
+}
+
+/// Where a cgroup with a larger limit can be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    version: Version,
+    /// The folder that it is made in.
+    parent: PathBuf,
+    /// Whose processes it takes.
+    home: PathBuf,
+    /// The limit that counts today.
+    pub limit: Bytes,
+    /// The lowest limit above it, which no larger one can pass.
+    pub most: Option<Bytes>,
+}
+
+/// A cgroup that we made. Taken away when dropped.
+#[derive(Debug)]
+pub struct Temporary {
+    group: MadeGroup,
+    journal: Option<Journal>,
+}
+
+impl MemoryCgroup {
+    /// Where a cgroup with a larger limit can be made for processes of this one.
+    ///
+    /// # Errors
+    /// [`Error::Unlimited`], [`Error::OutOfReach`], [`Error::Read`]; [`Error::Write`] where the folder
+    /// is not ours to write.
+    pub fn beside_limit(&self) -> Result<Place, Error> {
+        let (limiting, limit) = self.limiting()?.ok_or(Error::Unlimited)?;
+        // In version 2 the groups between would be left, with all else that they limit.
+        let between = self.version == Version::V2 && limiting != self.folder;
+        let parent = match limiting.parent() {
+            Some(parent) if limiting != self.top && !between => parent.to_path_buf(),
+            _ => return Err(Error::OutOfReach),
+        };
+        let mut most: Option<Bytes> = None;
+        for folder in parent
+            .ancestors()
+            .take_while(|at| at.starts_with(&self.top))
+        {
+            let above = limit_in(&folder.join(self.version.limit()))?;
+            most = most.into_iter().chain(above).min();
+        }
+        let place = Place {
+            version: self.version,
+            parent,
+            home: self.folder.clone(),
+            limit,
+            most,
+        };
+        // That it can be made is known by making it.
+        place.make(limit).map(|_| place)
+    }
+}
+
+impl Place {
+    /// Makes a cgroup with this limit.
+    ///
+    /// # Errors
+    /// [`Error::Journal`], [`Error::Write`].
+    pub fn make(&self, limit: Bytes) -> Result<Temporary, Error> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{}-{number}", std::process::id());
+        let group = MadeGroup {
+            folder: self.parent.join(format!("{FOLDER}{name}")),
+            home: self.home.clone(),
+        };
+        if crate::sys::process::effective_user() != 0 {
+            return Err(Error::Write {
+                path: self.parent.clone(),
+                source: io::ErrorKind::PermissionDenied.into(),
+            });
+        }
+        let journal_name = format!("{JOURNAL}{name}");
+        let mut journal = Journal::open(&machine_folder(), &journal_name, Lock::Alone)?;
+        journal.note(&Line {
+            owner: Some(Owner::this("a proof")),
+            group: Some(group.clone()),
+            ..Line::default()
+        })?;
+        let made = Temporary {
+            group,
+            journal: Some(journal),
+        };
+        let folder = &made.group.folder;
+        fs::create_dir(folder).map_err(|source| failed(folder, source))?;
+        if self.version == Version::V2 {
+            KEPT.iter().try_for_each(|name| made.keep(name))?;
+        }
+        let file = folder.join(self.version.limit());
+        fs::write(&file, limit.0.to_string()).map_err(|source| failed(&file, source))?;
+        Ok(made)
+    }
+}
+
+impl Temporary {
+    /// Takes a process in. What it has touched until now stays where it is counted.
+    ///
+    /// # Errors
+    /// [`Error::Write`].
+    pub fn take(&self, pid: i32) -> Result<(), Error> {
+        let file = self.group.folder.join(PROCESSES);
+        fs::write(&file, pid.to_string()).map_err(|source| failed(&file, source))
+    }
+
+    /// Gives it the setting that its processes had.
+    fn keep(&self, name: &str) -> Result<(), Error> {
+        let file = self.group.folder.join(name);
+        let had = pseudo_file::setting(&self.group.home.join(name));
+        match had {
+            Some(had) if !had.is_empty() && pseudo_file::setting(&file).as_ref() != Some(&had) => {
+                fs::write(&file, had).map_err(|source| failed(&file, source))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // Where it stays, so does the journal, and the next command tries again.
+        if take_away(&self.group, Path::new("/sys")).is_ok()
+            && let Some(journal) = self.journal.take()
+        {
+            let _ = journal.remove();
+        }
+    }
+}
+
+fn failed(path: &Path, source: io::Error) -> Error {
+    let path = path.to_path_buf();
+    Error::Write { path, source }
+}
+
+/// Whether a journal of this name is about cgroups.
+pub(crate) fn is_name(name: &str) -> bool {
+    name.starts_with(JOURNAL)
+}
+
+/// Gives the group's processes back and removes it. Whether it was there.
+///
+/// # Errors
+/// When it cannot be removed, or is none of ours.
+pub(crate) fn take_away(group: &MadeGroup, sys: &Path) -> io::Result<bool> {
+    let folder = &group.folder;
+    let name = folder.file_name().and_then(|name| name.to_str());
+    let is_ours = name.is_some_and(|name| name.starts_with(FOLDER)) && folder.starts_with(sys);
+    if !is_ours {
+        return Err(io::Error::other("not a control group that Pagewise makes"));
+    }
+    if !folder.is_dir() {
+        return Ok(false);
+    }
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let left = fs::read_to_string(folder.join(PROCESSES)).unwrap_or_default();
+        for pid in left.split_whitespace() {
+            // It may just have ended.
+            let _ = fs::write(group.home.join(PROCESSES), pid);
+        }
+        evict(folder);
+        match fs::remove_dir(folder) {
+            Ok(()) => return Ok(true),
+            Err(error) if Instant::now() >= deadline => return Err(error),
+            Err(_) => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+/// Evicts the page cache that a group without processes is charged for. Where the kernel does not, its
+/// parent gets it.
+fn evict(folder: &Path) {
+    for file in ["memory.force_empty", "memory.max"] {
+        let file = folder.join(file);
+        if file.exists() {
+            let _ = fs::write(file, "0");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

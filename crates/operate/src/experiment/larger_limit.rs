@@ -1,0 +1,132 @@
+//! A larger memory limit as an arm of a proof: the command in a control group of its own, beside the
+//! one whose limit the kernel enforces today.
+
+use super::Candidate;
+use pagewise_linux::memcg::MemoryCgroup;
+use pagewise_linux::memcg::temporary::{Error, Place, Temporary};
+use pagewise_linux::proc::ProcRoot;
+use pagewise_model::advice::Advice;
+use pagewise_model::findings::{Diagnosis, Findings, Severity};
+use pagewise_model::units::Bytes;
+use std::path::Path;
+
+/// Findings that a larger limit may cure.
+const OF_A_LIMIT: [&str; 4] = ["limit", "thrashing", "reclaim", "swap"];
+/// The limit is made so many times as large: twice the memory tells whether the limit is what costs
+/// time, and is still a size that somebody may grant.
+const TIMES: u64 = 2;
+/// A limit that is not larger by this shows nothing.
+const LEAST: f64 = 1.25;
+/// So much of what is available stays free.
+const SPARE: f64 = 0.8;
+
+/// A control group for each run of an arm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LargerLimit {
+    place: Place,
+    limit: Bytes,
+}
+
+impl LargerLimit {
+    /// A control group for one run.
+    pub(super) fn make(&self) -> Result<Temporary, Error> {
+        self.place.make(self.limit)
+    }
+}
+
+/// The arm, where findings ask for it; why it is not tried, where it cannot be.
+pub(super) fn candidate(findings: &Findings) -> Option<Result<Candidate, String>> {
+    let costs =
+        |one: &Diagnosis| one.severity > Severity::Note && OF_A_LIMIT.contains(&one.id.as_str());
+    findings.diagnoses.iter().find(|one| costs(one))?;
+    Some(larger().map(|larger| Candidate {
+        name: format!("memory limit of {}", larger.limit),
+        larger_limit: Some(larger),
+        ..Candidate::default()
+    }))
+}
+
+/// Adds to advice by hand about a limit what a proof knows of it.
+pub(super) fn tell(advice: &mut [Advice], what: &str) {
+    let is_of_limit = |one: &&mut Advice| {
+        one.settings.0.is_empty() && one.cures.iter().any(|id| OF_A_LIMIT.contains(&id.as_str()))
+    };
+    if let Some(one) = advice.iter_mut().find(is_of_limit) {
+        one.caveat = Some(match one.caveat.take() {
+            Some(caveat) => format!("{caveat} {what}"),
+            None => what.to_owned(),
+        });
+    }
+}
+
+/// What is said of an arm that has won.
+pub(super) fn proved(arm: &Candidate) -> Option<String> {
+    let larger = arm.larger_limit.as_ref()?;
+    let (limit, before) = (larger.limit, larger.place.limit);
+    Some(format!(
+        "Proved with a limit of {limit} in place of {before}."
+    ))
+}
+
+/// What is said of an arm that was not tried.
+pub(super) fn not_tried(why: &str) -> String {
+    format!("A larger memory limit was not tried: {why}.")
+}
+
+/// A larger limit for what we start, which begins in our own control group.
+fn larger() -> Result<LargerLimit, String> {
+    let own = i32::try_from(std::process::id()).map_err(|error| error.to_string())?;
+    let proc = ProcRoot::default();
+    let group = MemoryCgroup::of_process(&proc, Path::new("/sys/fs/cgroup"), own);
+    let group = group.map_err(|error| error.to_string())?;
+    let group = group.ok_or("no control group of memory can be seen here")?;
+    let place = group.beside_limit().map_err(|error| error.to_string())?;
+    let memory = proc.meminfo().ok().flatten();
+    let free = memory.and_then(|memory| memory.get("MemAvailable"));
+    let limit = size(place.limit, place.most, free.map(Bytes))?;
+    Ok(LargerLimit { place, limit })
+}
+
+/// The limit to try, within `most` and beside what is `free` on the machine.
+fn size(now: Bytes, most: Option<Bytes>, free: Option<Bytes>) -> Result<Bytes, String> {
+    let wanted = Bytes(now.0.saturating_mul(TIMES));
+    let in_memory = free.map(|free| now + part(free, SPARE));
+    let possible = [most, in_memory]
+        .into_iter()
+        .flatten()
+        .fold(wanted, Bytes::min);
+    match possible >= part(now, LEAST) {
+        true => Ok(possible),
+        false => Err(format!(
+            "no more than {possible} are to be had here, where the limit is {now}"
+        )),
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "sizes below 2^53")]
+fn part(size: Bytes, share: f64) -> Bytes {
+    Bytes::rounded(size.0 as f64 * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_is_doubled_within_what_there_is() {
+        let mib = |count: u64| Bytes(count << 20);
+        let tried = |most: Option<u64>, free: u64| {
+            let most = most.map(mib);
+            size(mib(100), most, Some(mib(free))).map(|size| size.0 >> 20)
+        };
+        assert_eq!(tried(None, 1_000), Ok(200));
+        assert_eq!(tried(Some(150), 1_000), Ok(150));
+        assert_eq!(tried(None, 50), Ok(140));
+        let none = tried(Some(110), 1_000).unwrap_err();
+        assert!(
+            none.starts_with("no more than 110 MiB are to be had"),
+            "{none}"
+        );
+        assert_eq!(size(mib(100), None, None), Ok(mib(200)));
+    }
+}
