@@ -30,7 +30,7 @@ Examples:
   pagewise doctor -- ./simulate input.dat        what is slow, why, a cure
   pagewise doctor --prove -- ./simulate          the same, and a proof
   pagewise doctor -p 4242 --duration 10s         a running process
-  pagewise doctor --prove --load 'ab -n 90000 localhost:$PAGEWISE_PORT/' -- ./server
+  pagewise doctor --prove --load './drive $PAGEWISE_PORT' -- ./server
                                                  a server, driven by a load
   pagewise doctor --json -- ./simulate > x.json  for another program";
 

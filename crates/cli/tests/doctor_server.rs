@@ -28,9 +28,11 @@ impl Stage {
     }
 
     fn doctor(&self, arguments: &[&str], server: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pagewise"));
+        // Whoever runs the tests may ignore interrupts, as a shell does for what it runs beside itself.
+        let mut command = Command::new("env");
         command
             .current_dir(self.0.path())
+            .args(["--default-signal=INT", env!("CARGO_BIN_EXE_pagewise")])
             .args(["doctor", "--no-report"])
             .args(arguments)
             .arg("--")

@@ -4,10 +4,11 @@
 //! A library with debug assertions or the feature `inject` has this module; any other has
 //! `inject_absent.rs` in its place, and with it neither the variables of the environment nor the code.
 
+use crate::page::PAGE_BYTES;
 use crate::store::StoreError;
 use crate::store::device::{Operation, Transfer, error};
-use crate::sys;
-use core::sync::atomic::{AtomicU64, Ordering};
+use crate::sys::{self, uffd::Progress};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Whether a test takes `name` away (`PAGEWISE_PAGER_WITHOUT`, names between commas). Allocates: for
 /// the start alone.
@@ -15,6 +16,29 @@ use core::sync::atomic::{AtomicU64, Ordering};
 pub fn takes_away(name: &str) -> bool {
     let all = std::env::var("PAGEWISE_PAGER_WITHOUT").unwrap_or_default();
     all.split(',').any(|one| one == name)
+}
+
+/// Whether the kernel loses sight of moves (`PAGEWISE_PAGER_WITHOUT=told_moves`).
+pub static FORGETS_MOVES: AtomicBool = AtomicBool::new(false);
+
+/// What a move of `wanted` bytes tells, which came to `progress`: each 64th time its last page was moved
+/// and is not told of, as Linux 6.18 does now and then where it swaps.
+pub fn told(progress: Progress, wanted: u64) -> Progress {
+    /// Moves so far.
+    static MOVES: AtomicU64 = AtomicU64::new(0);
+    let whole = progress.errno == 0 && FORGETS_MOVES.load(Ordering::Relaxed);
+    if !whole || MOVES.fetch_add(1, Ordering::Relaxed) % 64 != 63 {
+        return progress;
+    }
+    let bytes = wanted - PAGE_BYTES as u64;
+    Progress {
+        bytes,
+        errno: if bytes == 0 {
+            libc::EEXIST
+        } else {
+            libc::EAGAIN
+        },
+    }
 }
 
 /// The description of faults to inject into the store (`PAGEWISE_STORE_FAULTS`).

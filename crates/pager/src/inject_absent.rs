@@ -2,11 +2,21 @@
 
 use crate::store::StoreError;
 use crate::store::device::{Operation, Transfer};
+use crate::sys::uffd::Progress;
+use core::sync::atomic::AtomicBool;
 
 /// Nothing is taken away.
 #[must_use]
 pub const fn takes_away(_name: &str) -> bool {
     false
+}
+
+/// Nobody sets this.
+pub static FORGETS_MOVES: AtomicBool = AtomicBool::new(false);
+
+/// What the kernel tells.
+pub const fn told(progress: Progress, _wanted: u64) -> Progress {
+    progress
 }
 
 /// No fault is described.

@@ -144,6 +144,11 @@ const ENVIRONMENT: &[Entry] = &[
         commands: &["run", "doctor"],
     },
     Entry {
+        name: "PAGEWISE_PORT",
+        text: "The port that the server listens on; doctor sets it for the command of --load.",
+        commands: &["doctor"],
+    },
+    Entry {
         name: "PAGEWISE_PAGER_LIBRARY",
         text: "Another build of the pager's library.",
         commands: PAGING,

@@ -201,9 +201,9 @@ fn park_run(
 ) -> usize {
     let (first, word) = all[run.start];
     let from = source(pager, all[run.start]);
-    let to = pager.tray.address(base + run.start);
-    let bytes = (run.len() * PAGE_BYTES) as u64;
-    let moved = pager.for_tray.relocate(to, from, bytes);
+    let moved = pager
+        .tray
+        .take_in(&pager.for_tray, base + run.start, from, run.len());
     let pages = moved.bytes as usize / PAGE_BYTES;
     for (at, &(page, word)) in all.iter().enumerate().skip(run.start).take(pages) {
         if probation::holds(word) {

@@ -284,9 +284,10 @@ fn neighbours(pager: &Pager, list: &[(Page, Word)]) -> usize {
 fn park_run(pager: &Pager, list: &[(Page, Word)], place: usize) -> Option<usize> {
     let (first, run) = (list[0].0, list.len());
     let from = pager.table.address_of(first);
-    let to = pager.tray.address(TRAY_PAGES + place);
     let moved = loop {
-        let moved = pager.for_tray.relocate(to, from, (run * PAGE_BYTES) as u64);
+        let moved = pager
+            .tray
+            .take_in(&pager.for_tray, TRAY_PAGES + place, from, run);
         if moved.bytes > 0 || moved.errno != libc::EAGAIN {
             break moved;
         }
@@ -390,8 +391,8 @@ impl Pager {
         let uffd = self.uffd(&region);
         match self.tray.put_back(uffd, address, place) {
             Return::Moved => {}
-            Return::Copied => self.tray.clear(place, place + 1),
-            Return::Occupied | Return::Refused(_) => return word,
+            Return::Copied | Return::Occupied => self.tray.clear(place, place + 1),
+            Return::Refused(_) => return word,
         }
         self.give_up_place(place);
         uffd.wake(address, address + PAGE_BYTES as u64);
@@ -438,8 +439,8 @@ impl Work<'_> {
         }
         match tray.put_back(self.uffd(), self.address(), place) {
             Return::Moved => {}
-            Return::Copied => tray.clear(place, place + 1),
-            Return::Occupied | Return::Refused(_) => return None,
+            Return::Copied | Return::Occupied => tray.clear(place, place + 1),
+            Return::Refused(_) => return None,
         }
         self.pager.give_up_place(place);
         Some(Word::new(State::Dirty, 0))

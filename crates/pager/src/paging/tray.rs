@@ -5,8 +5,10 @@
 //! a page that a device or another call holds on to, so that none of these can lose what they write.
 
 use super::Pager;
+use super::scan::{self, Look};
 use crate::page::PAGE_BYTES;
-use crate::sys::{self, uffd::Uffd};
+use crate::sys;
+use crate::sys::uffd::{Progress, Uffd};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Pages that fit.
@@ -19,7 +21,8 @@ pub enum Return {
     Moved,
     /// As a copy: somebody holds on to the page at its place, which has the bytes still.
     Copied,
-    /// Another page is there already.
+    /// A page is there already: this one, which the kernel has moved all the same ([`Tray::take_in`]), or
+    /// one that came behind the pager's back. Its place may have nothing.
     Occupied,
     /// The kernel takes none there, with this `errno`. Its place has the bytes still.
     Refused(i32),
@@ -79,6 +82,23 @@ impl Tray {
         unsafe { core::slice::from_raw_parts(place, (to - from) * PAGE_BYTES) }
     }
 
+    /// Moves `pages` pages from `from` to `place` and behind, which are empty. The caller has their locks.
+    ///
+    /// Where the kernel swaps, it may move a page, lose sight of that and try again, which finds the
+    /// page in its own way (`EEXIST`, Linux 6.18): a page that is gone from its address is at the place.
+    pub fn take_in(&self, uffd: &Uffd, place: usize, from: u64, pages: usize) -> Progress {
+        let to = self.address(place);
+        let moved = uffd.relocate(to, from, (pages * PAGE_BYTES) as u64);
+        let unsure = moved.bytes == 0 && moved.errno == libc::EEXIST;
+        match unsure && is_there(to) && !is_there(from) {
+            true => Progress {
+                bytes: PAGE_BYTES as u64,
+                errno: libc::EAGAIN,
+            },
+            false => moved,
+        }
+    }
+
     /// Puts the page at `place` back to `address`, which `uffd` manages. The caller has its lock.
     pub fn put_back(&self, uffd: &Uffd, address: u64, place: usize) -> Return {
         let (from, bytes) = (self.address(place), PAGE_BYTES as u64);
@@ -106,6 +126,13 @@ impl Tray {
             unsafe { sys::advise(self.address(from), self.address(to), libc::MADV_DONTNEED) };
         }
     }
+}
+
+/// Whether the kernel has a page at `address`, in memory or in its swap.
+fn is_there(address: u64) -> bool {
+    let mut look = [Look::Unknown];
+    scan::look(address, &mut look);
+    look != [Look::Absent]
 }
 
 impl Default for Tray {

@@ -1,6 +1,7 @@
 //! userfaultfd: the calls of `linux/userfaultfd.h` as of Linux 6.8, each with its own function.
 
 use super::{Answer, call3, call6};
+use crate::inject;
 use core::sync::atomic::{AtomicI32, Ordering};
 
 /// Only faults taken in user mode (needs no privilege).
@@ -154,7 +155,7 @@ impl Uffd {
     pub fn relocate(&self, to: u64, from: u64, bytes: u64) -> Progress {
         let mut request = [to, from, bytes, 0, 0];
         let answer = self.ioctl(MOVE, &mut request);
-        progress(answer, request[4], bytes)
+        inject::told(progress(answer, request[4], bytes), bytes)
     }
 
     /// Write-protects `[start, end)`.
