@@ -13,7 +13,7 @@ use std::process::ExitCode;
 pub const EXAMPLES: &str = "\
 Examples:
   pagewise check                      what works here, what does not
-  pagewise check --json | jq '.evidence.check.capabilities[] | select(.state != \"available\")'
+  pagewise check --json | jq '.evidence.check.capabilities[] | .name, .state'
   sudo pagewise check                 the same with root's rights";
 
 /// Options of `pagewise check`.

@@ -177,7 +177,10 @@ fn a_trace_by_page_gives_the_figures_of_a_full_one() {
         assert_eq!((full.0[8], by_page.0[8]), (1, 2), "versions");
         // By how much depends on the program, the C library and the emulator: some half.
         assert!(by_page.0.len() * 5 < full.0.len() * 3);
-        assert!(full.1["configurations"][0]["small_per_1000"].as_f64() > Some(0.0));
+        assert!(
+            full.1["evidence"]["huge_simulation"]["configurations"][0]["small_per_1000"].as_f64()
+                > Some(0.0)
+        );
         assert_eq!(full.1, by_page.1);
     }
 }

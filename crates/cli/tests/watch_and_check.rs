@@ -226,8 +226,11 @@ fn scrape(address: &str) -> String {
 fn metrics_hold_what_was_counted_and_what_a_look_inside_found() {
     use std::io::{BufRead, BufReader};
     let busy = "i=0; while [ $i -lt 100000000 ]; do i=$((i+1)); done";
-    let mut watching = std::process::Command::new(env!("CARGO_BIN_EXE_pagewise"))
+    // Whoever runs the tests may ignore interrupts, as a shell does for what it runs beside itself.
+    let mut watching = std::process::Command::new("env")
         .args([
+            "--default-signal=INT",
+            env!("CARGO_BIN_EXE_pagewise"),
             "watch",
             "--metrics",
             ":0",

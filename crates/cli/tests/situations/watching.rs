@@ -144,7 +144,7 @@ fn a_thousand_threads_are_counted() {
         .stdout
         .lines()
         .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("a line of JSON"))
-        .filter_map(|point| point["threads"].as_u64())
+        .filter_map(|point| point["evidence"]["watch"]["threads"].as_u64())
         .max();
     assert!(most > Some(900), "at most {most:?} threads seen");
 }

@@ -25,7 +25,7 @@ pub fn by_task(page: &mut Page, findings: &Findings) {
         return;
     }
     let heads: [Column<'_>; 7] = [
-        words("process and id"),
+        words("process and id (threads)"),
         figures("lived"),
         figures("CPU"),
         figures("ready"),
@@ -45,12 +45,7 @@ pub fn by_task(page: &mut Page, findings: &Findings) {
 fn of_process(process: &ProcessTime) -> Vec<Row> {
     let name = match process.all.threads {
         1 => format!("{} {}", visible(&process.name), process.pid),
-        more => format!(
-            "{} {}, {}",
-            visible(&process.name),
-            process.pid,
-            counted(more, "thread")
-        ),
+        more => format!("{} {} ({more})", visible(&process.name), process.pid),
     };
     let mut rows = vec![row(&name, process.lifetime, &process.all)];
     if process.all.threads < 2 {
