@@ -1,6 +1,7 @@
 use super::*;
 use pagewise_model::delays::Delay;
 use pagewise_model::run::RunCost;
+use std::time::Duration;
 
 const MS: u64 = 1_000_000;
 const START: Nanos = Nanos(1_000 * MS);
@@ -65,12 +66,16 @@ fn told_of(lives: &Lives, sidecar: &Sidecar) -> Tasks {
     tasks(lives, sidecar, KernelTable::shipped()).expect("a thread was counted")
 }
 
-fn parts(sum: &TaskSum) -> Vec<(&str, u64)> {
+/// Parts with their milliseconds.
+fn parts(sum: &TaskSum) -> Vec<(&str, u128)> {
     let parts = sum.parts.iter();
     let all: f64 = sum.parts.iter().map(|part| part.time.value).sum();
     assert!((all - nanos(sum.lifetime)).abs() < 1.0, "{sum:?}");
     parts
-        .map(|part| (&*part.id, (part.time.value / 1e6).round() as u64))
+        .map(|part| {
+            let rounded = Duration::from_secs_f64(part.time.value * 1e-9 + 0.5e-3);
+            (&*part.id, rounded.as_millis())
+        })
         .collect()
 }
 
