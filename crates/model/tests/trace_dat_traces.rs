@@ -107,7 +107,7 @@ fn version_6_is_read_too() {
 }
 
 /// Calls around the gaps are left out. In the whole file there is one gap more than trace-cmd 3.1.6
-/// prints: it has the leaf `policy_nodemask()` at 154.540415 from the begin before a gap and an end
+/// prints: it has the leaf `policy_nodemask()` at 154.540415 from the start before a gap and an end
 /// behind it, and does not notice the 2.3 ms between, so that its text has a whole call there.
 #[test]
 fn lost_records_are_counted() {

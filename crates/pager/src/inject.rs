@@ -19,7 +19,12 @@ pub fn takes_away(name: &str) -> bool {
 }
 
 /// Whether the kernel loses sight of moves (`PAGEWISE_PAGER_WITHOUT=told_moves`).
-pub static FORGETS_MOVES: AtomicBool = AtomicBool::new(false);
+static FORGETS_MOVES: AtomicBool = AtomicBool::new(false);
+
+/// Reads what [`told`] does, at the start.
+pub fn prepare() {
+    FORGETS_MOVES.store(takes_away("told_moves"), Ordering::Relaxed);
+}
 
 /// What a move of `wanted` bytes tells, which came to `progress`: each 64th time its last page was moved
 /// and is not told of, as Linux 6.18 does now and then where it swaps.

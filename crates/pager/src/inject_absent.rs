@@ -3,7 +3,6 @@
 use crate::store::StoreError;
 use crate::store::device::{Operation, Transfer};
 use crate::sys::uffd::Progress;
-use core::sync::atomic::AtomicBool;
 
 /// Nothing is taken away.
 #[must_use]
@@ -11,8 +10,8 @@ pub const fn takes_away(_name: &str) -> bool {
     false
 }
 
-/// Nobody sets this.
-pub static FORGETS_MOVES: AtomicBool = AtomicBool::new(false);
+/// Nothing is to be read.
+pub const fn prepare() {}
 
 /// What the kernel tells.
 pub const fn told(progress: Progress, _wanted: u64) -> Progress {

@@ -195,7 +195,7 @@ fn probe(pager: &Pager) {
         }
     }
     NO_KERNEL_FAULTS.store(takes_away("kernel_faults"), Ordering::Relaxed);
-    inject::FORGETS_MOVES.store(takes_away("told_moves"), Ordering::Relaxed);
+    inject::prepare();
     discard::DENIED.store(takes_away("process_madvise"), Ordering::Relaxed);
     ring::DENIED.store(takes_away("io_uring"), Ordering::Relaxed);
     pager.capabilities.store(found, Ordering::Relaxed);
