@@ -8,7 +8,7 @@ import { collisions, directory, lowContrast, overflows, reading, shot, tornTable
 /** The one order of sections, of all documents. */
 const ORDER = [
   ...["answer", "also-run-diff", "also-profile-diff", "also-faults", "also-profile", "runs", "findings", "fix", "settings", "proof"],
-  ...["timeline", "functions", "stacks", "over-time", "diff-over-time", "counters", "diff-counters"],
+  ...["tasks", "timeline", "functions", "stacks", "over-time", "diff-over-time", "counters", "diff-counters"],
   ...["causes", "flame", "map", "sites", "latency", "churn", "threads"],
   ...["classes", "patterns", "layers", "contributors", "tail", "paths-timeline", "paths-flame", "locks", "paths", "outside"],
   ...["diff-classes", "explain", "shifts", "diff-functions", "diff-paths"],

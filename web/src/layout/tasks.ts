@@ -2,6 +2,9 @@
 import type { ProcessTime, Tasks, TaskSum, TimePart } from "../data/schema";
 import type { Part } from "./cost";
 
+/** Rows of processes that are shown before the rest is asked for. */
+export const PROCESSES_SHOWN = 6;
+
 /** Threads of a process that are shown before the rest is asked for. */
 export const THREADS_SHOWN = 4;
 

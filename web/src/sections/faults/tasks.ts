@@ -3,7 +3,7 @@ import type { Report } from "../../data/types";
 import { h } from "../../dom";
 import { bar, legend, timeBar } from "../../draw/timeBar";
 import { nanos } from "../../format";
-import { cpuByProcess, taskRows, THREADS_SHOWN, type Row } from "../../layout/tasks";
+import { cpuByProcess, PROCESSES_SHOWN, taskRows, THREADS_SHOWN, type ProcessRows, type Row } from "../../layout/tasks";
 import type { Section } from "../section";
 
 /** Parts below this share have no words. */
@@ -22,19 +22,19 @@ export const tasks: Section<Report> = {
     const { tasks } = findings.account;
     if (!tasks) return h("div", {});
     const cpu = findings.cost.user + findings.cost.system;
-    return h(
-      "div",
-      {},
-      timeBar("CPU time, by process,", cpu, cpuByProcess(tasks)),
-      ...taskRows(tasks).map((process) => {
-        const few = process.threads.length <= THREADS_SHOWN;
-        const threads = process.threads.map(line);
-        const folded = few ? h("div", {}, ...threads) : h("details", {}, h("summary", {}, `${process.threads.length} rows`), ...threads);
-        return h("div", { class: "process" }, line(process), threads.length > 0 && h("div", { class: "threads" }, folded));
-      }),
-    );
+    const processes = taskRows(tasks).map(process);
+    const [first, more] = [processes.slice(0, PROCESSES_SHOWN), processes.slice(PROCESSES_SHOWN)];
+    return h("div", {}, timeBar("CPU time, by process,", cpu, cpuByProcess(tasks)), ...first, more.length > 0 && folded(`${more.length} more`, more));
   },
 };
+
+function process(rows: ProcessRows): HTMLElement {
+  const threads = rows.threads.map(line);
+  const shown = threads.length <= THREADS_SHOWN ? threads : [folded(`${threads.length} rows`, threads)];
+  return h("div", { class: "process" }, line(rows), threads.length > 0 && h("div", { class: "threads" }, ...shown));
+}
+
+const folded = (summary: string, rows: HTMLElement[]): HTMLElement => h("details", {}, h("summary", {}, summary), ...rows);
 
 function line({ name, lived, cpu, parts }: Row): HTMLElement {
   return h(
