@@ -20,8 +20,9 @@ pub struct Contention {
 /// Preemptions a second of CPU time at which a CPU counts as wholly shared: a time slice between
 /// equals is 3 to 20 ms (kernel/sched/fair.c, Linux 6.1 to 6.12).
 const ALWAYS_PREEMPTED: f64 = 100.0;
-/// Share of stolen time at which the same.
-const MUCH_STOLEN: f64 = 0.2;
+/// Share of stolen time at which the same. A hypervisor that takes any has more work than CPUs: what it
+/// gives is shared cores and caches, too.
+const MUCH_STOLEN: f64 = 0.05;
 
 impl Contention {
     /// From 0, alone, to 1, always beside others; `None` where nothing tells.
@@ -57,7 +58,8 @@ mod tests {
             .degree()
         };
         assert_eq!(degree(Some(0.1), Some(0.0), Some(900.0)), Some(0.1));
-        assert_eq!(degree(Some(0.1), Some(0.1), None), Some(0.5));
+        assert_eq!(degree(Some(0.1), Some(0.02), None), Some(0.4));
+        assert_eq!(degree(None, Some(0.2), Some(1.0)), Some(1.0));
         assert_eq!(degree(None, None, Some(900.0)), Some(1.0));
         assert_eq!(degree(Some(f64::NAN), None, None), None);
     }

@@ -207,15 +207,15 @@ fn by_blocks(union: &Union, cuts: &Cuts, chosen: &Chosen, seed: u64) -> Compared
 
 /// Compares whole runs; B's amounts become what they would be at A's speed.
 fn by_runs(union: &Union, cuts: &mut Cuts, chosen: &Chosen, sides: &[Samples<'_>; 2]) -> Compared {
-    let run = |side: usize| Run {
-        total: cuts.totals[side][0],
-        samples: sides[side].effective() / CLUMP,
-        contended: sides[side]
-            .profile
-            .contention
-            .as_ref()
-            .and_then(Contention::degree),
-        seconds: sides[side].profile.span.as_secs_f64(),
+    let run = |side: usize| {
+        let contention = sides[side].profile.contention;
+        Run {
+            total: cuts.totals[side][0],
+            samples: sides[side].effective() / CLUMP,
+            contended: contention.as_ref().and_then(Contention::degree),
+            stolen: contention.and_then(|known| known.stolen).unwrap_or(0.0),
+            seconds: sides[side].profile.span.as_secs_f64(),
+        }
     };
     let (a, b) = (cuts.function(union, 0), cuts.function(union, 1));
     let own: Vec<(f64, f64)> = a.iter().zip(&b).map(|(a, b)| (a.0, b.0)).collect();
