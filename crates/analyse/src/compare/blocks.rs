@@ -48,6 +48,8 @@ pub(crate) struct Outcome {
 pub(crate) struct Tested {
     pub outcomes: Vec<Outcome>,
     pub permutations: u32,
+    /// Standard errors that a usual figure must differ by to be told from chance (one comparison in [`PER_FALSE_FINDING`]).
+    pub critical: f64,
 }
 
 /// What a difference is to be beyond.
@@ -73,6 +75,9 @@ pub(crate) struct Exchanges {
 /// After so many exchanges beat the strongest figure, no more are needed to call it chance
 /// (Besag & Clifford, 1991).
 const BEATEN: u32 = 30;
+
+/// One comparison in so many of what is alike may find something.
+const PER_FALSE_FINDING: usize = 20;
 
 /// Compares all figures, `blocks_a` of whose blocks are A's.
 pub(crate) fn compare_blocks(
@@ -118,7 +123,15 @@ pub(crate) fn compare_blocks(
     Tested {
         outcomes: observed.iter().zip(&widths).map(outcome).collect(),
         permutations,
+        critical: critical(&by_chance, widths.clone()),
     }
+}
+
+/// The score that chance exceeds anywhere in one comparison of [`PER_FALSE_FINDING`], of a figure of middling width.
+fn critical(by_chance: &[f64], mut widths: Vec<f64>) -> f64 {
+    let at = by_chance.len() - 1 - by_chance.len() / PER_FALSE_FINDING;
+    widths.sort_by(f64::total_cmp);
+    by_chance[at] * widths[widths.len() / 2]
 }
 
 fn largest(scores: &[f64], widths: &[f64]) -> f64 {

@@ -1,143 +1,56 @@
-//! Whether quantities measured in blocks of time differ between two sides: exchanging blocks
-//! between the sides shows how large differences are when there is none.
+//! Whether amounts differ between two sides that were cut into blocks of time: blocks are exchanged
+//! ([`blocks`]) to see how large differences are where there is none.
 
-use super::LEVEL;
 use super::chance::Tested;
-use crate::compare::Random;
+use crate::compare::blocks::{self, Asked, Exchanges, Figure};
 use pagewise_model::units::Estimate;
 
-/// Exchanges that are tried.
-const ROUNDS: usize = 2_000;
+/// Exchanges at most.
+const ROUNDS: u32 = 2_000;
 
 /// One quantity's value in each block: first A's blocks, then B's.
 pub(super) type Series = Vec<f64>;
 
-/// Tests all quantities together. A has the first `first` blocks of each series. The largest
-/// studentised difference over all quantities of each exchange is what the real ones are held
-/// against (Westfall and Young's single-step maxT), so that the chance that any is called different
-/// when none is stays at the level, however they depend on each other. With them comes how many
-/// standard errors a difference must have.
-pub(super) fn test(series: &[Series], first: usize, seed: u64) -> (Vec<Tested>, f64) {
-    let blocks = series.first().map_or(0, Vec::len);
-    let observed: Vec<Difference> = series.iter().map(|s| difference(s, first)).collect();
-    let mut order: Vec<usize> = (0..blocks).collect();
-    let mut random = Random::seeded(seed);
-    let mut largest = Vec::with_capacity(ROUNDS);
-    let floors: Vec<f64> = series.iter().map(|s| floor(s)).collect();
-    for _ in 0..ROUNDS {
-        random.shuffle(&mut order);
-        let most = series
-            .iter()
-            .zip(&floors)
-            .map(|(series, &floor)| exchanged(series, &order, first, floor))
-            .fold(0.0, f64::max);
-        largest.push(most);
-    }
-    largest.sort_by(f64::total_cmp);
-    let critical = largest[quantile_place(1.0 - LEVEL, ROUNDS)];
-    let tested = observed.iter().zip(&floors).map(|(difference, &floor)| {
-        let statistic = difference.statistic(floor);
-        let at_least = largest.len() - largest.partition_point(|&most| most < statistic);
-        let error = difference.error.max(floor);
-        let half = quantile(blocks.saturating_sub(2)) * error;
+/// Tests all quantities together. A has the first `first` blocks of each series. With the outcomes
+/// comes how many standard errors a difference must have.
+pub(super) fn test(series: Vec<Series>, first: usize, seed: u64) -> (Vec<Tested>, f64) {
+    let count = series.first().map_or(0, Vec::len);
+    let each = vec![1.0; count];
+    let figures: Vec<Figure> = series
+        .into_iter()
+        .map(|numerators| Figure {
+            numerators,
+            denominator: 0,
+        })
+        .collect();
+    let exchanges = Exchanges {
+        asked: Asked::Programs,
+        number: ROUNDS,
+        seed,
+    };
+    let denominators = [each];
+    let tested = blocks::compare_blocks(&figures, &denominators, first, exchanges);
+    let outcomes = figures.iter().enumerate().map(|(at, figure)| {
+        let (change, error) = match first < count {
+            true => blocks::difference(&figure.numerators, &denominators[0], first),
+            false => (0.0, 0.0),
+        };
+        let half = quantile(count.saturating_sub(2)) * error;
         Tested {
             change: Estimate {
-                value: difference.mean,
-                low: difference.mean - half,
-                high: difference.mean + half,
+                value: change,
+                low: change - half,
+                high: change + half,
             },
             error,
-            p_adjusted: (at_least + 1) as f64 / (ROUNDS + 1) as f64,
+            p_adjusted: tested
+                .outcomes
+                .get(at)
+                .map_or(1.0, |outcome| outcome.p_adjusted),
             matters: true,
         }
     });
-    (tested.collect(), critical)
-}
-
-/// Where a share of `count` ordered values ends.
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a share of a small count"
-)]
-fn quantile_place(share: f64, count: usize) -> usize {
-    ((share * count as f64) as usize).min(count.saturating_sub(1))
-}
-
-/// Of B's mean from A's. What is held against chance has the variance of both sides' blocks
-/// pooled: when none of a few blocks happens to hold any of a rare function, their own variance is
-/// zero, and such quantities would look surer than anything that grew. The interval has a variance
-/// for each side (Welch), since what a stall does varies more than what there was before.
-#[derive(Clone, Copy, Debug)]
-struct Difference {
-    mean: f64,
-    error: f64,
-    pooled: f64,
-}
-
-/// Mean and variance, of so many blocks.
-type Side = ((f64, f64), usize);
-
-impl Difference {
-    fn of(a: Side, b: Side) -> Self {
-        let (((mean_a, variance_a), count_a), ((mean_b, variance_b), count_b)) = (a, b);
-        let (a, b) = (count_a.max(1) as f64, count_b.max(1) as f64);
-        let squares = variance_a * (a - 1.0) + variance_b * (b - 1.0);
-        let variance = squares / (a + b - 2.0).max(1.0);
-        Self {
-            mean: mean_b - mean_a,
-            error: (variance_a / a + variance_b / b).sqrt(),
-            pooled: (variance * (1.0 / a + 1.0 / b)).sqrt(),
-        }
-    }
-
-    fn statistic(self, floor: f64) -> f64 {
-        if self.mean == 0.0 {
-            return 0.0;
-        }
-        self.mean.abs() / self.pooled.max(floor)
-    }
-}
-
-/// The standard error below which none is believed: blocks that happen to be equal prove nothing.
-/// A tenth of what all blocks together scatter, and far more than sums of fractions are off by
-/// rounding.
-fn floor(series: &[f64]) -> f64 {
-    let (_, variance) = moments(series.iter().copied(), series.len());
-    let largest = series
-        .iter()
-        .fold(0.0_f64, |most, value| most.max(value.abs()));
-    (variance / series.len().max(1) as f64).sqrt() * 0.1 + largest * 1e-9 + f64::MIN_POSITIVE
-}
-
-fn difference(series: &[f64], first: usize) -> Difference {
-    let (a, b) = series.split_at(first.min(series.len()));
-    let side = |side: &[f64]| (moments(side.iter().copied(), side.len()), side.len());
-    Difference::of(side(a), side(b))
-}
-
-fn exchanged(series: &[f64], order: &[usize], first: usize, floor: f64) -> f64 {
-    let (a, b) = order.split_at(first.min(order.len()));
-    let side = |chosen: &[usize]| {
-        let (mut sum, mut squares) = (0.0, 0.0);
-        for &at in chosen {
-            let value = series[at];
-            sum += value;
-            squares += value * value;
-        }
-        let count = chosen.len().max(1) as f64;
-        let mean = sum / count;
-        let variance = ((squares - count * mean * mean) / (count - 1.0).max(1.0)).max(0.0);
-        ((mean, variance), chosen.len())
-    };
-    Difference::of(side(a), side(b)).statistic(floor)
-}
-
-/// Mean and variance (of a sample).
-fn moments(values: impl Iterator<Item = f64> + Clone, count: usize) -> (f64, f64) {
-    let mean = values.clone().sum::<f64>() / count.max(1) as f64;
-    let squares: f64 = values.map(|value| (value - mean).powi(2)).sum();
-    (mean, squares / count.saturating_sub(1).max(1) as f64)
+    (outcomes.collect(), tested.critical)
 }
 
 /// Two-sided 95 % point of Student's t: Cornish–Fisher's expansion about the normal's, within
@@ -155,6 +68,7 @@ pub(super) fn quantile(freedom: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::Random;
 
     #[test]
     fn students_quantiles_are_those_of_the_table() {
@@ -173,7 +87,7 @@ mod tests {
         for value in &mut series[7][20..] {
             *value += 1.0;
         }
-        let tested = test(&series, 20, 1).0;
+        let tested = test(series, 20, 1).0;
         assert!(tested[7].p_adjusted < 0.01);
         assert!((0.7..1.3).contains(&tested[7].change.value));
         let others = tested.iter().enumerate().filter(|&(at, _)| at != 7);
@@ -190,7 +104,7 @@ mod tests {
         let mut series: Vec<Series> = (0..60).map(|_| rare()).collect();
         let grown = (0..118).map(|at| f64::from(at % 5 == 0));
         series.push(grown.chain([0.0, 9.0, 90.0, 60.0, 10.0, 30.0]).collect());
-        let tested = test(&series, 118, 1).0;
+        let tested = test(series, 118, 1).0;
         assert!(tested[60].p_adjusted < 0.01, "{:?}", tested[60]);
         assert!(tested[..60].iter().all(|t| t.p_adjusted > 0.05));
     }

@@ -196,7 +196,7 @@ impl Compared {
 
 fn by_blocks(union: &Union, cuts: &Cuts, chosen: &Chosen, seed: u64) -> Compared {
     let series = cuts.series(union, chosen);
-    let (tested, critical) = exchange::test(&series, cuts.first, seed);
+    let (tested, critical) = exchange::test(series, cuts.first, seed);
     Compared {
         tested,
         critical,
