@@ -13,7 +13,7 @@ import re
 import sys
 
 ours = json.load(open(sys.argv[2]))
-ours = ours.get("profile", ours)
+ours = ours["evidence"]["run"]["profile"] if ours["kind"] == "run" else ours
 LARGEST = 10
 wrong = []
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { FaultMap, Findings, Proof, RunCost } from "../src/data/types";
+import type { FaultMap, Proof, Run, RunCost } from "../src/data/types";
 import { byteTicks, linear, linearTicks, log, logTicks } from "../src/layout/axis";
 import { avoidable, cpuParts, elapsedParts } from "../src/layout/cost";
 import { BAND_GAP, layoutMap, strength } from "../src/layout/faultmap";
@@ -119,7 +119,7 @@ describe("proof", () => {
 });
 
 describe("cost", () => {
-  const findings = (user: number, system: number, faults: number | null): Findings =>
+  const findings = (user: number, system: number, faults: number | null): Run =>
     ({
       cost: { user, system },
       account: {},
@@ -128,7 +128,7 @@ describe("cost", () => {
         { key: "refault_after_brk", faults: { value: 75, low: 75, high: 75 }, time: null },
         { key: "first_touch", faults: { value: 25, low: 25, high: 25 }, time: null },
       ],
-    }) as unknown as Findings;
+    }) as unknown as Run;
 
   it("splits the CPU time without remainder", () => {
     for (const [user, system, faults] of [[5, 15, 13], [5, 15, 18], [5, 15, 99], [20, 0, 0]] as const) {

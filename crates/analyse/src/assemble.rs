@@ -9,9 +9,9 @@ use crate::latency::{Times, times};
 use crate::plan::{Rules, conclude};
 use pagewise_model::account::Account;
 use pagewise_model::allocator::Allocator;
-use pagewise_model::answer::Kind;
+use pagewise_model::answer::{Document, Subject};
 use pagewise_model::findings::{
-    Cause, Churn, FINDINGS_VERSION, FaultTime, Findings, MmCallCost, RegionKind, Share,
+    Cause, Churn, FaultTime, Findings, MmCallCost, RegionKind, Run, Share,
 };
 use pagewise_model::loss::Losses;
 use pagewise_model::profile::Profile;
@@ -88,19 +88,11 @@ pub fn measure(
     let by_cause = by_cause(attribution, &ledger, &scale, &times);
     let time = fault_time(attribution, sidecar, &names, times);
     explain_blindly(&mut account, &time);
-    Findings {
-        kind: Kind::Run,
-        schema_version: FINDINGS_VERSION,
-        command: sidecar.command.clone(),
+    let run = Run {
         pid: sidecar.pid,
         started_unix_ms: sidecar.started_unix_ms,
-        host: sidecar.host.clone(),
         cost: sidecar.cost,
         ending: sidecar.ending,
-        verdict: String::new(),
-        diagnoses: Vec::new(),
-        advice: Vec::new(),
-        proof: None,
         allocators: allocators(attribution, sidecar),
         by_cause,
         by_region: by_region(attribution, &ledger, &scale),
@@ -116,7 +108,12 @@ pub fn measure(
         fault_map: fault_map(attribution, &ledger, &scale),
         timeline: sidecar.timeline.clone(),
         collection,
+        profile: None,
+    };
+    Document {
+        host: sidecar.host.clone(),
         losses: losses(attribution, sidecar, &scale),
+        ..Document::of(run).about(Subject::of_command(sidecar.command.clone()))
     }
 }
 
@@ -470,13 +467,13 @@ mod tests {
             };
             (key, Name::Known { functions, module })
         });
-        measure(
+        let found = measure(
             &attributor.finish(),
             &names.into_iter().collect(),
             &sidecar(),
             None,
-        )
-        .sites
+        );
+        found.evidence.sites
     }
 
     #[test]

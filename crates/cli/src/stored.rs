@@ -2,20 +2,11 @@
 
 use anyhow::{Context, Result, bail};
 use pagewise_model::answer::{Head, Kind};
-use pagewise_model::findings::{FINDINGS_VERSION, Findings};
-use pagewise_model::profile_findings::ProfileFindings;
+use pagewise_model::findings::Findings;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// A run's findings, with those of its samples where they were stored with it.
-pub struct Stored {
-    /// The run.
-    pub findings: Findings,
-    /// Where its time went.
-    pub profile: Option<ProfileFindings>,
-}
-
-/// Enough to tell what a document is. Findings of earlier versions have no `kind`.
+/// Enough to tell what a document is that an earlier pagewise wrote: it has no `kind`.
 #[derive(Deserialize)]
 struct Fields {
     verdict: Option<IgnoredAny>,
@@ -53,27 +44,14 @@ fn known(head: &Head, text: &[u8]) -> Result<Option<Kind>> {
 ///
 /// # Errors
 /// When it is no JSON, cut off, or written by another version.
-pub fn findings(text: &[u8]) -> Result<Option<Stored>> {
+pub fn findings(text: &[u8]) -> Result<Option<Findings>> {
     let head = Head::of(text).context("it is not JSON")?;
     if known(&head, text)? != Some(Kind::Run) {
         return Ok(None);
     }
-    same_version(
-        head.schema_version,
-        FINDINGS_VERSION,
-        "observe the program again",
-    )?;
-    // Not one structure with `flatten`: that has serde read numbers that are keys as text.
-    #[derive(Deserialize)]
-    struct Profile {
-        profile: Option<ProfileFindings>,
-    }
+    this_version(&head, "observe the program again")?;
     let findings = serde_json::from_slice(text).context("not a whole result of pagewise doctor")?;
-    let profile: Profile = serde_json::from_slice(text).context("its profile is not whole")?;
-    Ok(Some(Stored {
-        findings,
-        profile: profile.profile,
-    }))
+    Ok(Some(findings))
 }
 
 /// Whether a document is of this program's version.

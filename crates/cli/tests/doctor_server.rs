@@ -81,7 +81,9 @@ fn a_server_is_observed_while_it_is_driven_and_ended_then() {
     let output = stage.run(&["--json", "--load", "./served ask 300"], &SERVER);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let found = findings(&output);
-    let faults = found["cost"]["minor_faults"].as_u64().expect("a count");
+    let faults = found["evidence"]["run"]["cost"]["minor_faults"]
+        .as_u64()
+        .expect("a count");
     // 64 blocks of 25 pages for each request.
     assert!((300 * 1_400..300 * 2_000).contains(&faults), "{faults}");
     assert_eq!(found["diagnoses"][0]["id"], "churn.brk", "{found:#}");
@@ -122,7 +124,7 @@ fn a_server_that_is_a_child_of_a_shell_ends_with_it() {
         &["./served", "child"],
     );
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-    let faults = findings(&output)["cost"]["minor_faults"].as_u64();
+    let faults = findings(&output)["evidence"]["run"]["cost"]["minor_faults"].as_u64();
     assert!(faults > Some(100 * 1_400), "{faults:?}");
     stage.has_ended();
 }

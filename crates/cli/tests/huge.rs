@@ -580,7 +580,9 @@ fn doctor_says_what_huge_pages_would_save_by_fewer_faults() {
         panic!("{diagnoses:?}");
     };
     let evidence = note["evidence"].to_string();
-    if found["cost"]["minor_faults"].as_u64() < Some(100_000) || !evidence.contains("faults on") {
+    if found["evidence"]["run"]["cost"]["minor_faults"].as_u64() < Some(100_000)
+        || !evidence.contains("faults on")
+    {
         return skipped!("huge pages at fault here already, or faults not measured: {note}");
     }
     let share = &note["share_of_cpu"];

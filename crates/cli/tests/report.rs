@@ -37,7 +37,7 @@ fn a_recording_of_perf_is_counted_and_not_judged() {
         serde_json::from_str(&text).expect("the schema's form");
     assert_eq!(findings.samples, 64);
     assert_eq!(findings.cost.faults(), 64);
-    assert_eq!(findings.command[0], "sh");
+    assert_eq!(findings.subject.command[0], "sh");
     let ids: Vec<_> = findings.diagnoses.iter().map(|d| d.id.as_str()).collect();
     assert!(
         ids.contains(&"cost_unknown") && !ids.contains(&"healthy"),
@@ -218,6 +218,15 @@ fn documents_that_are_not_ours_are_told_from_those_of_another_version() {
     let former = refused("{\"kind\": \"tuning\", \"schema_version\": 1, \"command\": []}");
     let of_former = "its schema_version is 1, of an earlier pagewise; this pagewise reads 5";
     assert!(former.contains(of_former), "{former}");
+    // Runs did not always say what they are.
+    for run in [
+        r#"{"kind": "run", "schema_version": 1, "command": []}"#,
+        r#"{"schema_version": 1, "verdict": "", "by_cause": []}"#,
+    ] {
+        let former = refused(run);
+        assert!(former.contains(of_former), "{former}");
+        assert!(former.contains("observe the program again"), "{former}");
+    }
     assert!(refused("{\"kind\": \"tuning\", \"schema_version\": 5}").contains("not whole"));
 }
 

@@ -1,21 +1,15 @@
-//! What an analysis found: the one structure behind the terminal text, the JSON and the HTML.
+//! What an analysis of a run found: the one structure behind the terminal text, the JSON and the HTML.
 
 use crate::account::Account;
-use crate::advice::Advice;
 use crate::allocator::Allocator;
-use crate::answer::Kind;
+use crate::answer::{Document, Evidence, Kind};
 use crate::histogram::Histogram;
-use crate::host::HostSnapshot;
-use crate::loss::Losses;
-use crate::proof::Proof;
+use crate::profile_findings::ProfileFindings;
 use crate::recording::{Collection, HugePageUse};
 use crate::run::{Ending, RunCost};
 use crate::timeline::Timeline;
 use crate::units::{Bytes, Estimate, Nanos};
 use serde::{Deserialize, Serialize};
-
-/// Version of [`Findings`] as JSON.
-pub const FINDINGS_VERSION: u32 = 1;
 
 /// Kind of memory that a fault touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -368,40 +362,21 @@ pub struct Diagnosis {
     pub share_of_elapsed: Option<Estimate>,
 }
 
-/// Documents of earlier versions do not say what they are.
-fn run() -> Kind {
-    Kind::Run
-}
+/// What an analysis of one observed run found.
+pub type Findings = Document<Run>;
 
-/// Everything that is known about one observed run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// What is known of one observed run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Findings {
-    /// [`Kind::Run`].
-    #[serde(default = "run")]
-    pub kind: Kind,
-    /// [`FINDINGS_VERSION`].
-    pub schema_version: u32,
-    /// Command, empty when attached.
-    pub command: Vec<String>,
+pub struct Run {
     /// Root process.
     pub pid: i32,
     /// Unix time in milliseconds when observation began.
     pub started_unix_ms: u64,
-    /// The machine.
-    pub host: HostSnapshot,
     /// Resources used while observed.
     pub cost: RunCost,
     /// How the program ended.
     pub ending: Ending,
-    /// One or two sentences: the answer.
-    pub verdict: String,
-    /// What is wrong: what the verdict is about, then gravest first.
-    pub diagnoses: Vec<Diagnosis>,
-    /// What to change, best first; empty when there is nothing to gain.
-    pub advice: Vec<Advice>,
-    /// Whether it helped.
-    pub proof: Option<Proof>,
     /// Allocators in use.
     pub allocators: Vec<Allocator>,
     /// Faults by cause, most first.
@@ -435,6 +410,11 @@ pub struct Findings {
     pub timeline: Timeline,
     /// How events were collected.
     pub collection: Collection,
-    /// What is missing from these figures.
-    pub losses: Losses,
+    /// What its samples show, where it has any: a document of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ProfileFindings>,
+}
+
+impl Evidence for Run {
+    const KIND: Kind = Kind::Run;
 }

@@ -30,3 +30,11 @@ pub struct HostSnapshot {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, String>,
 }
+
+impl HostSnapshot {
+    /// Whether nothing is known of the machine.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        *self == Self::default()
+    }
+}

@@ -24,6 +24,7 @@ pub fn schema() -> Value {
         parts: Map::new(),
         others: Vec::new(),
     };
+    all.part::<findings::Run>();
     all.part::<tuning::Tuning>();
     all.part::<gate::Gate>();
     all.part::<gate::Baseline>();
@@ -39,7 +40,6 @@ pub fn schema() -> Value {
     all.part::<bench::AllocatorBench>();
     all.part::<bench::FaultBench>();
     all.part::<watch::Row>();
-    all.add::<findings::Findings>(Kind::Run, findings::FINDINGS_VERSION);
     all.add::<profile_findings::ProfileFindings>(Kind::Profile, profile_findings::PROFILE_VERSION);
     all.add::<run_diff::RunDiff>(Kind::RunDiff, run_diff::RUN_DIFF_VERSION);
     all.add::<profile_diff::ProfileDiff>(Kind::ProfileDiff, profile_diff::PROFILE_DIFF_VERSION);
@@ -95,8 +95,6 @@ impl Documents {
             set_field(&mut defs, name, "schema_version", json!({"const": version}));
             each.push(of(name));
         }
-        // Written with them, and described apart.
-        set_field(&mut defs, "Findings", "profile", of("ProfileFindings"));
         let sums = "With --sums: what pagewise report adds up when it merges reports.";
         set_field(
             &mut defs,

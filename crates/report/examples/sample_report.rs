@@ -18,7 +18,7 @@ fn main() -> Result<(), String> {
             );
         }
     };
-    let findings = match kind {
+    let mut findings = match kind {
         "churning" | "both" => sample::churning(),
         "healthy" => sample::healthy(),
         "bare" => sample::bare(),
@@ -40,7 +40,8 @@ fn main() -> Result<(), String> {
             let page = match kind {
                 "both" => {
                     let (profile, seen) = sample::profile();
-                    pagewise_report::html::render_with_profile(&findings, &profile, &seen, "sample")
+                    findings.profile = Some(seen);
+                    pagewise_report::html::render_with_profile(&findings, &profile, "sample")
                 }
                 _ => pagewise_report::html::render(&findings),
             };

@@ -1,8 +1,6 @@
 //! Every JSON document that Pagewise prints: one line, with a newline at its end. `docs/schema` says
 //! what is in them; a test holds it true.
 
-use pagewise_model::findings::Findings;
-use pagewise_model::profile_findings::ProfileFindings;
 use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::{CompactFormatter, Formatter};
@@ -19,24 +17,6 @@ pub fn to_string(document: &impl Serialize) -> Result<String, serde_json::Error>
     document.serialize(&mut Serializer::with_formatter(&mut bytes, Escaping))?;
     bytes.push(b'\n');
     String::from_utf8(bytes).map_err(|error| serde_json::Error::io(io::Error::other(error)))
-}
-
-/// Findings with those of the same recording's profile, where it has one, under `profile`.
-///
-/// # Errors
-/// As [`to_string`].
-pub fn with_profile(
-    findings: &Findings,
-    profile: Option<&ProfileFindings>,
-) -> Result<String, serde_json::Error> {
-    #[derive(Serialize)]
-    struct Both<'a> {
-        #[serde(flatten)]
-        findings: &'a Findings,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        profile: Option<&'a ProfileFindings>,
-    }
-    to_string(&Both { findings, profile })
 }
 
 /// The compact form, but for characters that a terminal would obey.

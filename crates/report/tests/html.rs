@@ -71,7 +71,7 @@ fn the_findings_come_out_of_the_page_as_they_went_in() {
     for (findings, encoding) in [(sample::bare(), "plain"), (sample::large(), "deflate")] {
         let page = render(&findings).expect("the page is made");
         assert_eq!(data(&page).0, encoding);
-        let expected = serde_json::to_string(&findings).expect("findings serialise");
+        let expected = serde_json::to_string(&findings.evidence).expect("findings serialise");
         assert!(
             json(&page).contains(&expected),
             "the findings changed underway"
@@ -93,10 +93,7 @@ fn no_name_can_end_the_element_or_start_another() {
         3,
         "the data, the columns and the page's own"
     );
-    assert_eq!(
-        report(&page)["faults"]["findings"]["verdict"],
-        findings.verdict
-    );
+    assert_eq!(report(&page)["faults"]["verdict"], findings.verdict);
 }
 
 #[test]
@@ -268,10 +265,13 @@ fn a_profiles_samples_are_in_its_page_one_by_one() {
 #[test]
 fn a_recording_of_both_has_both_on_its_page() {
     let (profile, findings) = sample::profile();
-    let page = render_with_profile(&sample::churning(), &profile, &findings, "sample");
+    let mut run = sample::churning();
+    run.profile = Some(findings);
+    let page = render_with_profile(&run, &profile, "sample");
     let page = page.expect("a page");
     let data: Value = serde_json::from_str(&json(&page)).expect("JSON");
     assert!(data["faults"]["findings"]["pid"].is_number());
+    assert!(data["faults"]["findings"]["profile"].is_null());
     assert_eq!(data["profile"]["findings"]["events"][0]["samples"], 990);
     assert_eq!(
         stacks_of(&columns(&page), &data["profile"]["pack"]).len(),

@@ -47,10 +47,10 @@ fn all_samples_fit_the_schema() {
 fn wrong_documents_are_refused() {
     let breakages: [(&str, Value); 6] = [
         ("/schema_version", json!(2)),
-        ("/cost/wall", json!(-1)),
+        ("/evidence/run/cost/wall", json!(-1)),
         ("/verdict", Value::Null),
-        ("/by_cause/0/key", json!("moon_phase")),
-        ("/ending", json!({"exited": "zero"})),
+        ("/evidence/run/by_cause/0/key", json!("moon_phase")),
+        ("/evidence/run/ending", json!({"exited": "zero"})),
         ("/advice/0/settings/0/kind", json!("magic")),
     ];
     for (pointer, value) in breakages {
@@ -65,6 +65,7 @@ fn wrong_documents_are_refused() {
         ["/surprise: not described by the schema"]
     );
     let mut document = churning();
-    document.as_object_mut().expect("an object").remove("pid");
-    assert_eq!(errors(&document), [": lacks pid"]);
+    let run = &mut document["evidence"]["run"];
+    run.as_object_mut().expect("an object").remove("pid");
+    assert_eq!(errors(&document), ["/evidence/run: lacks pid"]);
 }

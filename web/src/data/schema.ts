@@ -3,7 +3,15 @@
 /**
  * Every JSON document that Pagewise writes; `kind` says which.
  */
-export type Document = Document1 | Findings | ProfileFindings | RunDiff | ProfileDiff | FaultPaths | FaultDiff;
+export type Document = Document1 | ProfileFindings | RunDiff | ProfileDiff | FaultPaths | FaultDiff;
+/**
+ * How sure the rule is that nothing else gets worse.
+ */
+export type Risk = "low" | "medium" | "high";
+/**
+ * A size in bytes.
+ */
+export type Bytes = number;
 /**
  * One setting that a launcher can apply without touching the program.
  */
@@ -49,9 +57,9 @@ export type Setting =
  */
 export type Settings = Setting[];
 /**
- * A size in bytes.
+ * How grave a diagnosis is.
  */
-export type Bytes = number;
+export type Severity = "healthy" | "note" | "costly" | "severe";
 /**
  * State of one capability.
  */
@@ -140,43 +148,6 @@ export type Ending =
     }
   | "running";
 /**
- * Which clock a claim rests on.
- */
-export type Clock = "elapsed" | "cpu";
-/**
- * The verdict over one arm against the baseline.
- */
-export type Verdict = "faster" | "no_difference" | "slower" | "too_much_memory" | "undecided" | "not_reached";
-/**
- * Kinds of documents, each with a schema of its own (`docs/schema`).
- */
-export type Kind =
-  | "run"
-  | "tuning"
-  | "huge_balance"
-  | "huge_probe"
-  | "huge_simulation"
-  | "profile"
-  | "fault_paths"
-  | "fault_diff"
-  | "profile_diff"
-  | "run_diff"
-  | "gate"
-  | "gate_baseline"
-  | "paged_run"
-  | "paging_timeline"
-  | "paging_simulation"
-  | "check"
-  | "allocator_bench"
-  | "fault_bench"
-  | "mined"
-  | "huge_undo"
-  | "watch";
-/**
- * How sure the rule is that nothing else gets worse.
- */
-export type Risk = "low" | "medium" | "high";
-/**
  * Families of allocators that have settings of their own.
  */
 export type AllocatorKind =
@@ -209,10 +180,6 @@ export type RegionKind =
   | "hugetlb"
   | "unknown";
 /**
- * How grave a diagnosis is.
- */
-export type Severity = "healthy" | "note" | "costly" | "severe";
-/**
  * What kind of code a frame is.
  */
 export type FrameKind = "kernel" | "user" | "inlined" | "jit" | "task";
@@ -224,6 +191,39 @@ export type WeightUnit = "nanoseconds" | "events" | "samples";
  * Why an address has no name.
  */
 export type Unnamed = "no_mapping" | "no_symbol" | "no_file" | "kernel_hidden" | "jit";
+/**
+ * Which clock a claim rests on.
+ */
+export type Clock = "elapsed" | "cpu";
+/**
+ * The verdict over one arm against the baseline.
+ */
+export type Verdict = "faster" | "no_difference" | "slower" | "too_much_memory" | "undecided" | "not_reached";
+/**
+ * Kinds of documents, each with a schema of its own (`docs/schema`).
+ */
+export type Kind =
+  | "run"
+  | "tuning"
+  | "huge_balance"
+  | "huge_probe"
+  | "huge_simulation"
+  | "profile"
+  | "fault_paths"
+  | "fault_diff"
+  | "profile_diff"
+  | "run_diff"
+  | "gate"
+  | "gate_baseline"
+  | "paged_run"
+  | "paging_timeline"
+  | "paging_simulation"
+  | "check"
+  | "allocator_bench"
+  | "fault_bench"
+  | "mined"
+  | "huge_undo"
+  | "watch";
 /**
  * What a figure of a run counts.
  */
@@ -323,12 +323,23 @@ export type Answer = "differs" | "negligible" | "differs_in_phases" | "not_found
  * What a command found.
  */
 export interface Document1 {
+  /**
+   * What to change, best first; absent where there is nothing to gain.
+   */
+  advice?: Advice[];
+  /**
+   * What is wrong: what the verdict is about, then gravest first.
+   */
+  diagnoses?: Diagnosis[];
   evidence: Evidence;
+  host?: HostSnapshot;
   kind: Kind;
+  losses?: Losses;
   /**
    * What a reader should know.
    */
   notes?: string[];
+  proof?: Proof;
   /**
    * `SCHEMA_VERSION`.
    */
@@ -338,6 +349,88 @@ export interface Document1 {
    * The answer in a sentence or two; absent where figures are all there is.
    */
   verdict?: string;
+}
+/**
+ * One piece of advice.
+ */
+export interface Advice {
+  /**
+   * What can go wrong, in words.
+   */
+  caveat: string | null;
+  /**
+   * Diagnoses that it cures, by their ids, costliest first.
+   */
+  cures: string[];
+  /**
+   * Faults expected to vanish, as a share of all (0 to 1).
+   */
+  faults_avoided: number;
+  /**
+   * One sentence: what to do.
+   */
+  headline: string;
+  /**
+   * What to do by hand, where settings alone do not suffice (a configuration file, a flag, a
+   * relink).
+   */
+  manual: string | null;
+  predicted_speedup: Estimate;
+  /**
+   * Why this should help, in plain words with the numbers that led here.
+   */
+  reason: string;
+  risk: Risk;
+  rss_price: Bytes;
+  /**
+   * Stable name of the rule that gave it.
+   */
+  rule: string;
+  settings: Settings;
+}
+/**
+ * A value with the interval that holds it with 95 % confidence.
+ */
+export interface Estimate {
+  /**
+   * Upper end of the 95 % interval.
+   */
+  high: number;
+  /**
+   * Lower end of the 95 % interval.
+   */
+  low: number;
+  /**
+   * The best single figure.
+   */
+  value: number;
+}
+/**
+ * One thing that is wrong (or right), with what shows it.
+ */
+export interface Diagnosis {
+  /**
+   * Measured facts that show it, each a short sentence with numbers.
+   */
+  evidence: string[];
+  /**
+   * What happens, in two or three sentences.
+   */
+  explanation: string;
+  /**
+   * One plain sentence that a person without background understands.
+   */
+  headline: string;
+  /**
+   * Stable name: `churn.brk`, `first_touch`, `cow.fork`, `healthy`…
+   */
+  id: string;
+  severity: Severity;
+  /**
+   * Share of CPU time that it costs (0 to 1).
+   */
+  share_of_cpu: Estimate | null;
+  share_of_elapsed?: Estimate;
 }
 /**
  * What it rests on: the part that has the name of the document's kind.
@@ -356,6 +449,7 @@ export interface Evidence {
   paged_run?: PagedRun;
   paging_simulation?: PagingSimulation;
   paging_timeline?: PagingTimeline;
+  run?: Run;
   tuning?: Tuning;
   watch?: Row;
 }
@@ -558,23 +652,6 @@ export interface CauseChange {
    * Its name for a person.
    */
   label: string;
-}
-/**
- * A value with the interval that holds it with 95 % confidence.
- */
-export interface Estimate {
-  /**
-   * Upper end of the 95 % interval.
-   */
-  high: number;
-  /**
-   * Lower end of the 95 % interval.
-   */
-  low: number;
-  /**
-   * The best single figure.
-   */
-  value: number;
 }
 /**
  * A function that takes more CPU time.
@@ -2129,204 +2206,10 @@ export interface PagingPoint {
   written_soon: number;
 }
 /**
- * All that was tried, and the best of it.
+ * What is known of one observed run.
  */
-export interface Tuning {
-  /**
-   * Baseline first.
-   */
-  arms: Arm[];
-  clock: Clock;
-  /**
-   * Each arm that was not rejected against the baseline.
-   */
-  comparisons: Comparison[];
-  /**
-   * Whether the best setting did no better than a placebo of the same length.
-   */
-  luck: boolean;
-  /**
-   * Time against memory, the baseline included.
-   */
-  time_and_memory: Point[];
-  /**
-   * The best, when fresh runs show that it is beyond doubt faster.
-   */
-  winner: Winner | null;
-}
-/**
- * One way of running the command.
- */
-export interface Arm {
-  /**
-   * Short name: `baseline`, `both knobs`, `jemalloc`.
-   */
-  name: string;
-  /**
-   * Each run's cost in the order in which the rounds ran.
-   */
-  runs: RunCost[];
-  settings: Settings;
-}
-/**
- * Baseline against one arm, over pairs of runs.
- */
-export interface Comparison {
-  /**
-   * Name of the arm.
-   */
-  arm: string;
-  cpu_speedup: Estimate;
-  fault_ratio: Estimate;
-  /**
-   * p-value of "no change in CPU time", adjusted for the number of arms (Holm).
-   */
-  p_adjusted: number;
-  /**
-   * Number of pairs.
-   */
-  pairs: number;
-  /**
-   * Arm minus baseline of peak resident bytes, median (negative: less memory).
-   */
-  rss_change_bytes: number;
-  verdict: Verdict;
-  wall_speedup: Estimate;
-}
-/**
- * One setting's place.
- */
-export interface Point {
-  /**
-   * Arm.
-   */
-  arm: string;
-  /**
-   * Whether it is told apart and no other such setting is better in one and no worse in the
-   * other.
-   */
-  on_front: boolean;
-  /**
-   * Peak resident bytes, typical.
-   */
-  peak_bytes: number;
-  /**
-   * Seconds, typical.
-   */
-  seconds: number;
-  /**
-   * Whether it differs from the baseline beyond doubt, or is the baseline. Others are noise.
-   */
-  told_apart: boolean;
-}
-/**
- * The setting to use.
- */
-export interface Winner {
-  confirmation: Comparison;
-  /**
-   * The settings for a shell, systemd, Docker and Kubernetes, by label.
-   */
-  exports: {
-    [k: string]: string;
-  };
-  /**
-   * Its name.
-   */
-  name: string;
-  /**
-   * What it costs, in words.
-   */
-  price: string;
-  settings: Settings;
-  /**
-   * The smallest that is as good.
-   */
-  smallest_sufficient_value: Bytes | null;
-  /**
-   * What fresh runs showed, in a sentence.
-   */
-  summary: string;
-  /**
-   * The value that won.
-   */
-  won_at_value: Bytes | null;
-}
-/**
- * One row. Counters are cumulative; rates are since the row before.
- */
-export interface Row {
-  /**
-   * Major faults so far.
-   */
-  major_faults: number;
-  /**
-   * Major faults per second.
-   */
-  major_faults_per_s: number;
-  /**
-   * Minor faults so far.
-   */
-  minor_faults: number;
-  /**
-   * Minor faults per second.
-   */
-  minor_faults_per_s: number;
-  /**
-   * Processes alive.
-   */
-  processes: number;
-  /**
-   * Proportional set size in bytes; absent where it was not read at this point, since it is costly.
-   */
-  pss_bytes: number | null;
-  /**
-   * Resident set in bytes.
-   */
-  rss_bytes: number;
-  /**
-   * Swapped out, in bytes.
-   */
-  swap_bytes: number;
-  /**
-   * System CPU seconds so far.
-   */
-  system_s: number;
-  /**
-   * Threads alive.
-   */
-  threads: number;
-  /**
-   * Seconds since watching began.
-   */
-  time_s: number;
-  /**
-   * User CPU seconds so far.
-   */
-  user_s: number;
-  /**
-   * Virtual size in bytes.
-   */
-  vsize_bytes: number;
-}
-/**
- * What was observed.
- */
-export interface Subject2 {
-  /**
-   * The command with its arguments; absent where running processes were looked at.
-   */
-  command?: string[];
-}
-/**
- * Everything that is known about one observed run.
- */
-export interface Findings {
+export interface Run {
   account: Account;
-  /**
-   * What to change, best first; empty when there is nothing to gain.
-   */
-  advice: Advice[];
   /**
    * Allocators in use.
    */
@@ -2345,15 +2228,7 @@ export interface Findings {
   by_thread: ThreadShare[];
   churn: Churn;
   collection: Collection;
-  /**
-   * Command, empty when attached.
-   */
-  command: string[];
   cost: RunCost;
-  /**
-   * What is wrong: what the verdict is about, then gravest first.
-   */
-  diagnoses: Diagnosis[];
   ending: Ending;
   fault_map: FaultMap;
   /**
@@ -2361,33 +2236,19 @@ export interface Findings {
    */
   file_reads?: FileReads[];
   flame: FlameNode;
-  host: HostSnapshot;
   /**
    * Huge pages that the program was seen to hold.
    */
   huge_pages: HugePageUse | null;
-  /**
-   * `Kind::Run`.
-   */
-  kind: "run";
-  losses: Losses;
   /**
    * Root process.
    */
   pid: number;
   profile?: ProfileFindings;
   /**
-   * Whether it helped.
-   */
-  proof: Proof | null;
-  /**
    * Fault samples seen, and faults that they stand for.
    */
   samples: number;
-  /**
-   * `FINDINGS_VERSION`.
-   */
-  schema_version: 1;
   /**
    * Heaviest stacks.
    */
@@ -2398,10 +2259,6 @@ export interface Findings {
   started_unix_ms: number;
   time: FaultTime;
   timeline: Timeline;
-  /**
-   * One or two sentences: the answer.
-   */
-  verdict: string;
 }
 /**
  * What the CPU time of a run went into. Sums to the exact CPU time that the run used.
@@ -2600,44 +2457,6 @@ export interface KernelWork {
   time: Estimate;
 }
 /**
- * One piece of advice.
- */
-export interface Advice {
-  /**
-   * What can go wrong, in words.
-   */
-  caveat: string | null;
-  /**
-   * Diagnoses that it cures, by their ids, costliest first.
-   */
-  cures: string[];
-  /**
-   * Faults expected to vanish, as a share of all (0 to 1).
-   */
-  faults_avoided: number;
-  /**
-   * One sentence: what to do.
-   */
-  headline: string;
-  /**
-   * What to do by hand, where settings alone do not suffice (a configuration file, a flag, a
-   * relink).
-   */
-  manual: string | null;
-  predicted_speedup: Estimate;
-  /**
-   * Why this should help, in plain words with the numbers that led here.
-   */
-  reason: string;
-  risk: Risk;
-  rss_price: Bytes;
-  /**
-   * Stable name of the rule that gave it.
-   */
-  rule: string;
-  settings: Settings;
-}
-/**
  * An allocator found in a process.
  */
 export interface Allocator {
@@ -2805,33 +2624,6 @@ export interface Collection {
   whole_machine: boolean;
 }
 /**
- * One thing that is wrong (or right), with what shows it.
- */
-export interface Diagnosis {
-  /**
-   * Measured facts that show it, each a short sentence with numbers.
-   */
-  evidence: string[];
-  /**
-   * What happens, in two or three sentences.
-   */
-  explanation: string;
-  /**
-   * One plain sentence that a person without background understands.
-   */
-  headline: string;
-  /**
-   * Stable name: `churn.brk`, `first_touch`, `cow.fork`, `healthy`…
-   */
-  id: string;
-  severity: Severity;
-  /**
-   * Share of CPU time that it costs (0 to 1).
-   */
-  share_of_cpu: Estimate | null;
-  share_of_elapsed?: Estimate;
-}
-/**
  * Faults by address and time, binned for drawing.
  */
 export interface FaultMap {
@@ -2927,54 +2719,6 @@ export interface FlameNode {
   total: number;
 }
 /**
- * Settings of the machine that recorded, each under a stable dotted name.
- */
-export interface HostSnapshot {
-  /**
-   * Architecture, as `uname -m`.
-   */
-  architecture: string;
-  /**
-   * What the machine counts or has at the moment, beside its settings: `ksm.pages_shared`,
-   * `hugetlb.2048kB.free`… Differs between any two moments and tells nothing about a change.
-   */
-  counters?: {
-    [k: string]: string;
-  };
-  /**
-   * CPU model name.
-   */
-  cpu: string;
-  /**
-   * CPUs online.
-   */
-  cpus: number;
-  /**
-   * Host name.
-   */
-  hostname: string;
-  /**
-   * Kernel release, as `uname -r`.
-   */
-  kernel: string;
-  /**
-   * Physical memory in bytes.
-   */
-  memory_bytes: number;
-  /**
-   * Base page size in bytes.
-   */
-  page_size: number;
-  /**
-   * Everything else: `vm.swappiness`, `thp.enabled`, `mitigations.meltdown`,
-   * `block.vda.scheduler`, `cgroup.memory.limit`…; of the program that was observed,
-   * `environment.GLIBC_TUNABLES`, `limit.stack`… Absent where unreadable.
-   */
-  settings: {
-    [k: string]: string;
-  };
-}
-/**
  * Huge pages that processes were seen to hold, and how much of them was in use.
  */
 export interface HugePageUse {
@@ -2984,12 +2728,6 @@ export interface HugePageUse {
    * be read.
    */
   zeros: number | null;
-}
-/**
- * Counted losses, mergeable.
- */
-export interface Losses {
-  [k: string]: number;
 }
 /**
  * What a profile shows.
@@ -3220,6 +2958,60 @@ export interface StackShare {
   weight: number;
 }
 /**
+ * Settings of the machine that recorded, each under a stable dotted name.
+ */
+export interface HostSnapshot {
+  /**
+   * Architecture, as `uname -m`.
+   */
+  architecture: string;
+  /**
+   * What the machine counts or has at the moment, beside its settings: `ksm.pages_shared`,
+   * `hugetlb.2048kB.free`… Differs between any two moments and tells nothing about a change.
+   */
+  counters?: {
+    [k: string]: string;
+  };
+  /**
+   * CPU model name.
+   */
+  cpu: string;
+  /**
+   * CPUs online.
+   */
+  cpus: number;
+  /**
+   * Host name.
+   */
+  hostname: string;
+  /**
+   * Kernel release, as `uname -r`.
+   */
+  kernel: string;
+  /**
+   * Physical memory in bytes.
+   */
+  memory_bytes: number;
+  /**
+   * Base page size in bytes.
+   */
+  page_size: number;
+  /**
+   * Everything else: `vm.swappiness`, `thp.enabled`, `mitigations.meltdown`,
+   * `block.vda.scheduler`, `cgroup.memory.limit`…; of the program that was observed,
+   * `environment.GLIBC_TUNABLES`, `limit.stack`… Absent where unreadable.
+   */
+  settings: {
+    [k: string]: string;
+  };
+}
+/**
+ * Counted losses, mergeable.
+ */
+export interface Losses {
+  [k: string]: number;
+}
+/**
  * Frames that have no name for one reason.
  */
 export interface UnknownShare {
@@ -3240,35 +3032,6 @@ export interface UnknownShare {
    * Share of all samples' weight whose stack has such a frame (0 to 1).
    */
   touched: number;
-}
-/**
- * A finished experiment.
- */
-export interface Proof {
-  /**
-   * All arms, the baseline first.
-   */
-  arms: Arm[];
-  /**
-   * Each arm but the first against the first.
-   */
-  comparisons: Comparison[];
-  /**
-   * A fresh comparison of the winner alone, with runs that took no part in choosing it.
-   */
-  confirmation: Comparison | null;
-  /**
-   * Things a reader should know: noisy machine, failed runs, early end.
-   */
-  notes: string[];
-  /**
-   * Verdict in words.
-   */
-  summary: string;
-  /**
-   * Arm that was chosen, where one was.
-   */
-  winner: string | null;
 }
 /**
  * Time that faults cost.
@@ -3454,6 +3217,225 @@ export interface PressurePoint {
    */
   thp_split: number;
   time: Nanos;
+}
+/**
+ * All that was tried, and the best of it.
+ */
+export interface Tuning {
+  /**
+   * Baseline first.
+   */
+  arms: Arm[];
+  clock: Clock;
+  /**
+   * Each arm that was not rejected against the baseline.
+   */
+  comparisons: Comparison[];
+  /**
+   * Whether the best setting did no better than a placebo of the same length.
+   */
+  luck: boolean;
+  /**
+   * Time against memory, the baseline included.
+   */
+  time_and_memory: Point[];
+  /**
+   * The best, when fresh runs show that it is beyond doubt faster.
+   */
+  winner: Winner | null;
+}
+/**
+ * One way of running the command.
+ */
+export interface Arm {
+  /**
+   * Short name: `baseline`, `both knobs`, `jemalloc`.
+   */
+  name: string;
+  /**
+   * Each run's cost in the order in which the rounds ran.
+   */
+  runs: RunCost[];
+  settings: Settings;
+}
+/**
+ * Baseline against one arm, over pairs of runs.
+ */
+export interface Comparison {
+  /**
+   * Name of the arm.
+   */
+  arm: string;
+  cpu_speedup: Estimate;
+  fault_ratio: Estimate;
+  /**
+   * p-value of "no change in CPU time", adjusted for the number of arms (Holm).
+   */
+  p_adjusted: number;
+  /**
+   * Number of pairs.
+   */
+  pairs: number;
+  /**
+   * Arm minus baseline of peak resident bytes, median (negative: less memory).
+   */
+  rss_change_bytes: number;
+  verdict: Verdict;
+  wall_speedup: Estimate;
+}
+/**
+ * One setting's place.
+ */
+export interface Point {
+  /**
+   * Arm.
+   */
+  arm: string;
+  /**
+   * Whether it is told apart and no other such setting is better in one and no worse in the
+   * other.
+   */
+  on_front: boolean;
+  /**
+   * Peak resident bytes, typical.
+   */
+  peak_bytes: number;
+  /**
+   * Seconds, typical.
+   */
+  seconds: number;
+  /**
+   * Whether it differs from the baseline beyond doubt, or is the baseline. Others are noise.
+   */
+  told_apart: boolean;
+}
+/**
+ * The setting to use.
+ */
+export interface Winner {
+  confirmation: Comparison;
+  /**
+   * The settings for a shell, systemd, Docker and Kubernetes, by label.
+   */
+  exports: {
+    [k: string]: string;
+  };
+  /**
+   * Its name.
+   */
+  name: string;
+  /**
+   * What it costs, in words.
+   */
+  price: string;
+  settings: Settings;
+  /**
+   * The smallest that is as good.
+   */
+  smallest_sufficient_value: Bytes | null;
+  /**
+   * What fresh runs showed, in a sentence.
+   */
+  summary: string;
+  /**
+   * The value that won.
+   */
+  won_at_value: Bytes | null;
+}
+/**
+ * One row. Counters are cumulative; rates are since the row before.
+ */
+export interface Row {
+  /**
+   * Major faults so far.
+   */
+  major_faults: number;
+  /**
+   * Major faults per second.
+   */
+  major_faults_per_s: number;
+  /**
+   * Minor faults so far.
+   */
+  minor_faults: number;
+  /**
+   * Minor faults per second.
+   */
+  minor_faults_per_s: number;
+  /**
+   * Processes alive.
+   */
+  processes: number;
+  /**
+   * Proportional set size in bytes; absent where it was not read at this point, since it is costly.
+   */
+  pss_bytes: number | null;
+  /**
+   * Resident set in bytes.
+   */
+  rss_bytes: number;
+  /**
+   * Swapped out, in bytes.
+   */
+  swap_bytes: number;
+  /**
+   * System CPU seconds so far.
+   */
+  system_s: number;
+  /**
+   * Threads alive.
+   */
+  threads: number;
+  /**
+   * Seconds since watching began.
+   */
+  time_s: number;
+  /**
+   * User CPU seconds so far.
+   */
+  user_s: number;
+  /**
+   * Virtual size in bytes.
+   */
+  vsize_bytes: number;
+}
+/**
+ * A finished experiment.
+ */
+export interface Proof {
+  /**
+   * All arms, the baseline first.
+   */
+  arms: Arm[];
+  /**
+   * Each arm but the first against the first.
+   */
+  comparisons: Comparison[];
+  /**
+   * A fresh comparison of the winner alone, with runs that took no part in choosing it.
+   */
+  confirmation: Comparison | null;
+  /**
+   * Things a reader should know: noisy machine, failed runs, early end.
+   */
+  notes: string[];
+  /**
+   * Verdict in words.
+   */
+  summary: string;
+  /**
+   * Arm that was chosen, where one was.
+   */
+  winner: string | null;
+}
+/**
+ * What was observed.
+ */
+export interface Subject2 {
+  /**
+   * The command with its arguments; absent where running processes were looked at.
+   */
+  command?: string[];
 }
 /**
  * How run B differs from run A.

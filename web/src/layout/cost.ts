@@ -1,5 +1,5 @@
 /** Where the CPU time of a run went. */
-import type { Findings, TimePart } from "../data/types";
+import type { Run, TimePart } from "../data/types";
 import { isNumber, percent } from "../format";
 
 export interface Part {
@@ -11,7 +11,7 @@ export interface Part {
 }
 
 /** Nanoseconds of CPU time that faults cost, by the best figure there is. */
-export function faultNanos(findings: Findings): number | null {
+export function faultNanos(findings: Run): number | null {
   const { total_ns, share_of_cpu } = findings.time;
   const cpu = findings.cost.user + findings.cost.system;
   if (total_ns && isNumber(total_ns.value)) return Math.min(total_ns.value, cpu);
@@ -20,7 +20,7 @@ export function faultNanos(findings: Findings): number | null {
 }
 
 /** What the CPU time went into: as accounted, else in three parts. */
-export function cpuParts(findings: Findings): Part[] {
+export function cpuParts(findings: Run): Part[] {
   const cpu = findings.cost.user + findings.cost.system;
   const accounted = findings.account.cpu ?? [];
   if (cpu <= 0) return [];
@@ -34,7 +34,7 @@ export function cpuParts(findings: Findings): Part[] {
  * Faults are kernel time; where their estimate exceeds what the kernel was accounted, the rest is
  * taken from the program's own part.
  */
-function threeParts(findings: Findings, cpu: number): Part[] {
+function threeParts(findings: Run, cpu: number): Part[] {
   const { user, system } = findings.cost;
   const faults = faultNanos(findings);
   const over = Math.max(0, (faults ?? 0) - system);
@@ -49,7 +49,7 @@ function threeParts(findings: Findings, cpu: number): Part[] {
 }
 
 /** What the program did or waited for; empty where that was not seen. */
-export function elapsedParts(findings: Findings): Part[] {
+export function elapsedParts(findings: Run): Part[] {
   const { wall } = findings.cost;
   return wall > 0 ? parts(findings.account.elapsed ?? [], wall, { cpu: "user", ready: "kernel" }) : [];
 }
@@ -73,7 +73,7 @@ function parts(all: TimePart[], whole: number, known: Record<string, Part["id"]>
 }
 
 /** Share of all faults that is churn: given back and wanted again. Null where nothing is known. */
-export function avoidable(findings: Findings, churnCauses: string[]): number | null {
+export function avoidable(findings: Run, churnCauses: string[]): number | null {
   const total = findings.by_cause.reduce((sum, share) => sum + share.faults.value, 0);
   if (!(total > 0)) return null;
   const churn = findings.by_cause

@@ -2,8 +2,8 @@
 import { ended } from "../data/ending";
 import type { Page } from "../data/page";
 import type { ProfileData } from "../data/profile";
-import type { Balance, PagingTimeline } from "../data/schema";
-import type { Allocator, Host, Report } from "../data/types";
+import type { Balance, HostSnapshot, PagingTimeline } from "../data/schema";
+import type { Allocator, Report } from "../data/types";
 import { h } from "../dom";
 import { bytes, count, nanos } from "../format";
 import type { Section } from "./section";
@@ -20,12 +20,12 @@ function parts({ command, faults, profile, paging, balance, simulation }: Page):
   const found = [
     faults && facts("Run", run(faults)),
     profile && facts("Samples", ofProfile(profile, faults === undefined)),
-    host(faults?.findings.host ?? profile?.findings.host),
+    host(faults?.host ?? profile?.findings.host),
     faults && allocators(faults),
     paging && facts("Run", ofPaging(command, paging)),
     balance && facts("Run", ofBalance(command, balance)),
     simulation && facts("Simulated", [["Machine", simulation.machine], ["Workloads", simulation.workloads.join(", ")]]),
-    settings(faults?.findings.host ?? profile?.findings.host),
+    settings(faults?.host ?? profile?.findings.host),
   ];
   return found.filter((part) => part !== undefined && part !== null);
 }
@@ -85,7 +85,7 @@ function ofBalance(command: string[], { processes, controller, applied, elapsed,
 }
 
 /** What is known of a machine. */
-const host = (of: Host | undefined): HTMLElement | null =>
+const host = (of: HostSnapshot | undefined): HTMLElement | null =>
   of === undefined
     ? null
     : facts("Machine", [
@@ -124,7 +124,7 @@ function words(allocator: Allocator): string {
 }
 
 /** Its settings, folded up. */
-function settings(host: Host | undefined): HTMLElement | null {
+function settings(host: HostSnapshot | undefined): HTMLElement | null {
   const values = Object.entries(host?.settings ?? {});
   const body = facts("", values);
   return body && h("details", {}, h("summary", {}, `Settings of the machine (${count(values.length)})`), body);

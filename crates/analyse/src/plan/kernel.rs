@@ -123,7 +123,7 @@ fn unseen(findings: &Findings) -> Option<Diagnosis> {
 
 /// The program as options of a command.
 pub(super) fn who(findings: &Findings) -> String {
-    match findings.collection.attached || findings.command.is_empty() {
+    match findings.collection.attached || findings.subject.is_machine() {
         true => format!("-p {}", findings.pid),
         false => "-- CMD".to_owned(),
     }

@@ -76,7 +76,7 @@ pub fn compare(a: Run<'_>, b: Run<'_>, rules: &SettingRules) -> Option<RunDiff> 
 }
 
 fn is_whole(findings: &Findings) -> bool {
-    !findings.command.is_empty()
+    !findings.subject.is_machine()
         && findings.ending != Ending::Running
         && !findings.collection.whole_machine
 }
@@ -84,7 +84,7 @@ fn is_whole(findings: &Findings) -> bool {
 fn side(run: Run<'_>) -> RunSide {
     RunSide {
         name: run.name.to_owned(),
-        command: run.findings.command.clone(),
+        command: run.findings.subject.command.clone(),
         host: run.findings.host.hostname.clone(),
         cost: run.findings.cost,
     }

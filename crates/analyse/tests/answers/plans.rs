@@ -104,10 +104,8 @@ fn of_other_allocators() {
         let told: Vec<Value> = allocators()
             .into_iter()
             .flat_map(|allocator| {
-                let with = Findings {
-                    allocators: vec![allocator],
-                    ..findings.clone()
-                };
+                let mut with = findings.clone();
+                with.allocators = vec![allocator];
                 [Surroundings::default(), libraries()]
                     .map(|around| concluded(with.clone(), &around).0)
             })

@@ -2,7 +2,6 @@
 
 use super::{Args, profiles};
 use crate::bytes;
-use crate::stored::Stored;
 use crate::terminal;
 use anyhow::{Result, bail};
 use pagewise_analyse::profile::diff::SettingRules;
@@ -36,10 +35,10 @@ impl Observed {
     }
 
     /// What was stored of a run: without its samples.
-    pub fn of_findings(stored: Stored) -> Self {
+    pub fn of_findings(stored: Findings) -> Self {
         Self {
             profile: None,
-            findings: Some(Box::new(stored.findings)),
+            findings: Some(Box::new(stored)),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Reports on perf.data: on its faults, on where CPU time and other events went, or on both.
 
 use super::{Args, export_profile, name_of};
-use crate::stored::Stored;
 use crate::{page, profile_input, terminal};
 use anyhow::{Result, anyhow, bail};
 use pagewise_analyse::profile::{ProfileRules, summarise};
@@ -13,16 +12,17 @@ use pagewise_model::formats::perf_data::{PerfData, ReadError};
 use pagewise_model::profile::Profile;
 use pagewise_model::profile_findings::ProfileFindings;
 use pagewise_operate::analysis;
-use pagewise_report::html::{render_profile, render_with_profile};
+use pagewise_report::html::{render, render_profile, render_with_profile};
 use pagewise_report::text;
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::path::Path;
 
-/// What a recording shows; at least one of the two.
-struct Seen {
-    faults: Option<Findings>,
-    profile: Option<ProfileFindings>,
+/// What a recording shows.
+enum Seen<'a> {
+    /// Faults, and where time went in its samples.
+    Run(Box<Findings>, Option<&'a Profile>),
+    /// Samples alone.
+    Profile(Box<ProfileFindings>, &'a Profile),
 }
 
 /// Reports on the recording that these bytes are.
@@ -50,14 +50,14 @@ pub fn report(bytes: &MappedFile, file: &Path, args: &Args) -> Result<()> {
         let profile = analysis.into_profile().unwrap_or_default();
         return report_profile(profile, file, args);
     }
-    show(&seen(&data, &analysis)?, analysis.profile(), file, args)
+    show(&seen(&data, &analysis)?, file, args)
 }
 
 /// Reports on a run whose findings were stored.
 ///
 /// # Errors
 /// When something is asked that only the recording itself can tell.
-pub fn report_stored(stored: Stored, file: &Path, args: &Args) -> Result<()> {
+pub fn report_stored(stored: Findings, file: &Path, args: &Args) -> Result<()> {
     let steps = !args.descent.steps().map_err(anyhow::Error::msg)?.is_empty();
     if args.export.is_some() || args.cgroup.is_some() || args.calibrate.is_some() || steps {
         bail!(
@@ -65,11 +65,7 @@ pub fn report_stored(stored: Stored, file: &Path, args: &Args) -> Result<()> {
              --record FILE), which this result does not hold"
         );
     }
-    let seen = Seen {
-        faults: Some(stored.findings),
-        profile: stored.profile,
-    };
-    show(&seen, None, file, args)
+    show(&Seen::Run(Box::new(stored), None), file, args)
 }
 
 /// Reports on a profile alone, or exports it: all of it, or the stretch of time that is asked for.
@@ -94,11 +90,8 @@ pub fn report_profile(profile: Profile, file: &Path, args: &Args) -> Result<()> 
     if args.export.is_some() {
         return export_profile(&profile, file, args);
     }
-    let seen = Seen {
-        faults: None,
-        profile: Some(summarise(&profile, &ProfileRules::shipped()?)),
-    };
-    show(&seen, Some(&profile), file, args)
+    let seen = summarise(&profile, &ProfileRules::shipped()?);
+    show(&Seen::Profile(Box::new(seen), &profile), file, args)
 }
 
 /// The samples of one control group.
@@ -123,7 +116,7 @@ fn in_cgroup(profile: &Profile, path: &str) -> Result<Profile> {
     Ok(found)
 }
 
-fn seen(data: &PerfData<'_>, analysis: &Analysis) -> Result<Seen> {
+fn seen<'a>(data: &PerfData<'_>, analysis: &'a Analysis) -> Result<Seen<'a>> {
     let sources = data.sources();
     let profile = analysis
         .profile()
@@ -133,63 +126,43 @@ fn seen(data: &PerfData<'_>, analysis: &Analysis) -> Result<Seen> {
     let asked_for_faults = sources.iter().any(|source| is_about_faults(&source.kind));
     let has_faults =
         analysis.samples() > 0 || (has_totals && (asked_for_faults || profile.is_none()));
-    if !has_faults && profile.is_none() {
-        bail!(
-            "there is no sample in it: {}. Was the program observed while it ran?",
-            contents(sources)
-        );
-    }
     let rules = ProfileRules::shipped()?;
     let rules = match has_faults && has_totals {
         true => rules.beside_faults(),
         false => rules,
     };
-    let profile = profile.map(|profile| ProfileFindings {
+    let summary = |profile: &Profile| ProfileFindings {
         own_cost: analysis.own_cost(),
         ..summarise(profile, &rules)
-    });
-    let faults = has_faults.then(|| analysis.findings());
-    Ok(Seen {
-        faults: faults.transpose()?,
-        profile,
-    })
+    };
+    match (has_faults, profile) {
+        (true, profile) => {
+            let mut findings = analysis.findings()?;
+            findings.profile = profile.map(summary);
+            Ok(Seen::Run(Box::new(findings), profile))
+        }
+        (false, Some(profile)) => Ok(Seen::Profile(Box::new(summary(profile)), profile)),
+        (false, None) => bail!(
+            "there is no sample in it: {}. Was the program observed while it ran?",
+            contents(sources)
+        ),
+    }
 }
 
-fn show(seen: &Seen, profile: Option<&Profile>, file: &Path, args: &Args) -> Result<()> {
-    let mut out = terminal::output(args.json);
-    out.write_all(render(seen, args.json)?.as_bytes())?;
-    out.flush()?;
-    if let Some(path) = &args.output {
-        let page = match (&seen.faults, profile.zip(seen.profile.as_ref())) {
-            (Some(faults), None) => pagewise_report::html::render(faults)?,
-            (Some(faults), Some((profile, findings))) => {
-                render_with_profile(faults, profile, findings, &name_of(file))?
-            }
-            (None, Some((profile, findings))) => render_profile(profile, findings, &name_of(file))?,
-            (None, None) => bail!("there is nothing in this recording to draw"),
-        };
-        page::write(path, &page)?;
+fn show(seen: &Seen<'_>, file: &Path, args: &Args) -> Result<()> {
+    match seen {
+        Seen::Run(found, _) => terminal::present(&**found, args.json, text::render)?,
+        Seen::Profile(found, _) => terminal::present(&**found, args.json, text::profile::render)?,
     }
-    Ok(())
-}
-
-fn render(seen: &Seen, json: bool) -> Result<String> {
-    if json {
-        return Ok(match (&seen.faults, &seen.profile) {
-            (Some(findings), profile) => {
-                pagewise_report::json::with_profile(findings, profile.as_ref())?
-            }
-            (None, Some(profile)) => pagewise_report::json::to_string(profile)?,
-            (None, None) => String::new(),
-        });
-    }
-    let (width, style) = (terminal::width(), terminal::style());
-    Ok(match (&seen.faults, &seen.profile) {
-        (Some(faults), Some(profile)) => text::render_with_profile(faults, profile, width, style),
-        (Some(faults), None) => text::render(faults, width, style),
-        (None, Some(profile)) => text::profile::render(profile, width, style),
-        (None, None) => String::new(),
-    })
+    let Some(path) = &args.output else {
+        return Ok(());
+    };
+    let page = match seen {
+        Seen::Run(found, None) => render(found)?,
+        Seen::Run(found, Some(profile)) => render_with_profile(found, profile, &name_of(file))?,
+        Seen::Profile(found, profile) => render_profile(profile, found, &name_of(file))?,
+    };
+    page::write(path, &page)
 }
 
 /// The reader's words, and what to do where the bytes are of another kind.

@@ -57,7 +57,7 @@ fn diagnoses_without_perf_events(error: i32) {
     ]))
     .ended_with(0);
     let findings = outcome.json();
-    assert_eq!(findings["samples"], 0);
+    assert_eq!(findings["evidence"]["run"]["samples"], 0);
     if page_is_4k() {
         assert!(
             faults(&findings) >= CHURN_FAULTS,
@@ -71,7 +71,7 @@ fn diagnoses_without_perf_events(error: i32) {
         "nothing said about perf events: {notes}"
     );
     assert!(
-        !findings["timeline"]["points"]
+        !findings["evidence"]["run"]["timeline"]["points"]
             .as_array()
             .expect("points")
             .is_empty()

@@ -235,7 +235,7 @@ pub fn signal_group(leader: u32, signal: &str) {
 
 /// All notes of findings on how events were collected, as one text.
 pub fn notes(findings: &serde_json::Value) -> String {
-    findings["collection"]["notes"]
+    findings["evidence"]["run"]["collection"]["notes"]
         .as_array()
         .expect("findings have notes")
         .iter()
@@ -246,6 +246,10 @@ pub fn notes(findings: &serde_json::Value) -> String {
 
 /// Faults of the observed run by its exact accounting.
 pub fn faults(findings: &serde_json::Value) -> u64 {
-    let count = |name: &str| findings["cost"][name].as_u64().expect("a count of faults");
+    let count = |name: &str| {
+        findings["evidence"]["run"]["cost"][name]
+            .as_u64()
+            .expect("a count of faults")
+    };
     count("minor_faults") + count("major_faults")
 }

@@ -13,10 +13,12 @@ fn a_thousand_threads_are_followed() {
         )
         .ended_with(0)
         .json();
-    assert_eq!(findings["ending"]["exited"], 0);
+    assert_eq!(findings["evidence"]["run"]["ending"]["exited"], 0);
     // Each thread touches 16 pages of its block, and its stack.
     assert!(faults(&findings) >= 16_000, "faults {}", faults(&findings));
-    let points = findings["timeline"]["points"].as_array().expect("points");
+    let points = findings["evidence"]["run"]["timeline"]["points"]
+        .as_array()
+        .expect("points");
     let most = points
         .iter()
         .filter_map(|point| point["threads"].as_u64())
@@ -44,12 +46,14 @@ fn a_static_go_binary_gets_no_advice_that_cannot_work() {
     let findings = Outcome::of(stage.pagewise().args(["doctor", "--json", "--", "./grow"]))
         .ended_with(0)
         .json();
-    let allocators = findings["allocators"].as_array().expect("a list");
+    let allocators = findings["evidence"]["run"]["allocators"]
+        .as_array()
+        .expect("a list");
     assert!(
         allocators.iter().any(|found| found["kind"] == "go"),
         "{allocators:?}"
     );
-    for advice in findings["advice"].as_array().expect("a list") {
+    for advice in findings["advice"].as_array().into_iter().flatten() {
         assert!(
             no_libc_setting(advice),
             "advice that Go never reads: {advice}"
@@ -111,7 +115,9 @@ fn a_pid_namespace_of_its_own_does_not_confuse_the_accounts() {
         "{}",
         findings["diagnoses"]
     );
-    let allocators = findings["allocators"].as_array().expect("a list");
+    let allocators = findings["evidence"]["run"]["allocators"]
+        .as_array()
+        .expect("a list");
     assert!(
         !allocators.is_empty(),
         "no allocator recognised inside the namespace"

@@ -61,8 +61,9 @@ fn observed(folder: &Path) -> Option<(Vec<Truth>, Account, RunCost)> {
         .expect("pagewise starts");
     let document: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
-    let account = serde_json::from_value(document["account"].clone()).expect("an account");
-    let cost = serde_json::from_value(document["cost"].clone()).expect("a cost");
+    let part = |name: &str| document["evidence"]["run"][name].clone();
+    let account = serde_json::from_value(part("account")).expect("an account");
+    let cost = serde_json::from_value(part("cost")).expect("a cost");
     let told = std::fs::read_to_string(told).expect("what its threads say");
     Some((truths(&told), account, cost))
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// A run: [`crate::findings::Findings`].
+    /// A run: [`crate::findings::Run`].
     Run,
     /// Settings that were tried: [`crate::tuning::Tuning`].
     Tuning,

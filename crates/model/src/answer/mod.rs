@@ -1,9 +1,9 @@
 //! The one document: whatever a command has to say goes out as one, comes back as one, and is shown
 //! from one.
 //!
-//! What all answers have in common is the document's own: what it is about, the answer in a sentence,
-//! what a reader should know. What one kind of analysis found is its *evidence*: a part that has the
-//! name of the document's kind.
+//! What all answers have in common is the document's own: what it is about, the machine, the answer
+//! in a sentence, what is wrong, what to change and whether that helped, what is missing. What one kind
+//! of analysis found is its *evidence*: a part that has the name of the document's kind.
 
 mod evidence;
 mod kind;
@@ -11,7 +11,13 @@ mod kind;
 pub use evidence::Evidence;
 pub use kind::{Head, Kind};
 
+use crate::advice::Advice;
+use crate::findings::Diagnosis;
+use crate::host::HostSnapshot;
+use crate::loss::Losses;
+use crate::proof::Proof;
 use serde::{Deserialize, Serialize};
+use std::ops::{Deref, DerefMut};
 
 /// Version of all documents as JSON. Kinds had versions of their own, up to 4, before they became
 /// one document.
@@ -30,9 +36,24 @@ pub struct Document<E> {
     /// What was observed; absent where it is the machine alone.
     #[serde(default, skip_serializing_if = "Subject::is_machine")]
     pub subject: Subject,
+    /// The machine; absent where nothing is known of it, or the evidence tells of several.
+    #[serde(default, skip_serializing_if = "HostSnapshot::is_unknown")]
+    pub host: HostSnapshot,
     /// The answer in a sentence or two; absent where figures are all there is.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub verdict: String,
+    /// What is wrong: what the verdict is about, then gravest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub diagnoses: Vec<Diagnosis>,
+    /// What to change, best first; absent where there is nothing to gain.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub advice: Vec<Advice>,
+    /// Whether it helped; absent where nothing was tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
+    /// What is missing from the figures.
+    #[serde(default, skip_serializing_if = "Losses::is_empty")]
+    pub losses: Losses,
     /// What a reader should know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -73,7 +94,12 @@ impl<E: Evidence> Document<E> {
             kind: E::KIND,
             schema_version: SCHEMA_VERSION,
             subject: Subject::default(),
+            host: HostSnapshot::default(),
             verdict: String::new(),
+            diagnoses: Vec::new(),
+            advice: Vec::new(),
+            proof: None,
+            losses: Losses::default(),
             notes: Vec::new(),
             evidence,
         }
@@ -98,6 +124,21 @@ impl<E: Evidence> Document<E> {
     #[must_use]
     pub fn with_notes(self, notes: Vec<String>) -> Self {
         Self { notes, ..self }
+    }
+}
+
+/// A document is read as its evidence with a head.
+impl<E> Deref for Document<E> {
+    type Target = E;
+
+    fn deref(&self) -> &E {
+        &self.evidence
+    }
+}
+
+impl<E> DerefMut for Document<E> {
+    fn deref_mut(&mut self) -> &mut E {
+        &mut self.evidence
     }
 }
 

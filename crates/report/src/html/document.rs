@@ -124,28 +124,24 @@ pub fn render(findings: &Findings) -> Result<String, Error> {
     document.page(&Columns::default(), &text)
 }
 
-/// The same with what the recording's CPU samples and other events show, and those samples.
+/// The same with the samples of the recording called `name`.
 ///
 /// # Errors
 /// As [`render`].
 pub fn render_with_profile(
     findings: &Findings,
     profile: &Profile,
-    profile_findings: &ProfileFindings,
     name: &str,
 ) -> Result<String, Error> {
     let mut columns = Columns::default();
+    let samples = findings.profile.as_ref();
+    let samples = samples.map(|found| ProfileData::of(profile, found, name, &mut columns));
     let document = Page {
         faults: Some(Faults::of(findings)),
-        profile: Some(ProfileData::of(
-            profile,
-            profile_findings,
-            name,
-            &mut columns,
-        )?),
+        profile: samples.transpose()?,
         ..Page::about(subject_of(findings))
     };
-    let text = text::render_with_profile(findings, profile_findings, TEXT_WIDTH, TEXT_STYLE);
+    let text = text::render(findings, TEXT_WIDTH, TEXT_STYLE);
     document.page(&columns, &text)
 }
 
@@ -276,7 +272,7 @@ fn against(a: &str, b: &str) -> String {
 
 /// The program, or what was observed where there was none.
 fn subject_of(findings: &Findings) -> String {
-    let command = command_line(&findings.command);
+    let command = command_line(&findings.subject.command);
     match (findings.collection.whole_machine, command.is_empty()) {
         (true, true) => "all processes".to_owned(),
         (true, false) => format!("all processes, during {command}"),

@@ -1,8 +1,9 @@
 //! The part of a page about the faults of a recording.
 
+use super::head::Head;
 use crate::visible::command_line;
 use pagewise_model::advice::Settings;
-use pagewise_model::findings::{Cause, Findings, FlameNode, RegionKind};
+use pagewise_model::findings::{Cause, Findings, FlameNode, RegionKind, Run};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,12 +14,13 @@ const PRUNING: [f64; 4] = [1e-6, 1e-5, 1e-4, 1e-3];
 /// The findings, with the texts that are worded here alone (`web/src/data/types.ts`).
 #[derive(Serialize)]
 pub(super) struct Faults<'a> {
+    #[serde(flatten)]
+    head: Head<'a>,
     command_line: String,
-    findings: Cow<'a, Findings>,
+    findings: Cow<'a, Run>,
     exports: Vec<Vec<(&'static str, String)>>,
     labels: Labels,
     churn_causes: Vec<Cause>,
-    losses: Vec<Loss>,
     frames_left_out: usize,
     /// How often frames were dropped.
     #[serde(skip)]
@@ -32,18 +34,8 @@ struct Labels {
     regions: BTreeMap<RegionKind, &'static str>,
 }
 
-#[derive(Serialize)]
-struct Loss {
-    text: &'static str,
-    count: u64,
-}
-
 impl<'a> Faults<'a> {
     pub(super) fn of(findings: &'a Findings) -> Self {
-        let losses = findings.losses.iter().map(|(kind, count)| Loss {
-            text: kind.counted(count),
-            count,
-        });
         let labels = labels(findings);
         let exports = findings.advice.iter();
         let churn = labels
@@ -51,16 +43,24 @@ impl<'a> Faults<'a> {
             .keys()
             .copied()
             .filter(|cause| cause.is_churn());
+        // Its samples are a part of the page of their own.
+        let run = match &findings.profile {
+            None => Cow::Borrowed(&findings.evidence),
+            Some(_) => Cow::Owned(Run {
+                profile: None,
+                ..findings.evidence.clone()
+            }),
+        };
         Self {
-            command_line: command_line(&findings.command),
+            head: Head::of(findings),
+            command_line: command_line(&findings.subject.command),
             exports: exports
                 .map(|advice| labelled_exports(&advice.settings))
                 .collect(),
             churn_causes: churn.collect(),
-            losses: losses.collect(),
             frames_left_out: 0,
             pruned: 0,
-            findings: Cow::Borrowed(findings),
+            findings: run,
             labels,
         }
     }
@@ -104,7 +104,7 @@ fn labelled_exports(settings: &Settings) -> Vec<(&'static str, String)> {
 }
 
 /// Names of everything that occurs.
-fn labels(findings: &Findings) -> Labels {
+fn labels(findings: &Run) -> Labels {
     let shares = findings.by_cause.iter().map(|share| share.key);
     let timed = findings.time.by_cause.iter().map(|(cause, _)| *cause);
     let churn = &findings.churn;

@@ -9,6 +9,7 @@
 mod bytes;
 mod document;
 mod faults;
+mod head;
 mod pack;
 mod paths;
 mod samples;

@@ -17,14 +17,14 @@ const FACTS: usize = 4;
 pub fn verdict(page: &mut Page, findings: &Findings) {
     let program = match (
         findings.collection.whole_machine,
-        findings.command.is_empty(),
+        findings.subject.command.is_empty(),
     ) {
         (false, true) => format!("process {}", findings.pid),
-        (false, false) => command_line(&findings.command),
+        (false, false) => command_line(&findings.subject.command),
         (true, true) => "page faults of all processes".to_owned(),
         (true, false) => format!(
             "page faults of all processes, during {}",
-            command_line(&findings.command)
+            command_line(&findings.subject.command)
         ),
     };
     let program = shorten(&program, page.width.saturating_sub(11));

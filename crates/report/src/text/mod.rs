@@ -55,9 +55,33 @@ impl Style {
 }
 
 /// The summary as text of at most `width` columns, clamped to 60–200; only text to be copied
-/// (settings) may be longer, since a broken line could not be pasted.
+/// (settings) may be longer, since a broken line could not be pasted. Of a recording that shows faults
+/// and, by samples, where time went, what it is mostly about comes first; what goes for it as a whole
+/// is said once.
 #[must_use]
 pub fn render(findings: &Findings, width: usize, style: Style) -> String {
+    let Some(samples) = &findings.profile else {
+        return faults(findings, width, style);
+    };
+    // Files of other tools tell no CPU times, so their faults alone say little.
+    if findings.collection.whole_machine || findings.cost.cpu().0 == 0 {
+        let mut rest = findings.clone();
+        rest.losses = Losses::default();
+        rest.collection.notes.clear();
+        let first = profile::render(samples, width, style);
+        return format!("{first}\n{}", faults(&rest, width, style));
+    }
+    let rest = ProfileFindings {
+        losses: Losses::default(),
+        notes: Vec::new(),
+        own_cost: None,
+        ..samples.clone()
+    };
+    let first = faults(findings, width, style);
+    format!("{first}\n{}", profile::render_below(&rest, width, style))
+}
+
+fn faults(findings: &Findings, width: usize, style: Style) -> String {
     let mut page = Page::new(width, style);
     answer::verdict(&mut page, findings);
     answer::cost(&mut page, findings);
@@ -73,31 +97,4 @@ pub fn render(findings: &Findings, width: usize, style: Style) -> String {
     tables::sites(&mut page, findings);
     answer::missing(&mut page, findings);
     page.finish()
-}
-
-/// The summary of a recording that shows faults and, by samples, where time went. What the
-/// recording is mostly about comes first; what goes for it as a whole is said once.
-#[must_use]
-pub fn render_with_profile(
-    findings: &Findings,
-    samples: &ProfileFindings,
-    width: usize,
-    style: Style,
-) -> String {
-    // Files of other tools tell no CPU times, so their faults alone say little.
-    if findings.collection.whole_machine || findings.cost.cpu().0 == 0 {
-        let mut rest = findings.clone();
-        rest.losses = Losses::default();
-        rest.collection.notes.clear();
-        let first = profile::render(samples, width, style);
-        return format!("{first}\n{}", render(&rest, width, style));
-    }
-    let rest = ProfileFindings {
-        losses: Losses::default(),
-        notes: Vec::new(),
-        own_cost: None,
-        ..samples.clone()
-    };
-    let first = render(findings, width, style);
-    format!("{first}\n{}", profile::render_below(&rest, width, style))
 }

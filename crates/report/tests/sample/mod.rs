@@ -25,11 +25,11 @@ use pagewise_model::account::{
 };
 use pagewise_model::advice::{Advice, Risk, Setting, Settings};
 use pagewise_model::allocator::{Allocator, AllocatorKind};
-use pagewise_model::answer::Kind;
+use pagewise_model::answer::{Document, Subject};
 use pagewise_model::delays::{Delay, Delays};
 use pagewise_model::findings::{
     Cause, Churn, ChurnRoute, Diagnosis, FaultMap, FaultTime, FileReads, Findings, FlameNode,
-    MmCallCost, RegionKind, Severity, Share, ThreadShare,
+    MmCallCost, RegionKind, Run, Severity, Share, ThreadShare,
 };
 use pagewise_model::histogram::Histogram;
 use pagewise_model::host::HostSnapshot;
@@ -69,27 +69,11 @@ fn strings(items: &[&str]) -> Vec<String> {
 
 /// A program that suffers from heap churn, with a proved cure.
 pub fn churning() -> Findings {
-    Findings {
-        kind: Kind::Run,
-        schema_version: pagewise_model::findings::FINDINGS_VERSION,
-        command: strings(&[
-            "python3",
-            "-c",
-            "import zlib,os\nb=os.urandom(2048)\nfor _ in range(40000): zlib.compress(b)",
-        ]),
+    let run = Run {
         pid: 48_211,
         started_unix_ms: 1_763_713_800_000,
-        host: host(),
         cost: runs::baseline_cost(),
         ending: Ending::Exited(0),
-        verdict:
-            "Memory is returned to the kernel, then requested again 40,000 times: page faults \
-                  cost 67 % of the CPU time, and 99.5 % of them are avoidable. Two settings of \
-                  the C library make this run 7.9 times as fast."
-                .into(),
-        diagnoses: diagnoses(),
-        advice: advice(),
-        proof: Some(runs::proof()),
         allocators: allocators(),
         account: account(),
         file_reads: vec![FileReads {
@@ -132,14 +116,31 @@ pub fn churning() -> Findings {
                  kernel.perf_event_paranoid to -1, to see the calls.",
             ]),
         },
+        profile: None,
+    };
+    let verdict = "Memory is returned to the kernel, then requested again 40,000 times: page \
+                   faults cost 67 % of the CPU time, and 99.5 % of them are avoidable. Two \
+                   settings of the C library make this run 7.9 times as fast.";
+    Document {
+        host: host(),
+        diagnoses: diagnoses(),
+        advice: advice(),
+        proof: Some(runs::proof()),
         losses: losses(),
+        ..Document::of(run)
+            .about(Subject::of_command(strings(&[
+                "python3",
+                "-c",
+                "import zlib,os\nb=os.urandom(2048)\nfor _ in range(40000): zlib.compress(b)",
+            ])))
+            .with_verdict(verdict)
     }
 }
 
 /// A program with nothing to gain.
 pub fn healthy() -> Findings {
     let mut findings = bare();
-    findings.command = strings(&["gcc", "-O2", "-c", "parser.c"]);
+    findings.subject.command = strings(&["gcc", "-O2", "-c", "parser.c"]);
     findings.cost = RunCost {
         wall: Nanos(1_913_000_000),
         user: Nanos(1_790_000_000),
@@ -167,36 +168,10 @@ pub fn healthy() -> Findings {
 
 /// Every optional thing absent.
 pub fn bare() -> Findings {
-    Findings {
-        kind: Kind::Run,
-        schema_version: pagewise_model::findings::FINDINGS_VERSION,
-        command: Vec::new(),
+    Document::of(Run {
         pid: 1,
-        started_unix_ms: 0,
-        host: HostSnapshot::default(),
-        cost: RunCost::default(),
-        ending: Ending::Running,
-        verdict: String::new(),
-        diagnoses: Vec::new(),
-        advice: Vec::new(),
-        proof: None,
-        allocators: Vec::new(),
-        account: Default::default(),
-        huge_pages: None,
-        file_reads: Vec::new(),
-        by_cause: Vec::new(),
-        by_region: Vec::new(),
-        by_thread: Vec::new(),
-        samples: 0,
-        time: FaultTime::default(),
-        churn: Churn::default(),
-        sites: Vec::new(),
-        flame: FlameNode::default(),
-        fault_map: FaultMap::default(),
-        timeline: Timeline::default(),
-        collection: Collection::default(),
-        losses: Losses::default(),
-    }
+        ..Run::default()
+    })
 }
 
 /// [`churning`] with names that try to break out of whatever shows them.
@@ -204,7 +179,7 @@ pub fn hostile() -> Findings {
     let mut findings = churning();
     let evil = "</script><script>window.pwned=1</script><img src=x onerror=window.pwned=1>";
     let control = "esc\u{1b}[31mred\u{7}\u{202e}txt.exe\u{0}";
-    findings.command = strings(&[evil, control]);
+    findings.subject.command = strings(&[evil, control]);
     findings.flame.children[0].name = evil.into();
     findings.flame.children[0].module = control.into();
     findings.sites[0].culprit = evil.into();

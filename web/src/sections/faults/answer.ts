@@ -15,7 +15,7 @@ export const answer: Answer<Report> = {
     const severity = worst(report);
     return severity ? SEVERITY[severity] : ["Not judged", "neutral"];
   },
-  headline: (report) => report.findings.verdict || "No verdict was reached: too little was recorded.",
+  headline: (report) => report.verdict || "No verdict was reached: too little was recorded.",
   below: ({ findings }) => [failure(findings.ending)],
   account: (report) => {
     const { cost } = report.findings;
@@ -28,7 +28,7 @@ export const answer: Answer<Report> = {
 
 function worst(report: Report): Severity | null {
   const order: Severity[] = ["severe", "costly", "note", "healthy"];
-  return order.find((severity) => report.findings.diagnoses.some((d) => d.severity === severity)) ?? null;
+  return order.find((severity) => report.diagnoses.some((d) => d.severity === severity)) ?? null;
 }
 
 function tiles(report: Report): HTMLElement[] {
@@ -69,7 +69,8 @@ function avoidableTile(report: Report): HTMLElement | null {
 }
 
 function gainTile(report: Report): HTMLElement {
-  const { proof, advice, cost } = report.findings;
+  const { proof, advice } = report;
+  const { cost } = report.findings;
   const proved = proof?.confirmation ?? proof?.comparisons.find((c) => c.arm === proof.winner);
   if (proved && proved.verdict === "faster") {
     return tile(

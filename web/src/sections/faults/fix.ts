@@ -12,9 +12,9 @@ export const fix: Section<Report> = {
   title: "Fix",
   nav: "Fix",
   half: true,
-  applies: ({ findings }) => findings.advice.length + findings.diagnoses.length > 0,
+  applies: ({ advice, diagnoses }) => advice.length + diagnoses.length > 0,
   render: (report) => {
-    const [best, ...others] = report.findings.advice;
+    const [best, ...others] = report.advice;
     if (!best) return h("div", {}, h("p", { class: "lead" }, "Nothing to change."), h("p", {}, "No setting that Pagewise knows would make this program noticeably faster, so it recommends none."));
     return h(
       "div",

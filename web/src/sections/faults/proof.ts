@@ -12,11 +12,11 @@ export const proof: Section<Report> = {
   id: "proof",
   title: "Proof",
   nav: "Proof",
-  applies: (report) => report.findings.proof !== null,
+  applies: (report) => report.proof !== null,
   intro: () =>
     "The program was run again and again, in turn with and without the change, so that a busy machine disturbs both alike. Each dot is one run; the line marks the middle one.",
   render: (report) => {
-    const proof = report.findings.proof!;
+    const proof = report.proof!;
     return h(
       "div",
       {},

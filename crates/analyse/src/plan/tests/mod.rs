@@ -13,32 +13,21 @@ use super::*;
 use pagewise_model::account::{Account, KernelEntry, KernelWork, TimePart};
 use pagewise_model::advice::Setting;
 use pagewise_model::allocator::{Allocator, AllocatorKind};
-use pagewise_model::answer::Kind;
+use pagewise_model::answer::{Document, Subject};
 use pagewise_model::findings::{
-    Cause, Churn, ChurnRoute, FINDINGS_VERSION, FaultMap, FaultTime, FlameNode, RegionKind,
-    Severity, Share, Site, ThreadShare,
+    Cause, ChurnRoute, RegionKind, Run, Severity, Share, Site, ThreadShare,
 };
 use pagewise_model::histogram::Histogram;
-use pagewise_model::host::HostSnapshot;
-use pagewise_model::loss::Losses;
 use pagewise_model::proof::{Comparison, Proof, Verdict};
-use pagewise_model::recording::{Collection, HugePageUse};
+use pagewise_model::recording::HugePageUse;
 use pagewise_model::run::{Ending, RunCost};
-use pagewise_model::timeline::{Timeline, TimelinePoint};
+use pagewise_model::timeline::TimelinePoint;
 use pagewise_model::units::{Bytes, Estimate, Nanos};
 
 /// A run of `user` and `system` milliseconds with so many faults and a peak of 16 MiB.
 pub(crate) fn run(user: u64, system: u64, faults: u64) -> Findings {
-    Findings {
-        kind: Kind::Run,
-        schema_version: FINDINGS_VERSION,
-        command: vec!["program".into()],
+    let run = Run {
         pid: 100,
-        started_unix_ms: 0,
-        host: HostSnapshot {
-            page_size: 4096,
-            ..HostSnapshot::default()
-        },
         cost: RunCost {
             wall: Nanos((user + system) * 1_000_000),
             user: Nanos(user * 1_000_000),
@@ -48,13 +37,7 @@ pub(crate) fn run(user: u64, system: u64, faults: u64) -> Findings {
             ..RunCost::default()
         },
         ending: Ending::Exited(0),
-        verdict: String::new(),
-        diagnoses: Vec::new(),
-        advice: Vec::new(),
-        proof: None,
         allocators: vec![allocator(AllocatorKind::Glibc, "2.36")],
-        by_cause: Vec::new(),
-        by_region: Vec::new(),
         by_thread: vec![ThreadShare {
             pid: 100,
             tid: 100,
@@ -62,18 +45,11 @@ pub(crate) fn run(user: u64, system: u64, faults: u64) -> Findings {
             faults: 1.0,
         }],
         samples: faults / 100,
-        time: FaultTime::default(),
-        account: Account::default(),
-        huge_pages: None,
-        file_reads: Vec::new(),
-        churn: Churn::default(),
-        sites: Vec::new(),
-        flame: FlameNode::default(),
-        fault_map: FaultMap::default(),
-        timeline: Timeline::default(),
-        collection: Collection::default(),
-        losses: Losses::default(),
-    }
+        ..Run::default()
+    };
+    let mut found = Document::of(run).about(Subject::of_command(vec!["program".into()]));
+    found.host.page_size = 4096;
+    found
 }
 
 fn allocator(kind: AllocatorKind, version: &str) -> Allocator {

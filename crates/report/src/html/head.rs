@@ -1,0 +1,44 @@
+//! What all documents have in common, as the page reads it (`web/src/data/page.ts`).
+
+use pagewise_model::advice::Advice;
+use pagewise_model::answer::{Document, Evidence};
+use pagewise_model::findings::Diagnosis;
+use pagewise_model::host::HostSnapshot;
+use pagewise_model::proof::Proof;
+use serde::Serialize;
+
+/// A document without its evidence.
+#[derive(Serialize)]
+pub(super) struct Head<'a> {
+    host: &'a HostSnapshot,
+    verdict: &'a str,
+    diagnoses: &'a [Diagnosis],
+    advice: &'a [Advice],
+    proof: Option<&'a Proof>,
+    losses: Vec<Loss>,
+    notes: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Loss {
+    text: &'static str,
+    count: u64,
+}
+
+impl<'a> Head<'a> {
+    pub(super) fn of(document: &'a Document<impl Evidence>) -> Self {
+        let losses = document.losses.iter().map(|(kind, count)| Loss {
+            text: kind.counted(count),
+            count,
+        });
+        Self {
+            host: &document.host,
+            verdict: &document.verdict,
+            diagnoses: &document.diagnoses,
+            advice: &document.advice,
+            proof: document.proof.as_ref(),
+            losses: losses.collect(),
+            notes: &document.notes,
+        }
+    }
+}

@@ -1,0 +1,19 @@
+/** What all documents have in common, as `crates/report/src/html/head.rs` writes it. */
+import type { Advice, Diagnosis, HostSnapshot, Proof } from "./schema";
+
+export interface Head {
+  /** The machine that recorded; empty strings and zeros where nothing is known of it. */
+  host: HostSnapshot;
+  /** The answer in a sentence or two; empty where there is none. */
+  verdict: string;
+  /** What is wrong, what the verdict is about first. */
+  diagnoses: Diagnosis[];
+  /** What to change, best first. */
+  advice: Advice[];
+  /** Whether it helped. */
+  proof: Proof | null;
+  /** What is missing, counted. */
+  losses: { text: string; count: number }[];
+  /** What a reader should know. */
+  notes: string[];
+}
