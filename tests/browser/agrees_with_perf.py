@@ -50,7 +50,7 @@ for name, rows in events.items():
     if theirs != mine:
         wrong.append(f"{name}: {mine} samples against {theirs}")
 
-first = ours["events"][0]
+first = ours["evidence"]["profile"]["events"][0]
 rows = sorted(events.get(first["name"], []), reverse=True)
 theirs = sum(samples for samples, _, _ in rows)
 print(f"{first['name']}: {first['samples']} samples by pagewise report")

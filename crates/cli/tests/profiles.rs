@@ -104,7 +104,7 @@ fn a_profile_is_recorded_reported_and_compared() {
 
     let report = pagewise(&["report", a, "--json"]);
     let found: Value = serde_json::from_slice(&report.stdout).unwrap();
-    let event = &found["events"][0];
+    let event = &found["evidence"]["profile"]["events"][0];
     let samples = event["samples"].as_u64().unwrap();
     assert!(samples > 20, "{found}");
     let weight = event["weight"].as_u64().unwrap();
@@ -116,7 +116,9 @@ fn a_profile_is_recorded_reported_and_compared() {
     let in_range = |range: &str| {
         let report = pagewise(&["report", a, "--json", "--range", range]);
         let found: Value = serde_json::from_slice(&report.stdout).unwrap();
-        found["events"][0]["samples"].as_u64().unwrap()
+        found["evidence"]["profile"]["events"][0]["samples"]
+            .as_u64()
+            .unwrap()
     };
     assert_eq!(in_range("..0.05s") + in_range("50ms.."), samples);
     let beyond = pagewise(&["report", a, "--range", "1000s.."]);
@@ -242,7 +244,7 @@ fn tracepoints_that_perf_recorded_are_a_profile_of_their_own() {
     }
     let report = pagewise(&["report", data, "--json"]);
     let found: Value = serde_json::from_slice(&report.stdout).unwrap();
-    let events = found["events"].as_array().unwrap();
+    let events = found["evidence"]["profile"]["events"].as_array().unwrap();
     let writes = events
         .iter()
         .find(|event| event["name"] == "syscalls:sys_enter_write")

@@ -1,41 +1,20 @@
 //! What a profile shows: the sums that a reader looks at first, and what is odd in them.
 
-use crate::answer::Kind;
-use crate::findings::Diagnosis;
-use crate::host::HostSnapshot;
-use crate::loss::Losses;
+use crate::answer::{Document, Evidence, Kind};
 use crate::profile::{FrameKind, WeightUnit};
 use crate::symbol::Unnamed;
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// Version of [`ProfileFindings`]' schema that this code writes.
-pub const PROFILE_VERSION: u32 = 1;
-
-/// Documents of earlier versions do not say what they are.
-fn profile() -> Kind {
-    Kind::Profile
-}
+/// What an analysis of a profile found.
+pub type ProfileFindings = Document<ProfileSummary>;
 
 /// What a profile shows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ProfileFindings {
-    /// [`Kind::Profile`].
-    #[serde(default = "profile")]
-    pub kind: Kind,
-    /// Version of this structure's schema.
-    pub schema_version: u32,
-    /// Command that was observed; empty where not known.
-    pub command: Vec<String>,
-    /// The machine; empty strings where not known.
-    pub host: HostSnapshot,
+pub struct ProfileSummary {
     /// Time that was observed; zero where the input tells no times.
     pub span: Nanos,
-    /// The most important thing in one sentence.
-    pub headline: String,
-    /// What is odd, gravest first.
-    pub diagnoses: Vec<Diagnosis>,
     /// Each event's sums; the one to look at first is first.
     pub events: Vec<EventProfile>,
     /// Counters and ratios of them; those that the machine lacks are absent.
@@ -44,10 +23,10 @@ pub struct ProfileFindings {
     pub unknown: Vec<UnknownShare>,
     /// Estimated nanoseconds that recording itself cost, where the recorder says so.
     pub own_cost: Option<Nanos>,
-    /// What is missing.
-    pub losses: Losses,
-    /// What a reader should know.
-    pub notes: Vec<String>,
+}
+
+impl Evidence for ProfileSummary {
+    const KIND: Kind = Kind::Profile;
 }
 
 /// Sums of one event. Weights are in `unit`; those of idle CPUs are in `idle` alone.

@@ -25,6 +25,7 @@ pub fn schema() -> Value {
         others: Vec::new(),
     };
     all.part::<findings::Run>();
+    all.part::<profile_findings::ProfileSummary>();
     all.part::<tuning::Tuning>();
     all.part::<gate::Gate>();
     all.part::<gate::Baseline>();
@@ -40,7 +41,6 @@ pub fn schema() -> Value {
     all.part::<bench::AllocatorBench>();
     all.part::<bench::FaultBench>();
     all.part::<watch::Row>();
-    all.add::<profile_findings::ProfileFindings>(Kind::Profile, profile_findings::PROFILE_VERSION);
     all.add::<run_diff::RunDiff>(Kind::RunDiff, run_diff::RUN_DIFF_VERSION);
     all.add::<profile_diff::ProfileDiff>(Kind::ProfileDiff, profile_diff::PROFILE_DIFF_VERSION);
     all.add::<fault_paths::FaultPaths>(Kind::FaultPaths, fault_paths::SCHEMA_VERSION);

@@ -1,9 +1,8 @@
 //! What is said of profiles fits its schema and reads well.
 
-use pagewise_model::answer::Kind;
+use pagewise_model::answer::{Document, Kind, Subject};
 use pagewise_model::findings::Cause;
 use pagewise_model::findings::{Diagnosis, Severity};
-use pagewise_model::host::HostSnapshot;
 use pagewise_model::loss::{LossKind, Losses};
 use pagewise_model::profile::{FrameKind, WeightUnit};
 use pagewise_model::profile_diff::{
@@ -11,7 +10,7 @@ use pagewise_model::profile_diff::{
 };
 use pagewise_model::profile_findings::{
     Burst, CounterRate, CpuShare, EventProfile, FunctionShare, ProcessShare, ProfileFindings,
-    StackShare, UnknownShare,
+    ProfileSummary, StackShare, UnknownShare,
 };
 use pagewise_model::run::RunCost;
 use pagewise_model::run_diff::{
@@ -33,25 +32,8 @@ const PLAIN: Style = Style {
 fn findings() -> ProfileFindings {
     let mut losses = Losses::default();
     losses.add(LossKind::RingOverrun, 12);
-    ProfileFindings {
-        kind: Kind::Profile,
-        schema_version: 1,
-        command: vec!["fio".into(), "--hipri".into()],
-        host: HostSnapshot {
-            hostname: "db1".into(),
-            ..HostSnapshot::default()
-        },
+    let summary = ProfileSummary {
         span: Nanos(10_000_000_000),
-        headline: "The I/O scheduler takes 12.0 % of CPU time on the way to the device".into(),
-        diagnoses: vec![Diagnosis {
-            id: "profile.io_scheduler".into(),
-            severity: Severity::Costly,
-            headline: "The I/O scheduler takes 12.0 % of CPU time on the way to the device".into(),
-            explanation: "Each request passes it.".into(),
-            evidence: vec!["block.vda.scheduler = kyber".into()],
-            share_of_cpu: Some(Estimate::exact(0.12)),
-            share_of_elapsed: None,
-        }],
         events: vec![EventProfile {
             name: "cpu-clock".into(),
             unit: WeightUnit::Nanoseconds,
@@ -121,9 +103,25 @@ fn findings() -> ProfileFindings {
             remedy: "Record with --call-graph dwarf.".into(),
         }],
         own_cost: Some(Nanos(3_000_000)),
-        losses,
-        notes: vec!["a note".into()],
-    }
+    };
+    let headline = "The I/O scheduler takes 12.0 % of CPU time on the way to the device";
+    let command = vec!["fio".into(), "--hipri".into()];
+    let mut found = Document::of(summary)
+        .about(Subject::of_command(command))
+        .with_verdict(headline)
+        .with_notes(vec!["a note".into()]);
+    found.host.hostname = "db1".into();
+    found.losses = losses;
+    found.diagnoses = vec![Diagnosis {
+        id: "profile.io_scheduler".into(),
+        severity: Severity::Costly,
+        headline: headline.into(),
+        explanation: "Each request passes it.".into(),
+        evidence: vec!["block.vda.scheduler = kyber".into()],
+        share_of_cpu: Some(Estimate::exact(0.12)),
+        share_of_elapsed: None,
+    }];
+    found
 }
 
 fn difference() -> ProfileDiff {

@@ -1,6 +1,7 @@
 /** Profiles as `crates/report/src/html/pack.rs` and `track.rs` write them, and what they become. */
-import type { ProfileFindings } from "./profileFindings";
 import type { Column, Reader } from "./bytes";
+import type { Head } from "./head";
+import type { ProfileSummary } from "./profileFindings";
 import { preorder, type Tree } from "../layout/tree";
 
 export type FrameKind = "kernel" | "user" | "inlined" | "jit" | "task";
@@ -59,10 +60,10 @@ export interface Counter {
 }
 
 /** The part of a page about one profile. */
-export interface ProfileData {
+export interface ProfileData extends Head {
   name: string;
-  findings: ProfileFindings;
-  losses: [string, number][];
+  command: string[];
+  findings: ProfileSummary;
   pack: Pack;
   /** Filled by {@link unpack}. */
   profiles?: Profiles;

@@ -3,7 +3,7 @@
 /**
  * Every JSON document that Pagewise writes; `kind` says which.
  */
-export type Document = Document1 | ProfileFindings | RunDiff | ProfileDiff | FaultPaths | FaultDiff;
+export type Document = Document1 | RunDiff | ProfileDiff | FaultPaths | FaultDiff;
 /**
  * How sure the rule is that nothing else gets worse.
  */
@@ -148,6 +148,18 @@ export type Ending =
     }
   | "running";
 /**
+ * What kind of code a frame is.
+ */
+export type FrameKind = "kernel" | "user" | "inlined" | "jit" | "task";
+/**
+ * What one unit of an event's weight is.
+ */
+export type WeightUnit = "nanoseconds" | "events" | "samples";
+/**
+ * Why an address has no name.
+ */
+export type Unnamed = "no_mapping" | "no_symbol" | "no_file" | "kernel_hidden" | "jit";
+/**
  * Families of allocators that have settings of their own.
  */
 export type AllocatorKind =
@@ -179,18 +191,6 @@ export type RegionKind =
   | "anonymous"
   | "hugetlb"
   | "unknown";
-/**
- * What kind of code a frame is.
- */
-export type FrameKind = "kernel" | "user" | "inlined" | "jit" | "task";
-/**
- * What one unit of an event's weight is.
- */
-export type WeightUnit = "nanoseconds" | "events" | "samples";
-/**
- * Why an address has no name.
- */
-export type Unnamed = "no_mapping" | "no_symbol" | "no_file" | "kernel_hidden" | "jit";
 /**
  * Which clock a claim rests on.
  */
@@ -293,7 +293,7 @@ export type Changed = "rate" | "mix" | "median" | "tail";
 /**
  * What kind of thing differs.
  */
-export type Subject =
+export type Subject2 =
   | "rate"
   | "class_share"
   | "mean"
@@ -344,7 +344,7 @@ export interface Document1 {
    * `SCHEMA_VERSION`.
    */
   schema_version: 5;
-  subject?: Subject2;
+  subject?: Subject;
   /**
    * The answer in a sentence or two; absent where figures are all there is.
    */
@@ -449,6 +449,7 @@ export interface Evidence {
   paged_run?: PagedRun;
   paging_simulation?: PagingSimulation;
   paging_timeline?: PagingTimeline;
+  profile?: ProfileSummary;
   run?: Run;
   tuning?: Tuning;
   watch?: Row;
@@ -2206,6 +2207,230 @@ export interface PagingPoint {
   written_soon: number;
 }
 /**
+ * What a profile shows.
+ */
+export interface ProfileSummary {
+  /**
+   * Counters and ratios of them; those that the machine lacks are absent.
+   */
+  counters: CounterRate[];
+  /**
+   * Each event's sums; the one to look at first is first.
+   */
+  events: EventProfile[];
+  /**
+   * Estimated nanoseconds that recording itself cost, where the recorder says so.
+   */
+  own_cost: Nanos | null;
+  span: Nanos;
+  /**
+   * Frames without a name, by cause, largest share first.
+   */
+  unknown: UnknownShare[];
+}
+/**
+ * A counter over the whole time, or a ratio of two.
+ */
+export interface CounterRate {
+  /**
+   * Share of the time that it was really counted; values are scaled up for it.
+   */
+  counted: number;
+  /**
+   * perf's name of it; `instructions per cycle`, `cache misses per reference` for ratios.
+   */
+  name: string;
+  /**
+   * Count a second, or the ratio.
+   */
+  rate: number;
+  /**
+   * Count; `None` for ratios.
+   */
+  total: number | null;
+}
+/**
+ * Sums of one event. Weights are in `unit`; those of idle CPUs are in `idle` alone.
+ */
+export interface EventProfile {
+  /**
+   * The stretch of time that stands out most.
+   */
+  burst: Burst | null;
+  /**
+   * Control groups, heaviest first; empty where none was recorded.
+   */
+  cgroups: CgroupShare[];
+  /**
+   * CPUs by number; empty where the input tells none.
+   */
+  cpus: CpuShare[];
+  /**
+   * Samples per second that were asked for, where chosen by frequency.
+   */
+  frequency: number | null;
+  /**
+   * Functions, largest own weight first.
+   */
+  functions: FunctionShare[];
+  /**
+   * Weight of samples that found a CPU idle.
+   */
+  idle: number;
+  /**
+   * perf's name of the event.
+   */
+  name: string;
+  /**
+   * Processes, heaviest first.
+   */
+  processes: ProcessShare[];
+  /**
+   * Samples.
+   */
+  samples: number;
+  /**
+   * Stacks, heaviest first.
+   */
+  stacks: StackShare[];
+  unit: WeightUnit;
+  /**
+   * Sum of their weights, without idle time.
+   */
+  weight: number;
+}
+/**
+ * A stretch of time in which far more happened than usual.
+ */
+export interface Burst {
+  from: Nanos;
+  /**
+   * The function whose total weight grew most against the rest of the time.
+   */
+  function: string;
+  /**
+   * That function's share of the burst's weight (0 to 1).
+   */
+  share: number;
+  /**
+   * Its share at other times.
+   */
+  share_elsewhere: number;
+  to: Nanos;
+  /**
+   * Weight of a stretch as long, usually (the median).
+   */
+  usual: number;
+  /**
+   * Weight in it.
+   */
+  weight: number;
+}
+/**
+ * One control group's part, without those below it.
+ */
+export interface CgroupShare {
+  /**
+   * Path from the root of its hierarchy.
+   */
+  path: string;
+  /**
+   * Its weight.
+   */
+  weight: number;
+}
+/**
+ * One CPU's part.
+ */
+export interface CpuShare {
+  /**
+   * Its number.
+   */
+  cpu: number;
+  /**
+   * Weight without idle time.
+   */
+  weight: number;
+}
+/**
+ * One function's part.
+ */
+export interface FunctionShare {
+  kind: FrameKind;
+  /**
+   * The file that holds it; empty where not known.
+   */
+  module: string;
+  /**
+   * Its name.
+   */
+  name: string;
+  /**
+   * Weight of samples in the function itself.
+   */
+  own: number;
+  /**
+   * Weight of samples in it or in what it called; a recursive function counts once per sample.
+   */
+  total: number;
+}
+/**
+ * One process's part.
+ */
+export interface ProcessShare {
+  /**
+   * Name of its heaviest thread.
+   */
+  comm: string;
+  /**
+   * Process id; -1 where not known.
+   */
+  pid: number;
+  /**
+   * Threads that were sampled.
+   */
+  threads: number;
+  /**
+   * Its weight.
+   */
+  weight: number;
+}
+/**
+ * One stack's part.
+ */
+export interface StackShare {
+  /**
+   * Functions, outermost first.
+   */
+  frames: string[];
+  /**
+   * Its weight.
+   */
+  weight: number;
+}
+/**
+ * Frames that have no name for one reason.
+ */
+export interface UnknownShare {
+  /**
+   * The file, where one is known.
+   */
+  module: string;
+  /**
+   * Share of all samples' weight that end in such a frame.
+   */
+  own: number;
+  reason: Unnamed;
+  /**
+   * What it means and what to do.
+   */
+  remedy: string;
+  /**
+   * Share of all samples' weight whose stack has such a frame (0 to 1).
+   */
+  touched: number;
+}
+/**
  * What is known of one observed run.
  */
 export interface Run {
@@ -2244,7 +2469,7 @@ export interface Run {
    * Root process.
    */
   pid: number;
-  profile?: ProfileFindings;
+  profile?: Document1;
   /**
    * Fault samples seen, and faults that they stand for.
    */
@@ -2730,310 +2955,6 @@ export interface HugePageUse {
   zeros: number | null;
 }
 /**
- * What a profile shows.
- */
-export interface ProfileFindings {
-  /**
-   * Command that was observed; empty where not known.
-   */
-  command: string[];
-  /**
-   * Counters and ratios of them; those that the machine lacks are absent.
-   */
-  counters: CounterRate[];
-  /**
-   * What is odd, gravest first.
-   */
-  diagnoses: Diagnosis[];
-  /**
-   * Each event's sums; the one to look at first is first.
-   */
-  events: EventProfile[];
-  /**
-   * The most important thing in one sentence.
-   */
-  headline: string;
-  host: HostSnapshot;
-  /**
-   * `Kind::Profile`.
-   */
-  kind: "profile";
-  losses: Losses;
-  /**
-   * What a reader should know.
-   */
-  notes: string[];
-  /**
-   * Estimated nanoseconds that recording itself cost, where the recorder says so.
-   */
-  own_cost: Nanos | null;
-  /**
-   * Version of this structure's schema.
-   */
-  schema_version: 1;
-  span: Nanos;
-  /**
-   * Frames without a name, by cause, largest share first.
-   */
-  unknown: UnknownShare[];
-}
-/**
- * A counter over the whole time, or a ratio of two.
- */
-export interface CounterRate {
-  /**
-   * Share of the time that it was really counted; values are scaled up for it.
-   */
-  counted: number;
-  /**
-   * perf's name of it; `instructions per cycle`, `cache misses per reference` for ratios.
-   */
-  name: string;
-  /**
-   * Count a second, or the ratio.
-   */
-  rate: number;
-  /**
-   * Count; `None` for ratios.
-   */
-  total: number | null;
-}
-/**
- * Sums of one event. Weights are in `unit`; those of idle CPUs are in `idle` alone.
- */
-export interface EventProfile {
-  /**
-   * The stretch of time that stands out most.
-   */
-  burst: Burst | null;
-  /**
-   * Control groups, heaviest first; empty where none was recorded.
-   */
-  cgroups: CgroupShare[];
-  /**
-   * CPUs by number; empty where the input tells none.
-   */
-  cpus: CpuShare[];
-  /**
-   * Samples per second that were asked for, where chosen by frequency.
-   */
-  frequency: number | null;
-  /**
-   * Functions, largest own weight first.
-   */
-  functions: FunctionShare[];
-  /**
-   * Weight of samples that found a CPU idle.
-   */
-  idle: number;
-  /**
-   * perf's name of the event.
-   */
-  name: string;
-  /**
-   * Processes, heaviest first.
-   */
-  processes: ProcessShare[];
-  /**
-   * Samples.
-   */
-  samples: number;
-  /**
-   * Stacks, heaviest first.
-   */
-  stacks: StackShare[];
-  unit: WeightUnit;
-  /**
-   * Sum of their weights, without idle time.
-   */
-  weight: number;
-}
-/**
- * A stretch of time in which far more happened than usual.
- */
-export interface Burst {
-  from: Nanos;
-  /**
-   * The function whose total weight grew most against the rest of the time.
-   */
-  function: string;
-  /**
-   * That function's share of the burst's weight (0 to 1).
-   */
-  share: number;
-  /**
-   * Its share at other times.
-   */
-  share_elsewhere: number;
-  to: Nanos;
-  /**
-   * Weight of a stretch as long, usually (the median).
-   */
-  usual: number;
-  /**
-   * Weight in it.
-   */
-  weight: number;
-}
-/**
- * One control group's part, without those below it.
- */
-export interface CgroupShare {
-  /**
-   * Path from the root of its hierarchy.
-   */
-  path: string;
-  /**
-   * Its weight.
-   */
-  weight: number;
-}
-/**
- * One CPU's part.
- */
-export interface CpuShare {
-  /**
-   * Its number.
-   */
-  cpu: number;
-  /**
-   * Weight without idle time.
-   */
-  weight: number;
-}
-/**
- * One function's part.
- */
-export interface FunctionShare {
-  kind: FrameKind;
-  /**
-   * The file that holds it; empty where not known.
-   */
-  module: string;
-  /**
-   * Its name.
-   */
-  name: string;
-  /**
-   * Weight of samples in the function itself.
-   */
-  own: number;
-  /**
-   * Weight of samples in it or in what it called; a recursive function counts once per sample.
-   */
-  total: number;
-}
-/**
- * One process's part.
- */
-export interface ProcessShare {
-  /**
-   * Name of its heaviest thread.
-   */
-  comm: string;
-  /**
-   * Process id; -1 where not known.
-   */
-  pid: number;
-  /**
-   * Threads that were sampled.
-   */
-  threads: number;
-  /**
-   * Its weight.
-   */
-  weight: number;
-}
-/**
- * One stack's part.
- */
-export interface StackShare {
-  /**
-   * Functions, outermost first.
-   */
-  frames: string[];
-  /**
-   * Its weight.
-   */
-  weight: number;
-}
-/**
- * Settings of the machine that recorded, each under a stable dotted name.
- */
-export interface HostSnapshot {
-  /**
-   * Architecture, as `uname -m`.
-   */
-  architecture: string;
-  /**
-   * What the machine counts or has at the moment, beside its settings: `ksm.pages_shared`,
-   * `hugetlb.2048kB.free`… Differs between any two moments and tells nothing about a change.
-   */
-  counters?: {
-    [k: string]: string;
-  };
-  /**
-   * CPU model name.
-   */
-  cpu: string;
-  /**
-   * CPUs online.
-   */
-  cpus: number;
-  /**
-   * Host name.
-   */
-  hostname: string;
-  /**
-   * Kernel release, as `uname -r`.
-   */
-  kernel: string;
-  /**
-   * Physical memory in bytes.
-   */
-  memory_bytes: number;
-  /**
-   * Base page size in bytes.
-   */
-  page_size: number;
-  /**
-   * Everything else: `vm.swappiness`, `thp.enabled`, `mitigations.meltdown`,
-   * `block.vda.scheduler`, `cgroup.memory.limit`…; of the program that was observed,
-   * `environment.GLIBC_TUNABLES`, `limit.stack`… Absent where unreadable.
-   */
-  settings: {
-    [k: string]: string;
-  };
-}
-/**
- * Counted losses, mergeable.
- */
-export interface Losses {
-  [k: string]: number;
-}
-/**
- * Frames that have no name for one reason.
- */
-export interface UnknownShare {
-  /**
-   * The file, where one is known.
-   */
-  module: string;
-  /**
-   * Share of all samples' weight that end in such a frame.
-   */
-  own: number;
-  reason: Unnamed;
-  /**
-   * What it means and what to do.
-   */
-  remedy: string;
-  /**
-   * Share of all samples' weight whose stack has such a frame (0 to 1).
-   */
-  touched: number;
-}
-/**
  * Time that faults cost.
  */
 export interface FaultTime {
@@ -3400,6 +3321,60 @@ export interface Row {
   vsize_bytes: number;
 }
 /**
+ * Settings of the machine that recorded, each under a stable dotted name.
+ */
+export interface HostSnapshot {
+  /**
+   * Architecture, as `uname -m`.
+   */
+  architecture: string;
+  /**
+   * What the machine counts or has at the moment, beside its settings: `ksm.pages_shared`,
+   * `hugetlb.2048kB.free`… Differs between any two moments and tells nothing about a change.
+   */
+  counters?: {
+    [k: string]: string;
+  };
+  /**
+   * CPU model name.
+   */
+  cpu: string;
+  /**
+   * CPUs online.
+   */
+  cpus: number;
+  /**
+   * Host name.
+   */
+  hostname: string;
+  /**
+   * Kernel release, as `uname -r`.
+   */
+  kernel: string;
+  /**
+   * Physical memory in bytes.
+   */
+  memory_bytes: number;
+  /**
+   * Base page size in bytes.
+   */
+  page_size: number;
+  /**
+   * Everything else: `vm.swappiness`, `thp.enabled`, `mitigations.meltdown`,
+   * `block.vda.scheduler`, `cgroup.memory.limit`…; of the program that was observed,
+   * `environment.GLIBC_TUNABLES`, `limit.stack`… Absent where unreadable.
+   */
+  settings: {
+    [k: string]: string;
+  };
+}
+/**
+ * Counted losses, mergeable.
+ */
+export interface Losses {
+  [k: string]: number;
+}
+/**
  * A finished experiment.
  */
 export interface Proof {
@@ -3431,7 +3406,7 @@ export interface Proof {
 /**
  * What was observed.
  */
-export interface Subject2 {
+export interface Subject {
   /**
    * The command with its arguments; absent where running processes were looked at.
    */
@@ -4911,7 +4886,7 @@ export interface Finding {
    * The sentence.
    */
   sentence: string;
-  subject: Subject;
+  subject: Subject2;
   test: Test;
   unit: Unit;
 }
@@ -5078,7 +5053,7 @@ export interface Question {
    * The quantile, for quantiles.
    */
   name: string | null;
-  subject: Subject;
+  subject: Subject2;
   test: Test;
   unit: Unit;
 }

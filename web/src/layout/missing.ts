@@ -1,5 +1,6 @@
 /** What the figures do without, in words. */
 import type { FaultPaths } from "../data/faultPaths";
+import type { Head } from "../data/head";
 import type { Page } from "../data/page";
 import type { Report } from "../data/types";
 import { count } from "../format";
@@ -9,7 +10,7 @@ export function missingLines(page: Page): string[] {
   const { faults, profile, paths, paths_diff, paging, balance, notes } = page;
   const lines = [
     ...(faults ? ofFaults(faults) : []),
-    ...(profile ? [...profile.losses.map(([text, n]) => `${count(n)} ${text}`), ...profile.findings.notes] : []),
+    ...(profile ? [...counted(profile), ...profile.notes] : []),
     ...(paths ? leftOut(paths.findings.missing) : []),
     ...(paths_diff ? [...leftOut(paths_diff.diff.a.missing).map((line) => `A: ${line}`), ...leftOut(paths_diff.diff.b.missing).map((line) => `B: ${line}`)] : []),
     ...(paging && paging.points.length === 0 ? ["The course holds no reading"] : []),
@@ -20,9 +21,12 @@ export function missingLines(page: Page): string[] {
   return [...new Set(lines)];
 }
 
-function ofFaults({ findings: { collection, timeline }, losses }: Report): string[] {
+const counted = ({ losses }: Head): string[] => losses.map((loss) => `${count(loss.count)} ${loss.text}`);
+
+function ofFaults(report: Report): string[] {
+  const { collection, timeline } = report.findings;
   const gaps = timeline.gaps > 0 ? [`${count(timeline.gaps)} points missing in the timeline`] : [];
-  return [...losses.map((loss) => `${count(loss.count)} ${loss.text}`), ...gaps, ...collection.notes, ...(timeline.notes ?? [])];
+  return [...counted(report), ...gaps, ...collection.notes, ...(timeline.notes ?? [])];
 }
 
 /** What is missing is named in the plural: "calls that never ended". */

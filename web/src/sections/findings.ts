@@ -22,7 +22,7 @@ export const findings: Section = {
 };
 
 function parts({ faults, profile, paths, paths_diff }: Page): Child[] {
-  const diagnoses = [...(faults?.diagnoses ?? []), ...(profile?.findings.diagnoses ?? [])];
+  const diagnoses = [...(faults?.diagnoses ?? []), ...(profile?.diagnoses ?? [])];
   return [...diagnosed(diagnoses), paths && ofPaths(paths), paths_diff && ofPathsDiff(paths_diff)].filter((part) => part !== null && part !== undefined);
 }
 

@@ -20,12 +20,12 @@ function parts({ command, faults, profile, paging, balance, simulation }: Page):
   const found = [
     faults && facts("Run", run(faults)),
     profile && facts("Samples", ofProfile(profile, faults === undefined)),
-    host(faults?.host ?? profile?.findings.host),
+    host(faults?.host ?? profile?.host),
     faults && allocators(faults),
     paging && facts("Run", ofPaging(command, paging)),
     balance && facts("Run", ofBalance(command, balance)),
     simulation && facts("Simulated", [["Machine", simulation.machine], ["Workloads", simulation.workloads.join(", ")]]),
-    settings(faults?.host ?? profile?.findings.host),
+    settings(faults?.host ?? profile?.host),
   ];
   return found.filter((part) => part !== undefined && part !== null);
 }
@@ -52,10 +52,10 @@ function run(report: Report): Fact[] {
   ];
 }
 
-function ofProfile({ findings, profiles }: ProfileData, isAlone: boolean): Fact[] {
+function ofProfile({ command, findings, profiles }: ProfileData, isAlone: boolean): Fact[] {
   const [side] = profiles!.sides;
   return [
-    ["Command", isAlone ? findings.command.join(" ") : ""],
+    ["Command", isAlone ? command.join(" ") : ""],
     ["Elapsed", isAlone && findings.span > 0 ? nanos(findings.span) : ""],
     ["Threads", count(side!.threads.count)],
     ["Functions", count(profiles!.frames.length)],

@@ -2,12 +2,12 @@
 
 use super::weigh::{Idle, by_frame, by_stack, frame_names};
 use super::{burst, counters, rules, unknown};
-use pagewise_model::answer::Kind;
+use pagewise_model::answer::{Document, Subject};
 use pagewise_model::findings::{Diagnosis, Severity};
 use pagewise_model::profile::{NO_CPU, NodeId, Profile, ProfileSample, WeightUnit};
 use pagewise_model::profile_findings::{
-    CgroupShare, CpuShare, EventProfile, FunctionShare, PROFILE_VERSION, ProcessShare,
-    ProfileFindings, StackShare,
+    CgroupShare, CpuShare, EventProfile, FunctionShare, ProcessShare, ProfileFindings,
+    ProfileSummary, StackShare,
 };
 use pagewise_model::units::Nanos;
 use rustc_hash::FxHashMap;
@@ -34,24 +34,26 @@ pub fn summarise(profile: &Profile, rules: &rules::ProfileRules) -> ProfileFindi
         let share = |d: &Diagnosis| d.share_of_cpu.map_or(0.0, |share| share.value);
         (b.severity.cmp(&a.severity)).then(share(b).total_cmp(&share(a)))
     });
-    ProfileFindings {
-        kind: Kind::Profile,
-        schema_version: PROFILE_VERSION,
-        command: profile.command.clone(),
-        host: profile.host.clone(),
+    let verdict = headline(profile, &events, &diagnoses);
+    let summary = ProfileSummary {
         span: if profile.has_times {
             profile.span
         } else {
             Nanos(0)
         },
-        headline: headline(profile, &events, &diagnoses),
-        diagnoses,
         counters: counters::rates(profile),
         unknown: unknown::causes(profile, &idle),
         events,
         own_cost: None,
+    };
+    Document {
+        host: profile.host.clone(),
+        diagnoses,
         losses: profile.losses.clone(),
-        notes: profile.notes.clone(),
+        ..Document::of(summary)
+            .about(Subject::of_command(profile.command.clone()))
+            .with_verdict(verdict)
+            .with_notes(profile.notes.clone())
     }
 }
 

@@ -18,10 +18,10 @@ use pagewise_model::paging::PagingTimeline;
 use pagewise_model::paging_simulation::PagingSimulation;
 use pagewise_model::probe::Probe;
 use pagewise_model::profile_diff::ProfileDiff;
-use pagewise_model::profile_findings::ProfileFindings;
+use pagewise_model::profile_findings::ProfileSummary;
 use pagewise_model::run_diff::RunDiff;
 use pagewise_model::tuning::Tuning;
-use pagewise_model::{fault_diff, profile_diff, profile_findings, run_diff};
+use pagewise_model::{fault_diff, profile_diff, run_diff};
 use pagewise_report::html;
 use pagewise_report::text::{self, Style};
 use serde::Serialize;
@@ -108,11 +108,7 @@ pub fn report(kind: Kind, head: &Head, bytes: &[u8], args: &Args) -> Result<bool
             text::huge_simulation::render,
             Some(html::render_huge_simulation),
         ),
-        Kind::Profile => opened.show_other::<ProfileFindings>(
-            profile_findings::PROFILE_VERSION,
-            text::profile::render,
-            None,
-        ),
+        Kind::Profile => opened.show::<ProfileSummary>(text::profile::render, None),
         Kind::FaultDiff => opened.show_other::<FaultDiff>(
             fault_diff::SCHEMA_VERSION,
             pagewise_report::fault_diff::render,

@@ -131,9 +131,10 @@ fn seen<'a>(data: &PerfData<'_>, analysis: &'a Analysis) -> Result<Seen<'a>> {
         true => rules.beside_faults(),
         false => rules,
     };
-    let summary = |profile: &Profile| ProfileFindings {
-        own_cost: analysis.own_cost(),
-        ..summarise(profile, &rules)
+    let summary = |profile: &Profile| {
+        let mut summary = summarise(profile, &rules);
+        summary.own_cost = analysis.own_cost();
+        summary
     };
     match (has_faults, profile) {
         (true, profile) => {

@@ -20,7 +20,7 @@ pub enum Kind {
     HugeProbe,
     /// Simulated TLBs: [`crate::huge_simulation::HugeSimulation`].
     HugeSimulation,
-    /// Where samples were: [`crate::profile_findings::ProfileFindings`].
+    /// Where samples were: [`crate::profile_findings::ProfileSummary`].
     Profile,
     /// Paths of faults in the kernel: [`crate::fault_paths::FaultPaths`].
     FaultPaths,

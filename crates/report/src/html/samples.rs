@@ -2,18 +2,21 @@
 
 use super::Error;
 use super::bytes::Columns;
+use super::head::Head;
 use super::pack::{Pack, pack};
 use pagewise_model::profile::Profile;
 use pagewise_model::profile_diff::{DiffNode, ProfileDiff};
-use pagewise_model::profile_findings::ProfileFindings;
+use pagewise_model::profile_findings::{ProfileFindings, ProfileSummary};
 use serde::Serialize;
 
 /// A profile (`web/src/data/profile.ts`).
 #[derive(Serialize)]
 pub(super) struct ProfileData<'a> {
+    #[serde(flatten)]
+    head: Head<'a>,
     name: &'a str,
-    findings: &'a ProfileFindings,
-    losses: Vec<(&'static str, u64)>,
+    command: &'a [String],
+    findings: &'a ProfileSummary,
     pack: Pack<'a>,
 }
 
@@ -24,13 +27,11 @@ impl<'a> ProfileData<'a> {
         name: &'a str,
         columns: &mut Columns,
     ) -> Result<Self, Error> {
-        let losses = findings.losses.iter();
         Ok(Self {
+            head: Head::of(findings),
             name,
-            findings,
-            losses: losses
-                .map(|(kind, count)| (kind.counted(count), count))
-                .collect(),
+            command: &findings.subject.command,
+            findings: &findings.evidence,
             pack: pack(&[(profile, name)], columns)?,
         })
     }

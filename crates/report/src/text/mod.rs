@@ -35,7 +35,6 @@ pub use wrap::folded;
 use page::Page;
 use pagewise_model::findings::Findings;
 use pagewise_model::loss::Losses;
-use pagewise_model::profile_findings::ProfileFindings;
 
 /// What the terminal can show. The caller decides (`NO_COLOR`, a pipe, the locale).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,12 +70,10 @@ pub fn render(findings: &Findings, width: usize, style: Style) -> String {
         let first = profile::render(samples, width, style);
         return format!("{first}\n{}", faults(&rest, width, style));
     }
-    let rest = ProfileFindings {
-        losses: Losses::default(),
-        notes: Vec::new(),
-        own_cost: None,
-        ..samples.clone()
-    };
+    let mut rest = samples.clone();
+    rest.losses = Losses::default();
+    rest.notes.clear();
+    rest.own_cost = None;
     let first = faults(findings, width, style);
     format!("{first}\n{}", profile::render_below(&rest, width, style))
 }

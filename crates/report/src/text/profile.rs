@@ -24,9 +24,9 @@ const FACTS: usize = 5;
 #[must_use]
 pub fn render(findings: &ProfileFindings, width: usize, style: Style) -> String {
     let mut page = Page::new(width, style);
-    let program = match findings.command.is_empty() {
+    let program = match findings.subject.is_machine() {
         true => findings.host.hostname.clone(),
-        false => command_line(&findings.command),
+        false => command_line(&findings.subject.command),
     };
     if !program.is_empty() {
         let program = shorten(&program, page.width.saturating_sub(11));
@@ -54,9 +54,9 @@ fn body(page: &mut Page, findings: &ProfileFindings) {
         Some(Severity::Costly) => ("● costly", Ink::Caution),
         _ => ("● profile", Ink::Strong),
     };
-    page.marked(word, ink, &visible(&findings.headline));
+    page.marked(word, ink, &visible(&findings.verdict));
     for diagnosis in &findings.diagnoses {
-        if diagnosis.headline != findings.headline {
+        if diagnosis.headline != findings.verdict {
             page.gap();
             page.marked("Odd", Ink::Caution, &visible(&diagnosis.headline));
         }

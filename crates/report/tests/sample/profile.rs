@@ -1,13 +1,11 @@
 //! A small profile: two threads, a few stacks, ten seconds.
 
-use pagewise_model::answer::Kind;
-use pagewise_model::host::HostSnapshot;
-use pagewise_model::loss::Losses;
+use pagewise_model::answer::Document;
 use pagewise_model::profile::{
     Frame, FrameId, FrameKind, NodeId, Profile, ProfileEvent, ProfileSample, ProfileThread,
     WeightUnit,
 };
-use pagewise_model::profile_findings::{EventProfile, PROFILE_VERSION, ProfileFindings};
+use pagewise_model::profile_findings::{EventProfile, ProfileFindings, ProfileSummary};
 use pagewise_model::units::Nanos;
 
 const PERIOD: u64 = 10_101_010;
@@ -56,11 +54,8 @@ pub fn profile() -> (Profile, ProfileFindings) {
         });
     }
     let weight = profile.weight_of(0);
-    let findings = ProfileFindings {
-        kind: Kind::Profile,
-        schema_version: PROFILE_VERSION,
+    let summary = ProfileSummary {
         span: profile.span,
-        headline: "33 % of the CPU time is spent in asm_exc_page_fault itself.".to_owned(),
         events: vec![EventProfile {
             name: "cpu-clock".to_owned(),
             unit: WeightUnit::Nanoseconds,
@@ -75,16 +70,12 @@ pub fn profile() -> (Profile, ProfileFindings) {
             cpus: Vec::new(),
             burst: None,
         }],
-        command: Vec::new(),
-        host: HostSnapshot::default(),
-        diagnoses: Vec::new(),
         counters: Vec::new(),
         unknown: Vec::new(),
         own_cost: None,
-        losses: Losses::default(),
-        notes: Vec::new(),
     };
-    (profile, findings)
+    let verdict = "33 % of the CPU time is spent in asm_exc_page_fault itself.";
+    (profile, Document::of(summary).with_verdict(verdict))
 }
 
 /// The frames of a stack by name, innermost first.

@@ -1,6 +1,7 @@
 /** The most important thing in one sentence, and what the recording is. */
 import type { ProfileData } from "../../data/profile";
-import type { EventProfile, ProfileFindings } from "../../data/profileFindings";
+import type { EventProfile, ProfileSummary } from "../../data/profileFindings";
+import type { HostSnapshot } from "../../data/schema";
 import { h } from "../../dom";
 import { compact, count, nanos, percent } from "../../format";
 import type { Answer } from "../answer";
@@ -9,18 +10,18 @@ import { SEVERITY, tile, unit } from "../head";
 export const answer: Answer<ProfileData> = {
   title: "CPU time and other events",
   nav: "CPU time",
-  badge: ({ findings }) => {
-    const worst = findings.diagnoses[0]?.severity;
+  badge: ({ diagnoses }) => {
+    const worst = diagnoses[0]?.severity;
     return worst ? SEVERITY[worst] : ["Nothing stands out", "neutral"];
   },
-  headline: (page) => page.findings.headline || samplesOf(page),
-  account: (page) => [h("div", { class: "tiles" }, used(page.findings), ...page.findings.events.slice(0, 3).map((event) => eventTile(event, page.findings)), cost(page))],
+  headline: (page) => page.verdict || samplesOf(page),
+  account: (page) => [h("div", { class: "tiles" }, used(page.findings, page.host), ...page.findings.events.slice(0, 3).map((event) => eventTile(event, page.findings)), cost(page))],
 };
 
 const samplesOf = (page: ProfileData): string => `${count(page.findings.events.reduce((sum, event) => sum + event.samples, 0))} samples`;
 
 /** CPU time used of what the CPUs had to give. */
-export function used({ events, span, host }: Pick<ProfileFindings, "events" | "span" | "host">): HTMLElement | null {
+export function used({ events, span }: Pick<ProfileSummary, "events" | "span">, host: Pick<HostSnapshot, "cpus">): HTMLElement | null {
   const clock = events.find((event) => event.unit === "nanoseconds" && !event.name.startsWith("off-cpu"));
   if (!clock || span <= 0) return null;
   const cpus = host.cpus || clock.cpus.length;
@@ -30,7 +31,7 @@ export function used({ events, span, host }: Pick<ProfileFindings, "events" | "s
   return tile("CPUs in use", [inUse.toFixed(2), of], `${nanos(clock.weight)} of CPU time in ${nanos(span)}`, available > 0 ? `${percent(clock.weight / available)} of what the CPUs had` : null);
 }
 
-function eventTile(event: EventProfile, { span }: ProfileFindings): HTMLElement {
+function eventTile(event: EventProfile, { span }: ProfileSummary): HTMLElement {
   const weight = { nanoseconds: nanos(event.weight), events: `${compact(event.weight)} events`, samples: "" }[event.unit];
   const asked = event.frequency === null ? null : `${count(event.frequency)} per second asked for`;
   return tile(event.name, [count(event.samples), unit("samples")], weight === "" ? null : `${weight}${event.idle > 0 ? " busy" : ""}`, asked ?? (span > 0 ? `over ${nanos(span)}` : null));

@@ -1,6 +1,6 @@
 /** What counters counted over the whole recording. */
 import type { ProfileData } from "../../data/profile";
-import type { ProfileFindings } from "../../data/profileFindings";
+import type { ProfileSummary } from "../../data/profileFindings";
 import { h } from "../../dom";
 import { compact, nanos, percent } from "../../format";
 import type { Section } from "../section";
@@ -12,7 +12,7 @@ export const counters: Section<ProfileData> = {
   applies: ({ findings }) => findings.counters.length > 0,
   intro: () => "Over the whole recording; over time they stand under the heat map. Counters that the machine lacks are left out, never zero.",
   render: ({ findings }) => {
-    const row = ({ name, total, rate, counted }: ProfileFindings["counters"][0]) => {
+    const row = ({ name, total, rate, counted }: ProfileSummary["counters"][0]) => {
       const isClock = name.endsWith("-clock");
       const shown = total === null ? "" : isClock ? nanos(total) : compact(total);
       const each = total === null ? rate.toFixed(2) : isClock ? `${(rate / 1e9).toFixed(2)} CPUs` : `${compact(rate)} per second`;
