@@ -14,7 +14,7 @@ def one(query):
 
 
 for trace in ["redis", "tpcc", "contend"]:
-    findings = json.loads((work / f"{trace}.json").read_text())
+    findings = json.loads((work / f"{trace}.json").read_text())["evidence"]["fault_paths"]
     faults, paths, functions, histograms = (
         f"'{work / trace / table}.parquet'" for table in ["faults", "paths", "functions", "histograms"]
     )

@@ -35,7 +35,7 @@ fn main() {
         let on_two = end_to_end(&text, 2);
         let two = wall.elapsed();
         assert_eq!(found, on_two, "findings on one core and on two");
-        let FaultPaths { faults, .. } = found.0;
+        let faults = found.0.faults;
         println!(
             "{} MB/s of CPU time; two cores x{:.2}: {faults} faults, {} patterns",
             text.len() as u64 * 1000 / busy.max(1),

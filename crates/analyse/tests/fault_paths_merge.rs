@@ -106,8 +106,8 @@ fn difference(place: &str, a: &Value, b: &Value) -> Option<String> {
 }
 
 fn compare(whole: &FaultPaths, parts: &FaultPaths, without: &[&str]) -> Option<String> {
-    let document = |findings| {
-        let mut value = serde_json::to_value(findings).expect("findings are JSON");
+    let document = |findings: &FaultPaths| {
+        let mut value = serde_json::to_value(&findings.evidence).expect("findings are JSON");
         for key in without {
             value[key] = Value::Null;
         }

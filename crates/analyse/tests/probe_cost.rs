@@ -209,7 +209,7 @@ proptest! {
         let simulation = Simulation::new(Cost { inside, outside }, Noise::CheapFaults(percent), seed).faults(400);
         let found = report(&simulation);
         prop_assert_eq!(found.calibration.source, Source::Withdrawn);
-        prop_assert_eq!(found.latency.corrected, found.latency.raw);
+        prop_assert_eq!(&found.latency.corrected, &found.latency.raw);
         prop_assert!(found.latency.bounds.is_none());
     }
 }
@@ -344,7 +344,7 @@ fn reports_of_two_kernels_are_each_corrected_by_their_own_cost() {
         .map(|node| node.corrected_self_ns)
         .sum();
     let maps = kernels.iter().map(|kernel| {
-        let nodes = report(kernel).call_map.nodes;
+        let nodes = report(kernel).evidence.call_map.nodes;
         nodes.iter().map(|node| node.corrected_self_ns).sum::<u64>()
     });
     assert!(
@@ -364,6 +364,7 @@ fn merging_in_any_order_and_in_steps_adds_up_the_same() {
     let [a, b] = kernels().map(|kernel| stored(&kernel));
     let c = stored(&Simulation::new(COST, Noise::None, 11).faults(200));
     let figures = |(found, _): (FaultPaths, Sums)| {
+        let found = found.evidence;
         (
             found.faults,
             found.missing,

@@ -31,17 +31,26 @@ fn json_splits_the_time_of_a_fault() {
     assert!(output.status.success(), "{output:?}");
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(json["kind"], "fault_paths");
-    assert_eq!(json["faults"], 1);
-    assert_eq!(json["classes"][0]["class"], "anonymous");
-    assert_eq!(json["latency"]["raw"]["max_ns"], 7_000);
+    assert_eq!(json["evidence"]["fault_paths"]["faults"], 1);
+    assert_eq!(
+        json["evidence"]["fault_paths"]["classes"][0]["class"],
+        "anonymous"
+    );
+    assert_eq!(
+        json["evidence"]["fault_paths"]["latency"]["raw"]["max_ns"],
+        7_000
+    );
     let expected = serde_json::json!({
         "total_ns": 9_000, "self_ns": 4_500, "children_ns": 2_500, "interrupts_ns": 2_000,
         "runnable_ns": 0, "blocked_ns": 0, "off_cpu_ns": 0
     });
-    assert_eq!(json["split"], expected);
-    assert_eq!(json["conservation"]["violations"], 0);
+    assert_eq!(json["evidence"]["fault_paths"]["split"], expected);
     assert_eq!(
-        json["missing"][0]["what"],
+        json["evidence"]["fault_paths"]["conservation"]["violations"],
+        0
+    );
+    assert_eq!(
+        json["evidence"]["fault_paths"]["missing"][0]["what"],
         "calls still open at the end of the trace"
     );
 }
@@ -109,7 +118,7 @@ fn trace_dat_is_reported_and_mined() {
         assert_eq!(run(Path::new("-"), input.into()).stdout, named.stdout);
         let json: serde_json::Value = serde_json::from_slice(&named.stdout).expect("JSON");
         match command {
-            "report" => assert_eq!(json["faults"], faults),
+            "report" => assert_eq!(json["evidence"]["fault_paths"]["faults"], faults),
             _ => assert!(
                 json["evidence"]["mined"]["patterns"]
                     .as_array()
@@ -154,9 +163,12 @@ fn what_a_capture_noted_of_the_root_alone_calibrates_its_report() {
     let output = fed("report", &["--json"], &text);
     assert!(output.status.success(), "{output:?}");
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(json["faults"], 200);
-    assert_eq!(json["calibration"]["source"], "root_only");
-    let cost = json["calibration"]["per_call_ns"]
+    assert_eq!(json["evidence"]["fault_paths"]["faults"], 200);
+    assert_eq!(
+        json["evidence"]["fault_paths"]["calibration"]["source"],
+        "root_only"
+    );
+    let cost = json["evidence"]["fault_paths"]["calibration"]["per_call_ns"]
         .as_f64()
         .expect("a number");
     assert!((cost - 3_000.0).abs() < 30.0, "{cost}");
@@ -182,18 +194,21 @@ fn stored_reports_are_merged() {
     let output = merge(&[&stored[0], &stored[1]]);
     assert!(output.status.success(), "{output:?}");
     let both: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(both["faults"], 2);
-    assert_eq!(both["classes"][0]["latency"]["raw"]["count"], 2);
-    let missing = both["missing"].to_string();
+    assert_eq!(both["evidence"]["fault_paths"]["faults"], 2);
+    assert_eq!(
+        both["evidence"]["fault_paths"]["classes"][0]["latency"]["raw"]["count"],
+        2
+    );
+    let missing = both["evidence"]["fault_paths"]["missing"].to_string();
     assert!(missing.contains("reports were merged"), "{missing}");
     let again = folder.path().join("both.json");
     std::fs::write(&again, &output.stdout).expect("a file");
     let three = merge(&[&again, &stored[0]]);
     let three: serde_json::Value = serde_json::from_slice(&three.stdout).expect("JSON");
-    assert_eq!(three["faults"], 3);
+    assert_eq!(three["evidence"]["fault_paths"]["faults"], 3);
 
     let strange = folder.path().join("strange.json");
-    std::fs::write(&strange, "{\"kind\":\"mine\"}").expect("a file");
+    std::fs::write(&strange, "{\"kind\":\"mined\"}").expect("a file");
     let output = merge(&[&stored[0], &strange]);
     assert_eq!(output.status.code(), Some(1));
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -213,7 +228,7 @@ fn sums_for_merging_are_on_request() {
     let lines = without.iter().filter(|&&byte| byte == b'\n').count();
     assert_eq!((lines, without.last()), (1, Some(&b'\n')), "one line");
     let value: serde_json::Value = serde_json::from_slice(&without).expect("JSON");
-    assert!(value.get("sums").is_none());
+    assert!(value["evidence"].get("sums").is_none());
     let report = |arguments: &[&str], files: &[&Path]| {
         Command::new(env!("CARGO_BIN_EXE_pagewise"))
             .arg("report")
@@ -264,11 +279,17 @@ fn a_part_of_the_faults_is_reported_as_if_it_were_the_faults() {
     let output = run(&["--class", "anonymous", "--path", "fault[20us..]/allocation"]);
     assert!(output.status.success(), "{output:?}");
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(json["faults"], 20);
-    assert_eq!(json["latency"]["raw"]["p50_ns"], 30_000);
-    assert_eq!(json["descent"][0]["met"], 40);
-    assert_eq!(json["descent"][0]["calls"], 20);
-    assert_eq!(json["classes"][0]["class"], "anonymous");
+    assert_eq!(json["evidence"]["fault_paths"]["faults"], 20);
+    assert_eq!(
+        json["evidence"]["fault_paths"]["latency"]["raw"]["p50_ns"],
+        30_000
+    );
+    assert_eq!(json["evidence"]["fault_paths"]["descent"][0]["met"], 40);
+    assert_eq!(json["evidence"]["fault_paths"]["descent"][0]["calls"], 20);
+    assert_eq!(
+        json["evidence"]["fault_paths"]["classes"][0]["class"],
+        "anonymous"
+    );
     let nothing = run(&["--layer", "swap_in"]);
     assert_eq!(nothing.status.code(), Some(1));
     let message = String::from_utf8_lossy(&nothing.stderr).into_owned();

@@ -26,6 +26,7 @@ pub fn schema() -> Value {
     };
     all.part::<findings::Run>();
     all.part::<profile_findings::ProfileSummary>();
+    all.part::<fault_paths::TracedFaults>();
     all.part::<tuning::Tuning>();
     all.part::<gate::Gate>();
     all.part::<gate::Baseline>();
@@ -43,7 +44,6 @@ pub fn schema() -> Value {
     all.part::<watch::Row>();
     all.add::<run_diff::RunDiff>(Kind::RunDiff, run_diff::RUN_DIFF_VERSION);
     all.add::<profile_diff::ProfileDiff>(Kind::ProfileDiff, profile_diff::PROFILE_DIFF_VERSION);
-    all.add::<fault_paths::FaultPaths>(Kind::FaultPaths, fault_paths::SCHEMA_VERSION);
     all.add::<fault_diff::FaultDiff>(Kind::FaultDiff, fault_diff::SCHEMA_VERSION);
     all.finish()
 }
@@ -74,6 +74,10 @@ impl Documents {
         // Whatever its evidence is: that is replaced by all the parts that there are.
         self.types.subschema_for::<Document<capability::Check>>();
         let mut defs = self.types.take_definitions(true);
+        let sums =
+            "Beside fault_paths, with --sums: what pagewise report adds up when it merges reports.";
+        let sums = json!({"type": "object", "description": sums});
+        self.parts.insert("sums".to_owned(), sums);
         let parts = json!({
             "type": "object",
             "description": "What it rests on: the part that has the name of the document's kind.",
@@ -95,13 +99,6 @@ impl Documents {
             set_field(&mut defs, name, "schema_version", json!({"const": version}));
             each.push(of(name));
         }
-        let sums = "With --sums: what pagewise report adds up when it merges reports.";
-        set_field(
-            &mut defs,
-            "FaultPaths",
-            "sums",
-            json!({"type": "object", "description": sums}),
-        );
         let mut defs = Value::Object(defs);
         close(&mut defs);
         json!({

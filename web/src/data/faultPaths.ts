@@ -1,10 +1,10 @@
 /**
- * What the Rust side writes about a function_graph trace: `pagewise_model::fault_paths::FaultPaths`
+ * What the Rust side writes about a function_graph trace: `pagewise_model::fault_paths::TracedFaults`
  * as JSON (its schema is docs/schema/schema.json) with names for people. Times are nanoseconds.
  * "raw" is as traced, "corrected" without the tracer's own cost.
  */
-import type { Latencies, FaultPaths } from "./schema";
-export type { Mode, Latency, Bounds, Latencies, TimeSplit, LayerFindings, Contributor, ClassFindings, CallNode, CallMap, OtherCalls, Calibration, Contrast, Overrepresented, Excess, TimeBlock, ChangePoint, TraceTimeline as Timeline, LockWait, Holder, ChargePath, TreePattern, FaultPaths } from "./schema";
+import type { Latencies, TracedFaults } from "./schema";
+export type { Mode, Latency, Bounds, Latencies, TimeSplit, LayerFindings, Contributor, ClassFindings, CallNode, CallMap, OtherCalls, Calibration, Contrast, Overrepresented, Excess, TimeBlock, ChangePoint, TraceTimeline as Timeline, LockWait, Holder, ChargePath, TreePattern, TracedFaults } from "./schema";
 
 /** First value, first value past it, count. */
 export type Bucket = [low: number, high: number, count: number];
@@ -27,6 +27,6 @@ export interface Labels {
 
 /** The part of a page about the faults of one trace. */
 export interface FaultPathsPage {
-  findings: FaultPaths;
+  findings: TracedFaults;
   labels: Labels;
 }

@@ -3,7 +3,7 @@
 /**
  * Every JSON document that Pagewise writes; `kind` says which.
  */
-export type Document = Document1 | RunDiff | ProfileDiff | FaultPaths | FaultDiff;
+export type Document = Document1 | RunDiff | ProfileDiff | FaultDiff;
 /**
  * How sure the rule is that nothing else gets worse.
  */
@@ -69,6 +69,88 @@ export type Availability = "available" | "limited" | "missing";
  */
 export type Way = "kernel" | "fd" | "sigbus";
 /**
+ * Where a calibration comes from.
+ */
+export type Source = "root_only" | "own_trace" | "several" | "nothing" | "withdrawn";
+/**
+ * Signs that one cost for every call does not fit a trace.
+ */
+export type Misfit =
+  | {
+      clamped: number;
+    }
+  | {
+      unbalanced: number;
+    }
+  | {
+      uneven: number;
+    };
+/**
+ * The kind of a fault, with the same meaning on every kernel.
+ */
+export type Class =
+  | "anonymous"
+  | "zero_page"
+  | "anonymous_huge"
+  | "map_around"
+  | "file_read"
+  | "file_read_major"
+  | "file_cow"
+  | "file_shared"
+  | "write_reuse"
+  | "write_copy"
+  | "write_zero_page"
+  | "write_huge"
+  | "swap_in"
+  | "numa_hint"
+  | "userfault"
+  | "hugetlb"
+  | "stack_growth"
+  | "spurious"
+  | "retry"
+  | "error"
+  | "unclassified";
+/**
+ * A part of the work of a fault.
+ */
+export type Layer =
+  | "fault"
+  | "mm_fault"
+  | "handler"
+  | "lock"
+  | "allocation"
+  | "zeroing"
+  | "copying"
+  | "charge"
+  | "lru"
+  | "rmap"
+  | "map_around"
+  | "file_fetch"
+  | "swap_in"
+  | "tlb_flush"
+  | "page_table"
+  | "wait";
+/**
+ * How a page was charged.
+ */
+export type ChargeWay = "untold" | "stock_hit" | "refill" | "reclaim";
+/**
+ * What a task had of a lock that others waited for.
+ */
+export type Hold = "writing" | "reading" | "queued";
+/**
+ * A lock of memory management.
+ */
+export type Lock = "mmap" | "vma" | "rwsem" | "percpu_rwsem" | "folio" | "mutex";
+/**
+ * Whether durations include time asleep (the tracer's option `sleep-time`).
+ */
+export type SleepTime = "assumed" | "included" | "excluded";
+/**
+ * What changed at a moment.
+ */
+export type Changed = "rate" | "mix" | "median" | "tail";
+/**
  * Why a fault happened.
  */
 export type Cause =
@@ -111,31 +193,6 @@ export type Effect = "help" | "hurt" | "no_measurable_effect" | "unknown";
  * Whether the host of a virtual machine maps its memory with huge pages.
  */
 export type HostPages = "huge" | "small" | "mixed" | "unknown";
-/**
- * The kind of a fault, with the same meaning on every kernel.
- */
-export type Class =
-  | "anonymous"
-  | "zero_page"
-  | "anonymous_huge"
-  | "map_around"
-  | "file_read"
-  | "file_read_major"
-  | "file_cow"
-  | "file_shared"
-  | "write_reuse"
-  | "write_copy"
-  | "write_zero_page"
-  | "write_huge"
-  | "swap_in"
-  | "numa_hint"
-  | "userfault"
-  | "hugetlb"
-  | "stack_growth"
-  | "spurious"
-  | "retry"
-  | "error"
-  | "unclassified";
 /**
  * How a program ended.
  */
@@ -233,63 +290,6 @@ export type Quantity =
  * What an amount is.
  */
 export type Measure = "share_of_busy" | "cpus_in_use" | "per_second" | "cpu_seconds_per_run" | "events_per_run";
-/**
- * Where a calibration comes from.
- */
-export type Source = "root_only" | "own_trace" | "several" | "nothing" | "withdrawn";
-/**
- * Signs that one cost for every call does not fit a trace.
- */
-export type Misfit =
-  | {
-      clamped: number;
-    }
-  | {
-      unbalanced: number;
-    }
-  | {
-      uneven: number;
-    };
-/**
- * A part of the work of a fault.
- */
-export type Layer =
-  | "fault"
-  | "mm_fault"
-  | "handler"
-  | "lock"
-  | "allocation"
-  | "zeroing"
-  | "copying"
-  | "charge"
-  | "lru"
-  | "rmap"
-  | "map_around"
-  | "file_fetch"
-  | "swap_in"
-  | "tlb_flush"
-  | "page_table"
-  | "wait";
-/**
- * How a page was charged.
- */
-export type ChargeWay = "untold" | "stock_hit" | "refill" | "reclaim";
-/**
- * What a task had of a lock that others waited for.
- */
-export type Hold = "writing" | "reading" | "queued";
-/**
- * A lock of memory management.
- */
-export type Lock = "mmap" | "vma" | "rwsem" | "percpu_rwsem" | "folio" | "mutex";
-/**
- * Whether durations include time asleep (the tracer's option `sleep-time`).
- */
-export type SleepTime = "assumed" | "included" | "excluded";
-/**
- * What changed at a moment.
- */
-export type Changed = "rate" | "mix" | "median" | "tail";
 /**
  * What kind of thing differs.
  */
@@ -439,6 +439,7 @@ export interface Evidence {
   allocator_bench?: AllocatorBench;
   check?: Check;
   fault_bench?: FaultBench;
+  fault_paths?: TracedFaults;
   gate?: Gate;
   gate_baseline?: Baseline;
   huge_balance?: Balance;
@@ -451,6 +452,10 @@ export interface Evidence {
   paging_timeline?: PagingTimeline;
   profile?: ProfileSummary;
   run?: Run;
+  /**
+   * Beside fault_paths, with --sums: what pagewise report adds up when it merges reports.
+   */
+  sums?: {};
   tuning?: Tuning;
   watch?: Row;
 }
@@ -581,6 +586,982 @@ export interface FaultRow {
    */
   threads: number;
   way: Way;
+}
+/**
+ * Everything about the faults of one trace.
+ */
+export interface TracedFaults {
+  /**
+   * Ends of calls without a beginning, by function: all there is with `tracing_thresh`.
+   */
+  bare_ends: OtherCalls[];
+  calibration: Calibration;
+  call_map: CallMap;
+  /**
+   * The share of calls whose own time, raw, is below 1 µs.
+   */
+  calls_below_1us: number;
+  /**
+   * Charges to the memory cgroup by the way they took.
+   */
+  charges: ChargePath[];
+  /**
+   * By kind, the most frequent first.
+   */
+  classes: ClassFindings[];
+  conservation: Conservation;
+  /**
+   * What sets the slowest faults apart, overall and by kind.
+   */
+  contrasts: Contrast[];
+  /**
+   * Functions by their share of fault time, the largest first.
+   */
+  contributors: Contributor[];
+  /**
+   * Whether correcting takes more than half of the mean latency: differences between paths
+   * are then mostly differences in their number of calls.
+   */
+  correction_exceeds_signal: boolean;
+  /**
+   * The part of the faults that was looked at, from the outside in; empty: all of each.
+   */
+  descent: DescentStep[];
+  /**
+   * Different paths in all.
+   */
+  distinct_paths: number;
+  /**
+   * From the first to the last complete call, ns; where the trace has times.
+   */
+  duration_ns: number | null;
+  elapsed: Latency;
+  /**
+   * Complete faults, all that the figures are about.
+   */
+  faults: number;
+  latency: Latencies;
+  /**
+   * Over all faults, in the order of `Layer::ALL`.
+   */
+  layers: LayerFindings[];
+  lock_waits: LockWaits;
+  /**
+   * What is missing from all figures, in words with counts.
+   */
+  missing: Missing[];
+  /**
+   * Calls at the top level that are no faults, such as lock helpers, the most frequent first.
+   */
+  other_calls: OtherCalls[];
+  /**
+   * The most frequent paths; see `Path`.
+   */
+  paths: Path[];
+  reading: Reading;
+  split: TimeSplit;
+  timeline: TraceTimeline;
+  /**
+   * Calls with everything below them, repeats merged, by their share of time.
+   */
+  trees: TreePattern[];
+  /**
+   * Further such trees that are as frequent, or take as much time.
+   */
+  trees_left_out: number;
+}
+/**
+ * Calls of one function outside faults.
+ */
+export interface OtherCalls {
+  /**
+   * The function.
+   */
+  function: string;
+  latency: Latency;
+}
+/**
+ * A distribution in figures.
+ */
+export interface Latency {
+  /**
+   * First value, first value past it and count of each filled bucket, ns.
+   */
+  buckets: [number, number, number][];
+  /**
+   * Values.
+   */
+  count: number;
+  /**
+   * Largest, ns.
+   */
+  max_ns: number;
+  /**
+   * Arithmetic mean, ns.
+   */
+  mean_ns: number;
+  /**
+   * Smallest, ns.
+   */
+  min_ns: number;
+  /**
+   * Peaks, from fast to slow.
+   */
+  modes: Mode[];
+  /**
+   * Median, ns.
+   */
+  p50_ns: number;
+  /**
+   * 90th percentile, ns.
+   */
+  p90_ns: number;
+  /**
+   * 99th percentile, ns.
+   */
+  p99_ns: number;
+  /**
+   * Sum, ns.
+   */
+  sum_ns: number;
+}
+/**
+ * One peak.
+ */
+export interface Mode {
+  /**
+   * Its upper end.
+   */
+  high_ns: number;
+  /**
+   * The interval that holds the middle nine tenths of the mode's values, ns.
+   */
+  low_ns: number;
+  /**
+   * The most frequent latency, ns.
+   */
+  peak_ns: number;
+  /**
+   * The share of all values that belongs to the mode.
+   */
+  share: number;
+}
+/**
+ * The tracer's cost for one call.
+ *
+ * A figure from which the cost of `calls` was taken is wrong by up to `Calibration::error` of
+ * so many calls, and the errors of all figures of one trace go the same way: whoever compares
+ * figures of two traces must allow for both traces' errors.
+ */
+export interface Calibration {
+  /**
+   * Half the width of the interval that holds `per_call_ns` with 95 % confidence. It is also
+   * at least the sum of the errors of the two parts.
+   */
+  error_ns: number;
+  /**
+   * The part of them that lands inside the call itself.
+   */
+  inside_ns: number;
+  /**
+   * Nanoseconds a call adds to everything around it.
+   */
+  per_call_ns: number;
+  source: Source;
+  /**
+   * Why nothing is corrected, where a cost was found that does not fit.
+   */
+  withdrawn: Withdrawal | null;
+}
+/**
+ * A cost that was found, and why it was not used.
+ */
+export interface Withdrawal {
+  misfit: Misfit;
+  /**
+   * The cost that was found, ns per call.
+   */
+  per_call_ns: number;
+}
+/**
+ * The call paths of the faults of a trace.
+ */
+export interface CallMap {
+  /**
+   * Names that nodes refer to.
+   */
+  functions: string[];
+  /**
+   * Callers before what they call. Those without a caller are the outermost functions, one
+   * for each kind of fault and entry.
+   */
+  nodes: CallNode[];
+  /**
+   * Nodes left out for being small, with all below them.
+   */
+  nodes_left_out: number;
+  /**
+   * Their own time, as traced, ns.
+   */
+  self_ns_left_out: number;
+  /**
+   * Faults whose single calls are in `CallNode::times`; sums are over all faults.
+   */
+  timed_faults: number;
+}
+/**
+ * A call path that ends in a function.
+ */
+export interface CallNode {
+  /**
+   * Calls on it.
+   */
+  calls: number;
+  /**
+   * Traced calls below it, in all.
+   */
+  calls_inside: number;
+  class: Class;
+  /**
+   * The same without the tracer's cost, ns.
+   */
+  corrected_self_ns: number;
+  /**
+   * The same without the tracer's cost.
+   */
+  corrected_times: [number, number, number][];
+  /**
+   * The same without the tracer's cost, ns.
+   */
+  corrected_total_ns: number;
+  /**
+   * How far that may be off, either way: the error of a call's cost, once for each call whose cost
+   * was taken off, ns.
+   */
+  error_ns: number;
+  /**
+   * Faults that take this path.
+   */
+  faults: number;
+  /**
+   * Index in `CallMap::functions`.
+   */
+  function: number;
+  /**
+   * The part of a fault's work that the function stands for by its name, if any.
+   */
+  layer: Layer | null;
+  /**
+   * Index of the caller in `CallMap::nodes`.
+   */
+  parent: number | null;
+  /**
+   * Own time of the calls, as traced, ns.
+   */
+  self_ns: number;
+  /**
+   * Durations of single calls, as traced, in coarse buckets (a sixteenth of their value): first
+   * value, first value past it, count. A sample where there are many faults.
+   */
+  times: [number, number, number][];
+  /**
+   * Sum of the calls' total times the latency of their fault, both as traced, ns²: with the
+   * sums of both it gives their covariance over any set of faults.
+   */
+  total_by_latency: number;
+  /**
+   * Time of the calls with all that they called, as traced, ns.
+   */
+  total_ns: number;
+}
+/**
+ * Charges to the memory cgroup by the way they took.
+ */
+export interface ChargePath {
+  /**
+   * Faults.
+   */
+  faults: number;
+  latency: Latencies;
+  /**
+   * Share of the faults that charge.
+   */
+  share: number;
+  way: ChargeWay;
+}
+/**
+ * As traced, and without the tracer's cost.
+ */
+export interface Latencies {
+  /**
+   * How sure the corrected figures are; absent where nothing is corrected.
+   */
+  bounds: Bounds | null;
+  corrected: Latency;
+  raw: Latency;
+}
+/**
+ * The interval of a corrected figure, from the error of the tracer's cost. The figure as traced
+ * is no part of it: that has no error of this kind.
+ */
+export interface Bounds {
+  /**
+   * Of the mean, ns: least and most.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  mean_ns: [number, number];
+  /**
+   * Of the median, ns.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  p50_ns: [number, number];
+  /**
+   * Of the 90th percentile, ns.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  p90_ns: [number, number];
+  /**
+   * Of the 99th percentile, ns.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  p99_ns: [number, number];
+}
+/**
+ * Faults of one kind.
+ */
+export interface ClassFindings {
+  class: Class;
+  /**
+   * Functions by their share of time.
+   */
+  contributors: Contributor[];
+  /**
+   * How many.
+   */
+  faults: number;
+  latency: Latencies;
+  /**
+   * Latency by layer.
+   */
+  layers: LayerFindings[];
+  /**
+   * Waits for the mmap lock or the area's lock before the fault, found by task.
+   */
+  lock_before: Latency | null;
+  /**
+   * Different paths.
+   */
+  paths: number;
+  /**
+   * Share of all faults.
+   */
+  share: number;
+  split: TimeSplit;
+  /**
+   * Share of the time of all faults, corrected.
+   */
+  time_share: number;
+}
+/**
+ * A function's part of the time and of its variance. The parts of all functions add up to one.
+ */
+export interface Contributor {
+  /**
+   * Calls.
+   */
+  calls: number;
+  /**
+   * Own time without the tracer's cost, ns; not below zero.
+   */
+  corrected_self_ns: number;
+  /**
+   * Share of it, corrected.
+   */
+  corrected_time_share: number;
+  /**
+   * How far the corrected time may be off, either way, ns.
+   */
+  error_ns: number;
+  /**
+   * The function.
+   */
+  function: string;
+  /**
+   * Own time, raw, ns.
+   */
+  self_ns: number;
+  /**
+   * Share of the faults' time on the CPU, raw.
+   */
+  time_share: number;
+  /**
+   * Share of the variance of the faults' latency: the covariance of the function's own time
+   * with it. Negative where the function is shorter in slow faults.
+   */
+  variance_share: number;
+}
+/**
+ * A layer's time per fault that has it.
+ */
+export interface LayerFindings {
+  latency: Latencies;
+  layer: Layer;
+  /**
+   * The functions that stand for the handler on this kernel, most frequent first; empty for
+   * other layers.
+   */
+  stood_for_by: string[];
+}
+/**
+ * Where time went; the parts add up to the total.
+ */
+export interface TimeSplit {
+  /**
+   * Asleep, ns.
+   */
+  blocked_ns: number;
+  /**
+   * In what it called, on the CPU, ns.
+   */
+  children_ns: number;
+  /**
+   * In interrupts, softirqs and NMIs, ns.
+   */
+  interrupts_ns: number;
+  /**
+   * Off the CPU for an unknown reason (no `sched_switch` events), ns.
+   */
+  off_cpu_ns: number;
+  /**
+   * Able to run, but another task did, ns.
+   */
+  runnable_ns: number;
+  /**
+   * In the outermost function itself, ns.
+   */
+  self_ns: number;
+  /**
+   * From begin to end, ns.
+   */
+  total_ns: number;
+}
+/**
+ * Whether self + children + interrupts + off-CPU = total, for every call of every fault.
+ */
+export interface Conservation {
+  /**
+   * Faults looked at.
+   */
+  faults: number;
+  /**
+   * Calls in which the parts exceed the whole by more than the printed precision.
+   */
+  violations: number;
+  /**
+   * Faults without a duration for every call: their times come from the time column.
+   */
+  without_durations: number;
+}
+/**
+ * The slowest faults against the others. Latency here is the whole time, waits and the lock
+ * before the fault included, without the tracer's cost.
+ */
+export interface Contrast {
+  /**
+   * The other faults.
+   */
+  body: number;
+  /**
+   * Mean whole time of the others, ns.
+   */
+  body_mean_ns: number;
+  /**
+   * The kind of fault; `None`: all.
+   */
+  class: Class | null;
+  /**
+   * How far the two means may be off for what the correction does not know, either way and both
+   * the same way, ns.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  error_ns: [number, number];
+  /**
+   * What the extra time of the tail consists of, the largest first; the parts of all
+   * functions and waits add up to `tail_mean_ns - body_mean_ns`.
+   */
+  excess: Excess[];
+  /**
+   * Functions more frequent in the tail beyond chance, the strongest first.
+   */
+  functions: Overrepresented[];
+  /**
+   * The same for paths.
+   */
+  paths: Overrepresented[];
+  /**
+   * 0.99 for the slowest hundredth.
+   */
+  quantile: number;
+  /**
+   * Faults in the tail.
+   */
+  tail: number;
+  /**
+   * Mean whole time in the tail, ns.
+   */
+  tail_mean_ns: number;
+  /**
+   * Hypotheses tested together; 0 where the trace is too short to.
+   */
+  tests: number;
+  /**
+   * Faults beyond this are the tail, ns.
+   */
+  threshold_ns: number;
+}
+/**
+ * A part of the extra time of slow faults.
+ */
+export interface Excess {
+  /**
+   * Mean in the others, ns, corrected.
+   */
+  body_ns: number;
+  /**
+   * How far that may be off for what the correction does not know, either way, ns.
+   */
+  error_ns: number;
+  /**
+   * The function, or what was waited for.
+   */
+  name: string;
+  /**
+   * Mean in the tail less mean in the others, ns, corrected.
+   */
+  ns: number;
+  /**
+   * Share of the whole difference.
+   */
+  share: number;
+  /**
+   * Mean in the tail, ns, corrected.
+   */
+  tail_ns: number;
+  /**
+   * Whether it is a wait.
+   */
+  wait: boolean;
+}
+/**
+ * Something found more often in slow faults.
+ */
+export interface Overrepresented {
+  /**
+   * Functions found in exactly the same faults.
+   */
+  along: string[];
+  /**
+   * Other faults that have it.
+   */
+  body: number;
+  /**
+   * Share of the others.
+   */
+  body_share: number;
+  /**
+   * The kind of the path's faults.
+   */
+  class: Class | null;
+  /**
+   * The function, or the path's outline.
+   */
+  name: string;
+  /**
+   * Adjusted for all tests of the contrast.
+   */
+  p_adjusted: number;
+  /**
+   * Slow faults that have it.
+   */
+  tail: number;
+  /**
+   * Share of the slow faults.
+   */
+  tail_share: number;
+}
+/**
+ * One step of a descent: the calls of a function or layer inside the calls of the step above.
+ */
+export interface DescentStep {
+  /**
+   * Of these, calls that the class and the range leave.
+   */
+  calls: number;
+  /**
+   * Only faults of this kind.
+   */
+  class: Class | null;
+  /**
+   * Only calls that take at least so long (ns, corrected)…
+   */
+  from_ns: number | null;
+  /**
+   * Calls met inside those of the step above.
+   */
+  met: number;
+  /**
+   * The function or layer.
+   */
+  name: string;
+  /**
+   * Their time on the CPU, corrected, ns.
+   */
+  time_ns: number;
+  /**
+   * … and less than that.
+   */
+  to_ns: number | null;
+}
+/**
+ * Waits for locks around and inside faults.
+ */
+export interface LockWaits {
+  /**
+   * Waits for the mmap lock of 0.1 ms and more, to read or to write, that are laid to a task,
+   * and all of them.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  attributed: [number, number];
+  /**
+   * The time of both, ns.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  attributed_ns: [number, number];
+  /**
+   * Who had the mmap lock, or stood before them, while others waited for it; the longest waits
+   * first.
+   */
+  holders: Holder[];
+  /**
+   * By lock and function.
+   */
+  locks: LockWait[];
+}
+/**
+ * A task that others waited for to get the mmap lock.
+ */
+export interface Holder {
+  /**
+   * What it ran meanwhile, as far as it was traced.
+   */
+  doing: string | null;
+  how: Hold;
+  /**
+   * Its longest hold, or stay in the queue, that anyone waited for, ns.
+   */
+  longest_hold_ns: number;
+  /**
+   * The task.
+   */
+  pid: number;
+  /**
+   * Its name, as far as the trace prints it.
+   */
+  task: string;
+  /**
+   * Their time that is laid to it, ns.
+   */
+  wait_ns: number;
+  /**
+   * Waits it was part of.
+   */
+  waits: number;
+}
+/**
+ * Getting a lock.
+ */
+export interface LockWait {
+  /**
+   * The function that gets it; `mmap_lock events` where those tell.
+   */
+  function: string;
+  /**
+   * Whether it is inside faults, not before them.
+   */
+  inside_fault: boolean;
+  latency: Latency;
+  lock: Lock;
+  /**
+   * Share of the whole time of all faults, as traced.
+   */
+  share: number;
+  /**
+   * Of these, calls that reached the slow path or slept.
+   */
+  slow: number;
+}
+/**
+ * Something that the figures lack.
+ */
+export interface Missing {
+  /**
+   * How many.
+   */
+  count: number;
+  /**
+   * Of what: the end of a sentence that begins with the number.
+   */
+  what: string;
+}
+/**
+ * A path: the functions of a fault down to the third level, adjacent repeats merged.
+ */
+export interface Path {
+  class: Class;
+  /**
+   * Faults.
+   */
+  faults: number;
+  latency: Latencies;
+  /**
+   * Calls inside, on average.
+   */
+  mean_calls: number;
+  /**
+   * Functions with `{` and `}` around what they called, `×n` behind repeats.
+   */
+  outline: string;
+  /**
+   * Share of all faults.
+   */
+  share: number;
+  /**
+   * Complete trees merged into this outline.
+   */
+  trees: number;
+}
+/**
+ * What was taken for granted in reading a trace.
+ */
+export interface Reading {
+  /**
+   * The deepest level traced, where the trace looks cut there (`max_graph_depth`): calls below
+   * it cost time that no correction knows of.
+   */
+  depth_limit: number | null;
+  /**
+   * Calls taken for an interrupt's because they stand one level too deep, not by name.
+   */
+  interrupts_by_place: number;
+  sleep_time: SleepTime;
+  /**
+   * Different call trees beyond those that are looked up fast.
+   */
+  trees_beyond_limit: number;
+}
+/**
+ * Faults in the order in which they ended.
+ */
+export interface TraceTimeline {
+  /**
+   * Consecutive blocks of about equal numbers of faults.
+   */
+  blocks: TimeBlock[];
+  /**
+   * Where they changed, in order of time.
+   */
+  changes: ChangePoint[];
+  /**
+   * One in so many faults is in `blocks`: long traces are thinned evenly.
+   */
+  every: number;
+}
+/**
+ * Faults of one stretch of time.
+ */
+export interface TimeBlock {
+  /**
+   * Faults, whole time raw (ns) and calls inside, by kind.
+   */
+  classes: [Class, number, number, number][];
+  /**
+   * To the last fault's end.
+   */
+  end_ns: number | null;
+  /**
+   * How far that may be off for what the correction does not know, either way, ns.
+   */
+  error_ns: number;
+  /**
+   * Faults.
+   */
+  faults: number;
+  /**
+   * Mean whole time, corrected, ns.
+   */
+  mean_ns: number;
+  /**
+   * Median of it.
+   */
+  p50_ns: number;
+  /**
+   * 90th percentile.
+   */
+  p90_ns: number;
+  /**
+   * 99th percentile.
+   */
+  p99_ns: number;
+  /**
+   * From the trace's first call, ns; `None` without times.
+   */
+  start_ns: number | null;
+}
+/**
+ * A moment from which on faults were different.
+ */
+export interface ChangePoint {
+  /**
+   * Between this change and the next.
+   */
+  after: number;
+  /**
+   * From the trace's first call, ns; `None` without times.
+   */
+  at_ns: number | null;
+  /**
+   * Between the change before and this one: faults per second, a share, or ns.
+   */
+  before: number;
+  /**
+   * The kind of fault whose share changed.
+   */
+  class: Class | null;
+  /**
+   * Faults before it in the trace.
+   */
+  faults_before: number;
+  /**
+   * Adjusted for all series that were searched.
+   */
+  p_adjusted: number;
+  what: Changed;
+}
+/**
+ * A call with everything below it, repeats merged: a tree that many faults share, or few slow
+ * ones. It is closed: not all its places are inside one larger tree.
+ */
+export interface TreePattern {
+  /**
+   * Calls inside one, at least and at most.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  calls: [number, number];
+  /**
+   * The kind of the faults that have it, where it is one.
+   */
+  class: Class | null;
+  /**
+   * Whether it is a whole fault, from its entry on.
+   */
+  complete: boolean;
+  /**
+   * The same, corrected.
+   */
+  corrected_self_ns: number;
+  /**
+   * The same, corrected.
+   */
+  corrected_time_share: number;
+  /**
+   * The same, corrected.
+   */
+  corrected_total_ns: number;
+  /**
+   * How far the corrected mean, median and percentile may be off, either way, ns.
+   */
+  error_ns: number;
+  /**
+   * Faults that have it: its support.
+   */
+  faults: number;
+  /**
+   * The same, corrected.
+   */
+  mean_ns: number;
+  /**
+   * Places in them.
+   */
+  occurrences: number;
+  /**
+   * The tree as text: `root { a b ×3–15 { c } ( d e ) ×2 }`. Of a large one the first calls.
+   */
+  outline: string;
+  /**
+   * Median time of one, corrected, ns.
+   */
+  p50_ns: number;
+  /**
+   * 99th percentile of it.
+   */
+  p99_ns: number;
+  /**
+   * Mean time of one, as traced, ns.
+   */
+  raw_mean_ns: number;
+  /**
+   * How often the calls of its outermost function repeat.
+   */
+  repeats: Repeat[];
+  /**
+   * Its outermost function.
+   */
+  root: string;
+  /**
+   * Own time of its outermost function in them, as traced, ns.
+   */
+  self_ns: number;
+  /**
+   * Its time on the CPU as a share of all faults', raw.
+   */
+  time_share: number;
+  /**
+   * Places behind the median and the percentile: a sample where there are many faults.
+   */
+  timed: number;
+  /**
+   * Time of all its places, as traced, ns.
+   */
+  total_ns: number;
+}
+/**
+ * Calls that a tree repeats.
+ */
+export interface Repeat {
+  /**
+   * Times in a row, ascending, and how many rows have so many.
+   */
+  counts: [number, number][];
+  /**
+   * The function, or those of a loop with blanks between.
+   */
+  function: string;
 }
 /**
  * The answer.
@@ -1525,108 +2506,6 @@ export interface MinedPattern {
    */
   support: number;
   tree?: TreePattern;
-}
-/**
- * A call with everything below it, repeats merged: a tree that many faults share, or few slow
- * ones. It is closed: not all its places are inside one larger tree.
- */
-export interface TreePattern {
-  /**
-   * Calls inside one, at least and at most.
-   *
-   * @minItems 2
-   * @maxItems 2
-   */
-  calls: [number, number];
-  /**
-   * The kind of the faults that have it, where it is one.
-   */
-  class: Class | null;
-  /**
-   * Whether it is a whole fault, from its entry on.
-   */
-  complete: boolean;
-  /**
-   * The same, corrected.
-   */
-  corrected_self_ns: number;
-  /**
-   * The same, corrected.
-   */
-  corrected_time_share: number;
-  /**
-   * The same, corrected.
-   */
-  corrected_total_ns: number;
-  /**
-   * How far the corrected mean, median and percentile may be off, either way, ns.
-   */
-  error_ns: number;
-  /**
-   * Faults that have it: its support.
-   */
-  faults: number;
-  /**
-   * The same, corrected.
-   */
-  mean_ns: number;
-  /**
-   * Places in them.
-   */
-  occurrences: number;
-  /**
-   * The tree as text: `root { a b ×3–15 { c } ( d e ) ×2 }`. Of a large one the first calls.
-   */
-  outline: string;
-  /**
-   * Median time of one, corrected, ns.
-   */
-  p50_ns: number;
-  /**
-   * 99th percentile of it.
-   */
-  p99_ns: number;
-  /**
-   * Mean time of one, as traced, ns.
-   */
-  raw_mean_ns: number;
-  /**
-   * How often the calls of its outermost function repeat.
-   */
-  repeats: Repeat[];
-  /**
-   * Its outermost function.
-   */
-  root: string;
-  /**
-   * Own time of its outermost function in them, as traced, ns.
-   */
-  self_ns: number;
-  /**
-   * Its time on the CPU as a share of all faults', raw.
-   */
-  time_share: number;
-  /**
-   * Places behind the median and the percentile: a sample where there are many faults.
-   */
-  timed: number;
-  /**
-   * Time of all its places, as traced, ns.
-   */
-  total_ns: number;
-}
-/**
- * Calls that a tree repeats.
- */
-export interface Repeat {
-  /**
-   * Times in a row, ascending, and how many rows have so many.
-   */
-  counts: [number, number][];
-  /**
-   * The function, or those of a loop with blanks between.
-   */
-  function: string;
 }
 /**
  * A finished run.
@@ -3743,892 +4622,6 @@ export interface UnknownChange {
    * What it means and what to do.
    */
   remedy: string;
-}
-/**
- * Everything about the faults of one trace.
- */
-export interface FaultPaths {
-  /**
-   * Ends of calls without a beginning, by function: all there is with `tracing_thresh`.
-   */
-  bare_ends: OtherCalls[];
-  calibration: Calibration;
-  call_map: CallMap;
-  /**
-   * The share of calls whose own time, raw, is below 1 µs.
-   */
-  calls_below_1us: number;
-  /**
-   * Charges to the memory cgroup by the way they took.
-   */
-  charges: ChargePath[];
-  /**
-   * By kind, the most frequent first.
-   */
-  classes: ClassFindings[];
-  conservation: Conservation;
-  /**
-   * What sets the slowest faults apart, overall and by kind.
-   */
-  contrasts: Contrast[];
-  /**
-   * Functions by their share of fault time, the largest first.
-   */
-  contributors: Contributor[];
-  /**
-   * Whether correcting takes more than half of the mean latency: differences between paths
-   * are then mostly differences in their number of calls.
-   */
-  correction_exceeds_signal: boolean;
-  /**
-   * The part of the faults that was looked at, from the outside in; empty: all of each.
-   */
-  descent: DescentStep[];
-  /**
-   * Different paths in all.
-   */
-  distinct_paths: number;
-  /**
-   * From the first to the last complete call, ns; where the trace has times.
-   */
-  duration_ns: number | null;
-  elapsed: Latency;
-  /**
-   * Complete faults, all that the figures are about.
-   */
-  faults: number;
-  /**
-   * `fault_paths`, to tell this from other reports.
-   */
-  kind: "fault_paths";
-  latency: Latencies;
-  /**
-   * Over all faults, in the order of `Layer::ALL`.
-   */
-  layers: LayerFindings[];
-  lock_waits: LockWaits;
-  /**
-   * What is missing from all figures, in words with counts.
-   */
-  missing: Missing[];
-  /**
-   * Calls at the top level that are no faults, such as lock helpers, the most frequent first.
-   */
-  other_calls: OtherCalls[];
-  /**
-   * The most frequent paths; see `Path`.
-   */
-  paths: Path[];
-  reading: Reading;
-  /**
-   * `SCHEMA_VERSION`.
-   */
-  schema_version: 1;
-  split: TimeSplit;
-  /**
-   * With --sums: what pagewise report adds up when it merges reports.
-   */
-  sums?: {};
-  timeline: TraceTimeline;
-  /**
-   * Calls with everything below them, repeats merged, by their share of time.
-   */
-  trees: TreePattern[];
-  /**
-   * Further such trees that are as frequent, or take as much time.
-   */
-  trees_left_out: number;
-}
-/**
- * Calls of one function outside faults.
- */
-export interface OtherCalls {
-  /**
-   * The function.
-   */
-  function: string;
-  latency: Latency;
-}
-/**
- * A distribution in figures.
- */
-export interface Latency {
-  /**
-   * First value, first value past it and count of each filled bucket, ns.
-   */
-  buckets: [number, number, number][];
-  /**
-   * Values.
-   */
-  count: number;
-  /**
-   * Largest, ns.
-   */
-  max_ns: number;
-  /**
-   * Arithmetic mean, ns.
-   */
-  mean_ns: number;
-  /**
-   * Smallest, ns.
-   */
-  min_ns: number;
-  /**
-   * Peaks, from fast to slow.
-   */
-  modes: Mode[];
-  /**
-   * Median, ns.
-   */
-  p50_ns: number;
-  /**
-   * 90th percentile, ns.
-   */
-  p90_ns: number;
-  /**
-   * 99th percentile, ns.
-   */
-  p99_ns: number;
-  /**
-   * Sum, ns.
-   */
-  sum_ns: number;
-}
-/**
- * One peak.
- */
-export interface Mode {
-  /**
-   * Its upper end.
-   */
-  high_ns: number;
-  /**
-   * The interval that holds the middle nine tenths of the mode's values, ns.
-   */
-  low_ns: number;
-  /**
-   * The most frequent latency, ns.
-   */
-  peak_ns: number;
-  /**
-   * The share of all values that belongs to the mode.
-   */
-  share: number;
-}
-/**
- * The tracer's cost for one call.
- *
- * A figure from which the cost of `calls` was taken is wrong by up to `Calibration::error` of
- * so many calls, and the errors of all figures of one trace go the same way: whoever compares
- * figures of two traces must allow for both traces' errors.
- */
-export interface Calibration {
-  /**
-   * Half the width of the interval that holds `per_call_ns` with 95 % confidence. It is also
-   * at least the sum of the errors of the two parts.
-   */
-  error_ns: number;
-  /**
-   * The part of them that lands inside the call itself.
-   */
-  inside_ns: number;
-  /**
-   * Nanoseconds a call adds to everything around it.
-   */
-  per_call_ns: number;
-  source: Source;
-  /**
-   * Why nothing is corrected, where a cost was found that does not fit.
-   */
-  withdrawn: Withdrawal | null;
-}
-/**
- * A cost that was found, and why it was not used.
- */
-export interface Withdrawal {
-  misfit: Misfit;
-  /**
-   * The cost that was found, ns per call.
-   */
-  per_call_ns: number;
-}
-/**
- * The call paths of the faults of a trace.
- */
-export interface CallMap {
-  /**
-   * Names that nodes refer to.
-   */
-  functions: string[];
-  /**
-   * Callers before what they call. Those without a caller are the outermost functions, one
-   * for each kind of fault and entry.
-   */
-  nodes: CallNode[];
-  /**
-   * Nodes left out for being small, with all below them.
-   */
-  nodes_left_out: number;
-  /**
-   * Their own time, as traced, ns.
-   */
-  self_ns_left_out: number;
-  /**
-   * Faults whose single calls are in `CallNode::times`; sums are over all faults.
-   */
-  timed_faults: number;
-}
-/**
- * A call path that ends in a function.
- */
-export interface CallNode {
-  /**
-   * Calls on it.
-   */
-  calls: number;
-  /**
-   * Traced calls below it, in all.
-   */
-  calls_inside: number;
-  class: Class;
-  /**
-   * The same without the tracer's cost, ns.
-   */
-  corrected_self_ns: number;
-  /**
-   * The same without the tracer's cost.
-   */
-  corrected_times: [number, number, number][];
-  /**
-   * The same without the tracer's cost, ns.
-   */
-  corrected_total_ns: number;
-  /**
-   * How far that may be off, either way: the error of a call's cost, once for each call whose cost
-   * was taken off, ns.
-   */
-  error_ns: number;
-  /**
-   * Faults that take this path.
-   */
-  faults: number;
-  /**
-   * Index in `CallMap::functions`.
-   */
-  function: number;
-  /**
-   * The part of a fault's work that the function stands for by its name, if any.
-   */
-  layer: Layer | null;
-  /**
-   * Index of the caller in `CallMap::nodes`.
-   */
-  parent: number | null;
-  /**
-   * Own time of the calls, as traced, ns.
-   */
-  self_ns: number;
-  /**
-   * Durations of single calls, as traced, in coarse buckets (a sixteenth of their value): first
-   * value, first value past it, count. A sample where there are many faults.
-   */
-  times: [number, number, number][];
-  /**
-   * Sum of the calls' total times the latency of their fault, both as traced, ns²: with the
-   * sums of both it gives their covariance over any set of faults.
-   */
-  total_by_latency: number;
-  /**
-   * Time of the calls with all that they called, as traced, ns.
-   */
-  total_ns: number;
-}
-/**
- * Charges to the memory cgroup by the way they took.
- */
-export interface ChargePath {
-  /**
-   * Faults.
-   */
-  faults: number;
-  latency: Latencies;
-  /**
-   * Share of the faults that charge.
-   */
-  share: number;
-  way: ChargeWay;
-}
-/**
- * As traced, and without the tracer's cost.
- */
-export interface Latencies {
-  /**
-   * How sure the corrected figures are; absent where nothing is corrected.
-   */
-  bounds: Bounds | null;
-  corrected: Latency;
-  raw: Latency;
-}
-/**
- * The interval of a corrected figure, from the error of the tracer's cost. The figure as traced
- * is no part of it: that has no error of this kind.
- */
-export interface Bounds {
-  /**
-   * Of the mean, ns: least and most.
-   *
-   * @minItems 2
-   * @maxItems 2
-   */
-  mean_ns: [number, number];
-  /**
-   * Of the median, ns.
-   *
-   * @minItems 2
-   * @maxItems 2
-   */
-  p50_ns: [number, number];
-  /**
-   * Of the 90th percentile, ns.
-   *
-   * @minItems 2
-   * @maxItems 2
-   */
-  p90_ns: [number, number];
-  /**
-   * Of the 99th percentile, ns.
-   *
-   * @minItems 2
-   * @maxItems 2
-   */
-  p99_ns: [number, number];
-}
-/**
- * Faults of one kind.
- */
-export interface ClassFindings {
-  class: Class;
-  /**
-   * Functions by their share of time.
-   */
-  contributors: Contributor[];
-  /**
-   * How many.
-   */
-  faults: number;
-  latency: Latencies;
-  /**
-   * Latency by layer.
-   */
-  layers: LayerFindings[];
-  /**
-   * Waits for the mmap lock or the area's lock before the fault, found by task.
-   */
-  lock_before: Latency | null;
-  /**
-   * Different paths.
-   */
-  paths: number;
-  /**
-   * Share of all faults.
-   */
-  share: number;
-  split: TimeSplit;
-  /**
-   * Share of the time of all faults, corrected.
-   */
-  time_share: number;
-}
-/**
- * A function's part of the time and of its variance. The parts of all functions add up to one.
- */
-export interface Contributor {
-  /**
-   * Calls.
-   */
-  calls: number;
-  /**
-   * Own time without the tracer's cost, ns; not below zero.
-   */
-  corrected_self_ns: number;
-  /**
-   * Share of it, corrected.
-   */
-  corrected_time_share: number;
-  /**
-   * How far the corrected time may be off, either way, ns.
-   */
-  error_ns: number;
-  /**
-   * The function.
-   */
-  function: string;
-  /**
-   * Own time, raw, ns.
-   */
-  self_ns: number;
-  /**
-   * Share of the faults' time on the CPU, raw.
-   */
-  time_share: number;
-  /**
-   * Share of the variance of the faults' latency: the covariance of the function's own time
-   * with it. Negative where the function is shorter in slow faults.
-   */
-  variance_share: number;
-}
-/**
- * A layer's time per fault that has it.
- */
-export interface LayerFindings {
-  latency: Latencies;
-  layer: Layer;
-  /**
-   * The functions that stand for the handler on this kernel, most frequent first; empty for
-   * other layers.
-   */
-  stood_for_by: string[];
-}
-/**
- * Where time went; the parts add up to the total.
- */
-export interface TimeSplit {
-  /**
-   * Asleep, ns.
-   */
-  blocked_ns: number;
-  /**
-   * In what it called, on the CPU, ns.
-   */
-  children_ns: number;
-  /**
-   * In interrupts, softirqs and NMIs, ns.
-   */
-  interrupts_ns: number;
-  /**
-   * Off the CPU for an unknown reason (no `sched_switch` events), ns.
-   */
-  off_cpu_ns: number;
-  /**
-   * Able to run, but another task did, ns.
-   */
-  runnable_ns: number;
-  /**
-   * In the outermost function itself, ns.
-   */
-  self_ns: number;
-  /**
-   * From begin to end, ns.
-   */
-  total_ns: number;
-}
-/**
- * Whether self + children + interrupts + off-CPU = total, for every call of every fault.
- */
-export interface Conservation {
-  /**
-   * Faults looked at.
-   */
-  faults: number;
-  /**
-   * Calls in which the parts exceed the whole by more than the printed precision.
-   */
-  violations: number;
-  /**
-   * Faults without a duration for every call: their times come from the time column.
-   */
-  without_durations: number;
-}
-/**
- * The slowest faults against the others. Latency here is the whole time, waits and the lock
- * before the fault included, without the tracer's cost.
- */
-export interface Contrast {
-  /**
-   * The other faults.
-   */
-  body: number;
-  /**
-   * Mean whole time of the others, ns.
-   */
-  body_mean_ns: number;
-  /**
-   * The kind of fault; `None`: all.
-   */
-  class: Class | null;
-  /**
-   * How far the two means may be off for what the correction does not know, either way and both
-   * the same way, ns.
-   *
-   * @minItems 2
-   * @maxItems 2
-   */
-  error_ns: [number, number];
-  /**
-   * What the extra time of the tail consists of, the largest first; the parts of all
-   * functions and waits add up to `tail_mean_ns - body_mean_ns`.
-   */
-  excess: Excess[];
-  /**
-   * Functions more frequent in the tail beyond chance, the strongest first.
-   */
-  functions: Overrepresented[];
-  /**
-   * The same for paths.
-   */
-  paths: Overrepresented[];
-  /**
-   * 0.99 for the slowest hundredth.
-   */
-  quantile: number;
-  /**
-   * Faults in the tail.
-   */
-  tail: number;
-  /**
-   * Mean whole time in the tail, ns.
-   */
-  tail_mean_ns: number;
-  /**
-   * Hypotheses tested together; 0 where the trace is too short to.
-   */
-  tests: number;
-  /**
-   * Faults beyond this are the tail, ns.
-   */
-  threshold_ns: number;
-}
-/**
- * A part of the extra time of slow faults.
- */
-export interface Excess {
-  /**
-   * Mean in the others, ns, corrected.
-   */
-  body_ns: number;
-  /**
-   * How far that may be off for what the correction does not know, either way, ns.
-   */
-  error_ns: number;
-  /**
-   * The function, or what was waited for.
-   */
-  name: string;
-  /**
-   * Mean in the tail less mean in the others, ns, corrected.
-   */
-  ns: number;
-  /**
-   * Share of the whole difference.
-   */
-  share: number;
-  /**
-   * Mean in the tail, ns, corrected.
-   */
-  tail_ns: number;
-  /**
-   * Whether it is a wait.
-   */
-  wait: boolean;
-}
-/**
- * Something found more often in slow faults.
- */
-export interface Overrepresented {
-  /**
-   * Functions found in exactly the same faults.
-   */
-  along: string[];
-  /**
-   * Other faults that have it.
-   */
-  body: number;
-  /**
-   * Share of the others.
-   */
-  body_share: number;
-  /**
-   * The kind of the path's faults.
-   */
-  class: Class | null;
-  /**
-   * The function, or the path's outline.
-   */
-  name: string;
-  /**
-   * Adjusted for all tests of the contrast.
-   */
-  p_adjusted: number;
-  /**
-   * Slow faults that have it.
-   */
-  tail: number;
-  /**
-   * Share of the slow faults.
-   */
-  tail_share: number;
-}
-/**
- * One step of a descent: the calls of a function or layer inside the calls of the step above.
- */
-export interface DescentStep {
-  /**
-   * Of these, calls that the class and the range leave.
-   */
-  calls: number;
-  /**
-   * Only faults of this kind.
-   */
-  class: Class | null;
-  /**
-   * Only calls that take at least so long (ns, corrected)…
-   */
-  from_ns: number | null;
-  /**
-   * Calls met inside those of the step above.
-   */
-  met: number;
-  /**
-   * The function or layer.
-   */
-  name: string;
-  /**
-   * Their time on the CPU, corrected, ns.
-   */
-  time_ns: number;
-  /**
-   * … and less than that.
-   */
-  to_ns: number | null;
-}
-/**
- * Waits for locks around and inside faults.
- */
-export interface LockWaits {
-  /**
-   * Waits for the mmap lock of 0.1 ms and more, to read or to write, that are laid to a task,
-   * and all of them.
-   *
-   * @minItems 2
-   * @maxItems 2
-   */
-  attributed: [number, number];
-  /**
-   * The time of both, ns.
-   *
-   * @minItems 2
-   * @maxItems 2
-   */
-  attributed_ns: [number, number];
-  /**
-   * Who had the mmap lock, or stood before them, while others waited for it; the longest waits
-   * first.
-   */
-  holders: Holder[];
-  /**
-   * By lock and function.
-   */
-  locks: LockWait[];
-}
-/**
- * A task that others waited for to get the mmap lock.
- */
-export interface Holder {
-  /**
-   * What it ran meanwhile, as far as it was traced.
-   */
-  doing: string | null;
-  how: Hold;
-  /**
-   * Its longest hold, or stay in the queue, that anyone waited for, ns.
-   */
-  longest_hold_ns: number;
-  /**
-   * The task.
-   */
-  pid: number;
-  /**
-   * Its name, as far as the trace prints it.
-   */
-  task: string;
-  /**
-   * Their time that is laid to it, ns.
-   */
-  wait_ns: number;
-  /**
-   * Waits it was part of.
-   */
-  waits: number;
-}
-/**
- * Getting a lock.
- */
-export interface LockWait {
-  /**
-   * The function that gets it; `mmap_lock events` where those tell.
-   */
-  function: string;
-  /**
-   * Whether it is inside faults, not before them.
-   */
-  inside_fault: boolean;
-  latency: Latency;
-  lock: Lock;
-  /**
-   * Share of the whole time of all faults, as traced.
-   */
-  share: number;
-  /**
-   * Of these, calls that reached the slow path or slept.
-   */
-  slow: number;
-}
-/**
- * Something that the figures lack.
- */
-export interface Missing {
-  /**
-   * How many.
-   */
-  count: number;
-  /**
-   * Of what: the end of a sentence that begins with the number.
-   */
-  what: string;
-}
-/**
- * A path: the functions of a fault down to the third level, adjacent repeats merged.
- */
-export interface Path {
-  class: Class;
-  /**
-   * Faults.
-   */
-  faults: number;
-  latency: Latencies;
-  /**
-   * Calls inside, on average.
-   */
-  mean_calls: number;
-  /**
-   * Functions with `{` and `}` around what they called, `×n` behind repeats.
-   */
-  outline: string;
-  /**
-   * Share of all faults.
-   */
-  share: number;
-  /**
-   * Complete trees merged into this outline.
-   */
-  trees: number;
-}
-/**
- * What was taken for granted in reading a trace.
- */
-export interface Reading {
-  /**
-   * The deepest level traced, where the trace looks cut there (`max_graph_depth`): calls below
-   * it cost time that no correction knows of.
-   */
-  depth_limit: number | null;
-  /**
-   * Calls taken for an interrupt's because they stand one level too deep, not by name.
-   */
-  interrupts_by_place: number;
-  sleep_time: SleepTime;
-  /**
-   * Different call trees beyond those that are looked up fast.
-   */
-  trees_beyond_limit: number;
-}
-/**
- * Faults in the order in which they ended.
- */
-export interface TraceTimeline {
-  /**
-   * Consecutive blocks of about equal numbers of faults.
-   */
-  blocks: TimeBlock[];
-  /**
-   * Where they changed, in order of time.
-   */
-  changes: ChangePoint[];
-  /**
-   * One in so many faults is in `blocks`: long traces are thinned evenly.
-   */
-  every: number;
-}
-/**
- * Faults of one stretch of time.
- */
-export interface TimeBlock {
-  /**
-   * Faults, whole time raw (ns) and calls inside, by kind.
-   */
-  classes: [Class, number, number, number][];
-  /**
-   * To the last fault's end.
-   */
-  end_ns: number | null;
-  /**
-   * How far that may be off for what the correction does not know, either way, ns.
-   */
-  error_ns: number;
-  /**
-   * Faults.
-   */
-  faults: number;
-  /**
-   * Mean whole time, corrected, ns.
-   */
-  mean_ns: number;
-  /**
-   * Median of it.
-   */
-  p50_ns: number;
-  /**
-   * 90th percentile.
-   */
-  p90_ns: number;
-  /**
-   * 99th percentile.
-   */
-  p99_ns: number;
-  /**
-   * From the trace's first call, ns; `None` without times.
-   */
-  start_ns: number | null;
-}
-/**
- * A moment from which on faults were different.
- */
-export interface ChangePoint {
-  /**
-   * Between this change and the next.
-   */
-  after: number;
-  /**
-   * From the trace's first call, ns; `None` without times.
-   */
-  at_ns: number | null;
-  /**
-   * Between the change before and this one: faults per second, a share, or ns.
-   */
-  before: number;
-  /**
-   * The kind of fault whose share changed.
-   */
-  class: Class | null;
-  /**
-   * Faults before it in the trace.
-   */
-  faults_before: number;
-  /**
-   * Adjusted for all series that were searched.
-   */
-  p_adjusted: number;
-  what: Changed;
 }
 /**
  * Everything that was compared.

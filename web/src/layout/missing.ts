@@ -1,5 +1,5 @@
 /** What the figures do without, in words. */
-import type { FaultPaths } from "../data/faultPaths";
+import type { TracedFaults } from "../data/faultPaths";
 import type { Head } from "../data/head";
 import type { Page } from "../data/page";
 import type { Report } from "../data/types";
@@ -30,4 +30,4 @@ function ofFaults(report: Report): string[] {
 }
 
 /** What is missing is named in the plural: "calls that never ended". */
-const leftOut = (missing: FaultPaths["missing"]): string[] => missing.map(({ count: n, what }) => `${count(n)} ${n === 1 ? what.replace(/^(\w+)s\b/, "$1") : what}`);
+const leftOut = (missing: TracedFaults["missing"]): string[] => missing.map(({ count: n, what }) => `${count(n)} ${n === 1 ? what.replace(/^(\w+)s\b/, "$1") : what}`);

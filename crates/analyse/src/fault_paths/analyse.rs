@@ -16,10 +16,10 @@ use super::signature::Class;
 use super::tally::Tally;
 use super::timeline::timeline;
 use super::trees::{TreeQuery, frequent_trees};
-use pagewise_model::answer::Kind;
+use pagewise_model::answer::Document;
 use pagewise_model::fault_paths::{
     ClassFindings, Conservation, FaultPaths, Latencies, Latency, LayerFindings, Missing,
-    OtherCalls, Path, SCHEMA_VERSION, TimeSplit,
+    OtherCalls, Path, TimeSplit, TracedFaults,
 };
 use pagewise_model::formats::function_graph::{NameId, Names, Summary};
 use pagewise_model::histogram::Histogram;
@@ -47,9 +47,7 @@ pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibratio
     let latency = view.latencies(&shapes, Layer::Fault);
     let trees = frequent_trees(collector, names, calibration, wanted_trees(collector));
     let exceeds = latency.corrected.mean_ns < latency.raw.mean_ns / 2.0;
-    FaultPaths {
-        schema_version: SCHEMA_VERSION,
-        kind: Kind::FaultPaths,
+    Document::of(TracedFaults {
         faults: collector.checks.faults,
         duration_ns: collector.duration(),
         calibration,
@@ -83,7 +81,7 @@ pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibratio
         trees: trees.trees,
         trees_left_out: trees.left_out,
         reading: reading(collector),
-    }
+    })
 }
 
 #[allow(

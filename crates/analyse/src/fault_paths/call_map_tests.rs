@@ -33,7 +33,7 @@ fn map() -> CallMap {
         source: Source::OwnTrace,
         withdrawn: None,
     };
-    analyse(&collector, &summary, calibration).call_map
+    analyse(&collector, &summary, calibration).evidence.call_map
 }
 
 fn path<'a>(map: &'a CallMap, mut node: &'a CallNode) -> String {

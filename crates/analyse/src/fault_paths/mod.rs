@@ -42,7 +42,7 @@ pub use layer::{Layer, layer_of};
 pub use modes::{Mode, modes};
 pub use pagewise_model::fault_paths::{
     ClassFindings, Conservation, Contributor, FaultPaths, Latencies, Latency, LayerFindings,
-    Missing, OtherCalls, Path, SCHEMA_VERSION, TimeSplit,
+    Missing, OtherCalls, Path, TimeSplit,
 };
 pub use probe::{
     Calibration, Misfit, Refusal, Source, Withdrawal, calibrate, calibrate_by_histogram,

@@ -1,9 +1,11 @@
 //! Reports of traces that were stored as JSON, added up into one.
 
 use crate::bytes;
+use crate::stored::{kind, this_version};
 use anyhow::{Context, Result, bail};
 use pagewise_analyse::fault_paths::{Calibration, Sums, Total, analyse};
-use pagewise_model::fault_paths::{FaultPaths, Missing, SCHEMA_VERSION};
+use pagewise_model::answer::Kind;
+use pagewise_model::fault_paths::{FaultPaths, Missing};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use std::path::{Path, PathBuf};
@@ -11,7 +13,12 @@ use std::path::{Path, PathBuf};
 /// What a stored report must hold to be added.
 #[derive(Deserialize)]
 struct Stored<S> {
-    kind: Option<String>,
+    evidence: Part<S>,
+}
+
+/// What stands beside the findings.
+#[derive(Deserialize)]
+struct Part<S> {
     sums: Option<S>,
 }
 
@@ -32,7 +39,7 @@ pub fn merged(files: &[PathBuf]) -> Result<(FaultPaths, Option<Sums>)> {
         let bytes = bytes::open(file)?;
         let stored = stored::<IgnoredAny>(&bytes);
         let stored = stored.with_context(|| file.display().to_string())?;
-        if stored.sums.is_none() {
+        if stored.is_none() {
             return Ok((stored_report(&bytes)?, None));
         }
     }
@@ -63,24 +70,19 @@ pub fn merged(files: &[PathBuf]) -> Result<(FaultPaths, Option<Sums>)> {
     Ok((findings, Some(sums)))
 }
 
-/// What a file holds to be added.
-fn stored<S: DeserializeOwned>(bytes: &[u8]) -> Result<Stored<S>> {
+/// The sums that a file holds, where it has any.
+fn stored<S: DeserializeOwned>(bytes: &[u8]) -> Result<Option<S>> {
+    is_of_trace(bytes, "merged")?;
     let stored: Stored<S> =
         serde_json::from_slice(bytes).context("it is no report of this version of pagewise")?;
-    if stored.kind.as_deref() != Some("fault_paths") {
-        bail!(
-            "only reports of traces can be merged (pagewise report --json --sums TRACE), this is {}",
-            stored.kind.as_deref().unwrap_or("something else")
-        );
-    }
-    Ok(stored)
+    Ok(stored.evidence.sums)
 }
 
 /// The sums of a stored report.
 fn sums_of<S: DeserializeOwned>(file: &Path) -> Result<S> {
     let bytes = bytes::open(file)?;
-    let sums = stored(&bytes).and_then(|stored| {
-        stored.sums.context(
+    let sums = stored(&bytes).and_then(|sums| {
+        sums.context(
             "it lacks the sums that a merge adds up: store the report again with \
              pagewise report --json --sums TRACE",
         )
@@ -93,21 +95,20 @@ fn sums_of<S: DeserializeOwned>(file: &Path) -> Result<S> {
 /// # Errors
 /// When it is none, or was made by another version.
 pub fn stored_report(text: &[u8]) -> Result<FaultPaths> {
-    let value: serde_json::Value = serde_json::from_slice(text).context("it is not JSON")?;
-    match value["kind"].as_str() {
-        Some("fault_paths") => {}
-        Some(kind) => bail!("results of the kind \"{kind}\" can't be compared: fault_paths can"),
-        None => bail!("this JSON does not say what kind of result it is (\"kind\")"),
-    }
-    let version = value["schema_version"].as_u64();
-    if version != Some(u64::from(SCHEMA_VERSION)) {
+    is_of_trace(text, "compared")?;
+    serde_json::from_slice(text).context("not a whole result of pagewise report")
+}
+
+/// Whether a document is a report on a trace, of this version; else it cannot be `used`.
+fn is_of_trace(text: &[u8], used: &str) -> Result<()> {
+    let (kind, head) = kind(text)?;
+    if kind != Kind::FaultPaths {
+        let kind = head.kind.unwrap_or_default();
         bail!(
-            "its schema_version is {}, this pagewise reads {SCHEMA_VERSION}: report on the trace \
-             again",
-            version.map_or("missing".to_owned(), |version| version.to_string()),
+            "only reports of traces can be {used} (pagewise report --json TRACE), this is {kind}"
         );
     }
-    serde_json::from_value(value).context("not a whole result of pagewise report")
+    this_version(&head, "report on the trace again")
 }
 
 /// A report as JSON together with the sums that make it mergeable.
@@ -116,7 +117,7 @@ pub fn stored_report(text: &[u8]) -> Result<FaultPaths> {
 /// When a number has no form in JSON.
 pub fn with_sums(findings: &FaultPaths, sums: &Sums) -> Result<String> {
     let text = pagewise_report::json::to_string(findings)?;
-    let open = text.trim_end().strip_suffix('}').unwrap_or(&text);
+    let open = text.trim_end().strip_suffix("}}").unwrap_or(&text);
     let sums = pagewise_report::json::to_string(sums)?;
-    Ok(format!("{open},\"sums\":{}}}\n", sums.trim_end()))
+    Ok(format!("{open},\"sums\":{}}}}}\n", sums.trim_end()))
 }

@@ -22,7 +22,7 @@ pub enum Kind {
     HugeSimulation,
     /// Where samples were: [`crate::profile_findings::ProfileSummary`].
     Profile,
-    /// Paths of faults in the kernel: [`crate::fault_paths::FaultPaths`].
+    /// Paths of faults in the kernel: [`crate::fault_paths::TracedFaults`].
     FaultPaths,
     /// Two traces of fault paths.
     FaultDiff,

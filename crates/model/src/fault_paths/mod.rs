@@ -12,21 +12,17 @@ pub use course::{ChangePoint, Changed, Contrast, Excess, Overrepresented, TimeBl
 pub use kinds::{Class, Layer};
 pub use waits::{ChargePath, ChargeWay, Hold, Holder, Lock, LockWait, LockWaits};
 
-use crate::answer::Kind;
+use crate::answer::{Document, Evidence, Kind};
 use crate::call_map::CallMap;
 use serde::{Deserialize, Serialize};
 
-/// Version of [`FaultPaths`] as JSON.
-pub const SCHEMA_VERSION: u32 = 1;
+/// What an analysis of one trace found.
+pub type FaultPaths = Document<TracedFaults>;
 
 /// Everything about the faults of one trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct FaultPaths {
-    /// [`SCHEMA_VERSION`].
-    pub schema_version: u32,
-    /// `fault_paths`, to tell this from other reports.
-    pub kind: Kind,
+pub struct TracedFaults {
     /// Complete faults, all that the figures are about.
     pub faults: u64,
     /// From the first to the last complete call, ns; where the trace has times.
@@ -88,6 +84,10 @@ pub struct FaultPaths {
     /// What was taken for granted in reading the trace.
     #[serde(default)]
     pub reading: Reading,
+}
+
+impl Evidence for TracedFaults {
+    const KIND: Kind = Kind::FaultPaths;
 }
 
 /// One step of a descent: the calls of a function or layer inside the calls of the step above.

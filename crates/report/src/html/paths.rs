@@ -23,7 +23,7 @@ pub(super) struct Paths {
 
 impl Paths {
     pub(super) fn of(findings: &FaultPaths) -> Result<Self, Error> {
-        let mut findings = serde_json::to_value(findings)?;
+        let mut findings = serde_json::to_value(&findings.evidence)?;
         coarsen(&mut findings, COARSENING[0]);
         Ok(Self {
             findings,
