@@ -124,7 +124,7 @@ fn told(plain: &Trees, changed: &mut Trees, change: Change, tries: u64) -> [u64;
     for seed in 0..tries {
         let diff = planted(plain, changed, change, seed);
         if seed == 0 {
-            eprintln!("{change:?}: {}", diff.headline);
+            eprintln!("{change:?}: {}", diff.verdict);
         }
         told[0] += u64::from(!diff.findings.is_empty());
         told[1] += u64::from(change.is_named(&diff));

@@ -2,6 +2,7 @@
 
 use pagewise_analyse::compare::Random;
 use pagewise_analyse::fault_paths::{Criteria, Input, compare, estimate};
+use pagewise_model::answer::Document;
 use pagewise_model::fault_diff::{Answer, FaultDiff, Finding, Question, Subject};
 use pagewise_model::fault_paths::{Calibration, Class, Source};
 use std::path::Path;
@@ -53,7 +54,7 @@ fn redis(folder: &Path) -> std::path::PathBuf {
 fn is_found(plain: &Trees, changed: &mut Trees, change: Change, halves: u64) {
     for seed in 0..halves {
         let diff = planted(plain, changed, change, seed);
-        println!("{change:?}: {}", diff.headline);
+        println!("{change:?}: {}", diff.verdict);
         for finding in diff.findings.iter().take(6) {
             println!("    {}", finding.sentence);
         }
@@ -115,7 +116,7 @@ fn plant(trees: &mut Trees, function: &str, ns: u64, percent: usize) -> usize {
 }
 
 /// The halves of a trace, one of them with 5 µs planted into one function of some of its faults.
-fn delayed(mut trees: Trees, function: &str, percent: usize) -> FaultDiff {
+fn delayed(mut trees: Trees, function: &str, percent: usize) -> Document<FaultDiff> {
     let [a, _] = split(&trees, 20, 7);
     let count = plant(&mut trees, function, 5_000, percent);
     let [_, b] = split(&trees, 20, 7);
@@ -187,7 +188,7 @@ fn what_the_error_of_the_correction_could_be_is_no_difference() {
             withdrawn: None,
         };
         let diff = diff_at(&sides, &plain.summary, [cost, cost], 0);
-        println!("± {error_ns} ns: {}", diff.headline);
+        println!("± {error_ns} ns: {}", diff.verdict);
         diff
     };
     let of_time = |diff: &FaultDiff| -> Vec<Subject> {
@@ -197,16 +198,16 @@ fn what_the_error_of_the_correction_could_be_is_no_difference() {
             .collect()
     };
     let known = answers(10.0);
-    assert!(known.headline.contains(" longer"), "{}", known.headline);
+    assert!(known.verdict.contains(" longer"), "{}", known.verdict);
     assert!(of_time(&known).contains(&Subject::Mean));
     let doubtful = answers(1_000.0);
     assert_eq!(of_time(&doubtful), []);
     let untold = |question: &&Question| question.answer == Answer::WithinCorrection;
     assert!(doubtful.questions.iter().any(|question| untold(&question)));
     assert!(
-        doubtful.headline.contains("is not known"),
+        doubtful.verdict.contains("is not known"),
         "{}",
-        doubtful.headline
+        doubtful.verdict
     );
 }
 
@@ -219,16 +220,16 @@ fn what_lies_in_few_phases_is_told_as_that() {
     changed.all.extend(rest);
     let sides = [&plain, &changed].map(halves::collected);
     let diff = diff(&sides, &changed.summary, 0);
-    println!("{}", diff.headline);
+    println!("{}", diff.verdict);
     let is_read = |finding: &Finding| {
         finding.subject == Subject::ClassShare && finding.class == Some(Class::FileReadMajor)
     };
     assert!(!diff.findings.iter().any(is_read));
     assert!(diff.phases.iter().any(is_read));
     assert!(
-        diff.headline.contains("In these recordings"),
+        diff.verdict.contains("In these recordings"),
         "{}",
-        diff.headline
+        diff.verdict
     );
 }
 
@@ -246,7 +247,7 @@ fn costs_that_are_apart_make_no_difference_of_one_kernel() {
     };
     for costs in [[1_300.0, 1_380.0], [1_200.0, 1_700.0]] {
         let diff = diff_at(&sides, &trees.summary, costs.map(cost), 0);
-        println!("{costs:?}: {}", diff.headline);
+        println!("{costs:?}: {}", diff.verdict);
         let named: Vec<&str> = diff.findings.iter().map(|f| &*f.sentence).collect();
         match costs {
             [1_300.0, _] => assert_eq!(named, Vec::<&str>::new()),
@@ -272,14 +273,10 @@ fn another_kernels_dearer_tracer_is_no_slower_fault() {
         calibration: estimate(&collectors[place]),
     };
     let diff = compare(input(0), input(1), Criteria::default());
-    println!("{}", diff.headline);
+    println!("{}", diff.verdict);
     assert_eq!(diff.method.not_tested, None);
     let median = |question: &&Question| question.name.as_deref() == Some("0.5");
     let median = diff.questions.iter().find(median).expect("asked");
     assert_ne!(median.answer, Answer::Differs, "{median:?}");
-    assert!(
-        !diff.headline.starts_with("Faults take"),
-        "{}",
-        diff.headline
-    );
+    assert!(!diff.verdict.starts_with("Faults take"), "{}", diff.verdict);
 }

@@ -64,15 +64,3 @@ pub fn this_version(head: &Head, otherwise: &str) -> Result<()> {
         None => Ok(()),
     }
 }
-
-/// Whether a document is of the version that this program reads.
-///
-/// # Errors
-/// When it is not; `otherwise` says what to do then.
-pub fn same_version(found: Option<u32>, wanted: u32, otherwise: &str) -> Result<()> {
-    if found == Some(wanted) {
-        return Ok(());
-    }
-    let found = found.map_or("missing".to_owned(), |version| version.to_string());
-    bail!("its schema_version is {found}, this pagewise reads {wanted}: {otherwise}")
-}

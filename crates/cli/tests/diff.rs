@@ -82,9 +82,11 @@ fn json(output: &Output) -> serde_json::Value {
 fn a_slower_charge_is_named_with_its_size() {
     let folder = folder();
     let diff = json(&run(folder.path(), &["--json", "before.txt", "after.txt"]));
-    assert_eq!(diff["a"]["label"], "before");
-    assert_eq!(diff["a"]["faults"], 500);
-    let findings = diff["findings"].as_array().expect("findings");
+    assert_eq!(diff["evidence"]["fault_diff"]["a"]["label"], "before");
+    assert_eq!(diff["evidence"]["fault_diff"]["a"]["faults"], 500);
+    let findings = diff["evidence"]["fault_diff"]["findings"]
+        .as_array()
+        .expect("findings");
     let of_charge = findings
         .iter()
         .filter(|f| f["name"] == "__mem_cgroup_charge");
@@ -103,10 +105,14 @@ fn a_slower_charge_is_named_with_its_size() {
         .expect("by kind");
     let change = of_kind["change"]["value"].as_f64().expect("a number");
     assert!((change - 2_500.0).abs() < 30.0, "{change}");
-    let parts = diff["mean"]["parts"].as_array().expect("parts");
+    let parts = diff["evidence"]["fault_diff"]["mean"]["parts"]
+        .as_array()
+        .expect("parts");
     assert_eq!(parts[0]["function"], "__mem_cgroup_charge");
     let sum: f64 = parts.iter().filter_map(|part| part["ns"].as_f64()).sum();
-    let all = diff["mean"]["change_ns"].as_f64().expect("a number");
+    let all = diff["evidence"]["fault_diff"]["mean"]["change_ns"]
+        .as_f64()
+        .expect("a number");
     assert!((sum - all).abs() < 1.0, "{sum} of {all}");
     let rmap = findings
         .iter()
@@ -137,7 +143,11 @@ fn what_explains_is_tested_only_where_something_differs() {
     let folder = folder();
     let tests = |b: &str| {
         let diff = json(&run(folder.path(), &["--json", "before.txt", b]));
-        let number = |name: &str| diff["method"][name].as_u64().expect("a number");
+        let number = |name: &str| {
+            diff["evidence"]["fault_diff"]["method"][name]
+                .as_u64()
+                .expect("a number")
+        };
         (number("questions"), number("tests"))
     };
     let (alike, changed) = (tests("before.txt"), tests("after.txt"));
@@ -164,13 +174,20 @@ fn results_are_compared_without_tests() {
         folder.path(),
         &["--json", "before.json", "after.json"],
     ));
-    assert!(diff["method"]["not_tested"].is_string());
-    let mean = diff["whole"]["mean"]["value"].as_f64().expect("a number");
+    assert!(diff["evidence"]["fault_diff"]["method"]["not_tested"].is_string());
+    let mean = diff["evidence"]["fault_diff"]["whole"]["mean"]["value"]
+        .as_f64()
+        .expect("a number");
     assert!((mean - 2_000.0).abs() < 30.0, "four of five faults, {mean}");
-    let functions = diff["functions"].as_array().expect("functions");
+    let functions = diff["evidence"]["fault_diff"]["functions"]
+        .as_array()
+        .expect("functions");
     assert_eq!(functions[0]["function"], "__mem_cgroup_charge");
     let mixed = json(&run(folder.path(), &["--json", "before.txt", "after.json"]));
-    assert_eq!(mixed["whole"], diff["whole"]);
+    assert_eq!(
+        mixed["evidence"]["fault_diff"]["whole"],
+        diff["evidence"]["fault_diff"]["whole"]
+    );
 }
 
 #[test]

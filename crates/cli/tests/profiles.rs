@@ -51,11 +51,7 @@ fn two_runs_differ_first_by_their_cause_and_the_setting() {
         let output = pagewise(&["diff", "--json", &a, &b]);
         assert!(output.status.success(), "{}", text(&output.stderr));
         let found: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let run = match found.get("run") {
-            Some(run) => run,
-            None => &found,
-        };
-        let headline = run["headline"].as_str().unwrap();
+        let headline = found["verdict"].as_str().unwrap();
         for part in [
             "page faults became",
             "touched again after munmap",
@@ -65,8 +61,14 @@ fn two_runs_differ_first_by_their_cause_and_the_setting() {
         }
         let again = pagewise(&["diff", "--json", &a, &a]);
         let found: Value = serde_json::from_slice(&again.stdout).unwrap();
-        let run = found.get("run").unwrap_or(&found);
-        assert_eq!(run["headline"], "", "{kind}");
+        let evidence = &found["evidence"];
+        let run = match evidence.get("run_diff") {
+            Some(run) => run,
+            None => &evidence["profile_diff"]["run"],
+        };
+        let figures = run["figures"].as_array().unwrap();
+        let differ = figures.iter().filter(|figure| figure["differs"] == true);
+        assert_eq!(differ.count(), 0, "{kind}: {figures:?}");
     }
     let told = |file: &str| {
         let output = pagewise(&["report", "--json", &path(file)]);
@@ -127,8 +129,16 @@ fn a_profile_is_recorded_reported_and_compared() {
     let diff = pagewise(&["diff", a, b, "--json"]);
     assert!(diff.status.success(), "{}", text(&diff.stderr));
     let found: Value = serde_json::from_slice(&diff.stdout).unwrap();
-    assert_eq!(found["measure"], "cpu_seconds_per_run");
-    assert!(!found["tree"].as_array().unwrap().is_empty());
+    assert_eq!(
+        found["evidence"]["profile_diff"]["measure"],
+        "cpu_seconds_per_run"
+    );
+    assert!(
+        !found["evidence"]["profile_diff"]["tree"]
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
 
     for (words, kind) in [
         (["report", a, "-o"].as_slice(), r#""kind":"profile""#),
@@ -185,8 +195,11 @@ fn profiles_that_come_as_text_are_compared() {
     assert_eq!(diff.status.code(), Some(1), "{}", text(&diff.stderr));
     assert!(text(&diff.stderr).contains("copy_page changed by +150.0 %"));
     let found: Value = serde_json::from_slice(&diff.stdout).unwrap();
-    assert_eq!(found["measure"], "share_of_busy");
-    let first = &found["functions"][0];
+    assert_eq!(
+        found["evidence"]["profile_diff"]["measure"],
+        "share_of_busy"
+    );
+    let first = &found["evidence"]["profile_diff"]["functions"][0];
     assert_eq!(first["significant"], true, "{first}");
     assert!(
         (first["change"]["value"].as_f64().unwrap().abs() - 0.3).abs() < 0.01,

@@ -5,30 +5,21 @@
 //! the trace shows that as a call of its own. Raw is as traced; corrected is without the tracer's
 //! cost, and what is tested.
 
-use crate::answer::Kind;
+use crate::answer::{Evidence, Kind};
 use crate::fault_paths::{Calibration, Class, Latency, Layer, Missing};
 use crate::units::Estimate;
 use serde::{Deserialize, Serialize};
-
-/// Version of [`FaultDiff`] as JSON.
-pub const SCHEMA_VERSION: u32 = 1;
 
 /// Everything that was compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultDiff {
-    /// [`SCHEMA_VERSION`].
-    pub schema_version: u32,
-    /// `fault_diff`, to tell this from other reports.
-    pub kind: Kind,
     /// The first input.
     pub a: Side,
     /// The second input.
     pub b: Side,
     /// How it was tested.
     pub method: Method,
-    /// What a user wants to know first, in a sentence or two.
-    pub headline: String,
     /// The few questions that were asked first, with their answers.
     pub questions: Vec<Question>,
     /// What differs beyond chance and by enough to matter, in words: first the answers to the
@@ -57,6 +48,10 @@ pub struct FaultDiff {
     pub mean: Explanation,
     /// What the difference of the slowest hundredths' means consists of.
     pub tail: Explanation,
+}
+
+impl Evidence for FaultDiff {
+    const KIND: Kind = Kind::FaultDiff;
 }
 
 /// One input.

@@ -1,15 +1,12 @@
 //! How two profiles differ: which functions and stacks grew or shrank, how sure that is, and which
 //! settings of the two hosts may be behind it.
 
-use crate::answer::Kind;
+use crate::answer::{Evidence, Kind};
 use crate::profile::{FrameKind, WeightUnit};
 use crate::run_diff::RunDiff;
 use crate::symbol::Unnamed;
 use crate::units::{Estimate, Nanos};
 use serde::{Deserialize, Serialize};
-
-/// Version of [`ProfileDiff`]'s schema that this code writes.
-pub const PROFILE_DIFF_VERSION: u32 = 1;
 
 /// How profile B differs from profile A.
 ///
@@ -18,10 +15,6 @@ pub const PROFILE_DIFF_VERSION: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProfileDiff {
-    /// [`Kind::ProfileDiff`].
-    pub kind: Kind,
-    /// Version of this structure's schema.
-    pub schema_version: u32,
     /// The first profile.
     pub a: Side,
     /// The second profile.
@@ -38,8 +31,6 @@ pub struct ProfileDiff {
     pub block: Nanos,
     /// Blocks of A and of B.
     pub blocks: (u32, u32),
-    /// The most important thing in one sentence.
-    pub headline: String,
     /// How the two runs differ, where both are whole runs of a command whose faults were recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunDiff>,
@@ -61,8 +52,10 @@ pub struct ProfileDiff {
     pub settings: Vec<SettingChange>,
     /// Counters side by side, as rates.
     pub counters: Vec<CounterChange>,
-    /// What a reader should know.
-    pub notes: Vec<String>,
+}
+
+impl Evidence for ProfileDiff {
+    const KIND: Kind = Kind::ProfileDiff;
 }
 
 /// One of the two profiles.

@@ -1,36 +1,39 @@
 //! Two whole runs of a command side by side: what changed for the user, by which causes of faults,
 //! and what was set differently.
 
-use crate::answer::Kind;
+use crate::answer::{Evidence, Kind};
 use crate::findings::Cause;
 use crate::profile_diff::SettingChange;
 use crate::run::RunCost;
 use crate::units::Estimate;
 use serde::{Deserialize, Serialize};
 
-/// Version of [`RunDiff`] as JSON.
-pub const RUN_DIFF_VERSION: u32 = 1;
-
 /// How run B differs from run A.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunDiff {
-    /// [`RUN_DIFF_VERSION`].
-    pub schema_version: u32,
-    /// [`Kind::RunDiff`], to tell this from other reports.
-    pub kind: Kind,
     /// The first run.
     pub a: RunSide,
     /// The second run.
     pub b: RunSide,
-    /// What a user wants to know first; empty where the runs are alike.
-    pub headline: String,
     /// Time, faults and memory.
     pub figures: Vec<FigureChange>,
     /// Faults by cause, the largest change first.
     pub causes: Vec<CauseChange>,
     /// Settings that differ, those of the program first.
     pub settings: Vec<SettingChange>,
+}
+
+impl Evidence for RunDiff {
+    const KIND: Kind = Kind::RunDiff;
+}
+
+impl RunDiff {
+    /// Whether any figure differs by more than two runs of one program do.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        self.figures.iter().any(|figure| figure.differs)
+    }
 }
 
 /// One run.

@@ -1,6 +1,6 @@
 //! One JSON Schema of all documents that Pagewise writes, made from their types.
 
-use crate::answer::{Document, Evidence, Kind, SCHEMA_VERSION};
+use crate::answer::{Document, Evidence, SCHEMA_VERSION};
 use crate::{
     balance, bench, capability, fault_diff, fault_paths, findings, gate, huge_simulation,
     huge_undo, mined, paged_run, paging, paging_simulation, probe, profile_diff, profile_findings,
@@ -22,11 +22,13 @@ pub fn schema() -> Value {
             .for_serialize()
             .into_generator(),
         parts: Map::new(),
-        others: Vec::new(),
     };
     all.part::<findings::Run>();
     all.part::<profile_findings::ProfileSummary>();
     all.part::<fault_paths::TracedFaults>();
+    all.part::<run_diff::RunDiff>();
+    all.part::<profile_diff::ProfileDiff>();
+    all.part::<fault_diff::FaultDiff>();
     all.part::<tuning::Tuning>();
     all.part::<gate::Gate>();
     all.part::<gate::Baseline>();
@@ -42,9 +44,6 @@ pub fn schema() -> Value {
     all.part::<bench::AllocatorBench>();
     all.part::<bench::FaultBench>();
     all.part::<watch::Row>();
-    all.add::<run_diff::RunDiff>(Kind::RunDiff, run_diff::RUN_DIFF_VERSION);
-    all.add::<profile_diff::ProfileDiff>(Kind::ProfileDiff, profile_diff::PROFILE_DIFF_VERSION);
-    all.add::<fault_diff::FaultDiff>(Kind::FaultDiff, fault_diff::SCHEMA_VERSION);
     all.finish()
 }
 
@@ -52,8 +51,6 @@ struct Documents {
     types: SchemaGenerator,
     /// Parts of a document's evidence by name.
     parts: Map<String, Value>,
-    /// Documents of their own: their names in `$defs`, kinds and versions.
-    others: Vec<(&'static str, Kind, u32)>,
 }
 
 impl Documents {
@@ -62,12 +59,6 @@ impl Documents {
         let name = name.as_str().expect("a kind is a word").to_owned();
         let part = self.types.subschema_for::<E>();
         self.parts.insert(name, part.to_value());
-    }
-
-    fn add<D: JsonSchema>(&mut self, kind: Kind, version: u32) {
-        self.types.subschema_for::<D>();
-        self.others
-            .push((std::any::type_name::<D>(), kind, version));
     }
 
     fn finish(mut self) -> Value {
@@ -92,20 +83,13 @@ impl Documents {
             "schema_version",
             json!({"const": SCHEMA_VERSION}),
         );
-        let mut each = vec![of("Document")];
-        for (path, kind, version) in self.others {
-            let name = path.rsplit("::").next().unwrap_or(path);
-            set_field(&mut defs, name, "kind", json!({"const": kind}));
-            set_field(&mut defs, name, "schema_version", json!({"const": version}));
-            each.push(of(name));
-        }
         let mut defs = Value::Object(defs);
         close(&mut defs);
         json!({
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": "Document",
             "description": "Every JSON document that Pagewise writes; `kind` says which.",
-            "oneOf": each,
+            "oneOf": [of("Document")],
             "$defs": defs,
         })
     }

@@ -1,6 +1,6 @@
 //! The HTML page as a file: its size, what is in it, what can't be.
 
-use pagewise_model::answer::Kind;
+use pagewise_model::answer::Document;
 use pagewise_report::html::{
     render, render_profile, render_profile_diff, render_run_diff, render_with_profile,
 };
@@ -290,8 +290,6 @@ fn two_profiles_lie_over_one_tree() {
     b.frames[1].name = "compress.isra.0".into();
     b.frames[2].name = "memcpy".into();
     let diff = pagewise_model::profile_diff::ProfileDiff {
-        kind: Kind::ProfileDiff,
-        schema_version: 1,
         a: Default::default(),
         b: Default::default(),
         event: "cpu-clock".to_owned(),
@@ -299,7 +297,6 @@ fn two_profiles_lie_over_one_tree() {
         measure: pagewise_model::profile_diff::Measure::CpusInUse,
         block: pagewise_model::units::Nanos(1),
         blocks: (1, 1),
-        headline: "memcpy grew".to_owned(),
         run: None,
         functions: Vec::new(),
         stacks: Vec::new(),
@@ -308,8 +305,8 @@ fn two_profiles_lie_over_one_tree() {
         unknown: vec![],
         settings: Vec::new(),
         counters: Vec::new(),
-        notes: Vec::new(),
     };
+    let diff = Document::of(diff).with_verdict("memcpy grew");
     let page = render_profile_diff(&diff, &a, &b).expect("a page");
     let data: Value = serde_json::from_str(&json(&page)).expect("JSON");
     let stacks = stacks_of(&columns(&page), &data["profile_diff"]["pack"]);
@@ -337,11 +334,8 @@ fn two_runs_without_samples_have_a_page_with_their_figures() {
         cost: cost(faults),
     };
     let diff = pagewise_model::run_diff::RunDiff {
-        schema_version: pagewise_model::run_diff::RUN_DIFF_VERSION,
-        kind: Kind::RunDiff,
         a: side("before.json", 548_000),
         b: side("after.json", 10_000),
-        headline: "548,000 page faults became 10,000".to_owned(),
         figures: vec![pagewise_model::run_diff::FigureChange {
             quantity: pagewise_model::run_diff::Quantity::Faults,
             a: 548_000.0,
@@ -351,9 +345,12 @@ fn two_runs_without_samples_have_a_page_with_their_figures() {
         causes: Vec::new(),
         settings: Vec::new(),
     };
-    let page = render_run_diff(&diff, "548,000 page faults became 10,000").expect("a page");
+    let verdict = "548,000 page faults became 10,000";
+    let diff = Document::of(diff).with_verdict(verdict);
+    let page = render_run_diff(&diff, verdict).expect("a page");
     let data = report(&page);
     assert_eq!(data["subject"], "before.json against after.json");
+    assert_eq!(data["verdict"], verdict);
     assert_eq!(data["run_diff"]["figures"][0]["a"], 548_000.0);
     assert!(data.get("profile_diff").is_none(), "it has no samples");
 }

@@ -1,6 +1,6 @@
 //! What is said of profiles fits its schema and reads well.
 
-use pagewise_model::answer::{Document, Kind, Subject};
+use pagewise_model::answer::{Document, Subject};
 use pagewise_model::findings::Cause;
 use pagewise_model::findings::{Diagnosis, Severity};
 use pagewise_model::loss::{LossKind, Losses};
@@ -13,9 +13,7 @@ use pagewise_model::profile_findings::{
     ProfileSummary, StackShare, UnknownShare,
 };
 use pagewise_model::run::RunCost;
-use pagewise_model::run_diff::{
-    CauseChange, FigureChange, Quantity, RUN_DIFF_VERSION, RunDiff, RunSide,
-};
+use pagewise_model::run_diff::{CauseChange, FigureChange, Quantity, RunDiff, RunSide};
 use pagewise_model::symbol::Unnamed;
 use pagewise_model::units::{Estimate, Nanos};
 use pagewise_report::text::Style;
@@ -124,7 +122,7 @@ fn findings() -> ProfileFindings {
     found
 }
 
-fn difference() -> ProfileDiff {
+fn difference() -> Document<ProfileDiff> {
     let change = Estimate {
         value: 0.12,
         low: 0.10,
@@ -139,9 +137,7 @@ fn difference() -> ProfileDiff {
         span: Nanos(10_000_000_000),
         cpus: 2,
     };
-    ProfileDiff {
-        kind: Kind::ProfileDiff,
-        schema_version: 1,
+    let diff = ProfileDiff {
         a: side("before"),
         b: side("after"),
         event: "cpu-clock".into(),
@@ -149,8 +145,7 @@ fn difference() -> ProfileDiff {
         measure: Measure::CpusInUse,
         block: Nanos(1_000_000_000),
         blocks: (10, 10),
-        headline: "kyber_limit_depth grew in after: 14.0 % of a CPU against 2.0 % of a CPU.".into(),
-        run: Some(runs()),
+        run: None,
         functions: vec![Change {
             name: "kyber_limit_depth".into(),
             module: "[kernel]".into(),
@@ -201,12 +196,17 @@ fn difference() -> ProfileDiff {
             a: 3e9,
             b: 4e9,
         }],
-        notes: vec!["a note".into()],
-    }
+    };
+    let grew = "kyber_limit_depth grew in after: 14.0 % of a CPU against 2.0 % of a CPU.";
+    let mut found = Document::of(diff)
+        .with_verdict(format!("{} {grew}", runs().verdict))
+        .with_notes(vec!["a note".into()]);
+    found.run = Some(runs().evidence);
+    found
 }
 
 /// Two runs, one of which churns.
-fn runs() -> RunDiff {
+fn runs() -> Document<RunDiff> {
     let side = |name: &str, system: u64, minor_faults: u64| RunSide {
         name: name.into(),
         command: vec!["./churn".into()],
@@ -217,12 +217,9 @@ fn runs() -> RunDiff {
             ..RunCost::default()
         },
     };
-    RunDiff {
-        schema_version: RUN_DIFF_VERSION,
-        kind: Kind::RunDiff,
+    let diff = RunDiff {
         a: side("before", 2_000_000_000, 614_470),
         b: side("after", 80_000_000, 10_307),
-        headline: "CPU time fell from 2.00 s to 80.0 ms (−96 %).".into(),
         figures: vec![
             FigureChange {
                 quantity: Quantity::CpuTime,
@@ -251,7 +248,8 @@ fn runs() -> RunDiff {
             touches: Vec::new(),
             reason: String::new(),
         }],
-    }
+    };
+    Document::of(diff).with_verdict("CPU time fell from 2.00 s to 80.0 ms (−96 %).")
 }
 
 #[test]

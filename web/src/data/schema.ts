@@ -3,7 +3,7 @@
 /**
  * Every JSON document that Pagewise writes; `kind` says which.
  */
-export type Document = Document1 | RunDiff | ProfileDiff | FaultDiff;
+export type Document = Document1;
 /**
  * How sure the rule is that nothing else gets worse.
  */
@@ -131,6 +131,34 @@ export type Layer =
   | "page_table"
   | "wait";
 /**
+ * What kind of thing differs.
+ */
+export type Subject2 =
+  | "rate"
+  | "class_share"
+  | "mean"
+  | "quantile"
+  | "same_path"
+  | "same_path_tail"
+  | "layer"
+  | "wait"
+  | "path_share"
+  | "function_time"
+  | "function_calls"
+  | "function_slow_calls";
+/**
+ * What a figure counts.
+ */
+export type Unit = "ns" | "share" | "per_fault" | "per_second" | "ratio";
+/**
+ * Why a mean differs.
+ */
+export type PartCause = "mix" | "function" | "runnable" | "blocked" | "off_cpu" | "lock_before" | "rest";
+/**
+ * The answer to a question.
+ */
+export type Answer = "differs" | "negligible" | "differs_in_phases" | "not_found" | "within_correction";
+/**
  * How a page was charged.
  */
 export type ChargeWay = "untold" | "stock_hit" | "refill" | "reclaim";
@@ -217,6 +245,15 @@ export type WeightUnit = "nanoseconds" | "events" | "samples";
  */
 export type Unnamed = "no_mapping" | "no_symbol" | "no_file" | "kernel_hidden" | "jit";
 /**
+ * What an amount is.
+ */
+export type Measure = "share_of_busy" | "cpus_in_use" | "per_second" | "cpu_seconds_per_run" | "events_per_run";
+/**
+ * What a figure of a run counts.
+ */
+export type Quantity =
+  "cpu_time" | "elapsed_time" | "faults" | "major_faults" | "peak_memory" | "refaults" | "pages_written";
+/**
  * Families of allocators that have settings of their own.
  */
 export type AllocatorKind =
@@ -281,43 +318,6 @@ export type Kind =
   | "mined"
   | "huge_undo"
   | "watch";
-/**
- * What a figure of a run counts.
- */
-export type Quantity =
-  "cpu_time" | "elapsed_time" | "faults" | "major_faults" | "peak_memory" | "refaults" | "pages_written";
-/**
- * What an amount is.
- */
-export type Measure = "share_of_busy" | "cpus_in_use" | "per_second" | "cpu_seconds_per_run" | "events_per_run";
-/**
- * What kind of thing differs.
- */
-export type Subject2 =
-  | "rate"
-  | "class_share"
-  | "mean"
-  | "quantile"
-  | "same_path"
-  | "same_path_tail"
-  | "layer"
-  | "wait"
-  | "path_share"
-  | "function_time"
-  | "function_calls"
-  | "function_slow_calls";
-/**
- * What a figure counts.
- */
-export type Unit = "ns" | "share" | "per_fault" | "per_second" | "ratio";
-/**
- * Why a mean differs.
- */
-export type PartCause = "mix" | "function" | "runnable" | "blocked" | "off_cpu" | "lock_before" | "rest";
-/**
- * The answer to a question.
- */
-export type Answer = "differs" | "negligible" | "differs_in_phases" | "not_found" | "within_correction";
 
 /**
  * What a command found.
@@ -439,6 +439,7 @@ export interface Evidence {
   allocator_bench?: AllocatorBench;
   check?: Check;
   fault_bench?: FaultBench;
+  fault_diff?: FaultDiff;
   fault_paths?: TracedFaults;
   gate?: Gate;
   gate_baseline?: Baseline;
@@ -451,7 +452,9 @@ export interface Evidence {
   paging_simulation?: PagingSimulation;
   paging_timeline?: PagingTimeline;
   profile?: ProfileSummary;
+  profile_diff?: ProfileDiff;
   run?: Run;
+  run_diff?: RunDiff;
   /**
    * Beside fault_paths, with --sums: what pagewise report adds up when it merges reports.
    */
@@ -588,6 +591,537 @@ export interface FaultRow {
   way: Way;
 }
 /**
+ * Everything that was compared.
+ */
+export interface FaultDiff {
+  a: TraceSide;
+  b: TraceSide;
+  /**
+   * Kinds of faults, the most frequent of both first.
+   */
+  classes: ClassChange[];
+  /**
+   * Functions met in one of the inputs only.
+   */
+  extra: ExtraFunction[];
+  /**
+   * What differs beyond chance and by enough to matter, in words: first the answers to the
+   * questions, then what explains them, the largest part of the difference first. Empty where
+   * nothing does.
+   */
+  findings: Finding[];
+  /**
+   * Functions by kind of fault: the largest change of time first.
+   */
+  functions: FunctionChange[];
+  /**
+   * Layers over all faults and by kind.
+   */
+  layers: LayerChange[];
+  mean: Explanation;
+  method: Method;
+  /**
+   * Paths: the most different share first.
+   */
+  paths: PathChange[];
+  /**
+   * Answers that tell these recordings apart, beyond chance and by enough to matter, but lie in
+   * few of their phases: another recording may differ.
+   */
+  phases: Finding[];
+  /**
+   * The few questions that were asked first, with their answers.
+   */
+  questions: Question[];
+  /**
+   * Answers that could be chance (three standard errors, but not sure), and such that the error
+   * of the correction for the tracer's cost could be all of.
+   */
+  suspicions: Finding[];
+  tail: Explanation;
+  whole: Shift;
+}
+/**
+ * One input.
+ */
+export interface TraceSide {
+  /**
+   * Correlation of neighbouring blocks' mean whole time: near 0 where blocks are long enough.
+   */
+  block_correlation: number;
+  /**
+   * Stretches of the trace that were resampled as wholes; 0 where the input has none.
+   */
+  blocks: number;
+  calibration: Calibration;
+  /**
+   * Whether correcting takes more than half of the mean latency.
+   */
+  correction_exceeds_signal: boolean;
+  /**
+   * Different paths.
+   */
+  distinct_paths: number;
+  /**
+   * From the first to the last complete call.
+   */
+  duration_ns: number | null;
+  /**
+   * Complete faults.
+   */
+  faults: number;
+  /**
+   * What sentences call it.
+   */
+  label: string;
+  /**
+   * What all figures lack.
+   */
+  missing: Missing[];
+  /**
+   * The file, or `-`.
+   */
+  name: string;
+}
+/**
+ * The tracer's cost for one call.
+ *
+ * A figure from which the cost of `calls` was taken is wrong by up to `Calibration::error` of
+ * so many calls, and the errors of all figures of one trace go the same way: whoever compares
+ * figures of two traces must allow for both traces' errors.
+ */
+export interface Calibration {
+  /**
+   * Half the width of the interval that holds `per_call_ns` with 95 % confidence. It is also
+   * at least the sum of the errors of the two parts.
+   */
+  error_ns: number;
+  /**
+   * The part of them that lands inside the call itself.
+   */
+  inside_ns: number;
+  /**
+   * Nanoseconds a call adds to everything around it.
+   */
+  per_call_ns: number;
+  source: Source;
+  /**
+   * Why nothing is corrected, where a cost was found that does not fit.
+   */
+  withdrawn: Withdrawal | null;
+}
+/**
+ * A cost that was found, and why it was not used.
+ */
+export interface Withdrawal {
+  misfit: Misfit;
+  /**
+   * The cost that was found, ns per call.
+   */
+  per_call_ns: number;
+}
+/**
+ * Something that the figures lack.
+ */
+export interface Missing {
+  /**
+   * How many.
+   */
+  count: number;
+  /**
+   * Of what: the end of a sentence that begins with the number.
+   */
+  what: string;
+}
+/**
+ * A kind of fault in both.
+ */
+export interface ClassChange {
+  change: Estimate;
+  class: Class;
+  /**
+   * Faults.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  faults: [number, number];
+  share: Pair;
+  /**
+   * The test of the share of faults.
+   */
+  test: Test | null;
+  time_share: Pairs;
+  whole: Shift;
+}
+/**
+ * A figure of both inputs.
+ */
+export interface Pair {
+  /**
+   * Of A.
+   */
+  a: number;
+  /**
+   * Of B.
+   */
+  b: number;
+}
+/**
+ * The outcome of one test.
+ */
+export interface Test {
+  /**
+   * Adjusted for all tests of the comparison.
+   */
+  p_adjusted: number;
+  /**
+   * The change in standard errors.
+   */
+  score: number;
+  /**
+   * Whether `p_adjusted` is within the level.
+   */
+  significant: boolean;
+}
+/**
+ * The same figure as traced and corrected.
+ */
+export interface Pairs {
+  corrected: Pair;
+  raw: Pair;
+}
+/**
+ * A distribution of both inputs.
+ */
+export interface Shift {
+  a: Latency;
+  a_raw: Latency;
+  b: Latency;
+  b_raw: Latency;
+  mean: Estimate;
+  /**
+   * The test of the mean.
+   */
+  mean_test: Test | null;
+  /**
+   * From the fastest to the slowest.
+   */
+  quantiles: QuantileShift[];
+}
+/**
+ * A distribution in figures.
+ */
+export interface Latency {
+  /**
+   * First value, first value past it and count of each filled bucket, ns.
+   */
+  buckets: [number, number, number][];
+  /**
+   * Values.
+   */
+  count: number;
+  /**
+   * Largest, ns.
+   */
+  max_ns: number;
+  /**
+   * Arithmetic mean, ns.
+   */
+  mean_ns: number;
+  /**
+   * Smallest, ns.
+   */
+  min_ns: number;
+  /**
+   * Peaks, from fast to slow.
+   */
+  modes: Mode[];
+  /**
+   * Median, ns.
+   */
+  p50_ns: number;
+  /**
+   * 90th percentile, ns.
+   */
+  p90_ns: number;
+  /**
+   * 99th percentile, ns.
+   */
+  p99_ns: number;
+  /**
+   * Sum, ns.
+   */
+  sum_ns: number;
+}
+/**
+ * One peak.
+ */
+export interface Mode {
+  /**
+   * Its upper end.
+   */
+  high_ns: number;
+  /**
+   * The interval that holds the middle nine tenths of the mode's values, ns.
+   */
+  low_ns: number;
+  /**
+   * The most frequent latency, ns.
+   */
+  peak_ns: number;
+  /**
+   * The share of all values that belongs to the mode.
+   */
+  share: number;
+}
+/**
+ * How far a quantile moved.
+ */
+export interface QuantileShift {
+  change: Estimate;
+  ns: Pairs;
+  /**
+   * 0 to 1.
+   */
+  quantile: number;
+  /**
+   * For the quantiles that are tested: 0.5, 0.9, 0.99.
+   */
+  test: Test | null;
+}
+/**
+ * A function met in one input only.
+ */
+export interface ExtraFunction {
+  /**
+   * Calls in faults.
+   */
+  calls: number;
+  /**
+   * Faults that call it.
+   */
+  faults: number;
+  /**
+   * The function.
+   */
+  function: string;
+  /**
+   * Whether it is B that has it, not A.
+   */
+  in_b: boolean;
+  /**
+   * Share of the faults.
+   */
+  share: number;
+  /**
+   * Own time, corrected, as a share of the whole time.
+   */
+  time_share: number;
+}
+/**
+ * Something that differs beyond chance.
+ */
+export interface Finding {
+  change: Estimate;
+  /**
+   * The kind of fault it is about; `None`: all faults.
+   */
+  class: Class | null;
+  /**
+   * The tracer's cost differs between the inputs by more than this change, or its error
+   * is larger than it: the finding may be the tracer's.
+   */
+  correction_exceeds_signal: boolean;
+  figures: Pairs;
+  /**
+   * The layer, for layers.
+   */
+  layer: Layer | null;
+  /**
+   * Its part of the difference of the mean whole times, ns per fault; 0 for what takes none.
+   */
+  mean_ns: number;
+  /**
+   * The function or path, for functions and paths.
+   */
+  name: string | null;
+  /**
+   * The sentence.
+   */
+  sentence: string;
+  subject: Subject2;
+  test: Test;
+  unit: Unit;
+}
+/**
+ * A function's own work in faults of a kind.
+ */
+export interface FunctionChange {
+  calls: Pair;
+  /**
+   * Test of calls per fault.
+   */
+  calls_test: Test | null;
+  change: Estimate;
+  class: Class;
+  /**
+   * The function, without suffixes of compiler clones.
+   */
+  function: string;
+  own_ns: Pairs;
+  /**
+   * Slow calls, where they were compared.
+   */
+  slow: SlowCalls | null;
+  /**
+   * Test of own time per fault.
+   */
+  time_test: Test | null;
+}
+/**
+ * Calls whose own time exceeds a bound that few calls of both inputs exceed.
+ */
+export interface SlowCalls {
+  /**
+   * The bound on own time, as traced, ns.
+   */
+  above_ns: number;
+  per_fault: Pair;
+  slow_ns: Pair;
+  test: Test;
+  usual_ns: Pair;
+}
+/**
+ * A layer in both.
+ */
+export interface LayerChange {
+  /**
+   * The kind of fault; `None`: all.
+   */
+  class: Class | null;
+  layer: Layer;
+  shift: Shift;
+  time_share: Pairs;
+}
+/**
+ * A difference in parts that add up to it.
+ */
+export interface Explanation {
+  /**
+   * B minus A, corrected, ns per fault.
+   */
+  change_ns: number;
+  figures: Pairs;
+  /**
+   * Parts, the largest first; the last one may be the sum of all small ones.
+   */
+  parts: Part[];
+  /**
+   * The parts as sentences.
+   */
+  sentences: string[];
+}
+/**
+ * A part of a difference.
+ */
+export interface Part {
+  cause: PartCause;
+  /**
+   * The kind of fault; `None` where it is about all.
+   */
+  class: Class | null;
+  figures: Pair;
+  /**
+   * The function, for functions.
+   */
+  function: string | null;
+  /**
+   * Its part of the change, corrected, ns per fault.
+   */
+  ns: number;
+  /**
+   * Its part as traced, ns per fault.
+   */
+  raw_ns: number;
+}
+/**
+ * How the tests were made.
+ */
+export interface Method {
+  /**
+   * The chance that anything at all is found in traces that are alike.
+   */
+  level: number;
+  /**
+   * Why nothing was tested, where nothing was.
+   */
+  not_tested: string | null;
+  /**
+   * Random exchanges of blocks between the inputs.
+   */
+  permutations: number;
+  /**
+   * Of those, the figures behind the questions.
+   */
+  questions: number;
+  /**
+   * Resamples of blocks behind each interval.
+   */
+  resamples: number;
+  /**
+   * The seed of both.
+   */
+  seed: number;
+  /**
+   * Figures tested; what explains a difference is tested only where there is one.
+   */
+  tests: number;
+}
+/**
+ * A path in both: functions to the third level, adjacent repeats merged.
+ */
+export interface PathChange {
+  change: Estimate;
+  class: Class;
+  /**
+   * Faults.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  faults: [number, number];
+  mean_ns: Pairs;
+  /**
+   * As in `crate::fault_paths::Path::outline`.
+   */
+  outline: string;
+  share: Pair;
+  /**
+   * Its test.
+   */
+  test: Test | null;
+}
+/**
+ * A question about the faults as a whole.
+ */
+export interface Question {
+  answer: Answer;
+  change: Estimate;
+  /**
+   * The kind of fault, for shares of kinds.
+   */
+  class: Class | null;
+  figures: Pairs;
+  /**
+   * The quantile, for quantiles.
+   */
+  name: string | null;
+  subject: Subject2;
+  test: Test;
+  unit: Unit;
+}
+/**
  * Everything about the faults of one trace.
  */
 export interface TracedFaults {
@@ -679,109 +1213,6 @@ export interface OtherCalls {
    */
   function: string;
   latency: Latency;
-}
-/**
- * A distribution in figures.
- */
-export interface Latency {
-  /**
-   * First value, first value past it and count of each filled bucket, ns.
-   */
-  buckets: [number, number, number][];
-  /**
-   * Values.
-   */
-  count: number;
-  /**
-   * Largest, ns.
-   */
-  max_ns: number;
-  /**
-   * Arithmetic mean, ns.
-   */
-  mean_ns: number;
-  /**
-   * Smallest, ns.
-   */
-  min_ns: number;
-  /**
-   * Peaks, from fast to slow.
-   */
-  modes: Mode[];
-  /**
-   * Median, ns.
-   */
-  p50_ns: number;
-  /**
-   * 90th percentile, ns.
-   */
-  p90_ns: number;
-  /**
-   * 99th percentile, ns.
-   */
-  p99_ns: number;
-  /**
-   * Sum, ns.
-   */
-  sum_ns: number;
-}
-/**
- * One peak.
- */
-export interface Mode {
-  /**
-   * Its upper end.
-   */
-  high_ns: number;
-  /**
-   * The interval that holds the middle nine tenths of the mode's values, ns.
-   */
-  low_ns: number;
-  /**
-   * The most frequent latency, ns.
-   */
-  peak_ns: number;
-  /**
-   * The share of all values that belongs to the mode.
-   */
-  share: number;
-}
-/**
- * The tracer's cost for one call.
- *
- * A figure from which the cost of `calls` was taken is wrong by up to `Calibration::error` of
- * so many calls, and the errors of all figures of one trace go the same way: whoever compares
- * figures of two traces must allow for both traces' errors.
- */
-export interface Calibration {
-  /**
-   * Half the width of the interval that holds `per_call_ns` with 95 % confidence. It is also
-   * at least the sum of the errors of the two parts.
-   */
-  error_ns: number;
-  /**
-   * The part of them that lands inside the call itself.
-   */
-  inside_ns: number;
-  /**
-   * Nanoseconds a call adds to everything around it.
-   */
-  per_call_ns: number;
-  source: Source;
-  /**
-   * Why nothing is corrected, where a cost was found that does not fit.
-   */
-  withdrawn: Withdrawal | null;
-}
-/**
- * A cost that was found, and why it was not used.
- */
-export interface Withdrawal {
-  misfit: Misfit;
-  /**
-   * The cost that was found, ns per call.
-   */
-  per_call_ns: number;
 }
 /**
  * The call paths of the faults of a trace.
@@ -1313,19 +1744,6 @@ export interface LockWait {
    * Of these, calls that reached the slow path or slept.
    */
   slow: number;
-}
-/**
- * Something that the figures lack.
- */
-export interface Missing {
-  /**
-   * How many.
-   */
-  count: number;
-  /**
-   * Of what: the end of a sentence that begins with the number.
-   */
-  what: string;
 }
 /**
  * A path: the functions of a fault down to the third level, adjacent repeats merged.
@@ -3310,6 +3728,310 @@ export interface UnknownShare {
   touched: number;
 }
 /**
+ * How profile B differs from profile A.
+ *
+ * All amounts are comparable although the two were taken for different times, on different
+ * numbers of CPUs, at different rates: see `Measure`.
+ */
+export interface ProfileDiff {
+  a: ProfileSide;
+  b: ProfileSide;
+  block: Nanos;
+  /**
+   * Blocks of A and of B.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  blocks: [number, number];
+  /**
+   * Counters side by side, as rates.
+   */
+  counters: CounterChange[];
+  /**
+   * Size of change that would have been found in four of five such comparisons, for a function
+   * of the median size: what "nothing significant" means here.
+   */
+  detectable: number;
+  /**
+   * The event that is compared.
+   */
+  event: string;
+  /**
+   * Functions by how much they changed in total: significant ones first, of these the ones that
+   * have a name.
+   */
+  functions: Change[];
+  measure: Measure;
+  run?: RunDiff;
+  /**
+   * Settings in which the hosts differ; those that touch what grew come first.
+   */
+  settings: SettingChange[];
+  /**
+   * Of whole runs: by what factor B took longer in everything, as a busier machine makes it. B's
+   * amounts are divided by it.
+   */
+  slowdown: number | null;
+  /**
+   * Whole stacks by how much they changed.
+   */
+  stacks: StackChange[];
+  /**
+   * Both trees laid over each other, for a differential flame graph. Parents come first; node 0
+   * is the whole.
+   */
+  tree: DiffNode[];
+  /**
+   * Frames without a name on either side, by cause, largest share first. Where the two differ
+   * much, so do the stacks that end in such frames, whatever the programs did.
+   */
+  unknown: UnknownChange[];
+}
+/**
+ * One of the two profiles.
+ */
+export interface ProfileSide {
+  /**
+   * CPUs that it covers.
+   */
+  cpus: number;
+  /**
+   * The host.
+   */
+  host: string;
+  /**
+   * What it is called here.
+   */
+  name: string;
+  /**
+   * Samples of the event, idle ones left out.
+   */
+  samples: number;
+  span: Nanos;
+  /**
+   * Unit of the weight.
+   */
+  unit: WeightUnit | null;
+  /**
+   * Their weight.
+   */
+  weight: number;
+}
+/**
+ * A counter in both.
+ */
+export interface CounterChange {
+  /**
+   * Rate a second (or ratio) in A.
+   */
+  a: number;
+  /**
+   * The same in B.
+   */
+  b: number;
+  /**
+   * Its name, or a ratio's (`IPC`, `cache-miss ratio`).
+   */
+  name: string;
+}
+/**
+ * One function's change.
+ */
+export interface Change {
+  /**
+   * Amount in A, callees included.
+   */
+  a: number;
+  /**
+   * Amount in B, callees included.
+   */
+  b: number;
+  change: Estimate;
+  kind: FrameKind;
+  /**
+   * The file that holds it.
+   */
+  module: string;
+  /**
+   * Its name.
+   */
+  name: string;
+  /**
+   * Amounts of its own, callees left out.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  own: [number, number];
+  /**
+   * Chance of so large a change anywhere among all functions and stacks compared, if nothing
+   * differed.
+   */
+  p_adjusted: number;
+  /**
+   * Whether that chance is below 5 %.
+   */
+  significant: boolean;
+  /**
+   * Why it has no name, where it has none.
+   */
+  unnamed: Unnamed | null;
+}
+/**
+ * How run B differs from run A.
+ */
+export interface RunDiff {
+  a: RunSide;
+  b: RunSide;
+  /**
+   * Faults by cause, the largest change first.
+   */
+  causes: CauseChange[];
+  /**
+   * Time, faults and memory.
+   */
+  figures: FigureChange[];
+  /**
+   * Settings that differ, those of the program first.
+   */
+  settings: SettingChange[];
+}
+/**
+ * One run.
+ */
+export interface RunSide {
+  /**
+   * The command.
+   */
+  command: string[];
+  cost: RunCost;
+  /**
+   * The host, where it is known.
+   */
+  host: string;
+  /**
+   * What it is called here.
+   */
+  name: string;
+}
+/**
+ * A figure of both runs.
+ */
+export interface FigureChange {
+  /**
+   * In A.
+   */
+  a: number;
+  /**
+   * In B.
+   */
+  b: number;
+  /**
+   * Whether they differ by more than two runs of one program on one machine do.
+   */
+  differs: boolean;
+  quantity: Quantity;
+}
+/**
+ * A setting that differs.
+ */
+export interface SettingChange {
+  /**
+   * Value on A's host; `None` where it is not there.
+   */
+  a: string | null;
+  /**
+   * Value on B's host.
+   */
+  b: string | null;
+  /**
+   * Its name.
+   */
+  name: string;
+  /**
+   * How it touches them; empty where it is not known to.
+   */
+  reason: string;
+  /**
+   * Functions that changed significantly and that this setting is known to touch.
+   */
+  touches: string[];
+}
+/**
+ * One stack's change.
+ */
+export interface StackChange {
+  /**
+   * Amount in A of all stacks that begin so.
+   */
+  a: number;
+  /**
+   * Amount in B.
+   */
+  b: number;
+  change: Estimate;
+  /**
+   * Functions, outermost first.
+   */
+  frames: string[];
+  /**
+   * As for a function.
+   */
+  p_adjusted: number;
+  /**
+   * As for a function.
+   */
+  significant: boolean;
+}
+/**
+ * A node of both trees.
+ */
+export interface DiffNode {
+  /**
+   * Amount in A.
+   */
+  a: number;
+  /**
+   * Amount in B.
+   */
+  b: number;
+  /**
+   * Module.
+   */
+  module: string;
+  /**
+   * Function; `all` for the root.
+   */
+  name: string;
+  /**
+   * Its parent; the root's is itself.
+   */
+  parent: number;
+}
+/**
+ * Frames that have no name for one reason, in both.
+ */
+export interface UnknownChange {
+  /**
+   * Share of A's samples whose stack has such a frame (0 to 1).
+   */
+  a: number;
+  /**
+   * The same of B's.
+   */
+  b: number;
+  /**
+   * The file, where one is known.
+   */
+  module: string;
+  reason: Unnamed;
+  /**
+   * What it means and what to do.
+   */
+  remedy: string;
+}
+/**
  * What is known of one observed run.
  */
 export interface Run {
@@ -4290,763 +5012,4 @@ export interface Subject {
    * The command with its arguments; absent where running processes were looked at.
    */
   command?: string[];
-}
-/**
- * How run B differs from run A.
- */
-export interface RunDiff {
-  a: RunSide;
-  b: RunSide;
-  /**
-   * Faults by cause, the largest change first.
-   */
-  causes: CauseChange[];
-  /**
-   * Time, faults and memory.
-   */
-  figures: FigureChange[];
-  /**
-   * What a user wants to know first; empty where the runs are alike.
-   */
-  headline: string;
-  /**
-   * `Kind::RunDiff`, to tell this from other reports.
-   */
-  kind: "run_diff";
-  /**
-   * `RUN_DIFF_VERSION`.
-   */
-  schema_version: 1;
-  /**
-   * Settings that differ, those of the program first.
-   */
-  settings: SettingChange[];
-}
-/**
- * One run.
- */
-export interface RunSide {
-  /**
-   * The command.
-   */
-  command: string[];
-  cost: RunCost;
-  /**
-   * The host, where it is known.
-   */
-  host: string;
-  /**
-   * What it is called here.
-   */
-  name: string;
-}
-/**
- * A figure of both runs.
- */
-export interface FigureChange {
-  /**
-   * In A.
-   */
-  a: number;
-  /**
-   * In B.
-   */
-  b: number;
-  /**
-   * Whether they differ by more than two runs of one program on one machine do.
-   */
-  differs: boolean;
-  quantity: Quantity;
-}
-/**
- * A setting that differs.
- */
-export interface SettingChange {
-  /**
-   * Value on A's host; `None` where it is not there.
-   */
-  a: string | null;
-  /**
-   * Value on B's host.
-   */
-  b: string | null;
-  /**
-   * Its name.
-   */
-  name: string;
-  /**
-   * How it touches them; empty where it is not known to.
-   */
-  reason: string;
-  /**
-   * Functions that changed significantly and that this setting is known to touch.
-   */
-  touches: string[];
-}
-/**
- * How profile B differs from profile A.
- *
- * All amounts are comparable although the two were taken for different times, on different
- * numbers of CPUs, at different rates: see `Measure`.
- */
-export interface ProfileDiff {
-  a: ProfileSide;
-  b: ProfileSide;
-  block: Nanos;
-  /**
-   * Blocks of A and of B.
-   *
-   * @minItems 2
-   * @maxItems 2
-   */
-  blocks: [number, number];
-  /**
-   * Counters side by side, as rates.
-   */
-  counters: CounterChange[];
-  /**
-   * Size of change that would have been found in four of five such comparisons, for a function
-   * of the median size: what "nothing significant" means here.
-   */
-  detectable: number;
-  /**
-   * The event that is compared.
-   */
-  event: string;
-  /**
-   * Functions by how much they changed in total: significant ones first, of these the ones that
-   * have a name.
-   */
-  functions: Change[];
-  /**
-   * The most important thing in one sentence.
-   */
-  headline: string;
-  /**
-   * `Kind::ProfileDiff`.
-   */
-  kind: "profile_diff";
-  measure: Measure;
-  /**
-   * What a reader should know.
-   */
-  notes: string[];
-  run?: RunDiff;
-  /**
-   * Version of this structure's schema.
-   */
-  schema_version: 1;
-  /**
-   * Settings in which the hosts differ; those that touch what grew come first.
-   */
-  settings: SettingChange[];
-  /**
-   * Of whole runs: by what factor B took longer in everything, as a busier machine makes it. B's
-   * amounts are divided by it.
-   */
-  slowdown: number | null;
-  /**
-   * Whole stacks by how much they changed.
-   */
-  stacks: StackChange[];
-  /**
-   * Both trees laid over each other, for a differential flame graph. Parents come first; node 0
-   * is the whole.
-   */
-  tree: DiffNode[];
-  /**
-   * Frames without a name on either side, by cause, largest share first. Where the two differ
-   * much, so do the stacks that end in such frames, whatever the programs did.
-   */
-  unknown: UnknownChange[];
-}
-/**
- * One of the two profiles.
- */
-export interface ProfileSide {
-  /**
-   * CPUs that it covers.
-   */
-  cpus: number;
-  /**
-   * The host.
-   */
-  host: string;
-  /**
-   * What it is called here.
-   */
-  name: string;
-  /**
-   * Samples of the event, idle ones left out.
-   */
-  samples: number;
-  span: Nanos;
-  /**
-   * Unit of the weight.
-   */
-  unit: WeightUnit | null;
-  /**
-   * Their weight.
-   */
-  weight: number;
-}
-/**
- * A counter in both.
- */
-export interface CounterChange {
-  /**
-   * Rate a second (or ratio) in A.
-   */
-  a: number;
-  /**
-   * The same in B.
-   */
-  b: number;
-  /**
-   * Its name, or a ratio's (`IPC`, `cache-miss ratio`).
-   */
-  name: string;
-}
-/**
- * One function's change.
- */
-export interface Change {
-  /**
-   * Amount in A, callees included.
-   */
-  a: number;
-  /**
-   * Amount in B, callees included.
-   */
-  b: number;
-  change: Estimate;
-  kind: FrameKind;
-  /**
-   * The file that holds it.
-   */
-  module: string;
-  /**
-   * Its name.
-   */
-  name: string;
-  /**
-   * Amounts of its own, callees left out.
-   *
-   * @minItems 2
-   * @maxItems 2
-   */
-  own: [number, number];
-  /**
-   * Chance of so large a change anywhere among all functions and stacks compared, if nothing
-   * differed.
-   */
-  p_adjusted: number;
-  /**
-   * Whether that chance is below 5 %.
-   */
-  significant: boolean;
-  /**
-   * Why it has no name, where it has none.
-   */
-  unnamed: Unnamed | null;
-}
-/**
- * One stack's change.
- */
-export interface StackChange {
-  /**
-   * Amount in A of all stacks that begin so.
-   */
-  a: number;
-  /**
-   * Amount in B.
-   */
-  b: number;
-  change: Estimate;
-  /**
-   * Functions, outermost first.
-   */
-  frames: string[];
-  /**
-   * As for a function.
-   */
-  p_adjusted: number;
-  /**
-   * As for a function.
-   */
-  significant: boolean;
-}
-/**
- * A node of both trees.
- */
-export interface DiffNode {
-  /**
-   * Amount in A.
-   */
-  a: number;
-  /**
-   * Amount in B.
-   */
-  b: number;
-  /**
-   * Module.
-   */
-  module: string;
-  /**
-   * Function; `all` for the root.
-   */
-  name: string;
-  /**
-   * Its parent; the root's is itself.
-   */
-  parent: number;
-}
-/**
- * Frames that have no name for one reason, in both.
- */
-export interface UnknownChange {
-  /**
-   * Share of A's samples whose stack has such a frame (0 to 1).
-   */
-  a: number;
-  /**
-   * The same of B's.
-   */
-  b: number;
-  /**
-   * The file, where one is known.
-   */
-  module: string;
-  reason: Unnamed;
-  /**
-   * What it means and what to do.
-   */
-  remedy: string;
-}
-/**
- * Everything that was compared.
- */
-export interface FaultDiff {
-  a: TraceSide;
-  b: TraceSide;
-  /**
-   * Kinds of faults, the most frequent of both first.
-   */
-  classes: ClassChange[];
-  /**
-   * Functions met in one of the inputs only.
-   */
-  extra: ExtraFunction[];
-  /**
-   * What differs beyond chance and by enough to matter, in words: first the answers to the
-   * questions, then what explains them, the largest part of the difference first. Empty where
-   * nothing does.
-   */
-  findings: Finding[];
-  /**
-   * Functions by kind of fault: the largest change of time first.
-   */
-  functions: FunctionChange[];
-  /**
-   * What a user wants to know first, in a sentence or two.
-   */
-  headline: string;
-  /**
-   * `fault_diff`, to tell this from other reports.
-   */
-  kind: "fault_diff";
-  /**
-   * Layers over all faults and by kind.
-   */
-  layers: LayerChange[];
-  mean: Explanation;
-  method: Method;
-  /**
-   * Paths: the most different share first.
-   */
-  paths: PathChange[];
-  /**
-   * Answers that tell these recordings apart, beyond chance and by enough to matter, but lie in
-   * few of their phases: another recording may differ.
-   */
-  phases: Finding[];
-  /**
-   * The few questions that were asked first, with their answers.
-   */
-  questions: Question[];
-  /**
-   * `SCHEMA_VERSION`.
-   */
-  schema_version: 1;
-  /**
-   * Answers that could be chance (three standard errors, but not sure), and such that the error
-   * of the correction for the tracer's cost could be all of.
-   */
-  suspicions: Finding[];
-  tail: Explanation;
-  whole: Shift;
-}
-/**
- * One input.
- */
-export interface TraceSide {
-  /**
-   * Correlation of neighbouring blocks' mean whole time: near 0 where blocks are long enough.
-   */
-  block_correlation: number;
-  /**
-   * Stretches of the trace that were resampled as wholes; 0 where the input has none.
-   */
-  blocks: number;
-  calibration: Calibration;
-  /**
-   * Whether correcting takes more than half of the mean latency.
-   */
-  correction_exceeds_signal: boolean;
-  /**
-   * Different paths.
-   */
-  distinct_paths: number;
-  /**
-   * From the first to the last complete call.
-   */
-  duration_ns: number | null;
-  /**
-   * Complete faults.
-   */
-  faults: number;
-  /**
-   * What sentences call it.
-   */
-  label: string;
-  /**
-   * What all figures lack.
-   */
-  missing: Missing[];
-  /**
-   * The file, or `-`.
-   */
-  name: string;
-}
-/**
- * A kind of fault in both.
- */
-export interface ClassChange {
-  change: Estimate;
-  class: Class;
-  /**
-   * Faults.
-   *
-   * @minItems 2
-   * @maxItems 2
-   */
-  faults: [number, number];
-  share: Pair;
-  /**
-   * The test of the share of faults.
-   */
-  test: Test | null;
-  time_share: Pairs;
-  whole: Shift;
-}
-/**
- * A figure of both inputs.
- */
-export interface Pair {
-  /**
-   * Of A.
-   */
-  a: number;
-  /**
-   * Of B.
-   */
-  b: number;
-}
-/**
- * The outcome of one test.
- */
-export interface Test {
-  /**
-   * Adjusted for all tests of the comparison.
-   */
-  p_adjusted: number;
-  /**
-   * The change in standard errors.
-   */
-  score: number;
-  /**
-   * Whether `p_adjusted` is within the level.
-   */
-  significant: boolean;
-}
-/**
- * The same figure as traced and corrected.
- */
-export interface Pairs {
-  corrected: Pair;
-  raw: Pair;
-}
-/**
- * A distribution of both inputs.
- */
-export interface Shift {
-  a: Latency;
-  a_raw: Latency;
-  b: Latency;
-  b_raw: Latency;
-  mean: Estimate;
-  /**
-   * The test of the mean.
-   */
-  mean_test: Test | null;
-  /**
-   * From the fastest to the slowest.
-   */
-  quantiles: QuantileShift[];
-}
-/**
- * How far a quantile moved.
- */
-export interface QuantileShift {
-  change: Estimate;
-  ns: Pairs;
-  /**
-   * 0 to 1.
-   */
-  quantile: number;
-  /**
-   * For the quantiles that are tested: 0.5, 0.9, 0.99.
-   */
-  test: Test | null;
-}
-/**
- * A function met in one input only.
- */
-export interface ExtraFunction {
-  /**
-   * Calls in faults.
-   */
-  calls: number;
-  /**
-   * Faults that call it.
-   */
-  faults: number;
-  /**
-   * The function.
-   */
-  function: string;
-  /**
-   * Whether it is B that has it, not A.
-   */
-  in_b: boolean;
-  /**
-   * Share of the faults.
-   */
-  share: number;
-  /**
-   * Own time, corrected, as a share of the whole time.
-   */
-  time_share: number;
-}
-/**
- * Something that differs beyond chance.
- */
-export interface Finding {
-  change: Estimate;
-  /**
-   * The kind of fault it is about; `None`: all faults.
-   */
-  class: Class | null;
-  /**
-   * The tracer's cost differs between the inputs by more than this change, or its error
-   * is larger than it: the finding may be the tracer's.
-   */
-  correction_exceeds_signal: boolean;
-  figures: Pairs;
-  /**
-   * The layer, for layers.
-   */
-  layer: Layer | null;
-  /**
-   * Its part of the difference of the mean whole times, ns per fault; 0 for what takes none.
-   */
-  mean_ns: number;
-  /**
-   * The function or path, for functions and paths.
-   */
-  name: string | null;
-  /**
-   * The sentence.
-   */
-  sentence: string;
-  subject: Subject2;
-  test: Test;
-  unit: Unit;
-}
-/**
- * A function's own work in faults of a kind.
- */
-export interface FunctionChange {
-  calls: Pair;
-  /**
-   * Test of calls per fault.
-   */
-  calls_test: Test | null;
-  change: Estimate;
-  class: Class;
-  /**
-   * The function, without suffixes of compiler clones.
-   */
-  function: string;
-  own_ns: Pairs;
-  /**
-   * Slow calls, where they were compared.
-   */
-  slow: SlowCalls | null;
-  /**
-   * Test of own time per fault.
-   */
-  time_test: Test | null;
-}
-/**
- * Calls whose own time exceeds a bound that few calls of both inputs exceed.
- */
-export interface SlowCalls {
-  /**
-   * The bound on own time, as traced, ns.
-   */
-  above_ns: number;
-  per_fault: Pair;
-  slow_ns: Pair;
-  test: Test;
-  usual_ns: Pair;
-}
-/**
- * A layer in both.
- */
-export interface LayerChange {
-  /**
-   * The kind of fault; `None`: all.
-   */
-  class: Class | null;
-  layer: Layer;
-  shift: Shift;
-  time_share: Pairs;
-}
-/**
- * A difference in parts that add up to it.
- */
-export interface Explanation {
-  /**
-   * B minus A, corrected, ns per fault.
-   */
-  change_ns: number;
-  figures: Pairs;
-  /**
-   * Parts, the largest first; the last one may be the sum of all small ones.
-   */
-  parts: Part[];
-  /**
-   * The parts as sentences.
-   */
-  sentences: string[];
-}
-/**
- * A part of a difference.
- */
-export interface Part {
-  cause: PartCause;
-  /**
-   * The kind of fault; `None` where it is about all.
-   */
-  class: Class | null;
-  figures: Pair;
-  /**
-   * The function, for functions.
-   */
-  function: string | null;
-  /**
-   * Its part of the change, corrected, ns per fault.
-   */
-  ns: number;
-  /**
-   * Its part as traced, ns per fault.
-   */
-  raw_ns: number;
-}
-/**
- * How the tests were made.
- */
-export interface Method {
-  /**
-   * The chance that anything at all is found in traces that are alike.
-   */
-  level: number;
-  /**
-   * Why nothing was tested, where nothing was.
-   */
-  not_tested: string | null;
-  /**
-   * Random exchanges of blocks between the inputs.
-   */
-  permutations: number;
-  /**
-   * Of those, the figures behind the questions.
-   */
-  questions: number;
-  /**
-   * Resamples of blocks behind each interval.
-   */
-  resamples: number;
-  /**
-   * The seed of both.
-   */
-  seed: number;
-  /**
-   * Figures tested; what explains a difference is tested only where there is one.
-   */
-  tests: number;
-}
-/**
- * A path in both: functions to the third level, adjacent repeats merged.
- */
-export interface PathChange {
-  change: Estimate;
-  class: Class;
-  /**
-   * Faults.
-   *
-   * @minItems 2
-   * @maxItems 2
-   */
-  faults: [number, number];
-  mean_ns: Pairs;
-  /**
-   * As in `crate::fault_paths::Path::outline`.
-   */
-  outline: string;
-  share: Pair;
-  /**
-   * Its test.
-   */
-  test: Test | null;
-}
-/**
- * A question about the faults as a whole.
- */
-export interface Question {
-  answer: Answer;
-  change: Estimate;
-  /**
-   * The kind of fault, for shares of kinds.
-   */
-  class: Class | null;
-  figures: Pairs;
-  /**
-   * The quantile, for quantiles.
-   */
-  name: string | null;
-  subject: Subject2;
-  test: Test;
-  unit: Unit;
 }

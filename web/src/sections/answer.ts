@@ -12,7 +12,7 @@ import { answer as simulation } from "./page_sizes/simulation";
 import { answer as paging } from "./paging/answer";
 import { answer as profile } from "./profile/answer";
 import { answer as profileDiff } from "./profile_diff/answer";
-import { answer as runDiff } from "./run_diff/answer";
+import { answer as runDiff, differs } from "./run_diff/answer";
 import type { Section } from "./section";
 
 /** What a part of the page says first. */
@@ -37,7 +37,7 @@ const ANSWERS = [of("run_diff", runDiff), of("profile_diff", profileDiff), of("p
 const areSamplesFirst = ({ faults, profile }: Page): boolean => faults !== undefined && profile !== undefined && (faults.findings.collection.whole_machine || faults.findings.cost.user + faults.findings.cost.system === 0);
 
 /** Runs that are alike as wholes leave the word to their samples. */
-const areSamplesNews = ({ run_diff, profile_diff }: Page): boolean => run_diff !== undefined && profile_diff !== undefined && run_diff.headline === "";
+const areSamplesNews = ({ run_diff, profile_diff }: Page): boolean => run_diff !== undefined && profile_diff !== undefined && !differs(run_diff);
 
 function told(page: Page): typeof ANSWERS {
   const found = ANSWERS.filter(([part]) => page[part] !== undefined);
@@ -62,7 +62,12 @@ export const beside: Section[] = ANSWERS.map(([part, { title, nav, headline, acc
   title,
   nav,
   applies: (page) => told(page).slice(1).some(([other]) => other === part),
-  render: (page) => h("div", {}, h("p", { class: "lead" }, headline(page[part] as never, page)), ...account(page[part] as never)),
+  render: (page) => {
+    const [first, { headline: said }] = told(page)[0]!;
+    // A document of several parts has one verdict.
+    const lead = headline(page[part] as never, page);
+    return h("div", {}, lead !== said(page[first] as never, page) && h("p", { class: "lead" }, lead), ...account(page[part] as never));
+  },
 }));
 
 /** Beside the figures: that something is missing from them, and where it is told. */

@@ -10,14 +10,12 @@ mod paged;
 pub use paged::compare as compare_paged;
 
 use crate::profile::diff::SettingRules;
-use pagewise_model::answer::Kind;
+use pagewise_model::answer::Document;
 use pagewise_model::findings::{Cause, Findings, Share};
-use pagewise_model::profile_diff::SettingChange;
+use pagewise_model::profile_diff::{ProfileDiff, SettingChange};
 use pagewise_model::quantity::rounded;
 use pagewise_model::run::Ending;
-use pagewise_model::run_diff::{
-    CauseChange, FigureChange, Quantity, RUN_DIFF_VERSION, RunDiff, RunSide,
-};
+use pagewise_model::run_diff::{CauseChange, FigureChange, Quantity, RunDiff, RunSide};
 use pagewise_model::units::{Bytes, Estimate, Nanos};
 use std::collections::BTreeSet;
 
@@ -55,24 +53,39 @@ pub struct Run<'a> {
 
 /// How B differs from A; `None` where one is no whole run of a command.
 #[must_use]
-pub fn compare(a: Run<'_>, b: Run<'_>, rules: &SettingRules) -> Option<RunDiff> {
+pub fn compare(a: Run<'_>, b: Run<'_>, rules: &SettingRules) -> Option<Document<RunDiff>> {
     if ![a, b].iter().all(|run| is_whole(run.findings)) {
         return None;
     }
     let most = a.findings.cost.faults().max(b.findings.cost.faults()) as f64;
     let causes = causes(&a.findings.by_cause, &b.findings.by_cause, most);
-    let mut found = RunDiff {
-        schema_version: RUN_DIFF_VERSION,
-        kind: Kind::RunDiff,
+    let found = RunDiff {
         a: side(a),
         b: side(b),
-        headline: String::new(),
         figures: figures(a, b),
         causes,
         settings: settings(a.findings, b.findings, rules),
     };
-    found.headline = headline(&found);
-    Some(found)
+    Some(told(found))
+}
+
+/// The document about this difference.
+fn told(diff: RunDiff) -> Document<RunDiff> {
+    let verdict = headline(&diff);
+    Document::of(diff).with_verdict(verdict)
+}
+
+/// How the samples of two runs differ, and the runs as wholes: what changed for the user is said first.
+#[must_use]
+pub fn with_runs(
+    mut samples: Document<ProfileDiff>,
+    runs: Document<RunDiff>,
+) -> Document<ProfileDiff> {
+    if runs.differs() {
+        samples.verdict = format!("{} {}", runs.verdict, samples.verdict);
+    }
+    samples.run = Some(runs.evidence);
+    samples
 }
 
 fn is_whole(findings: &Findings) -> bool {
@@ -238,7 +251,10 @@ fn headline(diff: &RunDiff) -> String {
         parts.push(format!("peak memory went from {a} to {b}"));
     }
     if parts.is_empty() {
-        return String::new();
+        return format!(
+            "{} and {} differ by no more than two runs of one program do.",
+            diff.a.name, diff.b.name
+        );
     }
     let mut headline = format!("{}.", parts.join("; "));
     headline[..1].make_ascii_uppercase();
@@ -348,11 +364,8 @@ mod tests {
     fn two_runs() -> RunDiff {
         let exact = Estimate::exact;
         RunDiff {
-            schema_version: RUN_DIFF_VERSION,
-            kind: Kind::RunDiff,
             a: run("a"),
             b: run("b"),
-            headline: String::new(),
             figures: vec![
                 figure(Quantity::CpuTime, 2.18e9, 83.3e6),
                 figure(Quantity::Faults, 614_470.0, 10_307.0),
@@ -389,7 +402,8 @@ mod tests {
     fn runs_that_are_alike_are_not_told_apart() {
         let mut diff = two_runs();
         diff.figures.iter_mut().for_each(|f| f.differs = false);
-        assert_eq!(headline(&diff), "");
+        let alike = "a and b differ by no more than two runs of one program do.";
+        assert_eq!(headline(&diff), alike);
     }
 
     #[test]

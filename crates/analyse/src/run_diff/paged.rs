@@ -1,12 +1,10 @@
 //! Two runs inside memory budgets (`pagewise run`): time, refaults, what was written, memory.
 
-use super::{
-    LEAST_BYTES, LEAST_FAULTS, LEAST_NS, OF_COUNTS, OF_TIME_CONTENDED, headline, logarithm,
-};
-use pagewise_model::answer::{Document, Kind};
+use super::{LEAST_BYTES, LEAST_FAULTS, LEAST_NS, OF_COUNTS, OF_TIME_CONTENDED, logarithm, told};
+use pagewise_model::answer::Document;
 use pagewise_model::paged_run::{PagedProcess, PagedRun};
 use pagewise_model::profile_diff::SettingChange;
-use pagewise_model::run_diff::{FigureChange, Quantity, RUN_DIFF_VERSION, RunDiff, RunSide};
+use pagewise_model::run_diff::{FigureChange, Quantity, RunDiff, RunSide};
 use pagewise_model::units::Bytes;
 
 /// Change of counts of pages that is told, as the logarithm of the ratio: which pages leave depends
@@ -15,25 +13,23 @@ const OF_PAGES: f64 = 0.2;
 
 /// How run B differs from run A, each called by its name.
 #[must_use]
-pub fn compare(a: (&Document<PagedRun>, &str), b: (&Document<PagedRun>, &str)) -> RunDiff {
+pub fn compare(
+    a: (&Document<PagedRun>, &str),
+    b: (&Document<PagedRun>, &str),
+) -> Document<RunDiff> {
     let side = |(run, name): (&Document<PagedRun>, &str)| RunSide {
         name: name.to_owned(),
         command: run.subject.command.clone(),
         host: String::new(),
         cost: run.evidence.cost,
     };
-    let mut found = RunDiff {
-        schema_version: RUN_DIFF_VERSION,
-        kind: Kind::RunDiff,
+    told(RunDiff {
         a: side(a),
         b: side(b),
-        headline: String::new(),
         figures: figures(&a.0.evidence, &b.0.evidence),
         causes: Vec::new(),
         settings: settings(&a.0.evidence, &b.0.evidence),
-    };
-    found.headline = headline(&found);
-    found
+    })
 }
 
 #[expect(
@@ -142,7 +138,7 @@ mod tests {
     }
 
     fn first_line(a: &Document<PagedRun>, b: &Document<PagedRun>) -> String {
-        compare((a, "a"), (b, "b")).headline
+        compare((a, "a"), (b, "b")).verdict
     }
 
     #[test]
@@ -155,15 +151,16 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_are_alike_have_no_headline() {
+    fn runs_that_are_alike_are_not_told_apart() {
+        let alike = "a and b differ by no more than two runs of one program do.";
         assert_eq!(
             first_line(&run("2q", 6.3, 9_000), &run("2q", 7.0, 9_800)),
-            ""
+            alike
         );
         // Slower, and nothing of paging's tells why: the CPUs may have been busy.
         assert_eq!(
             first_line(&run("2q", 6.3, 9_000), &run("2q", 20.0, 9_800)),
-            ""
+            alike
         );
         // Fewer refaults do not make a run longer.
         let slower = first_line(&run("2q", 6.3, 9_000), &run("2q", 20.0, 900));

@@ -287,7 +287,11 @@ fn of_runs_that_cost_more() {
                         contended,
                     };
                     let told = run_diff::compare(side("a", &one), side("b", &other), &rules);
-                    found.push((what, by, told.map(|told| (told.headline, told.figures))));
+                    found.push((
+                        what,
+                        by,
+                        told.map(|told| (told.verdict, told.evidence.figures)),
+                    ));
                 }
             }
         }

@@ -6,6 +6,7 @@
 
 use pagewise_analyse::compare::Random;
 use pagewise_analyse::fault_paths::{Collector, Criteria, Input, compare, estimate};
+use pagewise_model::answer::Document;
 use pagewise_model::fault_diff::{FaultDiff, Finding, Subject};
 use pagewise_model::fault_paths::{Calibration, Class};
 pub use pagewise_model::formats::function_graph::CallTree;
@@ -142,7 +143,7 @@ pub fn halves(trees: &Trees, run: usize, seed: u64) -> [Collector; 2] {
     sides
 }
 
-pub fn diff(both: &[Collector; 2], summary: &Summary, resamples: u32) -> FaultDiff {
+pub fn diff(both: &[Collector; 2], summary: &Summary, resamples: u32) -> Document<FaultDiff> {
     let costs = [&both[0], &both[1]].map(estimate);
     diff_at(both, summary, costs, resamples)
 }
@@ -153,7 +154,7 @@ pub fn diff_at(
     summary: &Summary,
     costs: [Calibration; 2],
     resamples: u32,
-) -> FaultDiff {
+) -> Document<FaultDiff> {
     let input = |name, collector, calibration| Input {
         name,
         label: name,
@@ -301,7 +302,12 @@ fn calling(trees: &Trees, function: &str) -> f64 {
 }
 
 /// A random half and the other one with a change planted into it, compared.
-pub fn planted(plain: &Trees, changed: &mut Trees, change: Change, seed: u64) -> FaultDiff {
+pub fn planted(
+    plain: &Trees,
+    changed: &mut Trees,
+    change: Change,
+    seed: u64,
+) -> Document<FaultDiff> {
     changed.all.clone_from(&plain.all);
     change.apply(changed, &mut Random::seeded(seed + 77));
     let [a, _] = halves(plain, 10, seed);

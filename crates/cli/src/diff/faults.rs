@@ -7,13 +7,19 @@ use pagewise_analyse::fault_paths::{
     Calibration, Collector, Criteria, Input, calibrate, calibrate_by_notes, compare,
     compare_results, estimate,
 };
+use pagewise_model::answer::Document;
 use pagewise_model::fault_diff::FaultDiff;
 use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::formats::function_graph::Summary;
 use std::path::Path;
 
 /// Compares two traces.
-pub fn traces(a: Trace, b: Trace, args: &Args, labels: &(String, String)) -> Result<FaultDiff> {
+pub fn traces(
+    a: Trace,
+    b: Trace,
+    args: &Args,
+    labels: &(String, String),
+) -> Result<Document<FaultDiff>> {
     let (names, a) = (names(args), collected(a, &args.a)?);
     let b = collected(b, &args.b)?;
     for ((collector, _), name) in [&a, &b].into_iter().zip(&names) {
@@ -42,7 +48,7 @@ pub fn results(
     b: &FaultPaths,
     args: &Args,
     labels: &(String, String),
-) -> Result<FaultDiff> {
+) -> Result<Document<FaultDiff>> {
     if !args.calibrate.is_empty() {
         bail!("--calibrate goes with traces: results are corrected already");
     }

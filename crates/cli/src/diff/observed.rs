@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use pagewise_analyse::profile::diff::SettingRules;
 use pagewise_analyse::run_diff::{Run, compare};
 use pagewise_linux::sys::mapped_file::MappedFile;
+use pagewise_model::answer::Document;
 use pagewise_model::contention::Contention;
 use pagewise_model::findings::Findings;
 use pagewise_model::formats::perf_data::PerfData;
@@ -94,7 +95,7 @@ pub fn run(a: &Observed, b: &Observed, args: &Args, labels: &(String, String)) -
 ///
 /// # Errors
 /// When something is asked for that only samples can answer.
-pub fn show(runs: &RunDiff, args: &Args) -> Result<ExitCode> {
+pub fn show(runs: &Document<RunDiff>, args: &Args) -> Result<ExitCode> {
     only_for_samples(args)?;
     if let Some(path) = &args.output {
         let text = pagewise_report::text::run_diff::render(runs, 100, Style::PLAIN);
@@ -112,7 +113,11 @@ pub fn show(runs: &RunDiff, args: &Args) -> Result<ExitCode> {
 }
 
 /// How the runs as wholes differ, where both are known.
-fn runs(a: &Observed, b: &Observed, labels: &(String, String)) -> Result<Option<RunDiff>> {
+fn runs(
+    a: &Observed,
+    b: &Observed,
+    labels: &(String, String),
+) -> Result<Option<Document<RunDiff>>> {
     let (Some(of_a), Some(of_b)) = (&a.findings, &b.findings) else {
         return Ok(None);
     };

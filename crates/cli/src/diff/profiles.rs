@@ -4,6 +4,8 @@ use super::Args;
 use crate::terminal;
 use anyhow::{Result, bail};
 use pagewise_analyse::profile::diff::{DiffError, DiffOptions, SettingRules, diff};
+use pagewise_analyse::run_diff::with_runs;
+use pagewise_model::answer::Document;
 use pagewise_model::profile::{Profile, WeightUnit};
 use pagewise_model::profile_diff::ProfileDiff;
 use pagewise_model::run_diff::RunDiff;
@@ -83,7 +85,7 @@ impl FromStr for Limit {
 pub fn run(
     a: &Profile,
     b: &Profile,
-    runs: Option<RunDiff>,
+    runs: Option<Document<RunDiff>>,
     args: &Args,
     labels: &(String, String),
 ) -> Result<ExitCode> {
@@ -98,7 +100,7 @@ pub fn run(
         seed: args.seed,
     };
     let found = diff(&a, &b, &options, &SettingRules::shipped()?);
-    let mut found = found.map_err(|error| match error {
+    let found = found.map_err(|error| match error {
         DiffError::NoCommonEvent { .. } if is_folded(&a) != is_folded(&b) => {
             anyhow::Error::new(error).context(
                 "folded stacks can be compared with folded stacks alone: make some of the other \
@@ -107,7 +109,10 @@ pub fn run(
         }
         error => error.into(),
     })?;
-    found.run = runs;
+    let found = match runs {
+        Some(runs) => with_runs(found, runs),
+        None => found,
+    };
     let text = match args.json {
         true => pagewise_report::json::to_string(&found)?,
         false => {

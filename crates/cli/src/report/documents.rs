@@ -1,7 +1,7 @@
 //! What other commands wrote by `--json`, opened again: shown as the command itself showed it.
 
 use super::Args;
-use crate::stored::{same_version, this_version};
+use crate::stored::this_version;
 use crate::{page, terminal};
 use anyhow::{Context, Result, bail};
 use pagewise_model::answer::{Document, Evidence, Head, Kind};
@@ -21,11 +21,8 @@ use pagewise_model::profile_diff::ProfileDiff;
 use pagewise_model::profile_findings::ProfileSummary;
 use pagewise_model::run_diff::RunDiff;
 use pagewise_model::tuning::Tuning;
-use pagewise_model::{fault_diff, profile_diff, run_diff};
 use pagewise_report::html;
 use pagewise_report::text::{self, Style};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 /// Makes a page of a document and its text.
 type Page<D> = fn(&D, &str) -> Result<String, html::Error>;
@@ -41,33 +38,14 @@ struct Opened<'a> {
 }
 
 impl Opened<'_> {
-    /// A document of the one form.
     fn show<E: Evidence>(
         &self,
         text: Text<Document<E>>,
         page: Option<Page<Document<E>>>,
     ) -> Result<()> {
         this_version(self.head, "make it anew")?;
-        self.present(text, page)
-    }
-
-    /// A document of a form and a version of its own.
-    fn show_other<D: DeserializeOwned + Serialize>(
-        &self,
-        version: u32,
-        text: Text<D>,
-        page: Option<Page<D>>,
-    ) -> Result<()> {
-        same_version(self.head.schema_version, version, "make it anew")?;
-        self.present(text, page)
-    }
-
-    fn present<D: DeserializeOwned + Serialize>(
-        &self,
-        text: Text<D>,
-        page: Option<Page<D>>,
-    ) -> Result<()> {
-        let document: D = serde_json::from_slice(self.bytes).context("it is not whole")?;
+        let document: Document<E> =
+            serde_json::from_slice(self.bytes).context("it is not whole")?;
         let page = match (&self.args.output, page) {
             (None, _) => None,
             (Some(path), Some(page)) => {
@@ -109,21 +87,14 @@ pub fn report(kind: Kind, head: &Head, bytes: &[u8], args: &Args) -> Result<bool
             Some(html::render_huge_simulation),
         ),
         Kind::Profile => opened.show::<ProfileSummary>(text::profile::render, None),
-        Kind::FaultDiff => opened.show_other::<FaultDiff>(
-            fault_diff::SCHEMA_VERSION,
+        Kind::FaultDiff => opened.show::<FaultDiff>(
             pagewise_report::fault_diff::render,
             Some(html::render_fault_diff),
         ),
-        Kind::ProfileDiff => opened.show_other::<ProfileDiff>(
-            profile_diff::PROFILE_DIFF_VERSION,
-            text::profile_diff::render,
-            None,
-        ),
-        Kind::RunDiff => opened.show_other::<RunDiff>(
-            run_diff::RUN_DIFF_VERSION,
-            text::run_diff::render,
-            Some(html::render_run_diff),
-        ),
+        Kind::ProfileDiff => opened.show::<ProfileDiff>(text::profile_diff::render, None),
+        Kind::RunDiff => {
+            opened.show::<RunDiff>(text::run_diff::render, Some(html::render_run_diff))
+        }
         Kind::Gate => opened.show::<Gate>(text::gate::render, None),
         Kind::PagedRun => opened.show::<PagedRun>(text::paged_run::render, None),
         Kind::PagingTimeline => opened.show::<PagingTimeline>(

@@ -169,14 +169,19 @@ pub fn render_profile(
 ///
 /// # Errors
 /// As [`render`].
-pub fn render_profile_diff(diff: &ProfileDiff, a: &Profile, b: &Profile) -> Result<String, Error> {
+pub fn render_profile_diff(
+    diff: &Document<ProfileDiff>,
+    a: &Profile,
+    b: &Profile,
+) -> Result<String, Error> {
     let mut columns = Columns::default();
     let text = text::profile_diff::render(diff, TEXT_WIDTH, TEXT_STYLE);
-    let mut document = Page {
+    let document = Page {
+        verdict: diff.verdict.clone(),
+        run_diff: diff.run.as_ref(),
         profile_diff: Some(ProfileDiffData::of(diff, a, b, &mut columns)?),
         ..Page::about(against(&diff.a.name, &diff.b.name))
     };
-    document.run_diff = diff.run.as_ref();
     document.page(&columns, &text)
 }
 
@@ -184,10 +189,10 @@ pub fn render_profile_diff(diff: &ProfileDiff, a: &Profile, b: &Profile) -> Resu
 ///
 /// # Errors
 /// As [`render`].
-pub fn render_run_diff(diff: &RunDiff, text: &str) -> Result<String, Error> {
+pub fn render_run_diff(diff: &Document<RunDiff>, text: &str) -> Result<String, Error> {
     let document = Page {
-        run_diff: Some(diff),
-        ..Page::about(against(&diff.a.name, &diff.b.name))
+        run_diff: Some(&diff.evidence),
+        ..Page::of(diff, against(&diff.a.name, &diff.b.name))
     };
     document.page(&Columns::default(), text)
 }
@@ -209,10 +214,10 @@ pub fn render_fault_paths(findings: &FaultPaths, name: &str) -> Result<String, E
 ///
 /// # Errors
 /// As [`render`].
-pub fn render_fault_diff(diff: &FaultDiff, text: &str) -> Result<String, Error> {
+pub fn render_fault_diff(diff: &Document<FaultDiff>, text: &str) -> Result<String, Error> {
     let document = Page {
         paths_diff: Some(PathsDiff::of(diff)?),
-        ..Page::about(against(&diff.a.name, &diff.b.name))
+        ..Page::of(diff, against(&diff.a.name, &diff.b.name))
     };
     document.page(&Columns::default(), text)
 }

@@ -4,6 +4,7 @@ use super::Error;
 use super::bytes::Columns;
 use super::head::Head;
 use super::pack::{Pack, pack};
+use pagewise_model::answer::Document;
 use pagewise_model::profile::Profile;
 use pagewise_model::profile_diff::{DiffNode, ProfileDiff};
 use pagewise_model::profile_findings::{ProfileFindings, ProfileSummary};
@@ -40,26 +41,28 @@ impl<'a> ProfileData<'a> {
 /// Two profiles: how they differ, and the samples of both over one tree of stacks.
 #[derive(Serialize)]
 pub(super) struct ProfileDiffData<'a> {
+    notes: &'a [String],
     diff: ProfileDiff,
     pack: Pack<'a>,
 }
 
 impl<'a> ProfileDiffData<'a> {
     pub(super) fn of(
-        diff: &'a ProfileDiff,
+        diff: &'a Document<ProfileDiff>,
         a: &'a Profile,
         b: &'a Profile,
         columns: &mut Columns,
     ) -> Result<Self, Error> {
         let sides = [(a, &*diff.a.name), (b, &*diff.b.name)];
         Ok(Self {
+            notes: &diff.notes,
             pack: pack(&sides, columns)?,
             // The page lays both trees over each other itself, for any range; the runs as wholes
             // are a part of their own.
             diff: ProfileDiff {
                 tree: Vec::<DiffNode>::new(),
                 run: None,
-                ..diff.clone()
+                ..diff.evidence.clone()
             },
         })
     }

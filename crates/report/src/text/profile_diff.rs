@@ -4,12 +4,14 @@ use super::Style;
 use super::columns::{Row, figures, named, words};
 use super::page::{Ink, Page, chain, clip};
 use crate::visible::visible;
+use pagewise_model::answer::Document;
 use pagewise_model::profile_diff::{
     Change, Measure, ProfileDiff, SettingChange, Side, StackChange,
 };
 use pagewise_model::quantity::{
     change_interval, count, percent, percent_fine, points_interval, relative_change, rounded,
 };
+use pagewise_model::run_diff::RunDiff;
 use pagewise_model::units::{Estimate, Nanos};
 
 /// Lines of the table of functions.
@@ -23,18 +25,14 @@ const OTHER_SETTINGS: usize = 8;
 
 /// The comparison as text of at most `width` columns, clamped to 60–200.
 #[must_use]
-pub fn render(diff: &ProfileDiff, width: usize, style: Style) -> String {
+pub fn render(diff: &Document<ProfileDiff>, width: usize, style: Style) -> String {
     let mut page = Page::new(width, style);
     let found = diff.functions.iter().any(|change| change.significant);
-    let ink = if found { Ink::Caution } else { Ink::Good };
-    let of_runs = diff.run.as_ref().filter(|run| !run.headline.is_empty());
-    match of_runs {
-        None => page.marked("● diff", ink, &visible(&diff.headline)),
-        Some(run) => {
-            page.marked("● diff", Ink::Caution, &visible(&run.headline));
-            page.paragraph("", Ink::Plain, &visible(&diff.headline));
-        }
-    }
+    let ink = match found || diff.run.as_ref().is_some_and(RunDiff::differs) {
+        true => Ink::Caution,
+        false => Ink::Good,
+    };
+    page.marked("● diff", ink, &visible(&diff.verdict));
     page.gap();
     for (label, side) in [("A", &diff.a), ("B", &diff.b)] {
         page.paragraph(label, Ink::Plain, &side_line(side));

@@ -4,6 +4,7 @@ use super::Style;
 use super::columns::{Row, named};
 use super::page::{Ink, Page};
 use crate::visible::visible;
+use pagewise_model::answer::Document;
 use pagewise_model::profile_diff::SettingChange;
 use pagewise_model::quantity::{relative_change, rounded};
 use pagewise_model::run_diff::{Quantity, RunDiff};
@@ -18,12 +19,13 @@ const SETTINGS: usize = 12;
 
 /// Two runs without samples, as text of at most `width` columns, clamped to 60–200.
 #[must_use]
-pub fn render(diff: &RunDiff, width: usize, style: Style) -> String {
+pub fn render(diff: &Document<RunDiff>, width: usize, style: Style) -> String {
     let mut page = Page::new(width, style);
-    match &*diff.headline {
-        "" => page.marked("● diff", Ink::Good, &alike(diff)),
-        headline => page.marked("● diff", Ink::Caution, &visible(headline)),
-    }
+    let ink = match diff.differs() {
+        true => Ink::Caution,
+        false => Ink::Good,
+    };
+    page.marked("● diff", ink, &visible(&diff.verdict));
     page.gap();
     for (label, side) in [("A", &diff.a), ("B", &diff.b)] {
         let line = format!(
@@ -36,14 +38,6 @@ pub fn render(diff: &RunDiff, width: usize, style: Style) -> String {
     runs(&mut page, diff);
     settings(&mut page, &diff.settings);
     page.finish()
-}
-
-fn alike(diff: &RunDiff) -> String {
-    format!(
-        "{} and {} differ by no more than two runs of one program do.",
-        visible(&diff.a.name),
-        visible(&diff.b.name)
-    )
 }
 
 /// The table of both runs.

@@ -9,7 +9,7 @@ export const answer: Answer<FaultDiffPage> = {
   title: "Both traces",
   nav: "Traces",
   badge,
-  headline: ({ diff }) => diff.headline,
+  headline: (_, { verdict }) => verdict,
   account: (report) => [h("div", { class: "tiles two" }, side(report, "A", report.diff.a, "k0"), side(report, "B", report.diff.b, "k1"))],
 };
 

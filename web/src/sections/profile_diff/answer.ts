@@ -11,7 +11,7 @@ export const answer: Answer<ProfileDiffPage> = {
   title: "Samples of both",
   nav: "Samples of both",
   badge: ({ diff }) => DIFFERS[diff.functions.some((change) => change.significant) ? "yes" : "no"],
-  headline: ({ diff }) => diff.headline,
+  headline: (_, { verdict }) => verdict,
   account: ({ diff }) => [h("div", { class: "tiles two" }, side("A", diff.a, diff.event), side("B", diff.b, diff.event))],
 };
 

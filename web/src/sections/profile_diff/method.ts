@@ -12,11 +12,11 @@ const AMOUNTS: Record<Measure, string> = {
   events_per_run: "Amounts are events of a whole run.",
 };
 
-export const compared = ({ diff }: ProfileDiffPage): HTMLElement =>
+export const compared = ({ diff, notes }: ProfileDiffPage): HTMLElement =>
   h(
     "ul",
     { class: "evidence" },
     h("li", {}, `${AMOUNTS[diff.measure]} Idle CPUs are left out.`),
     diff.block > 0 && h("li", {}, `${diff.blocks[0]} and ${diff.blocks[1]} blocks of ${nanos(diff.block)} were exchanged between the sides: what differs no more than after such exchanges is chance. Intervals are of 95 % each; the chance that any of those called sure is false is below 5 % for all together.`),
-    ...diff.notes.map((note) => h("li", {}, note)),
+    ...notes.map((note) => h("li", {}, note)),
   );

@@ -8,10 +8,13 @@ import { DIFFERS, tile, unit } from "../head";
 export const answer: Answer<RunDiff> = {
   title: "Both runs as wholes",
   nav: "Runs",
-  badge: ({ headline }) => DIFFERS[headline === "" ? "no" : "yes"],
-  headline: ({ a, b, headline }) => headline || `${a.name} and ${b.name} differ by no more than two runs of one program do.`,
+  badge: (diff) => DIFFERS[differs(diff) ? "yes" : "no"],
+  headline: (_, { verdict }) => verdict,
   account: ({ a, b }) => [h("div", { class: "tiles two" }, side("A", a), side("B", b))],
 };
+
+/** Whether any figure differs by more than two runs of one program do. */
+export const differs = ({ figures }: RunDiff): boolean => figures.some(({ differs }) => differs);
 
 function side(letter: string, { name, command, host, cost }: RunSide): HTMLElement {
   const faults = cost.minor_faults + cost.major_faults;

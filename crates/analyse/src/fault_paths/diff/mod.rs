@@ -25,6 +25,7 @@ use super::collector::Collector;
 use super::probe::{Calibration, Source};
 use assemble::Frame;
 use figures::Figures;
+use pagewise_model::answer::Document;
 use pagewise_model::fault_diff::{FaultDiff, Method};
 use pagewise_model::formats::function_graph::Summary;
 use shifts::Draws;
@@ -75,7 +76,7 @@ impl Default for Criteria {
 
 /// What differs between two traces.
 #[must_use]
-pub fn compare<'a>(mut a: Input<'a>, mut b: Input<'a>, criteria: Criteria) -> FaultDiff {
+pub fn compare<'a>(mut a: Input<'a>, mut b: Input<'a>, criteria: Criteria) -> Document<FaultDiff> {
     let shared = common(a.calibration, b.calibration);
     if let Some((both, _)) = shared {
         (a.calibration, b.calibration) = (both, both);

@@ -2,10 +2,10 @@
 //! they vary from stretch to stretch.
 
 use super::headline::headline;
-use pagewise_model::answer::Kind;
+use pagewise_model::answer::Document;
 use pagewise_model::fault_diff::{
     ClassChange, Explanation, FaultDiff, FunctionChange, LayerChange, Method, Pair, Pairs,
-    PathChange, QuantileShift, SCHEMA_VERSION, Shift, Side,
+    PathChange, QuantileShift, Shift, Side,
 };
 use pagewise_model::fault_paths::{
     Class, ClassFindings, Contributor, FaultPaths, Latencies, Latency, LayerFindings,
@@ -17,11 +17,12 @@ const QUANTILES: [f64; 5] = [0.1, 0.5, 0.9, 0.99, 0.999];
 
 /// What differs between two results of `pagewise report --json`, each with its file and label.
 #[must_use]
-pub fn compare_results(a: (&FaultPaths, &str, &str), b: (&FaultPaths, &str, &str)) -> FaultDiff {
+pub fn compare_results(
+    a: (&FaultPaths, &str, &str),
+    b: (&FaultPaths, &str, &str),
+) -> Document<FaultDiff> {
     let (fa, fb) = (a.0, b.0);
-    let mut diff = FaultDiff {
-        schema_version: SCHEMA_VERSION,
-        kind: Kind::FaultDiff,
+    let diff = FaultDiff {
         a: side(a),
         b: side(b),
         method: Method {
@@ -36,7 +37,6 @@ pub fn compare_results(a: (&FaultPaths, &str, &str), b: (&FaultPaths, &str, &str
                     .to_owned(),
             ),
         },
-        headline: String::new(),
         questions: Vec::new(),
         findings: Vec::new(),
         phases: Vec::new(),
@@ -53,8 +53,8 @@ pub fn compare_results(a: (&FaultPaths, &str, &str), b: (&FaultPaths, &str, &str
         mean: Explanation::default(),
         tail: Explanation::default(),
     };
-    diff.headline = headline(&diff);
-    diff
+    let verdict = headline(&diff);
+    Document::of(diff).with_verdict(verdict)
 }
 
 fn side((found, name, label): (&FaultPaths, &str, &str)) -> Side {

@@ -19,10 +19,10 @@ use super::weigh::{Idle, interrupted};
 use chance::Tested;
 use cuts::{Chosen, Cuts, block_length};
 use measure::measure;
-use pagewise_model::answer::Kind;
+use pagewise_model::answer::Document;
 use pagewise_model::contention::Contention;
 use pagewise_model::profile::{Observed, Profile, ProfileSample};
-use pagewise_model::profile_diff::{Measure, PROFILE_DIFF_VERSION, ProfileDiff};
+use pagewise_model::profile_diff::{Measure, ProfileDiff};
 use pagewise_model::units::Nanos;
 use rows::{counters, functions, side, stacks, tree, unknown};
 use runs::{Comparing, Run};
@@ -99,7 +99,7 @@ pub fn diff(
     b: &Profile,
     options: &DiffOptions,
     rules: &SettingRules,
-) -> Result<ProfileDiff, DiffError> {
+) -> Result<Document<ProfileDiff>, DiffError> {
     let event = common_event(a, b, options.event.as_deref())?;
     let measure = match options.shares {
         true => Measure::ShareOfBusy,
@@ -137,9 +137,7 @@ pub fn diff(
         .filter(|change| change.significant)
         .map(|change| change.name.clone())
         .collect();
-    let mut found = ProfileDiff {
-        kind: Kind::ProfileDiff,
-        schema_version: PROFILE_DIFF_VERSION,
+    let found = ProfileDiff {
         a: side(&sides[0], names[0], &event),
         b: side(&sides[1], names[1], &event),
         event,
@@ -147,7 +145,6 @@ pub fn diff(
         slowdown: compared.slowdown,
         block: Nanos(block),
         blocks: if is_of_runs { (0, 0) } else { cuts.counts() },
-        headline: String::new(),
         run: None,
         detectable: compared.detectable(of_functions, sizes, cuts.totals[0][0]),
         functions,
@@ -156,11 +153,10 @@ pub fn diff(
         unknown: unknown(a, b),
         settings: rules.changes(&a.host, &b.host, &touched),
         counters: counters(a, b),
-        notes: Vec::new(),
     };
-    found.notes = words::notes(&sides, names, &found);
-    found.headline = words::headline(&found);
-    Ok(found)
+    let notes = words::notes(&sides, names, &found);
+    let verdict = words::headline(&found);
+    Ok(Document::of(found).with_verdict(verdict).with_notes(notes))
 }
 
 /// What a method of comparing gave.

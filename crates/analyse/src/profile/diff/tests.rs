@@ -36,7 +36,7 @@ fn options(seed: u64) -> DiffOptions {
     }
 }
 
-fn compared(a: &Profile, b: &Profile, seed: u64) -> ProfileDiff {
+fn compared(a: &Profile, b: &Profile, seed: u64) -> Document<ProfileDiff> {
     diff(a, b, &options(seed), &SettingRules::shipped().unwrap()).unwrap()
 }
 
@@ -69,7 +69,7 @@ fn three_per_cent_that_move_are_found_and_named() {
             .iter()
             .find(|change| change.name == "copy")
             .unwrap();
-        copy.significant && found.headline.starts_with("copy grew in after")
+        copy.significant && found.verdict.starts_with("copy grew in after")
     });
     assert!(found.count() >= 8);
 }
@@ -101,7 +101,7 @@ fn shares_do_not_depend_on_how_much_of_the_machine_there_was() {
     };
     let found = diff(&a, &b, &shares, &SettingRules::shipped().unwrap()).unwrap();
     assert_eq!(found.measure, Measure::ShareOfBusy);
-    assert!(is_quiet(&found), "{}", found.headline);
+    assert!(is_quiet(&found), "{}", found.verdict);
     let main = found
         .functions
         .iter()
@@ -191,9 +191,9 @@ fn what_has_a_name_comes_before_what_has_none() {
     // Without a name grew most (0.3), of the named ones parse shrank by 0.5, copy grew by 0.2.
     assert_eq!(named, [true, true, false]);
     assert!(
-        found.headline.starts_with("copy grew in after"),
+        found.verdict.starts_with("copy grew in after"),
         "{}",
-        found.headline
+        found.verdict
     );
     let causes: Vec<(f64, f64)> = found
         .unknown
@@ -204,9 +204,9 @@ fn what_has_a_name_comes_before_what_has_none() {
     assert!(found.unknown[0].remedy.contains("libc.so.6 is stripped"));
     let alone = compared(&partly_named(10, 0), &partly_named(40, 0), 1);
     assert!(
-        alone.headline.starts_with("parse shrank"),
+        alone.verdict.starts_with("parse shrank"),
         "{}",
-        alone.headline
+        alone.verdict
     );
 }
 
@@ -249,7 +249,7 @@ fn run_with_interrupts(hundredths: u64) -> Profile {
 fn what_interrupts_take_of_a_run_is_not_the_programs() {
     let found = compared(&run_with_interrupts(0), &run_with_interrupts(9), 1);
     assert_eq!(found.measure, Measure::CpuSecondsPerRun);
-    assert!(is_quiet(&found), "{}", found.headline);
+    assert!(is_quiet(&found), "{}", found.verdict);
     let told = found
         .notes
         .iter()

@@ -8,6 +8,7 @@ use super::Style;
 use super::fault_paths::left_out;
 use super::page::{Ink, Page};
 use crate::visible::visible;
+use pagewise_model::answer::Document;
 use pagewise_model::fault_diff::{Explanation, FaultDiff, Finding, Side, Subject};
 use pagewise_model::fault_paths::Source;
 use pagewise_model::quantity::{count, counted, duration_interval, percent};
@@ -20,13 +21,13 @@ pub(super) const DOUBTFUL: &str = "CAUTION: more than half of the traced latency
 
 /// The comparison as text of at most `width` columns, clamped to 60–200.
 #[must_use]
-pub fn render(diff: &FaultDiff, width: usize, style: Style) -> String {
+pub fn render(diff: &Document<FaultDiff>, width: usize, style: Style) -> String {
     let mut page = Page::new(width, style);
     let ink = match diff.findings.is_empty() {
         true => Ink::Strong,
         false => Ink::Caution,
     };
-    page.marked("● diff", ink, &visible(&diff.headline));
+    page.marked("● diff", ink, &visible(&diff.verdict));
     page.gap();
     sides(&mut page, diff);
     findings(&mut page, diff);

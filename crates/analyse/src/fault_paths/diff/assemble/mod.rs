@@ -14,9 +14,9 @@ use super::headline::headline;
 use super::shifts::{Draws, Value, shift};
 use super::side::{Side, whole};
 use super::words;
-use pagewise_model::answer::Kind;
+use pagewise_model::answer::Document;
 use pagewise_model::fault_diff::{
-    self as model, Answer, Explanation, FaultDiff, Method, Pair, Pairs, SCHEMA_VERSION, Shift, Test,
+    self as model, Answer, Explanation, FaultDiff, Method, Pair, Pairs, Shift, Test,
 };
 use pagewise_model::units::Estimate;
 
@@ -51,7 +51,7 @@ pub(super) struct Assembly<'a> {
 }
 
 impl Assembly<'_> {
-    pub(super) fn diff(&self, method: Method) -> FaultDiff {
+    pub(super) fn diff(&self, method: Method) -> Document<FaultDiff> {
         let mut mean = self.explanation(Chosen::All);
         let fewest = self
             .frame
@@ -67,13 +67,10 @@ impl Assembly<'_> {
         mean.sentences = words::explanation(&mean, "mean", labels);
         tail.sentences = words::explanation(&tail, "mean of the slowest hundredth", labels);
         let [a, b] = [0, 1].map(|place| self.side(place));
-        let mut diff = FaultDiff {
-            schema_version: SCHEMA_VERSION,
-            kind: Kind::FaultDiff,
+        let diff = FaultDiff {
             a,
             b,
             method,
-            headline: String::new(),
             questions: self.questions(),
             findings: self.findings(),
             phases: self.answered(|answer| answer == Answer::DiffersInPhases),
@@ -87,8 +84,8 @@ impl Assembly<'_> {
             mean,
             tail,
         };
-        diff.headline = headline(&diff);
-        diff
+        let verdict = headline(&diff);
+        Document::of(diff).with_verdict(verdict)
     }
 
     fn side(&self, place: usize) -> model::Side {
