@@ -27,7 +27,7 @@ pub struct Args {
     /// Most resident memory that a setting may need at its peak, such as 2G
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_rss: Option<Bytes>,
-    /// Most pairs of runs for one setting; fewer than 6 prove nothing
+    /// Most pairs of runs for one setting; fewer than 6 prove only what is far beyond the noise
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(6..=1000))]
     max_pairs: u32,
     /// Interval half-width in percent that is narrow enough

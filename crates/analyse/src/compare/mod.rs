@@ -9,6 +9,7 @@
 //! Deliberately absent: means (one run that met a backup job would decide), and outlier removal.
 
 pub(crate) mod blocks;
+mod early;
 mod interval;
 mod needed;
 mod signed_rank;
@@ -16,6 +17,7 @@ mod stopping;
 mod verdict;
 mod words;
 
+pub use early::{FEWEST_EARLY, is_hopeless, is_overwhelming};
 pub use interval::{Centre, centre};
 pub use needed::{Promise, promise};
 pub use pagewise_model::proof::Clock;
@@ -25,6 +27,7 @@ pub use stopping::{FEWEST_PAIRS, Stopping, fewest_pairs, half_width};
 pub use verdict::{Criteria, faster_by};
 pub use words::{bytes_change, causal_doubt, promised, sentence};
 
+use early::Sides;
 pub(crate) use interval::median;
 use pagewise_model::proof::{Comparison, Verdict};
 use pagewise_model::run::RunCost;
@@ -45,8 +48,9 @@ pub fn compare(
 ) -> Comparison {
     let pairs: Vec<(RunCost, RunCost)> =
         baseline.iter().copied().zip(arm.iter().copied()).collect();
-    let wall = log_ratios(&pairs, |run| run.wall.as_secs_f64());
-    let cpu = log_ratios(&pairs, |run| run.cpu().as_secs_f64());
+    let [wall_sides, cpu_sides] =
+        [Clock::Wall, Clock::Cpu].map(|clock| sides(baseline, arm, clock));
+    let [wall, cpu] = [&wall_sides, &cpu_sides].map(Sides::differences);
     let inverse = |logs: Vec<f64>| logs.into_iter().map(|log| -log).collect::<Vec<_>>();
     let mut comparison = Comparison {
         arm: name.to_owned(),
@@ -58,18 +62,43 @@ pub fn compare(
         pairs: u32::try_from(pairs.len()).unwrap_or(u32::MAX),
         verdict: Verdict::Undecided,
     };
-    comparison.p_adjusted = match faster_by(&comparison, criteria) {
-        Some(Clock::Wall) => p_value(&wall),
-        Some(Clock::Cpu) | None => p_value(&cpu),
+    let (decisive, differences) = match decisive(&comparison, criteria) {
+        Clock::Wall => (wall_sides, wall),
+        Clock::Cpu => (cpu_sides, cpu),
     };
-    comparison.verdict = judge(&comparison, &pairs, criteria);
+    let early = decisive.p_value();
+    comparison.p_adjusted = p_value(&differences).min(early.unwrap_or(1.0));
+    comparison.verdict = match comparison.pairs {
+        // No exact interval exists; only what is far beyond the noise is told.
+        ..FEWEST_PAIRS if early.is_none_or(|p| p > criteria.level) => Verdict::Undecided,
+        _ => judge(&comparison, &pairs, criteria),
+    };
     comparison
 }
 
+/// The clock that decides: that by which the arm is faster; by elapsed time it may be slower, too.
+fn decisive(comparison: &Comparison, criteria: &Criteria) -> Clock {
+    faster_by(comparison, criteria).unwrap_or(match comparison.wall_speedup.high < 1.0 {
+        true => Clock::Wall,
+        false => Clock::Cpu,
+    })
+}
+
+/// The runs of both sides that make pairs, on one clock.
+fn sides(baseline: &[RunCost], arm: &[RunCost], clock: Clock) -> Sides {
+    let pairs = baseline.len().min(arm.len());
+    let seconds = |run: &RunCost| match clock {
+        Clock::Wall => run.wall.as_secs_f64(),
+        Clock::Cpu => run.cpu().as_secs_f64(),
+    };
+    let [baseline, arm] = [baseline, arm].map(|runs| {
+        let logarithm = |run| seconds(run).max(SHORTEST).ln();
+        runs[..pairs].iter().map(logarithm).collect()
+    });
+    Sides { baseline, arm }
+}
+
 fn judge(comparison: &Comparison, pairs: &[(RunCost, RunCost)], criteria: &Criteria) -> Verdict {
-    if comparison.pairs < FEWEST_PAIRS {
-        return Verdict::Undecided;
-    }
     // A single comparison is decided by its interval; its p-value matters once there are many.
     let alone = Comparison {
         p_adjusted: 0.0,

@@ -225,29 +225,38 @@ fn too_few_runs_decide_nothing() {
 }
 
 #[test]
-fn fewer_pairs_than_an_interval_needs_are_undecided_however_large_the_gain() {
+fn fewer_pairs_than_an_interval_needs_decide_only_what_is_far_beyond_the_noise() {
     let criteria = Criteria::default();
-    let pairs = |count: usize, speed: f64| {
-        let faster: Vec<f64> = STEADY[..count]
-            .iter()
-            .map(|second| second / speed)
-            .collect();
-        let baseline = runs(&STEADY[..count], 100_000, 1 << 20);
+    let of = |seconds: &[f64], count: usize, speed: f64| {
+        let seconds = &seconds[..count];
+        let faster: Vec<f64> = seconds.iter().rev().map(|second| second / speed).collect();
+        let baseline = runs(seconds, 100_000, 1 << 20);
         compare("arm", &baseline, &runs(&faster, 700, 1 << 20), &criteria)
     };
-    for count in 2..6 {
-        assert_eq!(pairs(count, 5.7).verdict, Verdict::Undecided, "{count}");
-        assert_eq!(pairs(count, 0.5).verdict, Verdict::Undecided, "{count}");
+    assert_eq!(of(&STEADY, 2, 5.7).verdict, Verdict::Undecided);
+    let noisy = [2.0, 3.1, 2.4, 1.6, 2.9, 2.2];
+    for count in 3..6 {
+        assert_eq!(of(&STEADY, count, 5.7).verdict, Verdict::Faster, "{count}");
+        assert_eq!(of(&STEADY, count, 0.5).verdict, Verdict::Slower, "{count}");
+        assert_eq!(
+            of(&STEADY, count, 1.01).verdict,
+            Verdict::Undecided,
+            "{count}"
+        );
+        assert_eq!(
+            of(&noisy, count, 2.0).verdict,
+            Verdict::Undecided,
+            "{count}"
+        );
     }
-    assert_eq!(pairs(6, 5.7).verdict, Verdict::Faster);
-    assert_eq!(pairs(6, 0.5).verdict, Verdict::Slower);
+    assert_eq!(of(&noisy, 6, 2.5).verdict, Verdict::Faster);
     assert_eq!(
-        sentence(&pairs(2, 5.7)),
+        sentence(&of(&STEADY, 2, 5.7)),
         "probably 5.70 times as fast (2 pairs of runs; 4 more pairs would prove it), \
          faults −99.30 %, peak memory unchanged"
     );
     // And among several arms a correction that takes the proof away leaves it undecided.
-    let mut two = vec![pairs(2, 5.7), pairs(2, 5.8)];
+    let mut two = vec![of(&STEADY, 3, 5.7), of(&STEADY, 3, 5.8)];
     correct_for_many(&mut two, &criteria);
     assert!(two.iter().all(|one| one.verdict == Verdict::Undecided));
 }

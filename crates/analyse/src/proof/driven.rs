@@ -1,6 +1,6 @@
 //! What a reader should know of proofs whose runs drove a server.
 
-use crate::compare::FEWEST_PAIRS;
+use crate::compare::FEWEST_EARLY;
 use pagewise_model::proof::Proof;
 use pagewise_model::quantity::told_factor;
 use pagewise_model::run::RunCost;
@@ -54,7 +54,7 @@ fn has_set_time<'a, I: Iterator<Item = &'a RunCost>>(runs: impl Fn() -> I) -> bo
     };
     let (wall, longest) = spread(|run| run.wall.0);
     let (cpu, _) = spread(|run| run.cpu().0);
-    runs().count() >= 2 * FEWEST_PAIRS as usize
+    runs().count() >= 2 * FEWEST_EARLY as usize
         && wall < longest / SET_TIME
         && cpu > wall.saturating_mul(MORE)
 }

@@ -3,10 +3,11 @@
 mod choice;
 pub mod cold;
 pub mod driven;
+pub mod fate;
 pub mod predictions;
 mod reach;
 mod words;
 
 pub use choice::{best, most_promising};
-pub use reach::{is_untouched, trial_gain};
-pub use words::{doubt_note, noise_note, not_run, summary};
+pub use reach::{avoids_nothing, is_untouched, trial_gain};
+pub use words::{doubt_note, noise_note, not_run, summary, why_no_more};

@@ -2,7 +2,7 @@
 
 use crate::compare::FEWEST_PAIRS;
 use pagewise_model::advice::Advice;
-use pagewise_model::proof::{Comparison, Proof};
+use pagewise_model::proof::{Comparison, Proof, Verdict};
 use pagewise_model::quantity::told_factor;
 
 /// Adds to the summary whether the prediction of what is told there held, and to the notes those of
@@ -36,7 +36,7 @@ pub fn judge(proof: &mut Proof, advice: &[Advice]) {
 fn words(advice: &Advice, found: &Comparison) -> Option<String> {
     let predicted = advice.predicted_speedup;
     let measured = found.cpu_speedup;
-    if found.pairs < FEWEST_PAIRS {
+    if found.pairs < FEWEST_PAIRS && found.verdict != Verdict::Faster {
         return None;
     }
     let held = predicted.low <= measured.high && measured.low <= predicted.high;
@@ -55,7 +55,6 @@ fn words(advice: &Advice, found: &Comparison) -> Option<String> {
 mod tests {
     use super::*;
     use pagewise_model::advice::{Setting, Settings};
-    use pagewise_model::proof::Verdict;
     use pagewise_model::units::{Bytes, Estimate};
 
     fn advice(predicted: Estimate) -> Advice {

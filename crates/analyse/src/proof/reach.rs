@@ -41,6 +41,25 @@ pub fn is_untouched(baseline: &RunCost, run: &RunCost, has_reads: bool) -> bool 
         && trial_gain(baseline, run) < TOUCHED_GAIN
 }
 
+/// Whether a run with settings against faults has as many of them, and no less system time or waits than
+/// one without: what it changes is something else. Fault counts that fell by less than repeats differ
+/// have not fallen.
+#[must_use]
+pub fn avoids_nothing(baseline: &RunCost, run: &RunCost) -> bool {
+    let no_less = |of: fn(&RunCost) -> u64, part: u64, least: u64| {
+        let (without, with) = (of(baseline), of(run));
+        with >= without - (without / part).max(least).min(without)
+    };
+    no_less(RunCost::faults, UNTOUCHED, 0)
+        && no_less(|cost| cost.system.0, UNTOUCHED_KERNEL, UNTOUCHED_SYSTEM.0)
+        && no_less(
+            |cost| cost.voluntary_switches,
+            UNTOUCHED_KERNEL,
+            UNTOUCHED_WAITS,
+        )
+        && trial_gain(baseline, run) < TOUCHED_GAIN
+}
+
 /// How much less of what it needs, CPU time or elapsed time, one run took than the baseline's: a
 /// guide to where runs are worth most, no measurement.
 #[must_use]
@@ -91,6 +110,36 @@ mod tests {
             wall: Nanos(1_900_000_000),
             ..BASELINE
         }));
+    }
+
+    #[test]
+    fn what_is_for_fewer_faults_and_has_as_many_avoids_nothing() {
+        let more_memory = RunCost {
+            max_rss: Bytes(2 << 30),
+            ..BASELINE
+        };
+        assert!(!is_untouched(&BASELINE, &more_memory, false));
+        assert!(avoids_nothing(&BASELINE, &more_memory));
+        for less in [
+            RunCost {
+                minor_faults: 98_000,
+                ..more_memory
+            },
+            RunCost {
+                system: Nanos(700_000_000),
+                ..more_memory
+            },
+            RunCost {
+                voluntary_switches: 7_000,
+                ..more_memory
+            },
+            RunCost {
+                wall: Nanos(1_900_000_000),
+                ..more_memory
+            },
+        ] {
+            assert!(!avoids_nothing(&BASELINE, &less), "{less:?}");
+        }
     }
 
     #[test]

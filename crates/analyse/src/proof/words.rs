@@ -1,7 +1,9 @@
 //! What is said of a proof.
 
+use super::fate::Fate;
 use crate::compare::{Criteria, causal_doubt, noise, promised, sentence};
 use pagewise_model::proof::{Arm, Comparison, Proof, Verdict};
+use pagewise_model::quantity::told_factor;
 use pagewise_model::run::RunCost;
 
 /// Run-to-run differences from which on a reader should know.
@@ -21,22 +23,23 @@ pub fn not_run(why: &str) -> Proof {
 }
 
 /// The first sentence: which arm won and by how much, as `confirmation` measured it where there is
-/// one; else what runs without a winner have shown.
+/// one; else what runs without a winner have shown, where more runs may yet show more if it `is_open`.
 #[must_use]
 pub fn summary(
     comparisons: &[Comparison],
     winner: Option<&str>,
     confirmation: Option<&Comparison>,
+    is_open: bool,
 ) -> String {
     let named = |name: &str| comparisons.iter().find(|comparison| comparison.arm == name);
     match winner.and_then(|name| confirmation.or_else(|| named(name))) {
         Some(proved) => format!("Proved: '{}' makes it {}.", proved.arm, sentence(proved)),
-        None => unproved(comparisons),
+        None => unproved(comparisons, is_open),
     }
 }
 
 /// What runs without a winner have shown.
-fn unproved(comparisons: &[Comparison]) -> String {
+fn unproved(comparisons: &[Comparison], is_open: bool) -> String {
     let tried = || comparisons.iter().filter(|one| one.pairs > 0);
     let arms = tried().count();
     let likely = tried()
@@ -51,7 +54,38 @@ fn unproved(comparisons: &[Comparison]) -> String {
         _ if tried().all(|one| one.verdict != Verdict::Undecided) => {
             "Not proved: no setting made the command faster.".to_owned()
         }
+        _ if !is_open => {
+            "Not proved: no setting can be shown to make the command faster in the time \
+                          given; the notes say why."
+                .to_owned()
+        }
         _ => "Not proved: whether a setting makes the command faster stays open.".to_owned(),
+    }
+}
+
+/// Why an arm of several gets no more runs, where it is not decided; `pairs` is what each can have.
+#[must_use]
+pub fn why_no_more(comparison: &Comparison, fate: &Fate, pairs: u32) -> Option<String> {
+    let (name, ran) = (&comparison.arm, comparison.pairs);
+    let told = |clock: &str, ratio| told_factor(ratio).map(|told| format!("{clock} {told}"));
+    let seen = [
+        told("elapsed", &comparison.wall_speedup),
+        told("CPU", &comparison.cpu_speedup),
+    ];
+    let seen: Vec<String> = seen.into_iter().flatten().collect();
+    let seen = match seen.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", seen.join(", ")),
+    };
+    match fate {
+        Fate::Hopeless => Some(format!(
+            "'{name}' was given up after {ran} pairs of runs{seen}: the {pairs} that the budget gives \
+             it would hardly prove a gain."
+        )),
+        Fate::Beaten(best) => Some(format!(
+            "'{name}' got no more than {ran} pairs of runs{seen}: '{best}' is faster beyond doubt."
+        )),
+        Fate::Open | Fate::Decided => None,
     }
 }
 

@@ -32,6 +32,8 @@ pub(super) struct Contender {
     pub(super) left_out: bool,
     /// Whether its first run showed that its settings do not reach the program.
     pub(super) untouched: bool,
+    /// Whether it got no more runs because more would hardly have shown a gain.
+    pub(super) given_up: bool,
 }
 
 impl Contender {
@@ -42,6 +44,7 @@ impl Contender {
             rejected: false,
             left_out: false,
             untouched: false,
+            given_up: false,
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Proving that settings help: the command again and again, with and without them, in shuffled
-//! rounds, until the answer is sharp or the budget is used up.
+//! rounds, until the answer is sharp or clear, no gain can be shown any more, or the budget is used up.
 
 mod advice;
 mod arms;
@@ -7,6 +7,7 @@ mod budget;
 mod group;
 mod input;
 mod larger_limit;
+mod order;
 mod rounds;
 mod screening;
 mod server;
@@ -21,7 +22,8 @@ pub use server::{Failure, Load, Ready, observe_driven};
 use crate::Listener;
 use anyhow::Result;
 use budget::{does_not_fit, ended_early, leave_out_unpromising, leave_out_untried};
-use pagewise_analyse::compare::{Criteria, FEWEST_PAIRS, Stopping, correct_for_many};
+use pagewise_analyse::compare::{Criteria, FEWEST_EARLY, FEWEST_PAIRS, Stopping, correct_for_many};
+use pagewise_analyse::proof::fate::Rules;
 use pagewise_analyse::proof::{best, most_promising, not_run, summary};
 use pagewise_linux::process::{Input, Output, interrupt};
 use pagewise_model::proof::{Comparison, Proof, Verdict};
@@ -133,7 +135,8 @@ fn run_rounds(
         1.0
     };
     let deadline = started + options.budget.mul_f64(share);
-    let stopping = options.stopping.among(active.len(), options.criteria.level);
+    let compared = active.len();
+    let stopping = options.stopping.among(compared, options.criteria.level);
     while !active.is_empty() && experiment.has_time(&active, deadline, LEAST_ROUNDS) {
         progress(&experiment.status(&active, options));
         if experiment.round(&active)? == Outcome::Stopped {
@@ -144,10 +147,14 @@ fn run_rounds(
             leave_out_unpromising(experiment, options, started.elapsed());
         }
         let in_play = experiment.in_play();
-        active.retain(|arm| {
-            let comparison = || experiment.compare(*arm, &options.criteria);
-            in_play.contains(arm) && !stopping.enough(&comparison())
-        });
+        active.retain(|arm| in_play.contains(arm));
+        let rules = Rules {
+            stopping,
+            criteria: &options.criteria,
+            arms: compared,
+            pairs: experiment.rounds_by(deadline, &active, stopping.max_pairs),
+        };
+        experiment.leave_out_settled(&mut active, &rules);
     }
     if let Some(&first) = active.first() {
         experiment.note(&ended_early(experiment, first, &active, stopping));
@@ -168,23 +175,25 @@ pub fn confirm(
 ) -> Result<Comparison> {
     let winner = experiment.candidate(chosen).name.clone();
     let mut fresh = experiment.fresh(chosen);
-    loop {
-        let comparison = fresh.compare(1, &options.criteria);
-        let done =
-            options.stopping.enough(&comparison) || !fresh.has_time(&[1], deadline, LEAST_ROUNDS);
-        if done {
-            experiment.adopt_notes(&fresh);
-            return Ok(comparison);
-        }
+    let mut active = vec![1];
+    while !active.is_empty() && fresh.has_time(&active, deadline, LEAST_ROUNDS) {
         progress(&format!(
             "confirming {winner}: {}",
-            fresh.status(&[1], options)
+            fresh.status(&active, options)
         ));
-        if fresh.round(&[1])? == Outcome::Stopped {
-            experiment.adopt_notes(&fresh);
-            return Ok(fresh.compare(1, &options.criteria));
+        if fresh.round(&active)? == Outcome::Stopped {
+            break;
         }
+        let rules = Rules {
+            stopping: options.stopping,
+            criteria: &options.criteria,
+            arms: 1,
+            pairs: fresh.rounds_by(deadline, &active, options.stopping.max_pairs),
+        };
+        fresh.leave_out_settled(&mut active, &rules);
     }
+    experiment.adopt_notes(&fresh);
+    Ok(fresh.compare(1, &options.criteria))
 }
 
 fn conclude(
@@ -193,14 +202,15 @@ fn conclude(
     mut winner: Option<String>,
     confirmation: Option<Comparison>,
 ) -> Proof {
-    let confirmation = confirmation.filter(|again| again.pairs >= FEWEST_PAIRS);
+    let confirmation = confirmation.filter(|again| again.pairs >= FEWEST_EARLY);
     let proved = |name: &String| {
         let alone = comparisons.iter().find(|one| one.arm == *name);
         let decisive = confirmation.as_ref().or(alone);
         decisive.is_some_and(|one| one.verdict == Verdict::Faster)
     };
     if let Some(name) = winner.take_if(|name| !proved(name)) {
-        let why = match confirmation {
+        let why = match &confirmation {
+            Some(again) if again.pairs < FEWEST_PAIRS => "a few fresh runs did not confirm it",
             Some(_) => "fresh runs did not confirm it",
             None => "there was no time to confirm that by fresh runs",
         };
@@ -210,7 +220,16 @@ fn conclude(
     if let Some(name) = &winner {
         experiment.note_doubt(name);
     }
-    let summary = summary(&comparisons, winner.as_deref(), confirmation.as_ref());
+    let is_open = |one: &Comparison| {
+        one.verdict == Verdict::Undecided && one.pairs > 0 && !experiment.is_given_up(&one.arm)
+    };
+    let is_open = comparisons.iter().any(is_open);
+    let summary = summary(
+        &comparisons,
+        winner.as_deref(),
+        confirmation.as_ref(),
+        is_open,
+    );
     let (arms, notes) = experiment.into_parts();
     Proof {
         arms,

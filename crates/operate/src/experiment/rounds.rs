@@ -3,10 +3,11 @@
 use super::arms::{Candidate, Contender, mean};
 use super::group::spawn;
 use super::larger_limit::LargerLimit;
+use super::order::Order;
 use super::server::{self, Failure};
 use super::{Listener, Options};
 use anyhow::{Context, Result, bail};
-use pagewise_analyse::compare::{Criteria, Random, compare};
+use pagewise_analyse::compare::{Criteria, compare};
 use pagewise_analyse::proof::{doubt_note, noise_note};
 use pagewise_linux::page_cache;
 use pagewise_linux::process::{Finished, Launch, interrupt};
@@ -41,7 +42,7 @@ pub struct Experiment<'a> {
     typical: Duration,
     /// Time that a server takes beside each run to start and to end.
     around: Duration,
-    random: Random,
+    order: Order,
     /// No run begins after this moment, and one that is beyond it by a run's time is ended.
     deadline: Option<Instant>,
     stopped: bool,
@@ -106,7 +107,7 @@ impl<'a> Experiment<'a> {
             patience: Duration::MAX,
             typical: options.one_run.unwrap_or_default(),
             around: Duration::ZERO,
-            random: Random::seeded(options.seed),
+            order: Order::seeded(options.seed),
             deadline: Instant::now().checked_add(options.budget),
             stopped: false,
             notes: Vec::new(),
@@ -158,13 +159,13 @@ impl<'a> Experiment<'a> {
         Ok(())
     }
 
-    /// Runs the baseline and the arms in `active` once each, in shuffled order.
+    /// Runs the baseline and the arms in `active` once each, in the order of [`Order`].
     ///
     /// # Errors
     /// When a run cannot be started or waited for.
     pub fn round(&mut self, active: &[usize]) -> Result<Outcome> {
-        let mut order: Vec<usize> = std::iter::once(0).chain(active.iter().copied()).collect();
-        self.random.shuffle(&mut order);
+        let arms = std::iter::once(0).chain(active.iter().copied()).collect();
+        let order = self.order.next(self.arms[0].runs.len(), arms);
         let mut costs = Vec::with_capacity(order.len());
         for at in order {
             // A machine that became slower in the middle of a round must not double the budget.
@@ -294,7 +295,7 @@ impl<'a> Experiment<'a> {
         (1..self.arms.len())
             .filter(|&at| {
                 let arm = &self.arms[at];
-                !(self.stopped || arm.rejected || arm.left_out || arm.untouched)
+                !(self.stopped || arm.rejected || arm.left_out || arm.untouched || arm.given_up)
             })
             .collect()
     }
@@ -304,6 +305,15 @@ impl<'a> Experiment<'a> {
     pub fn has_time(&self, arms: &[usize], deadline: Instant, least: usize) -> bool {
         let rounds = self.arms[0].runs.len();
         !self.stopped && (rounds < least || Instant::now() + self.round_time(arms) < deadline)
+    }
+
+    /// Rounds of `arms` that there will have been by `deadline`, at most so many.
+    pub(super) fn rounds_by(&self, deadline: Instant, arms: &[usize], most: u32) -> u32 {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let round = self.round_time(arms).as_nanos().max(1);
+        let to_come = u32::try_from(left.as_nanos() / round).unwrap_or(u32::MAX);
+        let ran = u32::try_from(self.arms[0].runs.len()).unwrap_or(u32::MAX);
+        ran.saturating_add(to_come).min(most)
     }
 
     /// Time that a round of `arms` and the baseline takes, by what their runs took so far; an
@@ -404,7 +414,7 @@ impl<'a> Experiment<'a> {
     pub fn fresh_pair(&self, first: Candidate, second: Candidate) -> Self {
         Self {
             arms: vec![Contender::new(first), Contender::new(second)],
-            random: Random::seeded(self.options.seed ^ 1),
+            order: Order::seeded(self.options.seed ^ 1),
             notes: Vec::new(),
             command: self.command,
             options: self.options,

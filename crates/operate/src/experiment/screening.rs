@@ -1,10 +1,13 @@
-//! What the first run of each arm says: whether its settings reach the program.
+//! Which arms get more runs: what the first run of each says, and after each round what all of them
+//! say.
 
 use super::Experiment;
-use pagewise_analyse::proof::{is_untouched, trial_gain};
+use pagewise_analyse::proof::fate::{Fate, Rules, Standing};
+use pagewise_analyse::proof::{avoids_nothing, is_untouched, trial_gain, why_no_more};
 
 impl Experiment<'_> {
-    /// Gives no more runs to arms whose first run shows that their settings do not reach the program.
+    /// Gives no more runs to arms whose first run shows that their settings do not reach the program,
+    /// or that they avoid none of the faults that they are for.
     pub(super) fn leave_out_untouched(&mut self) {
         let Some(baseline) = self.arms[0].runs.first().copied() else {
             return;
@@ -25,8 +28,43 @@ impl Experiment<'_> {
                     run.faults(),
                     baseline.faults(),
                 ));
+            } else if arm.candidate.fewer_faults && avoids_nothing(&baseline, run) {
+                arm.given_up = true;
+                self.notes.push(format!(
+                    "'{}' got no more runs after a trial: it reaches the program, but avoids no page \
+                     faults ({} against {}), and neither system time nor waits are less.",
+                    arm.candidate.name,
+                    run.faults(),
+                    baseline.faults(),
+                ));
             }
         }
+    }
+
+    /// Ends the arms of `active` that need no more runs and says why those that are not decided do
+    /// not get them. What is left is open.
+    pub(super) fn leave_out_settled(&mut self, active: &mut Vec<usize>, rules: &Rules<'_>) {
+        let standing = |&at: &usize| Standing {
+            comparison: self.compare(at, rules.criteria),
+            runs: [&self.arms[0].runs, &self.arms[at].runs],
+        };
+        let standings: Vec<Standing<'_>> = active.iter().map(standing).collect();
+        let fates = rules.fates(&standings);
+        let told = standings.iter().zip(&fates);
+        let told: Vec<String> = told
+            .filter_map(|(standing, fate)| why_no_more(&standing.comparison, fate, rules.pairs))
+            .collect();
+        for (&at, fate) in active.iter().zip(&fates) {
+            self.arms[at].given_up = matches!(fate, Fate::Hopeless | Fate::Beaten(_));
+        }
+        self.notes.extend(told);
+        let mut fates = fates.into_iter();
+        active.retain(|_| fates.next() == Some(Fate::Open));
+    }
+
+    /// Whether an arm got fewer runs than there was time for.
+    pub(super) fn is_given_up(&self, name: &str) -> bool {
+        self.arms[self.arm_named(name)].given_up
     }
 
     /// How much less the first run of an arm took than the first of the baseline.

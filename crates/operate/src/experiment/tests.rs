@@ -51,10 +51,8 @@ fn a_cure_is_proved_told_and_confirmed_among_several() {
         proof.summary
     );
     let confirmation = proof.confirmation.unwrap();
-    assert_eq!(
-        (confirmation.pairs, confirmation.verdict),
-        (7, Verdict::Faster)
-    );
+    assert_eq!(confirmation.verdict, Verdict::Faster);
+    assert!((3..=7).contains(&confirmation.pairs), "{confirmation:?}");
     let rejected = "'broken' is rejected: with it the command ends with status 9.";
     assert!(
         proof.notes.iter().any(|note| note == rejected),
@@ -108,7 +106,9 @@ fn a_budget_too_small_for_all_goes_to_the_first() {
     let slow = command("[ \"$CURE\" = yes ] || sleep 0.3; sleep 0.2");
     let proof = prove(&slow, &arms, &options, &|_| ()).unwrap();
     let pairs: Vec<usize> = proof.arms.iter().map(|arm| arm.runs.len()).collect();
-    assert_eq!(pairs, [6, 6, 0, 0], "{proof:?}");
+    // What is far beyond the noise takes no six.
+    assert!((3..=6).contains(&pairs[0]), "{proof:?}");
+    assert_eq!(pairs, [pairs[0], pairs[0], 0, 0], "{proof:?}");
     assert_eq!(proof.comparisons.len(), 1);
     let note = proof.notes.iter().find(|note| note.contains("left out"));
     let note = note.expect("a note about the arms left out");
@@ -121,8 +121,12 @@ fn a_budget_too_small_for_all_goes_to_the_first() {
 
 #[test]
 fn where_the_budget_does_not_cover_all_a_trial_run_of_each_chooses() {
-    let useless = ["a", "b", "c", "d", "e"].map(|name| candidate(name, name));
-    let arms = [&useless[..], &[candidate("cure", "yes")]].concat();
+    let of = |name: &str, value: &str| Candidate {
+        fewer_faults: false,
+        ..candidate(name, value)
+    };
+    let useless = ["a", "b", "c", "d", "e"].map(|name| of(name, name));
+    let arms = [&useless[..], &[of("cure", "yes")]].concat();
     let slow = command(
         "[ \"$CURE\" ] && head -c 9000000 /dev/zero | tail -c 8000000 > /dev/null; \
          [ \"$CURE\" = yes ] || sleep 0.07; sleep 0.03",
@@ -178,7 +182,7 @@ fn a_first_run_that_hangs_is_ended_by_the_budget() {
 #[test]
 fn a_budget_too_small_for_a_proof_tells_what_is_missing_and_holds() {
     let options = Options {
-        budget: Duration::from_millis(2_500),
+        budget: Duration::from_millis(1_500),
         ..Options::default()
     };
     let slow = command(
@@ -269,6 +273,47 @@ fn settings_that_do_not_reach_the_program_cost_one_trial() {
         proof.summary
     );
     let told = |note: &String| note.starts_with("'other' does not reach the program");
+    assert!(proof.notes.iter().any(told), "{:?}", proof.notes);
+}
+
+#[test]
+fn settings_for_fewer_faults_that_avoid_none_cost_one_trial_and_are_told_so() {
+    // With the setting it holds 30 MB more, and has the faults of that.
+    let script = "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; \
+        [ \"$CURE\" = no ] && head -c 40000000 /dev/zero | tail -c 30000000 >/dev/null; true";
+    let proof = prove(
+        &command(script),
+        &[candidate("other", "no")],
+        &Options::default(),
+        &|_| (),
+    )
+    .unwrap();
+    assert_eq!(proof.arms[1].runs.len(), 1, "{proof:?}");
+    let told = |note: &String| {
+        note.starts_with(
+            "'other' got no more runs after a trial: it reaches the program, but avoids no",
+        )
+    };
+    assert!(proof.notes.iter().any(told), "{:?}", proof.notes);
+    assert!(
+        proof.winner.is_none() && proof.summary.starts_with("Not proved"),
+        "{}",
+        proof.summary
+    );
+}
+
+#[test]
+fn an_arm_without_hope_is_given_up_and_told() {
+    // Slower by half with the setting, and with the same faults.
+    let script = "[ \"$CURE\" = no ] && sleep 0.06; head -c 4000000 /dev/zero | tail -c 3000000 >/dev/null; sleep 0.06";
+    let slower = Candidate {
+        fewer_faults: false,
+        ..candidate("slower", "no")
+    };
+    let proof = prove(&command(script), &[slower], &Options::default(), &|_| ()).unwrap();
+    let runs = proof.arms[1].runs.len();
+    assert!((3..25).contains(&runs), "{proof:?}");
+    let told = |note: &String| note.starts_with("'slower' was given up after ");
     assert!(proof.notes.iter().any(told), "{:?}", proof.notes);
 }
 
