@@ -438,9 +438,13 @@ impl<'a> Experiment<'a> {
         self.notes.extend(noise_note(&self.arms[0].runs));
     }
 
-    /// Notes a gain that its supposed cause does not explain.
+    /// Notes a gain that its supposed cause, fewer page faults, does not explain. What works otherwise, by
+    /// less reclaim within a larger limit or fewer waits for a lock, has no such measure.
     pub fn note_doubt(&mut self, winner: &str) {
         let at = self.arm_named(winner);
+        if !self.arms[at].candidate.fewer_faults {
+            return;
+        }
         self.notes.extend(doubt_note(
             &self.arms[0].clone().into(),
             &self.arms[at].clone().into(),

@@ -2,6 +2,8 @@
 
 use super::*;
 use pagewise_model::advice::{Setting, Settings};
+use pagewise_model::run::RunCost;
+use pagewise_model::units::Nanos;
 
 fn command(script: &str) -> Vec<OsString> {
     ["sh", "-c", script].map(OsString::from).to_vec()
@@ -315,6 +317,34 @@ fn an_arm_without_hope_is_given_up_and_told() {
     assert!((3..25).contains(&runs), "{proof:?}");
     let told = |note: &String| note.starts_with("'slower' was given up after ");
     assert!(proof.notes.iter().any(told), "{:?}", proof.notes);
+}
+
+/// A run within a limit pays for each page that it makes room for; how many faults that are does not tell
+/// what it saves.
+#[test]
+fn only_what_is_for_fewer_faults_is_doubted_for_how_few_they_are() {
+    let run = |seconds: f64, faults: u64| RunCost {
+        wall: Nanos::from_secs_f64(seconds),
+        user: Nanos::from_secs_f64(seconds),
+        major_faults: faults,
+        ..RunCost::default()
+    };
+    let told = |fewer_faults: bool| {
+        let arm = Candidate {
+            name: "arm".to_owned(),
+            fewer_faults,
+            ..Candidate::default()
+        };
+        let (command, options) = (command("true"), quick(2));
+        let mut experiment = Experiment::begin(&command, &[arm], &options, &|_| ()).unwrap();
+        experiment.arms[0].runs = vec![run(3.0, 4_000); 6];
+        experiment.arms[1].runs = vec![run(1.0, 1_000); 6];
+        experiment.notes.clear();
+        experiment.note_doubt("arm");
+        experiment.notes
+    };
+    assert!(told(true)[0].contains("something else changed too"));
+    assert_eq!(told(false), Vec::<String>::new());
 }
 
 #[test]
