@@ -7,6 +7,11 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+#[macro_use]
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
 pub mod analysis;
 pub mod bench;
 pub mod capture;

@@ -27,6 +27,7 @@ mod access;
 mod account;
 mod ballast;
 mod counters;
+mod cpu_clock;
 mod drain;
 mod existing;
 mod governor;
@@ -44,6 +45,7 @@ mod turns;
 
 pub use account::EventCount;
 pub use counters::Counters;
+pub use cpu_clock::CpuClock;
 pub use notes::Note;
 pub use recorder::{Recorded, Recorder, Recording};
 

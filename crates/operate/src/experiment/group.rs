@@ -2,8 +2,10 @@
 
 use anyhow::Result;
 use pagewise_linux::memcg::temporary::Temporary;
+use pagewise_linux::perf::CpuClock;
 use pagewise_linux::proc::{ProcRoot, family};
-use pagewise_linux::process::{Finished, Launch, Running, signal};
+use pagewise_linux::process::{Finished, Gated, Launch, Running, signal};
+use pagewise_model::units::Nanos;
 use std::time::{Duration, Instant};
 
 /// Time between SIGTERM and SIGKILL: a server may have to write what it holds.
@@ -18,6 +20,8 @@ pub(super) struct Group {
     /// `None` once it was waited for.
     running: Option<Running>,
     pid: i32,
+    /// `None` where perf events are not allowed.
+    clock: Option<CpuClock>,
 }
 
 /// A process, told from a later one of the same number by its start.
@@ -30,11 +34,19 @@ struct Member {
 impl Group {
     /// Starts a program, in a control group of its own where there is one.
     pub(super) fn start(launch: &Launch, room: Option<&Temporary>) -> Result<Self> {
-        let running = spawn(launch, room)?;
+        let gated = gated(launch, room)?;
+        let clock = CpuClock::of(gated.pid());
+        let running = gated.release()?;
         Ok(Self {
             pid: running.pid(),
             running: Some(running),
+            clock,
         })
+    }
+
+    /// CPU time of all of it until now, of what ended unseen, too; `None` where nobody may count it.
+    pub(super) fn cpu_time(&self) -> Option<Nanos> {
+        self.clock.as_ref()?.read()
     }
 
     pub(super) fn pid(&self) -> i32 {
@@ -81,11 +93,15 @@ impl Group {
 
 /// Starts a program. It is in its control group before it executes.
 pub(super) fn spawn(launch: &Launch, room: Option<&Temporary>) -> Result<Running> {
+    Ok(gated(launch, room)?.release()?)
+}
+
+fn gated(launch: &Launch, room: Option<&Temporary>) -> Result<Gated> {
     let gated = launch.spawn_gated()?;
     if let Some(room) = room {
         room.take(gated.pid())?;
     }
-    Ok(gated.release()?)
+    Ok(gated)
 }
 
 impl Drop for Group {

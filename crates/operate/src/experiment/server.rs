@@ -1,8 +1,11 @@
 //! A server under a load: started, waited for, driven, stopped.
 //!
 //! What is measured is the load's run: its elapsed time, and what the server's processes used
-//! meanwhile, by `/proc`. Neither the server's start nor its end counts, nor what the load used. CPU
-//! time is counted in clock ticks, 10 ms mostly: a load should keep the server busy for a second.
+//! meanwhile. Neither the server's start nor its end counts, nor what the load used. CPU time is that of
+//! the kernel's task clock, which no child can escape, not one that is forked for a connection and that
+//! nobody waits for either; how it splits into user and system time is told by `/proc`, as are faults.
+//! Where perf events are not allowed, CPU time is that of `/proc`, too, in clock ticks of 10 ms mostly,
+//! without such children: a load should keep the server busy for a second.
 
 use super::group::Group;
 use crate::observe::{Observation, ObserveOptions, Subject, observe_while};
@@ -249,6 +252,7 @@ impl Server {
             return of_server("ended before it was driven");
         };
         let began = Instant::now();
+        let used_before = self.group.cpu_time();
         let mut driver = self.begin(load, output)?;
         let mut peak = Bytes(0);
         loop {
@@ -256,8 +260,13 @@ impl Server {
             let reading = tree.read();
             peak = peak.max(largest(&reading));
             if let Some(finished) = finished {
+                let used = self.group.cpu_time().zip(used_before);
                 self.judge(load, &finished)?;
-                return Ok(Some(cost(&reading, finished.cost.wall, peak)));
+                let seen = cost(&reading, finished.cost.wall, peak);
+                return Ok(Some(match used {
+                    Some((now, before)) => with_cpu_time(seen, now - before),
+                    None => seen,
+                }));
             }
             if let Some(end) = self.group.wait_for(Duration::ZERO)? {
                 return of_server(format!("{} while it was driven", end.ending.words()));
@@ -310,3 +319,21 @@ fn cost(reading: &TreeReading, wall: Nanos, max_rss: Bytes) -> RunCost {
         ..RunCost::default()
     }
 }
+
+/// The same cost with this CPU time, split as what was seen of it.
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "a share of nanoseconds below 2^53"
+)]
+fn with_cpu_time(seen: RunCost, cpu: Nanos) -> RunCost {
+    let share = seen.system.0 as f64 / seen.cpu().0.max(1) as f64;
+    let system = Nanos::from_secs_f64(cpu.as_secs_f64() * share);
+    RunCost {
+        user: cpu - system,
+        system,
+        ..seen
+    }
+}
+
+#[cfg(test)]
+mod tests;

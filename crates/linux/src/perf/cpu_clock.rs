@@ -1,0 +1,38 @@
+//! CPU time of a process and of all that descends from it, whether anybody sees them end or not.
+//!
+//! `/proc` tells what ended processes used only where their parent waits for them. A server that ignores
+//! `SIGCHLD` has no such figure of the children that it forks for each connection; the kernel's task
+//! clock, inherited by each of them, adds up all.
+
+use crate::sys::perf_event::{self, EventFd, SCALED_FORMAT};
+use pagewise_model::units::Nanos;
+use perf_event_open_sys::bindings::{self, perf_event_attr};
+
+/// A clock that runs.
+#[derive(Debug)]
+pub struct CpuClock(EventFd);
+
+impl CpuClock {
+    /// Starts to count a process that has no threads and children yet, such as one that waits at its
+    /// gate. `None` where perf events are not allowed.
+    #[must_use]
+    pub fn of(pid: i32) -> Option<Self> {
+        let mut attr = perf_event_attr::default();
+        attr.type_ = bindings::PERF_TYPE_SOFTWARE;
+        attr.config = u64::from(bindings::PERF_COUNT_SW_TASK_CLOCK);
+        attr.read_format = SCALED_FORMAT;
+        attr.set_inherit(1);
+        attr.set_exclude_hv(1);
+        // The task clock counts the kernel's time, too, whatever is excluded; without privileges that must
+        // be asked for all the same.
+        attr.set_exclude_kernel(1);
+        perf_event::open(&mut attr, pid, -1, None).ok().map(Self)
+    }
+
+    /// CPU time until now.
+    #[must_use]
+    pub fn read(&self) -> Option<Nanos> {
+        let counted = self.0.read_counted().ok()?;
+        Some(Nanos(counted.count))
+    }
+}
