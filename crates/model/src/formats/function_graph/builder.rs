@@ -28,10 +28,9 @@ pub const LARGEST_TREE: usize = 1 << 20;
 pub trait Sink {
     /// A complete call at the top level.
     fn tree(&mut self, tree: &CallTree, names: &Names);
-    /// The same, for a sink that keeps trees; what it returns is used for further ones.
-    fn keep(&mut self, tree: CallTree, names: &Names) -> Option<CallTree> {
-        self.tree(&tree, names);
-        Some(tree)
+    /// The same, for a sink that keeps trees: it may leave another one, whose memory is used again.
+    fn keep(&mut self, tree: &mut CallTree, names: &Names) {
+        self.tree(tree, names);
     }
     /// The end of a call that is not part of a tree: all there is with `tracing_thresh`.
     fn bare_close(&mut self, _tail: Tail, _depth: u32, _span: Option<Span>) {}
@@ -380,7 +379,8 @@ impl Builder {
         state.tree.end = line.time;
         let mut tree = std::mem::take(&mut state.tree);
         tree.cut_behind_root();
-        self.spare.extend(sink.keep(tree, names));
+        sink.keep(&mut tree, names);
+        self.spare.push(tree);
     }
 
     /// Gives up the open call of a task, if it has one.

@@ -15,78 +15,74 @@
 //! Against them speaks that a function has a caller of its own: one that calls it time and again.
 //! An interrupt strikes anywhere, and no function as a rule.
 
+mod batch;
+
 use super::builder::Sink;
 use super::interrupts::is_interrupt;
 use super::line::{Line, Span, Tail};
 use super::names::Names;
 use super::scheduling::{Part, Parts};
-use super::tree::CallTree;
+use super::tree::{CallTree, EMPTY};
 use crate::trace_note::TraceNote;
+use batch::{Batch, Calls};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Calls that are held back at a time, 8 MiB worth.
 const BATCH: usize = 1 << 18;
-/// What a tree weighs beside its calls.
-const TREE: usize = 8;
 /// Learning one name may show another; longer tails of interrupts than this were never met.
 const ROUNDS: usize = 8;
-/// Trees whose memory is kept.
-const KEPT_TREES: usize = 4096;
 /// Times that a function has to be met at an interrupt's place.
 const LEAST_MET: u32 = 3;
 
 /// Hands trees on to `sink` once the interrupts in them are known.
 pub(in crate::formats) struct Settling<'s, S> {
     pub sink: &'s mut S,
-    held: Vec<CallTree>,
+    held: Batch,
     weight: usize,
-    spare: Vec<CallTree>,
     learned: Learned,
+    /// The tree at hand.
+    tree: CallTree,
 }
 
 impl<'s, S: Sink> Settling<'s, S> {
     pub fn new(sink: &'s mut S) -> Self {
         Self {
             sink,
-            held: Vec::new(),
+            held: Batch::default(),
             weight: 0,
-            spare: Vec::new(),
             learned: Learned::default(),
+            tree: CallTree::default(),
         }
     }
 
     /// Hands on what is still held back.
     pub fn finish(&mut self, names: &Names) {
-        self.learned.study(&self.held, names);
-        for mut tree in self.held.drain(..) {
-            self.learned.mark(&mut tree);
-            let used = self.sink.keep(tree, names);
-            if self.spare.len() < KEPT_TREES {
-                self.spare.extend(used);
-            }
+        let met = self.learned.study(&self.held, names);
+        for place in 0..self.held.len() {
+            let met = match &met {
+                Some(met) => met[place],
+                None => self.learned.met(self.held.calls(place)),
+            };
+            self.held.take(place, &mut self.tree);
+            self.learned.mark(&mut self.tree, met);
+            self.sink.keep(&mut self.tree, names);
         }
+        self.held.clear();
         self.weight = 0;
-    }
-
-    fn hold(&mut self, tree: CallTree, names: &Names) {
-        self.weight += tree.nodes.len() + TREE;
-        self.held.push(tree);
-        if self.weight >= BATCH {
-            self.finish(names);
-        }
     }
 }
 
 impl<S: Sink> Sink for Settling<'_, S> {
     fn tree(&mut self, tree: &CallTree, names: &Names) {
-        let mut copy = self.spare.pop().unwrap_or_default();
-        copy.copy_from(tree);
-        self.hold(copy, names);
+        self.keep(&mut tree.clone(), names);
     }
 
-    fn keep(&mut self, tree: CallTree, names: &Names) -> Option<CallTree> {
-        self.hold(tree, names);
-        self.spare.pop()
+    fn keep(&mut self, tree: &mut CallTree, names: &Names) {
+        self.weight += tree.nodes.len() + EMPTY;
+        self.held.push(tree);
+        if self.weight >= BATCH {
+            self.finish(names);
+        }
     }
 
     fn bare_close(&mut self, tail: Tail, depth: u32, span: Option<Span>) {
@@ -105,17 +101,35 @@ impl<S: Sink> Sink for Settling<'_, S> {
 /// What is known of the names of a trace, by id.
 #[derive(Default)]
 struct Learned {
-    /// Known to be an interrupt's.
-    sure: Vec<bool>,
-    /// A name begins the scheduler's part of a switch: `rcu_note_context_switch()`.
-    begins_switch: Vec<bool>,
+    signs: Vec<Sign>,
     parts: Parts,
     /// What batches before have told.
     before: Evidence,
+    memory: Memory,
+}
+
+/// What a name says of its calls, as bits.
+type Sign = u8;
+
+/// They are an interrupt's for sure.
+const SURE: Sign = 1;
+/// A task is back on a CPU: the end of a switch.
+const BACK: Sign = 2;
+/// The scheduler's part of a switch begins: `rcu_note_context_switch()`.
+const BEGINS_SWITCH: Sign = 4;
+
+/// Memory that is used again from tree to tree.
+#[derive(Default)]
+struct Memory {
+    /// The calls around the one at hand.
+    open: Vec<u32>,
+    /// Callers whose calls are looked at in a row.
+    callers: Vec<u32>,
+    row: Vec<Sibling>,
 }
 
 /// What the trees of some batches tell of functions that are not known to be an interrupt's.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Evidence {
     /// Calls by name, interrupts' left out.
     calls: Vec<u32>,
@@ -144,76 +158,112 @@ struct Sibling {
 
 impl Learned {
     fn know(&mut self, names: &Names) {
-        for (id, _) in names.iter().skip(self.sure.len()) {
-            let base = names.base(id);
-            self.sure.push(is_interrupt(base));
-            self.begins_switch.push(base == "rcu_note_context_switch");
-        }
         self.parts.learn(names);
+        for (id, _) in names.iter().skip(self.signs.len()) {
+            let base = names.base(id);
+            let sign = |is: bool, sign| if is { sign } else { 0 };
+            let back = self.parts.known(id.0) == Part::Back;
+            let begins = base == "rcu_note_context_switch";
+            self.signs.push(
+                sign(is_interrupt(base), SURE) | sign(back, BACK) | sign(begins, BEGINS_SWITCH),
+            );
+        }
     }
 
-    /// Learns what the trees of a batch tell.
-    fn study(&mut self, trees: &[CallTree], names: &Names) {
+    fn has(&self, name: u32, sign: Sign) -> bool {
+        self.signs[name as usize] & sign != 0
+    }
+
+    /// Learns what the trees of a batch tell. What the names of each say together, unless more was
+    /// learned after it was looked at.
+    fn study(&mut self, trees: &Batch, names: &Names) -> Option<Vec<Sign>> {
         self.know(names);
+        let mut memory = std::mem::take(&mut self.memory);
+        let mut met = Vec::with_capacity(trees.len());
         for _ in 0..ROUNDS {
             let mut evidence = self.before.clone();
             evidence.calls.resize(names.len(), 0);
-            for tree in trees {
-                self.observe(tree, &mut evidence);
-            }
-            self.observe_callers(trees, &mut evidence);
+            met.clear();
+            let each = trees.iter();
+            met.extend(each.map(|tree| self.observe(tree, &mut evidence, &mut memory)));
+            self.observe_callers(trees, &mut evidence, &mut memory.open);
             let new: Vec<u32> = self.convicted(&evidence);
             for &name in &new {
-                self.sure[name as usize] = true;
+                self.signs[name as usize] |= SURE;
             }
             if new.is_empty() {
                 self.before = evidence;
-                return;
+                self.memory = memory;
+                return Some(met);
             }
         }
+        self.memory = memory;
+        None
     }
 
-    /// Whether any call of a tree is an interrupt's for sure.
-    fn has_any(&self, tree: &CallTree) -> bool {
-        let mut nodes = tree.nodes.iter();
-        !tree.interrupts.is_empty() || nodes.any(|node| self.sure[node.name as usize])
+    /// What the names of a tree say together.
+    fn met(&self, tree: Calls<'_>) -> Sign {
+        let nodes = tree.nodes.iter();
+        nodes.fold(0, |met, node| met | self.signs[node.name as usize])
     }
 
-    fn observe(&self, tree: &CallTree, evidence: &mut Evidence) {
-        if !self.has_any(tree) {
-            for node in &tree.nodes {
-                evidence.calls[node.name as usize] += 1;
+    /// Adds what a tree tells, and returns what its names say together.
+    fn observe(&self, tree: Calls<'_>, evidence: &mut Evidence, memory: &mut Memory) -> Sign {
+        let mut met = 0;
+        for node in tree.nodes {
+            met |= self.signs[node.name as usize];
+            evidence.calls[node.name as usize] += 1;
+        }
+        if met & SURE != 0 || !tree.interrupts.is_empty() {
+            for node in tree.nodes {
+                evidence.calls[node.name as usize] -= 1;
             }
+            self.observe_interrupted(tree, evidence, memory);
+        }
+        met
+    }
+
+    /// Adds what a tree with interrupts tells.
+    fn observe_interrupted(&self, tree: Calls<'_>, evidence: &mut Evidence, memory: &mut Memory) {
+        let Some(root) = tree.nodes.first() else {
             return;
-        }
-        self.each_caller(tree, |caller, row| {
-            for call in row.iter().filter(|call| !call.sure && !call.marked) {
-                evidence.calls[call.name as usize] += 1;
-            }
+        };
+        evidence.calls[root.name as usize] += 1;
+        let callers = &mut memory.callers;
+        callers.clear();
+        self.each_call(tree, &mut memory.open, |caller, call| match call {
+            Sibling {
+                sure: false,
+                marked: false,
+                name,
+                ..
+            } => evidence.calls[name as usize] += 1,
+            _ => callers.push(caller),
+        });
+        self.each_row(tree, memory, |caller, row| {
             evidence.beside(caller, row);
             evidence.off_level(row);
         });
-        if let Some(root) = tree.root() {
-            evidence.calls[root.name as usize] += 1;
-        }
     }
 
     /// Counts who calls the functions in question.
-    fn observe_callers(&self, trees: &[CallTree], evidence: &mut Evidence) {
+    fn observe_callers(&self, trees: &Batch, evidence: &mut Evidence, open: &mut Vec<u32>) {
         let mut asked = vec![false; evidence.calls.len()];
         let beside = evidence.beside.keys().map(|&(name, _)| name);
         for name in beside.chain(evidence.off_level.keys().copied()) {
-            asked[name as usize] = !self.sure[name as usize];
+            asked[name as usize] = !self.has(name, SURE);
         }
-        for tree in trees {
+        if !asked.contains(&true) {
+            return;
+        }
+        for tree in trees.iter() {
             if !tree.nodes.iter().any(|node| asked[node.name as usize]) {
                 continue;
             }
-            self.each_caller(tree, |caller, row| {
-                for call in row.iter().filter(|call| !call.marked) {
-                    if asked[call.name as usize] {
-                        *evidence.callers.entry((call.name, caller)).or_default() += 1;
-                    }
+            self.each_call(tree, open, |caller, call| {
+                if asked[call.name as usize] && !call.marked {
+                    let caller = tree.nodes[caller as usize].name;
+                    *evidence.callers.entry((call.name, caller)).or_default() += 1;
                 }
             });
         }
@@ -239,7 +289,7 @@ impl Learned {
             .filter(|&(&name, &met)| met >= 2 && met >= evidence.calls[name as usize] / 50)
             .map(|(&name, _)| name);
         let names = only_beside.chain(off_level).filter(|&name| {
-            let is_known = self.sure[name as usize] || self.begins_switch[name as usize];
+            let is_known = self.has(name, SURE | BEGINS_SWITCH);
             !is_known && self.parts.known(name) == Part::None && !evidence.has_caller(name)
         });
         let mut names: Vec<u32> = names.collect();
@@ -248,21 +298,49 @@ impl Learned {
         names
     }
 
-    /// Hands each caller that is no interrupt's to `visit`, with all it calls in order.
-    fn each_caller(&self, tree: &CallTree, mut visit: impl FnMut(u32, &[Sibling])) {
-        let mut row = Vec::new();
-        let mut at = 0;
-        while let Some(node) = tree.nodes.get(at) {
-            if self
-                .sibling(tree, at)
-                .is_none_or(|call| call.sure || call.marked)
-                && at > 0
-            {
-                at = node.end as usize;
+    /// Hands the calls that callers outside interrupts make to `visit`, each with the place of its
+    /// caller, which is the outermost call where there is none above it.
+    fn each_call(&self, tree: Calls<'_>, open: &mut Vec<u32>, mut visit: impl FnMut(u32, Sibling)) {
+        open.clear();
+        open.push(0);
+        let mut marked = tree.interrupts.iter().copied().peekable();
+        let mut at = 1;
+        while let (Some(node), Ok(place)) = (tree.nodes.get(at), u32::try_from(at)) {
+            let is_over = |above: &mut u32| tree.nodes[*above as usize].end <= place;
+            while open.len() > 1 && open.pop_if(is_over).is_some() {}
+            while marked.next_if(|&interrupt| interrupt < place).is_some() {}
+            let call = Sibling {
+                node: place,
+                name: node.name,
+                sure: self.has(node.name, SURE),
+                marked: marked.peek() == Some(&place),
+            };
+            visit(open.last().copied().unwrap_or(0), call);
+            if call.sure || call.marked {
+                at = (node.end as usize).max(at + 1);
                 continue;
             }
+            if node.end > place + 1 {
+                open.push(place);
+            }
+            at += 1;
+        }
+    }
+
+    /// Hands each of the noted callers to `visit`, by name, with all it calls in order.
+    fn each_row(
+        &self,
+        tree: Calls<'_>,
+        memory: &mut Memory,
+        mut visit: impl FnMut(u32, &[Sibling]),
+    ) {
+        let Memory { callers, row, .. } = memory;
+        callers.sort_unstable();
+        callers.dedup();
+        for &caller in callers.iter() {
+            let node = &tree.nodes[caller as usize];
             row.clear();
-            let mut child = at + 1;
+            let mut child = caller as usize + 1;
             while child < node.end as usize {
                 let Some(call) = self.sibling(tree, child) else {
                     break;
@@ -270,38 +348,47 @@ impl Learned {
                 row.push(call);
                 child = (tree.nodes[child].end as usize).max(child + 1);
             }
-            if !row.is_empty() {
-                visit(node.name, &row);
-            }
-            at += 1;
+            visit(node.name, row);
         }
     }
 
-    fn sibling(&self, tree: &CallTree, at: usize) -> Option<Sibling> {
+    fn sibling(&self, tree: Calls<'_>, at: usize) -> Option<Sibling> {
         let name = tree.nodes.get(at)?.name;
         let node = u32::try_from(at).ok()?;
         Some(Sibling {
             node,
             name,
-            sure: self.sure[name as usize],
-            marked: !tree.interrupts.is_empty() && tree.interrupts.binary_search(&node).is_ok(),
+            sure: self.has(name, SURE),
+            marked: tree.interrupts.binary_search(&node).is_ok(),
         })
     }
 
-    /// Marks the interrupts of a tree.
-    fn mark(&self, tree: &mut CallTree) {
-        let is_back = |name: u32| self.parts.known(name) == Part::Back;
-        if !self.has_any(tree) && !tree.nodes.iter().any(|node| is_back(node.name)) {
+    /// Marks the interrupts of a tree whose names say this together.
+    fn mark(&mut self, tree: &mut CallTree, met: Sign) {
+        if met & (SURE | BACK) == 0 && tree.interrupts.is_empty() {
             return;
         }
+        let mut memory = std::mem::take(&mut self.memory);
+        let callers = &mut memory.callers;
+        callers.clear();
+        let calls = Calls {
+            nodes: &tree.nodes,
+            interrupts: &tree.interrupts,
+        };
+        self.each_call(calls, &mut memory.open, |caller, call| {
+            if call.sure || call.marked || self.has(call.name, BACK) {
+                callers.push(caller);
+            }
+        });
         let mut found: Vec<u32> = Vec::new();
-        self.each_caller(tree, |caller, row| {
+        self.each_row(calls, &mut memory, |caller, row| {
             let mut is: Vec<bool> = row.iter().map(|call| call.sure || call.marked).collect();
             self.put_aside(caller, row, &mut is);
             self.extend(row, &mut is);
             let marked = row.iter().zip(is).filter(|(_, is)| *is);
             found.extend(marked.map(|(call, _)| call.node));
         });
+        self.memory = memory;
         tree.interrupts.extend(found);
         tree.interrupts.sort_unstable();
         tree.interrupts.dedup();
@@ -337,7 +424,7 @@ impl Learned {
                         is[begun..=place].fill(true);
                     }
                 }
-                _ if self.begins_switch[call.name as usize] => begun = Some(place),
+                _ if self.has(call.name, BEGINS_SWITCH) => begun = Some(place),
                 _ => {}
             }
         }
@@ -389,3 +476,6 @@ impl Evidence {
         regular >= LEAST_MET && regular >= self.calls[name as usize] / 20
     }
 }
+
+#[cfg(test)]
+mod tests;

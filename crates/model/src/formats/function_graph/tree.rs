@@ -52,7 +52,7 @@ pub struct OffCpu {
 }
 
 /// A value that a call took or returned, where the trace prints it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Detail {
     /// The call.
     pub node: u32,
@@ -61,6 +61,9 @@ pub struct Detail {
     /// What it returned (`funcgraph-retval`).
     pub returned: Option<i64>,
 }
+
+/// What a tree weighs beside its calls, in calls.
+pub(super) const EMPTY: usize = 8;
 
 /// A complete call at the top level of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -105,17 +108,6 @@ impl CallTree {
             .fold(0, u64::saturating_add)
     }
 
-    /// Becomes a copy of another tree, in the memory that is here.
-    pub(super) fn copy_from(&mut self, other: &Self) {
-        self.clear();
-        self.nodes.extend_from_slice(&other.nodes);
-        self.off_cpu.extend_from_slice(&other.off_cpu);
-        self.interrupts.extend_from_slice(&other.interrupts);
-        self.details.clone_from(&other.details);
-        (self.pid, self.cpu) = (other.pid, other.cpu);
-        (self.start, self.end, self.timed) = (other.start, other.end, other.timed);
-    }
-
     /// Drops what ran between the root's end and its closing line: an interrupt.
     pub(super) fn cut_behind_root(&mut self) {
         let Some(end) = self.nodes.first().map(|root| root.end) else {
@@ -134,15 +126,28 @@ impl CallTree {
         let mut nodes = std::mem::take(&mut self.nodes);
         let mut off_cpu = std::mem::take(&mut self.off_cpu);
         let mut interrupts = std::mem::take(&mut self.interrupts);
+        let mut details = std::mem::take(&mut self.details);
         nodes.clear();
         off_cpu.clear();
         interrupts.clear();
+        details.clear();
         *self = Self {
             nodes,
             off_cpu,
             interrupts,
+            details,
             timed: true,
             ..Self::default()
         };
     }
+}
+
+/// Drops trees until the memory of the others is for no more calls than these.
+pub(super) fn keep_memory<T>(trees: &mut Vec<T>, calls: usize, tree: impl Fn(&T) -> &CallTree) {
+    let mut room = calls;
+    trees.retain(|each| {
+        let left = room.checked_sub(tree(each).nodes.capacity() + EMPTY);
+        room = left.unwrap_or(room);
+        left.is_some()
+    });
 }

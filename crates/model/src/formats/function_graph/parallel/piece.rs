@@ -12,13 +12,11 @@ use super::super::builder::{Builder, Sink, UNKNOWN};
 use super::super::interrupts::is_interrupt;
 use super::super::line::{Call, Content, Line, Span, Tail};
 use super::super::names::{Absorbed, Names};
-use super::super::tree::CallTree;
+use super::super::tree::{CallTree, keep_memory};
 use super::waiting::{Entry, Waiting, renamed};
 
-/// Calls of a tree whose memory is kept for the next one.
-const KEPT_NODES: usize = 256;
-/// Trees whose memory is kept.
-const KEPT_TREES: usize = 4096;
+/// Calls whose memory is kept for further trees, 2.5 MiB worth.
+const KEPT: usize = 1 << 16;
 
 /// What a piece of text holds.
 pub(super) struct Piece {
@@ -34,18 +32,26 @@ pub(super) struct Piece {
 #[derive(Default)]
 struct Found {
     at: u32,
+    /// The first so many trees; the memory of the others is for further ones.
+    kept: usize,
     trees: Vec<(u32, CallTree)>,
     bare: Vec<(u32, Tail, u32, Option<Span>)>,
 }
 
 impl Sink for Found {
-    fn tree(&mut self, tree: &CallTree, _: &Names) {
-        self.trees.push((self.at, tree.clone()));
+    fn tree(&mut self, tree: &CallTree, names: &Names) {
+        self.keep(&mut tree.clone(), names);
     }
 
-    fn keep(&mut self, tree: CallTree, _: &Names) -> Option<CallTree> {
-        self.trees.push((self.at, tree));
-        None
+    fn keep(&mut self, tree: &mut CallTree, _: &Names) {
+        match self.trees.get_mut(self.kept) {
+            Some((at, unused)) => {
+                *at = self.at;
+                std::mem::swap(unused, tree);
+            }
+            None => self.trees.push((self.at, std::mem::take(tree))),
+        }
+        self.kept += 1;
     }
 
     fn bare_close(&mut self, tail: Tail, depth: u32, span: Option<Span>) {
@@ -74,11 +80,9 @@ impl Piece {
         self.waiting.clear();
         self.ran.clear();
         self.last = None;
-        let used = self.found.trees.drain(..).map(|(_, tree)| tree);
-        self.builder.spare.extend(used);
-        let kept = |tree: &CallTree| tree.nodes.capacity() <= KEPT_NODES;
-        self.builder.spare.retain(kept);
-        self.builder.spare.truncate(KEPT_TREES);
+        self.found.kept = 0;
+        keep_memory(&mut self.found.trees, KEPT, |(_, tree)| tree);
+        keep_memory(&mut self.builder.spare, KEPT, |tree| tree);
     }
 
     #[inline]
@@ -225,7 +229,7 @@ impl Piece {
 
 impl Found {
     fn rename(&mut self, ids: &Absorbed) {
-        for (_, tree) in &mut self.trees {
+        for (_, tree) in &mut self.trees[..self.kept] {
             for node in &mut tree.nodes {
                 node.name = ids.id(node.name);
             }
@@ -235,9 +239,9 @@ impl Found {
         }
     }
 
-    fn in_order(&self) -> InOrder<'_> {
+    fn in_order(&mut self) -> InOrder<'_> {
         InOrder {
-            trees: &self.trees,
+            trees: self.trees[..self.kept].iter_mut(),
             bare: &self.bare,
         }
     }
@@ -245,7 +249,7 @@ impl Found {
 
 /// What is left to be handed on.
 struct InOrder<'p> {
-    trees: &'p [(u32, CallTree)],
+    trees: std::slice::IterMut<'p, (u32, CallTree)>,
     bare: &'p [(u32, Tail, u32, Option<Span>)],
 }
 
@@ -253,13 +257,16 @@ impl InOrder<'_> {
     /// Hands on what the lines before `end` have brought.
     fn up_to(&mut self, end: u32, names: &Names, sink: &mut impl Sink) {
         loop {
+            let next_tree = self
+                .trees
+                .as_slice()
+                .first()
+                .map_or(u32::MAX, |tree| tree.0);
             let next_bare = self.bare.first().map_or(u32::MAX, |bare| bare.0);
-            if let Some(((at, tree), rest)) = self.trees.split_first()
-                && *at < end
-                && *at < next_bare
+            if next_tree < end.min(next_bare)
+                && let Some((_, tree)) = self.trees.next()
             {
-                sink.tree(tree, names);
-                self.trees = rest;
+                sink.keep(tree, names);
             } else if let Some((&(at, tail, depth, span), rest)) = self.bare.split_first()
                 && at < end
             {
