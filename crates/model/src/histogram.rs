@@ -3,7 +3,7 @@
 //! Values below 2^8 have buckets of their own; above, each power of two is split into 2^7
 //! buckets, so a bucket is never wider than 1/128 of its value: two to three significant digits. Sums are kept exactly.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 
 const LINEAR_BITS: u32 = 8;
@@ -14,7 +14,10 @@ const SUB_BITS: u32 = LINEAR_BITS - 1;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Histogram {
     /// Bucket index to count; see [`bucket_of`].
-    buckets: BTreeMap<u32, u64>,
+    // Ascending; a map in JSON.
+    #[serde(serialize_with = "as_map", deserialize_with = "of_map")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<u32, u64>"))]
+    buckets: Vec<(u32, u64)>,
     count: u64,
     sum: u128,
     min: u64,
@@ -46,26 +49,6 @@ pub fn bucket_range(bucket: u32) -> (u64, u64) {
 }
 
 impl Histogram {
-    /// A histogram counted elsewhere: counts by [`bucket_of`], with the exact sum, the smallest
-    /// and the largest of the values.
-    #[must_use]
-    pub fn from_counts(
-        counts: impl IntoIterator<Item = (u32, u64)>,
-        sum: u128,
-        min: u64,
-        max: u64,
-    ) -> Self {
-        let filled = counts.into_iter().filter(|&(_, count)| count > 0);
-        let buckets: BTreeMap<u32, u64> = filled.collect();
-        Self {
-            count: buckets.values().sum(),
-            buckets,
-            sum,
-            min,
-            max,
-        }
-    }
-
     /// Adds one value.
     pub fn record(&mut self, value: u64) {
         self.record_many(value, 1);
@@ -82,27 +65,59 @@ impl Histogram {
             self.min.min(value)
         };
         self.max = self.max.max(value);
-        *self.buckets.entry(bucket_of(value)).or_default() += times;
+        let bucket = bucket_of(value);
+        match self.buckets.last_mut() {
+            Some((last, count)) if *last == bucket => *count += times,
+            Some((last, _)) if *last > bucket => {
+                add(&mut self.buckets, 0, (bucket, times));
+            }
+            _ => self.buckets.push((bucket, times)),
+        }
         self.count += times;
         self.sum += u128::from(value) * u128::from(times);
     }
 
     /// Adds another histogram's values.
     pub fn merge(&mut self, other: &Self) {
-        if other.count == 0 {
+        self.add(
+            &other.buckets,
+            other.count,
+            (other.sum, other.min, other.max),
+        );
+    }
+
+    /// Adds values counted elsewhere: counts by [`bucket_of`], ascending, with the exact sum, the
+    /// smallest and the largest of the values.
+    pub fn add_counts(&mut self, counts: &[(u32, u64)], sum: u128, min: u64, max: u64) {
+        let count = counts.iter().map(|(_, count)| count).sum();
+        self.add(counts, count, (sum, min, max));
+    }
+
+    fn add(&mut self, counts: &[(u32, u64)], count: u64, (sum, min, max): (u128, u64, u64)) {
+        if count == 0 {
             return;
         }
         self.min = if self.count == 0 {
-            other.min
+            min
         } else {
-            self.min.min(other.min)
+            self.min.min(min)
         };
-        self.max = self.max.max(other.max);
-        for (&bucket, &count) in &other.buckets {
-            *self.buckets.entry(bucket).or_default() += count;
+        self.max = self.max.max(max);
+        self.count += count;
+        self.sum += sum;
+        if self.buckets.is_empty() {
+            self.buckets.reserve_exact(counts.len());
         }
-        self.count += other.count;
-        self.sum += other.sum;
+        let mut at = 0;
+        for &(bucket, count) in counts.iter().filter(|(_, count)| *count > 0) {
+            at = match self.buckets.last() {
+                Some((last, _)) if *last >= bucket => add(&mut self.buckets, at, (bucket, count)),
+                _ => {
+                    self.buckets.push((bucket, count));
+                    self.buckets.len()
+                }
+            };
+        }
     }
 
     /// How many values.
@@ -155,7 +170,7 @@ impl Histogram {
     pub fn quantile(&self, quantile: f64) -> u64 {
         let rank = ((quantile.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
         let mut seen = 0;
-        for (&bucket, &count) in &self.buckets {
+        for &(bucket, count) in &self.buckets {
             seen += count;
             if seen >= rank {
                 let (low, high) = bucket_range(bucket);
@@ -167,11 +182,34 @@ impl Histogram {
 
     /// Each filled bucket as (first value, first value past it, count), ascending.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
-        self.buckets.iter().map(|(&bucket, &count)| {
+        self.buckets.iter().map(|&(bucket, count)| {
             let (low, high) = bucket_range(bucket);
             (low, high, count)
         })
     }
+}
+
+/// Adds to a bucket's count that is not before `from`; where it stands then.
+fn add(buckets: &mut Vec<(u32, u64)>, from: usize, (bucket, count): (u32, u64)) -> usize {
+    match buckets[from..].binary_search_by_key(&bucket, |&(bucket, _)| bucket) {
+        Ok(at) => {
+            buckets[from + at].1 += count;
+            from + at
+        }
+        Err(at) => {
+            buckets.insert(from + at, (bucket, count));
+            from + at
+        }
+    }
+}
+
+fn as_map<S: Serializer>(buckets: &[(u32, u64)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(buckets.iter().copied())
+}
+
+fn of_map<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(u32, u64)>, D::Error> {
+    let buckets = BTreeMap::<u32, u64>::deserialize(deserializer)?;
+    Ok(buckets.into_iter().collect())
 }
 
 #[cfg(test)]
@@ -203,6 +241,22 @@ mod tests {
             let mut merged = of(&a);
             merged.merge(&of(&b));
             prop_assert_eq!(merged, of(&[a, b].concat()));
+        }
+
+        #[test]
+        fn buckets_are_those_of_a_map(values in prop::collection::vec((any::<u16>(), 1_u64..5), 0..90)) {
+            let mut histogram = Histogram::default();
+            let mut map: BTreeMap<u32, u64> = BTreeMap::new();
+            for &(value, times) in &values {
+                histogram.record_many(value.into(), times);
+                *map.entry(bucket_of(value.into())).or_default() += times;
+            }
+            prop_assert_eq!(&histogram.buckets, &map.iter().map(|(&b, &n)| (b, n)).collect::<Vec<_>>());
+            let text = serde_json::to_string(&histogram).expect("numbers");
+            let buckets = serde_json::to_string(&map).expect("numbers");
+            prop_assert!(text.starts_with(&format!("{{\"buckets\":{buckets},")), "{}", text);
+            let back: Histogram = serde_json::from_str(&text).expect("as it was written");
+            prop_assert_eq!(back, histogram);
         }
 
         #[test]

@@ -397,7 +397,7 @@ pub(super) fn base_names(names: &Names) -> Vec<&str> {
 fn merged<'a>(tallies: impl Iterator<Item = &'a Tally>) -> Histogram {
     let mut all = Histogram::default();
     for tally in tallies {
-        all.merge(&tally.histogram());
+        tally.add_to(&mut all);
     }
     all
 }

@@ -176,7 +176,7 @@ impl Durations {
         let is_root = context.parent == slot.key.context;
         let own = if is_root { 0.0 } else { calibration.inside_ns };
         let cost = calibration.cost(slot.key.inside as usize) + own;
-        self.raw.merge(&slot.times.histogram());
+        slot.times.add_to(&mut self.raw);
         self.corrected.merge(&slot.times.shifted(cost));
     }
 }

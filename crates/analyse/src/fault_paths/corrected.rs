@@ -27,7 +27,7 @@ pub(super) fn latencies<'a>(groups: impl Iterator<Item = Group<'a>>) -> Latencie
     let groups: Vec<Group<'_>> = groups.collect();
     let mut raw = Histogram::default();
     for group in &groups {
-        raw.merge(&group.times.histogram());
+        group.times.add_to(&mut raw);
     }
     let corrected = figures(&less(&groups, |cost| cost.per_call_ns, 0.0));
     let corrects = groups.iter().any(|group| group.cost.corrects());

@@ -61,7 +61,14 @@ impl Tally {
 
     /// The distribution.
     pub(super) fn histogram(&self) -> Histogram {
-        Histogram::from_counts(self.buckets.iter().copied(), self.sum, self.min, self.max)
+        let mut histogram = Histogram::default();
+        self.add_to(&mut histogram);
+        histogram
+    }
+
+    /// Adds the distribution to another one.
+    pub(super) fn add_to(&self, histogram: &mut Histogram) {
+        histogram.add_counts(&self.buckets, self.sum, self.min, self.max);
     }
 
     /// Values that are no more than this.
