@@ -9,8 +9,8 @@
 use super::analyse::{base_names, outline};
 use super::cells::Logged;
 use super::collector::Collector;
-use super::diff::explain::{Chosen, Sums, sums};
 use super::probe::Calibration;
+use super::ranked::{Chosen, Functions, Ranked, Sums};
 use super::signature::Class;
 use crate::compare::Random;
 use pagewise_model::fault_paths::{Contrast, Excess, Overrepresented};
@@ -58,12 +58,14 @@ struct View<'a> {
     /// Functions by shape, each once with its least depth.
     functions: Vec<BTreeMap<u32, u16>>,
     outlines: Vec<String>,
+    bases: Functions<'a>,
 }
 
 /// The faults of a scope with their latencies.
 struct Scope<'a> {
     class: Option<Class>,
     faults: Vec<(&'a Logged, u64)>,
+    ranked: Ranked<'a>,
 }
 
 impl<'a> View<'a> {
@@ -83,6 +85,7 @@ impl<'a> View<'a> {
             calibration,
             functions: functions.collect(),
             outlines: shapes.map(|shape| outline(&shape.tokens, names)).collect(),
+            bases: Functions::new(names),
         }
     }
 
@@ -99,6 +102,7 @@ impl<'a> View<'a> {
         let scope = Scope {
             class,
             faults: of_class.map(latency).collect(),
+            ranked: Ranked::new(self.collector, self.calibration, class),
         };
         let contrasts = QUANTILES
             .into_iter()
@@ -127,10 +131,7 @@ impl<'a> View<'a> {
             return None;
         }
         let share = tail as f64 / all as f64;
-        let of = |chosen| {
-            let (collector, names) = (self.collector, self.names);
-            sums(collector, names, self.calibration, scope.class, chosen).0
-        };
+        let of = |chosen| scope.ranked.sums(&self.bases, chosen);
         let (in_tail, in_body) = (of(Chosen::Slowest(share)), of(Chosen::Rest(share)));
         let (tests, functions, paths) = self.overrepresented(scope, threshold);
         let every = self.collector.log.every;
@@ -478,7 +479,7 @@ fn excess(tail: &Sums<'_>, body: &Sums<'_>, cost: &Calibration) -> Vec<Excess> {
     parts
 }
 
-/// In the order of [`super::diff::explain::ClassSums::waits`].
+/// In the order of [`super::ranked::ClassSums::waits`].
 const WAITS: [&str; 4] = [
     "waiting for a CPU",
     "asleep",

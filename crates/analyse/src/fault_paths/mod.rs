@@ -22,6 +22,7 @@ mod layer;
 mod locks;
 mod modes;
 mod probe;
+mod ranked;
 mod reading;
 mod roles;
 mod rows;

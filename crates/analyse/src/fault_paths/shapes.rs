@@ -134,8 +134,16 @@ impl Shape {
 
     /// Calls made directly by each node.
     pub(super) fn direct_calls(&self) -> Vec<u32> {
-        let mut direct = vec![0; self.tokens.len()];
-        let mut open: Vec<usize> = Vec::new();
+        let (mut direct, mut open) = (Vec::new(), Vec::new());
+        self.count_direct_calls(&mut direct, &mut open);
+        direct
+    }
+
+    /// The same in memory that is used again; `open` is for calls that are not over.
+    pub(super) fn count_direct_calls(&self, direct: &mut Vec<u32>, open: &mut Vec<usize>) {
+        direct.clear();
+        direct.resize(self.tokens.len(), 0);
+        open.clear();
         for (node, token) in self.tokens.iter().enumerate() {
             while open
                 .last()
@@ -148,7 +156,6 @@ impl Shape {
             }
             open.push(node);
         }
-        direct
     }
 
     /// The layers that it has, in their order, with the calls inside each.

@@ -3,7 +3,8 @@
 //! Faults that follow one another are alike, so whoever asks whether two traces differ has to ask
 //! stretch by stretch. Stretches have equal numbers of faults; when there are too many, neighbours
 //! are merged, so memory does not grow with the trace. Sums are differences of running sums,
-//! taken where a stretch ends: a fault costs nothing more.
+//! taken where a stretch ends: a fault costs little more, but the end of a stretch looks at every
+//! path. So they are kept for comparisons alone.
 
 use super::contexts::Context;
 use pagewise_model::histogram::bucket_of;
@@ -42,7 +43,7 @@ pub(crate) struct Stretch {
     pub faults: u64,
     /// By context, ascending.
     pub sums: Vec<PathSums>,
-    /// By context and bin, ascending; empty unless asked for.
+    /// By context and bin, ascending.
     pub own_times: Vec<Binned>,
 }
 
@@ -53,7 +54,7 @@ pub(crate) struct Stretches {
     faults: u64,
     length: u64,
     before: Vec<Running>,
-    bins: Option<Vec<[u32; BINS as usize]>>,
+    bins: Vec<[u32; BINS as usize]>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -70,7 +71,7 @@ impl Default for Stretches {
             faults: 0,
             length: SHORTEST,
             before: Vec::new(),
-            bins: None,
+            bins: Vec::new(),
         }
     }
 }
@@ -87,24 +88,24 @@ pub(crate) fn bin_start(bin: u32) -> u64 {
 }
 
 impl Stretches {
-    /// Notes own times by interval too, for comparisons with another trace.
-    pub(super) fn with_own_times() -> Self {
-        Self {
-            bins: Some(Vec::new()),
+    /// So many faults with these sums as one stretch, for a collector that kept none.
+    pub(super) fn undivided(faults: u64, contexts: &[Context]) -> Vec<Stretch> {
+        let all = Self {
+            faults,
             ..Self::default()
-        }
+        };
+        all.finished(contexts)
     }
 
-    /// Notes a call's own time, where that was asked for.
+    /// Notes the own times of a fault's calls by their paths.
     #[inline]
     pub(super) fn own_times(&mut self, calls: impl Iterator<Item = (u32, u64)>) {
-        let Some(bins) = &mut self.bins else { return };
         for (context, own) in calls {
             let context = context as usize;
-            if context >= bins.len() {
-                bins.resize(context + 1, [0; BINS as usize]);
+            if context >= self.bins.len() {
+                self.bins.resize(context + 1, [0; BINS as usize]);
             }
-            bins[context][bin_of(own) as usize] += 1;
+            self.bins[context][bin_of(own) as usize] += 1;
         }
     }
 
@@ -155,10 +156,8 @@ impl Stretches {
                 };
             }
         }
-        if let Some(bins) = &mut self.bins {
-            for sums in &stretch.sums {
-                drain(sums.context, bins, &mut stretch.own_times);
-            }
+        for sums in &stretch.sums {
+            drain(sums.context, &mut self.bins, &mut stretch.own_times);
         }
         self.all.push(stretch);
         if self.all.len() >= 2 * MOST {
@@ -227,7 +226,7 @@ mod tests {
         let mut contexts = Contexts::default();
         let root = contexts.root(Class::Anonymous, 1);
         let child = contexts.child(root, 2);
-        let mut stretches = Stretches::with_own_times();
+        let mut stretches = Stretches::default();
         for fault in 0..faults {
             contexts.all[root as usize].calls += 1;
             contexts.all[root as usize].own += u128::from(100 + fault);
@@ -249,10 +248,15 @@ mod tests {
             let (stretches, contexts) = run(faults);
             let all = stretches.finished(&contexts.all);
             assert!(all.len() < 2 * MOST);
+            let undivided = Stretches::undivided(faults, &contexts.all);
+            assert_eq!(undivided.len(), usize::from(faults > 0));
             let total = all
                 .iter()
                 .fold(Stretch::default(), |sum, next| join(&sum, next));
             assert_eq!(total.faults, faults);
+            for one in undivided {
+                assert_eq!((one.faults, &one.sums), (faults, &total.sums));
+            }
             let own: u64 = total.sums.iter().map(|sums| sums.own).sum();
             let expected: u128 = contexts.all.iter().map(|context| context.own).sum();
             assert_eq!(u128::from(own), expected);

@@ -173,7 +173,8 @@ fn segment(
     random: &mut Random,
     found: &mut Vec<(usize, f64)>,
 ) {
-    let Some((at, score)) = best_split(values) else {
+    let mut search = Search::over(values.len());
+    let Some((at, score)) = search.best_split(values) else {
         return;
     };
     let mut order = values.to_vec();
@@ -181,7 +182,7 @@ fn segment(
     while tried < ORDERS && beaten < BEATEN {
         random.shuffle(&mut order);
         tried += 1;
-        let by_chance = best_split(&order).map_or(0.0, |(_, score)| score);
+        let by_chance = search.best_split(&order).map_or(0.0, |(_, score)| score);
         beaten += u32::from(by_chance >= score - 1e-9);
     }
     let p = (f64::from(beaten) + 1.0) / (f64::from(tried) + 1.0) * series;
@@ -193,50 +194,79 @@ fn segment(
     segment(&values[at..], from + at, series, random, found);
 }
 
-/// Where the means of both sides differ most, and by how many standard errors.
-#[allow(clippy::cast_precision_loss, reason = "numbers of blocks")]
-fn best_split(values: &[f64]) -> Option<(usize, f64)> {
-    let all = values.len();
-    if all < 2 * MARGIN {
-        return None;
-    }
-    let total: f64 = values.iter().sum();
-    let mut sum: f64 = values[..MARGIN - 1].iter().sum();
-    let mut best = (0, 0.0);
-    for at in MARGIN..=all - MARGIN {
-        sum += values[at - 1];
-        let (left, right) = (at as f64, (all - at) as f64);
-        let step = (sum / left - (total - sum) / right).abs();
-        let weight = step * (left * right / (left + right)).sqrt();
-        if weight > best.1 {
-            best = (at, weight);
-        }
-    }
-    let (at, weight) = best;
-    // Below rounding, all values are the same.
-    (weight > 1e-9).then(|| (at, weight / error(values, at).max(1e-9)))
+/// What searching series of one length has in common.
+struct Search {
+    /// The number of values on either side of each place where a series may be split, and what their
+    /// means' difference weighs there.
+    places: Vec<(f64, f64, f64)>,
+    /// Differences from the means at hand.
+    rest: Vec<f64>,
 }
 
-/// The standard error of one value around the means of both sides, more where neighbours are
-/// alike (Newey & West, 1987).
 #[allow(clippy::cast_precision_loss, reason = "numbers of blocks")]
-fn error(values: &[f64], at: usize) -> f64 {
-    let mean = |side: &[f64]| side.iter().sum::<f64>() / side.len() as f64;
-    let (left, right) = values.split_at(at);
-    let means = (mean(left), mean(right));
-    let rest = values.iter().enumerate();
-    let rest: Vec<f64> = rest
-        .map(|(place, value)| value - if place < at { means.0 } else { means.1 })
-        .collect();
-    let covariance = |lag: usize| -> f64 {
-        let pairs = rest.iter().zip(&rest[lag.min(rest.len())..]);
-        pairs.map(|(a, b)| a * b).sum::<f64>() / rest.len() as f64
-    };
-    let own = covariance(0);
-    let alike: f64 = (1..=LAGS)
-        .map(|lag| 2.0 * (1.0 - lag as f64 / (LAGS + 1) as f64) * covariance(lag))
-        .sum();
-    (own + alike).max(own / 2.0).sqrt()
+impl Search {
+    fn over(all: usize) -> Self {
+        let weigh = |at: usize| {
+            let (left, right) = (at as f64, (all - at) as f64);
+            (left, right, (left * right / (left + right)).sqrt())
+        };
+        let last = all.saturating_sub(MARGIN);
+        Self {
+            places: (MARGIN..=last).map(weigh).collect(),
+            rest: Vec::with_capacity(all),
+        }
+    }
+
+    /// Where the means of both sides differ most, and by how many standard errors.
+    fn best_split(&mut self, values: &[f64]) -> Option<(usize, f64)> {
+        if self.places.is_empty() {
+            return None;
+        }
+        let total: f64 = values.iter().sum();
+        let mut sum: f64 = values[..MARGIN - 1].iter().sum();
+        let mut best = (0, 0.0);
+        let places = (MARGIN..).zip(&self.places);
+        for ((at, &(left, right, weight)), value) in places.zip(&values[MARGIN - 1..]) {
+            sum += value;
+            let step = (sum / left - (total - sum) / right).abs();
+            let weight = step * weight;
+            if weight > best.1 {
+                best = (at, weight);
+            }
+        }
+        let (at, weight) = best;
+        // Below rounding, all values are the same.
+        (weight > 1e-9).then(|| (at, weight / self.error(values, at).max(1e-9)))
+    }
+
+    /// The standard error of one value around the means of both sides, more where neighbours are
+    /// alike (Newey & West, 1987).
+    fn error(&mut self, values: &[f64], at: usize) -> f64 {
+        let mean = |side: &[f64]| side.iter().sum::<f64>() / side.len() as f64;
+        let (left, right) = values.split_at(at);
+        let (below, above) = (mean(left), mean(right));
+        let rest = &mut self.rest;
+        rest.clear();
+        rest.extend(left.iter().map(|value| value - below));
+        rest.extend(right.iter().map(|value| value - above));
+        // By lag; the sums of all lags grow side by side.
+        let mut products = [-0.0; LAGS + 1];
+        let whole = rest.windows(LAGS + 1);
+        for pairs in whole {
+            for (sum, later) in products.iter_mut().zip(pairs) {
+                *sum += pairs[0] * later;
+            }
+        }
+        for from in rest.len().saturating_sub(LAGS)..rest.len() {
+            for (sum, later) in products.iter_mut().zip(&rest[from..]) {
+                *sum += rest[from] * later;
+            }
+        }
+        let [own, alike @ ..] = products.map(|sum| sum / rest.len() as f64);
+        let weigh = |(lag, sum): (usize, f64)| 2.0 * (1.0 - lag as f64 / (LAGS + 1) as f64) * sum;
+        let alike: f64 = (1..).zip(alike).map(weigh).sum();
+        (own + alike).max(own / 2.0).sqrt()
+    }
 }
 
 /// Changes with the figures between them.
@@ -359,6 +389,48 @@ mod tests {
         assert_eq!(level(Changed::Tail, None), 14_000.0);
         assert!((level(Changed::Mix, Some(Class::ZeroPage)) - 0.1).abs() < 1e-12);
         assert_eq!(level(Changed::Mix, Some(Class::SwapIn)), 0.0);
+    }
+
+    /// [`Search::best_split`] by its definition.
+    fn naive_split(values: &[f64]) -> Option<(usize, f64)> {
+        let mean = |side: &[f64]| side.iter().sum::<f64>() / side.len() as f64;
+        let weight = |at: usize| {
+            let (left, right) = values.split_at(at);
+            let (n, m) = (left.len() as f64, right.len() as f64);
+            (mean(left) - mean(right)).abs() * (n * m / (n + m)).sqrt()
+        };
+        let places = MARGIN..(values.len() + 1).saturating_sub(MARGIN);
+        let at = places.max_by(|x, y| weight(*x).total_cmp(&weight(*y)))?;
+        let (left, right) = values.split_at(at);
+        let rest: Vec<f64> = left
+            .iter()
+            .map(|value| value - mean(left))
+            .chain(right.iter().map(|value| value - mean(right)))
+            .collect();
+        let covariance = |lag: usize| {
+            let pairs = rest.iter().zip(&rest[lag..]);
+            pairs.map(|(a, b)| a * b).sum::<f64>() / rest.len() as f64
+        };
+        let alike: f64 = (1..=LAGS)
+            .map(|lag| 2.0 * (1.0 - lag as f64 / (LAGS + 1) as f64) * covariance(lag))
+            .sum();
+        let own = covariance(0);
+        let error = (own + alike).max(own / 2.0).sqrt();
+        (weight(at) > 1e-9).then(|| (at, weight(at) / error.max(1e-9)))
+    }
+
+    #[test]
+    fn the_best_split_is_that_of_its_definition() {
+        let mut random = Random::seeded(10);
+        for length in 0..=100 {
+            let values = noise(&mut random, Some(40));
+            let values = &values[..length];
+            let fast = Search::over(length).best_split(values);
+            let slow = naive_split(values);
+            assert_eq!(fast.map(|(at, _)| at), slow.map(|(at, _)| at), "{length}");
+            let scores = fast.zip(slow).map(|((_, fast), (_, slow))| (fast, slow));
+            assert!(scores.is_none_or(|(fast, slow)| (fast - slow).abs() < 1e-9 * slow));
+        }
     }
 
     #[test]

@@ -56,7 +56,8 @@ pub struct Collector {
     /// Latencies that the capture noted of stretches in which the roots alone were traced.
     root_only: Histogram,
     pub(super) log: FaultLog,
-    pub(super) stretches: Stretches,
+    /// Kept for comparisons.
+    pub(super) stretches: Option<Stretches>,
     pub(super) locks: Locks,
     pub(super) descent: Option<Descent>,
     /// Calls taken for an interrupt's by their place alone.
@@ -166,7 +167,7 @@ impl Collector {
     pub fn fault_latencies(&self) -> Histogram {
         let mut all = Histogram::default();
         for shape in &self.shapes.all {
-            all.merge(&shape.latency[Layer::Fault as usize].histogram());
+            shape.latency[Layer::Fault as usize].add_to(&mut all);
         }
         all
     }
@@ -175,7 +176,7 @@ impl Collector {
     #[must_use]
     pub fn for_comparison() -> Self {
         Self {
-            stretches: Stretches::with_own_times(),
+            stretches: Some(Stretches::default()),
             ..Self::default()
         }
     }
@@ -565,9 +566,11 @@ impl Collector {
         let own = scratch.kept.iter().map(|kept| kept.own);
         let found = &mut self.shapes.all[shape];
         found.cells.add(root.on, waits, own.clone());
-        let contexts = found.contexts.iter().copied();
-        self.stretches.own_times(contexts.zip(own));
-        self.stretches.fault(&self.contexts.all);
+        if let Some(stretches) = &mut self.stretches {
+            let contexts = found.contexts.iter().copied();
+            stretches.own_times(contexts.zip(own));
+            stretches.fault(&self.contexts.all);
+        }
         for &(node, lock) in &found.locks {
             let kept = scratch.kept[node as usize];
             let (name, ns) = (found.tokens[node as usize].name(), kept.on + kept.waited);

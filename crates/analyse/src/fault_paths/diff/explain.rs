@@ -10,33 +10,13 @@
 //!
 //! and Δm_c is the sum of the changes of all its functions' own times and of its waits.
 
-use super::super::analyse::base_names;
-use super::super::cells::{Cell, Waits};
-use super::super::collector::Collector;
-use super::super::probe::Calibration;
+use super::super::ranked::{ClassSums, Sums, over};
 use super::super::signature::Class;
-use super::side::whole;
 use pagewise_model::fault_diff::{Explanation, Pair, Pairs, Part, PartCause};
-use pagewise_model::formats::function_graph::Names;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Parts shown; the others are summed up.
 const MOST_PARTS: usize = 40;
-
-/// Sums over (some of) the faults of a trace.
-#[derive(Clone, Debug, Default)]
-pub(in super::super) struct Sums<'a> {
-    pub faults: f64,
-    pub by_class: BTreeMap<Class, ClassSums<'a>>,
-}
-
-/// Sums over faults of a class: as traced and corrected, ns.
-#[derive(Clone, Debug, Default)]
-pub(in super::super) struct ClassSums<'a> {
-    pub faults: f64,
-    pub own: BTreeMap<&'a str, (f64, f64)>,
-    pub waits: [f64; 4],
-}
 
 const WAITS: [PartCause; 4] = [
     PartCause::Runnable,
@@ -44,130 +24,6 @@ const WAITS: [PartCause; 4] = [
     PartCause::OffCpu,
     PartCause::LockBefore,
 ];
-
-/// Which part of a trace's faults.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(in super::super) enum Chosen {
-    /// All.
-    All,
-    /// The slowest, by whole time without the tracer's cost: this share of them.
-    Slowest(f64),
-    /// All but those.
-    Rest(f64),
-}
-
-/// Sums over the chosen faults of a class, or all.
-pub(in super::super) fn sums<'a>(
-    collector: &Collector,
-    names: &'a Names,
-    calibration: Calibration,
-    class: Option<Class>,
-    part: Chosen,
-) -> (Sums<'a>, f64) {
-    let mut cells: Vec<(f64, usize, &Cell)> = Vec::new();
-    for (at, shape) in collector.shapes.all.iter().enumerate() {
-        if class.is_none_or(|class| class == shape.class) {
-            let cost = calibration.cost(shape.calls_inside());
-            cells.extend(
-                shape
-                    .cells
-                    .iter()
-                    .map(|cell| (cell.mean_ns(cost), at, cell)),
-            );
-        }
-    }
-    cells.sort_by(|x, y| y.0.total_cmp(&x.0).then(x.1.cmp(&y.1)));
-    let all: f64 = cells.iter().map(|(_, _, cell)| whole(cell.faults)).sum();
-    let (from, to) = match part {
-        Chosen::All => (0.0, all),
-        Chosen::Slowest(share) => (0.0, (all * share).ceil()),
-        Chosen::Rest(share) => ((all * share).ceil(), all),
-    };
-    let bases = base_names(names);
-    let mut found = Sums::default();
-    let mut threshold = f64::INFINITY;
-    let mut rank = 0.0;
-    for (mean, shape, cell) in cells {
-        let faults = whole(cell.faults);
-        let taken = (rank + faults).min(to) - f64::max(rank, from);
-        rank += faults;
-        if taken <= 0.0 {
-            continue;
-        }
-        threshold = threshold.min(mean);
-        found.add(collector, &bases, calibration, shape, cell, taken / faults);
-    }
-    (found, threshold)
-}
-
-impl<'a> Sums<'a> {
-    fn add(
-        &mut self,
-        collector: &Collector,
-        bases: &[&'a str],
-        calibration: Calibration,
-        shape: usize,
-        cell: &Cell,
-        share: f64,
-    ) {
-        let shape = &collector.shapes.all[shape];
-        let faults = whole(cell.faults) * share;
-        self.faults += faults;
-        let class = self.by_class.entry(shape.class).or_default();
-        class.faults += faults;
-        let Waits {
-            runnable,
-            blocked,
-            unknown,
-            lock,
-        } = cell.waits;
-        for (sum, wait) in class
-            .waits
-            .iter_mut()
-            .zip([runnable, blocked, unknown, lock])
-        {
-            *sum += whole(wait) * share;
-        }
-        let inside = calibration.inside_ns;
-        let outside = calibration.per_call_ns - inside;
-        let direct = shape.direct_calls();
-        for (node, (token, own)) in shape.tokens.iter().zip(&cell.own).enumerate() {
-            let own = whole(*own) * share;
-            let cost = if node == 0 { 0.0 } else { inside } + f64::from(direct[node]) * outside;
-            let entry = class.own.entry(bases[token.name() as usize]).or_default();
-            entry.0 += own;
-            entry.1 += own - cost * faults;
-        }
-    }
-
-    /// Mean whole time, as traced and corrected.
-    pub(in super::super) fn mean(&self) -> (f64, f64) {
-        let (mut raw, mut corrected) = (0.0, 0.0);
-        for class in self.by_class.values() {
-            let (own_raw, own) = class.total();
-            raw += own_raw;
-            corrected += own;
-        }
-        (over(raw, self.faults), over(corrected, self.faults))
-    }
-}
-
-impl ClassSums<'_> {
-    fn total(&self) -> (f64, f64) {
-        let waits: f64 = self.waits.iter().sum();
-        let sum = |sum: (f64, f64), own: &(f64, f64)| (sum.0 + own.0, sum.1 + own.1);
-        self.own.values().fold((waits, waits), sum)
-    }
-
-    fn mean(&self) -> (f64, f64) {
-        let (raw, corrected) = self.total();
-        (over(raw, self.faults), over(corrected, self.faults))
-    }
-}
-
-fn over(sum: f64, count: f64) -> f64 {
-    if count > 0.0 { sum / count } else { 0.0 }
-}
 
 /// The difference of both means, B less A, in parts.
 pub(super) fn explain(a: &Sums<'_>, b: &Sums<'_>) -> Explanation {

@@ -10,13 +10,13 @@
 //! is taken apart ([`explain`]).
 
 mod assemble;
-pub(super) mod explain;
+mod explain;
 mod figures;
 mod headline;
 mod least;
 mod results;
 mod shifts;
-mod side;
+pub(super) mod side;
 mod words;
 
 pub use results::compare_results;
@@ -41,7 +41,7 @@ pub struct Input<'a> {
     pub name: &'a str,
     /// What sentences call it.
     pub label: &'a str,
-    /// Its faults; from [`Collector::for_comparison`], or slow calls are not compared.
+    /// Its faults; from [`Collector::for_comparison`], or nothing is tested.
     pub collector: &'a Collector,
     /// What was read.
     pub summary: &'a Summary,

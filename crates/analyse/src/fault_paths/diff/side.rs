@@ -7,7 +7,7 @@ use super::super::layer::Layer;
 use super::super::probe::Calibration;
 use super::super::shapes::Shape;
 use super::super::signature::Class;
-use super::super::stretches::{Stretch, join};
+use super::super::stretches::{Stretch, Stretches, join};
 use super::super::tally::reduce;
 use crate::compare::blocks::neighbour_correlation;
 use pagewise_model::formats::function_graph::{NameId, Names};
@@ -90,7 +90,11 @@ impl<'a> Side<'a> {
         calibration: Calibration,
         alike: Alike,
     ) -> Self {
-        let mut stretches = collector.stretches.finished(&collector.contexts.all);
+        let contexts = &collector.contexts.all;
+        let mut stretches = match &collector.stretches {
+            Some(stretches) => stretches.finished(contexts),
+            None => Stretches::undivided(collector.checks.faults, contexts),
+        };
         let most = match alike {
             Alike::Faults => MOST_BLOCKS,
             Alike::WithinKinds => MOST_BLOCKS_WITHIN,
@@ -254,7 +258,7 @@ impl FunctionSums {
 
 /// A count as a figure.
 #[allow(clippy::cast_precision_loss, reason = "counts and sums far below 2^53")]
-pub(super) fn whole(count: u64) -> f64 {
+pub(in super::super) fn whole(count: u64) -> f64 {
     count as f64
 }
 

@@ -6,9 +6,10 @@ mod tables;
 
 use super::super::analyse::missing;
 use super::super::probe::Source;
+use super::super::ranked::{Chosen, Functions, Ranked};
 use super::super::signature::Class;
 use super::Input;
-use super::explain::{Chosen, explain, sums};
+use super::explain::explain;
 use super::figures::{About, At, Figures, TESTED, thousandths};
 use super::headline::headline;
 use super::shifts::{Draws, Value, shift};
@@ -190,7 +191,8 @@ impl Assembly<'_> {
     fn explanation(&self, part: Chosen) -> Explanation {
         let sums = [0, 1].map(|place: usize| {
             let side = &self.frame.sides[place];
-            sums(side.collector, side.names, side.calibration, None, part).0
+            let ranked = Ranked::new(side.collector, side.calibration, None);
+            ranked.sums(&Functions::new(side.names), part)
         });
         explain(&sums[0], &sums[1])
     }
