@@ -164,11 +164,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         (Recording::Trace(a), Recording::Trace(b)) => faults::traces(a, b, args, &labels)?,
         (Recording::Result(a), Recording::Result(b)) => faults::results(&a, &b, args, &labels)?,
         (Recording::Trace(trace), Recording::Result(b)) => {
-            let (a, _) = crate::fault_paths::findings(trace, None)?;
+            let a = crate::fault_paths::findings(trace, None)?.report;
             faults::results(&a, &b, args, &labels)?
         }
         (Recording::Result(a), Recording::Trace(trace)) => {
-            let (b, _) = crate::fault_paths::findings(trace, None)?;
+            let b = crate::fault_paths::findings(trace, None)?.report;
             faults::results(&a, &b, args, &labels)?
         }
     };

@@ -14,20 +14,39 @@ use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::formats::function_graph::Summary;
 use std::path::Path;
 
+/// A trace that was read, and the report on it.
+pub struct Findings {
+    pub report: FaultPaths,
+    faults: Collector,
+    summary: Summary,
+    calibration: Calibration,
+}
+
+impl Findings {
+    /// The sums behind the report.
+    pub fn sums(&self) -> Sums {
+        Sums::of(&self.faults, &self.summary, self.calibration)
+    }
+}
+
 /// What a trace shows, corrected for the tracer's cost as measured against `root_only`, a trace
 /// of the same workload with the root function alone; or else as `pagewise trace` measured it
-/// while it captured; or else as estimated from the trace. And the sums behind it.
+/// while it captured; or else as estimated from the trace.
 ///
 /// # Errors
 /// When a file can't be read, or `root_only` can't serve as a measure.
-pub fn findings(trace: Trace, root_only: Option<&Path>) -> Result<(FaultPaths, Sums)> {
+pub fn findings(trace: Trace, root_only: Option<&Path>) -> Result<Findings> {
     let (faults, summary) = collect(trace)?;
     let calibration = match root_only {
         Some(path) => measured(&faults, path)?,
         None => calibrate_by_notes(&faults).unwrap_or_else(|| estimate(&faults)),
     };
-    let sums = Sums::of(&faults, &summary, calibration);
-    Ok((analyse(&faults, &summary, calibration), sums))
+    Ok(Findings {
+        report: analyse(&faults, &summary, calibration),
+        faults,
+        summary,
+        calibration,
+    })
 }
 
 /// What a trace shows of the calls that a descent into its faults leaves. The trace is read twice:

@@ -192,12 +192,12 @@ fn report_trace(trace: Trace, file: &Path, args: &Args) -> Result<()> {
     if let Some(format) = args.export.as_deref().and_then(export::named) {
         return format.export_faults(&FaultExport {
             trace: file,
-            findings: &found.0,
+            findings: &found.report,
             output: args.output.as_deref(),
             limit: args.export_limit,
         });
     }
-    show_trace(&found.0, Some(&found.1), &name_of(file), args)
+    show_trace(&found.report, || Some(found.sums()), &name_of(file), args)
 }
 
 /// Reports on a part of the faults of a trace.
@@ -258,19 +258,25 @@ fn report_merged(files: &[PathBuf], args: &Args) -> Result<()> {
         [file] => name_of(file),
         files => format!("{} reports", files.len()),
     };
-    show_trace(&found.0, found.1.as_ref(), &name, args)
+    let (report, sums) = found;
+    show_trace(&report, || sums, &name, args)
 }
 
-fn show_trace(findings: &FaultPaths, sums: Option<&Sums>, name: &str, args: &Args) -> Result<()> {
+fn show_trace(
+    findings: &FaultPaths,
+    sums: impl FnOnce() -> Option<Sums>,
+    name: &str,
+    args: &Args,
+) -> Result<()> {
     let text = match args.json {
         true if args.sums => {
-            let sums = sums.with_context(|| {
+            let sums = sums().with_context(|| {
                 format!(
                     "{name} lacks the sums: they come from the trace itself, with pagewise report \
                      --json --sums TRACE"
                 )
             })?;
-            fault_paths::with_sums(findings, sums)?
+            fault_paths::with_sums(findings, &sums)?
         }
         true => pagewise_report::json::to_string(findings)?,
         false => terminal::fitted(pagewise_report::fault_paths::render(
