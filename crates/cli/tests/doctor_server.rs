@@ -111,8 +111,8 @@ fn a_cure_of_a_server_is_proved_by_its_load() {
     assert!((150 * 1_400..150 * 2_000).contains(&faults), "{proof:#}");
     let notes = proof["notes"].to_string();
     assert!(notes.contains("drove it by './served ask 150'"), "{notes}");
-    // The observed run, an unmeasured one, and six of each arm.
-    assert!(stage.started().len() >= 14, "{:?}", stage.started());
+    // The observed run, an unmeasured one, and three or more of each arm.
+    assert!(stage.started().len() >= 8, "{:?}", stage.started());
     stage.has_ended();
 }
 
