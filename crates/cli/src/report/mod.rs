@@ -253,12 +253,11 @@ fn report_merged(files: &[PathBuf], args: &Args) -> Result<()> {
     if args.export.is_some() {
         bail!("--export reads the trace itself, which a stored report does not hold");
     }
-    let found = fault_paths::merged(files)?;
+    let (report, sums) = fault_paths::merged(files)?;
     let name = match files {
         [file] => name_of(file),
         files => format!("{} reports", files.len()),
     };
-    let (report, sums) = found;
     show_trace(&report, || sums, &name, args)
 }
 
