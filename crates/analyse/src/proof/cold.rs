@@ -43,8 +43,8 @@ fn told(files: &[PathBuf], faults_of_runs: u64, faults_observed: u64) -> Option<
     };
     let note = match faults_of_runs.saturating_mul(STAYED) < faults_observed {
         true => format!(
-            "The runs found {named} in memory, unlike the observed one: what is gained where it must be \
-             read from its disk stays open."
+            "The runs found {named} in memory, unlike the observed one: what is gained where it must \
+             be read from its disk was not measured."
         ),
         false => format!("Each run began with {named} on its disk, not in memory."),
     };

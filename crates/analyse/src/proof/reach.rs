@@ -16,8 +16,10 @@ const UNTOUCHED_KERNEL: u64 = 4;
 const UNTOUCHED_SYSTEM: Nanos = Nanos(20_000_000);
 /// … and what a shell waits for its children.
 const UNTOUCHED_WAITS: u64 = 32;
-/// Whatever else changed or not: a setting with which the program is so much faster reached it.
+/// Whatever else changed or not: a setting with which the program is so much faster reached it …
 const TOUCHED_GAIN: f64 = 1.5;
+/// … unless what it gained of elapsed time is no more than what waiting for a busy CPU makes of it.
+const TOUCHED_WALL: Nanos = Nanos(500_000_000);
 
 /// Whether a run with settings is like one without in all that settings of memory management can
 /// change: faults, memory, system time, waits, and reads where each run `has_reads`, having found
@@ -38,7 +40,7 @@ pub fn is_untouched(baseline: &RunCost, run: &RunCost, has_reads: bool) -> bool 
             UNTOUCHED_WAITS,
         )
         && (!has_reads || reads())
-        && trial_gain(baseline, run) < TOUCHED_GAIN
+        && !is_faster(baseline, run)
 }
 
 /// Whether a run with settings against faults has as many of them, and no less system time or waits than
@@ -57,15 +59,24 @@ pub fn avoids_nothing(baseline: &RunCost, run: &RunCost) -> bool {
             UNTOUCHED_KERNEL,
             UNTOUCHED_WAITS,
         )
-        && trial_gain(baseline, run) < TOUCHED_GAIN
+        && !is_faster(baseline, run)
+}
+
+fn is_faster(baseline: &RunCost, run: &RunCost) -> bool {
+    let gained = baseline.wall.0.saturating_sub(run.wall.0);
+    ratio(baseline.cpu(), run.cpu()) >= TOUCHED_GAIN
+        || (gained >= TOUCHED_WALL.0 && ratio(baseline.wall, run.wall) >= TOUCHED_GAIN)
 }
 
 /// How much less of what it needs, CPU time or elapsed time, one run took than the baseline's: a
 /// guide to where runs are worth most, no measurement.
 #[must_use]
 pub fn trial_gain(baseline: &RunCost, run: &RunCost) -> f64 {
-    let ratio = |base: Nanos, run: Nanos| base.as_secs_f64() / run.as_secs_f64().max(1e-9);
     ratio(baseline.wall, run.wall).max(ratio(baseline.cpu(), run.cpu()))
+}
+
+fn ratio(baseline: Nanos, run: Nanos) -> f64 {
+    baseline.as_secs_f64() / run.as_secs_f64().max(1e-9)
 }
 
 #[cfg(test)]
@@ -110,6 +121,13 @@ mod tests {
             wall: Nanos(1_900_000_000),
             ..BASELINE
         }));
+        let short = |wall| RunCost {
+            wall: Nanos(wall),
+            user: Nanos(40_000_000),
+            system: Nanos(10_000_000),
+            ..BASELINE
+        };
+        assert!(is_untouched(&short(400_000_000), &short(60_000_000), false));
     }
 
     #[test]

@@ -59,7 +59,7 @@ fn unproved(comparisons: &[Comparison], is_open: bool) -> String {
                           given; the notes say why."
                 .to_owned()
         }
-        _ => "Not proved: whether a setting makes the command faster stays open.".to_owned(),
+        _ => "Inconclusive: the settings tried may or may not make the command faster.".to_owned(),
     }
 }
 
