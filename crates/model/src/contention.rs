@@ -58,7 +58,7 @@ mod tests {
             .degree()
         };
         assert_eq!(degree(Some(0.1), Some(0.0), Some(900.0)), Some(0.1));
-        assert_eq!(degree(Some(0.1), Some(0.02), None), Some(0.4));
+        assert_eq!(degree(Some(0.1), Some(0.025), None), Some(0.5));
         assert_eq!(degree(None, Some(0.2), Some(1.0)), Some(1.0));
         assert_eq!(degree(None, None, Some(900.0)), Some(1.0));
         assert_eq!(degree(Some(f64::NAN), None, None), None);
