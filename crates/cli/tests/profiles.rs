@@ -140,14 +140,14 @@ fn a_profile_is_recorded_reported_and_compared() {
             .is_empty()
     );
 
-    for (words, kind) in [
-        (["report", a, "-o"].as_slice(), r#""kind":"profile""#),
-        (&["diff", a, b, "-o"], r#""kind":"profile_diff""#),
+    for (words, part) in [
+        (["report", a, "-o"].as_slice(), r#""profile":{"#),
+        (&["diff", a, b, "-o"], r#""profile_diff":{"#),
     ] {
         let page = folder.path().join("page.html");
         let written = pagewise(&[words, &[page.to_str().unwrap()]].concat());
         assert!(written.status.success(), "{}", text(&written.stderr));
-        assert!(std::fs::read_to_string(&page).unwrap().contains(kind));
+        assert!(std::fs::read_to_string(&page).unwrap().contains(part));
     }
 
     let told = pagewise(&["diff", a, a, "--fail-if", "+1% main"]);

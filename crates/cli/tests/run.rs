@@ -79,7 +79,8 @@ fn two_runs_are_compared_by_their_settings() {
     assert!(output.status.success(), "{output:?}");
     let diff: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(checker::errors(&diff), [""; 0]);
-    let settings = diff["settings"].as_array().expect("settings");
+    let settings = &diff["evidence"]["run_diff"]["settings"];
+    let settings = settings.as_array().expect("settings");
     let names: Vec<_> = settings.iter().map(|one| &one["name"]).collect();
     assert_eq!(names, ["run.policy"]);
     let output = pagewise(&[
