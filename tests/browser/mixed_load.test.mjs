@@ -119,7 +119,8 @@ test("two ranges of the recording are compared by pagewise diff", async () => {
   const { PAGEWISE } = process.env;
   const args = ["diff", "perf.data", "perf.data", "--range-a", "0s..4s", "--range-b", "rest", "-o", "mixed-diff.html", "--json"];
   const found = JSON.parse(execFileSync(PAGEWISE, args, { cwd: directory, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"], maxBuffer: 1 << 28 }));
-  assert.ok(found.a.samples > 0 && found.b.samples > 0);
+  const { a, b } = found.evidence.profile_diff;
+  assert.ok(a.samples > 0 && b.samples > 0);
   await reading("mixed-diff", {}, async (page) => {
     assert.equal(await overflows(page), false);
     assert.ok((await colours(page, "canvas.heat")) > 5);
