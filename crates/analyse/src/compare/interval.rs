@@ -79,7 +79,7 @@ fn at_least(least: usize, trials: usize, p: f64) -> f64 {
 
 /// Student's t that leaves out `tail` above, for so many degrees of freedom: Hill's expansion
 /// (Algorithm 396, 1970) of the normal quantile from five on, exact below.
-pub(super) fn student(tail: f64, freedom: usize) -> f64 {
+pub(crate) fn student(tail: f64, freedom: usize) -> f64 {
     let p = tail.clamp(1e-9, 0.5);
     match freedom {
         0 => f64::INFINITY,

@@ -28,7 +28,7 @@ pub use verdict::{Criteria, faster_by};
 pub use words::{bytes_change, causal_doubt, promised, sentence};
 
 use early::Sides;
-pub(crate) use interval::median;
+pub(crate) use interval::{median, student};
 use pagewise_model::proof::{Comparison, Verdict};
 use pagewise_model::run::RunCost;
 use pagewise_model::units::{Bytes, Estimate};

@@ -7,7 +7,7 @@ use std::io::Write;
 /// Accesses of one block.
 const BLOCK: usize = 1 << 16;
 
-/// Writes a trace as it happens.
+/// Writes a trace while it is recorded.
 #[derive(Debug)]
 pub struct Writer<W: Write> {
     out: W,
