@@ -6,6 +6,7 @@ use crate::churn::churn;
 use crate::faults::{Attribution, MmCall, refault_by};
 use crate::flame::{Names, Weights, fault_map, flame, sites, weights};
 use crate::latency::{Times, times};
+use crate::page_sizes;
 use crate::plan::{Rules, conclude};
 use pagewise_model::account::Account;
 use pagewise_model::allocator::Allocator;
@@ -50,7 +51,10 @@ pub fn findings(
     rules: &Rules,
     around: &Surroundings,
 ) -> Findings {
-    let measured = measure(attribution, symbols, sidecar, profile);
+    let mut measured = measure(attribution, symbols, sidecar, profile);
+    let page_sizes = sidecar.page_sizes.as_ref();
+    let note = page_sizes.and_then(|seen| page_sizes::note(&measured, seen));
+    measured.diagnoses.extend(note);
     conclude(measured, rules, around)
 }
 

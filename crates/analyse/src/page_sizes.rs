@@ -15,6 +15,16 @@ use pagewise_model::units::{Bytes, Estimate};
 /// (1536 entries of 4 KiB are 6 MiB; walks of some tens of MiB stay in the caches).
 pub const SMALL: Bytes = Bytes(64 << 20);
 
+/// The finding that they would save faults worth naming.
+pub(crate) const HELP: &str = "huge_pages.help";
+/// What faults do not tell.
+const UNMEASURED: &str = "huge_pages.unmeasured";
+
+/// Whether a finding is [`note`]'s.
+pub(crate) fn is_note(one: &Diagnosis) -> bool {
+    [HELP, UNMEASURED].contains(&one.id.as_str())
+}
+
 /// A note on huge pages for a program that holds enough memory, or whose faults they would save;
 /// `None` for others.
 #[must_use]
@@ -57,7 +67,7 @@ pub fn note(findings: &Findings, seen: &PageSizesSeen) -> Option<Diagnosis> {
     );
     let (id, headline) = match (saves, pages) {
         (Some(saved), _) if saved.share.low >= LEAST => (
-            "huge_pages.help",
+            HELP,
             format!(
                 "Huge pages would help this process: {} … {} CPU by fewer page faults, {growth}",
                 change_by(-saved.share.low),
@@ -65,14 +75,14 @@ pub fn note(findings: &Findings, seen: &PageSizesSeen) -> Option<Diagnosis> {
             ),
         ),
         (Some(saved), _) => (
-            "huge_pages.unmeasured",
+            UNMEASURED,
             format!(
                 "Huge pages might help: up to {} CPU by fewer page faults, {growth}",
                 change_by(-saved.share.high),
             ),
         ),
         (None, Some(pages)) => (
-            "huge_pages.unmeasured",
+            UNMEASURED,
             format!(
                 "Huge pages would save no faults worth naming; what they do for its {} by address \
                  translation is not measured here",
@@ -80,7 +90,7 @@ pub fn note(findings: &Findings, seen: &PageSizesSeen) -> Option<Diagnosis> {
             ),
         ),
         (None, None) => (
-            "huge_pages.unmeasured",
+            UNMEASURED,
             format!(
                 "It held up to {}: page size may matter",
                 findings.cost.max_rss

@@ -3,7 +3,6 @@
 
 use crate::RuleError;
 use crate::faults::{Attribution, Attributor};
-use crate::page_sizes;
 use crate::plan::Rules;
 use crate::profile::ProfileCollector;
 use pagewise_model::contention::Contention;
@@ -85,9 +84,6 @@ impl Analysis {
         if !self.knows_cost {
             withhold_judgement(&mut findings);
         }
-        let page_sizes = self.sidecar.page_sizes.as_ref();
-        let note = page_sizes.and_then(|seen| page_sizes::note(&findings, seen));
-        findings.diagnoses.extend(note);
         Ok(findings)
     }
 }

@@ -185,3 +185,40 @@ fn programs_that_perf_kept_are_named_when_they_are_gone() {
         "parent;callee",
     );
 }
+
+/// Share of the blocks that an allocator maps, as `doctor` tells it of few calls.
+fn allocators_share(program: &str, folder: &Path) -> Option<f64> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../bench/causes/src")
+        .join(program);
+    let text = std::fs::read_to_string(source).expect("the program's source");
+    let path = built(folder, &text, &["-fomit-frame-pointer", "-s"])?;
+    let output = Command::new(env!("CARGO_BIN_EXE_pagewise"))
+        .args(["doctor", "--quiet", "--json", "--no-report", "--"])
+        .arg(path)
+        .args(["3", "33554432"])
+        .output()
+        .expect("pagewise runs");
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let share = found["evidence"]["run"]["churn"]["allocator_blocks"].as_f64();
+    if share.is_none() {
+        let notes = &found["notes"];
+        assert!(
+            notes.to_string().contains("system calls"),
+            "calls are on record, yet nothing is told of who maps: {notes}"
+        );
+        skipped!("memory system calls cannot be recorded here: {notes}");
+    }
+    share
+}
+
+#[test]
+fn few_calls_tell_who_maps_memory() {
+    let folder = tempfile::tempdir().expect("temporary directory");
+    for (program, share) in [("malloc_blocks.c", 1.0), ("own_mappings.c", 0.0)] {
+        let Some(told) = allocators_share(program, folder.path()) else {
+            return;
+        };
+        assert!((told - share).abs() < 1e-9, "{program}: {told}");
+    }
+}

@@ -179,6 +179,18 @@ pub struct UserStack<'a> {
     pub stack: &'a [u8],
 }
 
+impl UserStack<'_> {
+    /// Bytes of a copy that is to tell the caller of a system call's wrapper and no more: its return
+    /// address, above the registers that it saves (six at most in glibc's `mmap`, 2.19 to 2.41).
+    pub const HEAD: u32 = 64;
+
+    /// Whether the copy breaks off behind the caller.
+    #[must_use]
+    pub fn is_head(&self) -> bool {
+        self.stack.len() <= Self::HEAD as usize
+    }
+}
+
 /// A sample: one event with where and when it happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample<'a> {

@@ -4343,8 +4343,9 @@ export interface ThreadShare {
  */
 export interface Churn {
   /**
-   * Share (0 to 1) of the separately mapped blocks that carry an allocator's header in their
-   * first bytes, where that could be seen: 0 means that the program maps them itself.
+   * Share (0 to 1) of the separately mapped blocks that an allocator maps, by the code that calls
+   * `mmap(2)` or writes the first bytes, where that was seen: 0 means that the program maps them
+   * itself.
    */
   allocator_blocks: number | null;
   bytes: Bytes;

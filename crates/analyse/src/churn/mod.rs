@@ -142,10 +142,12 @@ fn released_sizes(attribution: &Attribution, ledger: &Ledger) -> Histogram {
     all
 }
 
+/// By the code that mapped them; where that was not seen, by who wrote their first bytes.
 #[allow(clippy::cast_precision_loss, reason = "a ratio of counts")]
 fn allocator_blocks(attribution: &Attribution) -> Option<f64> {
     let tally = &attribution.tally;
-    (tally.blocks > 0).then(|| tally.headed_blocks as f64 / tally.blocks as f64)
+    let by_header = || (tally.blocks > 0).then(|| tally.headed_blocks as f64 / tally.blocks as f64);
+    tally.mapped_by.allocators_share().or_else(by_header)
 }
 
 #[cfg(test)]

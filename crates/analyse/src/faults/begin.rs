@@ -22,13 +22,6 @@ const RECORD_COST_WITH_STACK: u64 = 1_050;
 /// Two records of one thread and page from different sources within this time show one fault: both
 /// are written by the same call in the kernel, some hundred nanoseconds apart.
 const SAME_FAULT: Nanos = Nanos(50_000);
-/// Instructions this far apart (bytes) belong to different functions; the longest of libc's memory
-/// functions, with their first and main loops, stay within it.
-const SAME_CODE: u64 = 2048;
-
-/// Parts of the names of files that hold an allocator: `libc.so.6`, `libc-2.31.so`,
-/// `ld-musl-x86_64.so.1`, `libjemalloc.so.2`.
-const ALLOCATOR_FILES: [&str; 4] = ["libc.so", "libc-", "ld-musl", "malloc"];
 
 impl Attributor {
     /// Remembers the error code of the fault that follows.
@@ -96,53 +89,6 @@ impl Attributor {
             inferred: judged.inferred,
             ..seen
         });
-    }
-
-    /// Tells blocks of an allocator from a program's own mappings: an allocator writes its header
-    /// first (`sysmalloc_mmap` in glibc's malloc.c), so the code that takes the block's first
-    /// fault lies in the C library, and far from the code that takes the second. A program that
-    /// writes a header of its own does so in its own code. Both faults are on record only while
-    /// each fault is.
-    fn note_block(&mut self, thread: usize, sample: &Sample<'_>, address: u64, region: RegionKind) {
-        let begun = self.threads[thread].block_begun.take();
-        if sample.period > 1 || region != RegionKind::MmappedChunk {
-            return;
-        }
-        let page = address >> self.page_shift;
-        if let Some((first, ip)) = begun
-            && page == first + 1
-        {
-            let is_far = sample.ip.abs_diff(ip) > SAME_CODE;
-            match self.is_allocators_code(sample.pid, ip) {
-                _ if !is_far => self.tally.blocks += 1,
-                Some(headed) => {
-                    self.tally.blocks += 1;
-                    self.tally.headed_blocks += u64::from(headed);
-                }
-                None => {}
-            }
-        }
-        let process = self.process(sample.pid);
-        let start = self.processes[process]
-            .region_at(address)
-            .map(|(start, _)| start);
-        if start.is_some_and(|start| start >> self.page_shift == page) {
-            self.threads[thread].block_begun = Some((page, sample.ip));
-        }
-    }
-
-    /// Whether code belongs to a file that holds an allocator; `None` where it cannot be told: no
-    /// known mapping, or a program without a C library of its own beside it.
-    fn is_allocators_code(&mut self, pid: i32, ip: u64) -> Option<bool> {
-        let process = self.process(pid);
-        let space = &self.processes[process].space;
-        let holds = |path: &str| {
-            let file = path.rsplit('/').next().unwrap_or(path);
-            ALLOCATOR_FILES.iter().any(|part| file.contains(part))
-        };
-        let own = space.find(ip)?;
-        let is_dynamic = space.iter().any(|mapping| holds(&mapping.path));
-        is_dynamic.then(|| holds(&own.path))
     }
 
     /// The part of a pending fault that its source decides.

@@ -1,6 +1,7 @@
 //! Memory system calls: what they give back, take, and cost.
 
 use super::Attributor;
+use super::mappers::Mapper;
 use super::pages::{PageState, Route};
 use super::process::CallUnderWay;
 use super::regions::{Anonymous, HugeWish, Region, is_private_anonymous};
@@ -39,8 +40,14 @@ impl Attributor {
         };
         let thread = self.thread(sample.pid, sample.tid);
         let process = self.process(sample.pid);
-        let stack = (has_chain || unwound.is_some())
-            .then(|| self.intern(sample.pid, sample.callchain, unwound));
+        // A copy of the stack's first words tells the caller and no more.
+        let full = unwound.filter(|_| !sample.user_stack.is_some_and(|stack| stack.is_head()));
+        let stack =
+            (has_chain || full.is_some()).then(|| self.intern(sample.pid, sample.callchain, full));
+        let mapper = match (call, unwound) {
+            (MmCall::Mmap, Some(&[at, caller, ..])) => self.mapper(process, at, caller),
+            _ => Mapper::Unknown,
+        };
         self.settle(thread, true);
         let bytes = self.apply_entry(process, call, &mut args, stack);
         let totals = self.tally.calls.entry(call).or_default();
@@ -51,6 +58,7 @@ impl Attributor {
             args,
             begun: sample.time,
             stack,
+            mapper,
         });
         self.processes[process].last_region = None;
     }
@@ -178,6 +186,11 @@ impl Attributor {
         }
         let writable = call.args[2] & u64::from(PROT_WRITE) != 0;
         let kind = self.anonymous_kind(range, flags, writable);
+        if call.mapper != Mapper::Unknown {
+            self.processes[process]
+                .regions
+                .change(range.start, range.end, |region| region.mapper = call.mapper);
+        }
         if flags & MAP_POPULATE != 0 {
             self.populate(range, writable);
         }
@@ -372,6 +385,9 @@ impl Attributor {
         };
         if pages > 0 {
             self.note_release((route, region.kind), piece.end - piece.start, pages, stack);
+            if (route, region.kind) == (Route::Munmap, RegionKind::MmappedChunk) {
+                self.tally.mapped_by.add(region.mapper, pages);
+            }
         }
     }
 

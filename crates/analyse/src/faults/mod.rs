@@ -19,6 +19,7 @@ mod density;
 mod file_reads;
 pub(crate) mod heat;
 mod judge;
+mod mappers;
 mod mappings;
 mod pages;
 mod process;
@@ -40,6 +41,7 @@ use crate::account::Lives;
 use file_reads::Reads;
 use heat::HeatMap;
 use judge::HugeCandidate;
+use mappers::has_runtime;
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::event::{Callchain, Event, EventSource, PERF_CONTEXT_USER, Sample};
 use pagewise_model::loss::{LossKind, Losses};
@@ -70,6 +72,9 @@ pub struct Attributor {
     /// Who cuts up anonymous memory: by process where that was looked at, else as in the main one.
     owner: Owner,
     owners: FxHashMap<i32, Owner>,
+    /// Processes that hold a language runtime, likewise.
+    runtime: bool,
+    runtimes: FxHashMap<i32, bool>,
     huge_pages: HugePages,
     processes: Vec<Process>,
     pids: Vec<i32>,
@@ -111,6 +116,12 @@ impl Attributor {
                 .processes
                 .iter()
                 .map(|process| (process.pid, owner_of_anonymous(&process.allocators)))
+                .collect(),
+            runtime: has_runtime(&sidecar.allocators),
+            runtimes: sidecar
+                .processes
+                .iter()
+                .map(|process| (process.pid, has_runtime(&process.allocators)))
                 .collect(),
             huge_pages: huge_pages(sidecar, page_size),
             processes: Vec::new(),
@@ -322,6 +333,11 @@ impl Attributor {
     fn owner_in(&self, process: usize) -> Owner {
         let own = self.owners.get(&self.pids[process]);
         own.copied().unwrap_or(self.owner)
+    }
+
+    fn is_of_runtime(&self, process: usize) -> bool {
+        let own = self.runtimes.get(&self.pids[process]);
+        own.copied().unwrap_or(self.runtime)
     }
 
     fn thread(&mut self, pid: i32, tid: i32) -> usize {

@@ -1,6 +1,7 @@
 //! One process's memory and one thread's state while events stream by.
 
 use super::density::Density;
+use super::mappers::Mapper;
 use super::pages::{PageState, PageTable};
 use super::regions::{Region, Regions};
 use super::remaps::Remaps;
@@ -137,6 +138,7 @@ pub(super) struct CallUnderWay {
     pub(super) args: [u64; 6],
     pub(super) begun: Nanos,
     pub(super) stack: Option<StackId>,
+    pub(super) mapper: Mapper,
 }
 
 /// What is known of one thread.

@@ -1,5 +1,6 @@
 //! Which kind of memory lies where in one process.
 
+use super::mappers::Mapper;
 use pagewise_model::findings::RegionKind;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -34,6 +35,8 @@ pub(super) struct Region {
     pub(super) shared_permille: u16,
     /// The part that its newest record brought, as far as records tell.
     pub(super) newest: (u64, u64),
+    /// Whose code mapped it.
+    pub(super) mapper: Mapper,
 }
 
 impl Region {
@@ -47,6 +50,7 @@ impl Region {
             inherited: false,
             shared_permille: 0,
             newest: (0, 0),
+            mapper: Mapper::Unknown,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Running sums over faults: bounded by unique stacks, causes, pages' ranges and time bins, never
 //! by the number of events.
 
+use super::mappers::MappedBy;
 use super::pages::Route;
 use super::syscalls::MmCall;
 use crate::churn::Sightings;
@@ -187,6 +188,8 @@ pub struct Tally {
     pub calls: BTreeMap<MmCall, CallTotals>,
     /// Waits for sleeping reader-writer locks, by stack: how many, how long.
     pub lock_waits: FxHashMap<Option<StackId>, (u64, Nanos)>,
+    /// Separately mapped blocks, by whose code had mapped what was given back.
+    pub mapped_by: MappedBy,
     /// Separately mapped blocks whose first two faults were both seen, and how many of them were
     /// begun by other code than went on: an allocator wrote its header first.
     pub blocks: u64,

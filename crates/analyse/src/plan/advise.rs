@@ -2,7 +2,7 @@
 
 use super::rules::{Effect, Price, Rule, Rules, SettingTemplate};
 use super::symptom::Symptom;
-use super::symptoms::{Case, USUAL_FAULT_NS, nanos_each};
+use super::symptoms::{Case, Owner, USUAL_FAULT_NS, nanos_each};
 use super::wording::words;
 use super::{Surroundings, diagnose, say};
 use crate::gain::predicted_speedup;
@@ -95,12 +95,28 @@ pub(super) fn trials(
         .filter(|rule| rule.trial)
         .filter_map(|rule| from_rule(findings, symptoms, rule, around))
         .collect();
+    let presumed = presumed(symptoms);
+    for rule in untold().filter(|rule| rule.allocator.is_some() && !rule.trial) {
+        trials.extend(from_rule(findings, &presumed, rule, around));
+    }
     for rule in untold() {
         if !trials.iter().any(|one| one.rule == rule.id) {
             trials.extend(from_rule(findings, &runtimes, rule, around));
         }
     }
     trials
+}
+
+/// Memory whose mapper was not seen, as if it were the allocator: whether its settings reach that
+/// memory is what a run tells.
+fn presumed(symptoms: &[Case]) -> Vec<Case> {
+    let unseen = symptoms.iter().filter(|one| one.owner == Owner::Unknown);
+    unseen
+        .map(|one| Case {
+            owner: Owner::Allocator,
+            ..one.clone()
+        })
+        .collect()
 }
 
 fn from_rule(

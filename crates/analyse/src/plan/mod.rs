@@ -24,17 +24,22 @@ mod works;
 pub use rules::{Rule, Rules};
 pub use symptom::Symptom;
 
+use crate::page_sizes;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::proof::Proof;
 use pagewise_model::recording::Surroundings;
 
-/// Completes findings: fills `diagnoses`, `advice` and `verdict` from all other parts.
+/// Completes findings: fills `diagnoses`, `advice` and `verdict` from all other parts. A note on page
+/// sizes stays, behind all others.
 #[must_use]
 pub fn conclude(mut findings: Findings, rules: &Rules, around: &Surroundings) -> Findings {
     let symptoms = symptoms::of(&findings);
     findings.advice = advise::advice(&findings, &symptoms, rules, around);
+    let mut notes = std::mem::take(&mut findings.diagnoses);
+    notes.retain(page_sizes::is_note);
     findings.diagnoses = diagnose::diagnoses(&findings, &symptoms);
     lead_with_the_cured(&mut findings);
+    findings.diagnoses.extend(notes);
     let trials = advise::trials(&findings, &symptoms, rules, around);
     findings.verdict = verdict::verdict(&findings, &trials);
     findings

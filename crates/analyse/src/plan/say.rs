@@ -127,6 +127,9 @@ phrases! {
         not_the_allocators(share);
         not_the_allocators_at_all();
         by_hand();
+        by_hand_or_huge_pages();
+        by_whom();
+        by_whom_trials(by_whom, trials);
         no_setting();
         trials(trials);
         by_hand_beside(trials);

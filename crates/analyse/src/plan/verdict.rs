@@ -5,6 +5,7 @@ use super::open::Open;
 use super::symptom::Symptom;
 use super::{doing, kernel, say};
 use crate::compare::{Criteria, promised};
+use crate::page_sizes;
 use pagewise_model::account::TimePart;
 use pagewise_model::advice::Advice;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
@@ -205,6 +206,10 @@ fn by_advice(findings: &Findings, trials: &[Advice]) -> String {
     }
     match findings.advice.first() {
         Some(advice) if !advice.settings.0.is_empty() => by_settings(advice),
+        Some(advice) if advice.rule == UNSEEN => match trials {
+            [] => say::by_whom(),
+            trials => say::by_whom_trials(say::by_whom(), named(trials)),
+        },
         by_hand if !trials.is_empty() => {
             let trials = say::trials(named(trials));
             match by_hand {
@@ -212,9 +217,19 @@ fn by_advice(findings: &Findings, trials: &[Advice]) -> String {
                 None => trials,
             }
         }
+        Some(_) if findings.diagnoses.iter().any(is_help_of_huge_pages) => {
+            say::by_hand_or_huge_pages()
+        }
         Some(_) => say::by_hand(),
         None => say::no_setting(),
     }
+}
+
+/// The rule for memory that the program or its allocator maps, which was not seen.
+const UNSEEN: &str = "own.unseen";
+
+fn is_help_of_huge_pages(one: &Diagnosis) -> bool {
+    one.id == page_sizes::HELP
 }
 
 /// `'one size' and 'serial collector'`: the arms of a proof by their names.

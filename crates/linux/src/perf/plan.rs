@@ -151,6 +151,8 @@ const CALL_STACK_PERIOD: u64 = 61;
 const ENTERED: [&str; 6] = ["munmap", "brk", "madvise", "mremap", "mmap", "mprotect"];
 /// System calls whose result tells an address.
 const EXITED: [&str; 3] = ["brk", "mremap", "mmap"];
+/// The system call whose caller is told each time, for it tells whose memory it is.
+const TOLD_CALLER: &str = "mmap";
 /// System calls whose callers matter most for blame.
 const BLAMED: [&str; 4] = ["munmap", "brk", "madvise", "mmap"];
 
@@ -412,9 +414,13 @@ fn calls(
     let mut sources = Vec::new();
     for call in ENTERED {
         let point = existing(tracefs, "syscalls", &format!("sys_enter_{call}"))?;
-        sources.push(match mode {
+        let source = match mode {
             Mode::Sampled => Source::tracepoint(&point, access),
             Mode::Full => Source::tracepoint_with_chain(&point, 1, access),
+        };
+        sources.push(match call == TOLD_CALLER {
+            true => source.with_caller(),
+            false => source,
         });
         if mode == Mode::Sampled && BLAMED.contains(&call) {
             sources.push(blamed(&point, options.dwarf_stacks, access));

@@ -152,6 +152,11 @@ impl Stream {
         self.map_record_with(pid, start, pages, 3, flags, path);
     }
 
+    /// Code of a file.
+    pub(crate) fn code(&mut self, pid: i32, start: u64, path: &[u8]) {
+        self.map_record_with(pid, start, 16, 5, 2, path);
+    }
+
     fn map_record_with(
         &mut self,
         pid: i32,
@@ -183,6 +188,17 @@ impl Stream {
     }
 
     pub(crate) fn call(&mut self, pid: i32, call: MmCall, args: &[u64], result: i64) {
+        self.call_from(pid, call, args, result, None);
+    }
+
+    fn call_from(
+        &mut self,
+        pid: i32,
+        call: MmCall,
+        args: &[u64],
+        result: i64,
+        frames: Option<&[u64]>,
+    ) {
         if !self.has_calls() {
             return;
         }
@@ -192,7 +208,7 @@ impl Stream {
         args.iter()
             .for_each(|arg| raw.extend_from_slice(&arg.to_le_bytes()));
         let enter = self.sample(pid, FIRST_ENTER + position, 0, &raw);
-        self.attributor.event(&enter);
+        self.attributor.event_with_chain(&enter, frames);
         let mut raw = vec![0_u8; 16];
         raw.extend_from_slice(&result.to_le_bytes());
         let exit = self.sample(pid, FIRST_EXIT + position, 0, &raw);
@@ -201,13 +217,14 @@ impl Stream {
 
     /// Private anonymous memory, as `mmap` and the kernel's record show it.
     pub(crate) fn map(&mut self, pid: i32, start: u64, pages: u64) {
+        self.map_from(pid, start, pages, None);
+    }
+
+    /// The same, called as these frames tell.
+    pub(crate) fn map_from(&mut self, pid: i32, start: u64, pages: u64, frames: Option<&[u64]>) {
         let result = i64::try_from(start).unwrap();
-        self.call(
-            pid,
-            MmCall::Mmap,
-            &[0, pages * PAGE, 3, 0x22, u64::MAX, 0],
-            result,
-        );
+        let args = [0, pages * PAGE, 3, 0x22, u64::MAX, 0];
+        self.call_from(pid, MmCall::Mmap, &args, result, frames);
         self.map_record(pid, start, pages, 2, b"//anon");
     }
 

@@ -367,6 +367,36 @@ fn a_proof_takes_the_place_of_the_prediction_in_the_verdict() {
     );
 }
 
+/// Huge pages are a setting: the headline does not deny them above a finding that they would help.
+#[test]
+fn where_huge_pages_would_help_the_headline_says_so() {
+    let mut churn = churning(
+        run(240, 1370, 1_024_059),
+        Cause::RefaultAfterMunmap,
+        RegionKind::MmappedChunk,
+        1_020_000.0,
+        1 << 20,
+    );
+    churn.churn.allocator_blocks = Some(0.0);
+    let without = concluded(churn.clone());
+    churn.diagnoses.push(Diagnosis {
+        id: page_sizes::HELP.to_owned(),
+        severity: Severity::Note,
+        headline: "Huge pages would help".to_owned(),
+        explanation: String::new(),
+        evidence: Vec::new(),
+        share_of_cpu: None,
+        share_of_elapsed: None,
+    });
+    let with = concluded(churn);
+    assert!(!without.verdict.contains("huge pages"));
+    assert!(with.verdict.contains("but huge pages would"));
+    // Once more, and it stands there once.
+    let again = concluded(with.clone());
+    assert_eq!(again.diagnoses, with.diagnoses);
+    assert_eq!(with.diagnoses.len(), without.diagnoses.len() + 1);
+}
+
 #[test]
 fn where_the_mapper_could_not_be_seen_no_setting_is_promised() {
     let mut churn = churning(
@@ -379,7 +409,13 @@ fn where_the_mapper_could_not_be_seen_no_setting_is_promised() {
     let unseen = concluded(churn.clone());
     assert_eq!(unseen.advice[0].rule, "own.unseen");
     assert!(unseen.advice.iter().all(|one| one.settings.0.is_empty()));
-    assert!(unseen.verdict.contains("No setting"), "{}", unseen.verdict);
+    let holds_for_both = "Whether a setting cures that depends on who maps the memory, which was \
+                          not seen: the program or its allocator. pagewise doctor --prove tries ";
+    assert!(
+        unseen.verdict.contains(holds_for_both),
+        "{}",
+        unseen.verdict
+    );
     let called_by = |stack: &[&str]| Site {
         stack: stack.iter().map(|name| (*name).to_owned()).collect(),
         culprit: String::new(),
