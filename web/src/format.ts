@@ -41,7 +41,11 @@ function percentDigits(share: number): string {
 export const percent = (share: number): string => `${percentDigits(share)}\u00a0%`;
 
 /** A share; where nothing was seen, what it can be at most. */
-export const percentSeen = (share: Estimate): string => (share.value === 0 && share.high > 0 ? `≤ ${percent(share.high)}` : percent(share.value));
+export function percentSeen(share: Estimate): string {
+  if (share.value !== 0 || share.high <= 0) return percent(share.value);
+  const most = percent(share.high);
+  return most.startsWith("<") ? most : `≤ ${most}`;
+}
 
 /** The 95 % interval of a share in words, or nothing where it is a point. */
 export function percentRange(share: Estimate): string {

@@ -81,8 +81,11 @@ fn percent_digits(share: f64) -> String {
 /// A share without its interval: `67 %`, `at most 0.6 %` where nothing was seen and little can be.
 #[must_use]
 pub fn percent_seen(share: &Estimate) -> String {
+    let told = percent(share.high);
     match share.value == 0.0 && share.high > 0.0 {
-        true => format!("at most {}", percent(share.high)),
+        // `<0.1 %` says it already.
+        true if told.starts_with('<') => told,
+        true => format!("at most {told}"),
         false => percent(share.value),
     }
 }
@@ -348,6 +351,7 @@ mod tests {
             percent_interval(&estimate(0.0, 0.0, 0.006)),
             "at most 0.6 %"
         );
+        assert_eq!(percent_seen(&estimate(0.0, 0.0, 0.0006)), "<0.1 %");
         assert_eq!(percent_seen(&estimate(0.672, 0.621, 0.718)), "67 %");
         assert_eq!(
             told_factor(&estimate(7.94, 7.2, 8.6)).as_deref(),

@@ -24,8 +24,12 @@ const ONE_CPU: f64 = 1.05;
 /// What it does, in some sentences, and how much of it is left open.
 pub(super) fn told(findings: &Findings) -> String {
     let open = Open::of(findings, &findings.diagnoses);
+    let was_sampled = !findings.account.cpu.is_empty();
     let mut sentences = match (own(findings), findings.account.samples) {
         (Some(own), _) => vec![computes(findings, own, open.is_little())],
+        (None, _) if !kernels(findings).is_empty() => {
+            vec![say::is_of_kernel(kernels(findings))]
+        }
         (None, 0) if open.is_little() => vec![say::nothing_from_faults()],
         (None, _) if open.is_little() => vec![say::nothing()],
         (None, _) => vec![not_seen(findings)],
@@ -36,7 +40,7 @@ pub(super) fn told(findings: &Findings) -> String {
     sentences.extend(waiting);
     sentences.extend(wants_a_cpu(findings));
     sentences.extend(one_at_a_time(findings));
-    if own(findings).is_some() {
+    if was_sampled {
         let untold = open.of_cpu();
         sentences.extend(untold.map(|share| say::not_told_of_cpu(percent(share))));
     }
@@ -86,6 +90,14 @@ fn computes(findings: &Findings, own: &TimePart, is_all: bool) -> String {
 
 /// `; beside it 8.1 % reading (pread64)`.
 fn beside(findings: &Findings) -> String {
+    match kernels(findings) {
+        told if told.is_empty() => told,
+        told => say::beside(told),
+    }
+}
+
+/// `8.1 % reading (pread64) and 6.5 % forcing files to disk`: what is not the program's own code.
+fn kernels(findings: &Findings) -> String {
     let others = findings.account.cpu.iter().filter(|part| {
         !["own", "unexplained"].contains(&&*part.id) && share(findings, part) >= WORTH_TELLING
     });
@@ -93,10 +105,7 @@ fn beside(findings: &Findings) -> String {
         .take(MOST_PARTS)
         .map(|part| say::part(percent(share(findings, part)), &part.label))
         .collect();
-    match told.as_slice() {
-        [] => String::new(),
-        told => say::beside(told.join(&say::and())),
-    }
+    told.join(&say::and())
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a ratio of times")]

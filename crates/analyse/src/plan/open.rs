@@ -99,19 +99,22 @@ fn on_cpus(findings: &Findings) -> (f64, f64) {
     let all = cost.cpu().0.max(1) as f64;
     let faults = findings.time.share_of_cpu.unwrap_or_default();
     let parts = &findings.account.cpu;
-    let Some(own) = parts.iter().find(|part| part.id == "own") else {
+    if parts.is_empty() {
         let kernel = cost.system.0 as f64 / all;
         let unexplained = match findings.account.sees_kernel() {
             true => findings.account.unexplained.high / all,
             false => kernel - faults.low,
         };
         return (kernel.max(faults.high), unexplained.max(0.0));
-    };
+    }
+    // What no sample saw is no part.
+    let own = parts.iter().find(|part| part.id == "own");
+    let own = own.map_or(Estimate::default(), |own| own.time);
     let value = |wanted: fn(&str) -> bool| -> f64 {
         let parts = parts.iter().filter(|part| wanted(&part.id));
         parts.map(|part| part.time.value / all).sum()
     };
-    let beside = 1.0 - own.time.low / all;
+    let beside = 1.0 - own.low / all;
     let explained = value(|id| !["own", "unexplained"].contains(&id));
     let recording = value(|id| id == "observer");
     let unexplained = (beside - explained).max(faults.high - faults.value);

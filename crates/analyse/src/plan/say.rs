@@ -113,6 +113,7 @@ phrases! {
         functions(functions);
         function(function, share);
         beside(kinds);
+        is_of_kernel(kinds);
         part(share, kind);
         nothing_of_memory(what);
         sentence(what);

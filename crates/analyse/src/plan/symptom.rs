@@ -103,6 +103,11 @@ impl Symptom {
         Self::deserialize(name).ok()
     }
 
+    /// Whether its faults give fresh pages, of which huge ones would take fewer.
+    pub(super) fn is_fresh_memory(self) -> bool {
+        self.is_churn() || [Self::FirstTouch, Self::FreshMemory].contains(&self)
+    }
+
     /// Whether memory goes and comes.
     pub(super) fn is_churn(self) -> bool {
         use Symptom::*;

@@ -217,9 +217,7 @@ fn by_advice(findings: &Findings, trials: &[Advice]) -> String {
                 None => trials,
             }
         }
-        Some(_) if findings.diagnoses.iter().any(is_help_of_huge_pages) => {
-            say::by_hand_or_huge_pages()
-        }
+        Some(advice) if is_cheaper_in_huge_pages(findings, advice) => say::by_hand_or_huge_pages(),
         Some(_) => say::by_hand(),
         None => say::no_setting(),
     }
@@ -228,8 +226,14 @@ fn by_advice(findings: &Findings, trials: &[Advice]) -> String {
 /// The rule for memory that the program or its allocator maps, which was not seen.
 const UNSEEN: &str = "own.unseen";
 
-fn is_help_of_huge_pages(one: &Diagnosis) -> bool {
-    one.id == page_sizes::HELP
+/// Whether this is about fresh pages, and huge ones would save faults worth naming.
+fn is_cheaper_in_huge_pages(findings: &Findings, advice: &Advice) -> bool {
+    let fresh = |id: &String| Symptom::named(id).is_some_and(Symptom::is_fresh_memory);
+    let would_help = findings
+        .diagnoses
+        .iter()
+        .any(|one| one.id == page_sizes::HELP);
+    would_help && advice.cures.iter().all(fresh)
 }
 
 /// `'one size' and 'serial collector'`: the arms of a proof by their names.

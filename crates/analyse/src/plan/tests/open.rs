@@ -120,6 +120,25 @@ fn cpu_time_that_is_open_is_a_twentieth_at_most() {
     assert!(!says_nothing(faults(0.051)));
 }
 
+/// What no sample saw has no part in the account, which is not to say that nobody looked.
+#[test]
+fn a_program_without_a_moment_of_its_own_is_told_what_the_kernel_does() {
+    let mut findings = run(0, 400, 200);
+    findings.account.samples = 40;
+    let part = |id, label, share| TimePart::plain(id, label, Estimate::exact(share * 4e8));
+    findings.account.cpu = vec![
+        part("call.write", "writing (pwrite64)", 0.68),
+        part("call.files", "changing files (ftruncate)", 0.31),
+        part("unexplained", "the kernel, unexplained", 0.01),
+    ];
+    let told = concluded(findings).verdict;
+    assert_eq!(
+        told,
+        "Its CPU time is the kernel's, which works for it: 68 % writing (pwrite64) and 31 % changing \
+         files (ftruncate)."
+    );
+}
+
 #[test]
 fn the_kernels_time_is_open_where_its_stacks_were_not_seen() {
     let blind = |system: u64| run(10_000 - system, system, 2_000);
