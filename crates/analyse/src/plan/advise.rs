@@ -323,28 +323,36 @@ fn kernel_ns(findings: &Findings, faults: f64) -> Option<Estimate> {
         .filter(|cause| cause.is_churn())
         .collect();
     let fault = nanos_each(findings, &churn);
-    let released = release_time(findings) / faults.max(1.0);
+    let released = release_time(findings).scaled(1.0 / faults.max(1.0));
     let bound = findings.cost.system.0 as f64 / (findings.cost.faults() as f64).max(1.0);
-    let seen = (fault.value + released).min(bound);
+    let seen = (fault.value + released.value).min(bound);
     Some(Estimate {
         value: seen + BOUND_WEIGHT * (bound.min(seen * 1.3) - seen),
-        low: (fault.low + released * 0.8).min(bound),
+        low: (fault.low + released.low).min(bound),
         high: bound.min(seen * 1.6),
     })
 }
 
-/// Nanoseconds in calls that give memory back or take it.
+/// Nanoseconds in calls that give memory back or take it. From its begin to its end a call may have
+/// waited, for a CPU most of all: no more counts than samples of CPU time saw, where there are any.
 #[allow(
     clippy::cast_precision_loss,
     reason = "nanoseconds of a run are far below 2^53"
 )]
-fn release_time(findings: &Findings) -> f64 {
+fn release_time(findings: &Findings) -> Estimate {
     let calls = findings
         .time
         .mm_calls
         .iter()
         .filter(|cost| cost.call != "mprotect");
-    calls.filter_map(|cost| Some(cost.time?.0 as f64)).sum()
+    let timed: f64 = calls.filter_map(|cost| Some(cost.time?.0 as f64)).sum();
+    let no_samples = Estimate::exact(f64::INFINITY);
+    let sampled = findings.account.entry("call.map").unwrap_or(no_samples);
+    Estimate {
+        value: timed.min(sampled.value),
+        low: (timed * 0.8).min(sampled.low),
+        high: timed.min(sampled.high),
+    }
 }
 
 /// Memory that stays resident at most: from the usual resident set up to its peak, and what the rule

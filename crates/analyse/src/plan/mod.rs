@@ -65,8 +65,9 @@ fn lead_with_the_cured(findings: &mut Findings) {
     else {
         return;
     };
-    let is_cured =
-        |one: &Diagnosis| one.severity >= Severity::Costly && best.cures.contains(&one.id);
+    let costly = |one: &Diagnosis| one.severity >= Severity::Costly;
+    let any_costly = findings.diagnoses.iter().any(costly);
+    let is_cured = |one: &Diagnosis| best.cures.contains(&one.id) && costly(one) == any_costly;
     if let Some(at) = findings.diagnoses.iter().position(is_cured) {
         findings.diagnoses[..=at].rotate_right(1);
     }

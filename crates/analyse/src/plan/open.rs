@@ -27,6 +27,8 @@ pub(super) struct Open {
     /// Elapsed time in which it is not known to run or to wait for something.
     pub elapsed: f64,
     /// Elapsed time in which it waits for something that is known.
+    waited: f64,
+    /// The same at most.
     pub waits: f64,
 }
 
@@ -46,6 +48,7 @@ impl Open {
             cpu: cpu.max(most(|note| note.share_of_cpu)),
             unexplained,
             elapsed,
+            waited: waits,
             waits: waits.max(most(|note| note.share_of_elapsed)),
         }
     }
@@ -77,7 +80,7 @@ impl Open {
 
     /// Waits that are worth a word.
     pub fn of_waits(&self) -> Option<f64> {
-        (self.waits >= LITTLE).then_some(self.waits)
+        (self.waited >= LITTLE).then_some(self.waited)
     }
 
     /// Lines that say what is not explained.

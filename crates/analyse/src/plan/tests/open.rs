@@ -212,6 +212,55 @@ fn elapsed_time_that_is_open_is_a_twentieth_at_most() {
     assert!(!says_nothing(untold(10_540)));
 }
 
+/// What may be a wait keeps "nothing to gain" back, and is not told as one.
+#[test]
+fn waits_that_only_an_interval_leaves_open_are_not_told_as_waits() {
+    let may_wait = Diagnosis {
+        id: "file.read".to_owned(),
+        severity: Severity::Note,
+        headline: String::new(),
+        explanation: String::new(),
+        evidence: Vec::new(),
+        share_of_cpu: None,
+        share_of_elapsed: Some(Estimate {
+            value: 0.01,
+            low: 0.003,
+            high: 0.13,
+        }),
+    };
+    let computes = computing(from(0.97), &[]);
+    let open = crate::plan::open::Open::of(&computes, &[may_wait]);
+    assert!(!open.is_little());
+    assert_eq!(open.of_waits(), None);
+}
+
+/// What the headline tells stands first among the findings, though it costs little.
+#[test]
+fn a_small_trouble_with_a_cure_leads_the_findings() {
+    let mut findings = churning(
+        run(300, 100, 22_000),
+        Cause::RefaultAfterBrk,
+        RegionKind::Heap,
+        15_000.0,
+        270_000,
+    );
+    findings.by_cause[0].time = Some(Nanos(30_000_000));
+    findings.time.total_ns = Some(Estimate::exact(45e6));
+    findings.account.elapsed = vec![TimePart::plain(
+        "cpu",
+        "on a CPU",
+        Estimate::exact(0.9 * findings.cost.wall.0 as f64),
+    )];
+    let answer = concluded(findings);
+    let told = &answer.diagnoses[0];
+    assert_eq!((&*told.id, told.severity), ("churn.brk", Severity::Note));
+    assert!(
+        answer.verdict.starts_with(&told.headline),
+        "{}",
+        answer.verdict
+    );
+}
+
 #[test]
 fn a_program_that_waits_for_half_of_its_time_is_told_what_for() {
     let mut findings = computing(from(0.97), &[]);

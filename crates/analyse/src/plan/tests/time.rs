@@ -1,6 +1,7 @@
 //! What is said of programs by their times: short ones, and those that wait.
 
 use super::*;
+use pagewise_model::findings::MmCallCost;
 
 #[test]
 fn a_program_of_milliseconds_is_never_costly() {
@@ -39,6 +40,38 @@ fn a_run_that_rests_is_told_to_wait_and_one_that_wants_a_cpu_is_not() {
     findings.timeline.points = moments(1);
     let wants = concluded(findings).verdict;
     assert!(!wants.contains("waits"), "{wants}");
+}
+
+/// Calls that waited for a CPU are no time that a setting saves.
+#[test]
+fn a_call_saves_no_more_than_the_cpu_time_that_samples_saw_in_it() {
+    let mut churn = zlib_churn();
+    churn.by_cause[0].time = Some(Nanos(400_000_000));
+    churn.time.total_ns = Some(Estimate::exact(4e8));
+    let timed = |millis: u64| MmCallCost {
+        call: "brk".into(),
+        calls: 2_000,
+        bytes: Bytes(0),
+        time: Some(Nanos(millis * 1_000_000)),
+    };
+    let gain = |findings: &Findings| concluded(findings.clone()).advice[0].predicted_speedup;
+    churn.time.mm_calls = vec![timed(40)];
+    let short = gain(&churn);
+    churn.time.mm_calls = vec![timed(300)];
+    let long = gain(&churn);
+    assert!(long.low > short.low && long.value > short.value);
+    let entry = |id: &str, millis: f64| KernelEntry {
+        id: id.into(),
+        label: id.into(),
+        time: Estimate::exact(millis * 1e6),
+        functions: Vec::new(),
+    };
+    churn.account.entries = vec![entry("fault", 400.0), entry("call.map", 40.0)];
+    let sampled = gain(&churn);
+    assert!(
+        (sampled.value - short.value).abs() < 0.1,
+        "{sampled:?} {short:?}"
+    );
 }
 
 #[test]
