@@ -96,13 +96,13 @@ impl Attributor {
             return;
         }
         held.pages.renew(mmap.start >> shift, end >> shift);
-        let part = held
+        let brought = held
             .remaps
             .record((mmap.start, end), writable, before, shift);
+        let (from, to) = brought.part;
         held.regions
-            .change(mmap.start, end, |region| region.newest = part);
-        let again = before.is_some_and(|(start, old)| (start, old.end) == (mmap.start, end));
-        self.note_growth_record(kind, mmap.length, again);
+            .change(mmap.start, end, |region| region.newest = (from, to));
+        self.note_growth_record(kind, to.saturating_sub(from), brought.again);
     }
 
     fn note_growth_record(&mut self, kind: RegionKind, bytes: u64, again: bool) {

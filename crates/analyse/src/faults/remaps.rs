@@ -8,6 +8,7 @@
 use super::density::Density;
 use super::regions::Region;
 use rustc_hash::FxHashMap;
+use std::cmp::Ordering;
 
 /// Parts of a process's memory that are watched; others count as never mapped anew.
 const MOST_PARTS: usize = 1 << 16;
@@ -19,9 +20,23 @@ struct Part {
     times: u16,
 }
 
-/// Parts of a process's memory that were mapped anew, by start and end.
+/// Parts of a process's memory that were mapped anew.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Remaps(FxHashMap<(u64, u64), Part>);
+pub(super) struct Remaps {
+    /// Parts that came again, by start and end.
+    parts: FxHashMap<(u64, u64), Part>,
+    /// Ends of all parts that records brought, by their start.
+    brought: FxHashMap<u64, u64>,
+}
+
+/// What a record brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Brought {
+    /// From where to where.
+    pub(super) part: (u64, u64),
+    /// Whether it had been there before.
+    pub(super) again: bool,
+}
 
 impl Remaps {
     /// A record of memory from `start`, which lies over or beside `old`: the part that it brought.
@@ -31,27 +46,51 @@ impl Remaps {
         writable: bool,
         old: Option<(u64, Region)>,
         page_shift: u32,
-    ) -> (u64, u64) {
-        let whole = (start, end);
-        let Some((old_start, old)) = old.filter(|(_, old)| old.writable == writable) else {
-            return whole;
+    ) -> Brought {
+        let alike = old.filter(|(_, old)| old.writable == writable);
+        let brought = match alike {
+            Some((old_start, old)) => self.beside((start, end), old_start, old),
+            None => Brought {
+                part: (start, end),
+                again: false,
+            },
         };
-        let (from, to) = old.newest;
-        let came_again = match (start.cmp(&old_start), end == old.end) {
-            (std::cmp::Ordering::Equal, true) => (from, to),
-            // A smaller mapping in the place of the newest.
-            (std::cmp::Ordering::Greater, true) if (from..to).contains(&start) => (start, to),
-            (std::cmp::Ordering::Less, true) => return (start, old_start),
-            (std::cmp::Ordering::Equal, false) if end > old.end => return (old.end, end),
-            _ => return whole,
-        };
-        if self.0.len() < MOST_PARTS || self.0.contains_key(&came_again) {
-            let part = self.0.entry(came_again).or_default();
-            let pages = came_again.1.saturating_sub(came_again.0) >> page_shift;
-            part.density.released(pages);
-            part.times = part.times.saturating_add(1);
+        if brought.again {
+            self.count(brought.part, page_shift);
         }
-        came_again
+        let (from, to) = brought.part;
+        if self.brought.len() < MOST_PARTS || self.brought.contains_key(&from) {
+            self.brought.insert(from, to);
+        }
+        brought
+    }
+
+    fn beside(&self, (start, end): (u64, u64), old_start: u64, old: Region) -> Brought {
+        let (from, to) = old.newest;
+        let new = |part| Brought { part, again: false };
+        let came = |part| Brought { part, again: true };
+        match (start.cmp(&old_start), end == old.end) {
+            (Ordering::Equal, true) => came((from, to)),
+            // A smaller mapping in the place of the newest.
+            (Ordering::Greater, true) if (from..to).contains(&start) => came((start, to)),
+            (Ordering::Less, true) => new((start, old_start)),
+            (Ordering::Equal, false) if end > old.end => new((old.end, end)),
+            // What lay below is gone; above lies what came since, the joint of it in the record.
+            (Ordering::Greater, _) => match self.brought.get(&start) {
+                Some(&known) if known <= end => came((start, known)),
+                _ => new((start, end)),
+            },
+            _ => new((start, end)),
+        }
+    }
+
+    fn count(&mut self, part: (u64, u64), page_shift: u32) {
+        if self.parts.len() < MOST_PARTS || self.parts.contains_key(&part) {
+            let counted = self.parts.entry(part).or_default();
+            let pages = part.1.saturating_sub(part.0) >> page_shift;
+            counted.density.released(pages);
+            counted.times = counted.times.saturating_add(1);
+        }
     }
 
     /// Notes a sampled fault for `period` others. The chance that its page had been touched in an
@@ -61,7 +100,7 @@ impl Remaps {
         if !(from..to).contains(&address) {
             return None;
         }
-        let part = self.0.get_mut(&(from, to))?;
+        let part = self.parts.get_mut(&(from, to))?;
         part.density.touched(period);
         Some(part.density.touched_before(part.times))
     }
