@@ -18,6 +18,8 @@ use std::cmp::Ordering;
 /// A setting stands before steps by hand for the costliest finding where what it cures costs this
 /// part of that.
 const LEADING: f64 = 0.25;
+/// Steps by hand against what costs less than this part of the costliest finding are left out.
+const BESIDE: f64 = 0.1;
 /// A predicted speed-up below this is not worth a change.
 const WORTHWHILE: f64 = 1.03;
 /// Of the faults that a setting is made for, so many vanish (the others are the first touch of
@@ -62,6 +64,7 @@ pub(super) fn advice(
         .iter()
         .map(|one| one.lost(findings))
         .fold(0.0, f64::max);
+    advice.retain(|one| !one.settings.0.is_empty() || cost(one) >= BESIDE * largest);
     let leads = |one: &Advice| !one.settings.0.is_empty() && cost(one) >= LEADING * largest;
     advice.sort_by(|a, b| {
         let gain = b
