@@ -14,7 +14,7 @@ use pagewise_model::answer::{Document, Subject};
 use pagewise_model::findings::{
     Cause, Churn, FaultTime, Findings, MmCallCost, RegionKind, Run, Share,
 };
-use pagewise_model::loss::Losses;
+use pagewise_model::loss::{LossKind, Losses};
 use pagewise_model::profile::Profile;
 use pagewise_model::recording::{Sidecar, Surroundings};
 use pagewise_model::symbol::SymbolTable;
@@ -363,6 +363,7 @@ fn recorded_share(sidecar: &Sidecar) -> f64 {
 fn losses(attribution: &Attribution, sidecar: &Sidecar, scale: &Scale) -> Losses {
     let mut losses = sidecar.losses.clone();
     losses.take_in(&attribution.losses);
+    losses.add(LossKind::TimelineGap, sidecar.timeline.gaps);
     scale.note(&mut losses);
     losses
 }
@@ -377,7 +378,6 @@ mod tests {
         SourceIndex,
     };
     use pagewise_model::findings::Site;
-    use pagewise_model::loss::LossKind;
     use pagewise_model::stack::FrameKey;
     use pagewise_model::symbol::Name;
 

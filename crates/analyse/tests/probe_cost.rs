@@ -364,11 +364,10 @@ fn merging_in_any_order_and_in_steps_adds_up_the_same() {
     let [a, b] = kernels().map(|kernel| stored(&kernel));
     let c = stored(&Simulation::new(COST, Noise::None, 11).faults(200));
     let figures = |(found, _): (FaultPaths, Sums)| {
-        let found = found.evidence;
         (
             found.faults,
-            found.missing,
-            found.latency.raw,
+            found.losses.clone(),
+            found.latency.raw.clone(),
             found.latency.corrected.p50_ns,
         )
     };

@@ -52,8 +52,8 @@ fn summarise(observation: &Observation) -> io::Result<()> {
             signal_name(signal)
         )?;
     }
-    for (kind, lost) in observation.losses.iter() {
-        writeln!(err, "pagewise: {} {}", count(lost), kind.counted(lost))?;
+    for lost in observation.losses.told() {
+        writeln!(err, "pagewise: {lost}")?;
     }
     for note in &observation.notes {
         writeln!(err, "pagewise: {note}")?;

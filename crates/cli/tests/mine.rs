@@ -31,7 +31,7 @@ fn json_holds_items_and_support() {
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let expected = serde_json::json!({
         "kind": "mined",
-        "schema_version": 5,
+        "schema_version": 6,
         "evidence": {"mined": {"patterns": [{"items": ["a"], "support": 2}]}}
     });
     assert_eq!(json, expected);
@@ -71,7 +71,7 @@ fn calls_of_a_trace_are_sequences_without_interrupts() {
     );
     let messages = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        messages.contains("left out: 1 calls still open at the end"),
+        messages.contains("left out: 1 call still open at the end"),
         "{messages}"
     );
 }

@@ -184,7 +184,7 @@ fn results_of_benchmarks_open() {
     let output = output.expect("the program was built");
     assert!(output.status.success(), "{output:?}");
     let alloc = String::from_utf8(output.stdout).expect("text");
-    let faults = r#"{"kind":"fault_bench","schema_version":5,"evidence":{"fault_bench":{
+    let faults = r#"{"kind":"fault_bench","schema_version":6,"evidence":{"fault_bench":{
         "runs":3,"rows":[
         {"way":"kernel","threads":1,"p50_ns":1206,"p99_ns":2900,"in_order_ns":640}]}}}"#;
     for (document, said) in [
@@ -213,10 +213,10 @@ fn documents_that_are_not_ours_are_told_from_those_of_another_version() {
     assert!(refused("{\"a\": 1}").contains("nothing that pagewise wrote"));
     assert!(refused("{\"kind\": \"rings\"}").contains("its kind is \"rings\""));
     let newer = refused("{\"kind\": \"tuning\", \"schema_version\": 999}");
-    let of_later = "its schema_version is 999, of a later pagewise; this pagewise reads 5";
+    let of_later = "its schema_version is 999, of a later pagewise; this pagewise reads 6";
     assert!(newer.contains(of_later), "{newer}");
     let former = refused("{\"kind\": \"tuning\", \"schema_version\": 1, \"command\": []}");
-    let of_former = "its schema_version is 1, of an earlier pagewise; this pagewise reads 5";
+    let of_former = "its schema_version is 1, of an earlier pagewise; this pagewise reads 6";
     assert!(former.contains(of_former), "{former}");
     // Runs did not always say what they are.
     for run in [

@@ -6,7 +6,8 @@
 //! cost, and what is tested.
 
 use crate::answer::{Evidence, Kind};
-use crate::fault_paths::{Calibration, Class, Latency, Layer, Missing};
+use crate::fault_paths::{Calibration, Class, Latency, Layer};
+use crate::loss::Losses;
 use crate::units::Estimate;
 use serde::{Deserialize, Serialize};
 
@@ -78,7 +79,8 @@ pub struct Side {
     /// Correlation of neighbouring blocks' mean whole time: near 0 where blocks are long enough.
     pub block_correlation: f64,
     /// What all figures lack.
-    pub missing: Vec<Missing>,
+    #[serde(default, skip_serializing_if = "Losses::is_empty")]
+    pub losses: Losses,
 }
 
 /// How the tests were made.

@@ -1,5 +1,6 @@
 //! What a figure is missing. Shown beside every number that it touches.
 
+use crate::quantity::count;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ pub enum LossKind {
     RingOverrun,
     /// Samples paused by the kernel's own overhead guard (`kernel.perf_cpu_time_max_percent`).
     Throttled,
-    /// Records of a type this version does not know.
+    /// Records of a type this version does not know, or lines of no known form.
     UnknownRecord,
     /// Records that contradict themselves (a size past the end, a string without end).
     MalformedRecord,
@@ -38,58 +39,165 @@ pub enum LossKind {
     ImpossibleTime,
     /// Samples whose weight cannot be right, for the sum of all weights would have no room.
     ImpossibleWeight,
+    /// Stretches that a trace repeats, as the trace file of kernels up to 4.18 does.
+    Repeats,
+    /// Lines in such repeats.
+    RepeatedLines,
+    /// Places where the time of a CPU goes back.
+    TimesBack,
+    /// Events that the tracer says it lost.
+    TracerEvents,
+    /// Places where it says so.
+    TracerGaps,
+    /// Bytes of a last line that was cut.
+    CutLine,
+    /// Functions that the list of names in trace.dat lacks.
+    UnnamedFunctions,
+    /// Further buffers of trace.dat, which are not read.
+    OtherBuffers,
+    /// Calls that began before the trace did.
+    BeganEarlier,
+    /// Ends of calls that did not start.
+    UnmatchedClose,
+    /// Calls that never ended.
+    NeverClosed,
+    /// Calls that ended under another name.
+    NameMismatch,
+    /// Calls during which the tracer lost events.
+    LostEvents,
+    /// Calls still open at the end of the trace.
+    OpenAtEnd,
+    /// Calls interrupted by other tasks, in a trace without times.
+    SwitchWithoutTime,
+    /// Calls with more inside than memory is set aside for.
+    TooLarge,
+    /// Faults traced with the root alone that cannot tell the tracer's cost.
+    Unmeasured,
 }
 
 impl LossKind {
-    /// Plain words for a person.
-    #[must_use]
-    pub fn describe(self) -> &'static str {
+    /// Behind the number 1, and behind any other.
+    fn words(self) -> [&'static str; 2] {
         match self {
-            Self::RingOverrun => "records lost because the ring buffer was full",
-            Self::Throttled => "pauses by the kernel's sampling throttle",
-            Self::UnknownRecord => "records of an unknown type",
-            Self::MalformedRecord => "malformed records",
-            Self::Truncated => "bytes missing at the end of the file",
-            Self::OutOfOrder => "records out of time order",
-            Self::UnpairedFault => "faults whose start or end was not seen",
-            Self::KernelFaultsInvisible => "faults inside system calls that need privileges to see",
-            Self::FaultsWithoutEvent => {
-                "faults that were counted but not recorded (lost, before exec, or inside the kernel)"
-            }
-            Self::UnknownProcess => "samples of a process that was not introduced",
-            Self::TimelineGap => "timeline points that could not be read",
-            Self::WriteFailed => "bytes that could not be written",
-            Self::ImpossibleTime => "records left out for a time that can't be right",
-            Self::ImpossibleWeight => "samples left out for a weight that can't be right",
+            Self::RingOverrun => [
+                "record lost because the ring buffer was full",
+                "records lost because the ring buffer was full",
+            ],
+            Self::Throttled => [
+                "pause by the kernel's sampling throttle",
+                "pauses by the kernel's sampling throttle",
+            ],
+            Self::UnknownRecord => [
+                "line or record of an unknown form",
+                "lines or records of an unknown form",
+            ],
+            Self::MalformedRecord => ["malformed record", "malformed records"],
+            Self::Truncated => [
+                "byte missing at the end of the file",
+                "bytes missing at the end of the file",
+            ],
+            Self::OutOfOrder => ["record out of time order", "records out of time order"],
+            Self::UnpairedFault => [
+                "fault whose start or end was not seen",
+                "faults whose start or end was not seen",
+            ],
+            Self::KernelFaultsInvisible => [
+                "fault inside a system call that needs privileges to see",
+                "faults inside system calls that need privileges to see",
+            ],
+            Self::FaultsWithoutEvent => [
+                "fault that was counted but not recorded (lost, before exec, or inside the kernel)",
+                "faults that were counted but not recorded (lost, before exec, or inside the kernel)",
+            ],
+            Self::UnknownProcess => [
+                "sample of a process that was not introduced",
+                "samples of a process that was not introduced",
+            ],
+            Self::TimelineGap => [
+                "timeline point that could not be read",
+                "timeline points that could not be read",
+            ],
+            Self::WriteFailed => [
+                "byte that could not be written",
+                "bytes that could not be written",
+            ],
+            Self::ImpossibleTime => [
+                "record left out for a time that can't be right",
+                "records left out for a time that can't be right",
+            ],
+            Self::ImpossibleWeight => [
+                "sample left out for a weight that can't be right",
+                "samples left out for a weight that can't be right",
+            ],
+            Self::Repeats => [
+                "stretch that the trace repeats, as the trace file of kernels up to 4.18 does",
+                "stretches that the trace repeats, as the trace file of kernels up to 4.18 does",
+            ],
+            Self::RepeatedLines => ["line in such repeats", "lines in such repeats"],
+            Self::TimesBack => [
+                "place where the time of a CPU goes back",
+                "places where the time of a CPU goes back",
+            ],
+            Self::TracerEvents => ["event lost by the tracer", "events lost by the tracer"],
+            Self::TracerGaps => [
+                "place where the tracer lost events",
+                "places where the tracer lost events",
+            ],
+            Self::CutLine => [
+                "byte of a last line that was cut",
+                "bytes of a last line that was cut",
+            ],
+            Self::UnnamedFunctions => [
+                "function without a name in the file",
+                "functions without a name in the file",
+            ],
+            Self::OtherBuffers => [
+                "further buffer of the file, not read",
+                "further buffers of the file, not read",
+            ],
+            Self::BeganEarlier => [
+                "call that began before the trace",
+                "calls that began before the trace",
+            ],
+            Self::UnmatchedClose => [
+                "end of a call without a beginning",
+                "ends of calls without a beginning",
+            ],
+            Self::NeverClosed => ["call that never ended", "calls that never ended"],
+            Self::NameMismatch => [
+                "call that ended under another name",
+                "calls that ended under another name",
+            ],
+            Self::LostEvents => [
+                "call during which the tracer lost events",
+                "calls during which the tracer lost events",
+            ],
+            Self::OpenAtEnd => [
+                "call still open at the end of the trace",
+                "calls still open at the end of the trace",
+            ],
+            Self::SwitchWithoutTime => [
+                "call interrupted by other tasks for an unknown time",
+                "calls interrupted by other tasks for an unknown time",
+            ],
+            Self::TooLarge => [
+                "call with more than a million calls inside",
+                "calls with more than a million calls inside",
+            ],
+            Self::Unmeasured => [
+                "fault with the root alone: too few, or too different from the others, to measure \
+                 the tracer's cost by",
+                "faults with the root alone: too few, or too different from the others, to measure \
+                 the tracer's cost by",
+            ],
         }
     }
 
-    /// The same behind a number, which may be 1.
+    /// So many of it, in words: `1 call that never ended`.
     #[must_use]
-    pub fn counted(self, number: u64) -> &'static str {
-        if number != 1 {
-            return self.describe();
-        }
-        match self {
-            Self::RingOverrun => "record lost because the ring buffer was full",
-            Self::Throttled => "pause by the kernel's sampling throttle",
-            Self::UnknownRecord => "record of an unknown type",
-            Self::MalformedRecord => "malformed record",
-            Self::Truncated => "byte missing at the end of the file",
-            Self::OutOfOrder => "record out of time order",
-            Self::UnpairedFault => "fault whose start or end was not seen",
-            Self::KernelFaultsInvisible => {
-                "fault inside a system call that needs privileges to see"
-            }
-            Self::FaultsWithoutEvent => {
-                "fault that was counted but not recorded (lost, before exec, or inside the kernel)"
-            }
-            Self::UnknownProcess => "sample of a process that was not introduced",
-            Self::TimelineGap => "timeline point that could not be read",
-            Self::WriteFailed => "byte that could not be written",
-            Self::ImpossibleTime => "record left out for a time that can't be right",
-            Self::ImpossibleWeight => "sample left out for a weight that can't be right",
-        }
+    pub fn counted(self, number: u64) -> String {
+        let words = self.words()[usize::from(number != 1)];
+        format!("{} {words}", count(number))
     }
 }
 
@@ -135,6 +243,11 @@ impl Losses {
         self.0.is_empty()
     }
 
+    /// Each kind with its count in words, in a fixed order.
+    pub fn told(&self) -> impl Iterator<Item = String> + '_ {
+        self.iter().map(|(kind, number)| kind.counted(number))
+    }
+
     /// Each kind with its count, in a fixed order.
     pub fn iter(&self) -> impl Iterator<Item = (LossKind, u64)> + '_ {
         self.0.iter().map(|(&kind, &count)| (kind, count))
@@ -144,6 +257,19 @@ impl Losses {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_told_in_the_singular() {
+        let mut losses = Losses::default();
+        losses.add(LossKind::TimelineGap, 1);
+        losses.add(LossKind::NeverClosed, 2_000);
+        let told: Vec<String> = losses.told().collect();
+        let expected = [
+            "1 timeline point that could not be read",
+            "2,000 calls that never ended",
+        ];
+        assert_eq!(told, expected);
+    }
 
     #[test]
     fn what_two_saw_of_one_stream_counts_once() {

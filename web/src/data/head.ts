@@ -12,8 +12,8 @@ export interface Head {
   advice: Advice[];
   /** Whether it helped. */
   proof: Proof | null;
-  /** What is missing, counted. */
-  losses: { text: string; count: number }[];
+  /** What is missing, in words with counts. */
+  losses: string[];
   /** What a reader should know. */
   notes: string[];
 }

@@ -36,6 +36,8 @@ export interface Page extends Partial<Parts> {
   command: string[];
   /** The answer in a sentence, where the document says it; else a part has its own. */
   verdict: string;
+  /** What the figures lack, in words with counts. */
+  losses: string[];
   /** What a reader should know, of the document. */
   notes: string[];
 }

@@ -343,7 +343,7 @@ export interface Document1 {
   /**
    * `SCHEMA_VERSION`.
    */
-  schema_version: 5;
+  schema_version: 6;
   subject?: Subject;
   /**
    * The answer in a sentence or two; absent where figures are all there is.
@@ -674,10 +674,7 @@ export interface TraceSide {
    * What sentences call it.
    */
   label: string;
-  /**
-   * What all figures lack.
-   */
-  missing: Missing[];
+  losses?: Losses;
   /**
    * The file, or `-`.
    */
@@ -721,17 +718,10 @@ export interface Withdrawal {
   per_call_ns: number;
 }
 /**
- * Something that the figures lack.
+ * Counted losses, mergeable.
  */
-export interface Missing {
-  /**
-   * How many.
-   */
-  count: number;
-  /**
-   * Of what: the end of a sentence that begins with the number.
-   */
-  what: string;
+export interface Losses {
+  [k: string]: number;
 }
 /**
  * A kind of fault in both.
@@ -1180,10 +1170,6 @@ export interface TracedFaults {
    */
   layers: LayerFindings[];
   lock_waits: LockWaits;
-  /**
-   * What is missing from all figures, in words with counts.
-   */
-  missing: Missing[];
   /**
    * Calls at the top level that are no faults, such as lock helpers, the most frequent first.
    */
@@ -4969,12 +4955,6 @@ export interface HostSnapshot {
   settings: {
     [k: string]: string;
   };
-}
-/**
- * Counted losses, mergeable.
- */
-export interface Losses {
-  [k: string]: number;
 }
 /**
  * A finished experiment.

@@ -18,11 +18,11 @@ export const method: Section = {
   render: (page) => h("div", {}, ...parts(page), facts("", [["Written by", page.generator]])),
 };
 
-function parts({ faults, profile, paths, paths_diff, profile_diff, run_diff, paging, balance, simulation }: Page): Child[] {
+function parts({ faults, profile, paths, paths_diff, profile_diff, run_diff, paging, balance, simulation, losses }: Page): Child[] {
   return [
     faults && ofFaults(faults),
     profile && facts("Samples", profile.findings.events.map(({ name, samples, frequency }) => [name, `${count(samples)} samples${frequency === null ? "" : `, ${count(frequency)} per second asked for`}`])),
-    paths && quality(paths),
+    paths && quality(paths, losses),
     paths_diff && tested(paths_diff),
     profile_diff && compared(profile_diff),
     run_diff && h("p", {}, "Runs as wholes: a figure differs where it is further apart than two runs of one program are. One run of each is no proof; pagewise doctor --prove runs both in turn."),

@@ -18,11 +18,13 @@ use super::timeline::timeline;
 use super::trees::{TreeQuery, frequent_trees};
 use pagewise_model::answer::Document;
 use pagewise_model::fault_paths::{
-    ClassFindings, Conservation, FaultPaths, Latencies, Latency, LayerFindings, Missing,
-    OtherCalls, Path, TimeSplit, TracedFaults,
+    ClassFindings, Conservation, FaultPaths, Latencies, Latency, LayerFindings, OtherCalls, Path,
+    TimeSplit, TracedFaults,
 };
 use pagewise_model::formats::function_graph::{NameId, Names, Summary};
 use pagewise_model::histogram::Histogram;
+use pagewise_model::loss::{LossKind, Losses};
+use pagewise_model::quantity::counted;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +49,7 @@ pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibratio
     let latency = view.latencies(&shapes, Layer::Fault);
     let trees = frequent_trees(collector, names, calibration, wanted_trees(collector));
     let exceeds = latency.corrected.mean_ns < latency.raw.mean_ns / 2.0;
-    Document::of(TracedFaults {
+    let found = TracedFaults {
         faults: collector.checks.faults,
         duration_ns: collector.duration(),
         calibration,
@@ -60,7 +62,6 @@ pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibratio
             violations: collector.checks.violations,
             without_durations: collector.checks.untimed,
         },
-        missing: all_missing(collector, summary, calibration),
         classes: view.classes(),
         layers: view.layers(&shapes),
         paths: view.paths(&shapes),
@@ -81,7 +82,23 @@ pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibratio
         trees: trees.trees,
         trees_left_out: trees.left_out,
         reading: reading(collector),
-    })
+    };
+    let mut losses = losses(summary);
+    losses.add(LossKind::Unmeasured, collector.unmeasured(&calibration));
+    Document {
+        losses,
+        ..Document::of(found).with_notes(notes(collector))
+    }
+}
+
+/// What a reader should know of how the figures were made.
+fn notes(collector: &Collector) -> Vec<String> {
+    let beyond = collector.shapes.beyond_limit;
+    let many = || {
+        let trees = counted(beyond, "call tree");
+        format!("{trees} beyond {MOST_SHAPES}: kept, at the cost of memory")
+    };
+    (beyond > 0).then(many).into_iter().collect()
 }
 
 #[allow(
@@ -98,28 +115,6 @@ fn wanted_trees(collector: &Collector) -> TreeQuery {
     }
 }
 
-/// What reading left out, and what collecting could not keep apart cheaply.
-fn all_missing(collector: &Collector, summary: &Summary, calibration: Calibration) -> Vec<Missing> {
-    let beyond = collector.shapes.beyond_limit;
-    let mut all = missing(summary);
-    let alone = collector.unmeasured(&calibration);
-    if alone > 0 {
-        all.push(Missing {
-            count: alone,
-            what: "faults with the root alone: too few, or too different from the others, to \
-                   measure the tracer's cost by"
-                .to_owned(),
-        });
-    }
-    if beyond > 0 {
-        all.push(Missing {
-            count: beyond,
-            what: format!("call trees beyond {MOST_SHAPES}: kept, at the cost of memory"),
-        });
-    }
-    all
-}
-
 /// Whole time of all faults, with waits and the lock before them, as traced.
 fn whole_time(collector: &Collector) -> u64 {
     let shapes = collector.shapes.all.iter();
@@ -131,42 +126,26 @@ fn whole_time(collector: &Collector) -> u64 {
 
 /// What the reader of the trace had to leave out.
 #[must_use]
-pub fn missing(summary: &Summary) -> Vec<Missing> {
+pub fn losses(summary: &Summary) -> Losses {
     let counts = summary.counts;
     let unread = [
-        (counts.unknown_lines, "lines or records of no known form"),
-        (
-            counts.repeats,
-            "stretches that the trace repeats, as the trace file of kernels up to 4.18 does",
-        ),
-        (counts.repeated_lines, "lines in such repeats"),
-        (
-            counts.times_back,
-            "places where the time of a CPU goes back",
-        ),
-        (counts.lost_events, "events lost by the tracer"),
-        (counts.losses, "places where the tracer lost events"),
-        (counts.truncated_bytes, "bytes of a last line that was cut"),
-        (counts.malformed_records, "damaged pages or records"),
-        (counts.missing_bytes, "bytes missing at the end of the file"),
-        (
-            counts.unnamed_functions,
-            "functions without a name in the file",
-        ),
-        (
-            counts.other_buffers,
-            "further buffers of the file, not read",
-        ),
+        (LossKind::UnknownRecord, counts.unknown_lines),
+        (LossKind::Repeats, counts.repeats),
+        (LossKind::RepeatedLines, counts.repeated_lines),
+        (LossKind::TimesBack, counts.times_back),
+        (LossKind::TracerEvents, counts.lost_events),
+        (LossKind::TracerGaps, counts.losses),
+        (LossKind::CutLine, counts.truncated_bytes),
+        (LossKind::MalformedRecord, counts.malformed_records),
+        (LossKind::Truncated, counts.missing_bytes),
+        (LossKind::UnnamedFunctions, counts.unnamed_functions),
+        (LossKind::OtherBuffers, counts.other_buffers),
     ];
-    let incomplete = summary.incomplete.iter();
-    let incomplete = incomplete.map(|(cause, count)| (*count, cause.describe()));
-    let all = unread.into_iter().chain(incomplete);
-    all.filter(|(count, _)| *count > 0)
-        .map(|(count, what)| Missing {
-            count,
-            what: what.to_owned(),
-        })
-        .collect()
+    let mut losses = summary.incomplete.clone();
+    for (kind, count) in unread {
+        losses.add(kind, count);
+    }
+    losses
 }
 
 struct View<'a> {

@@ -35,7 +35,7 @@ mod tally;
 mod timeline;
 mod trees;
 
-pub use analyse::{analyse, missing};
+pub use analyse::{analyse, losses};
 pub use collector::Collector;
 pub use descent::{Goal, Step};
 pub use diff::{Criteria, Input, compare, compare_results};
@@ -43,7 +43,7 @@ pub use layer::{Layer, layer_of};
 pub use modes::{Mode, modes};
 pub use pagewise_model::fault_paths::{
     ClassFindings, Conservation, Contributor, FaultPaths, Latencies, Latency, LayerFindings,
-    Missing, OtherCalls, Path, TimeSplit,
+    OtherCalls, Path, TimeSplit,
 };
 pub use probe::{
     Calibration, Misfit, Refusal, Source, Withdrawal, calibrate, calibrate_by_histogram,

@@ -13,8 +13,9 @@ use super::layer::Layer;
 use super::probe::{Calibration, place, pooled, together};
 use super::shapes::{Split, Token};
 use super::tally::Tally;
-use pagewise_model::formats::function_graph::{Counts, IncompleteCounts, Names, Summary};
+use pagewise_model::formats::function_graph::{Counts, Names, Summary};
 use pagewise_model::histogram::Histogram;
+use pagewise_model::loss::Losses;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +43,7 @@ pub struct Sums {
     root_only: Histogram,
     duration_ns: Option<u64>,
     counts: Counts,
-    incomplete: IncompleteCounts,
+    incomplete: Losses,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -190,7 +191,7 @@ pub struct Total {
     collector: Collector,
     names: Names,
     counts: Counts,
-    incomplete: IncompleteCounts,
+    incomplete: Losses,
     duration_ns: Option<u64>,
 }
 
@@ -248,9 +249,7 @@ impl Total {
         self.collector.reports += part.reports;
         self.collector.unmeasured += part.unmeasured;
         self.counts.add(&part.counts);
-        for (&cause, &count) in &part.incomplete {
-            *self.incomplete.entry(cause).or_default() += count;
-        }
+        self.incomplete.merge(&part.incomplete);
         let durations = self.duration_ns.into_iter().chain(part.duration_ns);
         self.duration_ns = durations.reduce(u64::saturating_add);
         Ok(())

@@ -178,8 +178,7 @@ fn write_text(
 }
 
 fn told(export: &ProfileExport<'_>, what: &str) -> Result<Written> {
-    let losses = export.profile.losses.iter();
-    let lost = losses.map(|(kind, count)| format!("; {count} {}", kind.describe()));
-    let lost: String = lost.collect();
+    let losses = export.profile.losses.told();
+    let lost: String = losses.map(|lost| format!("; {lost}")).collect();
     Ok(Written(format!("{}: {what}{lost}", place(export.output))))
 }

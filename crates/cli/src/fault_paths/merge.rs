@@ -5,7 +5,8 @@ use crate::stored::{kind, this_version};
 use anyhow::{Context, Result, bail};
 use pagewise_analyse::fault_paths::{Calibration, Sums, Total, analyse};
 use pagewise_model::answer::Kind;
-use pagewise_model::fault_paths::{FaultPaths, Missing};
+use pagewise_model::fault_paths::FaultPaths;
+use pagewise_model::quantity::counted;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use std::path::{Path, PathBuf};
@@ -59,12 +60,11 @@ pub fn merged(files: &[PathBuf]) -> Result<(FaultPaths, Option<Sums>)> {
     let mut findings = analyse(&collector, &summary, calibration);
     findings.duration_ns = duration_ns;
     if reports > 1 {
-        findings.missing.push(Missing {
-            count: reports,
-            what: "reports were merged, and what is told of single faults or of their order \
-                   (contrasts, timeline, lock holders) is in none of the figures"
-                .to_owned(),
-        });
+        findings.notes.push(format!(
+            "{} were merged, and what is told of single faults or of their order (contrasts, \
+             timeline, lock holders) is in none of the figures",
+            counted(reports, "report")
+        ));
     }
     let sums = Sums::of(&collector, &summary, calibration).over(duration_ns);
     Ok((findings, Some(sums)))

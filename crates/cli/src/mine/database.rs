@@ -2,7 +2,7 @@
 
 use crate::fault_paths::{Opened, Trace, open};
 use anyhow::{Context, Result, bail};
-use pagewise_analyse::fault_paths::{Missing, missing};
+use pagewise_analyse::fault_paths::losses;
 use pagewise_analyse::mine::{self, CallSequences, Database};
 use pagewise_model::formats::function_graph::Summary;
 use std::path::Path;
@@ -42,7 +42,7 @@ fn trace(trace: Trace, with_nesting: bool) -> Result<Database> {
 
 /// Calls that are left out change supports, so they are named.
 pub fn warn_of_losses(summary: &Summary) {
-    for Missing { count, what } in missing(summary) {
-        eprintln!("pagewise: left out: {count} {what}");
+    for lost in losses(summary).told() {
+        eprintln!("pagewise: left out: {lost}");
     }
 }

@@ -21,7 +21,7 @@ use std::ops::{Deref, DerefMut};
 
 /// Version of all documents as JSON. Kinds had versions of their own, up to 4, before they became
 /// one document.
-pub const SCHEMA_VERSION: u32 = 5;
+pub const SCHEMA_VERSION: u32 = 6;
 
 /// What a command found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -40,8 +40,6 @@ pub struct TracedFaults {
     pub split: TimeSplit,
     /// Whether the times add up.
     pub conservation: Conservation,
-    /// What is missing from all figures, in words with counts.
-    pub missing: Vec<Missing>,
     /// By kind, the most frequent first.
     pub classes: Vec<ClassFindings>,
     /// Over all faults, in the order of [`Layer::ALL`].
@@ -195,16 +193,6 @@ pub enum SleepTime {
     Included,
     /// They don't: waits in the trace are longer than the calls around them.
     Excluded,
-}
-
-/// Something that the figures lack.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Missing {
-    /// How many.
-    pub count: u64,
-    /// Of what: the end of a sentence that begins with the number.
-    pub what: String,
 }
 
 /// A distribution in figures.

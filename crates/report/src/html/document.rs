@@ -33,6 +33,8 @@ struct Page<'a> {
     command: Vec<String>,
     /// The answer in a sentence, where the document says it.
     verdict: String,
+    /// What the figures lack, in words.
+    losses: Vec<String>,
     /// What a reader should know, of the document.
     notes: Vec<String>,
     /// Faults of a recording: causes, costs, advice.
@@ -78,6 +80,7 @@ impl<'a> Page<'a> {
         Self {
             command: document.subject.command.clone(),
             verdict: document.verdict.clone(),
+            losses: document.losses.told().collect(),
             notes: document.notes.clone(),
             ..Self::about(subject)
         }
@@ -204,7 +207,7 @@ pub fn render_run_diff(diff: &Document<RunDiff>, text: &str) -> Result<String, E
 pub fn render_fault_paths(findings: &FaultPaths, name: &str) -> Result<String, Error> {
     let document = Page {
         paths: Some(Paths::of(findings)?),
-        ..Page::about(name)
+        ..Page::of(findings, name)
     };
     let text = crate::fault_paths::render(findings, TEXT_WIDTH, TEXT_STYLE);
     document.page(&Columns::default(), &text)
@@ -215,7 +218,13 @@ pub fn render_fault_paths(findings: &FaultPaths, name: &str) -> Result<String, E
 /// # Errors
 /// As [`render`].
 pub fn render_fault_diff(diff: &Document<FaultDiff>, text: &str) -> Result<String, Error> {
+    let sides = [("A", &diff.a.losses), ("B", &diff.b.losses)];
+    let losses = sides.into_iter().flat_map(|(letter, losses)| {
+        let told = losses.told();
+        told.map(move |lost| format!("{letter}: {lost}"))
+    });
     let document = Page {
+        losses: losses.collect(),
         paths_diff: Some(PathsDiff::of(diff)?),
         ..Page::of(diff, against(&diff.a.name, &diff.b.name))
     };

@@ -15,29 +15,19 @@ pub(super) struct Head<'a> {
     diagnoses: &'a [Diagnosis],
     advice: &'a [Advice],
     proof: Option<&'a Proof>,
-    losses: Vec<Loss>,
+    losses: Vec<String>,
     notes: &'a [String],
-}
-
-#[derive(Serialize)]
-struct Loss {
-    text: &'static str,
-    count: u64,
 }
 
 impl<'a> Head<'a> {
     pub(super) fn of(document: &'a Document<impl Evidence>) -> Self {
-        let losses = document.losses.iter().map(|(kind, count)| Loss {
-            text: kind.counted(count),
-            count,
-        });
         Self {
             host: &document.host,
             verdict: &document.verdict,
             diagnoses: &document.diagnoses,
             advice: &document.advice,
             proof: document.proof.as_ref(),
-            losses: losses.collect(),
+            losses: document.losses.told().collect(),
             notes: &document.notes,
         }
     }

@@ -260,16 +260,8 @@ fn measured(comparison: &Comparison, room: usize) -> String {
 pub fn missing(page: &mut Page, findings: &Findings) {
     page.gap();
     let mut label = "Missing";
-    for (kind, number) in findings.losses.iter() {
-        page.bullet(
-            label,
-            &format!("{} {}", count(number), kind.counted(number)),
-        );
-        label = "";
-    }
-    if findings.timeline.gaps > 0 {
-        let gaps = count(findings.timeline.gaps);
-        page.bullet(label, &format!("{gaps} points missing in the timeline"));
+    for lost in findings.losses.told() {
+        page.bullet(label, &lost);
         label = "";
     }
     let notes = findings.collection.notes.iter();

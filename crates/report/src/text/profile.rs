@@ -154,9 +154,8 @@ fn weight(weight: u64, unit: WeightUnit) -> String {
 
 fn missing(page: &mut Page, findings: &ProfileFindings) {
     page.gap();
-    for (kind, lost) in findings.losses.iter() {
-        let text = format!("{} {}", count(lost), kind.counted(lost));
-        page.paragraph("Missing", Ink::Caution, &text);
+    for lost in findings.losses.told() {
+        page.paragraph("Missing", Ink::Caution, &lost);
     }
     for note in &findings.notes {
         page.paragraph("Note", Ink::Faint, &visible(note));

@@ -615,6 +615,7 @@ fn losses() -> Losses {
     let mut losses = Losses::default();
     losses.add(LossKind::KernelFaultsInvisible, 1_204);
     losses.add(LossKind::UnpairedFault, 41);
+    losses.add(LossKind::TimelineGap, 1);
     losses
 }
 

@@ -4,9 +4,8 @@ import { h } from "../../dom";
 import { count, counted, nanos, percent } from "../../format";
 
 /** What the figures of a trace rest on. */
-export function quality(report: FaultPathsPage): HTMLElement {
-  const { missing, faults } = report.findings;
-  const nothing = missing.length === 0 && faults > 0 && h("p", {}, "Nothing was left out: every call of the trace was read and was complete.");
+export function quality(report: FaultPathsPage, losses: string[]): HTMLElement {
+  const nothing = losses.length === 0 && report.findings.faults > 0 && h("p", {}, "Nothing was left out: every call of the trace was read and was complete.");
   return h(
     "div",
     { class: "columns" },

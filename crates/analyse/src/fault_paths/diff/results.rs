@@ -68,7 +68,7 @@ fn side((found, name, label): (&FaultPaths, &str, &str)) -> Side {
         distinct_paths: found.distinct_paths,
         blocks: 0,
         block_correlation: 0.0,
-        missing: found.missing.clone(),
+        losses: found.losses.clone(),
     }
 }
 

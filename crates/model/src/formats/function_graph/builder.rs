@@ -1,7 +1,7 @@
 //! Call trees from lines: one stack per task, which follows the task from CPU to CPU.
 //!
 //! Only complete calls come out. Whatever is cut off, overwritten or contradicts itself is
-//! counted by its cause in [`Incomplete`] and left out, with everything around it up to the next
+//! counted by its cause in [`LossKind`] and left out, with everything around it up to the next
 //! call at the top level.
 //!
 //! State is per task, and a task's state is empty where a call at the top level begins. So a text
@@ -10,7 +10,6 @@
 
 mod away;
 
-use super::incomplete::{Incomplete, IncompleteCounts};
 use super::interrupts::is_interrupt;
 use super::line::{Call, Content, Line, Span, Tail};
 use super::names::Names;
@@ -18,6 +17,7 @@ use super::scheduling::{Gap, Leaving, Part, Parts};
 use super::switch;
 use super::task::{Away, Early, Frame, Task};
 use super::tree::{CallTree, Detail, Node, OffCpu, Wait};
+use crate::loss::{LossKind, Losses};
 use crate::trace_note::TraceNote;
 use rustc_hash::FxHashMap;
 
@@ -63,7 +63,7 @@ pub struct Builder {
     /// between the event sched_switch and the switch itself. By CPU.
     pub(super) leaving: FxHashMap<u32, usize>,
     pub(super) spare: Vec<CallTree>,
-    pub(super) incomplete: IncompleteCounts,
+    pub(super) incomplete: Losses,
 }
 
 const IDLE: u64 = 1 << 40;
@@ -91,14 +91,14 @@ impl Builder {
         self.last = None;
         self.running.clear();
         self.leaving.clear();
-        self.incomplete.clear();
+        self.incomplete = Losses::default();
         self.losses = 0;
         self.lost_on.clear();
     }
 
     /// What is missing so far.
     #[must_use]
-    pub fn incomplete(&self) -> &IncompleteCounts {
+    pub fn incomplete(&self) -> &Losses {
         &self.incomplete
     }
 
@@ -117,7 +117,7 @@ impl Builder {
     /// Ends the trace: what is open stays incomplete.
     pub fn finish(&mut self) {
         for task in 0..self.tasks.len() {
-            self.abandon(task, Incomplete::OpenAtEnd);
+            self.abandon(task, LossKind::OpenAtEnd);
         }
     }
 
@@ -195,7 +195,7 @@ impl Builder {
         if at_exit || depth > top.depth {
             state.interrupt_next = true;
         } else {
-            self.abandon(task, Incomplete::NeverClosed);
+            self.abandon(task, LossKind::NeverClosed);
         }
     }
 
@@ -205,7 +205,7 @@ impl Builder {
         if line.depth > 0 {
             if !state.adrift {
                 state.adrift = true;
-                *self.incomplete.entry(Incomplete::BeganEarlier).or_default() += 1;
+                self.incomplete.add(LossKind::BeganEarlier, 1);
             }
             return false;
         }
@@ -252,7 +252,7 @@ impl Builder {
     ) {
         let node = self.push(task, line, call);
         if node >= LARGEST_TREE {
-            return self.abandon(task, Incomplete::TooLarge);
+            return self.abandon(task, LossKind::TooLarge);
         }
         let state = &mut self.tasks[task];
         let adopted = state.tree.nodes.len() - 1 - node;
@@ -354,10 +354,7 @@ impl Builder {
     fn bare_close(&mut self, task: usize, line: &Line<'_>, tail: Tail, sink: &mut impl Sink) {
         let state = &mut self.tasks[task];
         if !state.adrift {
-            *self
-                .incomplete
-                .entry(Incomplete::UnmatchedClose)
-                .or_default() += 1;
+            self.incomplete.add(LossKind::UnmatchedClose, 1);
         }
         state.adrift = line.depth > 0;
         sink.bare_close(tail, line.depth, line.span);
@@ -366,9 +363,9 @@ impl Builder {
     #[cold]
     fn contradiction(&mut self, task: usize, line: &Line<'_>, top: Frame) {
         let cause = match line.depth.cmp(&top.depth) {
-            std::cmp::Ordering::Less => Incomplete::NeverClosed,
-            std::cmp::Ordering::Equal => Incomplete::NameMismatch,
-            std::cmp::Ordering::Greater => Incomplete::UnmatchedClose,
+            std::cmp::Ordering::Less => LossKind::NeverClosed,
+            std::cmp::Ordering::Equal => LossKind::NameMismatch,
+            std::cmp::Ordering::Greater => LossKind::UnmatchedClose,
         };
         self.abandon(task, cause);
         self.tasks[task].adrift = line.depth > 0;
@@ -384,7 +381,7 @@ impl Builder {
     }
 
     /// Gives up the open call of a task, if it has one.
-    fn abandon(&mut self, task: usize, cause: Incomplete) {
+    fn abandon(&mut self, task: usize, cause: LossKind) {
         let state = &mut self.tasks[task];
         state.away = None;
         state.interrupt_next = false;
@@ -394,7 +391,7 @@ impl Builder {
         state.adrift = true;
         state.stack.clear();
         self.spare.push(std::mem::take(&mut state.tree));
-        *self.incomplete.entry(cause).or_default() += 1;
+        self.incomplete.add(cause, 1);
     }
 
     /// The task of a line, back on a CPU if it was away, and since when it has called nothing.
@@ -421,7 +418,7 @@ impl Builder {
     /// Ends the open call of a task of which the next call at the top level comes.
     pub(super) fn give_way(&mut self, line: &Line<'_>) {
         let (task, _) = self.arrive(line);
-        self.abandon(task, Incomplete::NeverClosed);
+        self.abandon(task, LossKind::NeverClosed);
         self.tasks[task].adrift = false;
     }
 

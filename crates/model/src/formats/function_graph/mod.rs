@@ -10,7 +10,6 @@
 mod builder;
 mod call;
 mod columns;
-mod incomplete;
 mod interrupts;
 mod line;
 mod marks;
@@ -27,7 +26,6 @@ mod tree;
 
 pub use builder::{Builder, LARGEST_TREE, Sink};
 pub use columns::Header;
-pub use incomplete::{Incomplete, IncompleteCounts};
 pub use interrupts::is_interrupt;
 pub use line::{Call, Content, Line, Span, Tail};
 pub use names::{NameId, Names, base_name};
@@ -36,6 +34,7 @@ pub use parser::{Counts, Parser};
 pub(in crate::formats) use settling::Settling;
 pub use tree::{CallTree, Detail, Node, OffCpu, Wait};
 
+use crate::loss::Losses;
 use std::io::{self, Read};
 
 /// What a trace held besides its trees.
@@ -46,7 +45,7 @@ pub struct Summary {
     /// What was read and what could not be.
     pub counts: Counts,
     /// Calls left out, by cause.
-    pub incomplete: IncompleteCounts,
+    pub incomplete: Losses,
 }
 
 /// Reads a whole trace; complete calls go to `sink` in the order in which they end.

@@ -5,7 +5,6 @@
 mod tables;
 
 use super::Style;
-use super::fault_paths::left_out;
 use super::page::{Ink, Page};
 use crate::visible::visible;
 use pagewise_model::answer::Document;
@@ -70,9 +69,8 @@ fn one_side(page: &mut Page, letter: &str, side: &Side) {
         visible(&side.name)
     );
     page.paragraph(letter, Ink::Plain, &text);
-    for missing in &side.missing {
-        let text = format!("left out: {}", left_out(missing));
-        page.paragraph("", Ink::Faint, &text);
+    for lost in side.losses.told() {
+        page.paragraph("", Ink::Faint, &format!("left out: {lost}"));
     }
 }
 

@@ -12,7 +12,7 @@ use super::columns::{Column, Row, figures, named, words};
 use super::page::{Ink, Page};
 use crate::visible::visible;
 use pagewise_model::fault_paths::{
-    ClassFindings, Contributor, FaultPaths, Latencies, Layer, LayerFindings, Missing, Mode,
+    ClassFindings, Contributor, FaultPaths, Latencies, Layer, LayerFindings, Mode,
 };
 use pagewise_model::quantity::{count, counted, percent, percent_interval, share, signed_percent};
 use pagewise_model::units::{Estimate, Nanos};
@@ -346,22 +346,13 @@ fn missing(page: &mut Page, findings: &FaultPaths) {
         );
         page.indented(0, Ink::Plain, &text);
     }
-    for missing in &findings.missing {
-        let text = format!("Left out: {}.", left_out(missing));
-        page.indented(0, Ink::Caution, &text);
+    for lost in findings.losses.told() {
+        page.indented(0, Ink::Caution, &format!("Left out: {lost}."));
+    }
+    for note in &findings.notes {
+        page.indented(0, Ink::Caution, &format!("Note: {}.", visible(note)));
     }
     if findings.faults > 0 {
         contrast::reading(page, findings);
     }
-}
-
-/// How many of what is missing: `1 call that never ended`.
-pub(super) fn left_out(missing: &Missing) -> String {
-    // It is named in the plural: "calls that never ended".
-    let (first, rest) = missing.what.split_once(' ').unwrap_or((&missing.what, ""));
-    let first = match missing.count {
-        1 => first.strip_suffix('s').unwrap_or(first),
-        _ => first,
-    };
-    format!("{} {first} {rest}", count(missing.count))
 }

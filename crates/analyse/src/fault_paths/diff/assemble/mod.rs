@@ -4,7 +4,7 @@ mod findings;
 mod judging;
 mod tables;
 
-use super::super::analyse::missing;
+use super::super::analyse::losses;
 use super::super::probe::Source;
 use super::super::ranked::{Chosen, Functions, Ranked};
 use super::super::signature::Class;
@@ -108,7 +108,7 @@ impl Assembly<'_> {
             distinct_paths: collector.shapes.all.len() as u64,
             blocks: u32::try_from(side.blocks.len()).unwrap_or(u32::MAX),
             block_correlation: side.correlation,
-            missing: missing(input.summary),
+            losses: losses(input.summary),
         }
     }
 

@@ -91,7 +91,7 @@ impl Builder {
         }
         match time {
             Some(since) => self.tasks[task].away = Some(Away { since, wait, cpu }),
-            None => self.abandon(task, Incomplete::SwitchWithoutTime),
+            None => self.abandon(task, LossKind::SwitchWithoutTime),
         }
     }
 
@@ -101,7 +101,7 @@ impl Builder {
             return;
         };
         let Some(time) = time else {
-            return self.abandon(task, Incomplete::SwitchWithoutTime);
+            return self.abandon(task, LossKind::SwitchWithoutTime);
         };
         // What it called after the switch was announced was no time away.
         let last = state.last_time;
@@ -171,7 +171,7 @@ impl Builder {
         let seen = std::mem::replace(&mut state.losses, self.losses);
         let lost = cpu.and_then(|cpu| self.lost_on.get(&cpu));
         if state.cpu != cpu && lost.is_some_and(|&lost| lost > seen) {
-            self.abandon(task, Incomplete::LostEvents);
+            self.abandon(task, LossKind::LostEvents);
         }
     }
 
@@ -183,7 +183,7 @@ impl Builder {
         for task in 0..self.tasks.len() {
             let last = self.tasks[task].cpu;
             if cpu.is_none() || last.is_none() || last == cpu {
-                self.abandon(task, Incomplete::LostEvents);
+                self.abandon(task, LossKind::LostEvents);
             }
         }
     }

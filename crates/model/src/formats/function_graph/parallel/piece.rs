@@ -220,9 +220,7 @@ impl Piece {
                 builder.leaving.insert(cpu, place);
             }
         }
-        for (&cause, &count) in &self.builder.incomplete {
-            *builder.incomplete.entry(cause).or_default() += count;
-        }
+        builder.incomplete.merge(&self.builder.incomplete);
         self.builder.spare.append(&mut builder.spare);
     }
 }
