@@ -13,7 +13,7 @@ import re
 import sys
 
 ours = json.load(open(sys.argv[2]))
-ours = ours["evidence"]["run"]["profile"] if ours["kind"] == "run" else ours
+ours = ours["evidence"]["run"]["profile"] if ours["kind"] == "run" else ours["evidence"]["profile"]
 LARGEST = 10
 wrong = []
 
@@ -50,7 +50,7 @@ for name, rows in events.items():
     if theirs != mine:
         wrong.append(f"{name}: {mine} samples against {theirs}")
 
-first = ours["evidence"]["profile"]["events"][0]
+first = ours["events"][0]
 rows = sorted(events.get(first["name"], []), reverse=True)
 theirs = sum(samples for samples, _, _ in rows)
 print(f"{first['name']}: {first['samples']} samples by pagewise report")

@@ -7,8 +7,8 @@ import { colours, directory, lowContrast, overflows, reading, settle, shot, torn
 
 const LEFT = 58;
 const report = JSON.parse(readFileSync(`${directory}/report.json`));
-const profile = report.kind === "run" ? report.evidence.run.profile : report;
-const clock = profile.evidence.profile.events[0];
+const profile = report.kind === "run" ? report.evidence.run.profile : report.evidence.profile;
+const clock = profile.events[0];
 
 /** The first number of samples in the words about what is chosen. */
 const samplesIn = (text) => Number(/([\d,]+) samples/.exec(text)[1].replaceAll(",", ""));

@@ -93,7 +93,6 @@ pub fn measure(
     let time = fault_time(attribution, sidecar, &names, times);
     explain_blindly(&mut account, &time);
     let run = Run {
-        pid: sidecar.pid,
         started_unix_ms: sidecar.started_unix_ms,
         cost: sidecar.cost,
         ending: sidecar.ending,
@@ -117,7 +116,16 @@ pub fn measure(
     Document {
         host: sidecar.host.clone(),
         losses: losses(attribution, sidecar, &scale),
-        ..Document::of(run).about(Subject::of_command(sidecar.command.clone()))
+        ..Document::of(run).about(subject(sidecar))
+    }
+}
+
+/// Who was observed. Recordings of a whole machine and of other tools name no process.
+fn subject(sidecar: &Sidecar) -> Subject {
+    let is_known = !sidecar.collection.whole_machine && sidecar.pid > 0;
+    Subject {
+        command: sidecar.command.clone(),
+        pids: is_known.then_some(sidecar.pid).into_iter().collect(),
     }
 }
 

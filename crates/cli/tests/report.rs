@@ -227,7 +227,7 @@ fn documents_that_are_not_ours_are_told_from_those_of_another_version() {
         assert!(former.contains(of_former), "{former}");
         assert!(former.contains("observe the program again"), "{former}");
     }
-    assert!(refused("{\"kind\": \"tuning\", \"schema_version\": 5}").contains("not whole"));
+    assert!(refused("{\"kind\": \"tuning\", \"schema_version\": 6}").contains("not whole"));
 }
 
 /// What `doctor` says of a run, `report` says of its recording, word for word; tables of its samples

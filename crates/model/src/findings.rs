@@ -4,7 +4,7 @@ use crate::account::Account;
 use crate::allocator::Allocator;
 use crate::answer::{Document, Evidence, Kind};
 use crate::histogram::Histogram;
-use crate::profile_findings::ProfileFindings;
+use crate::profile_findings::ProfileSummary;
 use crate::recording::{Collection, HugePageUse};
 use crate::run::{Ending, RunCost};
 use crate::timeline::Timeline;
@@ -363,6 +363,14 @@ pub struct Diagnosis {
     pub share_of_elapsed: Option<Estimate>,
 }
 
+impl Diagnosis {
+    /// Whether samples show it, not faults, calls or counts.
+    #[must_use]
+    pub fn is_of_samples(&self) -> bool {
+        self.id.starts_with("profile.")
+    }
+}
+
 /// What an analysis of one observed run found.
 pub type Findings = Document<Run>;
 
@@ -370,8 +378,6 @@ pub type Findings = Document<Run>;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
-    /// Root process.
-    pub pid: i32,
     /// Unix time in milliseconds when observation began.
     pub started_unix_ms: u64,
     /// Resources used while observed.
@@ -411,11 +417,20 @@ pub struct Run {
     pub timeline: Timeline,
     /// How events were collected.
     pub collection: Collection,
-    /// What its samples show, where it has any: a document of their own.
+    /// What its samples show, where it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub profile: Option<ProfileFindings>,
+    pub profile: Option<ProfileSummary>,
 }
 
 impl Evidence for Run {
     const KIND: Kind = Kind::Run;
+}
+
+impl Run {
+    /// Whether its samples say more than its faults: of a whole machine, and of files of other tools,
+    /// which tell no CPU times.
+    #[must_use]
+    pub fn is_mostly_samples(&self) -> bool {
+        self.profile.is_some() && (self.collection.whole_machine || self.cost.cpu().0 == 0)
+    }
 }

@@ -40,7 +40,7 @@ fn main() -> Result<(), String> {
             let page = match kind {
                 "both" => {
                     let (profile, seen) = sample::profile();
-                    findings.profile = Some(seen);
+                    findings.profile = Some(seen.evidence);
                     pagewise_report::html::render_with_profile(&findings, &profile, "sample")
                 }
                 _ => pagewise_report::html::render(&findings),

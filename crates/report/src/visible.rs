@@ -4,6 +4,7 @@
 //! with an escape sequence would drive the terminal; one with a right-to-left override would show
 //! something else than it is (CVE-2021-42574). Both are shown as visible escapes instead.
 
+use pagewise_model::answer::Subject;
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -49,6 +50,21 @@ pub fn inert(text: &str) -> Cow<'_, str> {
     match text.contains(acts) {
         true => Cow::Owned(text.replace(acts, "\u{fffd}")),
         false => Cow::Borrowed(text),
+    }
+}
+
+/// What was observed, for a heading: `gcc -c a.c`, `process 17`, `all processes`.
+#[must_use]
+pub fn named(subject: &Subject, whole_machine: bool) -> String {
+    let command = command_line(&subject.command);
+    let pids: Vec<String> = subject.pids.iter().map(i32::to_string).collect();
+    match (whole_machine, command.is_empty(), pids.as_slice()) {
+        (true, true, _) => "all processes".to_owned(),
+        (true, false, _) => format!("all processes, during {command}"),
+        (false, false, _) => command,
+        (false, true, []) => String::new(),
+        (false, true, [pid]) => format!("process {pid}"),
+        (false, true, pids) => format!("processes {}", pids.join(", ")),
     }
 }
 

@@ -76,7 +76,10 @@ fn the_findings_come_out_of_the_page_as_they_went_in() {
             json(&page).contains(&expected),
             "the findings changed underway"
         );
-        assert_eq!(report(&page)["faults"]["findings"]["pid"], findings.pid);
+        assert_eq!(
+            report(&page)["pids"],
+            serde_json::json!(findings.subject.pids)
+        );
     }
 }
 
@@ -93,7 +96,7 @@ fn no_name_can_end_the_element_or_start_another() {
         3,
         "the data, the columns and the page's own"
     );
-    assert_eq!(report(&page)["faults"]["verdict"], findings.verdict);
+    assert_eq!(report(&page)["verdict"], findings.verdict);
 }
 
 #[test]
@@ -266,11 +269,11 @@ fn a_profiles_samples_are_in_its_page_one_by_one() {
 fn a_recording_of_both_has_both_on_its_page() {
     let (profile, findings) = sample::profile();
     let mut run = sample::churning();
-    run.profile = Some(findings);
+    run.profile = Some(findings.evidence);
     let page = render_with_profile(&run, &profile, "sample");
     let page = page.expect("a page");
     let data: Value = serde_json::from_str(&json(&page)).expect("JSON");
-    assert!(data["faults"]["findings"]["pid"].is_number());
+    assert!(data["faults"]["findings"]["cost"]["wall"].is_number());
     assert!(data["faults"]["findings"]["profile"].is_null());
     assert_eq!(data["profile"]["findings"]["events"][0]["samples"], 990);
     assert_eq!(
@@ -278,7 +281,7 @@ fn a_recording_of_both_has_both_on_its_page() {
         4
     );
     assert!(
-        page.contains("33 % of the CPU time"),
+        page.contains("990 of cpu-clock"),
         "for browsers without scripts too"
     );
 }

@@ -66,6 +66,6 @@ fn wrong_documents_are_refused() {
     );
     let mut document = churning();
     let run = &mut document["evidence"]["run"];
-    run.as_object_mut().expect("an object").remove("pid");
-    assert_eq!(errors(&document), ["/evidence/run: lacks pid"]);
+    run.as_object_mut().expect("an object").remove("cost");
+    assert_eq!(errors(&document), ["/evidence/run: lacks cost"]);
 }

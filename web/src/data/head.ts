@@ -2,6 +2,10 @@
 import type { Advice, Diagnosis, HostSnapshot, Proof } from "./schema";
 
 export interface Head {
+  /** The document's command; empty where it has none. */
+  command: string[];
+  /** The process that the command became, or those that ran already. */
+  pids: number[];
   /** The machine that recorded; empty strings and zeros where nothing is known of it. */
   host: HostSnapshot;
   /** The answer in a sentence or two; empty where there is none. */

@@ -1,6 +1,7 @@
 /** What a page holds, as `crates/report/src/html/document.rs` writes it: each part that there is. */
 import type { FaultDiffPage } from "./faultDiff";
 import type { FaultPathsPage } from "./faultPaths";
+import type { Head } from "./head";
 import type { ProfileData } from "./profile";
 import type { ProfileDiffPage } from "./profileDiff";
 import type { Balance, HugeSimulation, PagingTimeline, RunDiff } from "./schema";
@@ -28,16 +29,8 @@ export interface Parts {
   paths_diff: FaultDiffPage;
 }
 
-export interface Page extends Partial<Parts> {
+export interface Page extends Partial<Parts>, Head {
   generator: string;
   /** The command or the files that it is about. */
   subject: string;
-  /** The document's command; empty where it has none, or a part tells it. */
-  command: string[];
-  /** The answer in a sentence, where the document says it; else a part has its own. */
-  verdict: string;
-  /** What the figures lack, in words with counts. */
-  losses: string[];
-  /** What a reader should know, of the document. */
-  notes: string[];
 }

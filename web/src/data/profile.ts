@@ -1,6 +1,5 @@
 /** Profiles as `crates/report/src/html/pack.rs` and `track.rs` write them, and what they become. */
 import type { Column, Reader } from "./bytes";
-import type { Head } from "./head";
 import type { ProfileSummary } from "./profileFindings";
 import { preorder, type Tree } from "../layout/tree";
 
@@ -60,9 +59,8 @@ export interface Counter {
 }
 
 /** The part of a page about one profile. */
-export interface ProfileData extends Head {
+export interface ProfileData {
   name: string;
-  command: string[];
   findings: ProfileSummary;
   pack: Pack;
   /** Filled by {@link unpack}. */

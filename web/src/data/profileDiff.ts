@@ -4,8 +4,6 @@ import type { ProfileDiff } from "./profileFindings";
 /** The part of a page about two profiles. */
 export interface ProfileDiffPage {
   diff: ProfileDiff;
-  /** What a reader should know. */
-  notes: string[];
   pack: Pack;
   profiles?: Profiles;
 }

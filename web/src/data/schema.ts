@@ -133,7 +133,7 @@ export type Layer =
 /**
  * What kind of thing differs.
  */
-export type Subject2 =
+export type Subject =
   | "rate"
   | "class_share"
   | "mean"
@@ -344,7 +344,7 @@ export interface Document1 {
    * `SCHEMA_VERSION`.
    */
   schema_version: 6;
-  subject?: Subject;
+  subject?: Subject2;
   /**
    * The answer in a sentence or two; absent where figures are all there is.
    */
@@ -940,7 +940,7 @@ export interface Finding {
    * The sentence.
    */
   sentence: string;
-  subject: Subject2;
+  subject: Subject;
   test: Test;
   unit: Unit;
 }
@@ -1107,7 +1107,7 @@ export interface Question {
    * The quantile, for quantiles.
    */
   name: string | null;
-  subject: Subject2;
+  subject: Subject;
   test: Test;
   unit: Unit;
 }
@@ -4052,11 +4052,7 @@ export interface Run {
    * Huge pages that the program was seen to hold.
    */
   huge_pages: HugePageUse | null;
-  /**
-   * Root process.
-   */
-  pid: number;
-  profile?: Document1;
+  profile?: ProfileSummary;
   /**
    * Fault samples seen, and faults that they stand for.
    */
@@ -4988,9 +4984,14 @@ export interface Proof {
 /**
  * What was observed.
  */
-export interface Subject {
+export interface Subject2 {
   /**
    * The command with its arguments; absent where running processes were looked at.
    */
   command?: string[];
+  /**
+   * The process that the command became, or those that ran already, each with its children; absent
+   * where it is not known.
+   */
+  pids?: number[];
 }

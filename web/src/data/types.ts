@@ -1,9 +1,8 @@
 /**
  * What the Rust side writes: `pagewise_model::findings::Run` as JSON (its schema is
- * docs/schema/schema.json) with the head of its document, and the texts that only Rust should word.
+ * docs/schema/schema.json), and the texts that only Rust should word.
  * Times are nanoseconds, sizes bytes. A figure that is no number arrives as null.
  */
-import type { Head } from "./head";
 import type { Estimate, Run } from "./schema";
 export type { Estimate, RunCost, Ending, Severity, Diagnosis, Advice, Arm, Comparison, Proof, Site, FlameNode, FaultMap, Histogram, TimelinePoint, PressurePoint, Allocator, TimePart, Run } from "./schema";
 
@@ -14,7 +13,7 @@ export interface Share {
 }
 
 /** The part of a page about the faults of a recording. */
-export interface Report extends Head {
+export interface Report {
   /** The command as one would type it. */
   command_line: string;
   findings: Run;

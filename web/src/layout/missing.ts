@@ -5,17 +5,17 @@ import { counted } from "../format";
 
 /** One line for each loss and note of all parts, the counted ones first. */
 export function missingLines(page: Page): string[] {
-  const { faults, profile, paging, balance, losses, notes } = page;
+  const { faults, paging, balance, profile_diff, losses, notes } = page;
   const lines = [
-    ...(faults ? ofFaults(faults) : []),
-    ...(profile ? [...profile.losses, ...profile.notes] : []),
     ...losses,
+    ...(faults ? ofFaults(faults) : []),
     ...(paging && paging.points.length === 0 ? ["The course holds no reading"] : []),
     ...(balance ? [...balance.refused.map(({ reason, count: times }) => `${counted(times, "attempt")} changed nothing: ${reason}`), ...(balance.no_counters ? [balance.no_counters] : [])] : []),
-    ...notes,
+    // Those of two profiles are about the method.
+    ...(profile_diff ? [] : notes),
   ];
-  // Faults and samples of one recording tell the same losses.
+  // Faults and samples of one recording have the same notes.
   return [...new Set(lines)];
 }
 
-const ofFaults = ({ losses, findings: { collection, timeline } }: Report): string[] => [...losses, ...collection.notes, ...(timeline.notes ?? [])];
+const ofFaults = ({ findings: { collection, timeline } }: Report): string[] => [...collection.notes, ...(timeline.notes ?? [])];

@@ -20,12 +20,12 @@ export interface Answer<P> {
   /** Heading and name in the navigation where another part has the first word. */
   title: string;
   nav: string;
-  badge: (part: P) => [word: string, tone: Tone];
+  badge: (part: P, page: Page) => [word: string, tone: Tone];
   headline: (part: P, page: Page) => string;
   /** Lines that belong to the verdict. */
   below?: (part: P) => Child[];
   /** Tiles, and where time went. */
-  account: (part: P) => Child[];
+  account: (part: P, page: Page) => Child[];
 }
 
 const of = <K extends keyof Parts>(part: K, answer: Answer<Parts[K]>): [keyof Parts, Answer<never>] => [part, answer as Answer<never>];
@@ -52,7 +52,7 @@ export const answer: Section = {
   render: (page) => {
     const [part, { badge, headline, below, account }] = told(page)[0]!;
     const of = page[part] as never;
-    return h("div", {}, verdict(...badge(of), headline(of, page), ...(below?.(of) ?? [])), ...account(of), caution(page));
+    return h("div", {}, verdict(...badge(of, page), headline(of, page), ...(below?.(of) ?? [])), ...account(of, page), caution(page));
   },
 };
 
@@ -66,7 +66,7 @@ export const beside: Section[] = ANSWERS.map(([part, { title, nav, headline, acc
     const [first, { headline: said }] = told(page)[0]!;
     // A document of several parts has one verdict.
     const lead = headline(page[part] as never, page);
-    return h("div", {}, lead !== said(page[first] as never, page) && h("p", { class: "lead" }, lead), ...account(page[part] as never));
+    return h("div", {}, lead !== said(page[first] as never, page) && h("p", { class: "lead" }, lead), ...account(page[part] as never, page));
   },
 }));
 

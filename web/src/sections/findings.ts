@@ -21,8 +21,7 @@ export const findings: Section = {
   render: (page) => h("div", {}, ...parts(page)),
 };
 
-function parts({ faults, profile, paths, paths_diff }: Page): Child[] {
-  const diagnoses = [...(faults?.diagnoses ?? []), ...(profile?.diagnoses ?? [])];
+function parts({ diagnoses, paths, paths_diff }: Page): Child[] {
   return [...diagnosed(diagnoses), paths && ofPaths(paths), paths_diff && ofPathsDiff(paths_diff)].filter((part) => part !== null && part !== undefined);
 }
 

@@ -16,16 +16,16 @@ export const machine: Section = {
   render: (page) => h("div", { class: "columns" }, ...parts(page)),
 };
 
-function parts({ command, faults, profile, paging, balance, simulation }: Page): HTMLElement[] {
+function parts({ command, pids, host, faults, profile, paging, balance, simulation }: Page): HTMLElement[] {
   const found = [
-    faults && facts("Run", run(faults)),
-    profile && facts("Samples", ofProfile(profile, faults === undefined)),
-    host(faults?.host ?? profile?.host),
+    faults && facts("Run", run(faults, pids)),
+    profile && facts("Samples", ofProfile(profile, faults === undefined ? command : null)),
+    facts("Machine", ofMachine(host)),
     faults && allocators(faults),
     paging && facts("Run", ofPaging(command, paging)),
     balance && facts("Run", ofBalance(command, balance)),
     simulation && facts("Simulated", [["Machine", simulation.machine], ["Workloads", simulation.workloads.join(", ")]]),
-    settings(faults?.host ?? profile?.host),
+    settings(host),
   ];
   return found.filter((part) => part !== undefined && part !== null);
 }
@@ -38,11 +38,11 @@ export function facts(title: string, rows: Fact[]): HTMLElement | null {
   return h("div", {}, title !== "" && h("h3", {}, title), h("dl", { class: "facts" }, ...filled.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])));
 }
 
-function run(report: Report): Fact[] {
-  const { cost, pid, started_unix_ms } = report.findings;
+function run(report: Report, pids: number[]): Fact[] {
+  const { cost, started_unix_ms } = report.findings;
   return [
     ["Command", report.command_line],
-    ["Process", String(pid)],
+    [pids.length > 1 ? "Processes" : "Process", pids.join(", ")],
     ["Started", started_unix_ms > 0 ? new Date(started_unix_ms).toISOString().replace("T", " ").replace(/\.\d+Z/, " UTC") : ""],
     ["Elapsed", nanos(cost.wall)],
     ["CPU, program", nanos(cost.user)],
@@ -52,11 +52,12 @@ function run(report: Report): Fact[] {
   ];
 }
 
-function ofProfile({ command, findings, profiles }: ProfileData, isAlone: boolean): Fact[] {
+/** Of samples alone, with the command; else that is told already. */
+function ofProfile({ findings, profiles }: ProfileData, command: string[] | null): Fact[] {
   const [side] = profiles!.sides;
   return [
-    ["Command", isAlone ? command.join(" ") : ""],
-    ["Elapsed", isAlone && findings.span > 0 ? nanos(findings.span) : ""],
+    ["Command", command?.join(" ") ?? ""],
+    ["Elapsed", command !== null && findings.span > 0 ? nanos(findings.span) : ""],
     ["Threads", count(side!.threads.count)],
     ["Functions", count(profiles!.frames.length)],
     ["Different stacks", count(side!.tracks.reduce((sum, track) => sum + track.leaves.length, 0))],
@@ -85,18 +86,15 @@ function ofBalance(command: string[], { processes, controller, applied, elapsed,
 }
 
 /** What is known of a machine. */
-const host = (of: HostSnapshot | undefined): HTMLElement | null =>
-  of === undefined
-    ? null
-    : facts("Machine", [
-        ["Name", of.hostname],
-        ["Kernel", of.kernel],
-        ["Architecture", of.architecture],
-        ["Processor", of.cpu],
-        ["CPUs", of.cpus > 0 ? count(of.cpus) : ""],
-        ["Memory", of.memory_bytes > 0 ? bytes(of.memory_bytes) : ""],
-        ["Page size", of.page_size > 0 ? bytes(of.page_size) : ""],
-      ]);
+const ofMachine = (of: HostSnapshot): Fact[] => [
+  ["Name", of.hostname],
+  ["Kernel", of.kernel],
+  ["Architecture", of.architecture],
+  ["Processor", of.cpu],
+  ["CPUs", of.cpus > 0 ? count(of.cpus) : ""],
+  ["Memory", of.memory_bytes > 0 ? bytes(of.memory_bytes) : ""],
+  ["Page size", of.page_size > 0 ? bytes(of.page_size) : ""],
+];
 
 const NAMES: Record<string, string> = {
   glibc: "GNU C library",
@@ -124,8 +122,8 @@ function words(allocator: Allocator): string {
 }
 
 /** Its settings, folded up. */
-function settings(host: HostSnapshot | undefined): HTMLElement | null {
-  const values = Object.entries(host?.settings ?? {});
+function settings(host: HostSnapshot): HTMLElement | null {
+  const values = Object.entries(host.settings ?? {});
   const body = facts("", values);
   return body && h("details", {}, h("summary", {}, `Settings of the machine (${count(values.length)})`), body);
 }

@@ -123,9 +123,12 @@ fn unseen(findings: &Findings) -> Option<Diagnosis> {
 
 /// The program as options of a command.
 pub(super) fn who(findings: &Findings) -> String {
-    match findings.collection.attached || findings.subject.is_machine() {
-        true => format!("-p {}", findings.pid),
-        false => "-- CMD".to_owned(),
+    let subject = &findings.subject;
+    let is_running = findings.collection.attached || subject.command.is_empty();
+    match subject.pids.first().filter(|_| is_running) {
+        Some(pid) => format!("-p {pid}"),
+        None if findings.collection.whole_machine => "-a".to_owned(),
+        None => "-- CMD".to_owned(),
     }
 }
 

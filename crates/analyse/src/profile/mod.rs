@@ -1,6 +1,7 @@
 //! Profiles: from events to weighted stacks, what stands out in them, and how two of them differ.
 
 mod anomalies;
+mod beside;
 mod burst;
 mod collect;
 mod counters;
@@ -13,6 +14,7 @@ pub(crate) mod tests;
 mod unknown;
 mod weigh;
 
+pub use beside::add_samples;
 pub use collect::ProfileCollector;
 pub use rules::ProfileRules;
 pub use summary::summarise;

@@ -89,7 +89,7 @@ pub fn with_runs(
 }
 
 fn is_whole(findings: &Findings) -> bool {
-    !findings.subject.is_machine()
+    !findings.subject.command.is_empty()
         && findings.ending != Ending::Running
         && !findings.collection.whole_machine
 }

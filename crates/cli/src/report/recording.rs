@@ -3,7 +3,7 @@
 use super::{Args, export_profile, name_of};
 use crate::{page, profile_input, terminal};
 use anyhow::{Result, anyhow, bail};
-use pagewise_analyse::profile::{ProfileRules, summarise};
+use pagewise_analyse::profile::{ProfileRules, add_samples, summarise};
 use pagewise_analyse::recording::{Analysis, is_about_faults};
 use pagewise_linux::sys::mapped_file::MappedFile;
 use pagewise_model::event::EventSource;
@@ -139,7 +139,9 @@ fn seen<'a>(data: &PerfData<'_>, analysis: &'a Analysis) -> Result<Seen<'a>> {
     match (has_faults, profile) {
         (true, profile) => {
             let mut findings = analysis.findings()?;
-            findings.profile = profile.map(summary);
+            if let Some(profile) = profile {
+                add_samples(&mut findings, summary(profile));
+            }
             Ok(Seen::Run(Box::new(findings), profile))
         }
         (false, Some(profile)) => Ok(Seen::Profile(Box::new(summary(profile)), profile)),

@@ -34,7 +34,7 @@ fn a_process_that_ends_while_observed_is_reported() {
         .ended_with(0)
         .json();
     reaper.join().expect("no panic").expect("sh ends");
-    assert_eq!(findings["evidence"]["run"]["pid"].to_string(), pid);
+    assert_eq!(findings["subject"]["pids"][0].to_string(), pid);
     let wall = findings["evidence"]["run"]["cost"]["wall"]
         .as_u64()
         .expect("nanoseconds");

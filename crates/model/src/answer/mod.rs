@@ -70,19 +70,35 @@ pub struct Subject {
     /// The command with its arguments; absent where running processes were looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
+    /// The process that the command became, or those that ran already, each with its children; absent
+    /// where it is not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pids: Vec<i32>,
 }
 
 impl Subject {
     /// The program that this command runs.
     #[must_use]
     pub fn of_command(command: Vec<String>) -> Self {
-        Self { command }
+        Self {
+            command,
+            pids: Vec::new(),
+        }
+    }
+
+    /// Processes that ran already.
+    #[must_use]
+    pub fn of_processes(pids: Vec<i32>) -> Self {
+        Self {
+            command: Vec::new(),
+            pids,
+        }
     }
 
     /// Whether no program was observed.
     #[must_use]
     pub fn is_machine(&self) -> bool {
-        self.command.is_empty()
+        self.command.is_empty() && self.pids.is_empty()
     }
 }
 

@@ -5,11 +5,12 @@
 
 use super::bytes::Columns;
 use super::faults::Faults;
+use super::head::Head;
 use super::paths::{Paths, PathsDiff};
 use super::samples::{ProfileData, ProfileDiffData};
 use super::{DATA_LIMIT, Encoded, Error, TEXT_STYLE, TEXT_WIDTH, TRACE_DATA_LIMIT, encode, page};
 use crate::text;
-use crate::visible::command_line;
+use crate::visible::{command_line, named};
 use pagewise_model::answer::{Document, Evidence};
 use pagewise_model::balance::Balance;
 use pagewise_model::fault_diff::FaultDiff;
@@ -24,19 +25,14 @@ use pagewise_model::run_diff::RunDiff;
 use serde::Serialize;
 
 /// What a page holds (`web/src/data/page.ts`): each part that there is.
-#[derive(Default, Serialize)]
+#[derive(Serialize)]
 struct Page<'a> {
     generator: String,
     /// The command or the files that it is about.
     subject: String,
-    /// The document's command.
-    command: Vec<String>,
-    /// The answer in a sentence, where the document says it.
-    verdict: String,
-    /// What the figures lack, in words.
-    losses: Vec<String>,
-    /// What a reader should know, of the document.
-    notes: Vec<String>,
+    /// What all documents have in common.
+    #[serde(flatten)]
+    head: Head<'a>,
     /// Faults of a recording: causes, costs, advice.
     #[serde(skip_serializing_if = "Option::is_none")]
     faults: Option<Faults<'a>>,
@@ -67,22 +63,21 @@ struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    fn about(subject: impl Into<String>) -> Self {
+    /// With the words of a document, and no part yet.
+    fn of(document: &'a Document<impl Evidence>, subject: impl Into<String>) -> Self {
         Self {
             generator: format!("pagewise {}", env!("CARGO_PKG_VERSION")),
             subject: subject.into(),
-            ..Self::default()
-        }
-    }
-
-    /// With the words of a document.
-    fn of(document: &Document<impl Evidence>, subject: impl Into<String>) -> Self {
-        Self {
-            command: document.subject.command.clone(),
-            verdict: document.verdict.clone(),
-            losses: document.losses.told().collect(),
-            notes: document.notes.clone(),
-            ..Self::about(subject)
+            head: Head::of(document),
+            faults: None,
+            profile: None,
+            paths: None,
+            paging: None,
+            balance: None,
+            simulation: None,
+            run_diff: None,
+            profile_diff: None,
+            paths_diff: None,
         }
     }
 
@@ -121,7 +116,10 @@ impl<'a> Page<'a> {
 pub fn render(findings: &Findings) -> Result<String, Error> {
     let document = Page {
         faults: Some(Faults::of(findings)),
-        ..Page::about(subject_of(findings))
+        ..Page::of(
+            findings,
+            named(&findings.subject, findings.collection.whole_machine),
+        )
     };
     let text = text::render(findings, TEXT_WIDTH, TEXT_STYLE);
     document.page(&Columns::default(), &text)
@@ -142,7 +140,10 @@ pub fn render_with_profile(
     let document = Page {
         faults: Some(Faults::of(findings)),
         profile: samples.transpose()?,
-        ..Page::about(subject_of(findings))
+        ..Page::of(
+            findings,
+            named(&findings.subject, findings.collection.whole_machine),
+        )
     };
     let text = text::render(findings, TEXT_WIDTH, TEXT_STYLE);
     document.page(&columns, &text)
@@ -161,8 +162,13 @@ pub fn render_profile(
     let command = command_line(&profile.command);
     let subject = if command.is_empty() { name } else { &command };
     let document = Page {
-        profile: Some(ProfileData::of(profile, findings, name, &mut columns)?),
-        ..Page::about(subject)
+        profile: Some(ProfileData::of(
+            profile,
+            &findings.evidence,
+            name,
+            &mut columns,
+        )?),
+        ..Page::of(findings, subject)
     };
     let text = text::profile::render(findings, TEXT_WIDTH, TEXT_STYLE);
     document.page(&columns, &text)
@@ -180,10 +186,9 @@ pub fn render_profile_diff(
     let mut columns = Columns::default();
     let text = text::profile_diff::render(diff, TEXT_WIDTH, TEXT_STYLE);
     let document = Page {
-        verdict: diff.verdict.clone(),
         run_diff: diff.run.as_ref(),
         profile_diff: Some(ProfileDiffData::of(diff, a, b, &mut columns)?),
-        ..Page::about(against(&diff.a.name, &diff.b.name))
+        ..Page::of(diff, against(&diff.a.name, &diff.b.name))
     };
     document.page(&columns, &text)
 }
@@ -223,11 +228,11 @@ pub fn render_fault_diff(diff: &Document<FaultDiff>, text: &str) -> Result<Strin
         let told = losses.told();
         told.map(move |lost| format!("{letter}: {lost}"))
     });
-    let document = Page {
-        losses: losses.collect(),
+    let mut document = Page {
         paths_diff: Some(PathsDiff::of(diff)?),
         ..Page::of(diff, against(&diff.a.name, &diff.b.name))
     };
+    document.head.losses.extend(losses);
     document.page(&Columns::default(), text)
 }
 
@@ -282,15 +287,4 @@ pub fn render_huge_simulation(
 
 fn against(a: &str, b: &str) -> String {
     format!("{a} against {b}")
-}
-
-/// The program, or what was observed where there was none.
-fn subject_of(findings: &Findings) -> String {
-    let command = command_line(&findings.subject.command);
-    match (findings.collection.whole_machine, command.is_empty()) {
-        (true, true) => "all processes".to_owned(),
-        (true, false) => format!("all processes, during {command}"),
-        (false, true) => format!("process {}", findings.pid),
-        (false, false) => command,
-    }
 }

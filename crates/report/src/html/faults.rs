@@ -1,6 +1,5 @@
 //! The part of a page about the faults of a recording.
 
-use super::head::Head;
 use crate::visible::command_line;
 use pagewise_model::advice::Settings;
 use pagewise_model::findings::{Cause, Findings, FlameNode, RegionKind, Run};
@@ -14,8 +13,6 @@ const PRUNING: [f64; 4] = [1e-6, 1e-5, 1e-4, 1e-3];
 /// The findings, with the texts that are worded here alone (`web/src/data/types.ts`).
 #[derive(Serialize)]
 pub(super) struct Faults<'a> {
-    #[serde(flatten)]
-    head: Head<'a>,
     command_line: String,
     findings: Cow<'a, Run>,
     exports: Vec<Vec<(&'static str, String)>>,
@@ -52,7 +49,6 @@ impl<'a> Faults<'a> {
             }),
         };
         Self {
-            head: Head::of(findings),
             command_line: command_line(&findings.subject.command),
             exports: exports
                 .map(|advice| labelled_exports(&advice.settings))

@@ -10,18 +10,23 @@ use serde::Serialize;
 /// A document without its evidence.
 #[derive(Serialize)]
 pub(super) struct Head<'a> {
+    command: &'a [String],
+    pids: &'a [i32],
     host: &'a HostSnapshot,
     verdict: &'a str,
     diagnoses: &'a [Diagnosis],
     advice: &'a [Advice],
     proof: Option<&'a Proof>,
-    losses: Vec<String>,
+    /// What the figures lack, in words.
+    pub(super) losses: Vec<String>,
     notes: &'a [String],
 }
 
 impl<'a> Head<'a> {
     pub(super) fn of(document: &'a Document<impl Evidence>) -> Self {
         Self {
+            command: &document.subject.command,
+            pids: &document.subject.pids,
             host: &document.host,
             verdict: &document.verdict,
             diagnoses: &document.diagnoses,

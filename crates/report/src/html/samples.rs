@@ -2,21 +2,17 @@
 
 use super::Error;
 use super::bytes::Columns;
-use super::head::Head;
 use super::pack::{Pack, pack};
 use pagewise_model::answer::Document;
 use pagewise_model::profile::Profile;
 use pagewise_model::profile_diff::{DiffNode, ProfileDiff};
-use pagewise_model::profile_findings::{ProfileFindings, ProfileSummary};
+use pagewise_model::profile_findings::ProfileSummary;
 use serde::Serialize;
 
 /// A profile (`web/src/data/profile.ts`).
 #[derive(Serialize)]
 pub(super) struct ProfileData<'a> {
-    #[serde(flatten)]
-    head: Head<'a>,
     name: &'a str,
-    command: &'a [String],
     findings: &'a ProfileSummary,
     pack: Pack<'a>,
 }
@@ -24,15 +20,13 @@ pub(super) struct ProfileData<'a> {
 impl<'a> ProfileData<'a> {
     pub(super) fn of(
         profile: &'a Profile,
-        findings: &'a ProfileFindings,
+        findings: &'a ProfileSummary,
         name: &'a str,
         columns: &mut Columns,
     ) -> Result<Self, Error> {
         Ok(Self {
-            head: Head::of(findings),
             name,
-            command: &findings.subject.command,
-            findings: &findings.evidence,
+            findings,
             pack: pack(&[(profile, name)], columns)?,
         })
     }
@@ -41,7 +35,6 @@ impl<'a> ProfileData<'a> {
 /// Two profiles: how they differ, and the samples of both over one tree of stacks.
 #[derive(Serialize)]
 pub(super) struct ProfileDiffData<'a> {
-    notes: &'a [String],
     diff: ProfileDiff,
     pack: Pack<'a>,
 }
@@ -55,7 +48,6 @@ impl<'a> ProfileDiffData<'a> {
     ) -> Result<Self, Error> {
         let sides = [(a, &*diff.a.name), (b, &*diff.b.name)];
         Ok(Self {
-            notes: &diff.notes,
             pack: pack(&sides, columns)?,
             // The page lays both trees over each other itself, for any range; the runs as wholes
             // are a part of their own.

@@ -2,7 +2,7 @@
 
 use super::page::{Ink, Page, columns, shorten};
 use crate::settings_export::exports;
-use crate::visible::{command_line, visible};
+use crate::visible::{named, visible};
 use pagewise_model::advice::{Advice, Risk};
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::proof::{Comparison, Proof, Verdict};
@@ -15,33 +15,22 @@ use pagewise_model::run::{Ending, signal_name};
 const FACTS: usize = 4;
 
 pub fn verdict(page: &mut Page, findings: &Findings) {
-    let program = match (
-        findings.collection.whole_machine,
-        findings.subject.command.is_empty(),
-    ) {
-        (false, true) => format!("process {}", findings.pid),
-        (false, false) => command_line(&findings.subject.command),
-        (true, true) => "page faults of all processes".to_owned(),
-        (true, false) => format!(
-            "page faults of all processes, during {}",
-            command_line(&findings.subject.command)
-        ),
-    };
+    let program = named(&findings.subject, findings.collection.whole_machine);
     let program = shorten(&program, page.width.saturating_sub(11));
     let line = page.paint(Ink::Faint, &program);
     let label = page.label("pagewise");
     page.line(&format!("{label}{line}"));
     page.gap();
-    let worst = findings.diagnoses.iter().map(|d| d.severity).max();
-    let (word, ink) = severity(worst);
+    let gravity = findings.diagnoses.first().map(|d| d.severity);
+    let (word, ink) = severity(gravity);
     if !findings.verdict.is_empty() {
         page.marked(word, ink, &visible(&findings.verdict));
         page.gap();
     }
 }
 
-fn severity(worst: Option<Severity>) -> (&'static str, Ink) {
-    match worst {
+fn severity(gravity: Option<Severity>) -> (&'static str, Ink) {
+    match gravity {
         Some(Severity::Severe) => ("● severe", Ink::Bad),
         Some(Severity::Costly) => ("● costly", Ink::Caution),
         Some(Severity::Note) => ("● note", Ink::Strong),
@@ -97,8 +86,10 @@ pub fn cost(page: &mut Page, findings: &Findings) {
     page.gap();
 }
 
+/// Why the verdict is so, and what else was found; of samples where they are shown.
 pub fn why(page: &mut Page, findings: &Findings) {
-    for (index, diagnosis) in findings.diagnoses.iter().enumerate() {
+    let found = findings.diagnoses.iter().filter(|one| !one.is_of_samples());
+    for (index, diagnosis) in found.enumerate() {
         diagnosis_part(page, if index == 0 { "Why" } else { "Also" }, diagnosis);
     }
 }
@@ -259,14 +250,21 @@ fn measured(comparison: &Comparison, room: usize) -> String {
 
 pub fn missing(page: &mut Page, findings: &Findings) {
     page.gap();
-    let mut label = "Missing";
-    for lost in findings.losses.told() {
-        page.bullet(label, &lost);
-        label = "";
-    }
-    let notes = findings.collection.notes.iter();
-    for note in notes.chain(&findings.timeline.notes) {
-        page.bullet(label, &visible(note));
-        label = "";
+    let notes = [
+        &findings.collection.notes,
+        &findings.timeline.notes,
+        &findings.notes,
+    ];
+    let notes = notes
+        .into_iter()
+        .flatten()
+        .map(|note| visible(note).into_owned());
+    let mut told: Vec<String> = Vec::new();
+    for line in findings.losses.told().chain(notes) {
+        // Faults and samples of one recording have the same notes.
+        if !told.contains(&line) {
+            page.bullet(if told.is_empty() { "Missing" } else { "" }, &line);
+            told.push(line);
+        }
     }
 }

@@ -34,7 +34,6 @@ pub use wrap::folded;
 
 use page::Page;
 use pagewise_model::findings::Findings;
-use pagewise_model::loss::Losses;
 
 /// What the terminal can show. The caller decides (`NO_COLOR`, a pipe, the locale).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,33 +53,14 @@ impl Style {
 }
 
 /// The summary as text of at most `width` columns, clamped to 60–200; only text to be copied
-/// (settings) may be longer, since a broken line could not be pasted. Of a recording that shows faults
-/// and, by samples, where time went, what it is mostly about comes first; what goes for it as a whole
-/// is said once.
+/// (settings) may be longer, since a broken line could not be pasted.
 #[must_use]
 pub fn render(findings: &Findings, width: usize, style: Style) -> String {
-    let Some(samples) = &findings.profile else {
-        return faults(findings, width, style);
-    };
-    // Files of other tools tell no CPU times, so their faults alone say little.
-    if findings.collection.whole_machine || findings.cost.cpu().0 == 0 {
-        let mut rest = findings.clone();
-        rest.losses = Losses::default();
-        rest.collection.notes.clear();
-        let first = profile::render(samples, width, style);
-        return format!("{first}\n{}", faults(&rest, width, style));
-    }
-    let mut rest = samples.clone();
-    rest.losses = Losses::default();
-    rest.notes.clear();
-    rest.own_cost = None;
-    let first = faults(findings, width, style);
-    format!("{first}\n{}", profile::render_below(&rest, width, style))
-}
-
-fn faults(findings: &Findings, width: usize, style: Style) -> String {
     let mut page = Page::new(width, style);
     answer::verdict(&mut page, findings);
+    if findings.is_mostly_samples() {
+        samples(&mut page, findings);
+    }
     answer::cost(&mut page, findings);
     time::accounts(&mut page, findings);
     answer::why(&mut page, findings);
@@ -93,5 +73,19 @@ fn faults(findings: &Findings, width: usize, style: Style) -> String {
     tables::threads(&mut page, findings);
     tables::sites(&mut page, findings);
     answer::missing(&mut page, findings);
+    if !findings.is_mostly_samples() {
+        samples(&mut page, findings);
+    }
     page.finish()
+}
+
+/// Where time went by the run's samples.
+fn samples(page: &mut Page, findings: &Findings) {
+    if let Some(samples) = &findings.profile {
+        page.gap();
+        profile::odd(page, &findings.diagnoses, &findings.verdict);
+        page.gap();
+        profile::samples(page, samples, findings.host.cpus);
+        page.gap();
+    }
 }

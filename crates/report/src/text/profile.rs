@@ -3,9 +3,11 @@
 use super::Style;
 use super::page::{Ink, Page, chain, clip, columns, shorten};
 use crate::visible::{command_line, visible};
-use pagewise_model::findings::Severity;
+use pagewise_model::findings::{Diagnosis, Severity};
 use pagewise_model::profile::{FrameKind, WeightUnit};
-use pagewise_model::profile_findings::{CounterRate, EventProfile, FunctionShare, ProfileFindings};
+use pagewise_model::profile_findings::{
+    CounterRate, EventProfile, FunctionShare, ProfileFindings, ProfileSummary,
+};
 use pagewise_model::quantity::{count, percent, rounded};
 use pagewise_model::units::Nanos;
 
@@ -35,19 +37,14 @@ pub fn render(findings: &ProfileFindings, width: usize, style: Style) -> String 
         page.line(&format!("{label}{line}"));
         page.gap();
     }
-    body(&mut page, findings);
+    answer(&mut page, findings);
+    samples(&mut page, &findings.evidence, findings.host.cpus);
+    missing(&mut page, findings);
     page.finish()
 }
 
-/// The same below a summary that names the program already.
-pub fn render_below(findings: &ProfileFindings, width: usize, style: Style) -> String {
-    let mut page = Page::new(width, style);
-    body(&mut page, findings);
-    page.finish()
-}
-
-/// Everything below the first line.
-fn body(page: &mut Page, findings: &ProfileFindings) {
+/// What the samples show first.
+fn answer(page: &mut Page, findings: &ProfileFindings) {
     let worst = findings.diagnoses.iter().map(|d| d.severity).max();
     let (word, ink) = match worst {
         Some(Severity::Severe) => ("● severe", Ink::Bad),
@@ -55,8 +52,14 @@ fn body(page: &mut Page, findings: &ProfileFindings) {
         _ => ("● profile", Ink::Strong),
     };
     page.marked(word, ink, &visible(&findings.verdict));
-    for diagnosis in &findings.diagnoses {
-        if diagnosis.headline != findings.verdict {
+    odd(page, &findings.diagnoses, &findings.verdict);
+    page.gap();
+}
+
+/// What stands out in the samples; a headline that was `said` is not said again.
+pub(super) fn odd(page: &mut Page, diagnoses: &[Diagnosis], said: &str) {
+    for diagnosis in diagnoses.iter().filter(|one| one.is_of_samples()) {
+        if diagnosis.headline != said {
             page.gap();
             page.marked("Odd", Ink::Caution, &visible(&diagnosis.headline));
         }
@@ -65,23 +68,24 @@ fn body(page: &mut Page, findings: &ProfileFindings) {
             page.bullet("", &visible(fact));
         }
     }
-    page.gap();
-    for event in &findings.events {
-        page.paragraph("Samples", Ink::Plain, &event_line(event, findings));
+}
+
+/// Where time went, on a machine with so many CPUs (0: unknown).
+pub(super) fn samples(page: &mut Page, found: &ProfileSummary, cpus: u32) {
+    for event in &found.events {
+        page.paragraph("Samples", Ink::Plain, &event_line(event, found.span, cpus));
     }
-    counters(page, findings);
-    for event in findings.events.iter().take(TABLES) {
+    counters(page, found);
+    for event in found.events.iter().take(TABLES) {
         functions(page, event);
         stacks(page, event);
         processes(page, event);
         cgroups(page, event);
     }
-    unknown(page, findings);
-    missing(page, findings);
+    unknown(page, found);
 }
 
-fn event_line(event: &EventProfile, findings: &ProfileFindings) -> String {
-    let span = findings.span;
+fn event_line(event: &EventProfile, span: Nanos, cpus: u32) -> String {
     let mut line = format!("{} of {}", count(event.samples), visible(&event.name));
     line.push_str(&format!(": {}", weight(event.weight, event.unit)));
     if event.idle > 0 {
@@ -90,7 +94,7 @@ fn event_line(event: &EventProfile, findings: &ProfileFindings) -> String {
     }
     if event.unit == WeightUnit::Nanoseconds && event.idle > 0 && span.0 > 0 {
         let used = event.weight as f64 / span.0 as f64;
-        let of = match findings.host.cpus {
+        let of = match cpus {
             0 => String::new(),
             cpus => format!(" of {cpus}"),
         };
@@ -106,7 +110,7 @@ fn event_line(event: &EventProfile, findings: &ProfileFindings) -> String {
 }
 
 /// All counters on a line or two.
-fn counters(page: &mut Page, findings: &ProfileFindings) {
+fn counters(page: &mut Page, found: &ProfileSummary) {
     let one = |rate: &CounterRate| {
         let partly = match rate.counted < 0.99 {
             true => format!(" (counted {} of the time)", percent(rate.counted)),
@@ -129,7 +133,7 @@ fn counters(page: &mut Page, findings: &ProfileFindings) {
             ),
         }
     };
-    let told: Vec<String> = findings.counters.iter().map(one).collect();
+    let told: Vec<String> = found.counters.iter().map(one).collect();
     if !told.is_empty() {
         page.paragraph("Counters", Ink::Plain, &told.join(" · "));
     }
@@ -247,17 +251,17 @@ fn processes(page: &mut Page, event: &EventProfile) {
     page.more(event.processes.len(), LINES);
 }
 
-fn unknown(page: &mut Page, findings: &ProfileFindings) {
-    if findings.unknown.is_empty() {
+fn unknown(page: &mut Page, found: &ProfileSummary) {
+    if found.unknown.is_empty() {
         return;
     }
     page.heading("Frames without a name");
-    for cause in findings.unknown.iter().take(UNKNOWN) {
+    for cause in found.unknown.iter().take(UNKNOWN) {
         page.paragraph(
             &format!("{:>9}", percent(cause.touched)),
             Ink::Plain,
             &visible(&cause.remedy),
         );
     }
-    page.more(findings.unknown.len(), UNKNOWN);
+    page.more(found.unknown.len(), UNKNOWN);
 }

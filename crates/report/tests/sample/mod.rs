@@ -70,7 +70,6 @@ fn strings(items: &[&str]) -> Vec<String> {
 /// A program that suffers from heap churn, with a proved cure.
 pub fn churning() -> Findings {
     let run = Run {
-        pid: 48_211,
         started_unix_ms: 1_763_713_800_000,
         cost: runs::baseline_cost(),
         ending: Ending::Exited(0),
@@ -128,11 +127,14 @@ pub fn churning() -> Findings {
         proof: Some(runs::proof()),
         losses: losses(),
         ..Document::of(run)
-            .about(Subject::of_command(strings(&[
-                "python3",
-                "-c",
-                "import zlib,os\nb=os.urandom(2048)\nfor _ in range(40000): zlib.compress(b)",
-            ])))
+            .about(Subject {
+                command: strings(&[
+                    "python3",
+                    "-c",
+                    "import zlib,os\nb=os.urandom(2048)\nfor _ in range(40000): zlib.compress(b)",
+                ]),
+                pids: vec![48_211],
+            })
             .with_verdict(verdict)
     }
 }
@@ -168,10 +170,7 @@ pub fn healthy() -> Findings {
 
 /// Every optional thing absent.
 pub fn bare() -> Findings {
-    Document::of(Run {
-        pid: 1,
-        ..Run::default()
-    })
+    Document::of(Run::default()).about(Subject::of_processes(vec![1]))
 }
 
 /// [`churning`] with names that try to break out of whatever shows them.

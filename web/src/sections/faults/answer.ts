@@ -1,5 +1,6 @@
 /** What faults cost: verdict, key figures, accounts of time. */
-import type { Report, Severity } from "../../data/types";
+import type { Page } from "../../data/page";
+import type { Report } from "../../data/types";
 import { h, type Child } from "../../dom";
 import { timeBar } from "../../draw/timeBar";
 import { bytes, compact, count, factor, factorRange, nanos, percent, percentRange, percentSeen, predictedFactor } from "../../format";
@@ -11,28 +12,20 @@ import { failure, SEVERITY, tile } from "../head";
 export const answer: Answer<Report> = {
   title: "Page faults",
   nav: "Page faults",
-  badge: (report) => {
-    const severity = worst(report);
-    return severity ? SEVERITY[severity] : ["Not judged", "neutral"];
-  },
-  headline: (report) => report.verdict || "No verdict was reached: too little was recorded.",
+  badge: (_, { diagnoses: [first] }) => (first ? SEVERITY[first.severity] : ["Not judged", "neutral"]),
+  headline: (_, { verdict }) => verdict || "No verdict was reached: too little was recorded.",
   below: ({ findings }) => [failure(findings.ending)],
-  account: (report) => {
+  account: (report, page) => {
     const { cost } = report.findings;
     return [
-      h("div", { class: "tiles" }, ...tiles(report)),
+      h("div", { class: "tiles" }, ...tiles(report, page)),
       h("div", { class: "accounts" }, timeBar("CPU time", cost.user + cost.system, cpuParts(report.findings)), timeBar("elapsed time", cost.wall, elapsedParts(report.findings))),
     ];
   },
 };
 
-function worst(report: Report): Severity | null {
-  const order: Severity[] = ["severe", "costly", "note", "healthy"];
-  return order.find((severity) => report.diagnoses.some((d) => d.severity === severity)) ?? null;
-}
-
-function tiles(report: Report): HTMLElement[] {
-  const tiles = [lostTile(report), faultTile(report), avoidableTile(report), gainTile(report)];
+function tiles(report: Report, page: Page): HTMLElement[] {
+  const tiles = [lostTile(report), faultTile(report), avoidableTile(report), gainTile(report, page)];
   return tiles.filter((tile) => tile !== null);
 }
 
@@ -68,9 +61,7 @@ function avoidableTile(report: Report): HTMLElement | null {
   return tile(name, inked(percent(share), share > 0.1 && "churn-ink"), note);
 }
 
-function gainTile(report: Report): HTMLElement {
-  const { proof, advice } = report;
-  const { cost } = report.findings;
+function gainTile({ findings: { cost } }: Report, { proof, advice }: Page): HTMLElement {
   const proved = proof?.confirmation ?? proof?.comparisons.find((c) => c.arm === proof.winner);
   if (proved && proved.verdict === "faster") {
     return tile(

@@ -1,5 +1,5 @@
 /** What to change, and where. */
-import type { Advice, Report } from "../../data/types";
+import type { Advice } from "../../data/types";
 import { h, type Child } from "../../dom";
 import { copyBox } from "../../draw/copy";
 import { tabs } from "../../draw/tabs";
@@ -7,20 +7,21 @@ import { bytes, percent, predictedFactor } from "../../format";
 import { explained } from "../../glossary";
 import type { Section } from "../section";
 
-export const fix: Section<Report> = {
+export const fix: Section = {
   id: "fix",
   title: "Fix",
   nav: "Fix",
   half: true,
-  applies: ({ advice, diagnoses }) => advice.length + diagnoses.length > 0,
-  render: (report) => {
-    const [best, ...others] = report.advice;
+  applies: ({ faults, advice, diagnoses }) => faults !== undefined && advice.length + diagnoses.length > 0,
+  render: ({ faults, advice }) => {
+    const [best, ...others] = advice;
+    const exports = faults!.exports;
     if (!best) return h("div", {}, h("p", { class: "lead" }, "Nothing to change."), h("p", {}, "No setting that Pagewise knows would make this program noticeably faster, so it recommends none."));
     return h(
       "div",
       {},
-      ...adviceBody(best, report.exports[0] ?? [], false),
-      ...others.map((other, index) => h("details", {}, h("summary", {}, `Or: ${other.headline}`), ...adviceBody(other, report.exports[index + 1] ?? [], true))),
+      ...adviceBody(best, exports[0] ?? [], false),
+      ...others.map((other, index) => h("details", {}, h("summary", {}, `Or: ${other.headline}`), ...adviceBody(other, exports[index + 1] ?? [], true))),
     );
   },
 };

@@ -1,5 +1,5 @@
 /** Whether the change helped: runs, intervals, before and after. */
-import type { Comparison, Proof, Report } from "../../data/types";
+import type { Comparison, Proof } from "../../data/types";
 import { h, s } from "../../dom";
 import { chart, xAxis, type Plot } from "../../draw/chart";
 import { axisNanos, byteChange, bytes, count, factor, factorRange, isNumber, nanos, percent, UNBOUNDED } from "../../format";
@@ -8,15 +8,15 @@ import { armRows, beforeAfter, type Before } from "../../layout/proof";
 import { hideTip, showTip } from "../../tooltip";
 import type { Section } from "../section";
 
-export const proof: Section<Report> = {
+export const proof: Section = {
   id: "proof",
   title: "Proof",
   nav: "Proof",
-  applies: (report) => report.proof !== null,
+  applies: (page) => page.proof !== null,
   intro: () =>
     "The program was run again and again, in turn with and without the change, so that a busy machine disturbs both alike. Each dot is one run; the line marks the middle one.",
-  render: (report) => {
-    const proof = report.proof!;
+  render: (page) => {
+    const proof = page.proof!;
     return h(
       "div",
       {},

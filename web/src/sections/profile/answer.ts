@@ -10,12 +10,12 @@ import { SEVERITY, tile, unit } from "../head";
 export const answer: Answer<ProfileData> = {
   title: "CPU time and other events",
   nav: "CPU time",
-  badge: ({ diagnoses }) => {
+  badge: (_, { diagnoses }) => {
     const worst = diagnoses[0]?.severity;
     return worst ? SEVERITY[worst] : ["Nothing stands out", "neutral"];
   },
-  headline: (page) => page.verdict || samplesOf(page),
-  account: (page) => [h("div", { class: "tiles" }, used(page.findings, page.host), ...page.findings.events.slice(0, 3).map((event) => eventTile(event, page.findings)), cost(page))],
+  headline: (profile, { verdict }) => verdict || samplesOf(profile),
+  account: (profile, { host }) => [h("div", { class: "tiles" }, used(profile.findings, host), ...profile.findings.events.slice(0, 3).map((event) => eventTile(event, profile.findings)), cost(profile))],
 };
 
 const samplesOf = (page: ProfileData): string => `${count(page.findings.events.reduce((sum, event) => sum + event.samples, 0))} samples`;

@@ -12,7 +12,7 @@ const AMOUNTS: Record<Measure, string> = {
   events_per_run: "Amounts are events of a whole run.",
 };
 
-export const compared = ({ diff, notes }: ProfileDiffPage): HTMLElement =>
+export const compared = ({ diff }: ProfileDiffPage, notes: string[]): HTMLElement =>
   h(
     "ul",
     { class: "evidence" },

@@ -27,7 +27,6 @@ use pagewise_model::units::{Bytes, Estimate, Nanos};
 /// A run of `user` and `system` milliseconds with so many faults and a peak of 16 MiB.
 pub(crate) fn run(user: u64, system: u64, faults: u64) -> Findings {
     let run = Run {
-        pid: 100,
         cost: RunCost {
             wall: Nanos((user + system) * 1_000_000),
             user: Nanos(user * 1_000_000),

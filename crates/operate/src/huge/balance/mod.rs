@@ -115,7 +115,7 @@ pub fn balance(request: Request, say: &dyn Fn(&str)) -> Result<Balanced> {
         bail!("--system changes the machine's settings: a dry run does not; give --apply");
     }
     let written = Written::write(&request.system)?;
-    let command = request.subject.command();
+    let about = request.subject.about();
     let (selection, mut child) = request.subject.start()?;
     let population = Population::of(selection, sizes, request.max_rss)?;
     let plan = Plan {
@@ -134,7 +134,7 @@ pub fn balance(request: Request, say: &dyn Fn(&str)) -> Result<Balanced> {
     let ended = session.watch(child.as_mut())?;
     let mut found = session.conclude()?;
     found.notes.extend(written.give_back()?);
-    found.subject = About::of_command(command);
+    found.subject = about;
     // One that still runs (after its time, or Ctrl-C) is left alone.
     let ending = match (ended, child) {
         (None, Some(mut child)) => child.try_wait()?.map(|finished| finished.ending),
@@ -173,15 +173,17 @@ pub fn verdict(pid: i32, duration: Duration) -> Option<String> {
 }
 
 impl Subject {
-    /// The program's command line, for the result.
-    fn command(&self) -> Vec<String> {
-        let Self::Program { launch, .. } = self else {
-            return Vec::new();
-        };
-        let words = std::iter::once(&launch.program).chain(&launch.args);
-        words
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect()
+    /// The same for the result, which tells the processes of a cgroup itself.
+    fn about(&self) -> About {
+        match self {
+            Self::Processes(pids) => About::of_processes(pids.clone()),
+            Self::Cgroup(_) => About::default(),
+            Self::Program { launch, .. } => {
+                let words = std::iter::once(&launch.program).chain(&launch.args);
+                let words = words.map(|word| word.to_string_lossy().into_owned());
+                About::of_command(words.collect())
+            }
+        }
     }
 
     /// Starts the program, if there is one to start.

@@ -1,0 +1,96 @@
+//! Samples beside the faults of one recording: more evidence, under the one verdict.
+
+use pagewise_model::answer::Document;
+use pagewise_model::findings::{Diagnosis, Findings};
+use pagewise_model::profile_findings::ProfileFindings;
+
+/// Adds what a recording's samples show to what its faults do. The verdict is the faults', unless the
+/// samples say more.
+pub fn add_samples(findings: &mut Findings, samples: ProfileFindings) {
+    let Document {
+        verdict,
+        diagnoses,
+        losses,
+        evidence,
+        ..
+    } = samples;
+    findings.profile = Some(evidence);
+    let others = match findings.is_mostly_samples() {
+        true => {
+            findings.verdict = verdict;
+            std::mem::replace(&mut findings.diagnoses, diagnoses)
+        }
+        false => diagnoses,
+    };
+    for diagnosis in others {
+        insert(&mut findings.diagnoses, diagnosis);
+    }
+    findings.losses.take_in(&losses);
+}
+
+/// Puts a diagnosis where it belongs by its severity, below the one that the verdict is about.
+fn insert(diagnoses: &mut Vec<Diagnosis>, new: Diagnosis) {
+    let lighter = |old: &Diagnosis| old.severity < new.severity;
+    let below = diagnoses.iter().skip(1).position(lighter);
+    let at = below.map_or(diagnoses.len(), |at| at + 1);
+    diagnoses.insert(at, new);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagewise_model::findings::{Run, Severity};
+    use pagewise_model::loss::LossKind;
+    use pagewise_model::profile_findings::ProfileSummary;
+    use pagewise_model::units::Nanos;
+
+    fn diagnosis(id: &str, severity: Severity) -> Diagnosis {
+        Diagnosis {
+            id: id.to_owned(),
+            severity,
+            headline: String::new(),
+            explanation: String::new(),
+            evidence: Vec::new(),
+            share_of_cpu: None,
+            share_of_elapsed: None,
+        }
+    }
+
+    fn together(cpu: Nanos) -> Findings {
+        let mut run = Run::default();
+        run.cost.user = cpu;
+        let mut findings = Document::of(run).with_verdict("faults");
+        findings.losses.add(LossKind::RingOverrun, 3);
+        findings.diagnoses = vec![
+            diagnosis("churn", Severity::Costly),
+            diagnosis("pages", Severity::Note),
+        ];
+        let summary = ProfileSummary {
+            span: Nanos(1),
+            events: Vec::new(),
+            counters: Vec::new(),
+            unknown: Vec::new(),
+            own_cost: None,
+        };
+        let mut samples = Document::of(summary).with_verdict("samples");
+        samples.losses.add(LossKind::RingOverrun, 3);
+        samples.diagnoses = vec![diagnosis("lock", Severity::Severe)];
+        add_samples(&mut findings, samples);
+        findings
+    }
+
+    #[test]
+    fn one_verdict_stands_over_faults_and_samples() {
+        let ids = |findings: &Findings| -> Vec<String> {
+            let all = findings.diagnoses.iter();
+            all.map(|diagnosis| diagnosis.id.clone()).collect()
+        };
+        let run = together(Nanos(1_000));
+        assert_eq!(run.verdict, "faults");
+        assert_eq!(ids(&run), ["churn", "lock", "pages"]);
+        assert_eq!(run.losses.of(LossKind::RingOverrun), 3, "seen twice");
+        let of_another_tool = together(Nanos(0));
+        assert_eq!(of_another_tool.verdict, "samples");
+        assert_eq!(ids(&of_another_tool), ["lock", "churn", "pages"]);
+    }
+}
