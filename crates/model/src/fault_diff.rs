@@ -8,6 +8,7 @@
 use crate::answer::{Evidence, Kind};
 use crate::fault_paths::{Calibration, Class, Latency, Layer};
 use crate::loss::Losses;
+use crate::side::Side;
 use crate::units::Estimate;
 use serde::{Deserialize, Serialize};
 
@@ -16,9 +17,9 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultDiff {
     /// The first input.
-    pub a: Side,
+    pub a: Side<Traced>,
     /// The second input.
-    pub b: Side,
+    pub b: Side<Traced>,
     /// How it was tested.
     pub method: Method,
     /// The few questions that were asked first, with their answers.
@@ -55,13 +56,10 @@ impl Evidence for FaultDiff {
     const KIND: Kind = Kind::FaultDiff;
 }
 
-/// One input.
+/// What one trace holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "TraceSide"))]
-pub struct Side {
-    /// The file, or `-`.
-    pub name: String,
+pub struct Traced {
     /// What sentences call it.
     pub label: String,
     /// Complete faults.

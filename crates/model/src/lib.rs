@@ -53,6 +53,7 @@ pub mod run;
 pub mod run_diff;
 #[cfg(feature = "schema")]
 pub mod schema;
+pub mod side;
 pub mod stack;
 mod stack_tree;
 pub mod symbol;

@@ -4,6 +4,7 @@
 use crate::answer::{Evidence, Kind};
 use crate::profile::{FrameKind, WeightUnit};
 use crate::run_diff::RunDiff;
+use crate::side::Side;
 use crate::symbol::Unnamed;
 use crate::units::{Estimate, Nanos};
 use serde::{Deserialize, Serialize};
@@ -16,9 +17,9 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProfileDiff {
     /// The first profile.
-    pub a: Side,
+    pub a: Side<Weighed>,
     /// The second profile.
-    pub b: Side,
+    pub b: Side<Weighed>,
     /// The event that is compared.
     pub event: String,
     /// What amounts are.
@@ -58,15 +59,10 @@ impl Evidence for ProfileDiff {
     const KIND: Kind = Kind::ProfileDiff;
 }
 
-/// One of the two profiles.
+/// How much one of the two profiles holds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "ProfileSide"))]
-pub struct Side {
-    /// What it is called here.
-    pub name: String,
-    /// The host.
-    pub host: String,
+pub struct Weighed {
     /// Samples of the event, idle ones left out.
     pub samples: u64,
     /// Their weight.

@@ -5,6 +5,7 @@ use crate::answer::{Evidence, Kind};
 use crate::findings::Cause;
 use crate::profile_diff::SettingChange;
 use crate::run::RunCost;
+use crate::side::Side;
 use crate::units::Estimate;
 use serde::{Deserialize, Serialize};
 
@@ -13,9 +14,9 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunDiff {
     /// The first run.
-    pub a: RunSide,
+    pub a: Side<RunCost>,
     /// The second run.
-    pub b: RunSide,
+    pub b: Side<RunCost>,
     /// Time, faults and memory.
     pub figures: Vec<FigureChange>,
     /// Faults by cause, the largest change first.
@@ -34,20 +35,6 @@ impl RunDiff {
     pub fn differs(&self) -> bool {
         self.figures.iter().any(|figure| figure.differs)
     }
-}
-
-/// One run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RunSide {
-    /// What it is called here.
-    pub name: String,
-    /// The command.
-    pub command: Vec<String>,
-    /// The host, where it is known.
-    pub host: String,
-    /// What it used.
-    pub cost: RunCost,
 }
 
 /// What a figure of a run counts.

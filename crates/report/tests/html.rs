@@ -330,11 +330,11 @@ fn two_runs_without_samples_have_a_page_with_their_figures() {
         minor_faults,
         ..Default::default()
     };
-    let side = |name: &str, faults| pagewise_model::run_diff::RunSide {
+    let side = |name: &str, faults| pagewise_model::side::Side {
         name: name.to_owned(),
-        command: vec!["sort".to_owned()],
+        subject: pagewise_model::answer::Subject::of_command(vec!["sort".to_owned()]),
         host: String::new(),
-        cost: cost(faults),
+        sums: cost(faults),
     };
     let diff = pagewise_model::run_diff::RunDiff {
         a: side("before.json", 548_000),

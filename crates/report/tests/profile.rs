@@ -6,14 +6,15 @@ use pagewise_model::findings::{Diagnosis, Severity};
 use pagewise_model::loss::{LossKind, Losses};
 use pagewise_model::profile::{FrameKind, WeightUnit};
 use pagewise_model::profile_diff::{
-    Change, CounterChange, DiffNode, Measure, ProfileDiff, SettingChange, Side, StackChange,
+    Change, CounterChange, DiffNode, Measure, ProfileDiff, SettingChange, StackChange, Weighed,
 };
 use pagewise_model::profile_findings::{
     Burst, CounterRate, CpuShare, EventProfile, FunctionShare, ProcessShare, ProfileFindings,
     ProfileSummary, StackShare, UnknownShare,
 };
 use pagewise_model::run::RunCost;
-use pagewise_model::run_diff::{CauseChange, FigureChange, Quantity, RunDiff, RunSide};
+use pagewise_model::run_diff::{CauseChange, FigureChange, Quantity, RunDiff};
+use pagewise_model::side::Side;
 use pagewise_model::symbol::Unnamed;
 use pagewise_model::units::{Estimate, Nanos};
 use pagewise_report::text::Style;
@@ -130,12 +131,15 @@ fn difference() -> Document<ProfileDiff> {
     };
     let side = |name: &str| Side {
         name: name.into(),
+        subject: Subject::default(),
         host: "db1".into(),
-        samples: 990,
-        weight: 8_000_000_000,
-        unit: Some(WeightUnit::Nanoseconds),
-        span: Nanos(10_000_000_000),
-        cpus: 2,
+        sums: Weighed {
+            samples: 990,
+            weight: 8_000_000_000,
+            unit: Some(WeightUnit::Nanoseconds),
+            span: Nanos(10_000_000_000),
+            cpus: 2,
+        },
     };
     let diff = ProfileDiff {
         a: side("before"),
@@ -207,11 +211,11 @@ fn difference() -> Document<ProfileDiff> {
 
 /// Two runs, one of which churns.
 fn runs() -> Document<RunDiff> {
-    let side = |name: &str, system: u64, minor_faults: u64| RunSide {
+    let side = |name: &str, system: u64, minor_faults: u64| Side {
         name: name.into(),
-        command: vec!["./churn".into()],
+        subject: Subject::of_command(vec!["./churn".into()]),
         host: "h".into(),
-        cost: RunCost {
+        sums: RunCost {
             system: Nanos(system),
             minor_faults,
             ..RunCost::default()

@@ -133,7 +133,7 @@ export type Layer =
 /**
  * What kind of thing differs.
  */
-export type Subject =
+export type Subject2 =
   | "rate"
   | "class_share"
   | "mean"
@@ -344,7 +344,7 @@ export interface Document1 {
    * `SCHEMA_VERSION`.
    */
   schema_version: 6;
-  subject?: Subject2;
+  subject?: Subject;
   /**
    * The answer in a sentence or two; absent where figures are all there is.
    */
@@ -594,8 +594,8 @@ export interface FaultRow {
  * Everything that was compared.
  */
 export interface FaultDiff {
-  a: TraceSide;
-  b: TraceSide;
+  a: TracedSide;
+  b: TracedSide;
   /**
    * Kinds of faults, the most frequent of both first.
    */
@@ -642,9 +642,9 @@ export interface FaultDiff {
   whole: Shift;
 }
 /**
- * One input.
+ * One of two recordings, traces or runs, and what it holds in sum.
  */
-export interface TraceSide {
+export interface TracedSide {
   /**
    * Correlation of neighbouring blocks' mean whole time: near 0 where blocks are long enough.
    */
@@ -671,14 +671,19 @@ export interface TraceSide {
    */
   faults: number;
   /**
+   * The host; absent where that is not known.
+   */
+  host?: string;
+  /**
    * What sentences call it.
    */
   label: string;
   losses?: Losses;
   /**
-   * The file, or `-`.
+   * What it is called here.
    */
   name: string;
+  subject?: Subject;
 }
 /**
  * The tracer's cost for one call.
@@ -722,6 +727,20 @@ export interface Withdrawal {
  */
 export interface Losses {
   [k: string]: number;
+}
+/**
+ * What was observed.
+ */
+export interface Subject {
+  /**
+   * The command with its arguments; absent where running processes were looked at.
+   */
+  command?: string[];
+  /**
+   * The process that the command became, or those that ran already, each with its children; absent
+   * where it is not known.
+   */
+  pids?: number[];
 }
 /**
  * A kind of fault in both.
@@ -940,7 +959,7 @@ export interface Finding {
    * The sentence.
    */
   sentence: string;
-  subject: Subject;
+  subject: Subject2;
   test: Test;
   unit: Unit;
 }
@@ -1107,7 +1126,7 @@ export interface Question {
    * The quantile, for quantiles.
    */
   name: string | null;
-  subject: Subject;
+  subject: Subject2;
   test: Test;
   unit: Unit;
 }
@@ -3720,8 +3739,8 @@ export interface UnknownShare {
  * numbers of CPUs, at different rates: see `Measure`.
  */
 export interface ProfileDiff {
-  a: ProfileSide;
-  b: ProfileSide;
+  a: WeighedSide;
+  b: WeighedSide;
   block: Nanos;
   /**
    * Blocks of A and of B.
@@ -3775,17 +3794,17 @@ export interface ProfileDiff {
   unknown: UnknownChange[];
 }
 /**
- * One of the two profiles.
+ * One of two recordings, traces or runs, and what it holds in sum.
  */
-export interface ProfileSide {
+export interface WeighedSide {
   /**
    * CPUs that it covers.
    */
   cpus: number;
   /**
-   * The host.
+   * The host; absent where that is not known.
    */
-  host: string;
+  host?: string;
   /**
    * What it is called here.
    */
@@ -3795,6 +3814,7 @@ export interface ProfileSide {
    */
   samples: number;
   span: Nanos;
+  subject?: Subject;
   /**
    * Unit of the weight.
    */
@@ -3868,8 +3888,8 @@ export interface Change {
  * How run B differs from run A.
  */
 export interface RunDiff {
-  a: RunSide;
-  b: RunSide;
+  a: RunCostSide;
+  b: RunCostSide;
   /**
    * Faults by cause, the largest change first.
    */
@@ -3884,22 +3904,38 @@ export interface RunDiff {
   settings: SettingChange[];
 }
 /**
- * One run.
+ * One of two recordings, traces or runs, and what it holds in sum.
  */
-export interface RunSide {
+export interface RunCostSide {
   /**
-   * The command.
+   * The host; absent where that is not known.
    */
-  command: string[];
-  cost: RunCost;
+  host?: string;
   /**
-   * The host, where it is known.
+   * Involuntary context switches.
    */
-  host: string;
+  involuntary_switches: number;
+  /**
+   * Faults that needed I/O (`ru_majflt`).
+   */
+  major_faults: number;
+  max_rss: Bytes;
+  /**
+   * Faults that needed no I/O (`ru_minflt`).
+   */
+  minor_faults: number;
   /**
    * What it is called here.
    */
   name: string;
+  subject?: Subject;
+  system: Nanos;
+  user: Nanos;
+  /**
+   * Voluntary context switches.
+   */
+  voluntary_switches: number;
+  wall: Nanos;
 }
 /**
  * A figure of both runs.
@@ -4980,18 +5016,4 @@ export interface Proof {
    * Arm that was chosen, where one was.
    */
   winner: string | null;
-}
-/**
- * What was observed.
- */
-export interface Subject2 {
-  /**
-   * The command with its arguments; absent where running processes were looked at.
-   */
-  command?: string[];
-  /**
-   * The process that the command became, or those that ran already, each with its children; absent
-   * where it is not known.
-   */
-  pids?: number[];
 }

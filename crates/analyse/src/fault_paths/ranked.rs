@@ -3,7 +3,7 @@
 use super::analyse::base_names;
 use super::cells::{Cell, Waits};
 use super::collector::Collector;
-use super::diff::side::whole;
+use super::diff::blocked::whole;
 use super::probe::Calibration;
 use super::signature::Class;
 use pagewise_model::formats::function_graph::Names;

@@ -14,8 +14,9 @@ use pagewise_model::answer::Document;
 use pagewise_model::findings::{Cause, Findings, Share};
 use pagewise_model::profile_diff::{ProfileDiff, SettingChange};
 use pagewise_model::quantity::rounded;
-use pagewise_model::run::Ending;
-use pagewise_model::run_diff::{CauseChange, FigureChange, Quantity, RunDiff, RunSide};
+use pagewise_model::run::{Ending, RunCost};
+use pagewise_model::run_diff::{CauseChange, FigureChange, Quantity, RunDiff};
+use pagewise_model::side::Side;
 use pagewise_model::units::{Bytes, Estimate, Nanos};
 use std::collections::BTreeSet;
 
@@ -94,12 +95,12 @@ fn is_whole(findings: &Findings) -> bool {
         && !findings.collection.whole_machine
 }
 
-fn side(run: Run<'_>) -> RunSide {
-    RunSide {
+fn side(run: Run<'_>) -> Side<RunCost> {
+    Side {
         name: run.name.to_owned(),
-        command: run.findings.subject.command.clone(),
+        subject: run.findings.subject.clone(),
         host: run.findings.host.hostname.clone(),
-        cost: run.findings.cost,
+        sums: run.findings.cost,
     }
 }
 
@@ -307,7 +308,7 @@ fn set_differently(diff: &RunDiff) -> Option<String> {
         1 => ", beside one setting of the host".to_owned(),
         many => format!(", beside {many} settings of the host"),
     };
-    let same = diff.a.command == diff.b.command;
+    let same = diff.a.subject.command == diff.b.subject.command;
     match own.as_slice() {
         [] if !same => Some("The commands differ.".to_owned()),
         [] if others > 0 => Some(format!("{others} settings of the host differ.")),
@@ -342,12 +343,12 @@ mod tests {
         }
     }
 
-    fn run(name: &str) -> RunSide {
-        RunSide {
+    fn run(name: &str) -> Side<RunCost> {
+        Side {
             name: name.to_owned(),
-            command: vec!["churn".to_owned()],
+            subject: pagewise_model::answer::Subject::of_command(vec!["churn".to_owned()]),
             host: String::new(),
-            cost: pagewise_model::run::RunCost::default(),
+            sums: RunCost::default(),
         }
     }
 
@@ -413,7 +414,7 @@ mod tests {
         let told = headline(&diff);
         let end = "GLIBC_TUNABLES is what differs, beside one setting of the host.";
         assert!(told.ends_with(end), "{told}");
-        diff.b.command = vec!["other".to_owned()];
+        diff.b.subject.command = vec!["other".to_owned()];
         let told = headline(&diff);
         assert!(
             told.ends_with("The commands differ, and GLIBC_TUNABLES."),

@@ -4,7 +4,8 @@ use super::{LEAST_BYTES, LEAST_FAULTS, LEAST_NS, OF_COUNTS, OF_TIME_CONTENDED, l
 use pagewise_model::answer::Document;
 use pagewise_model::paged_run::{PagedProcess, PagedRun};
 use pagewise_model::profile_diff::SettingChange;
-use pagewise_model::run_diff::{FigureChange, Quantity, RunDiff, RunSide};
+use pagewise_model::run_diff::{FigureChange, Quantity, RunDiff};
+use pagewise_model::side::Side;
 use pagewise_model::units::Bytes;
 
 /// Change of counts of pages that is told, as the logarithm of the ratio: which pages leave depends
@@ -17,11 +18,11 @@ pub fn compare(
     a: (&Document<PagedRun>, &str),
     b: (&Document<PagedRun>, &str),
 ) -> Document<RunDiff> {
-    let side = |(run, name): (&Document<PagedRun>, &str)| RunSide {
+    let side = |(run, name): (&Document<PagedRun>, &str)| Side {
         name: name.to_owned(),
-        command: run.subject.command.clone(),
-        host: String::new(),
-        cost: run.evidence.cost,
+        subject: run.subject.clone(),
+        host: run.host.hostname.clone(),
+        sums: run.evidence.cost,
     };
     told(RunDiff {
         a: side(a),

@@ -24,6 +24,7 @@ pub mod profile_diff;
 pub mod run_diff;
 pub mod run_line;
 mod scatter;
+mod sides;
 mod tables;
 mod tasks;
 mod time;

@@ -3,13 +3,14 @@
 use super::Style;
 use super::columns::{Row, figures, named, words};
 use super::page::{Ink, Page, chain, clip};
+use super::sides::sides;
 use crate::visible::visible;
 use pagewise_model::answer::Document;
 use pagewise_model::profile_diff::{
-    Change, Measure, ProfileDiff, SettingChange, Side, StackChange,
+    Change, Measure, ProfileDiff, SettingChange, StackChange, Weighed,
 };
 use pagewise_model::quantity::{
-    change_interval, count, percent, percent_fine, points_interval, relative_change, rounded,
+    change_interval, counted, percent, percent_fine, points_interval, relative_change, rounded,
 };
 use pagewise_model::run_diff::RunDiff;
 use pagewise_model::units::{Estimate, Nanos};
@@ -34,9 +35,7 @@ pub fn render(diff: &Document<ProfileDiff>, width: usize, style: Style) -> Strin
     };
     page.marked("● diff", ink, &visible(&diff.verdict));
     page.gap();
-    for (label, side) in [("A", &diff.a), ("B", &diff.b)] {
-        page.paragraph(label, Ink::Plain, &side_line(side));
-    }
+    sides(&mut page, &diff.a, &diff.b, weighed);
     page.paragraph("Method", Ink::Faint, &method(diff));
     for note in &diff.notes {
         page.paragraph("Note", Ink::Faint, &visible(note));
@@ -52,18 +51,16 @@ pub fn render(diff: &Document<ProfileDiff>, width: usize, style: Style) -> Strin
     page.finish()
 }
 
-fn side_line(side: &Side) -> String {
-    let mut line = format!("{}: {} samples", visible(&side.name), count(side.samples));
-    if side.span.0 > 0 {
-        line.push_str(&format!(" over {}", side.span));
-    }
-    if side.cpus > 0 {
-        line.push_str(&format!(", {} CPUs", side.cpus));
-    }
-    if !side.host.is_empty() {
-        line.push_str(&format!(", host {}", visible(&side.host)));
-    }
-    line
+fn weighed(side: &Weighed) -> Vec<String> {
+    let samples = counted(side.samples, "sample");
+    let cpus = counted(u64::from(side.cpus), "CPU");
+    vec![
+        match side.span.0 {
+            0 => samples,
+            _ => format!("{samples} over {}", side.span),
+        },
+        if side.cpus > 0 { cpus } else { String::new() },
+    ]
 }
 
 fn method(diff: &ProfileDiff) -> String {

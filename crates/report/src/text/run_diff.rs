@@ -3,6 +3,7 @@
 use super::Style;
 use super::columns::{Row, named};
 use super::page::{Ink, Page};
+use super::sides::sides;
 use crate::visible::visible;
 use pagewise_model::answer::Document;
 use pagewise_model::profile_diff::SettingChange;
@@ -27,14 +28,7 @@ pub fn render(diff: &Document<RunDiff>, width: usize, style: Style) -> String {
     };
     page.marked("● diff", ink, &visible(&diff.verdict));
     page.gap();
-    for (label, side) in [("A", &diff.a), ("B", &diff.b)] {
-        let line = format!(
-            "{}: {}",
-            visible(&side.name),
-            visible(&side.command.join(" "))
-        );
-        page.paragraph(label, Ink::Plain, &line);
-    }
+    sides(&mut page, &diff.a, &diff.b, |_| Vec::new());
     runs(&mut page, diff);
     settings(&mut page, &diff.settings);
     page.finish()

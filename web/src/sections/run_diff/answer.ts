@@ -1,5 +1,5 @@
 /** How two whole runs differ, and what each was. */
-import type { RunDiff, RunSide } from "../../data/schema";
+import type { RunCostSide, RunDiff } from "../../data/schema";
 import { h } from "../../dom";
 import { bytes, count, nanos } from "../../format";
 import type { Answer } from "../answer";
@@ -16,7 +16,8 @@ export const answer: Answer<RunDiff> = {
 /** Whether any figure differs by more than two runs of one program do. */
 export const differs = ({ figures }: RunDiff): boolean => figures.some(({ differs }) => differs);
 
-function side(letter: string, { name, command, host, cost }: RunSide): HTMLElement {
-  const faults = cost.minor_faults + cost.major_faults;
-  return tile(`${letter}  ${name}`, [nanos(cost.wall), unit("elapsed")], [`${count(faults)} page faults`, cost.max_rss > 0 ? `${bytes(cost.max_rss)} at most` : "", host].filter((text) => text !== "").join(", "), command.length > 0 && h("code", {}, command.join(" ")));
+function side(letter: string, { name, subject, host, wall, minor_faults, major_faults, max_rss }: RunCostSide): HTMLElement {
+  const used = [`${count(minor_faults + major_faults)} page faults`, max_rss > 0 ? `${bytes(max_rss)} at most` : "", host ?? ""];
+  const command = subject?.command ?? [];
+  return tile(`${letter}  ${name}`, [nanos(wall), unit("elapsed")], used.filter((text) => text !== "").join(", "), command.length > 0 && h("code", {}, command.join(" ")));
 }

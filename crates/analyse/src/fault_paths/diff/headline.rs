@@ -293,5 +293,5 @@ fn quantile(diff: &FaultDiff, quantile: f64) -> Option<Pair> {
 }
 
 fn count(faults: u64) -> f64 {
-    super::side::whole(faults)
+    super::blocked::whole(faults)
 }

@@ -10,13 +10,13 @@
 //! is taken apart ([`explain`]).
 
 mod assemble;
+pub(super) mod blocked;
 mod explain;
 mod figures;
 mod headline;
 mod least;
 mod results;
 mod shifts;
-pub(super) mod side;
 mod words;
 
 pub use results::compare_results;
@@ -24,12 +24,12 @@ pub use results::compare_results;
 use super::collector::Collector;
 use super::probe::{Calibration, Source};
 use assemble::Frame;
+use blocked::{Alike, Blocked};
 use figures::Figures;
 use pagewise_model::answer::Document;
 use pagewise_model::fault_diff::{FaultDiff, Method};
 use pagewise_model::formats::function_graph::Summary;
 use shifts::Draws;
-use side::{Alike, Side};
 
 /// Blocks that either trace needs for tests: 16 faults each.
 const FEWEST_BLOCKS: usize = 8;
@@ -82,7 +82,7 @@ pub fn compare<'a>(mut a: Input<'a>, mut b: Input<'a>, criteria: Criteria) -> Do
         (a.calibration, b.calibration) = (both, both);
     }
     let side = |input: Input<'a>, alike| {
-        Side::new(
+        Blocked::new(
             input.collector,
             &input.summary.names,
             input.calibration,

@@ -5,11 +5,12 @@ use super::headline::headline;
 use pagewise_model::answer::Document;
 use pagewise_model::fault_diff::{
     ClassChange, Explanation, FaultDiff, FunctionChange, LayerChange, Method, Pair, Pairs,
-    PathChange, QuantileShift, Shift, Side,
+    PathChange, QuantileShift, Shift, Traced,
 };
 use pagewise_model::fault_paths::{
     Class, ClassFindings, Contributor, FaultPaths, Latencies, Latency, LayerFindings,
 };
+use pagewise_model::side::Side;
 use pagewise_model::units::Estimate;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,9 +58,8 @@ pub fn compare_results(
     Document::of(diff).with_verdict(verdict)
 }
 
-fn side((found, name, label): (&FaultPaths, &str, &str)) -> Side {
-    Side {
-        name: name.to_owned(),
+fn side((found, name, label): (&FaultPaths, &str, &str)) -> Side<Traced> {
+    let sums = Traced {
         label: label.to_owned(),
         faults: found.faults,
         duration_ns: found.duration_ns,
@@ -69,6 +69,12 @@ fn side((found, name, label): (&FaultPaths, &str, &str)) -> Side {
         blocks: 0,
         block_correlation: 0.0,
         losses: found.losses.clone(),
+    };
+    Side {
+        name: name.to_owned(),
+        subject: found.subject.clone(),
+        host: found.host.hostname.clone(),
+        sums,
     }
 }
 
@@ -318,5 +324,5 @@ fn ratio(part: u64, all: u64) -> f64 {
 }
 
 fn whole(value: u64) -> f64 {
-    super::side::whole(value)
+    super::blocked::whole(value)
 }

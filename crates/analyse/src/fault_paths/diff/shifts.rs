@@ -5,7 +5,7 @@
 //! one another are alike (Künsch, 1989).
 
 use super::super::analyse::figures;
-use super::side::whole;
+use super::blocked::whole;
 use crate::compare::Random;
 use pagewise_model::fault_diff::{Pair, Pairs, QuantileShift, Shift};
 use pagewise_model::histogram::{Histogram, bucket_of, bucket_range};

@@ -5,11 +5,13 @@ use super::chance::Tested;
 use super::cuts::{Chosen, Cuts};
 use super::union::Union;
 use crate::profile::weigh::Idle;
+use pagewise_model::answer::Subject;
 use pagewise_model::profile::Profile;
 use pagewise_model::profile_diff::{
-    Change, CounterChange, DiffNode, Side, StackChange, UnknownChange,
+    Change, CounterChange, DiffNode, StackChange, UnknownChange, Weighed,
 };
 use pagewise_model::profile_findings::CounterRate;
+use pagewise_model::side::Side;
 use pagewise_model::units::Nanos;
 
 /// Nodes of the drawn tree are at least this share of the larger side.
@@ -162,15 +164,13 @@ pub(super) fn tree(union: &Union, cuts: &Cuts) -> Vec<DiffNode> {
     nodes
 }
 
-pub(super) fn side(samples: &Samples<'_>, name: &str, event: &str) -> Side {
+pub(super) fn side(samples: &Samples<'_>, name: &str, event: &str) -> Side<Weighed> {
     let known = samples
         .profile
         .events
         .iter()
         .find(|known| known.name == event);
-    Side {
-        name: name.to_owned(),
-        host: samples.profile.host.hostname.clone(),
+    let sums = Weighed {
         samples: samples.samples.len() as u64,
         weight: samples.samples.iter().map(|sample| sample.weight).sum(),
         unit: known.map(|event| event.unit),
@@ -179,6 +179,12 @@ pub(super) fn side(samples: &Samples<'_>, name: &str, event: &str) -> Side {
             false => 0,
         }),
         cpus: samples.cpus,
+    };
+    Side {
+        name: name.to_owned(),
+        subject: Subject::of_command(samples.profile.command.clone()),
+        host: samples.profile.host.hostname.clone(),
+        sums,
     }
 }
 

@@ -8,7 +8,7 @@ use super::Style;
 use super::page::{Ink, Page};
 use crate::visible::visible;
 use pagewise_model::answer::Document;
-use pagewise_model::fault_diff::{Explanation, FaultDiff, Finding, Side, Subject};
+use pagewise_model::fault_diff::{Explanation, FaultDiff, Finding, Subject, Traced};
 use pagewise_model::fault_paths::Source;
 use pagewise_model::quantity::{count, counted, duration_interval, percent};
 use pagewise_model::units::{Estimate, Nanos};
@@ -49,32 +49,30 @@ fn sides(page: &mut Page, diff: &FaultDiff) {
         visible(&diff.b.label)
     );
     page.paragraph("", Ink::Plain, &text);
-    for (letter, side) in [("A", &diff.a), ("B", &diff.b)] {
-        one_side(page, letter, side);
+    super::sides::sides(page, &diff.a, &diff.b, traced);
+    for (side, name) in [(&diff.a, "A"), (&diff.b, "B")] {
+        for lost in side.losses.told() {
+            page.paragraph("", Ink::Faint, &format!("{name}: left out: {lost}"));
+        }
     }
     if diff.a.correction_exceeds_signal || diff.b.correction_exceeds_signal {
         page.paragraph("", Ink::Caution, DOUBTFUL);
     }
 }
 
-fn one_side(page: &mut Page, letter: &str, side: &Side) {
-    let over = side
-        .duration_ns
-        .map_or(String::new(), |ns| format!(" in {}", Nanos(ns)));
-    let text = format!(
-        "{}{over}, {}; {}. {}",
-        counted(side.faults, "page fault"),
+fn traced(side: &Traced) -> Vec<String> {
+    let faults = counted(side.faults, "page fault");
+    vec![
+        match side.duration_ns {
+            Some(ns) => format!("{faults} in {}", Nanos(ns)),
+            None => faults,
+        },
         counted(side.distinct_paths, "different path"),
         cost_of_tracing(side),
-        visible(&side.name)
-    );
-    page.paragraph(letter, Ink::Plain, &text);
-    for lost in side.losses.told() {
-        page.paragraph("", Ink::Faint, &format!("left out: {lost}"));
-    }
+    ]
 }
 
-fn cost_of_tracing(side: &Side) -> String {
+fn cost_of_tracing(side: &Traced) -> String {
     let found = &side.calibration;
     let how = match found.source {
         Source::Nothing | Source::Withdrawn => return "not corrected for tracing".to_owned(),

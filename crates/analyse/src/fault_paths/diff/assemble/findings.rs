@@ -1,8 +1,8 @@
 //! What differs, in sentences: from a figure and its test to a finding.
 
 use super::super::super::signature::Class;
+use super::super::blocked::{Blocked, whole};
 use super::super::figures::{About, At, bound};
-use super::super::side::{Side, whole};
 use super::super::words;
 use super::{Assembly, over, pairs};
 use pagewise_model::fault_diff::{Answer, Finding, Pair, Pairs, Question, Subject, Unit};
@@ -284,7 +284,7 @@ impl Assembly<'_> {
     pub(super) fn mean_share(&self, class: Option<Class>) -> f64 {
         let Some(class) = class else { return 1.0 };
         let of = |place: usize| {
-            let side: &Side<'_> = &self.frame.sides[place];
+            let side: &Blocked<'_> = &self.frame.sides[place];
             let faults: f64 = side.faults(Some(class)).iter().sum();
             over(faults, whole(side.collector.checks.faults))
         };

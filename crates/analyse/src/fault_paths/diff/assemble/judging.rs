@@ -2,12 +2,12 @@
 //! not have made.
 
 use super::super::super::signature::Class;
+use super::super::blocked::{Blocked, Row, whole};
 use super::super::figures::About;
 use super::super::least::{
     CALLS, LEAST_NS, NEARLY_ALL, OF_CALLS, OF_FAULTS, OF_FUNCTION, OF_MEAN, OF_RATE, OF_SLOW,
     OF_TAIL, OF_TIME, SLOW_BY,
 };
-use super::super::side::{Row, Side, whole};
 use super::{Assembly, over, rounded};
 use pagewise_model::fault_diff::{Finding, Pair, Pairs, Subject};
 
@@ -103,7 +103,7 @@ impl Assembly<'_> {
         ((taken_b - taken_a).abs() + error) * rates.a * rates.b / 1e9
     }
 
-    fn doubt(&self, class: Option<Class>, of: impl Fn(&Side<'_>, &Row) -> f64) -> [f64; 2] {
+    fn doubt(&self, class: Option<Class>, of: impl Fn(&Blocked<'_>, &Row) -> f64) -> [f64; 2] {
         [0, 1].map(|place: usize| {
             let side = &self.frame.sides[place];
             let doubts = side.of(class).map(|row| of(side, row));

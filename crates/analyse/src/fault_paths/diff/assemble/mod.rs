@@ -9,16 +9,17 @@ use super::super::probe::Source;
 use super::super::ranked::{Chosen, Functions, Ranked};
 use super::super::signature::Class;
 use super::Input;
+use super::blocked::{Blocked, whole};
 use super::explain::explain;
 use super::figures::{About, At, Figures, TESTED, thousandths};
 use super::headline::headline;
 use super::shifts::{Draws, Value, shift};
-use super::side::{Side, whole};
 use super::words;
-use pagewise_model::answer::Document;
+use pagewise_model::answer::{Document, Subject as Observed};
 use pagewise_model::fault_diff::{
     self as model, Answer, Explanation, FaultDiff, Method, Pair, Pairs, Shift, Test,
 };
+use pagewise_model::side::Side;
 use pagewise_model::units::Estimate;
 
 /// Half the width of a 95 % interval in standard errors.
@@ -28,7 +29,7 @@ const Z95: f64 = 1.96;
 #[derive(Clone, Copy)]
 pub(super) struct Frame<'a> {
     pub inputs: [Input<'a>; 2],
-    pub sides: &'a [Side<'a>; 2],
+    pub sides: &'a [Blocked<'a>; 2],
     pub draws: &'a Draws,
     /// The chance of any finding in traces that are alike.
     pub level: f64,
@@ -89,13 +90,12 @@ impl Assembly<'_> {
         Document::of(diff).with_verdict(verdict)
     }
 
-    fn side(&self, place: usize) -> model::Side {
+    fn side(&self, place: usize) -> Side<model::Traced> {
         let (input, side) = (&self.frame.inputs[place], &self.frame.sides[place]);
         let raw: f64 = side.rows.iter().map(|row| whole(row.raw)).sum();
         let corrected: f64 = side.rows.iter().map(|row| whole(row.corrected)).sum();
         let collector = input.collector;
-        model::Side {
-            name: input.name.to_owned(),
+        let sums = model::Traced {
             label: input.label.to_owned(),
             faults: collector.checks.faults,
             duration_ns: collector
@@ -109,6 +109,12 @@ impl Assembly<'_> {
             blocks: u32::try_from(side.blocks.len()).unwrap_or(u32::MAX),
             block_correlation: side.correlation,
             losses: losses(input.summary),
+        };
+        Side {
+            name: input.name.to_owned(),
+            subject: Observed::default(),
+            host: String::new(),
+            sums,
         }
     }
 
@@ -146,7 +152,7 @@ impl Assembly<'_> {
     fn mean(
         &self,
         class: Option<Class>,
-        of: impl Fn(&Side<'_>, &super::side::Row) -> (u64, u64),
+        of: impl Fn(&Blocked<'_>, &super::blocked::Row) -> (u64, u64),
     ) -> Pairs {
         let each = [0, 1].map(|place: usize| {
             let side = &self.frame.sides[place];

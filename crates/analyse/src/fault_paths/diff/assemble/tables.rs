@@ -2,9 +2,9 @@
 
 use super::super::super::layer::Layer;
 use super::super::super::signature::Class;
+use super::super::blocked::{FunctionSums, whole};
 use super::super::figures::{About, At, bound};
 use super::super::shifts::{Value, shift};
-use super::super::side::{FunctionSums, whole};
 use super::findings::{at_least_nothing, own_times};
 use super::{Assembly, over, pairs, rounded};
 use pagewise_model::fault_diff::{

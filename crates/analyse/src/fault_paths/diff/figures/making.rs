@@ -2,8 +2,8 @@
 
 use super::super::super::layer::Layer;
 use super::super::super::signature::Class;
+use super::super::blocked::{Blocked, FunctionSums, Row, whole};
 use super::super::least::{CALLS, LEAST_NS, OF_MEAN};
-use super::super::side::{FunctionSums, Row, Side, whole};
 use super::{About, SLOW_SHARES, TESTED, Tests, Wait, thousandths};
 use crate::compare::blocks::Figure;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ const FEWEST_FAULTS: f64 = 20.0;
 
 /// Both traces while figures are made of them.
 pub(super) struct Making<'a> {
-    pub(super) sides: &'a [Side<'a>; 2],
+    pub(super) sides: &'a [Blocked<'a>; 2],
     pub(super) made: Tests<'a>,
 }
 
@@ -79,13 +79,13 @@ impl<'a> Making<'a> {
             .collect()
     }
 
-    pub(super) fn denominator(&mut self, of: impl Fn(&Side<'a>) -> Vec<f64>) -> usize {
+    pub(super) fn denominator(&mut self, of: impl Fn(&Blocked<'a>) -> Vec<f64>) -> usize {
         let both = self.both(of);
         self.made.denominators.push(both);
         self.made.denominators.len() - 1
     }
 
-    pub(super) fn both(&self, of: impl Fn(&Side<'a>) -> Vec<f64>) -> Vec<f64> {
+    pub(super) fn both(&self, of: impl Fn(&Blocked<'a>) -> Vec<f64>) -> Vec<f64> {
         self.sides.iter().flat_map(of).collect()
     }
 
@@ -147,7 +147,7 @@ impl<'a> Making<'a> {
     }
 
     fn layer(&mut self, layer: Layer, class: Option<Class>, faults: usize) {
-        let time = |side: &Side<'a>, row: &Row| side.layer(row, layer).map(|(_, ns)| ns);
+        let time = |side: &Blocked<'a>, row: &Row| side.layer(row, layer).map(|(_, ns)| ns);
         let with = self.both(|side| side.sums(class, |row| f64::from(time(side, row).is_some())));
         if with.iter().sum::<f64>() < FEWEST {
             return;
@@ -262,7 +262,7 @@ impl<'a> Making<'a> {
 
     /// The share of a kind among the faults, on average of both traces.
     pub(super) fn share(&self, class: Class) -> f64 {
-        let share = |side: &Side<'a>| {
+        let share = |side: &Blocked<'a>| {
             let [of_class, all] = [Some(class), None].map(|class| side.faults(class).iter().sum());
             let (of_class, all): (f64, f64) = (of_class, all);
             of_class / all.max(1.0)

@@ -7,7 +7,7 @@ mod paths;
 use super::super::layer::Layer;
 use super::super::signature::Class;
 use super::super::stretches::bin_start;
-use super::side::{FunctionSums, Row, Side};
+use super::blocked::{Blocked, FunctionSums, Row};
 use crate::compare::blocks::{
     Asked, Exchanges, Figure, Outcome, Tested, compare_blocks, difference, ratio,
 };
@@ -121,7 +121,7 @@ impl<'a> Figures<'a> {
     /// Compares the traces as wholes by the blocks of `sides`, as recordings by those of `short`,
     /// faults of the same kind by those of `within`; `None` leaves out the tests.
     pub(super) fn new(
-        [sides, short, within]: [&'a [Side<'a>; 2]; 3],
+        [sides, short, within]: [&'a [Blocked<'a>; 2]; 3],
         testing: Option<Testing>,
     ) -> Self {
         let is_tested = testing.is_some();
@@ -251,7 +251,7 @@ struct Tests<'a> {
 }
 
 impl<'a> Tests<'a> {
-    fn new(family: Family, sides: &'a [Side<'a>; 2], is_tested: bool) -> Self {
+    fn new(family: Family, sides: &'a [Blocked<'a>; 2], is_tested: bool) -> Self {
         let [a, b] = sides;
         let functions = match family {
             Family::Questions | Family::Parts => BTreeMap::new(),
@@ -298,8 +298,8 @@ impl<'a> Tests<'a> {
 }
 
 fn both_functions<'a>(
-    a: &'a Side<'a>,
-    b: &'a Side<'a>,
+    a: &'a Blocked<'a>,
+    b: &'a Blocked<'a>,
 ) -> BTreeMap<(Class, &'a str), [FunctionSums; 2]> {
     let blocks = [a.blocks.len(), b.blocks.len()];
     let empty = || blocks.map(FunctionSums::new);

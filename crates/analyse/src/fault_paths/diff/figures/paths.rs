@@ -4,8 +4,8 @@
 //! faults show changes of a few per cent that the whole hides, whatever the mix of paths.
 
 use super::super::super::signature::Class;
+use super::super::blocked::whole;
 use super::super::least::OF_FAULTS;
-use super::super::side::whole;
 use super::About;
 use super::making::{FEWEST, Making};
 use std::collections::BTreeMap;

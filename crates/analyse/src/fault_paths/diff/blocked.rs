@@ -37,7 +37,7 @@ pub(super) enum Alike {
 }
 
 /// A trace with its faults by block.
-pub(super) struct Side<'a> {
+pub(super) struct Blocked<'a> {
     pub collector: &'a Collector,
     pub names: &'a Names,
     pub calibration: Calibration,
@@ -83,7 +83,7 @@ pub(super) struct FunctionSums {
     pub bins: BTreeMap<u32, Vec<f64>>,
 }
 
-impl<'a> Side<'a> {
+impl<'a> Blocked<'a> {
     pub(super) fn new(
         collector: &'a Collector,
         names: &'a Names,
