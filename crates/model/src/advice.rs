@@ -96,7 +96,6 @@ pub struct Advice {
     /// Stable name of the rule that gave it.
     pub rule: String,
     /// Diagnoses that it cures, by their ids, costliest first.
-    #[serde(default)]
     pub cures: Vec<String>,
     /// One sentence: what to do.
     pub headline: String,

@@ -256,12 +256,9 @@ pub struct Churn {
     /// Sizes of the released stretches (bytes).
     pub released_sizes: Histogram,
     /// The routes apart, most faults first.
-    #[serde(default)]
     pub routes: Vec<ChurnRoute>,
-    /// Share (0 to 1) of the separately mapped blocks that an allocator maps, by the code that calls
-    /// `mmap(2)` or writes the first bytes, where that was seen: 0 means that the program maps them
-    /// itself.
-    #[serde(default)]
+    /// Share (0 to 1) of the separately mapped blocks that carry an allocator's header in their
+    /// first bytes, where that could be seen: 0 means that the program maps them itself.
     pub allocator_blocks: Option<f64>,
     /// Where memory was given back (`systrim` ← `free` ← caller), heaviest first.
     pub release_sites: Vec<Site>,
@@ -397,10 +394,8 @@ pub struct Run {
     /// Time.
     pub time: FaultTime,
     /// What the CPU time went into.
-    #[serde(default)]
     pub account: Account,
     /// Huge pages that the program was seen to hold.
-    #[serde(default)]
     pub huge_pages: Option<HugePageUse>,
     /// Mapped files whose pages were waited for, those most often waited for first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

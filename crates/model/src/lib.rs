@@ -13,6 +13,7 @@ pub mod allocator;
 pub mod answer;
 pub mod balance;
 pub mod bench;
+pub mod busiest;
 pub mod call_map;
 pub mod capability;
 pub mod capture_summary;

@@ -26,7 +26,6 @@ pub struct ProfileDiff {
     pub measure: Measure,
     /// Of whole runs: by what factor B took longer in everything, as a busier machine makes it. B's
     /// amounts are divided by it.
-    #[serde(default)]
     pub slowdown: Option<f64>,
     /// Length of the blocks of time that were exchanged; zero where there are no times.
     pub block: Nanos,

@@ -14,6 +14,7 @@ mod skipped;
 
 pub mod analysis;
 pub mod bench;
+pub mod busiest;
 pub mod capture;
 pub mod destination;
 pub mod experiment;

@@ -17,7 +17,7 @@ use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::formats::sniff::{Format, sniff};
 use pagewise_model::paged_run::PagedRun;
 use pagewise_report::text::Style;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -172,27 +172,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             faults::results(&a, &b, args, &labels)?
         }
     };
-    let text = match args.json {
-        true => pagewise_report::json::to_string(&diff)?,
-        false => {
-            let (width, style) = (crate::terminal::width(), crate::terminal::style());
-            crate::terminal::fitted(pagewise_report::fault_diff::render(&diff, width, style))
-        }
-    };
-    print(&text, args.json)?;
+    terminal::present(&diff, args.json, pagewise_report::fault_diff::render)?;
     if let Some(path) = &args.output {
         let words = pagewise_report::fault_diff::render(&diff, 100, Style::PLAIN);
         let page = pagewise_report::html::render_fault_diff(&diff, &words)?;
         page::write(path, &page)?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Writes a result to standard output.
-fn print(text: &str, json: bool) -> Result<()> {
-    let mut out = terminal::output(json);
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
 }
 
 fn only_for_profiles(args: &Args) -> Result<()> {

@@ -101,14 +101,7 @@ pub fn show(runs: &Document<RunDiff>, args: &Args) -> Result<ExitCode> {
         let text = pagewise_report::text::run_diff::render(runs, 100, Style::PLAIN);
         crate::page::write(path, &render_run_diff(runs, &text)?)?;
     }
-    let text = match args.json {
-        true => pagewise_report::json::to_string(runs)?,
-        false => {
-            let (width, style) = (terminal::width(), terminal::style());
-            pagewise_report::text::run_diff::render(runs, width, style)
-        }
-    };
-    super::print(&text, args.json)?;
+    terminal::present(runs, args.json, pagewise_report::text::run_diff::render)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -113,14 +113,11 @@ pub fn run(
         Some(runs) => with_runs(found, runs),
         None => found,
     };
-    let text = match args.json {
-        true => pagewise_report::json::to_string(&found)?,
-        false => {
-            let (width, style) = (terminal::width(), terminal::style());
-            pagewise_report::text::profile_diff::render(&found, width, style)
-        }
-    };
-    super::print(&text, args.json)?;
+    terminal::present(
+        &found,
+        args.json,
+        pagewise_report::text::profile_diff::render,
+    )?;
     if let Some(path) = &args.output {
         crate::page::write(path, &render_profile_diff(&found, &a, &b)?)?;
     }

@@ -4,11 +4,12 @@ use crate::bytes;
 use crate::stored::{kind, this_version};
 use anyhow::{Context, Result, bail};
 use pagewise_analyse::fault_paths::{Calibration, Sums, Total, analyse};
-use pagewise_model::answer::Kind;
-use pagewise_model::fault_paths::FaultPaths;
+use pagewise_model::answer::{Document, Evidence, Kind};
+use pagewise_model::fault_paths::{FaultPaths, TracedFaults};
 use pagewise_model::quantity::counted;
-use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// What a stored report must hold to be added.
@@ -111,13 +112,24 @@ fn is_of_trace(text: &[u8], used: &str) -> Result<()> {
     this_version(&head, "report on the trace again")
 }
 
-/// A report as JSON together with the sums that make it mergeable.
-///
-/// # Errors
-/// When a number has no form in JSON.
-pub fn with_sums(findings: &FaultPaths, sums: &Sums) -> Result<String> {
-    let text = pagewise_report::json::to_string(findings)?;
-    let open = text.trim_end().strip_suffix("}}").unwrap_or(&text);
-    let sums = pagewise_report::json::to_string(sums)?;
-    Ok(format!("{open},\"sums\":{}}}}}\n", sums.trim_end()))
+/// What a trace shows, with the sums that make it mergeable beside it.
+#[derive(Serialize)]
+pub struct Summed<'a> {
+    found: &'a TracedFaults,
+    sums: &'a Sums,
+}
+
+impl Evidence for Summed<'_> {
+    const KIND: Kind = Kind::FaultPaths;
+
+    fn write<M: SerializeMap>(&self, parts: &mut M) -> Result<(), M::Error> {
+        parts.serialize_entry(&Self::KIND, self.found)?;
+        parts.serialize_entry("sums", self.sums)
+    }
+}
+
+/// A report together with its sums.
+pub fn with_sums<'a>(findings: &'a FaultPaths, sums: &'a Sums) -> Document<Summed<'a>> {
+    let found = &findings.evidence;
+    findings.over(Summed { found, sums })
 }

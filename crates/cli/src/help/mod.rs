@@ -1,14 +1,12 @@
 //! `pagewise help`: the reference of a command, or a guide out of the program itself.
 
-mod busiest;
 mod markdown;
-
-pub use busiest::tell as tell_busiest;
 
 use crate::terminal;
 use anyhow::{Result, bail};
 use clap::Command;
 use flate2::read::GzDecoder;
+use pagewise_report::text::Style;
 use std::io::{self, Read, Write};
 
 pub const EXAMPLES: &str = "\
@@ -83,7 +81,7 @@ pub fn run(args: &Args, mut whole: Command) -> Result<()> {
     let mut out = io::stdout().lock();
     let topic = match &*args.words {
         [] => {
-            let topics = terminal::fitted(topics());
+            let topics = shown(&topics());
             write!(out, "{}\n{topics}", whole.render_long_help())?;
             return Ok(());
         }
@@ -103,11 +101,28 @@ pub fn run(args: &Args, mut whole: Command) -> Result<()> {
         let text = topic.text()?;
         let text = match topic.is_schema() {
             true => text,
-            false => terminal::fitted(text),
+            false => shown(&text),
         };
         out.write_all(text.as_bytes())?;
     }
     Ok(())
+}
+
+/// A document as our standard output shows it.
+fn shown(text: &str) -> String {
+    pagewise_report::text::topic::render(text, terminal::width(), terminal::style())
+}
+
+/// Says on standard error which processes fault now, to one who asks about none.
+pub fn tell_busiest() {
+    let style = Style {
+        color: false,
+        ..terminal::style()
+    };
+    let found = pagewise_operate::busiest::busiest();
+    let width = terminal::columns().unwrap_or(100);
+    let text = pagewise_report::text::busiest::render(&found, width, style);
+    terminal::tell(&format!("\n{}", text.trim_end()));
 }
 
 /// The command that `words` lead to.

@@ -23,6 +23,8 @@ use pagewise_model::run_diff::RunDiff;
 use pagewise_model::tuning::Tuning;
 use pagewise_report::html;
 use pagewise_report::text::{self, Style};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 /// Makes a page of a document and its text.
 type Page<D> = fn(&D, &str) -> Result<String, html::Error>;
@@ -38,7 +40,7 @@ struct Opened<'a> {
 }
 
 impl Opened<'_> {
-    fn show<E: Evidence>(
+    fn show<E: Evidence + Serialize + DeserializeOwned>(
         &self,
         text: Text<Document<E>>,
         page: Option<Page<Document<E>>>,

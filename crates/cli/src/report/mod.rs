@@ -14,7 +14,6 @@ use pagewise_model::answer::Kind;
 use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::profile::Profile;
 use pagewise_report::html::render_fault_paths;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -215,17 +214,7 @@ fn report_part(trace: Trace, file: &Path, args: &Args, steps: Vec<Step>) -> Resu
             met.join("; ")
         );
     }
-    let text = match args.json {
-        true => pagewise_report::json::to_string(&found)?,
-        false => terminal::fitted(pagewise_report::fault_paths::render(
-            &found,
-            terminal::width(),
-            terminal::style(),
-        )),
-    };
-    let mut out = terminal::output(args.json);
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
+    terminal::present(&found, args.json, pagewise_report::fault_paths::render)?;
     match &args.output {
         Some(path) => page::write(path, &render_fault_paths(&found, &name_of(file))?),
         None => Ok(()),
@@ -267,26 +256,19 @@ fn show_trace(
     name: &str,
     args: &Args,
 ) -> Result<()> {
-    let text = match args.json {
-        true if args.sums => {
+    match args.sums {
+        // They go with JSON alone.
+        true => {
             let sums = sums().with_context(|| {
                 format!(
                     "{name} lacks the sums: they come from the trace itself, with pagewise report \
                      --json --sums TRACE"
                 )
             })?;
-            fault_paths::with_sums(findings, &sums)?
+            terminal::print_json(&fault_paths::with_sums(findings, &sums))?;
         }
-        true => pagewise_report::json::to_string(findings)?,
-        false => terminal::fitted(pagewise_report::fault_paths::render(
-            findings,
-            terminal::width(),
-            terminal::style(),
-        )),
-    };
-    let mut out = terminal::output(args.json);
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
+        false => terminal::present(findings, args.json, pagewise_report::fault_paths::render)?,
+    }
     match &args.output {
         Some(path) => page::write(path, &render_fault_paths(findings, name)?),
         None => Ok(()),

@@ -8,23 +8,34 @@ use std::fmt;
 use std::marker::PhantomData;
 
 /// What a document of one kind rests on.
-pub trait Evidence: Serialize + DeserializeOwned {
+pub trait Evidence {
     /// The kind of such documents, and the name of the part.
     const KIND: Kind;
+
+    /// Writes the part, and what stands beside it.
+    ///
+    /// # Errors
+    /// As the serializer has it.
+    fn write<M: SerializeMap>(&self, parts: &mut M) -> Result<(), M::Error>
+    where
+        Self: Serialize,
+    {
+        parts.serialize_entry(&Self::KIND, self)
+    }
 }
 
 /// Writes evidence under its name.
-pub(super) fn serialize<E: Evidence, S: Serializer>(
+pub(super) fn serialize<E: Evidence + Serialize, S: Serializer>(
     evidence: &E,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let mut parts = serializer.serialize_map(Some(1))?;
-    parts.serialize_entry(&E::KIND, evidence)?;
+    let mut parts = serializer.serialize_map(None)?;
+    evidence.write(&mut parts)?;
     parts.end()
 }
 
 /// Reads the part that is asked for; other parts are passed over.
-pub(super) fn deserialize<'de, E: Evidence, D: Deserializer<'de>>(
+pub(super) fn deserialize<'de, E: Evidence + DeserializeOwned, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<E, D::Error> {
     deserializer.deserialize_map(Parts(PhantomData))
@@ -32,7 +43,7 @@ pub(super) fn deserialize<'de, E: Evidence, D: Deserializer<'de>>(
 
 struct Parts<E>(PhantomData<E>);
 
-impl<'de, E: Evidence> Visitor<'de> for Parts<E> {
+impl<'de, E: Evidence + DeserializeOwned> Visitor<'de> for Parts<E> {
     type Value = E;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

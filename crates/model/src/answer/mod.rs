@@ -16,6 +16,7 @@ use crate::findings::Diagnosis;
 use crate::host::HostSnapshot;
 use crate::loss::Losses;
 use crate::proof::Proof;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::ops::{Deref, DerefMut};
 
@@ -27,7 +28,10 @@ pub const SCHEMA_VERSION: u32 = 6;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "Document"))]
-#[serde(bound = "E: Evidence")]
+#[serde(bound(
+    serialize = "E: Evidence + Serialize",
+    deserialize = "E: Evidence + DeserializeOwned"
+))]
 pub struct Document<E> {
     /// Which part of the evidence is here.
     pub kind: Kind,
@@ -117,6 +121,24 @@ impl<E: Evidence> Document<E> {
             proof: None,
             losses: Losses::default(),
             notes: Vec::new(),
+            evidence,
+        }
+    }
+
+    /// The same words over other evidence.
+    #[must_use]
+    pub fn over<F: Evidence>(&self, evidence: F) -> Document<F> {
+        Document {
+            kind: F::KIND,
+            schema_version: self.schema_version,
+            subject: self.subject.clone(),
+            host: self.host.clone(),
+            verdict: self.verdict.clone(),
+            diagnoses: self.diagnoses.clone(),
+            advice: self.advice.clone(),
+            proof: self.proof.clone(),
+            losses: self.losses.clone(),
+            notes: self.notes.clone(),
             evidence,
         }
     }

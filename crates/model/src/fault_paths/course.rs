@@ -69,7 +69,6 @@ pub struct Excess {
     /// Mean in the tail less mean in the others, ns, corrected.
     pub ns: f64,
     /// How far that may be off for what the correction does not know, either way, ns.
-    #[serde(default)]
     pub error_ns: f64,
     /// Share of the whole difference.
     pub share: f64,

@@ -59,28 +59,20 @@ pub struct TracedFaults {
     /// Ends of calls without a beginning, by function: all there is with `tracing_thresh`.
     pub bare_ends: Vec<OtherCalls>,
     /// The part of the faults that was looked at, from the outside in; empty: all of each.
-    #[serde(default)]
     pub descent: Vec<DescentStep>,
     /// What sets the slowest faults apart, overall and by kind.
-    #[serde(default)]
     pub contrasts: Vec<Contrast>,
     /// How the faults changed over time.
-    #[serde(default)]
     pub timeline: Timeline,
     /// Waits for locks, and who held them.
-    #[serde(default)]
     pub lock_waits: LockWaits,
     /// Charges to the memory cgroup by the way they took.
-    #[serde(default)]
     pub charges: Vec<ChargePath>,
     /// Calls with everything below them, repeats merged, by their share of time.
-    #[serde(default)]
     pub trees: Vec<TreePattern>,
     /// Further such trees that are as frequent, or take as much time.
-    #[serde(default)]
     pub trees_left_out: u64,
     /// What was taken for granted in reading the trace.
-    #[serde(default)]
     pub reading: Reading,
 }
 
@@ -148,7 +140,6 @@ pub struct TreePattern {
     /// 99th percentile of it.
     pub p99_ns: u64,
     /// How far the corrected mean, median and percentile may be off, either way, ns.
-    #[serde(default)]
     pub error_ns: f64,
     /// Places behind the median and the percentile: a sample where there are many faults.
     pub timed: u64,
@@ -230,7 +221,6 @@ pub struct Latencies {
     /// Without the tracer's cost; as traced where nothing is corrected.
     pub corrected: Latency,
     /// How sure the corrected figures are; absent where nothing is corrected.
-    #[serde(default)]
     pub bounds: Option<Bounds>,
 }
 
@@ -318,7 +308,6 @@ pub struct Contributor {
     /// Own time without the tracer's cost, ns; not below zero.
     pub corrected_self_ns: u64,
     /// How far the corrected time may be off, either way, ns.
-    #[serde(default)]
     pub error_ns: u64,
     /// Share of the faults' time on the CPU, raw.
     pub time_share: f64,

@@ -4,6 +4,7 @@
 mod answer;
 pub mod bench_alloc;
 pub mod bench_faults;
+pub mod busiest;
 pub mod capture_summary;
 pub mod check;
 mod columns;
@@ -28,10 +29,9 @@ mod sides;
 mod tables;
 mod tasks;
 mod time;
+pub mod topic;
 pub mod tune;
 mod wrap;
-
-pub use wrap::folded;
 
 use page::Page;
 use pagewise_model::findings::Findings;

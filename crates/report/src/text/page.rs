@@ -136,9 +136,16 @@ impl Page {
 
     /// `text` wrapped behind `indent` columns.
     pub fn indented(&mut self, indent: usize, ink: Ink, text: &str) {
-        for line in wrap(text, self.width.saturating_sub(indent)) {
+        self.hanging_lines(indent, indent, ink, text);
+    }
+
+    /// `text` wrapped, its first line behind `first` columns, the others behind `rest`.
+    pub fn hanging_lines(&mut self, first: usize, rest: usize, ink: Ink, text: &str) {
+        let mut indent = first;
+        for line in wrap(text, self.width.saturating_sub(rest)) {
             let line = self.paint(ink, line);
             self.line(&format!("{:indent$}{line}", ""));
+            indent = rest;
         }
     }
 

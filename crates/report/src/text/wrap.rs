@@ -27,40 +27,6 @@ pub fn wrap(text: &str, room: usize) -> Vec<&str> {
     lines
 }
 
-/// `text` in lines of at most `width` columns: `first` before the first of them, `rest` before the
-/// others.
-fn hanging(text: &str, first: &str, rest: &str, width: usize) -> String {
-    let indent = columns(first).max(columns(rest));
-    let mut out = String::new();
-    for (number, line) in wrap(text, width.saturating_sub(indent))
-        .into_iter()
-        .enumerate()
-    {
-        out.push_str(if number == 0 { first } else { rest });
-        out.push_str(line);
-        out.push('\n');
-    }
-    out
-}
-
-/// Lines of at most `width` columns; what goes on below a line stands further in.
-#[must_use]
-pub fn folded(text: &str, width: usize) -> String {
-    let mut out = String::with_capacity(text.len());
-    for line in text.lines() {
-        let words = line.trim_start();
-        let indent = &line[..line.len() - words.len()];
-        match columns(line) > width {
-            true => out.push_str(&hanging(words, indent, &format!("{indent}    "), width)),
-            false => {
-                out.push_str(line);
-                out.push('\n');
-            }
-        }
-    }
-    out
-}
-
 /// What stands behind a figure.
 const UNITS: [&str; 11] = [
     "%", "ns", "µs", "ms", "s", "B", "KiB", "MiB", "GiB", "TiB", "±",
@@ -97,13 +63,6 @@ mod tests {
         assert_eq!(wrap("größe µm", 5), ["größe", "µm"]);
         assert_eq!(wrap("", 5), [""]);
         assert_eq!(wrap("/sys/kernel/tracing", 14), ["/sys/kernel/", "tracing"]);
-    }
-
-    #[test]
-    fn long_lines_go_on_further_in() {
-        let text = "  A sentence that has 12 µs.\n\nShort.\n";
-        let folded = folded(text, 24);
-        assert_eq!(folded, "  A sentence that\n      has 12 µs.\n\nShort.\n");
     }
 
     #[test]
