@@ -3,7 +3,8 @@
 use super::super::descent::Descent;
 use super::super::shapes::describe;
 use super::super::signature::Class;
-use super::{Collector, gives_up_unseen};
+use super::Collector;
+use super::walk::gives_up_unseen;
 use pagewise_model::formats::function_graph::{CallTree, Names};
 
 impl Collector {

@@ -9,27 +9,28 @@
 //!                                        before finish_task_switch(); else schedule())
 //! ```
 
+mod add;
 mod descend;
 mod scratch;
+mod walk;
 
-use scratch::{From, Kind, Scratch, Timed, add_split, waits_of};
+use scratch::{Kind, Scratch};
+use walk::mix;
 
 use super::call_times::CallTimes;
-use super::cells::{Cells, FaultLog};
+use super::cells::FaultLog;
 use super::contexts::Contexts;
 use super::descent::{Descent, Step};
 use super::layer::Layer;
 use super::locks::Locks;
 use super::probe::ProbeSigns;
-use super::roles::{Role, Roles};
-use super::shapes::{MOST_SHAPES, Shape, Shapes, Split, Token, describe};
+use super::roles::Roles;
+use super::shapes::{Shapes, Token};
 use super::signature::{Class, Signs, class_returned};
 use super::stretches::Stretches;
 use super::tally::Tally;
 use pagewise_model::fault_paths::{Calibration, Lock, Source};
-use pagewise_model::formats::function_graph::{
-    CallTree, Line, Names, Node, Sink, Span, Tail, Wait,
-};
+use pagewise_model::formats::function_graph::{CallTree, Line, Names, Sink, Span, Tail};
 use pagewise_model::histogram::Histogram;
 use pagewise_model::trace_note::TraceNote;
 use rustc_hash::FxHashMap;
@@ -273,138 +274,6 @@ impl Collector {
         self.scratch = scratch;
     }
 
-    /// Collects the nodes that are the fault's own work, and what is to be taken out.
-    #[inline]
-    fn walk(&mut self, tree: &CallTree, root: usize, scratch: &mut Scratch) -> u64 {
-        scratch.tokens.clear();
-        scratch.kept.clear();
-        scratch.cuts.clear();
-        scratch.open.clear();
-        let end = tree.nodes[root].end as usize;
-        let top = tree.nodes[root].depth;
-        let any_marked = !tree.interrupts.is_empty();
-        let mut hash = 0_u64;
-        let mut at = root;
-        while at < end {
-            let node = &tree.nodes[at];
-            let role = self.roles.of(node.name);
-            // A call at a place for interrupts alone is one, unless it is known to be a fault's.
-            let by_place = any_marked
-                && is_marked(&tree.interrupts, at)
-                && role.layer.is_none()
-                && role.signs.without(Signs::INSIDE) == Signs::default();
-            if role.interrupt || by_place {
-                self.by_place += u64::from(!role.interrupt);
-                self.interrupt(tree, at, scratch);
-                at = node.end as usize;
-                continue;
-            }
-            let token = Token::new(node.name, node.depth - top);
-            hash = mix(hash, token);
-            scratch.tokens.push(token);
-            let own = self.own_time(node);
-            scratch.keep(at, node, own);
-            at += 1;
-            if let Some(wait) = role.wait
-                && gives_up_unseen(tree, at - 1, role)
-            {
-                scratch.cut(place(at - 1), node.span.ns, Kind::Off(wait), From::Whole);
-                at = node.end as usize;
-            }
-        }
-        for off in &tree.off_cpu {
-            if (root..end).contains(&(off.node as usize)) {
-                // Both ends of the wait are printed in microseconds.
-                if tree.nodes[off.node as usize].span.ns + 2000 < off.ns {
-                    // Durations leave sleep out (`nosleep-time`): there is nothing to take out.
-                    self.sleep_signs.1 += 1;
-                    continue;
-                }
-                self.sleep_signs.0 += 1;
-                let from = match scratch.kept_at(off.node) {
-                    true => From::Own,
-                    false => From::Gone,
-                };
-                scratch.cut(off.node, off.ns, Kind::Off(off.wait), from);
-            }
-        }
-        if self.checks.faults < ALL_PROBED || self.checks.faults.is_multiple_of(PROBED_EVERY) {
-            self.note_probe(tree, scratch);
-        }
-        hash
-    }
-
-    /// Time in a call but in none that it made. It can't be negative by more than the printed
-    /// precision of the call.
-    #[inline]
-    fn own_time(&mut self, node: &Node) -> u64 {
-        if node.children_ns > node.span.ns + u64::from(node.span.tick) {
-            self.checks.violations += 1;
-        }
-        node.span.ns.saturating_sub(node.children_ns)
-    }
-
-    #[inline]
-    fn note_probe(&mut self, tree: &CallTree, scratch: &Scratch) {
-        for kept in &scratch.kept {
-            let node = &tree.nodes[kept.node as usize];
-            self.probe.record(node.name, kept.direct_calls, kept.own);
-        }
-    }
-
-    /// Takes an interrupt out; while its task was put aside, it did not run.
-    #[cold]
-    fn interrupt(&mut self, tree: &CallTree, at: usize, scratch: &mut Scratch) {
-        let mut away = tree.off_cpu_inside(at);
-        let end = tree.nodes[at].end as usize;
-        let mut inside = at;
-        while let Some(node) = tree.nodes[..end].get(inside) {
-            let role = self.roles.of(node.name);
-            inside += 1;
-            if let Some(wait) = role.wait
-                && gives_up_unseen(tree, inside - 1, role)
-            {
-                let ns = node.span.ns;
-                scratch.cut(place(inside - 1), ns, Kind::Off(wait), From::Gone);
-                away += ns;
-                inside = node.end as usize;
-            }
-        }
-        let ns = tree.nodes[at].span.ns.saturating_sub(away);
-        scratch.cut(place(at), ns, Kind::Interrupt, From::Gone);
-    }
-
-    /// Takes interrupts and time off the CPU out of the calls that they struck.
-    #[cold]
-    fn take_out(&mut self, tree: &CallTree, scratch: &mut Scratch) {
-        let Scratch { cuts, kept, .. } = scratch;
-        for cut in cuts.iter_mut() {
-            let is_around = |kept: &Timed| {
-                kept.node <= cut.node && cut.node < tree.nodes[kept.node as usize].end
-            };
-            if cut.from == From::Own
-                && let Some(innermost) = kept.iter_mut().rev().find(|kept| is_around(kept))
-            {
-                // Both ends of the wait are printed in microseconds.
-                let tick = u64::from(tree.nodes[innermost.node as usize].span.tick) + 1000;
-                self.checks.violations += u64::from(cut.ns > innermost.own + tick);
-                cut.ns = cut.ns.min(innermost.own);
-                innermost.own -= cut.ns;
-            }
-            for kept in kept.iter_mut().filter(|kept| is_around(kept)) {
-                kept.on = kept.on.saturating_sub(cut.ns);
-                if cut.kind != Kind::Interrupt {
-                    kept.waited = kept.waited.saturating_add(cut.ns);
-                }
-            }
-        }
-        for cut in cuts.iter().filter(|cut| cut.from == From::Whole) {
-            for kept in kept.iter_mut().filter(|kept| kept.node == cut.node) {
-                kept.own = 0;
-            }
-        }
-    }
-
     /// The shape with these calls, which has no faults if it is new.
     pub(super) fn shape_of(&mut self, tokens: &[Token]) -> usize {
         let hash = tokens.iter().fold(0, |hash, token| mix(hash, *token));
@@ -437,51 +306,6 @@ impl Collector {
         Some(self.last_time?.saturating_sub(self.first_time?))
     }
 
-    #[cold]
-    fn new_shape(&mut self, hash: u64, tokens: &[Token], of: Option<Class>) -> usize {
-        let (class, places, handler) = describe(tokens, &self.roles);
-        let class = of.unwrap_or(class);
-        let full = self.shapes.all.len() >= MOST_SHAPES;
-        let shape = Shape {
-            contexts: self.contexts_of(class, tokens),
-            tokens: tokens.into(),
-            class,
-            source: self.shapes.source,
-            places: places.into(),
-            handler,
-            latency: Default::default(),
-            cells: Cells::default(),
-            own_added: Box::default(),
-            locks: super::shapes::locks(tokens, &self.roles).into(),
-            elapsed: Tally::default(),
-            lock_before: Tally::default(),
-            split: Split::default(),
-            interrupts: 0,
-        };
-        self.shapes.beyond_limit += u64::from(full);
-        self.shapes.add(hash, shape)
-    }
-
-    fn contexts_of(&mut self, class: super::Class, tokens: &[Token]) -> Box<[u32]> {
-        let mut open: Vec<(u16, u32)> = Vec::new();
-        let mut found = Vec::with_capacity(tokens.len());
-        for token in tokens {
-            while open
-                .last()
-                .is_some_and(|(depth, _)| *depth >= token.depth())
-            {
-                open.pop();
-            }
-            let context = match open.last() {
-                Some(&(_, parent)) => self.contexts.child(parent, token.name()),
-                None => self.contexts.root(class, token.name()),
-            };
-            open.push((token.depth(), context));
-            found.push(context);
-        }
-        found.into()
-    }
-
     /// A collector that keeps each fault until it is asked for.
     pub(super) fn telling() -> Self {
         Self {
@@ -494,143 +318,4 @@ impl Collector {
     pub(super) fn take_told(&mut self) -> Vec<Told> {
         self.told.as_mut().map(std::mem::take).unwrap_or_default()
     }
-
-    fn tell(&mut self, shape: usize, total: u64, lock_before: Option<u64>, scratch: &Scratch) {
-        let (Some(told), Some(root)) = (&mut self.told, scratch.kept.first()) else {
-            return;
-        };
-        let places = self.shapes.all[shape].places.iter();
-        let locks = places.filter(|place| place.layer == Layer::Lock);
-        let lock = locks.map(|place| scratch.kept[place.node as usize]);
-        let cut = |wanted: fn(Kind) -> bool| {
-            let cuts = scratch.cuts.iter().filter(|cut| wanted(cut.kind));
-            cuts.map(|cut| cut.ns).sum()
-        };
-        told.push(Told {
-            shape,
-            total,
-            on: root.on,
-            own: root.own,
-            direct_calls: root.direct_calls,
-            interrupts: cut(|kind| kind == Kind::Interrupt),
-            runnable: cut(|kind| kind == Kind::Off(Wait::Runnable)),
-            blocked: cut(|kind| kind == Kind::Off(Wait::Blocked)),
-            unknown: cut(|kind| kind == Kind::Off(Wait::Estimated)),
-            lock_before: lock_before.unwrap_or(0),
-            lock: lock.map(|kept| kept.on.saturating_add(kept.waited)).sum(),
-        });
-    }
-
-    fn add_times(&mut self, shape: usize, scratch: &Scratch) {
-        let durations = scratch.kept.iter().map(|kept| kept.on);
-        self.call_times
-            .record(shape, &self.shapes.all[shape], durations);
-    }
-
-    #[inline]
-    fn add(&mut self, shape: usize, total: u64, scratch: &Scratch) -> LayerTimes {
-        let shape = &mut self.shapes.all[shape];
-        let Some(root) = scratch.kept.first() else {
-            return LayerTimes::default();
-        };
-        let latency = u128::from(root.on);
-        for (kept, &context) in scratch.kept.iter().zip(&shape.contexts) {
-            let context = &mut self.contexts.all[context as usize];
-            context.calls += 1;
-            context.total += u128::from(kept.on);
-            context.own += u128::from(kept.own);
-            context.own_below_1us += u64::from(kept.own < 1000);
-            context.own_by_fault += u128::from(kept.own) * latency;
-            context.total_by_fault += u128::from(kept.on) * latency;
-            context.direct_calls += u64::from(kept.direct_calls);
-        }
-        shape.elapsed.record(root.on.saturating_add(root.waited));
-        add_split(&mut shape.split, total, root.own, scratch);
-        add_latencies(shape, scratch)
-    }
-
-    /// Notes what comparisons need: which fault it was among others, and how slow.
-    #[inline]
-    fn remember(
-        &mut self,
-        shape: usize,
-        end_ns: Option<u64>,
-        lock: u64,
-        scratch: &Scratch,
-        layers: LayerTimes,
-    ) {
-        let Some(root) = scratch.kept.first() else {
-            return;
-        };
-        let waits = waits_of(&scratch.cuts, lock);
-        let own = scratch.kept.iter().map(|kept| kept.own);
-        let found = &mut self.shapes.all[shape];
-        found.cells.add(root.on, waits, own.clone());
-        if let Some(stretches) = &mut self.stretches {
-            let contexts = found.contexts.iter().copied();
-            stretches.own_times(contexts.zip(own));
-            stretches.fault(&self.contexts.all);
-        }
-        for &(node, lock) in &found.locks {
-            let kept = scratch.kept[node as usize];
-            let (name, ns) = (found.tokens[node as usize].name(), kept.on + kept.waited);
-            self.locks.got(lock, name, true, ns, kept.waited > 0);
-        }
-        let layers = layers.into_iter().flatten();
-        self.log.add(shape, end_ns, root.on, waits, layers);
-    }
-}
-
-/// Time by layer, for layers that a fault has.
-type LayerTimes = [Option<u64>; Layer::ALL.len()];
-
-/// One more call in the hash of a shape.
-#[inline]
-fn mix(hash: u64, token: Token) -> u64 {
-    (hash.rotate_left(23) ^ token.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
-/// Whether a call is an interrupt's by arrow or place.
-fn is_marked(interrupts: &[u32], node: usize) -> bool {
-    u32::try_from(node).is_ok_and(|node| interrupts.binary_search(&node).is_ok())
-}
-
-fn place(node: usize) -> u32 {
-    u32::try_from(node).unwrap_or(u32::MAX)
-}
-
-/// A call that only looks whether others want the CPU takes well below a microsecond.
-const LONGEST_LOOK_NS: u64 = 10_000;
-
-/// Whether a task gave up the CPU in a call, and nothing in it tells for how long.
-fn gives_up_unseen(tree: &CallTree, at: usize, role: Role) -> bool {
-    let node = &tree.nodes[at];
-    let is_sure = role.signs.has(Signs::SCHEDULE);
-    let is_long = node.end as usize == at + 1 && node.span.ns > LONGEST_LOOK_NS;
-    (is_sure || is_long) && !is_switch_seen(tree, at)
-}
-
-/// Whether the trace shows the switch inside a call of `schedule()`.
-fn is_switch_seen(tree: &CallTree, node: usize) -> bool {
-    let range = node..tree.nodes[node].end as usize;
-    let mut switches = tree.off_cpu.iter();
-    switches.any(|off| range.contains(&(off.node as usize)))
-}
-
-fn add_latencies(shape: &mut Shape, scratch: &Scratch) -> LayerTimes {
-    let mut by_layer = LayerTimes::default();
-    for place in &shape.places {
-        let sum = by_layer[place.layer as usize].get_or_insert(0);
-        let kept = scratch.kept[place.node as usize];
-        *sum += match place.layer {
-            Layer::Lock | Layer::Wait => kept.on.saturating_add(kept.waited),
-            _ => kept.on,
-        };
-    }
-    for (tally, latency) in shape.latency.iter_mut().zip(by_layer) {
-        if let Some(latency) = latency {
-            tally.record(latency);
-        }
-    }
-    by_layer
 }
