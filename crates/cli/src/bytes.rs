@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use pagewise_linux::sys::mapped_file::MappedFile;
-use pagewise_model::formats::sniff::{Format, HEAD, sniff};
+use pagewise_model::formats::sniff::{PACKED_HEAD, packed};
 use pagewise_model::units::Bytes;
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -51,11 +51,10 @@ fn plain_file(path: &Path) -> Result<Option<File>> {
     }
     let mut head = Vec::new();
     file.by_ref()
-        .take(HEAD as u64)
+        .take(PACKED_HEAD as u64)
         .read_to_end(&mut head)
         .with_context(|| format!("cannot read {name}"))?;
-    let packed = matches!(sniff(&head), Some(Format::Gzip | Format::Zstd));
-    Ok((!packed).then_some(file))
+    Ok(packed(&head).is_none().then_some(file))
 }
 
 /// The same for bytes that were begun to be read: they go through an unnamed temporary file.

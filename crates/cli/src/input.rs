@@ -1,6 +1,7 @@
 //! Opening what the user names: files, standard input, compressed or not.
 
 use anyhow::{Context, Result};
+use pagewise_model::formats::sniff::{self, Format, PACKED_HEAD};
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
@@ -12,10 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const ALWAYS: u64 = 256 << 20;
 const MOST_FOR_A_BYTE: u64 = 200;
 
-const GZIP: &[u8] = &[0x1f, 0x8b];
-const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
-
-/// Opens a file, or standard input for `-`; gzip and zstd are told by their first bytes.
+/// Opens a file, or standard input for `-`; gzip and zstd are undone.
 pub fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
     let name = path.display();
     let raw: Box<dyn Read + Send> = if path == Path::new("-") {
@@ -24,23 +22,26 @@ pub fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
         let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
         Box::new(file)
     };
-    let (head, raw) = peek(raw, 4).with_context(|| format!("cannot read {name}"))?;
+    let (head, raw) =
+        peek(raw, PACKED_HEAD as u64).with_context(|| format!("cannot read {name}"))?;
     let packed = Arc::<AtomicU64>::default();
     let counted = |raw| Counted {
         raw,
         read: Arc::clone(&packed),
     };
-    if head.starts_with(GZIP) {
-        let raw = BufReader::with_capacity(1 << 18, counted(raw));
-        let decoder = flate2::read::MultiGzDecoder::new(raw);
-        return Ok(Box::new(Unpacked::of(decoder, "gzip", packed)));
-    }
-    if head.starts_with(ZSTD) {
-        let decoder = zstd::Decoder::new(counted(raw))
-            .with_context(|| format!("{name} begins like zstd but can't be decompressed"))?;
-        return Ok(Box::new(Unpacked::of(decoder, "zstd", packed)));
-    }
-    Ok(raw)
+    Ok(match sniff::packed(&head) {
+        Some(Format::Gzip) => {
+            let raw = BufReader::with_capacity(1 << 18, counted(raw));
+            let decoder = flate2::read::MultiGzDecoder::new(raw);
+            Box::new(Unpacked::of(decoder, "gzip", packed))
+        }
+        Some(_) => {
+            let decoder = zstd::Decoder::new(counted(raw))
+                .with_context(|| format!("{name} begins like zstd but can't be decompressed"))?;
+            Box::new(Unpacked::of(decoder, "zstd", packed))
+        }
+        None => raw,
+    })
 }
 
 /// A reader that tells how much was read.

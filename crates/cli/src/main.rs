@@ -15,6 +15,7 @@ mod huge;
 mod input;
 mod manual;
 mod mine;
+mod open;
 mod own_library;
 mod page;
 mod profile_input;

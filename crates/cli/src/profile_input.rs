@@ -1,6 +1,7 @@
 //! Profiles from files of any kind: perf.data, text of `perf script`, folded stacks.
 
-use crate::{bytes, input};
+use crate::bytes;
+use crate::open::{self, Opened};
 use anyhow::{Context, Result, bail};
 use pagewise_model::formats::perf_data::PerfData;
 use pagewise_model::formats::{folded, perf_script};
@@ -11,9 +12,6 @@ use std::num::NonZero;
 use std::path::Path;
 use std::thread;
 
-/// Bytes that tell the text of a profile from other files.
-pub const HEAD: u64 = 16 << 10;
-
 /// A kind of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Text {
@@ -21,14 +19,6 @@ pub enum Text {
     PerfScript,
     /// Folded stacks.
     Folded,
-}
-
-/// The kind of a text that begins so, if it is one of a profile.
-pub fn kind(head: &[u8]) -> Option<Text> {
-    if perf_script::looks_like(head) {
-        return Some(Text::PerfScript);
-    }
-    folded::looks_like(head).then_some(Text::Folded)
 }
 
 /// Reads a text that was begun to be read. A file is mapped, anything else is read as it comes.
@@ -55,13 +45,11 @@ pub fn read_text(kind: Text, input: impl Read + Send, path: &Path) -> Result<Pro
 /// # Errors
 /// When it is no profile, or holds no sample.
 pub fn open(path: &Path) -> Result<Profile> {
-    let (head, input) = input::peek(input::open(path)?, HEAD)?;
-    if let Some(kind) = kind(&head) {
-        return read_text(kind, input, path);
-    }
-    let bytes = match path.is_file() {
-        true => bytes::open(path)?,
-        false => bytes::spooled(input, path)?,
+    let bytes = match open::open(path)? {
+        Opened::Profile(kind, input) => return read_text(kind, input, path),
+        Opened::PerfData(bytes) | Opened::Document(bytes) => bytes,
+        Opened::Other(_, input) => open::whole(input, path)?,
+        Opened::Trace(_) => bail!("it is a function_graph trace, which has no samples"),
     };
     let data = PerfData::parse(&bytes)?;
     of_recording(&data, |offset| bytes.release(offset))

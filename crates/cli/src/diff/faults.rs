@@ -1,7 +1,8 @@
 //! Two function_graph traces, or two results of such.
 
 use super::Args;
-use crate::fault_paths::{Opened, Trace, open};
+use crate::fault_paths::Trace;
+use crate::open::{Opened, open};
 use anyhow::{Context, Result, bail};
 use pagewise_analyse::fault_paths::{
     Calibration, Collector, Criteria, Input, calibrate, calibrate_by_notes, compare,

@@ -5,7 +5,8 @@ mod label;
 mod observed;
 mod profiles;
 
-use crate::fault_paths::{Opened, Trace, open};
+use crate::fault_paths::Trace;
+use crate::open::{Opened, open, read_elsewhere};
 use crate::profile_input;
 use crate::{page, stored, terminal};
 use anyhow::{Context, Result, bail};
@@ -14,10 +15,8 @@ use observed::Observed;
 use pagewise_analyse::run_diff::compare_paged;
 use pagewise_model::answer::{Document, Kind};
 use pagewise_model::fault_paths::FaultPaths;
-use pagewise_model::formats::sniff::{Format, sniff};
 use pagewise_model::paged_run::PagedRun;
 use pagewise_report::text::Style;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -204,52 +203,39 @@ fn refuse(options: &[(&str, bool)], why: &str) -> Result<()> {
 }
 
 fn read(path: &Path) -> Result<Recording> {
-    let name = path.display();
-    match open(path)? {
-        Opened::Trace(trace) => Ok(Recording::Trace(trace)),
-        Opened::Other(input) => {
-            other(input, path).with_context(|| format!("cannot compare {name}"))
-        }
-    }
+    recording(open(path)?, path).with_context(|| format!("cannot compare {}", path.display()))
 }
 
-/// Samples of any kind, or else a finished result.
-fn other(input: Box<dyn Read + Send>, path: &Path) -> Result<Recording> {
-    let (head, input) = crate::input::peek(input, profile_input::HEAD)?;
-    if let Some(kind) = profile_input::kind(&head) {
-        let profile = profile_input::read_text(kind, input, path)?;
-        return Ok(Recording::Observed(Observed::of_profile(profile)));
-    }
-    match sniff(&head) {
-        Some(Format::PerfDataFile | Format::PerfDataPipe) => {
-            Ok(Recording::Observed(observed::read(input, path)?))
+/// A trace, samples of any kind, or else a finished result.
+fn recording(opened: Opened, path: &Path) -> Result<Recording> {
+    Ok(match opened {
+        Opened::Trace(trace) => Recording::Trace(trace),
+        Opened::Profile(kind, input) => {
+            let profile = profile_input::read_text(kind, input, path)?;
+            Recording::Observed(Observed::of_profile(profile))
         }
-        _ => result(input),
-    }
+        Opened::PerfData(bytes) => Recording::Observed(observed::read(&bytes)?),
+        Opened::Document(bytes) => return result(&bytes),
+        Opened::Other(format, _) => match format.and_then(read_elsewhere) {
+            Some(told) => return Err(told),
+            None => bail!(
+                "it is neither perf.data, nor text of perf script, nor folded stacks, nor a \
+                 function_graph trace, nor a result of pagewise doctor --json or report --json"
+            ),
+        },
+    })
 }
 
 /// A result of `pagewise report --json`, `pagewise doctor --json` or `pagewise run --json`.
-fn result(input: Box<dyn Read + Send>) -> Result<Recording> {
-    // A wrong file may be large; a result begins with its brace.
-    let (head, mut input) = crate::input::peek(input, 64)?;
-    if !head.trim_ascii_start().starts_with(b"{") {
-        bail!(
-            "it is neither perf.data, nor text of perf script, nor folded stacks, nor a \
-             function_graph trace, nor a result of pagewise doctor --json or report --json"
-        );
-    }
-    let mut text = String::new();
-    input
-        .read_to_string(&mut text)
-        .context("it is not UTF-8 text")?;
-    if let Some(findings) = stored::findings(text.as_bytes())? {
+fn result(text: &[u8]) -> Result<Recording> {
+    if let Some(findings) = stored::findings(text)? {
         return Ok(Recording::Observed(Observed::of_findings(findings)));
     }
-    if let (Kind::PagedRun, head) = stored::kind(text.as_bytes())? {
+    if let (Kind::PagedRun, head) = stored::kind(text)? {
         stored::this_version(&head, "run it again")?;
-        let run = serde_json::from_str(&text).context("it is not whole")?;
+        let run = serde_json::from_slice(text).context("it is not whole")?;
         return Ok(Recording::Paged(Box::new(run)));
     }
-    let found = crate::fault_paths::stored_report(text.as_bytes())?;
+    let found = crate::fault_paths::stored_report(text)?;
     Ok(Recording::Result(Box::new(found)))
 }

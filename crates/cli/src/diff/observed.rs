@@ -1,7 +1,6 @@
 //! Two observed runs: their samples, what they cost, or both.
 
 use super::{Args, profiles};
-use crate::bytes;
 use crate::terminal;
 use anyhow::{Result, bail};
 use pagewise_analyse::profile::diff::SettingRules;
@@ -16,8 +15,6 @@ use pagewise_model::run_diff::RunDiff;
 use pagewise_operate::analysis;
 use pagewise_report::html::render_run_diff;
 use pagewise_report::text::Style;
-use std::io::Read;
-use std::path::Path;
 use std::process::ExitCode;
 
 /// What is known of a run; at least one of both.
@@ -44,16 +41,12 @@ impl Observed {
     }
 }
 
-/// A recording that was begun to be read.
+/// What a recording holds.
 ///
 /// # Errors
 /// When it is none, or has neither samples nor totals to compare.
-pub fn read(input: Box<dyn Read + Send>, path: &Path) -> Result<Observed> {
-    let bytes: MappedFile = match path.is_file() {
-        true => bytes::open(path)?,
-        false => bytes::spooled(input, path)?,
-    };
-    let data = PerfData::parse(&bytes)?;
+pub fn read(bytes: &MappedFile) -> Result<Observed> {
+    let data = PerfData::parse(bytes)?;
     let analysis = analysis::analyse(&data, |offset| bytes.release(offset));
     let findings = match analysis.own_cost() {
         Some(_) => Some(Box::new(analysis.findings()?)),

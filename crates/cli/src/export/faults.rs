@@ -1,7 +1,8 @@
 //! Exports of the faults of a function_graph trace.
 
 use super::{FaultExport, Written, inside, output, place, required};
-use crate::fault_paths::{self, Opened, Trace};
+use crate::fault_paths::Trace;
+use crate::open::{Opened, open};
 use anyhow::{Context, Result, bail};
 use pagewise_analyse::fault_paths::Rows;
 use pagewise_model::fault_paths::Source;
@@ -136,8 +137,8 @@ fn again(path: &Path) -> Result<Trace> {
     if path == Path::new("-") {
         bail!("this export reads the trace twice: give a file, not standard input");
     }
-    match fault_paths::open(path)? {
+    match open(path)? {
         Opened::Trace(trace) => Ok(trace),
-        Opened::Other(_) => bail!("{} changed while it was read", path.display()),
+        _ => bail!("{} changed while it was read", path.display()),
     }
 }

@@ -4,8 +4,9 @@ mod merge;
 mod trace;
 
 pub use merge::{merged, stored_report, with_sums};
-pub use trace::{Opened, Trace, open};
+pub use trace::Trace;
 
+use crate::open::{Opened, open};
 use anyhow::{Context, Result, bail};
 use pagewise_analyse::fault_paths::{
     Calibration, Collector, Step, Sums, analyse, calibrate, calibrate_by_notes, estimate,

@@ -1,18 +1,14 @@
 //! A function_graph trace, whether text or trace.dat.
 
-use crate::{bytes, input};
-use anyhow::{Context, Result};
+use crate::bytes;
+use anyhow::Result;
 use pagewise_linux::sys::mapped_file::MappedFile;
 use pagewise_model::formats::function_graph::{self, Cores, Sink, Summary};
-use pagewise_model::formats::sniff::{Format, sniff};
 use pagewise_model::formats::trace_dat::TraceDat;
 use std::io::Read;
 use std::num::NonZero;
 use std::ops::Range;
 use std::path::Path;
-
-/// Bytes of a file that tell a trace from other text.
-const HEAD: u64 = 16 << 10;
 
 /// Bytes of a mapped file behind those that come next that stay mapped: threads still read them.
 const KEPT: usize = 16 << 20;
@@ -26,14 +22,6 @@ fn cores() -> Cores {
     Cores::new(cores.min(MOST_THREADS))
 }
 
-/// What a file turned out to be.
-pub enum Opened {
-    /// A trace.
-    Trace(Trace),
-    /// Something else, from its first byte on. Standard input can't be opened again.
-    Other(Box<dyn Read + Send>),
-}
-
 /// A function_graph trace.
 pub enum Trace {
     /// The kernel's text, or trace-cmd report's.
@@ -44,34 +32,17 @@ pub enum Trace {
     Dat(MappedFile),
 }
 
-/// Opens a file, packed or not, or standard input for `-`.
-///
-/// # Errors
-/// When it can't be read.
-pub fn open(path: &Path) -> Result<Opened> {
-    let (head, input) = input::peek(input::open(path)?, HEAD)
-        .with_context(|| format!("cannot read {}", path.display()))?;
-    if sniff(&head) == Some(Format::TraceDat) {
-        let bytes = match path.is_file() {
-            true => bytes::open(path)?,
-            false => bytes::spooled(input, path)?,
-        };
-        return Ok(Opened::Trace(Trace::Dat(bytes)));
-    }
-    if !function_graph::looks_like(&head) {
-        return Ok(Opened::Other(input));
-    }
-    // Files of tracefs say that they are empty, and can't be mapped.
-    let mapped = bytes::mapped(path).ok().flatten();
-    Ok(Opened::Trace(
-        match mapped.filter(|file| !file.is_empty()) {
-            Some(file) => Trace::Mapped(file),
-            None => Trace::Text(input),
-        },
-    ))
-}
-
 impl Trace {
+    /// The text of a file, mapped where that can be, or of what was begun to be read.
+    pub fn of_text(input: Box<dyn Read + Send>, path: &Path) -> Self {
+        // Files of tracefs say that they are empty, and can't be mapped.
+        let mapped = bytes::mapped(path).ok().flatten();
+        match mapped.filter(|file| !file.is_empty()) {
+            Some(file) => Self::Mapped(file),
+            None => Self::Text(input),
+        }
+    }
+
     /// Hands the trace's complete calls to `sink`.
     ///
     /// # Errors

@@ -1,33 +1,45 @@
 //! The sequences of a file, whatever its format.
 
-use crate::fault_paths::{Opened, Trace, open};
+use crate::fault_paths::Trace;
+use crate::open::{Opened, open};
 use anyhow::{Context, Result, bail};
 use pagewise_analyse::fault_paths::losses;
 use pagewise_analyse::mine::{self, CallSequences, Database};
 use pagewise_model::formats::function_graph::Summary;
+use std::io::{self, Read};
 use std::path::Path;
 
 /// Reads a trace or a sequence file.
 pub fn read(path: &Path, with_nesting: bool) -> Result<Database> {
     let name = path.display();
-    let mut input = match open(path)? {
+    let opened = match open(path)? {
         Opened::Trace(found) => {
             return trace(found, with_nesting).with_context(|| format!("cannot read {name}"));
         }
-        Opened::Other(input) => input,
+        other => other,
     };
     if with_nesting {
         bail!("{name} is no function_graph trace: --nesting is about calls in calls");
     }
-    let mut text = Vec::new();
-    input
-        .read_to_end(&mut text)
-        .with_context(|| format!("cannot read {name}"))?;
+    let text = text(opened).with_context(|| format!("cannot read {name}"))?;
     let database = mine::read(&text).with_context(|| format!("cannot read {name}"))?;
     if database.is_empty() {
         eprintln!("pagewise: {name} holds no sequence");
     }
     Ok(database)
+}
+
+/// Sequences are text that has no mark; what else it might be is for their reader to refuse.
+fn text(opened: Opened) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    match opened {
+        Opened::Document(bytes) | Opened::PerfData(bytes) => text.extend_from_slice(&bytes),
+        Opened::Profile(_, mut input) | Opened::Other(_, mut input) => {
+            input.read_to_end(&mut text)?;
+        }
+        Opened::Trace(_) => {}
+    }
+    Ok(text)
 }
 
 fn trace(trace: Trace, with_nesting: bool) -> Result<Database> {

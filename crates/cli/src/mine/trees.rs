@@ -2,7 +2,7 @@
 
 use super::database::warn_of_losses;
 use super::support::MinSupport;
-use crate::fault_paths::{Opened, open};
+use crate::open::{Opened, open};
 use anyhow::{Context, Result, bail};
 use pagewise_analyse::fault_paths::{
     Collector, TreeQuery, calibrate_by_notes, estimate, frequent_trees,

@@ -5,8 +5,9 @@ mod documents;
 mod recording;
 
 use crate::export::{FaultExport, ProfileExport};
-use crate::fault_paths::{Opened, Trace};
-use crate::{bytes, export, fault_paths, input, page, profile_input, stored, terminal};
+use crate::fault_paths::Trace;
+use crate::open::{Opened, open, read_elsewhere, whole};
+use crate::{export, fault_paths, page, profile_input, stored, terminal};
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use pagewise_analyse::fault_paths::{Step, Sums};
@@ -105,9 +106,6 @@ pub struct Args {
 /// When a file cannot be read, is no recording, or holds nothing about faults.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let first = &args.files[0];
-    let is_of_trace = |file: &Path| {
-        Ok(is_document(file)? && stored::kind(&bytes::open(file)?)?.0 == Kind::FaultPaths)
-    };
     if args.files.len() > 1 && is_of_trace(first).map_err(|error| named(first, error))? {
         report_merged(&args.files, args)?;
         return Ok(ExitCode::SUCCESS);
@@ -123,39 +121,36 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether a file is JSON of ours, to look at it: recordings and traces begin otherwise.
-fn is_document(path: &Path) -> Result<bool> {
-    if !path.is_file() {
-        return Ok(false);
-    }
-    let (head, _) = input::peek(input::open(path)?, 16)?;
-    Ok(head.trim_ascii_start().starts_with(b"{"))
+/// Whether a file, which can be opened again, is a stored report on a trace.
+fn is_of_trace(file: &Path) -> Result<bool> {
+    Ok(file.is_file()
+        && match open(file)? {
+            Opened::Document(bytes) => stored::kind(&bytes)?.0 == Kind::FaultPaths,
+            _ => false,
+        })
 }
 
 /// Reports on one file of any kind.
 fn report(file: &Path, args: &Args) -> Result<()> {
-    if is_document(file)? {
-        return report_document(file, args);
-    }
-    if file.is_dir() {
-        return recording::report(&bytes::open(file)?, file, args);
-    }
-    let input = match fault_paths::open(file)? {
+    let opened = match open(file)? {
+        Opened::Document(bytes) => return report_document(&bytes, file, args),
         Opened::Trace(trace) => return report_trace(trace, file, args),
-        Opened::Other(input) => input,
+        other => other,
     };
     if args.calibrate.is_some() {
         bail!("--calibrate goes with function_graph traces, which this is not");
     }
-    let (head, input) = input::peek(input, profile_input::HEAD)?;
-    if let Some(kind) = profile_input::kind(&head) {
-        let profile = profile_input::read_text(kind, input, file)?;
-        return recording::report_profile(profile, file, args);
-    }
-    // What was read of a pipe to tell what it is can't be read again.
-    let bytes = match file.is_file() {
-        true => bytes::open(file)?,
-        false => bytes::spooled(input, file)?,
+    let bytes = match opened {
+        Opened::Profile(kind, input) => {
+            let profile = profile_input::read_text(kind, input, file)?;
+            return recording::report_profile(profile, file, args);
+        }
+        Opened::Other(format, input) => match format.and_then(read_elsewhere) {
+            Some(told) => return Err(told),
+            None => whole(input, file)?,
+        },
+        Opened::PerfData(bytes) | Opened::Document(bytes) => bytes,
+        Opened::Trace(_) => bail!("it is a trace"),
     };
     recording::report(&bytes, file, args)
 }
@@ -222,13 +217,12 @@ fn report_part(trace: Trace, file: &Path, args: &Args, steps: Vec<Step>) -> Resu
 }
 
 /// Reports on a document that Pagewise wrote.
-fn report_document(file: &Path, args: &Args) -> Result<()> {
-    let bytes = bytes::open(file)?;
-    if let Some(stored) = stored::findings(&bytes)? {
+fn report_document(bytes: &[u8], file: &Path, args: &Args) -> Result<()> {
+    if let Some(stored) = stored::findings(bytes)? {
         return recording::report_stored(stored, file, args);
     }
-    let (kind, head) = stored::kind(&bytes)?;
-    match documents::report(kind, &head, &bytes, args)? {
+    let (kind, head) = stored::kind(bytes)?;
+    match documents::report(kind, &head, bytes, args)? {
         true => Ok(()),
         false => report_merged(std::slice::from_ref(&file.to_owned()), args),
     }

@@ -171,10 +171,6 @@ fn show(seen: &Seen<'_>, file: &Path, args: &Args) -> Result<()> {
 /// The reader's words, and what to do where the bytes are of another kind.
 fn explain(error: ReadError) -> anyhow::Error {
     match error {
-        ReadError::NotPerfData { found } if found.starts_with("PWFAULTS") => anyhow!(
-            "this is what pagewise run --record-faults wrote: pagewise run --memory SIZE \
-             --simulate FILE reads it"
-        ),
         ReadError::NotPerfData { found } => anyhow!(
             "this is no recording: it begins with '{found}'. pagewise report reads perf.data, text \
              of perf script, folded stacks, function_graph traces and trace.dat"
