@@ -21,7 +21,10 @@ pub fn verdict(page: &mut Page, findings: &Findings) {
     let label = page.label("pagewise");
     page.line(&format!("{label}{line}"));
     page.gap();
-    let gravity = findings.diagnoses.first().map(|d| d.severity);
+    // Where the verdict is about samples, so is the first diagnosis, if there is one.
+    let first = findings.diagnoses.first();
+    let first = first.filter(|one| one.is_of_samples() || !findings.is_mostly_samples());
+    let gravity = first.map(|one| one.severity);
     let (word, ink) = severity(gravity);
     if !findings.verdict.is_empty() {
         page.marked(word, ink, &visible(&findings.verdict));

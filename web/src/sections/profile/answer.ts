@@ -11,8 +11,8 @@ export const answer: Answer<ProfileData> = {
   title: "CPU time and other events",
   nav: "CPU time",
   badge: (_, { diagnoses }) => {
-    const worst = diagnoses[0]?.severity;
-    return worst ? SEVERITY[worst] : ["Nothing stands out", "neutral"];
+    const first = diagnoses.find(({ id }) => id.startsWith("profile."));
+    return first ? SEVERITY[first.severity] : ["Nothing stands out", "neutral"];
   },
   headline: (profile, { verdict }) => verdict || samplesOf(profile),
   account: (profile, { host }) => [h("div", { class: "tiles" }, used(profile.findings, host), ...profile.findings.events.slice(0, 3).map((event) => eventTile(event, profile.findings)), cost(profile))],
