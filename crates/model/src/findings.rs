@@ -257,8 +257,9 @@ pub struct Churn {
     pub released_sizes: Histogram,
     /// The routes apart, most faults first.
     pub routes: Vec<ChurnRoute>,
-    /// Share (0 to 1) of the separately mapped blocks that carry an allocator's header in their
-    /// first bytes, where that could be seen: 0 means that the program maps them itself.
+    /// Share (0 to 1) of the separately mapped blocks that an allocator maps, by the code that calls
+    /// `mmap(2)` or writes the first bytes, where that was seen: 0 means that the program maps them
+    /// itself.
     pub allocator_blocks: Option<f64>,
     /// Where memory was given back (`systrim` ← `free` ← caller), heaviest first.
     pub release_sites: Vec<Site>,
