@@ -101,7 +101,7 @@ fn folded(text: &str, width: usize) -> String {
             let tail = rest.split_off(at);
             all.extend(rest.iter().copied());
             all.push('\n');
-            // Heads and rows have columns in common, but not where they begin.
+            // Heads and rows have columns in common, but not where they start.
             let (hang, begin) = match at_gap {
                 Some(_) => (6, 0),
                 None => (indent + 4, 1),

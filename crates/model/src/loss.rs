@@ -56,11 +56,11 @@ impl LossKind {
             Self::FaultsWithoutEvent => {
                 "faults that were counted but not recorded (lost, before exec, or inside the kernel)"
             }
-            Self::UnknownProcess => "samples of a process that was not introduced",
+            Self::UnknownProcess => "samples of a process without a start record",
             Self::TimelineGap => "timeline points that could not be read",
             Self::WriteFailed => "bytes that could not be written",
-            Self::ImpossibleTime => "records left out for a time that can't be right",
-            Self::ImpossibleWeight => "samples left out for a weight that can't be right",
+            Self::ImpossibleTime => "records left out because of an impossible time",
+            Self::ImpossibleWeight => "samples left out because of an impossible weight",
         }
     }
 
@@ -84,11 +84,11 @@ impl LossKind {
             Self::FaultsWithoutEvent => {
                 "fault that was counted but not recorded (lost, before exec, or inside the kernel)"
             }
-            Self::UnknownProcess => "sample of a process that was not introduced",
+            Self::UnknownProcess => "sample of a process without a start record",
             Self::TimelineGap => "timeline point that could not be read",
             Self::WriteFailed => "byte that could not be written",
-            Self::ImpossibleTime => "record left out for a time that can't be right",
-            Self::ImpossibleWeight => "sample left out for a weight that can't be right",
+            Self::ImpossibleTime => "record left out because of an impossible time",
+            Self::ImpossibleWeight => "sample left out because of an impossible weight",
         }
     }
 }

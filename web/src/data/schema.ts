@@ -4648,11 +4648,11 @@ export interface TimelinePoint {
    */
   active?: number;
   /**
-   * Major faults so far.
+   * Major faults in total.
    */
   major_faults: number;
   /**
-   * Minor faults so far.
+   * Minor faults in total.
    */
   minor_faults: number;
   /**
@@ -4870,7 +4870,7 @@ export interface Winner {
  */
 export interface Row {
   /**
-   * Major faults so far.
+   * Major faults in total.
    */
   major_faults: number;
   /**
@@ -4878,7 +4878,7 @@ export interface Row {
    */
   major_faults_per_s: number;
   /**
-   * Minor faults so far.
+   * Minor faults in total.
    */
   minor_faults: number;
   /**

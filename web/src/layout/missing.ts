@@ -13,7 +13,7 @@ export function missingLines(page: Page): string[] {
     ...(profile ? [...counted(profile), ...profile.notes] : []),
     ...(paths ? leftOut(paths.findings.missing) : []),
     ...(paths_diff ? [...leftOut(paths_diff.diff.a.missing).map((line) => `A: ${line}`), ...leftOut(paths_diff.diff.b.missing).map((line) => `B: ${line}`)] : []),
-    ...(paging && paging.points.length === 0 ? ["The course holds no reading"] : []),
+    ...(paging && paging.points.length === 0 ? ["The course has no readings"] : []),
     ...(balance ? [...balance.refused.map(({ reason, count: times }) => `${count(times)} tries changed nothing: ${reason}`), ...(balance.no_counters ? [balance.no_counters] : [])] : []),
     ...notes,
   ];

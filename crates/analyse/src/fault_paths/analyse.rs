@@ -137,7 +137,7 @@ pub fn missing(summary: &Summary) -> Vec<Missing> {
         (counts.unknown_lines, "lines or records of no known form"),
         (
             counts.repeats,
-            "stretches that the trace repeats, as the trace file of kernels up to 4.18 does",
+            "sections that the trace repeats, as the trace file of kernels up to 4.18 does",
         ),
         (counts.repeated_lines, "lines in such repeats"),
         (
@@ -146,7 +146,7 @@ pub fn missing(summary: &Summary) -> Vec<Missing> {
         ),
         (counts.lost_events, "events lost by the tracer"),
         (counts.losses, "places where the tracer lost events"),
-        (counts.truncated_bytes, "bytes of a last line that was cut"),
+        (counts.truncated_bytes, "bytes of a truncated last line"),
         (counts.malformed_records, "damaged pages or records"),
         (counts.missing_bytes, "bytes missing at the end of the file"),
         (
@@ -155,7 +155,7 @@ pub fn missing(summary: &Summary) -> Vec<Missing> {
         ),
         (
             counts.other_buffers,
-            "further buffers of the file, not read",
+            "further buffers in the file, not read",
         ),
     ];
     let incomplete = summary.incomplete.iter();

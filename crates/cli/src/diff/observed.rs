@@ -44,7 +44,7 @@ impl Observed {
     }
 }
 
-/// A recording that was begun to be read.
+/// A recording that was started to be read.
 ///
 /// # Errors
 /// When it is none, or has neither samples nor totals to compare.
@@ -84,8 +84,7 @@ pub fn run(a: &Observed, b: &Observed, args: &Args, labels: &(String, String)) -
     }
     let Some(runs) = runs else {
         bail!(
-            "they have nothing in common that could be compared: samples (pagewise record, perf \
-             record -g), or whole runs of a command (pagewise doctor or record -- CMD, doctor --json)"
+            "they have nothing in common to compare: neither samples (pagewise record, perf record -g) nor whole runs of a command (pagewise doctor or record -- CMD, doctor --json)"
         );
     };
     show(&runs, args)

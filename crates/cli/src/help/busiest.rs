@@ -100,7 +100,7 @@ fn name(root: &ProcRoot, stat: &Stat) -> String {
 
 fn table(rows: &[Row]) -> String {
     let Some(first) = rows.first() else {
-        return "\nNo process that can be seen had a page fault during the last second.".to_owned();
+        return "\nNo visible process had a page fault during the last second.".to_owned();
     };
     let mut text = "\nMost page faults during the last second:\n\n    PID     minor   major  system    user  command\n".to_owned();
     for row in rows {
@@ -154,6 +154,6 @@ mod tests {
         );
         let text = table(&rows);
         assert!(text.contains("doctor -p 11 --duration 10s"), "{text}");
-        assert!(table(&[]).contains("No process"));
+        assert!(table(&[]).contains("No visible process"));
     }
 }

@@ -31,8 +31,8 @@ impl Incomplete {
     #[must_use]
     pub fn describe(self) -> &'static str {
         match self {
-            Self::BeganEarlier => "calls that began before the trace",
-            Self::UnmatchedClose => "ends of calls without a beginning",
+            Self::BeganEarlier => "calls that started before the trace",
+            Self::UnmatchedClose => "ends of calls without a start",
             Self::NeverClosed => "calls that never ended",
             Self::NameMismatch => "calls that ended under another name",
             Self::LostEvents => "calls during which the tracer lost events",
