@@ -199,7 +199,7 @@ static inline struct thread *of(unsigned number) {
     return __builtin_expect(thread != NULL, 1) ? thread : fresh(number);
 }
 
-/* Whether an access that would begin a block is left out: stretches and the limit are looked at once
+/* Whether an access that would start a block is left out: stretches and the limit are looked at once
  * a block. */
 static int is_left_out(struct thread *thread) {
     if (every > 1 && thread->passed_over == 0 && thread->blocks++ == STRETCH) {

@@ -72,7 +72,7 @@ def picture(runs):
         'aria-label="Minor faults rise without end by default and stay flat when cured; resident memory '
         'jumps up and down by default and stays constant when cured">',
         f"<style>{STYLE}</style>",
-        panel(PANEL_LEFT[0], "Minor faults so far, million", "", faults, end),
+        panel(PANEL_LEFT[0], "Minor faults in total, million", "", faults, end),
         panel(PANEL_LEFT[1], "Resident memory, MB", "", sizes, end),
         legend(faults),
         "</svg>\n",

@@ -29,7 +29,7 @@ for (const name of PAGES) {
           const shown = await page.$$eval("main > section", (sections) => sections.map((section) => section.id));
           assert.deepEqual(shown, ORDER.filter((id) => shown.includes(id)), where);
           assert.equal(await page.locator(".verdict .pill").count(), 1, "one badge");
-          assert.equal(await page.locator("main .warn >> text=can't be shown").count(), 0);
+          assert.equal(await page.locator("main .warn >> text=cannot be shown").count(), 0);
           assert.equal(await overflows(page), false, where);
           assert.deepEqual(await collisions(page), [], where);
           await shot(page, `${name}-${width}-${colorScheme}`, true);

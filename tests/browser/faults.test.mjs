@@ -12,7 +12,7 @@ for (const [width, colorScheme] of [[1280, "light"], [1600, "dark"], [400, "ligh
     await reading("trace-redis", { viewport: { width, height: 900 }, colorScheme }, async (page) => {
       const shown = await page.$$eval("main > section", (sections) => sections.map((section) => section.id));
       assert.deepEqual(shown, SECTIONS);
-      assert.equal(await page.locator("main .warn >> text=can't be shown").count(), 0);
+      assert.equal(await page.locator("main .warn >> text=cannot be shown").count(), 0);
       assert.equal(await overflows(page), false);
       assert.deepEqual(await collisions(page), []);
       assert.deepEqual(await page.evaluate(lowContrast), []);

@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { test } from "node:test";
 import { collisions, directory, lowContrast, overflows, reading, settle, shot, tornTables } from "./browser.mjs";
 
-/** Labels of a chart that its accessible name begins with. */
+/** Labels of a chart that its accessible name starts with. */
 const labels = (page, name) => page.$$eval(`svg.chart[aria-label^="${name}"] text`, (texts) => texts.map((text) => text.textContent));
 
 test("a simulation shows refills by size, huge pages, load, imbalance, the map and curves with every machine's reach", async () => {

@@ -72,7 +72,7 @@ test("a search colours cells; two ranges are compared", async () => {
     const name = clock.functions.find((found) => !found.name.startsWith("[unknown") && found.own > 0).name;
     await page.fill("#profile-search", name);
     await settle(page);
-    assert.match(await page.textContent("#profile-found"), /^[\d.]+\s% of what is chosen$/);
+    assert.match(await page.textContent("#profile-found"), /^[\d.]+\s% of the selection$/);
     assert.doesNotMatch(await page.textContent("#profile-found"), /^0\s%/);
     assert.notEqual(await picture(), plain);
     await shot(page, "mixed-search", true);

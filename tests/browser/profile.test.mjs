@@ -39,7 +39,7 @@ test("a range of the heat map is a flame graph of exactly its samples", async ()
     assert.ok((await colours(page, "canvas.heat")) > 20);
     await shot(page, "profile", true);
     const whole = samplesIn(await rangeText(page));
-    // Columns are whole seconds of the clock, which begins at a quarter: column 6 is 5.75 to 6.75 s.
+    // Columns are whole seconds of the clock, which starts at a quarter: column 6 is 5.75 to 6.75 s.
     await drag(page, [6, 0], [6, 0.99]);
     const part = samplesIn(await rangeText(page));
     assert.match(await rangeText(page), /^5\.75\ss to 6\.75\ss: [\d,]+ samples, [\d.]+\ss, 5\.\d\d CPUs in use, [45]\.\d\s% of all$/);
@@ -63,7 +63,7 @@ test("idle CPUs are left out until they are asked for", async () => {
     assert.ok(samplesIn(await rangeText(page)) > busy * 1.3);
     assert.match(await rangeText(page), /8\.00 CPUs/);
     await page.fill("#profile-search", "default_idle");
-    assert.match(await page.textContent("#profile-found"), /^[23]\d\s% of what is chosen$/);
+    assert.match(await page.textContent("#profile-found"), /^[23]\d\s% of the selection$/);
     await page.click("#profile-idle");
     assert.match(await page.textContent("#profile-found"), /^0\s%/);
   });
@@ -76,7 +76,7 @@ test("a search colours the cells and boxes; events, processes, threads and CPUs 
     const picture = () => page.$eval("canvas.heat", (canvas) => canvas.toDataURL());
     const plain = await picture();
     await page.fill("#profile-search", "copy_user");
-    assert.match(await page.textContent("#profile-found"), /^[\d.]+\s% of what is chosen$/);
+    assert.match(await page.textContent("#profile-found"), /^[\d.]+\s% of the selection$/);
     await settle(page);
     assert.notEqual(await picture(), plain);
     await shot(page, "profile-search", true);

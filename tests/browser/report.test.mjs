@@ -215,7 +215,7 @@ test("a part that fails leaves the others alone", async () => {
   const spoilt = deflateSync(data.replaceAll('"start":"0x', '"start":"?')).toString("base64");
   await page.setContent(whole.replace(encoded, () => spoilt));
   await page.waitForSelector("#map .warn");
-  assert.match(await page.textContent("#map"), /This part can't be shown/);
+  assert.match(await page.textContent("#map"), /This part cannot be shown/);
   assert.match(await page.textContent("#sites"), /lm_init/);
   await context.close();
 });
@@ -226,7 +226,7 @@ test("a report cut short says so", async () => {
   const whole = readFileSync(`${directory}/churning.html`, "utf8");
   await page.setContent(whole.replace(/(data-encoding="\w+">).{2000}/, "$1"));
   await page.waitForSelector("#report .warn");
-  assert.match(await page.textContent("#report"), /can't be shown/);
+  assert.match(await page.textContent("#report"), /cannot be shown/);
   await context.close();
 });
 
@@ -257,7 +257,7 @@ test("a recording with samples of CPU time shows them on the page about its faul
     assert.match(await page.textContent("#profile-range"), /^Whole recording: 990 samples/);
     assert.equal(await page.locator("canvas.flame").count(), 2);
     await page.fill("#profile-search", "compress");
-    assert.match(await page.textContent("#profile-found"), /^67\s% of what is chosen$/);
+    assert.match(await page.textContent("#profile-found"), /^67\s% of the selection$/);
     assert.equal(await page.inputValue("#flame-search"), "");
     await shot(page, "both", true);
   });

@@ -5,17 +5,17 @@ export const GLOSSARY: { word: string; match: RegExp; text: string }[] = [
   {
     word: "page fault",
     match: /page faults?/i,
-    text: "The program touches memory that it may use but that has no real memory behind it yet. The processor stops the program, the kernel finds a page (usually 4 KiB), clears or loads it, and lets the program go on. One fault costs about a microsecond; millions cost seconds.",
+    text: "The program touches memory that it may use but that has no real memory behind it yet. The processor stops the program, the kernel finds a page (usually 4 KiB), clears or loads it, and lets the program continue. One fault costs about a microsecond; millions cost seconds.",
   },
   {
     word: "minor fault",
     match: /minor (page )?faults?/i,
-    text: "A page fault that the kernel settles from memory, without reading a disk.",
+    text: "A page fault that the kernel handles from memory, without reading a disk.",
   },
   {
     word: "major fault",
     match: /major (page )?faults?/i,
-    text: "A page fault for which the kernel must first read from a disk. It costs some hundred times more than a minor one.",
+    text: "A page fault for which the kernel must first read from a disk. It costs some hundred times as much as a minor one.",
   },
   {
     word: "churn",
@@ -25,12 +25,12 @@ export const GLOSSARY: { word: string; match: RegExp; text: string }[] = [
   {
     word: "resident memory",
     match: /resident memory|\bRSS\b/i,
-    text: "The memory that really occupies the machine's RAM for this program (RSS: resident set size).",
+    text: "The program's memory that is actually in the machine's RAM (RSS: resident set size).",
   },
   {
     word: "virtual size",
     match: /virtual size|\bvsize\b/i,
-    text: "All the addresses that the program has reserved, whether or not there is memory behind them.",
+    text: "All addresses that the program has reserved, whether or not there is memory behind them.",
   },
   {
     word: "heap",
@@ -40,7 +40,7 @@ export const GLOSSARY: { word: string; match: RegExp; text: string }[] = [
   {
     word: "allocator",
     match: /allocators?/i,
-    text: "The part of a program that hands out memory piece by piece (malloc and free) and deals with the kernel in large pieces. The C library brings one; jemalloc, tcmalloc and mimalloc are others.",
+    text: "The part of a program that hands out memory piece by piece (malloc and free) and requests memory from the kernel in large pieces. The C library contains one; jemalloc, tcmalloc and mimalloc are others.",
   },
   {
     word: "system time",
@@ -55,12 +55,12 @@ export const GLOSSARY: { word: string; match: RegExp; text: string }[] = [
   {
     word: "95 % interval",
     match: /95\s%\sinterval/i,
-    text: "Measurements scatter. The interval is drawn so that the true value lies inside it in 95 of 100 such experiments. The narrower, the surer.",
+    text: "Measurements scatter. The interval is chosen so that the true value lies inside it in 95 of 100 such experiments. The narrower, the more certain.",
   },
   {
     word: "copy on write",
     match: /copy on write/i,
-    text: "After fork(), parent and child share their memory. The first write to a shared page makes a copy of it, by a page fault.",
+    text: "After fork(), parent and child share their memory. The first write to a shared page copies it, in a page fault.",
   },
   {
     word: "first touch",
@@ -70,12 +70,12 @@ export const GLOSSARY: { word: string; match: RegExp; text: string }[] = [
   {
     word: "huge page",
     match: /huge pages?/i,
-    text: "A page of 2 MiB (on x86-64) in place of 512 small ones. One entry of the TLB then reaches further, and one fault fills more; memory that is not used is filled, too.",
+    text: "A page of 2 MiB (on x86-64) instead of 512 small ones. One TLB entry then covers more, and one fault fills more, including memory that is not used.",
   },
   {
     word: "TLB",
     match: /\bTLBs?\b/,
-    text: "Translation lookaside buffer: the processor's cache of where pages lie. What is not in it is looked up in the page tables (a page walk), or by the kernel on some processors (a refill).",
+    text: "Translation lookaside buffer: the processor's cache of where pages lie. On a miss, the processor looks the page up in the page tables (a page walk); on some processors, the kernel does (a refill).",
   },
   {
     word: "refault",
@@ -85,22 +85,22 @@ export const GLOSSARY: { word: string; match: RegExp; text: string }[] = [
   {
     word: "evicted",
     match: /evict(ed|s|ions?)\b/i,
-    text: "Taken out of memory to make room, and written to the store first where it had changed.",
+    text: "Removed from memory to make room, after being written to the store if it had changed.",
   },
   {
     word: "flame graph",
     match: /flame graph/i,
-    text: "Stacks of calls drawn as boxes: each as wide as its share of the whole, with what it called beside it. Order from left to right says nothing about time.",
+    text: "Call stacks drawn as boxes, each as wide as its share of the whole, next to what it called. The order from left to right is not time.",
   },
   {
     word: "off-cpu",
     match: /off-cpu/i,
-    text: "Time in which a thread did not run: it waited for something (blocked), or for a CPU (runnable).",
+    text: "Time in which a thread did not run: it waited for something (blocked) or for a CPU (runnable).",
   },
   {
     word: "as traced",
     match: /as traced/i,
-    text: "With the time that tracing itself added to each call. Corrected figures are without it.",
+    text: "Including the time that tracing itself added to each call. Corrected figures exclude it.",
   },
 ];
 

@@ -31,7 +31,7 @@ function body(page: Page, section: Section): HTMLElement {
     return section.render(page);
   } catch (error) {
     console.error(section.id, error);
-    return h("p", { class: "warn" }, `This part can't be shown: ${error instanceof Error ? error.message : String(error)}. The other parts don't depend on it.`);
+    return h("p", { class: "warn" }, `This part cannot be shown: ${error instanceof Error ? error.message : String(error)}. The other parts don't depend on it.`);
   }
 }
 
@@ -61,7 +61,7 @@ function unfoldAtLinks(): void {
 
 function fail(root: HTMLElement, error: unknown): void {
   const words = error instanceof Error ? error.message : String(error);
-  root.replaceChildren(h("p", { class: "warn" }, `This report can't be shown: its data could not be read (${words}). The file may be cut short; write it anew with pagewise report.`));
+  root.replaceChildren(h("p", { class: "warn" }, `This report cannot be shown: its data could not be read (${words}). The file may be truncated; write it again with pagewise report.`));
 }
 
 async function show(): Promise<void> {

@@ -40,6 +40,6 @@ test("the CPU time by process ends with what was counted of nobody", () => {
   expect(cpuByProcess(tasks).map(({ name, nanos, share }) => [name, nanos, share])).toEqual([
     ["work 7", 120, 0.6],
     ["gzip 9", 30, 0.15],
-    ["counted of no thread", 50, 0.25],
+    ["of no thread seen", 50, 0.25],
   ]);
 });

@@ -73,11 +73,10 @@ pub fn verdict(evidence: &Evidence<'_>) -> (HugeVerdict, String) {
 fn what_is_missing(points: &[BalancePoint]) -> &'static str {
     match points.iter().any(|point| point.cost_ns.is_some()) {
         true => {
-            "Not known whether huge pages help: work was not seen with base pages and with huge \
-             ones for long enough. --prove compares both in turn."
+            "Inconclusive: work was not observed with base pages and with huge pages for long enough. --prove alternates between both and compares."
         }
         false => {
-            "Nothing here tells: let it act (--apply), or name a counter of work (--progress)."
+            "Inconclusive: no work was counted. Let it act (--apply), or name a counter of work (--progress)."
         }
     }
 }
@@ -145,7 +144,9 @@ fn told(evidence: &Evidence<'_>, change: Estimate, basis: Basis) -> (HugeVerdict
     let sentence = match effect {
         Effect::Help => format!("Huge pages help: {range} for the same work, {memory}."),
         Effect::Hurt => format!("Huge pages hurt: {range} for the same work, {memory}."),
-        _ => format!("Huge pages do not matter measurably: {range} for the same work, {memory}."),
+        _ => format!(
+            "Huge pages make no measurable difference: {range} for the same work, {memory}."
+        ),
     };
     let verdict = HugeVerdict {
         effect,
@@ -196,9 +197,7 @@ fn bounded_by_chase(evidence: &Evidence<'_>, chase: Estimate) -> (HugeVerdict, S
         rss_growth: evidence.growth,
     };
     let sentence = format!(
-        "{} of {} slots are huge. All of them would add {}; a program that only chases pointers \
-         through as much memory gains {} here, this one between nothing and that. --apply measures \
-         it, with --progress naming what counts as work.",
+        "{} of {} slots are huge. All of them would add {}; a program that only chases pointers through this much memory gains {} here; this one gains between nothing and that. --apply measures it; --progress names what counts as work.",
         evidence.huge,
         evidence.slots,
         evidence.growth,

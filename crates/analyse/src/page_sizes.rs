@@ -84,8 +84,7 @@ pub fn note(findings: &Findings, seen: &PageSizesSeen) -> Option<Diagnosis> {
         (None, Some(pages)) => (
             UNMEASURED,
             format!(
-                "Huge pages would save no faults worth naming; what they do for its {} by address \
-                 translation is not measured here",
+                "Huge pages would save hardly any faults; what they do for its {} through address translation is not measured here",
                 pages.memory
             ),
         ),
@@ -102,10 +101,9 @@ pub fn note(findings: &Findings, seen: &PageSizesSeen) -> Option<Diagnosis> {
         severity: Severity::Note,
         headline,
         explanation: format!(
-            "Faults do not tell what TLB misses cost: 'pagewise huge balance {whom}' measures that \
-             in the running program{}.",
+            "Faults do not show what TLB misses cost: 'pagewise huge balance {whom}' measures that in the running program{}.",
             match pid.is_none() && other_size(findings, &seen.enabled).is_some() {
-                true => "; --prove compares runs with both page sizes in turn",
+                true => "; --prove alternates runs with both page sizes and compares them",
                 false => "",
             }
         ),
@@ -137,9 +135,9 @@ fn between(sizes: &[(Bytes, String)]) -> String {
         .join(", ");
     match (given.is_empty(), kept.is_empty()) {
         (true, true) => String::new(),
-        (false, _) => format!("; sizes between: {named}"),
+        (false, _) => format!("; sizes in between: {named}"),
         (true, false) => format!(
-            "; no faults give the {} sizes between ('huge balance --system 64K=always' tries one)",
+            "; faults allocate none of the {} sizes in between ('huge balance --system 64K=always' tries one)",
             kept.len()
         ),
     }
@@ -213,8 +211,7 @@ impl FewerFaults {
 
     fn evidence(&self) -> String {
         format!(
-            "{:.0} faults on memory that huge pages can map; here a first touch costs {:.0} ns of \
-             CPU for each 4 KiB with base pages, {:.0} ns with huge ones",
+            "{:.0} faults on memory that huge pages can map; here a first touch costs {:.0} ns of CPU time per 4 KiB with base pages, {:.0} ns with huge pages",
             self.faults.value, self.base_ns, self.huge_ns
         )
     }
@@ -343,8 +340,7 @@ pub fn verdict(proof: &Proof) -> Option<String> {
     let is_untouched = found.verdict == Verdict::NotReached;
     if is_with && (is_untouched || found.fault_ratio.low > UNCHANGED) {
         return Some(
-            "The setting that asks for huge pages left the page faults as they were, so it did not \
-             reach this program's memory: what huge pages would do for it was not measured."
+            "The setting that requests huge pages did not change the page faults, so it did not reach this program's memory: what huge pages would do for it was not measured."
                 .to_owned(),
         );
     }
@@ -364,12 +360,12 @@ pub fn verdict(proof: &Proof) -> Option<String> {
     };
     let is_told = matches!(Ratio::of(&found.cpu_speedup), Ratio::Measured(_));
     let judged = match (is_with, effect) {
-        (_, "") => "Whether huge pages help this program is still open".to_owned(),
+        (_, "") => "Inconclusive: huge pages may or may not help this program".to_owned(),
         (true, effect) => format!("Huge pages would {effect} this program"),
         (false, effect) => format!("Huge pages {effect} this program"),
     };
     if !is_told {
-        return Some(format!("{judged}: too few runs tell how much."));
+        return Some(format!("{judged}: too few runs to say by how much."));
     }
     Some(format!(
         "{judged}: {} … {} CPU, {} of resident memory.",
@@ -453,7 +449,9 @@ mod tests {
         );
         let open = verdict(&proof(WITH, 0.8, 1.3, Verdict::Undecided)).unwrap();
         assert!(
-            open.starts_with("Whether huge pages help this program is still open: −23 % … +25 %"),
+            open.starts_with(
+                "Inconclusive: huge pages may or may not help this program: −23 % … +25 %"
+            ),
             "{open}"
         );
         assert_eq!(verdict(&proof("jemalloc", 1.0, 1.0, Verdict::Faster)), None);

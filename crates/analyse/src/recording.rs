@@ -291,19 +291,18 @@ fn withhold_judgement(findings: &mut Findings) {
         .map(|share| share.faults.value)
         .sum();
     findings.verdict =
-        "What page faults cost here can't be told: this file has no CPU times.".to_owned();
+        "What page faults cost here is not known: this file has no CPU times.".to_owned();
     findings
         .diagnoses
         .retain(|d| d.severity != Severity::Healthy);
     let unknown = Diagnosis {
         id: "cost_unknown".to_owned(),
         severity: Severity::Note,
-        headline: "How faults arose is shown; their share of the time is not known".to_owned(),
-        explanation: "perf records events, not what the program used. Run the program under \
-                      pagewise doctor to learn whether a cure pays."
+        headline: "The causes of faults are shown; their share of the time is not known".to_owned(),
+        explanation: "perf records events, not what the program used. Run the program under pagewise doctor to find out whether a cure pays off."
             .to_owned(),
         evidence: vec![format!(
-            "{:.0} % of {all:.0} page faults touched memory again that had been given back",
+            "{:.0} % of {all:.0} page faults touched memory again that had been returned",
             100.0 * churn / all.max(1.0)
         )],
         share_of_cpu: None,
@@ -330,7 +329,7 @@ fn of_another_tool(origin: &Origin) -> Sidecar {
             mode: "sampled".to_owned(),
             notes: vec![
                 "This file was not made by pagewise record, so CPU time, memory use and exact \
-                 numbers of faults are unknown. Record with pagewise record for them."
+                 numbers of faults are unknown. Use pagewise record to get them."
                     .to_owned(),
             ],
             ..Collection::default()

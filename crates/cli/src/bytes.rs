@@ -43,7 +43,7 @@ fn plain_file(path: &Path) -> Result<Option<File>> {
         .with_context(|| format!("cannot read {name}"))?;
     if metadata.is_dir() {
         bail!(
-            "{name} is a directory; recordings that perf writes into one (--threads) are not supported"
+            "{name} is a directory; directories that perf record --threads writes are not supported"
         );
     }
     if !metadata.is_file() {
@@ -57,7 +57,7 @@ fn plain_file(path: &Path) -> Result<Option<File>> {
     Ok(packed(&head).is_none().then_some(file))
 }
 
-/// The same for bytes that were begun to be read: they go through an unnamed temporary file.
+/// The same for bytes that were started to be read: they go through an unnamed temporary file.
 pub fn spooled(input: Box<dyn Read + Send>, path: &Path) -> Result<MappedFile> {
     let file = copied(input, path)?;
     MappedFile::of(&file).with_context(|| format!("cannot map {}", path.display()))
@@ -69,7 +69,7 @@ fn unpacked(path: &Path) -> Result<File> {
 
 fn copied(input: Box<dyn Read + Send>, path: &Path) -> Result<File> {
     let file = tempfile::tempfile().context("cannot make a temporary file")?;
-    let system = rustix::fs::fstatvfs(&file).context("cannot look at the temporary folder")?;
+    let system = rustix::fs::fstatvfs(&file).context("cannot inspect the temporary folder")?;
     let free = system.f_bavail.saturating_mul(system.f_frsize);
     copied_into(file, free - SPARED.min(free / 10), input, path)
 }
@@ -80,8 +80,7 @@ fn copied_into(mut file: File, room: u64, input: impl Read, path: &Path) -> Resu
     let copied = io::copy(&mut input.take(room.saturating_add(1)), &mut file);
     if copied.with_context(|| format!("cannot unpack {name}"))? > room {
         bail!(
-            "cannot unpack {name}: it holds more than {}, which is what {} has to spare; set TMPDIR \
-             to a folder with more room",
+            "cannot unpack {name}: it needs more than the {} that {} has to spare; set TMPDIR to a folder with more room",
             Bytes(room),
             std::env::temp_dir().display()
         );
@@ -103,7 +102,7 @@ mod tests {
         assert_eq!(io::read_to_string(into(8).unwrap()).unwrap(), "12345678");
         let error = into(7).unwrap_err().to_string();
         assert!(
-            error.contains("more than 7 B") && error.contains("TMPDIR"),
+            error.contains("more than the 7 B") && error.contains("TMPDIR"),
             "{error}"
         );
     }

@@ -14,7 +14,7 @@ pub const EXAMPLES: &str = "\
 Examples:
   pagewise check                      what works here, what does not
   pagewise check --json | jq '.evidence.check.capabilities[] | .name, .state'
-  sudo pagewise check                 the same with root's rights";
+  sudo pagewise check                 the same as root";
 
 /// Options of `pagewise check`.
 #[derive(ClapArgs, Debug)]

@@ -36,15 +36,15 @@ Examples:
 
 /// The report where no other name is given.
 const REPORT: &str = "pagewise-report.html";
-/// Observe one run, explain where memory management costs time, say what to change, prove it
+/// Observe a run, explain where memory management costs time, say what to change, and prove it
 ///
-/// Runs the program once under observation (which costs one that mostly faults 2 to 5 % of its CPU
-/// time), prints the answer and writes a report that opens in any browser. With --prove the command
-/// is then run several times more, with and without the advised settings in turn.
+/// Runs the program once under observation, prints the answer and writes a report that opens in any
+/// browser. Observing a program that mostly faults costs 2 to 5 % of its CPU time. With --prove the
+/// command then runs several more times, alternating with and without the advised settings.
 ///
-/// With --load the program is a server: it is started, driven by the load once it listens, observed
-/// meanwhile, and ended. A proof measures the load's elapsed time and the server's CPU time, so the
-/// load should be the same requests each time, and take a second or more.
+/// With --load the program is a server: Pagewise starts it, runs the load once it listens, observes
+/// it meanwhile, and stops it. A proof measures the load's elapsed time and the server's CPU time,
+/// so the load should send the same requests each time and take at least a second.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -61,23 +61,23 @@ pub struct Args {
     )]
     command: Vec<OsString>,
 
-    /// Run the command again and again, with and without the advised settings, and compare.
-    /// Files that it waited for leave the page cache before each run. A server needs --load
+    /// Run the command repeatedly, with and without the advised settings, and compare. Files that
+    /// it waited for are dropped from the page cache before each run. A server needs --load
     #[arg(long)]
     prove: bool,
 
     #[command(flatten)]
     server: server::ServerArgs,
 
-    /// Time for the proof's runs
+    /// Time to spend on the proof's runs
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = duration, requires = "prove")]
     budget: Duration,
 
-    /// Record each fault and each memory call: exact, but the run takes up to half as long again
+    /// Record every fault and every memory call: exact, but the run takes up to 50 % longer
     #[arg(long)]
     full: bool,
 
-    /// Stop observing after this time, such as 10s; a program started by doctor is ended then
+    /// Stop observing after this time, such as 10s; a program started by doctor is then terminated
     #[arg(long, value_name = "TIME", value_parser = duration)]
     duration: Option<Duration>,
 
@@ -101,7 +101,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Print the answer only, no progress
+    /// Print only the answer, no progress
     #[arg(short, long)]
     quiet: bool,
 }
@@ -207,10 +207,10 @@ impl Args {
         }
         match (self.pid, self.command.first()) {
             (Some(pid), _) => self.tell(&format!(
-                "Observing process {pid} (Ctrl-C ends observing and tells what was seen)"
+                "Observing process {pid} (Ctrl-C stops and prints results)"
             )),
             (None, Some(program)) => self.tell(&format!(
-                "Observing {} (Ctrl-C ends it and tells what was seen)",
+                "Observing {} (Ctrl-C stops it and prints results)",
                 program.display()
             )),
             (None, None) => {}
@@ -260,7 +260,7 @@ fn write_report(args: &Args, findings: &Findings) -> Result<()> {
 
 fn cannot_write(report: &Path) -> String {
     let path = report.display();
-    format!("cannot write the report {path} (another place: -o FILE)")
+    format!("cannot write the report {path} (choose another with -o FILE)")
 }
 
 /// The signal that killed the program, unless that is how we end one where `was_asked`.

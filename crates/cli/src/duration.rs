@@ -9,9 +9,7 @@ use std::time::Duration;
 pub fn parse(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == 'µ');
     if digits.trim().is_empty() {
-        return Err(format!(
-            "there is no number in '{text}'; examples: 250ms, 10s, 2m"
-        ));
+        return Err(format!("'{text}' has no number; examples: 250ms, 10s, 2m"));
     }
     let seconds_in_unit = match &text[digits.len()..] {
         "us" | "µs" => 1e-6,
@@ -25,7 +23,7 @@ pub fn parse(text: &str) -> Result<Duration, String> {
     let count: f64 = digits
         .trim()
         .parse()
-        .map_err(|_| format!("'{digits}' is no number; examples: 250ms, 10s, 2m"))?;
+        .map_err(|_| format!("'{digits}' is not a number; examples: 250ms, 10s, 2m"))?;
     Duration::try_from_secs_f64(count * seconds_in_unit)
         .map_err(|_| format!("'{text}' is not a possible duration"))
 }

@@ -37,7 +37,7 @@ pub fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
         }
         Some(_) => {
             let decoder = zstd::Decoder::new(counted(raw))
-                .with_context(|| format!("{name} begins like zstd but can't be decompressed"))?;
+                .with_context(|| format!("{name} starts like zstd but cannot be decompressed"))?;
             Box::new(Unpacked::of(decoder, "zstd", packed))
         }
         None => raw,
@@ -86,8 +86,7 @@ impl<R> Unpacked<R> {
         }
         let by = self.by;
         let text = format!(
-            "it unpacks to more than {MOST_FOR_A_BYTE} times its size, as no recording does; if you \
-             trust it: {by} -dc FILE | pagewise report -"
+            "it unpacks to more than {MOST_FOR_A_BYTE} times its size, which no recording does; if you trust it: {by} -dc FILE | pagewise report -"
         );
         Err(io::Error::new(io::ErrorKind::FileTooLarge, text))
     }
@@ -98,8 +97,7 @@ impl<R: Read> Read for Unpacked<R> {
         let read = self.unpacked.read(buffer).map_err(|error| {
             let by = self.by;
             let text = format!(
-                "it is cut off or damaged ({by}: {error}); what is whole can be read by \
-                 {by} -dc FILE | pagewise report -"
+                "it is truncated or damaged ({by}: {error}); read the intact part with {by} -dc FILE | pagewise report -"
             );
             io::Error::new(error.kind(), text)
         })?;

@@ -65,11 +65,11 @@ enum Command {
     Doctor(doctor::Args),
     Record(record::RecordArgs),
     Trace(trace::TraceArgs),
-    /// Say what recordings show: where time goes, why a program faults, what to change
+    /// Show where the time of a recording goes, why the program faults, and what to change
     #[command(after_help = report::EXAMPLES)]
     Report(report::Args),
-    /// Say what differs between two recordings, and how sure that is
-    #[command(after_help = diff::EXAMPLES)]
+    /// Show what differs between two recordings, and how sure that is
+    #[command(long_about = diff::LONG_ABOUT, after_help = diff::EXAMPLES)]
     Diff(diff::Args),
     Tune(tune::Args),
     #[command(after_help = gate::EXAMPLES)]
@@ -80,7 +80,7 @@ enum Command {
     /// Run a program inside a memory budget, paged in user space
     #[command(after_help = run::EXAMPLES)]
     Run(run::Args),
-    /// Tell what this machine allows, what is missing, and how to enable it
+    /// Show what this machine allows, what is missing, and how to enable it
     #[command(after_help = check::EXAMPLES)]
     Check(check::Args),
     /// Watch a program's faults, memory and CPU time, live or as a table
@@ -99,7 +99,7 @@ enum Command {
         after_help = "Examples:\n  pagewise manual ~/.local/share/man/man1\n  man pagewise-doctor"
     )]
     Manual {
-        /// Folder for the pages; made where missing
+        /// Folder for the pages; created if missing
         #[arg(default_value = "man")]
         folder: std::path::PathBuf,
     },
@@ -206,7 +206,7 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
     };
     let takes_program = usage.contains("-- <CMD>...");
     if error.kind() == ErrorKind::UnknownArgument && takes_program && !word.starts_with('-') {
-        let tip = format!("a program and its arguments stand behind --, as in: -- {word}");
+        let tip = format!("put a program and its arguments after --, as in: -- {word}");
         let tip = ContextValue::StyledStrs(vec![tip.into()]);
         error.insert(ContextKind::Suggested, tip);
     }

@@ -77,7 +77,7 @@ fn section(title: &str, rows: impl Iterator<Item = (&'static str, &'static str)>
     }
 }
 
-/// Text as it is, where roff has meanings of its own: a line that begins so would be taken for a
+/// Text as it is, where roff has meanings of its own: a line that starts so would be taken for a
 /// request.
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");

@@ -51,15 +51,14 @@ pub fn installed(libc: Libc) -> Result<PathBuf> {
 /// Why this build has no library.
 fn absence(libc: Libc) -> &'static str {
     if !cfg!(target_arch = "x86_64") {
-        return "user-level paging runs on x86-64 Linux alone; this build is for another machine";
+        return "user-level paging runs only on x86-64 Linux; this build is for another machine";
     }
     match libc {
         Libc::Glibc => {
-            "the program is linked with glibc; this build of pagewise can page programs of musl alone"
+            "the program is linked with glibc; this build of pagewise can only page programs linked with musl"
         }
         Libc::Musl => {
-            "the program is linked with another libc than this pagewise: take the static build of pagewise \
-             (--target x86_64-unknown-linux-musl), which pages programs of musl and of glibc"
+            "the program is linked with another libc than this pagewise: use the static build of pagewise (--target x86_64-unknown-linux-musl), which pages programs of both musl and glibc"
         }
     }
 }
@@ -78,12 +77,12 @@ fn judged([glibc, musl]: [bool; 2]) -> Capability {
         ),
         (true, false) => (
             Availability::Limited,
-            "this build has the pager's library for glibc alone",
+            "this build has the pager's library for glibc only",
             "User-level paging works for programs of glibc, not for those of musl.",
         ),
         (false, true) => (
             Availability::Limited,
-            "this build has the pager's library for musl alone",
+            "this build has the pager's library for musl only",
             "User-level paging works for programs of musl, not for those of glibc.",
         ),
         (false, false) => (
@@ -119,8 +118,7 @@ fn installed_in(folder: &Path, library: &[u8]) -> Result<PathBuf> {
     }
     check_executable(&File::open(&path)?).with_context(|| {
         format!(
-            "no code can be run from {} (a file system mounted noexec?): point XDG_CACHE_HOME to a \
-             folder elsewhere",
+            "no code can run from {} (is its file system mounted noexec?): point XDG_CACHE_HOME to another folder",
             folder.display()
         )
     })?;
@@ -165,7 +163,7 @@ fn private(folder: &Path) -> Result<()> {
     // ld.so splits LD_PRELOAD at both.
     if folder.to_string_lossy().contains([' ', ':']) {
         bail!(
-            "{}: a path with blanks or colons cannot be preloaded",
+            "{}: a path with spaces or colons cannot be preloaded",
             folder.display()
         );
     }

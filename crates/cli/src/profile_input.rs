@@ -21,7 +21,7 @@ pub enum Text {
     Folded,
 }
 
-/// Reads a text that was begun to be read. A file is mapped, anything else is read as it comes.
+/// Reads a text that was started to be read. A file is mapped, anything else is read as it comes.
 ///
 /// # Errors
 /// When it can't be read or holds no sample.
@@ -35,7 +35,7 @@ pub fn read_text(kind: Text, input: impl Read + Send, path: &Path) -> Result<Pro
         }
     };
     if profile.samples.is_empty() {
-        bail!("there is no sample in it");
+        bail!("it has no samples");
     }
     Ok(profile)
 }
@@ -62,5 +62,5 @@ pub fn open(path: &Path) -> Result<Profile> {
 pub fn of_recording(data: &PerfData<'_>, done: impl FnMut(usize)) -> Result<Profile> {
     Some(analysis::profile(data, done))
         .filter(|profile| !profile.samples.is_empty())
-        .context("there is no sample in it that has a stack or an address")
+        .context("it has no samples with a stack or an address")
 }

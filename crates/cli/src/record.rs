@@ -29,9 +29,8 @@ Examples:
 ///
 /// Writes a standard perf.data file with samples of CPU time, sampled faults with their call
 /// chains, short windows in which each fault is timed, new mappings, memory system calls and lock
-/// waits (as far as privileges go), and a timeline of the process tree. `pagewise help
-/// benchmarks` has what that costs. The exit status is the program's, 0 where --duration
-/// ended it.
+/// waits (as far as privileges allow), and a timeline of the process tree. `pagewise help
+/// benchmarks` says what that costs. The exit status is the program's, or 0 if --duration ended it.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 #[allow(
@@ -39,7 +38,7 @@ Examples:
     reason = "each is a switch of the command line"
 )]
 pub struct RecordArgs {
-    /// Observe running processes with all their threads (commas between several)
+    /// Observe these running processes with all their threads (comma-separated)
     #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = clap::value_parser!(i32).range(1..))]
     pid: Vec<i32>,
 
@@ -54,42 +53,43 @@ pub struct RecordArgs {
 
     /// File to write
     ///
-    /// One that exists is kept as FILE.old.
+    /// An existing file is kept as FILE.old.
     #[arg(short, long, value_name = "FILE", default_value = "perf.data")]
     output: PathBuf,
 
-    /// Record each fault and each memory call
+    /// Record every fault and every memory call
     ///
-    /// Exact, but slow: a program that does nothing but take faults runs at about half its speed.
+    /// Exact but slow: a program that does nothing but fault runs at about half its speed.
     #[arg(long)]
     full: bool,
 
-    /// Samples of CPU time per second, on each CPU that is busy
+    /// CPU time samples per second on each busy CPU
     ///
-    /// Best odd: 100 or 1000 may march in step with timers, and then miss or hit always the same.
+    /// An odd number is best: 100 or 1000 may run in lockstep with timers, and then always hit or always miss
+    /// the same code.
     #[arg(short = 'F', long, value_name = "HZ", default_value_t = DEFAULT_CPU_FREQUENCY,
           value_parser = clap::value_parser!(u64).range(1..=100_000))]
     frequency: u64,
 
-    /// Sampled faults per second, about
+    /// Approximate number of sampled faults per second
     #[arg(long, value_name = "HZ", default_value_t = DEFAULT_FREQUENCY,
           value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["count", "full"])]
     fault_frequency: u64,
 
-    /// Sample each N-th fault instead
+    /// Sample every Nth fault instead
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
           conflicts_with = "full")]
     count: Option<u64>,
 
-    /// What to record (commas between several)
+    /// What to record (comma-separated)
     #[arg(short, long, value_enum, value_name = "PART", value_delimiter = ',', default_values_t = Part::USUAL)]
     events: Vec<Part>,
 
-    /// How stacks are followed
+    /// How call stacks are unwound
     #[arg(long, value_enum, default_value_t = CallGraph::Mixed)]
     call_graph: CallGraph,
 
-    /// Stop after this time, such as 10s or 500ms; a program started by record is ended then
+    /// Stop after this time, such as 10s or 500ms; a program started by record is then terminated
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     duration: Option<Duration>,
 
@@ -97,16 +97,16 @@ pub struct RecordArgs {
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = duration::parse)]
     interval: Duration,
 
-    /// Run CMD with and without recording in turn, and print what recording costs
+    /// Run CMD alternately with and without recording, and print what recording costs
     ///
-    /// Takes that long, 60s by default, and writes no recording. The noise floor is the same
-    /// comparison of CMD alone with itself.
+    /// Takes this long, 60s by default, and writes no recording. The noise floor is the same
+    /// comparison of CMD with itself.
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true,
           default_missing_value = "60s", value_parser = duration::parse, requires = "command",
           conflicts_with = "pid")]
     measure_overhead: Option<Duration>,
 
-    /// Say nothing but errors
+    /// Print only errors
     #[arg(short, long)]
     quiet: bool,
 }
@@ -114,7 +114,7 @@ pub struct RecordArgs {
 /// A part of what can be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
-    /// Samples of CPU time: by cycles where the machine counts them, else by the clock
+    /// CPU time samples: by cycles where the machine counts them, otherwise by the clock
     Cpu,
     /// Sampled page faults
     Faults,
@@ -126,12 +126,12 @@ enum Part {
     Calls,
     /// Waits for reader-writer locks such as `mmap_lock`
     Locks,
-    /// Where threads leave the CPU, and for how long (each switch: costly)
+    /// Where threads leave the CPU, and for how long (records every switch: costly)
     OffCpu,
-    /// Requests to block devices; their ends in full only with -a, since a device interrupts whoever
-    /// runs
+    /// Requests to block devices; all completions are seen only with -a, since a device interrupts
+    /// whatever is running
     BlockIo,
-    /// Counters over time: cycles, instructions, cache and TLB misses, switches, as the machine has
+    /// Counters over time: cycles, instructions, cache and TLB misses, context switches, as far as the machine has them
     Counters,
 }
 
@@ -150,11 +150,11 @@ impl Part {
 /// How call stacks are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum CallGraph {
-    /// By frame pointers; stacks of faults are also copied, to follow code that has none
+    /// By frame pointers; for faults the stack is also copied, to unwind code without them
     Mixed,
-    /// By frame pointers alone: smaller files
+    /// By frame pointers only: smaller files
     Fp,
-    /// Stacks are copied with each sample (8 KiB) and followed by unwind tables
+    /// The stack is copied with each sample (8 KiB) and unwound by unwind tables
     Dwarf,
 }
 
@@ -222,8 +222,7 @@ fn lockstep(frequency: u64) -> Option<String> {
     });
     in_step.then(|| {
         format!(
-            "{frequency} samples per second may march in step with timers, and then miss or hit \
-             always the same code; {} would not",
+            "{frequency} samples per second may run in lockstep with timers, and then always hit or always miss the same code; {} would not",
             frequency - 1
         )
     })

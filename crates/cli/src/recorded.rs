@@ -41,8 +41,7 @@ fn summarise(observation: &Observation) -> io::Result<()> {
     }
     writeln!(
         err,
-        "pagewise: recording took about {} from what was observed (estimated; --measure-overhead \
-         measures it)",
+        "pagewise: recording cost what was observed about {} (estimated; --measure-overhead measures it)",
         observation.own_cost
     )?;
     if let Ending::Killed(signal) = observation.ending {

@@ -24,7 +24,7 @@ pub fn kind(text: &[u8]) -> Result<(Kind, Head)> {
     match (known(&head, text)?, &head.kind) {
         (Some(kind), _) => Ok((kind, head)),
         (None, Some(kind)) => bail!("its kind is \"{kind}\", which this pagewise does not know"),
-        (None, None) => bail!("it is JSON, but nothing that pagewise wrote"),
+        (None, None) => bail!("it is JSON, but not written by pagewise"),
     }
 }
 
@@ -34,7 +34,9 @@ fn known(head: &Head, text: &[u8]) -> Result<Option<Kind>> {
     }
     let fields: Fields = serde_json::from_slice(text).context("it is not JSON")?;
     if fields.pagewise.is_some() {
-        bail!("an earlier pagewise wrote it, in a form that this one does not read: make it anew");
+        bail!(
+            "an earlier pagewise wrote it, in a form that this one does not read: create it again"
+        );
     }
     let is_run = fields.verdict.is_some() && fields.by_cause.is_some();
     Ok(is_run.then_some(Kind::Run))
@@ -50,7 +52,8 @@ pub fn findings(text: &[u8]) -> Result<Option<Findings>> {
         return Ok(None);
     }
     this_version(&head, "observe the program again")?;
-    let findings = serde_json::from_slice(text).context("not a whole result of pagewise doctor")?;
+    let findings =
+        serde_json::from_slice(text).context("not a complete result of pagewise doctor")?;
     Ok(Some(findings))
 }
 

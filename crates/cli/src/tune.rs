@@ -21,22 +21,22 @@ use std::time::Duration;
 pub struct Args {
     /// Time to spend, such as 90s, 5m or 1h
     ///
-    /// Two rounds run in any case. With little time, fewer settings are tried.
+    /// Two rounds always run. With little time, fewer settings are tried.
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = crate::duration::parse)]
     budget: Duration,
-    /// Most resident memory that a setting may need at its peak, such as 2G
+    /// Reject settings whose peak resident memory exceeds this, such as 2G
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_rss: Option<Bytes>,
-    /// Most pairs of runs for one setting; fewer than 6 prove only what is far beyond the noise
+    /// Maximum number of run pairs per setting; fewer than 6 prove only gains far above the noise
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(6..=1000))]
     max_pairs: u32,
-    /// Interval half-width in percent that is narrow enough
+    /// Stop when intervals are this narrow (half-width, in percent)
     #[arg(long, value_name = "PERCENT", default_value_t = 2.0, value_parser = percent)]
     precision: f64,
-    /// Only settings whose name contains this text (may be given several times)
+    /// Only settings whose name contains this text (can be repeated)
     #[arg(long = "only", value_name = "TEXT")]
     only: Vec<String>,
-    /// Let the command write to our standard error instead of /dev/null
+    /// Send the command's output to standard error instead of /dev/null
     #[arg(long)]
     show_output: bool,
     /// Print the result as JSON (schema: pagewise help schema.json)
@@ -116,12 +116,12 @@ impl Args {
 
 fn size(text: &str) -> Result<Bytes, String> {
     text.parse()
-        .map_err(|_| format!("'{text}' is no size; write it like 512M or 2G"))
+        .map_err(|_| format!("'{text}' is not a size; examples: 512M, 2G"))
 }
 
 fn percent(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').trim().parse::<f64>() {
         Ok(value) if value > 0.0 && value < 100.0 => Ok(value),
-        _ => Err(format!("'{text}' is no percentage between 0 and 100")),
+        _ => Err(format!("'{text}' is not a percentage between 0 and 100")),
     }
 }

@@ -110,7 +110,10 @@ fn a_cure_of_a_server_is_proved_by_its_load() {
     let faults = first["minor_faults"].as_u64().expect("a count");
     assert!((150 * 1_400..150 * 2_000).contains(&faults), "{proof:#}");
     let notes = proof["notes"].to_string();
-    assert!(notes.contains("drove it by './served ask 150'"), "{notes}");
+    assert!(
+        notes.contains("drove it with './served ask 150'"),
+        "{notes}"
+    );
     // The observed run, an unmeasured one, and three or more of each arm.
     assert!(stage.started().len() >= 8, "{:?}", stage.started());
     stage.has_ended();
@@ -169,7 +172,7 @@ fn a_port_that_is_taken_and_a_program_that_is_missing_are_told() {
     let port = taken.local_addr().expect("an address").port().to_string();
     let output = stage.run(&["--load", "true", "--port", &port], &SERVER);
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-    let told = format!("another process listens on port {port} already");
+    let told = format!("another process already listens on port {port}");
     assert!(said(&output).contains(&told), "{}", said(&output));
     assert!(stage.started().is_empty());
     let output = stage.run(&["--load", "true"], &["./none"]);

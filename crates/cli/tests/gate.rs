@@ -214,7 +214,7 @@ fn what_cannot_be_judged_is_an_error_with_a_status_of_its_own() {
         ),
         (
             &["--baseline", "x.json", "--", "./app", "1", "1"],
-            "x.json is no baseline",
+            "x.json is not a baseline",
         ),
         (
             &["--baseline", "former.json", "--", "./app", "1", "1"],

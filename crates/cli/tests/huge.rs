@@ -89,7 +89,7 @@ fn allowed(runtime: &Path) -> bool {
 struct Server(Child);
 
 impl Server {
-    /// A server that has begun to serve; `more` follows its size in MiB and its seconds.
+    /// A server that has started to serve; `more` follows its size in MiB and its seconds.
     fn start(program: &Path, more: &[&str]) -> Self {
         let mut child = Command::new(program)
             .args(["64", "60"])

@@ -109,7 +109,7 @@ fn a_trace_is_measured_to_its_end() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace.txt");
     let mut text = String::from("==1== Lackey\n");
-    // A calm beginning that is longer than what is measured at least, then a storm.
+    // A calm start that is longer than what is measured at least, then a storm.
     for access in 0..200_000_u64 {
         let page = if access < 100_000 { 0 } else { access % 3000 };
         text.push_str(&format!(" L {:x},8\n", 0x1000_0000 + page * 4096));
@@ -158,14 +158,14 @@ fn mistakes_are_told_with_what_there_is() {
     std::fs::write(&empty, "hello\n").unwrap();
     let cases: [(&[&str], &str); 7] = [
         (&["--workload", "nosuch"], "there are mcf"),
-        (&["--workload", "gups:12Q"], "is no size"),
+        (&["--workload", "gups:12Q"], "is not a size"),
         (
             &["--workload", "gups", "--machine", "z80"],
             "there are 3a4000",
         ),
         (
             &["--workload", "gups", "--machine", wrong.to_str().unwrap()],
-            "describes no machine",
+            "does not describe a machine",
         ),
         (
             &["--workload", "gups", "--controller", "me"],

@@ -115,7 +115,7 @@ fn trees_of_faults_have_their_repeats_folded() {
     for arguments in [&["--algorithm", "trees"][..], &["--nesting"]] {
         let refused = mine(arguments, TABLE_1);
         let message = String::from_utf8_lossy(&refused.stderr).into_owned();
-        assert!(message.contains("no function_graph trace"), "{message}");
+        assert!(message.contains("not a function_graph trace"), "{message}");
     }
 }
 

@@ -94,13 +94,13 @@ fn files_that_cannot_be_used_say_what_they_are() {
     assert!(empty.contains("the file is empty"), "{empty}");
     let text = refusal(&write("text", b"not a recording"));
     assert!(
-        text.contains("this is no recording") && text.contains("'not a recording'"),
+        text.contains("this is not a recording") && text.contains("'not a recording'"),
         "{text}"
     );
     let faults = refusal(&write("faults", b"PWFAULTS\x03\0\0\0\0\x10\0\0"));
     assert!(faults.contains("--simulate"), "{faults}");
     let cut = refusal(&write("cut", b"PERFILE2\x68\0\0\0\0\0\0\0"));
-    assert!(cut.contains("cut off within its header"), "{cut}");
+    assert!(cut.contains("truncated in its header"), "{cut}");
     let folder = refusal(directory.path());
     assert!(folder.contains("is a directory"), "{folder}");
     let whole = std::fs::read(fixture()).expect("fixture");
@@ -128,7 +128,7 @@ fn a_recording_without_samples_says_what_it_is_of() {
     writer.finish(&Features::default()).expect("temporary file");
     let words = refusal(&path);
     assert!(
-        words.contains("no sample in it") && words.contains("cpu-clock"),
+        words.contains("it has no samples") && words.contains("cpu-clock"),
         "{words}"
     );
 }
@@ -210,7 +210,7 @@ fn documents_that_are_not_ours_are_told_from_those_of_another_version() {
         std::fs::write(&file, text).expect("it is written");
         refusal(&file)
     };
-    assert!(refused("{\"a\": 1}").contains("nothing that pagewise wrote"));
+    assert!(refused("{\"a\": 1}").contains("not written by pagewise"));
     assert!(refused("{\"kind\": \"rings\"}").contains("its kind is \"rings\""));
     let newer = refused("{\"kind\": \"tuning\", \"schema_version\": 999}");
     let of_later = "its schema_version is 999, of a later pagewise; this pagewise reads 6";
@@ -227,7 +227,7 @@ fn documents_that_are_not_ours_are_told_from_those_of_another_version() {
         assert!(former.contains(of_former), "{former}");
         assert!(former.contains("observe the program again"), "{former}");
     }
-    assert!(refused("{\"kind\": \"tuning\", \"schema_version\": 6}").contains("not whole"));
+    assert!(refused("{\"kind\": \"tuning\", \"schema_version\": 6}").contains("incomplete"));
 }
 
 /// What `doctor` says of a run, `report` says of its recording, word for word; tables of its samples

@@ -135,7 +135,7 @@ fn a_cut_trace_dat_is_refused_with_the_place() {
     assert_eq!(output.status.code(), Some(1));
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        message.contains("at byte 18 goes beyond the end"),
+        message.contains("at byte 18 extends beyond the end"),
         "{message}"
     );
 }

@@ -371,7 +371,7 @@ fn the_course_of_a_run_is_written_and_drawn() {
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
-        text.contains("waits for the store") && text.contains("Away when they were missed"),
+        text.contains("waits for the store") && text.contains("Away for:"),
         "{text}"
     );
     let html = std::fs::read_to_string(page).expect("a page");

@@ -59,13 +59,13 @@ fn without_the_tracer_it_says_why_and_what_it_records_instead() {
     ];
     assert!(remedies.iter().any(|one| said.contains(one)), "{said}");
     assert!(
-        said.contains("recording instead, into trace.perf.data"),
+        said.contains("recording into trace.perf.data instead"),
         "{said}"
     );
     assert!(folder.path().join("trace.perf.data").exists());
     let output = pagewise(folder.path(), &["trace", "--no-fallback", "--", "true"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(!text(&output.stderr).contains("recording instead"));
+    assert!(!text(&output.stderr).contains("recording into"));
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub struct Measurement {
 
 /// There was no memory for a block of so many bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("malloc gave no block of {0} bytes")]
+#[error("malloc returned no block of {0} bytes")]
 pub struct NoMemory(pub usize);
 
 /// Rounds before measuring: glibc's threshold adapts at the first free, caches fill at the second.
@@ -53,18 +53,18 @@ const CALLS: [&str; 5] = ["brk", "mmap", "munmap", "madvise", "mremap"];
 /// [`NoMemory`].
 pub fn measure(shape: Shape, spend: Duration) -> Result<Measurement, NoMemory> {
     let page = page_size();
-    let mut held = Vec::with_capacity(shape.blocks);
+    let mut blocks = Vec::with_capacity(shape.blocks);
     let counters = open_counters();
     let mut calls_before = Vec::with_capacity(CALLS.len());
     malloc::trim();
     for _ in 0..WARM_UP {
-        round(shape, page, &mut held)?;
+        round(shape, page, &mut blocks)?;
     }
     calls_before.extend(counters.iter().flatten().map(|(_, event)| count(event)));
     let (faults, cpu, started) = (malloc::own_faults(), malloc::own_cpu(), Instant::now());
     let mut rounds = 0;
     while rounds < ROUNDS.0 || (rounds < ROUNDS.1 && started.elapsed() < spend) {
-        round(shape, page, &mut held)?;
+        round(shape, page, &mut blocks)?;
         rounds += 1;
     }
     let (faults, cpu) = (malloc::own_faults() - faults, malloc::own_cpu() - cpu);
@@ -76,13 +76,13 @@ pub fn measure(shape: Shape, spend: Duration) -> Result<Measurement, NoMemory> {
     })
 }
 
-fn round(shape: Shape, page: usize, held: &mut Vec<Block>) -> Result<(), NoMemory> {
+fn round(shape: Shape, page: usize, blocks: &mut Vec<Block>) -> Result<(), NoMemory> {
     for _ in 0..shape.blocks {
         let mut block = Block::new(shape.size).ok_or(NoMemory(shape.size))?;
         block.touch(page);
-        held.push(block);
+        blocks.push(block);
     }
-    held.clear();
+    blocks.clear();
     Ok(())
 }
 

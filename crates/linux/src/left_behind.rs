@@ -72,9 +72,9 @@ impl fmt::Display for Restored {
         } else {
             "settings"
         };
-        write!(out, " was killed: put back {} {settings}", self.count)?;
+        write!(out, " was killed: restored {} {settings}", self.count)?;
         for remaining in &self.remaining {
-            write!(out, "\n  not as before: {remaining}")?;
+            write!(out, "\n  not restored: {remaining}")?;
         }
         Ok(())
     }
@@ -200,7 +200,7 @@ fn restore_page_sizes(places: &Places, journal: Journal, owner: Option<Owner>) -
     let (count, left) = page_sizes::restore_settings(journal, &places.sys)?;
     let remaining = left.iter().map(|path| {
         let path = path.display();
-        format!("{path}: somebody else has written it since, so it was left")
+        format!("{path}: another program has changed it since, so it was left as it is")
     });
     let restored = Restored {
         journal: path,

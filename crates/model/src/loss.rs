@@ -110,8 +110,8 @@ impl LossKind {
                 "faults that were counted but not recorded (lost, before exec, or inside the kernel)",
             ],
             Self::UnknownProcess => [
-                "sample of a process that was not introduced",
-                "samples of a process that was not introduced",
+                "sample of a process without a start record",
+                "samples of a process without a start record",
             ],
             Self::TimelineGap => [
                 "timeline point that could not be read",
@@ -122,16 +122,16 @@ impl LossKind {
                 "bytes that could not be written",
             ],
             Self::ImpossibleTime => [
-                "record left out for a time that can't be right",
-                "records left out for a time that can't be right",
+                "record left out because of an impossible time",
+                "records left out because of an impossible time",
             ],
             Self::ImpossibleWeight => [
-                "sample left out for a weight that can't be right",
-                "samples left out for a weight that can't be right",
+                "sample left out because of an impossible weight",
+                "samples left out because of an impossible weight",
             ],
             Self::Repeats => [
-                "stretch that the trace repeats, as the trace file of kernels up to 4.18 does",
-                "stretches that the trace repeats, as the trace file of kernels up to 4.18 does",
+                "section that the trace repeats, as the trace file of kernels up to 4.18 does",
+                "sections that the trace repeats, as the trace file of kernels up to 4.18 does",
             ],
             Self::RepeatedLines => ["line in such repeats", "lines in such repeats"],
             Self::TimesBack => [
@@ -144,24 +144,24 @@ impl LossKind {
                 "places where the tracer lost events",
             ],
             Self::CutLine => [
-                "byte of a last line that was cut",
-                "bytes of a last line that was cut",
+                "byte of a truncated last line",
+                "bytes of a truncated last line",
             ],
             Self::UnnamedFunctions => [
                 "function without a name in the file",
                 "functions without a name in the file",
             ],
             Self::OtherBuffers => [
-                "further buffer of the file, not read",
-                "further buffers of the file, not read",
+                "further buffer in the file, not read",
+                "further buffers in the file, not read",
             ],
             Self::BeganEarlier => [
-                "call that began before the trace",
-                "calls that began before the trace",
+                "call that started before the trace",
+                "calls that started before the trace",
             ],
             Self::UnmatchedClose => [
-                "end of a call without a beginning",
-                "ends of calls without a beginning",
+                "end of a call without a start",
+                "ends of calls without a start",
             ],
             Self::NeverClosed => ["call that never ended", "calls that never ended"],
             Self::NameMismatch => [

@@ -145,8 +145,7 @@ pub fn told(count: u64, outlier: Nanos, kept: Range<Nanos>) -> String {
         _ => (format!("{count} records were"), "The first lies"),
     };
     format!(
-        "{what} left out for a time that can't be right. {lies} {distance:.0} s {side} all others, \
-         which take {:.1} s.",
+        "{what} left out because of an impossible time. {lies} {distance:.0} s {side} all others, which span {:.1} s.",
         (kept.end - kept.start).as_secs_f64()
     )
 }

@@ -17,9 +17,9 @@ pub struct TimelinePoint {
     pub pss: Option<Bytes>,
     /// Swapped out.
     pub swap: Bytes,
-    /// Minor faults so far.
+    /// Minor faults in total.
     pub minor_faults: u64,
-    /// Major faults so far.
+    /// Major faults in total.
     pub major_faults: u64,
     /// User CPU time so far.
     pub user: Nanos,

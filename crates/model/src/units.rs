@@ -127,7 +127,7 @@ impl Bytes {
 
 /// A text that is no size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no size; write it like 512M or 2G")]
+#[error("'{0}' is not a size; examples: 512M, 2G")]
 pub struct NoSize(pub String);
 
 impl FromStr for Bytes {

@@ -19,9 +19,9 @@ pub struct Row {
     pub pss_bytes: Option<u64>,
     /// Swapped out, in bytes.
     pub swap_bytes: u64,
-    /// Minor faults so far.
+    /// Minor faults in total.
     pub minor_faults: u64,
-    /// Major faults so far.
+    /// Major faults in total.
     pub major_faults: u64,
     /// Minor faults per second.
     pub minor_faults_per_s: f64,

@@ -413,10 +413,10 @@ fn what_is_not_perf_data_says_so() {
             .to_string()
     };
     assert!(refusal(b"").contains("empty"));
-    assert!(refusal(b"\x7fELF\x02\x01\x01 and so on").contains("PERFILE2 is expected"));
+    assert!(refusal(b"\x7fELF\x02\x01\x01 and so on").contains("instead of PERFILE2"));
     assert!(refusal(b"2ELIFREP\0\0\0\0\0\0\0\x68").contains("big-endian"));
     assert!(refusal(b"PERFFILE\0\0\0\0\0\0\0\x68").contains("before Linux 3.2"));
-    assert!(refusal(b"PERFILE2\x68\0\0\0\0\0\0\0").contains("cut off within its header"));
+    assert!(refusal(b"PERFILE2\x68\0\0\0\0\0\0\0").contains("truncated in its header"));
     assert!(refusal(&file(&[], |_| ())).contains("no event"));
 }
 

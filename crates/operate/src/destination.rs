@@ -40,7 +40,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     destination.finish()
 }
 
-/// Begins a recording: a new file, under its name from now on.
+/// Starts a recording: a new file, under its name from now on.
 ///
 /// # Errors
 /// When it can't be made.
@@ -75,7 +75,7 @@ pub fn check(path: &Path) -> Result<()> {
 }
 
 impl Destination {
-    /// Begins a result.
+    /// Starts a result.
     ///
     /// # Errors
     /// When nothing can be written there.

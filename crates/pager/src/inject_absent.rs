@@ -25,7 +25,7 @@ pub const fn store_faults() -> Option<String> {
 }
 
 /// Why a description is refused.
-pub const FORM: &str = "this build makes no transfers fail on purpose";
+pub const FORM: &str = "this build cannot inject transfer failures";
 
 /// There is none.
 #[derive(Debug)]

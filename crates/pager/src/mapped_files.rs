@@ -33,7 +33,7 @@ pub fn prepare() {
     match advice_named(&wish) {
         Some(advice) => ADVICE.store(advice, Ordering::Relaxed),
         None => crate::paging::fatal::say(format_args!(
-            "{VARIABLE}={wish}: it is random, sequential, will-need or populate"
+            "{VARIABLE}={wish}: it must be random, sequential, will-need or populate"
         )),
     }
 }

@@ -52,7 +52,7 @@ impl Refusal {
                  unlimited)"
             }
             Self::Store(errno) => store_words(errno),
-            Self::Policy => "its policy cannot be made",
+            Self::Policy => "its policy cannot be created",
             Self::Sanitizer => {
                 "a sanitizer manages this program's memory; build it without -fsanitize"
             }
@@ -70,23 +70,21 @@ const fn store_words(errno: i32) -> &'static str {
             "the file system of its store is read-only (EROFS); name another folder (--store)"
         }
         libc::EACCES | libc::EPERM => {
-            "this user may make no store there (EACCES); name another folder (--store)"
+            "this user may not create a store there (EACCES); name another folder (--store)"
         }
-        libc::ENOENT => "the folder or file of its store is not there (ENOENT; --store)",
+        libc::ENOENT => "the folder or file of its store does not exist (ENOENT; --store)",
         libc::EOPNOTSUPP | libc::EISDIR | libc::EINVAL => {
-            "the file system of its store makes no files without a name (EOPNOTSUPP); name a folder \
-             on ext4, XFS, Btrfs or tmpfs, or a file or block device (--store)"
+            "the file system of its store does not support unnamed files (EOPNOTSUPP); name a folder on ext4, XFS, Btrfs or tmpfs, or a file or block device (--store)"
         }
         libc::ENOSPC | libc::EDQUOT => {
             "there is no room for its store (ENOSPC); name another folder (--store)"
         }
         libc::EBUSY => "the device of its store is in use (EBUSY); name another (--store)",
-        libc::EFBIG => "the limit of file sizes leaves no room for its store (ulimit -f)",
+        libc::EFBIG => "the file size limit leaves no room for its store (ulimit -f)",
         KEEPS_NOTHING => {
-            "its store is no folder, file or block device, and would lose what is written there; name \
-             another (--store)"
+            "its store is not a folder, file or block device, and would lose what is written there; name another (--store)"
         }
-        _ => "its store cannot be made; name another folder, file or block device (--store)",
+        _ => "its store cannot be created; name another folder, file or block device (--store)",
     }
 }
 
@@ -249,8 +247,7 @@ fn guard_asynchronous(pager: &Pager) {
         }
     } else {
         fatal::say(format_args!(
-            "the kernel takes no filter of system calls: should this program use io_uring or kernel \
-             AIO, its memory must not be paged here"
+            "the kernel does not accept a system call filter: if this program uses io_uring or kernel AIO, its memory must not be paged here"
         ));
     }
 }
@@ -262,9 +259,7 @@ pub fn say_refused(pager: &Pager) {
         return;
     }
     let why = match pager.can(capability::MOVE) {
-        true => {
-            "with --delivery sigbus they fail on pages that are away; --delivery fd serves them"
-        }
+        true => "with --delivery sigbus they fail on evicted pages; --delivery fd serves them",
         false => "before Linux 6.8 (UFFDIO_MOVE) what they write could be lost",
     };
     fatal::say(format_args!(

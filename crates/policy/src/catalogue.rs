@@ -53,7 +53,7 @@ pub enum PolicyError {
         why: TraceError,
     },
     /// A budget without pages.
-    #[error("a budget of 0 pages leaves nothing to decide")]
+    #[error("the budget is 0 pages")]
     NoBudget,
 }
 
@@ -61,16 +61,16 @@ pub enum PolicyError {
 pub const POLICIES: [(&str, &str); 7] = [
     (
         "2q",
-        "active and inactive list with refault distances, as Linux has them",
+        "active and inactive lists with refault distances, like Linux",
     ),
-    ("fifo", "the page resident longest leaves"),
+    ("fifo", "evicts the page that has been resident longest"),
     (
         "clock",
         "first in, first out, with a second chance for pages in use",
     ),
     (
         "s3fifo",
-        "small, main and ghost queue: scans push out nothing of worth",
+        "small, main and ghost queues: scans do not push out useful pages",
     ),
     (
         "csr",

@@ -63,7 +63,7 @@ struct Set {
 pub enum Step {
     /// Part of no stream, and far from what the thread missed before.
     Alone,
-    /// Part of no stream, but a stream may begin so.
+    /// Part of no stream, but a stream may start so.
     Nearby,
     /// The next step of a stream.
     Next {

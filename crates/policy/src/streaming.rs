@@ -188,17 +188,17 @@ mod tests {
             };
             let mut plan = Plan::only(page);
             self.policy.faulted(&fault, &mut plan);
-            self.bring(page, Arrival::Demand);
+            self.make_resident(page, Arrival::Demand);
             for span in [&plan.along].into_iter().chain(plan.ahead()) {
                 for page in span.first..span.end() {
                     if self.known[page as usize] && !self.resident[page as usize] {
-                        self.bring(page, Arrival::Ahead);
+                        self.make_resident(page, Arrival::Ahead);
                     }
                 }
             }
         }
 
-        fn bring(&mut self, page: Page, how: Arrival) {
+        fn make_resident(&mut self, page: Page, how: Arrival) {
             if self.count == BUDGET {
                 let mut batch = [0; 128];
                 let count = self.policy.victims(&mut batch);

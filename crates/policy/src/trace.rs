@@ -19,7 +19,7 @@ pub enum TraceError {
     #[error("a fault trace of version {0}; this program reads version {expected}", expected = pagewise_wire::trace::VERSION)]
     Version(u32),
     /// Nothing in it.
-    #[error("the trace holds no use of any page")]
+    #[error("the trace contains no use of any page")]
     Empty,
     /// A page number that cannot be one.
     #[error(

@@ -72,7 +72,7 @@ pub fn text(figures: &Figures, format: Format) -> String {
 fn tree(page: &mut Page, point: &TimelinePoint) {
     page.counter(
         "pagewise_page_faults",
-        "Page faults of the process tree since watching began.",
+        "Page faults of the process tree since watching started.",
         "kind",
         &[
             ("minor", count(point.minor_faults)),
@@ -81,7 +81,7 @@ fn tree(page: &mut Page, point: &TimelinePoint) {
     );
     page.counter(
         "pagewise_cpu_seconds",
-        "CPU time of the process tree since watching began.",
+        "CPU time of the process tree since watching started.",
         "mode",
         &[
             ("user", seconds(point.user)),
@@ -102,7 +102,7 @@ fn tree(page: &mut Page, point: &TimelinePoint) {
     );
     page.gauge(
         "pagewise_tasks",
-        "Processes and threads of the tree that live.",
+        "Live processes and threads of the tree.",
         "kind",
         &[
             ("process", f64::from(point.processes)),
@@ -119,13 +119,13 @@ fn machine(page: &mut Page, pressure: &PressurePoint) {
         .collect();
     page.counter(
         "pagewise_memory_stall_seconds",
-        "Time that tasks of this machine stalled for memory (PSI) since watching began.",
+        "Time that tasks on this machine stalled for memory (PSI) since watching started.",
         "kind",
         &stalls,
     );
     page.counter(
         "pagewise_machine_pages",
-        "Pages that the machine's memory management moved since watching began.",
+        "Pages that the machine's memory management moved since watching started.",
         "event",
         &[
             ("swapped_in", count(pressure.swap_in)),
@@ -138,7 +138,7 @@ fn machine(page: &mut Page, pressure: &PressurePoint) {
     );
     page.counter(
         "pagewise_machine_huge_pages",
-        "Huge pages of this machine since watching began: given at a fault, wanted but not to be had, built by khugepaged, split.",
+        "Huge pages on this machine since watching started: allocated at a fault, requested but unavailable, built by khugepaged, split.",
         "event",
         &[
             ("given", count(pressure.thp_fault_alloc)),
@@ -157,7 +157,7 @@ fn machine(page: &mut Page, pressure: &PressurePoint) {
     let hits: Vec<(&str, f64)> = hits.map(|hits| ("hit", count(hits))).into_iter().collect();
     page.counter(
         "pagewise_cgroup_limit_hits",
-        "Times that the process's cgroup hit its memory limit since watching began.",
+        "Times that the process's cgroup hit its memory limit since watching started.",
         "event",
         &hits,
     );
@@ -167,7 +167,7 @@ fn inside(page: &mut Page, observed: &Observed) {
     let findings = &observed.findings;
     page.gauge(
         "pagewise_observed_timestamp_seconds",
-        "When the figures below were observed, for a while and not since watching began.",
+        "When the figures below were observed, for a short period and not since watching started.",
         "",
         &[("", observed.at)],
     );
@@ -178,7 +178,7 @@ fn inside(page: &mut Page, observed: &Observed) {
     );
     page.estimate(
         "pagewise_refault_ratio",
-        "Faults on memory that the process had before and gave back, as a share of the faults on private memory.",
+        "Faults on memory that the process had before and returned, as a share of the faults on private memory.",
         findings.churn.refault_ratio.as_ref(),
     );
     let all: f64 = findings.by_cause.iter().map(|line| line.faults.value).sum();
@@ -195,7 +195,7 @@ fn inside(page: &mut Page, observed: &Observed) {
     for (name, help, parts, all) in [
         (
             "pagewise_cpu_ratio",
-            "Share of the CPU time, by what it went into.",
+            "Share of the CPU time, by what used it.",
             &findings.account.cpu,
             findings.cost.cpu(),
         ),

@@ -200,7 +200,7 @@ pub struct Process {
     /// when it does not until they have left; zero for none.
     pub hold: AtomicU32,
     /// The last one for which they were.
-    pub held: AtomicU32,
+    pub filled_for: AtomicU32,
 }
 
 /// In [`Process::hold`]: nobody wants them any more.
@@ -260,7 +260,7 @@ impl Process {
             &self.marked,
             &self.family,
             &self.hold,
-            &self.held,
+            &self.filled_for,
         ];
         halves
             .into_iter()

@@ -146,7 +146,7 @@ impl<'a> ProcessBytes<'a> {
     /// Who wants all pages in memory, and for whom they last were; zero for nobody.
     #[must_use]
     pub fn hold(&self) -> [u32; 2] {
-        [offset_of!(Process, hold), offset_of!(Process, held)].map(|at| u32_at(self.0, at))
+        [offset_of!(Process, hold), offset_of!(Process, filled_for)].map(|at| u32_at(self.0, at))
     }
 
     /// Whether it marks that it lives, by a lock on the byte with the number of its place.

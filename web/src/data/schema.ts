@@ -4666,11 +4666,11 @@ export interface TimelinePoint {
    */
   active?: number;
   /**
-   * Major faults so far.
+   * Major faults in total.
    */
   major_faults: number;
   /**
-   * Minor faults so far.
+   * Minor faults in total.
    */
   minor_faults: number;
   /**
@@ -4888,7 +4888,7 @@ export interface Winner {
  */
 export interface Row {
   /**
-   * Major faults so far.
+   * Major faults in total.
    */
   major_faults: number;
   /**
@@ -4896,7 +4896,7 @@ export interface Row {
    */
   major_faults_per_s: number;
   /**
-   * Minor faults so far.
+   * Minor faults in total.
    */
   minor_faults: number;
   /**

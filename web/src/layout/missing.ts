@@ -9,7 +9,7 @@ export function missingLines(page: Page): string[] {
   const lines = [
     ...losses,
     ...(faults ? ofFaults(faults) : []),
-    ...(paging && paging.points.length === 0 ? ["The course holds no reading"] : []),
+    ...(paging && paging.points.length === 0 ? ["The course has no readings"] : []),
     ...(balance ? [...balance.refused.map(({ reason, count: times }) => `${counted(times, "attempt")} changed nothing: ${reason}`), ...(balance.no_counters ? [balance.no_counters] : [])] : []),
     // Those of two profiles are about the method.
     ...(profile_diff ? [] : notes),

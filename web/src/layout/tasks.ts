@@ -71,6 +71,6 @@ export function cpuByProcess(tasks: Tasks): Part[] {
   const whole = all.reduce((sum, { nanos }) => sum + nanos, 0) + (tasks.others ? cpuOf(tasks.others) : 0) + tasks.elsewhere;
   const parts: Part[] = shown.map(({ name, nanos }, at) => ({ id: PROCESS_COLOURS[at]!, name, nanos, share: 0 }));
   parts.push({ id: "faults", name: "other processes", nanos: others, share: 0 });
-  parts.push({ id: "rest", name: "counted of no thread", nanos: tasks.elsewhere, share: 0 });
+  parts.push({ id: "rest", name: "of no thread seen", nanos: tasks.elsewhere, share: 0 });
   return parts.filter(({ nanos }) => nanos > 0).map((part) => ({ ...part, share: part.nanos / whole }));
 }

@@ -21,13 +21,13 @@ export const method: Section = {
 function parts({ faults, profile, paths, paths_diff, profile_diff, run_diff, paging, balance, simulation, losses, notes }: Page): Child[] {
   return [
     faults && ofFaults(faults),
-    profile && facts("Samples", profile.findings.events.map(({ name, samples, frequency }) => [name, `${count(samples)} samples${frequency === null ? "" : `, ${count(frequency)} per second asked for`}`])),
+    profile && facts("Samples", profile.findings.events.map(({ name, samples, frequency }) => [name, `${count(samples)} samples${frequency === null ? "" : `, ${count(frequency)} per second requested`}`])),
     paths && quality(paths, losses),
     paths_diff && tested(paths_diff),
     profile_diff && compared(profile_diff, notes),
-    run_diff && h("p", {}, "Runs as wholes: a figure differs where it is further apart than two runs of one program are. One run of each is no proof; pagewise doctor --prove runs both in turn."),
-    paging && h("p", {}, `One reading each ${nanos(paging.interval)}. Pages away from memory are estimated from ${count(paging.refault_distances.sampled_pages)} that were followed.`),
-    balance && h("p", {}, `What a unit of work cost is told by ${balance.signal}.${balance.walk_events === null ? "" : ` Page walks are counted by ${balance.walk_events}.`}`),
+    run_diff && h("p", {}, "Whole runs: a figure is marked as different if it differs more than between two runs of one program. One run of each is no proof; pagewise doctor --prove alternates runs and compares them."),
+    paging && h("p", {}, `One reading every ${nanos(paging.interval)}. Pages away from memory are estimated from ${count(paging.refault_distances.sampled_pages)} that were followed.`),
+    balance && h("p", {}, `The cost of a unit of work is measured by ${balance.signal}.${balance.walk_events === null ? "" : ` Page walks are counted by ${balance.walk_events}.`}`),
     simulation && h("p", {}, `Simulated on ${simulation.machine}.`),
   ].filter((part) => part !== undefined && part !== null);
 }

@@ -11,7 +11,7 @@ export const missing: Section = {
   title: "What is missing",
   nav: "Missing",
   applies: (page) => missingLines(page).length > 0 || unknown(page) !== null,
-  intro: () => "What could not be seen or was lost. The figures above do without it.",
+  intro: () => "What could not be seen or was lost. The figures above do not include it.",
   render: (page) => h("div", {}, h("ul", { class: "evidence" }, ...missingLines(page).map((line) => h("li", {}, line))), unknown(page)),
 };
 
@@ -23,7 +23,7 @@ function unknown({ profile, profile_diff }: Page): HTMLElement | null {
   }
   if (profile_diff && profile_diff.diff.unknown.length > 0) {
     const rows = profile_diff.diff.unknown.map(({ a, b, module, remedy }) => row([a, b], module, remedy));
-    return table("Shares of the samples whose stacks have such a frame. Where they differ much between A and B, stacks seem to change that did not.", ["A", "B"], rows);
+    return table("Shares of the samples whose stacks have such a frame. If they differ much between A and B, stacks may seem to change that did not.", ["A", "B"], rows);
   }
   return null;
 }

@@ -111,10 +111,10 @@ pub(super) fn student_p(t: f64, freedom: usize) -> f64 {
 
 fn expanded(tail: f64, n: f64) -> f64 {
     let z = normal(tail);
-    let odd = |power: i32| z.powi(power);
-    let first = (odd(3) + z) / 4.0;
-    let second = (5.0 * odd(5) + 16.0 * odd(3) + 3.0 * z) / 96.0;
-    let third = (3.0 * odd(7) + 19.0 * odd(5) + 17.0 * odd(3) - 15.0 * z) / 384.0;
+    let power = |exponent: i32| z.powi(exponent);
+    let first = (power(3) + z) / 4.0;
+    let second = (5.0 * power(5) + 16.0 * power(3) + 3.0 * z) / 96.0;
+    let third = (3.0 * power(7) + 19.0 * power(5) + 17.0 * power(3) - 15.0 * z) / 384.0;
     z + first / n + second / n.powi(2) + third / n.powi(3)
 }
 

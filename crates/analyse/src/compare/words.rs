@@ -13,7 +13,7 @@ use pagewise_model::units::{Bytes, Estimate};
 #[must_use]
 pub fn sentence(comparison: &Comparison) -> String {
     if comparison.verdict == Verdict::NotReached {
-        return "it does not reach the program: faults and memory stayed as they were in a trial run"
+        return "it does not reach the program: faults and memory did not change in a trial run"
             .to_owned();
     }
     if comparison.pairs < 2 {
@@ -30,7 +30,7 @@ pub fn sentence(comparison: &Comparison) -> String {
         return match promise(comparison, 1, &Criteria::default()) {
             Some(found) => format!("{} ({}), {beside}", likely(&found), further(&found, pairs)),
             None if pairs < FEWEST_PAIRS => format!(
-                "undecided after {pairs} pairs of runs: a 95 % interval needs {} more; {beside}",
+                "undecided after {pairs} pairs of runs: a 95 % interval needs {} more pairs; {beside}",
                 FEWEST_PAIRS - pairs
             ),
             None => format!("undecided{}; {beside}", so_far(speed, clock, pairs)),
@@ -164,8 +164,7 @@ pub fn causal_doubt(baseline: &[RunCost], arm: &[RunCost]) -> Option<String> {
     let each = saved / avoided;
     if each > PER_FAULT_SECONDS.1 {
         Some(format!(
-            "CPU time fell by {saved:.2} s, more than {avoided:.0} avoided faults explain: \
-             something else changed too"
+            "CPU time fell by {saved:.2} s, more than the {avoided:.0} avoided faults explain: something else changed too"
         ))
     } else if each < PER_FAULT_SECONDS.0 {
         Some(format!(

@@ -78,8 +78,7 @@ struct ContextSums {
 pub enum SumsError {
     /// Stored by another version of Pagewise.
     #[error(
-        "its sums have version {found}, but this pagewise adds version {VERSION}: \
-         make the report again with this version"
+        "its sums have version {found}, but this pagewise merges version {VERSION}: make the report again with this version"
     )]
     Version {
         /// The version found.

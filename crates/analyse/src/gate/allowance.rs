@@ -68,7 +68,7 @@ impl FromStr for Allowances {
         let mut for_some = Vec::new();
         let text = text.trim();
         if text.is_empty() {
-            return Err("no allowance is given; examples: 5%, faults=2%, elapsed=off".to_owned());
+            return Err("the allowance is empty; examples: 5%, faults=2%, elapsed=off".to_owned());
         }
         for part in text.split(',').map(str::trim) {
             match part.split_once('=') {
@@ -78,7 +78,7 @@ impl FromStr for Allowances {
                 None if for_all.is_none() => for_all = Some(share_of(part)?),
                 None => {
                     return Err(format!(
-                        "'{text}' says twice what is allowed for all figures"
+                        "'{text}' gives the allowance for all figures twice"
                     ));
                 }
             }
@@ -92,7 +92,7 @@ impl FromStr for Allowances {
             allowances.set(metric, share);
         }
         match allowances.0.is_empty() {
-            true => Err("all figures are off: nothing is left to judge".to_owned()),
+            true => Err("all figures are off: nothing is left to compare".to_owned()),
             false => Ok(allowances),
         }
     }
@@ -101,7 +101,7 @@ impl FromStr for Allowances {
 fn metric(word: &str) -> Result<Metric, String> {
     let known = || Metric::ALL.map(Metric::word).join(", ");
     let found = Metric::ALL.into_iter().find(|metric| metric.word() == word);
-    found.ok_or_else(|| format!("there is no figure '{word}'; known are {}", known()))
+    found.ok_or_else(|| format!("there is no figure '{word}'; there are {}", known()))
 }
 
 /// `5%` or `off`.
@@ -109,7 +109,7 @@ fn share_of(text: &str) -> Result<Option<f64>, String> {
     if text == "off" {
         return Ok(None);
     }
-    let wrong = || format!("'{text}' is no allowance; examples: 5%, faults=2%, elapsed=off");
+    let wrong = || format!("'{text}' is not an allowance; examples: 5%, faults=2%, elapsed=off");
     let percent = text.strip_suffix('%').ok_or_else(wrong)?;
     let percent: f64 = percent.trim().parse().map_err(|_| wrong())?;
     match (0.0..=1e6).contains(&percent) {

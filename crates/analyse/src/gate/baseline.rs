@@ -90,7 +90,7 @@ fn shared(then: Option<f64>, now: Option<f64>) -> Option<String> {
     };
     Some(match told(degree) {
         Some(told) => format!("the CPUs were shared with others {when}{told}"),
-        None => format!("nothing tells how busy the CPUs were {when}"),
+        None => format!("how busy the CPUs were {when} is not known"),
     })
 }
 
@@ -191,7 +191,7 @@ mod tests {
             against(|_| {}, None)
                 .times
                 .unwrap()
-                .contains("nothing tells")
+                .contains("is not known")
         );
     }
 

@@ -107,12 +107,11 @@ impl Terms {
         let (old, new) = self.planned;
         let figures = self.judged().len();
         if figures == 0 {
-            return Some("no figure is left to judge".to_owned());
+            return Some("no figure is left to compare".to_owned());
         }
         rule::spared(old, new, self.level()).is_none().then(|| {
             format!(
-                "{old} old and {new} new runs can decide nothing for {figures} figures: it takes {} \
-                 of each",
+                "{old} old and {new} new runs cannot decide {figures} figures: that needs {} of each",
                 fewest_runs(figures)
             )
         })
@@ -194,7 +193,7 @@ fn unknown(new: &[GateRun]) -> String {
         .map(|run| run.cost.max_rss)
         .max()
         .unwrap_or_default();
-    format!("below {most}, which each process inherits from Pagewise, it cannot be seen")
+    format!("below {most}, which each process inherits from Pagewise, it cannot be measured")
 }
 
 /// The answer of all runs that were made, about the new command. Its culprit is not looked for here.

@@ -14,12 +14,12 @@ pub fn project(
 ) -> Vec<(Vec<Item>, u64)> {
     let mut projected = Vec::new();
     for (sequence, weight) in database.sequences() {
-        let rests: Vec<&[Item]> = match algorithm {
+        let remainders: Vec<&[Item]> = match algorithm {
             Algorithm::Prefix => sequence.strip_prefix(prefix).into_iter().collect(),
             Algorithm::Contiguous | Algorithm::Suffixes => behind_every_place(sequence, prefix),
             _ => behind_earliest(sequence, prefix).into_iter().collect(),
         };
-        for rest in rests.into_iter().filter(|rest| !rest.is_empty()) {
+        for rest in remainders.into_iter().filter(|rest| !rest.is_empty()) {
             projected.push((rest.to_vec(), weight));
         }
     }

@@ -13,7 +13,7 @@ use thiserror::Error;
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ReadError {
     /// The file is not text.
-    #[error("line {line} is not valid UTF-8 text; expected a sequence of items a line")]
+    #[error("line {line} is not valid UTF-8 text; expected one sequence of items per line")]
     NotText {
         /// Counted from 1.
         line: usize,
@@ -106,7 +106,7 @@ fn spmf_items(number: usize, line: &str) -> Result<Vec<&str>, ReadError> {
         }
     }
     match itemset.first() {
-        Some(word) => Err(wrong(word, "\"-1\" behind each item")),
+        Some(word) => Err(wrong(word, "\"-1\" after each item")),
         None => Ok(items),
     }
 }

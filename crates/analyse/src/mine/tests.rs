@@ -93,8 +93,8 @@ fn projection_of_table_2() {
     let database = table_1();
     let a = database.item("a").expect("an item");
     let of = |algorithm| {
-        let rests = project(&database, algorithm, &[a]);
-        let texts = rests.iter().map(|(rest, _)| text(&database, rest));
+        let remainders = project(&database, algorithm, &[a]);
+        let texts = remainders.iter().map(|(rest, _)| text(&database, rest));
         texts.collect::<Vec<_>>().join(" ")
     };
     assert_eq!(of(Algorithm::Classic), "bcd bc cbac");

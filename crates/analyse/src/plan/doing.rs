@@ -88,7 +88,7 @@ fn computes(findings: &Findings, own: &TimePart, is_all: bool) -> String {
     }
 }
 
-/// `; beside it 8.1 % reading (pread64)`.
+/// `; also 8.1 % reading (pread64)`.
 fn beside(findings: &Findings) -> String {
     match kernels(findings) {
         told if told.is_empty() => told,

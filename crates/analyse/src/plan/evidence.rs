@@ -198,7 +198,7 @@ const TELLING_READS: u64 = 16;
 const MOSTLY: f64 = 0.7;
 const HARDLY: f64 = 0.3;
 
-/// "/data/x.bin (200 MiB): 1,600 reads, at random places".
+/// "/data/x.bin (200 MiB): 1,600 reads, at random positions".
 fn of_file(file: &FileReads) -> String {
     let order = match file.in_order {
         Some(share) if file.reads < TELLING_READS || share.is_nan() => String::new(),

@@ -85,9 +85,9 @@ impl Content for Diagnoses {
             let like = |one: &&Words| one.symptom == words.symptom && one.when == words.when;
             if self.diagnosis.iter().filter(like).count() > 1 {
                 let id = words.symptom.id();
-                return Err(words.headline.mistake(format!(
-                    "words for {id} twice, expected others under another 'when'"
-                )));
+                return Err(words
+                    .headline
+                    .mistake(format!("words for {id} twice, expected a different 'when'")));
             }
         }
         let mut all = Symptom::ALL.iter();

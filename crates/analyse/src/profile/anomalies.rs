@@ -39,7 +39,7 @@ fn burst(event: &EventProfile) -> Option<Diagnosis> {
         severity: Severity::Costly,
         headline,
         explanation: "A stall or a background job shows as a few moments unlike the rest. Its \
-                      stacks, against those of the rest of the time, tell what it was."
+                      stacks, against those of the rest of the time, show what it was."
             .to_owned(),
         evidence: vec![
             format!(
@@ -107,9 +107,9 @@ fn hot_cpu(profile: &Profile, event: &EventProfile) -> Option<Diagnosis> {
             cpus - 1,
             100.0 * others
         ),
-        explanation: "One thread, or interrupts bound to one CPU, set the pace; the other CPUs \
-                      can't help."
-            .to_owned(),
+        explanation:
+            "One thread, or interrupts bound to one CPU, set the pace; the other CPUs cannot help."
+                .to_owned(),
         evidence: vec![
             "Next: look at the stacks of that CPU alone; spread the thread's work, or the \
              interrupts (/proc/irq/*/smp_affinity)."
@@ -147,7 +147,7 @@ fn lockstep(profile: &Profile, idle: &Idle, event: &EventProfile) -> Option<Diag
     (count >= ENOUGH && share > 0.5).then(|| Diagnosis {
         id: "profile.lockstep".to_owned(),
         severity: Severity::Note,
-        headline: format!("Samples march in step with a timer of {tick} Hz"),
+        headline: format!("Samples run in lockstep with a timer of {tick} Hz"),
         explanation: "They hit the same moment of each period, so work that a timer starts is \
                       over- or under-counted."
             .to_owned(),

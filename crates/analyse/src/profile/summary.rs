@@ -199,8 +199,7 @@ fn headline(profile: &Profile, events: &[EventProfile], diagnoses: &[Diagnosis])
     if event.samples < FEWEST {
         let plural = if event.samples == 1 { "" } else { "s" };
         return format!(
-            "{} sample{plural} of {}: too few to tell where time goes. Record for longer, or with \
-             more samples per second (-F).",
+            "{} sample{plural} of {}: too few to tell where time goes. Record longer, or with more samples per second (-F).",
             event.samples, event.name
         );
     }

@@ -101,10 +101,8 @@ fn remedy(reason: Unnamed, module: &str) -> String {
         Unnamed::KernelHidden => "The kernel hides its addresses. As root, or after sudo sysctl \
              kernel.kptr_restrict=0, they have names."
             .to_owned(),
-        Unnamed::Jit => "Code made at run time without a map of it. Let the runtime write \
-             /tmp/perf-PID.map: java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit or \
-             perf-map-agent, node --perf-basic-prof, python3 -X perf (3.12), and report while \
-             the file is there."
+        Unnamed::Jit => "Code generated at run time, without a map of it. Let the runtime write /tmp/perf-PID.map: java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit or \
+             perf-map-agent, node --perf-basic-prof, python3 -X perf (3.12), and run the report while the file exists."
             .to_owned(),
     }
 }

@@ -43,10 +43,9 @@ fn told(files: &[PathBuf], faults_of_runs: u64, faults_observed: u64) -> Option<
     };
     let note = match faults_of_runs.saturating_mul(STAYED) < faults_observed {
         true => format!(
-            "The runs found {named} in memory, unlike the observed one: what is gained where it must \
-             be read from its disk was not measured."
+            "The runs found {named} in memory, unlike the observed run: the gain when it must be read from disk was not measured."
         ),
-        false => format!("Each run began with {named} on its disk, not in memory."),
+        false => format!("Each run started with {named} on disk, not in memory."),
     };
     Some(note)
 }
@@ -88,7 +87,7 @@ mod tests {
     fn runs_that_found_the_files_in_memory_are_told_so() {
         let files = ["/data/a", "/data/b"].map(PathBuf::from);
         let words = |runs, observed| told(&files, runs, observed).unwrap();
-        let cold = "Each run began with /data/a and 1 more file on its disk, not in memory.";
+        let cold = "Each run started with /data/a and 1 more file on disk, not in memory.";
         assert_eq!(words(450, 500), cold);
         assert_eq!(words(125, 500), cold);
         assert!(words(124, 500).starts_with("The runs found /data/a and 1 more file in memory"));

@@ -14,14 +14,12 @@ const MORE: u64 = 4;
 #[must_use]
 pub fn notes(proof: &Proof, load: &str) -> Vec<String> {
     let mut notes = vec![format!(
-        "Each run started the server, drove it by '{load}' and ended it. Elapsed time is the load's, \
-         CPU time, faults and memory are those of the server's processes."
+        "Each run started the server, drove it with '{load}' and stopped it. Elapsed time is the load's; CPU time, faults and memory are those of the server's processes."
     )];
     let runs = || proof.arms.iter().flat_map(|arm| &arm.runs);
     if has_set_time(runs) {
         notes.push(
-            "The load takes the same time in each run: if it runs for a set time, and not for a set \
-             number of requests, neither clock tells what a setting gains."
+            "The load takes the same time in each run: if it runs for a fixed time instead of a fixed number of requests, neither clock shows what a setting gains."
                 .to_owned(),
         );
     } else {
@@ -40,8 +38,7 @@ fn requests(proof: &Proof) -> Option<String> {
         told_factor(&found.cpu_speedup)?,
     );
     Some(format!(
-        "Where the load is the same requests each time, '{name}' serves {wall} as many per second, and \
-         {cpu} as many per CPU second."
+        "If the load sends the same requests each time, '{name}' serves {wall} as many per second, and {cpu} as many per CPU second."
     ))
 }
 
@@ -108,7 +105,7 @@ mod tests {
     #[test]
     fn a_gain_is_told_in_requests() {
         let notes = notes(&proof([3.0, 2.0], [2.0, 1.0]), "ab -n 9000");
-        assert!(notes[0].contains("drove it by 'ab -n 9000'"), "{notes:?}");
+        assert!(notes[0].contains("drove it with 'ab -n 9000'"), "{notes:?}");
         let told = "'cure' serves ×1.50 [1.40, 1.60] as many per second, and ×2.0 [1.90, 2.1] as many \
                     per CPU second.";
         assert!(notes[1].ends_with(told), "{notes:?}");
@@ -117,7 +114,7 @@ mod tests {
     #[test]
     fn a_load_of_a_set_time_is_told_to_tell_nothing() {
         let notes = notes(&proof([3.0, 3.0], [2.0, 1.9]), "wrk -d 3s");
-        assert!(notes[1].contains("runs for a set time"), "{notes:?}");
+        assert!(notes[1].contains("runs for a fixed time"), "{notes:?}");
         assert_eq!(notes.len(), 2);
     }
 }

@@ -46,7 +46,7 @@ fn unproved(comparisons: &[Comparison], is_open: bool) -> String {
         .filter_map(|one| Some((one, promised(one, arms, &Criteria::default())?)))
         .max_by(|(a, _), (b, _)| a.cpu_speedup.value.total_cmp(&b.cpu_speedup.value));
     match (likely, comparisons) {
-        (_, []) => "Not proved: no setting was left to compare; the notes say why.".to_owned(),
+        (_, []) => "Not proved: there was no setting left to compare; the notes say why.".to_owned(),
         (Some((one, words)), several) if several.len() > 1 => {
             format!("Not proved: with '{}' it is {words}.", one.arm)
         }
@@ -55,8 +55,7 @@ fn unproved(comparisons: &[Comparison], is_open: bool) -> String {
             "Not proved: no setting made the command faster.".to_owned()
         }
         _ if !is_open => {
-            "Not proved: no setting can be shown to make the command faster in the time \
-                          given; the notes say why."
+            "Inconclusive: in the given time, no setting could be shown to make the command faster; the notes say why."
                 .to_owned()
         }
         _ => "Inconclusive: the settings tried may or may not make the command faster.".to_owned(),
@@ -79,11 +78,10 @@ pub fn why_no_more(comparison: &Comparison, fate: &Fate, pairs: u32) -> Option<S
     };
     match fate {
         Fate::Hopeless => Some(format!(
-            "'{name}' was given up after {ran} pairs of runs{seen}: the {pairs} that the budget gives \
-             it would hardly prove a gain."
+            "'{name}' was dropped after {ran} pairs of runs{seen}: the {pairs} pairs that the budget allows would hardly prove a gain."
         )),
         Fate::Beaten(best) => Some(format!(
-            "'{name}' got no more than {ran} pairs of runs{seen}: '{best}' is faster beyond doubt."
+            "'{name}' was stopped after {ran} pairs of runs{seen}: '{best}' is clearly faster."
         )),
         Fate::Open | Fate::Decided => None,
     }
@@ -95,8 +93,7 @@ pub fn noise_note(baseline: &[RunCost]) -> Option<String> {
     let found = noise(baseline)?;
     (found.wall > NOISY || found.cpu > NOISY).then(|| {
         format!(
-            "Noisy machine: the same command differs from run to run by {:.0} % in elapsed and \
-             {:.0} % in CPU time. Interleaving and the intervals account for that.",
+            "Noisy machine: runs of the same command differ by {:.0} % in elapsed time and {:.0} % in CPU time. Interleaving and the intervals account for that.",
             100.0 * found.wall,
             100.0 * found.cpu,
         )

@@ -289,8 +289,8 @@ fn cause(diff: &RunDiff, faults: &FigureChange) -> Option<String> {
     let (a, b) = (rounded(most.a.value), rounded(most.b.value));
     Some(match (most.a.value, most.b.value) {
         (_, 0.0) => format!("since the {a} of the kind \"{label}\" are gone"),
-        (0.0, _) => format!("since {b} of the kind \"{label}\" came up"),
-        _ => format!("above all of the kind \"{label}\" ({a} → {b})"),
+        (0.0, _) => format!("since {b} of the kind \"{label}\" appeared"),
+        _ => format!("mainly of the kind \"{label}\" ({a} → {b})"),
     })
 }
 
@@ -305,8 +305,8 @@ fn set_differently(diff: &RunDiff) -> Option<String> {
     let others = diff.settings.len() - own.len();
     let more = match others {
         0 => String::new(),
-        1 => ", beside one setting of the host".to_owned(),
-        many => format!(", beside {many} settings of the host"),
+        1 => ", along with one setting of the host".to_owned(),
+        many => format!(", along with {many} settings of the host"),
     };
     let same = diff.a.subject.command == diff.b.subject.command;
     match own.as_slice() {
@@ -314,8 +314,17 @@ fn set_differently(diff: &RunDiff) -> Option<String> {
         [] if others > 0 => Some(format!("{others} settings of the host differ.")),
         [] => None,
         [one] if same => Some(format!("{one} is what differs{more}.")),
-        all if same => Some(format!("{} are what differs{more}.", all.join(", "))),
-        all => Some(format!("The commands differ, and {}.", all.join(", "))),
+        all if same => Some(format!("What differs: {}{more}.", listed(all))),
+        all => Some(format!("The commands differ, and {}.", listed(all))),
+    }
+}
+
+/// `one, two and three`.
+fn listed(all: &[String]) -> String {
+    match all.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+        None => String::new(),
     }
 }
 
@@ -412,7 +421,7 @@ mod tests {
         let mut diff = two_runs();
         diff.settings.push(setting("vm.swappiness"));
         let told = headline(&diff);
-        let end = "GLIBC_TUNABLES is what differs, beside one setting of the host.";
+        let end = "GLIBC_TUNABLES is what differs, along with one setting of the host.";
         assert!(told.ends_with(end), "{told}");
         diff.b.subject.command = vec!["other".to_owned()];
         let told = headline(&diff);

@@ -119,7 +119,7 @@ fn sizes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Bytes>, D::Er
     let texts = Vec::<String>::deserialize(deserializer)?;
     let size = |text: String| {
         text.parse()
-            .map_err(|_| D::Error::custom(format!("'{text}' is no size like 64M")))
+            .map_err(|_| D::Error::custom(format!("'{text}' is not a size such as 64M")))
     };
     texts.into_iter().map(size).collect()
 }

@@ -20,21 +20,21 @@ Examples:
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Size of a block, such as 126K (may be given several times)
+    /// Block size, such as 126K (can be repeated)
     ///
-    /// Without it: 4K to 64M, and many small blocks given back together.
+    /// Without it: 4K to 64M, and many small blocks freed together.
     #[arg(long = "size", value_name = "SIZE", value_parser = block_size)]
     sizes: Vec<usize>,
-    /// Another allocator's library to measure (may be given several times)
+    /// Another allocator's library to measure (can be repeated)
     #[arg(long = "preload", value_name = "LIBRARY")]
     libraries: Vec<PathBuf>,
-    /// Only allocators whose name contains this text (may be given several times)
+    /// Only allocators whose name contains this text (can be repeated)
     #[arg(long = "only", value_name = "TEXT")]
     only: Vec<String>,
-    /// Fresh processes for each figure; the median is shown
+    /// Fresh processes per figure; the median is shown
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=99))]
     runs: u32,
-    /// Time for each process, such as 20ms
+    /// Time per process, such as 20ms
     #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = crate::duration::parse)]
     time: Duration,
     /// Print the result as JSON (schema: pagewise help schema.json)

@@ -18,10 +18,10 @@ Examples:
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Threads that fault at the same time (may be given several times) [default: 1 2 4 8]
+    /// Threads that fault at the same time (can be repeated) [default: 1 2 4 8]
     #[arg(long = "threads", value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=64))]
     threads: Vec<u16>,
-    /// Fresh processes for each figure, in turns; the median is shown
+    /// Fresh processes per figure, interleaved; the median is shown
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=99))]
     runs: u32,
     /// Print the result as JSON (schema: pagewise help schema.json)

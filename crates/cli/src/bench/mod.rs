@@ -11,7 +11,7 @@ use std::process::ExitCode;
 const EXAMPLES: &str = "\
 Examples:
   pagewise bench alloc     each allocator's cost at each size of block
-  pagewise bench faults    what one page fault costs, and paging's beside it";
+  pagewise bench faults    what a page fault costs, with paging or without";
 
 /// Measure what memory management costs on this machine
 #[derive(clap::Args)]
@@ -23,7 +23,7 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Bench {
-    /// Find from which size on an allocator gives memory back at each free
+    /// Find the block size from which an allocator returns memory to the kernel at each free
     #[command(after_help = alloc::EXAMPLES)]
     Alloc(alloc::Args),
     /// Find what one page fault costs: kernel, handler threads, SIGBUS

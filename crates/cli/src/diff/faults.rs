@@ -26,7 +26,7 @@ pub fn traces(
     for ((collector, _), name) in [&a, &b].into_iter().zip(&names) {
         if collector.faults() == 0 {
             bail!(
-                "{name} holds no complete page fault: trace one of exc_page_fault, \
+                "{name} contains no complete page fault: trace one of exc_page_fault, \
                  do_user_addr_fault, __do_page_fault or handle_mm_fault"
             );
         }
@@ -51,7 +51,7 @@ pub fn results(
     labels: &(String, String),
 ) -> Result<Document<FaultDiff>> {
     if !args.calibrate.is_empty() {
-        bail!("--calibrate goes with traces: results are corrected already");
+        bail!("--calibrate is for traces: results are already corrected");
     }
     let names = names(args);
     Ok(compare_results(
@@ -104,8 +104,8 @@ fn costs([a, b]: [&Collector; 2], args: &Args) -> Result<[Calibration; 2]> {
 fn measured(faults: &Collector, root_only: &Path) -> Result<Calibration> {
     let name = root_only.display();
     let Opened::Trace(trace) = open(root_only)? else {
-        bail!("{name}: --calibrate takes a function_graph trace of the fault's root alone");
+        bail!("{name}: --calibrate takes a function_graph trace of only the fault's root");
     };
     let (plain, _) = collected(trace, root_only)?;
-    calibrate(faults, &plain).with_context(|| format!("{name} can't calibrate this trace"))
+    calibrate(faults, &plain).with_context(|| format!("{name} cannot calibrate this trace"))
 }

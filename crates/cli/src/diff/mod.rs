@@ -32,36 +32,37 @@ Examples:
   pagewise diff x.data x.data --range-a 4s..5s --range-b rest
   pagewise diff a.data b.data --fail-if \"+10% memcpy\"  for CI: exit code 1";
 
-const LONG_ABOUT: &str = "\
-Say what differs between two recordings
+pub const LONG_ABOUT: &str = "\
+Show what differs between two recordings
 
-A and B are recordings of samples (perf.data of pagewise or perf, the text of perf script), whose
-functions and stacks are compared, with the settings of the two hosts, which only recordings of
-pagewise hold. Two runs of a command from start to end are compared by the CPU time that each
-function took, however busy the machine was; two machines, and two stretches of a recording, by CPU
-time in elapsed time. Of processes observed for a while, and of inputs that don't tell what they are
-of (folded stacks, text), shares of the samples are compared.
+A and B are recordings of samples (perf.data from pagewise or perf, perf script text, folded \
+stacks). Their functions and stacks are compared, and the settings of the two hosts, which only \
+recordings of pagewise contain. Two runs of a command from start to end are compared by the CPU \
+time that each function took, however busy the machine was; two machines, or two periods of one \
+recording, by CPU time per elapsed time. For processes observed for a while, and for inputs that \
+do not say what they cover (folded stacks, text), shares of the samples are compared.
 
-Where both are whole runs of a command (pagewise doctor --record, record, doctor --json), the answer
-is first what changed for the user: time, page faults, memory; by which cause of faults; and which
-settings of the program (variables that allocators and runtimes read, limits) and of the host differ.
+If both are whole runs of a command (pagewise doctor --record, record, doctor --json), the answer \
+first says what changed for the user (time, page faults, memory), which cause of faults explains \
+it, and which settings differ: those of the program (variables that allocators and runtimes read, \
+limits) and those of the host.
 
-Two results of pagewise run --json are compared by time, refaults, pages written and memory, and by
-budget, policy and store.
+Two results of pagewise run --json are compared by time, refaults, pages written and memory, and \
+by budget, policy and store.
 
-Or they are function_graph traces (text of the kernel or of trace-cmd report, or trace.dat), or
-results of pagewise report --json on such traces. All may be packed by gzip or zstd. A few
-questions are asked first: how many faults, of which kinds, how long at the median, in the tail and
-on the whole. Only where an answer differs, by enough to matter, do paths, layers and functions
-explain it. The chance that anything at all is called different in two traces that are alike is 1 %.
-Faults that follow one another are alike, so blocks of faults are compared, not single faults. Two
-runs of one program also differ: what is found is a difference of the runs, whatever its cause.
+A and B may also be function_graph traces (text of the kernel or of trace-cmd report, or \
+trace.dat), or results of pagewise report --json on such traces. All may be compressed by gzip or \
+zstd. A few questions come first: how many faults, of which kinds, how long at the median, in the \
+tail and on average. Only if an answer differs, by enough to matter, do paths, layers and \
+functions explain it. For two traces that are alike, the chance that anything at all is called \
+different is 1 %. Successive faults are correlated, so blocks of faults are compared, not single \
+faults. Two runs of one program also differ: what is found is a difference between the runs, \
+whatever its cause.
 
-Latencies are corrected for what tracing cost; raw ones stand beside them.";
+Latencies are corrected for what tracing cost; the raw ones are shown next to them.";
 
 /// Options of `pagewise diff`.
 #[derive(ClapArgs, Debug)]
-#[command(long_about = LONG_ABOUT)]
 pub struct Args {
     /// The first recording; - is standard input
     #[arg(value_name = "A")]
@@ -79,16 +80,16 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE.html")]
     output: Option<PathBuf>,
 
-    /// What to call A and B (by default what differs in their paths)
+    /// Names for A and B [default: where their paths differ]
     #[arg(long, value_name = "A,B", value_parser = label::pair)]
     labels: Option<(String, String)>,
 
-    /// A trace of A's workload with the fault's root function alone, to measure what tracing
-    /// itself cost; given twice, the second is B's, else A's cost is taken for both
+    /// A trace of A's workload with only the fault's root function, to measure what tracing itself
+    /// cost; given twice, the second is for B, otherwise A's cost is used for both
     #[arg(long, value_name = "TRACE")]
     calibrate: Vec<PathBuf>,
 
-    /// Event to compare, of recordings that have several (by default CPU time)
+    /// Event to compare, in recordings that have several [default: CPU time]
     #[arg(long, value_name = "NAME")]
     event: Option<String>,
 
@@ -96,21 +97,21 @@ pub struct Args {
     #[arg(long)]
     shares: bool,
 
-    /// Stretch of A to compare, in seconds from its start, such as 4.2s..5.2s; or rest, all but
-    /// B's stretch
+    /// Period of A to compare, in seconds from its start, such as 4.2s..5.2s; or rest: all but B's
+    /// period
     #[arg(long, value_name = "FROM..TO")]
     range_a: Option<profiles::Range>,
 
-    /// Stretch of B to compare
+    /// Period of B to compare
     #[arg(long, value_name = "FROM..TO")]
     range_b: Option<profiles::Range>,
 
-    /// Exit with 1 when this function with what it calls grew (+) or shrank (-) by at least so much,
-    /// beyond chance; may be given several times
+    /// Exit with status 1 if this function, callees included, grew (+) or shrank (-) by at least
+    /// this much, beyond chance; can be repeated
     #[arg(long, value_name = "+N% FUNCTION", allow_hyphen_values = true)]
     fail_if: Vec<profiles::Limit>,
 
-    /// Seed of the random exchanges and resamples
+    /// Seed for random permutations and resampling
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
@@ -136,10 +137,10 @@ enum Recording {
 /// When one can't be read, is of no known kind, or of another kind than the other.
 pub fn run(args: &Args) -> Result<ExitCode> {
     if args.a == Path::new("-") && args.b == Path::new("-") {
-        bail!("standard input can be one of both recordings, not both");
+        bail!("standard input can be one of the two recordings, not both");
     }
     if args.calibrate.len() > 2 {
-        bail!("--calibrate goes with A and with B: at most twice");
+        bail!("--calibrate is for A and for B: at most twice");
     }
     let labels = match &args.labels {
         Some(labels) => labels.clone(),
@@ -158,7 +159,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             bail!("one is a run inside a memory budget (pagewise run --json), the other is not")
         }
         (Recording::Observed(_), _) | (_, Recording::Observed(_)) => {
-            bail!("one is a recording of samples, the other is about the paths of faults")
+            bail!("one is a recording of samples, the other a trace of fault paths")
         }
         (Recording::Trace(a), Recording::Trace(b)) => faults::traces(a, b, args, &labels)?,
         (Recording::Result(a), Recording::Result(b)) => faults::results(&a, &b, args, &labels)?,
@@ -233,7 +234,7 @@ fn result(text: &[u8]) -> Result<Recording> {
     }
     if let (Kind::PagedRun, head) = stored::kind(text)? {
         stored::this_version(&head, "run it again")?;
-        let run = serde_json::from_slice(text).context("it is not whole")?;
+        let run = serde_json::from_slice(text).context("it is incomplete")?;
         return Ok(Recording::Paged(Box::new(run)));
     }
     let found = crate::fault_paths::stored_report(text)?;

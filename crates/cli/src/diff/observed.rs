@@ -41,7 +41,7 @@ impl Observed {
     }
 }
 
-/// What a recording holds.
+/// What a recording contains.
 ///
 /// # Errors
 /// When it is none, or has neither samples nor totals to compare.
@@ -77,8 +77,7 @@ pub fn run(a: &Observed, b: &Observed, args: &Args, labels: &(String, String)) -
     }
     let Some(runs) = runs else {
         bail!(
-            "they have nothing in common that could be compared: samples (pagewise record, perf \
-             record -g), or whole runs of a command (pagewise doctor or record -- CMD, doctor --json)"
+            "they have nothing in common to compare: neither samples (pagewise record, perf record -g) nor whole runs of a command (pagewise doctor or record -- CMD, doctor --json)"
         );
     };
     show(&runs, args)

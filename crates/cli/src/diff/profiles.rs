@@ -31,7 +31,8 @@ impl FromStr for Range {
         if text == "rest" {
             return Ok(Self::Rest);
         }
-        let wrong = || format!("{text} is no range of seconds, such as 4.2s..5.2s, nor rest");
+        let wrong =
+            || format!("{text} is neither a range of seconds, such as 4.2s..5.2s, nor rest");
         let (from, to) = text.split_once("..").ok_or_else(wrong)?;
         let seconds = |text: &str, open: f64| match text.trim_end_matches('s') {
             "" => Ok(open),
@@ -60,7 +61,7 @@ impl FromStr for Limit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text} is no limit such as \"+10% tcp_recvmsg\"");
+        let wrong = || format!("{text} is not a limit such as \"+10% tcp_recvmsg\"");
         let (percent, function) = text
             .trim()
             .split_once(char::is_whitespace)
@@ -90,7 +91,7 @@ pub fn run(
     labels: &(String, String),
 ) -> Result<ExitCode> {
     if !args.calibrate.is_empty() {
-        bail!("--calibrate goes with function_graph traces");
+        bail!("--calibrate is for function_graph traces");
     }
     let (a, b) = ranges(a, b, args)?;
     let options = DiffOptions {
@@ -103,8 +104,7 @@ pub fn run(
     let found = found.map_err(|error| match error {
         DiffError::NoCommonEvent { .. } if is_folded(&a) != is_folded(&b) => {
             anyhow::Error::new(error).context(
-                "folded stacks can be compared with folded stacks alone: make some of the other \
-                 too (pagewise report FILE --export folded)",
+                "folded stacks can only be compared with folded stacks: convert the other too (pagewise report FILE --export folded)",
             )
         }
         error => error.into(),
@@ -144,13 +144,15 @@ fn is_folded(profile: &Profile) -> bool {
 fn ranges(a: &Profile, b: &Profile, args: &Args) -> Result<(Profile, Profile)> {
     let cut = |profile: &Profile, own: Option<Range>, other: Option<Range>| {
         if (own.is_some()) && !profile.has_times {
-            bail!("ranges need times, which this input does not tell");
+            bail!("ranges need times, which this input lacks");
         }
         Ok(match (own, other) {
             (None, _) => profile.clone(),
             (Some(Range::Stretch(from, to)), _) => profile.within(from, to),
             (Some(Range::Rest), Some(Range::Stretch(from, to))) => profile.without(from, to),
-            (Some(Range::Rest), _) => bail!("rest is the rest of the other side's range: give one"),
+            (Some(Range::Rest), _) => {
+                bail!("rest means all but the other side's range: give one there")
+            }
         })
     };
     Ok((

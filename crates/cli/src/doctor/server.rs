@@ -16,8 +16,8 @@ const WITHIN: Duration = Duration::from_secs(60);
 /// The load, and when it may start.
 #[derive(clap::Args, Debug)]
 pub struct ServerArgs {
-    /// Drive the program, a server, by this shell command; PAGEWISE_PORT is the port that it listens
-    /// on. The server is started first and ended afterwards
+    /// Shell command that drives the program, a server; PAGEWISE_PORT holds the port that the server
+    /// listens on. The server is started before it and stopped after it
     #[arg(long, value_name = "CMD", conflicts_with_all = ["pid", "duration"])]
     load: Option<OsString>,
 
@@ -54,9 +54,7 @@ pub fn not_by_number(pid: i32) -> Error {
     let proc = ProcRoot::default();
     match command_of(&proc, pid) {
         Some(command) => anyhow!(
-            "a proof starts its program again and again, so it cannot take process {pid}. Let it start \
-             the server itself and drive it by a load (with the process stopped, where both want one \
-             port):\n  {}pagewise doctor --prove --load 'COMMAND THAT DRIVES IT' -- {command}",
+            "a proof starts its program repeatedly, so it cannot use process {pid}. Let it start the server itself and drive it with a load (stop the process first if both need the same port):\n  {}pagewise doctor --prove --load 'COMMAND THAT DRIVES IT' -- {command}",
             elsewhere(&proc, pid)
         ),
         None => {

@@ -124,10 +124,7 @@ impl Format {
     /// When the format can't hold them, or writing fails.
     pub fn export_faults(&self, export: &FaultExport<'_>) -> Result<()> {
         let Some(write) = self.faults else {
-            bail!(
-                "--export {} has no place for the faults of a trace",
-                self.name
-            );
+            bail!("--export {} cannot hold the faults of a trace", self.name);
         };
         let Written(words) = write(export)?;
         crate::terminal::tell(&words);
@@ -140,7 +137,7 @@ impl Format {
     /// When the format can't hold it, or writing fails.
     pub fn export_profile(&self, export: &ProfileExport<'_>) -> Result<()> {
         if export.before.is_some() && self.name != "svg" {
-            bail!("--before goes with --export svg");
+            bail!("--before is for --export svg");
         }
         let Written(words) = (self.profile)(export)?;
         crate::terminal::tell(&words);

@@ -108,7 +108,7 @@ fn one_event(profile: &Profile, name: Option<&str>) -> Result<u8> {
         None => {
             let names: Vec<&str> = profile.events.iter().map(|event| &*event.name).collect();
             bail!(
-                "there is no event {}; the events are: {}",
+                "there is no event {}; there are: {}",
                 name.unwrap_or("with samples"),
                 names.join(", ")
             )

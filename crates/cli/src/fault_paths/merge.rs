@@ -62,8 +62,8 @@ pub fn merged(files: &[PathBuf]) -> Result<(FaultPaths, Option<Sums>)> {
     findings.duration_ns = duration_ns;
     if reports > 1 {
         findings.notes.push(format!(
-            "{} were merged, and what is told of single faults or of their order (contrasts, \
-             timeline, lock holders) is in none of the figures",
+            "{} were merged, so figures about single faults or their order (contrasts, timeline, \
+             lock holders) are left out",
             counted(reports, "report")
         ));
     }
@@ -75,7 +75,7 @@ pub fn merged(files: &[PathBuf]) -> Result<(FaultPaths, Option<Sums>)> {
 fn stored<S: DeserializeOwned>(bytes: &[u8]) -> Result<Option<S>> {
     is_of_trace(bytes, "merged")?;
     let stored: Stored<S> =
-        serde_json::from_slice(bytes).context("it is no report of this version of pagewise")?;
+        serde_json::from_slice(bytes).context("it is not a report of this version of pagewise")?;
     Ok(stored.evidence.sums)
 }
 
@@ -84,8 +84,7 @@ fn sums_of<S: DeserializeOwned>(file: &Path) -> Result<S> {
     let bytes = bytes::open(file)?;
     let sums = stored(&bytes).and_then(|sums| {
         sums.context(
-            "it lacks the sums that a merge adds up: store the report again with \
-             pagewise report --json --sums TRACE",
+            "it lacks the sums that merging needs: store the report again with pagewise report --json --sums TRACE",
         )
     });
     sums.with_context(|| file.display().to_string())
@@ -97,7 +96,7 @@ fn sums_of<S: DeserializeOwned>(file: &Path) -> Result<S> {
 /// When it is none, or was made by another version.
 pub fn stored_report(text: &[u8]) -> Result<FaultPaths> {
     is_of_trace(text, "compared")?;
-    serde_json::from_slice(text).context("not a whole result of pagewise report")
+    serde_json::from_slice(text).context("not a complete result of pagewise report")
 }
 
 /// Whether a document is a report on a trace, of this version; else it cannot be `used`.

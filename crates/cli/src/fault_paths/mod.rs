@@ -62,7 +62,7 @@ pub fn part(
     steps: Vec<Step>,
 ) -> Result<FaultPaths> {
     if !path.is_file() {
-        bail!("looking into a part of the faults reads the trace twice: give a file, no pipe");
+        bail!("looking into a part of the faults reads the trace twice: give a file, not a pipe");
     }
     let (faults, _) = collect(trace)?;
     let calibration = match root_only {
@@ -80,10 +80,10 @@ pub fn part(
 fn measured(faults: &Collector, root_only: &Path) -> Result<Calibration> {
     let name = root_only.display();
     let Opened::Trace(trace) = open(root_only)? else {
-        bail!("{name}: --calibrate takes a function_graph trace of the fault's root alone");
+        bail!("{name}: --calibrate takes a function_graph trace of only the fault's root");
     };
     let (plain, _) = collect(trace).with_context(|| format!("cannot read {name}"))?;
-    calibrate(faults, &plain).with_context(|| format!("{name} can't calibrate this trace"))
+    calibrate(faults, &plain).with_context(|| format!("{name} cannot calibrate this trace"))
 }
 
 fn collect(trace: Trace) -> Result<(Collector, Summary)> {

@@ -37,17 +37,17 @@ Examples:
 
 Exit status: 0 nothing grew, 1 something grew beyond what is allowed, 2 error.";
 
-/// Fail a build that takes more page faults, memory or time than the one before
+/// Fail a build that needs more page faults, memory or time than the previous one
 ///
 /// Runs the old and the new command up to six times each, in random order, and compares page faults,
-/// peak resident memory, CPU time in the kernel, CPU time and elapsed time. It fails only where growth
-/// beyond the allowance is sure: of a hundred gates on equal programs at most five fail, on a busy
-/// machine too, and it stops as soon as no further run could make it fail. When it fails, it runs each
+/// peak resident memory, CPU time in the kernel, CPU time and elapsed time. It fails only if growth
+/// beyond the allowance is certain: of a hundred gates on equal programs at most five fail, even on a
+/// busy machine. It stops as soon as no further run could make it fail. When it fails, it runs each
 /// side once more under observation and names the cause of the faults and the stack that grew.
 #[derive(clap::Args, Debug)]
 #[command(group = ArgGroup::new("old").required(true).args(["against", "baseline", "save"]))]
 pub struct Args {
-    /// The old command, in quotes; it is split into words as a shell does, but no shell runs it
+    /// The old command, quoted; it is split into words as a shell would do it, but no shell runs it
     #[arg(long, value_name = "OLD CMD")]
     against: Option<Words>,
 
@@ -59,20 +59,20 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
 
-    /// Growth that is allowed, for all figures or by name: faults, major, peak, system, cpu, elapsed
+    /// Allowed growth, for all figures or by name: faults, major, peak, system, cpu, elapsed
     /// (off: any growth) [default: 2% of faults and memory, 5% of times]
     #[arg(long, value_name = "N%|NAME=N%,…", conflicts_with = "save")]
     allow: Option<Allowances>,
 
-    /// Most runs of each side; fewer than 5 decide nothing for all six figures
+    /// Maximum number of runs per side; fewer than 5 cannot decide all six figures
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(3..=100))]
     pairs: u32,
 
-    /// Also take commands that end with another status than 0, the same each time
+    /// Also accept commands that exit with a status other than 0, the same each time
     #[arg(short, long)]
     ignore_failure: bool,
 
-    /// Let the commands write to our standard error instead of /dev/null
+    /// Send the commands' output to standard error instead of /dev/null
     #[arg(long)]
     show_output: bool,
 
@@ -80,15 +80,15 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Also write a JUnit report, a test case for each figure
+    /// Also write a JUnit report with one test case per figure
     #[arg(long, value_name = "FILE", conflicts_with = "save")]
     junit: Option<PathBuf>,
 
-    /// Also write a comment for a pull request
+    /// Also write a comment for a pull request, in Markdown
     #[arg(long, value_name = "FILE", conflicts_with = "save")]
     markdown: Option<PathBuf>,
 
-    /// Seed of the order of runs, to repeat one [default: drawn]
+    /// Seed for the order of runs, to repeat it [default: random]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
@@ -152,7 +152,7 @@ fn store(request: &Request, file: &Path, progress: &Progress) -> Result<bool> {
     let runs = counted(count.into(), "run");
     terminal::tell(&format!("{runs} stored in {}", file.display()));
     if let Some(missing) = missing {
-        terminal::tell(&format!("Where it faults is not stored: {missing}"));
+        terminal::tell(&format!("Where it faults was not stored: {missing}"));
     }
     Ok(true)
 }

@@ -14,12 +14,10 @@ impl FromStr for Words {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let words =
-            shlex::split(text).ok_or_else(|| format!("a quote is not closed in: {text}"))?;
+        let words = shlex::split(text).ok_or_else(|| format!("unclosed quote in: {text}"))?;
         if let Some(word) = words.iter().find(|word| OF_SHELLS.contains(&word.as_str())) {
             return Err(format!(
-                "no shell runs the command, so '{word}' would be an argument; where one is meant, \
-                 write sh -c '…' on both sides"
+                "no shell runs the command, so '{word}' would be an argument; if you want a shell, write sh -c '…' on both sides"
             ));
         }
         match words.is_empty() {

@@ -25,20 +25,20 @@ Examples:
   pagewise huge balance -p 4242 --apply --max-rss 4G   act, within this memory
   pagewise huge balance -- ./server                    start a program and act
   pagewise huge balance --prove --progress symbol:requests -- ./server
-  pagewise huge balance --undo                         take everything back";
+  pagewise huge balance --undo                         restore everything";
 
-/// Build and split huge pages of a running program until its work costs least
+/// Build and split huge pages of a running program to make its work as cheap as possible
 ///
-/// Watches what a unit of work costs in CPU time while it tries numbers of huge pages, and keeps
-/// the best. Work is counted by what --progress names, else by instructions where the machine has
-/// hardware counters, else by read and write calls. Needs no change of the program and no global
-/// switch; every change is verified in the page map and noted in a journal before it is made.
-/// A process that was not started here is only looked at, unless --apply is given.
+/// Measures the CPU time per unit of work while it tries different numbers of huge pages, and keeps
+/// the best. Work is counted by what --progress names, otherwise by instructions where the machine
+/// has hardware counters, otherwise by read and write calls. Needs no change to the program and no
+/// system-wide switch; every change is noted in a journal before it is made, and verified in the
+/// page map. A process that was not started here is only observed, unless --apply is given.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 #[command(group = clap::ArgGroup::new("subject").args(["pid", "cgroup", "command"]).multiple(false))]
 pub struct Args {
-    /// Running processes (commas between several)
+    /// Running processes (comma-separated)
     #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = clap::value_parser!(i32).range(1..))]
     pid: Vec<i32>,
 
@@ -58,7 +58,7 @@ pub struct Args {
     #[arg(long, conflicts_with = "apply")]
     dry_run: bool,
 
-    /// Give page sizes back as they were: of -p PID, or of every process with a journal
+    /// Restore the original page sizes: of -p PID, or of every process with a journal
     #[arg(long, conflicts_with_all = ["apply", "dry_run", "command", "cgroup", "prove", "restore"])]
     undo: bool,
 
@@ -66,15 +66,15 @@ pub struct Args {
     #[arg(long, value_name = "COUNTER")]
     progress: Option<Progress>,
 
-    /// Never let resident memory grow beyond this by building huge pages, such as 4G
+    /// Build no huge page that would take resident memory beyond this, such as 4G
     #[arg(long, value_name = "SIZE")]
     max_rss: Option<Bytes>,
 
-    /// Most changes of a page's size in a second
+    /// Maximum number of page size changes per second
     #[arg(long, value_name = "N", default_value = "1000", value_parser = positive)]
     max_actions: f64,
 
-    /// Most CPU time of the controller, as a share of one CPU over 5 minutes
+    /// Maximum CPU time of the controller, as a share of one CPU over 5 minutes
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = share)]
     max_cpu: f64,
 
@@ -82,28 +82,28 @@ pub struct Args {
     #[arg(long, value_enum, default_value = "min-cost")]
     controller: Choice,
 
-    /// Time between two looks
+    /// Time between readings
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = duration)]
     interval: Duration,
 
-    /// Stop after this time; a program that was started here goes on [default: 5s for a dry run]
+    /// Stop after this time; a program that was started here keeps running [default: 5s for a dry run]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     duration: Option<Duration>,
 
-    /// At the end compare base and huge pages in turn, several times, in the running program
+    /// At the end, alternate between base and huge pages in the running program and compare them
     #[arg(long, conflicts_with = "dry_run")]
     prove: bool,
 
-    /// Give page sizes back at the end
+    /// Restore page sizes at the end
     #[arg(long)]
     restore: bool,
 
-    /// Start the program so that the kernel gives huge pages only where somebody asks (Linux 6.18)
+    /// Start the program so that the kernel gives it huge pages only on request (Linux 6.18)
     #[arg(long, requires = "command")]
     only_ours: bool,
 
-    /// Also set which page sizes faults give, for every program on the machine, while this works:
-    /// 64K=always (always, madvise, inherit, never; Linux 6.8). Given back at the end
+    /// Also set which page sizes faults allocate, for every program on the machine, while this command runs:
+    /// 64K=always (always, madvise, inherit, never; Linux 6.8). Restored at the end
     #[arg(long, value_name = "SIZE=WHO", conflicts_with_all = ["undo", "dry_run"])]
     system: Vec<Wish>,
 
@@ -115,7 +115,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Print the answer only, no progress
+    /// Print only the answer, no progress
     #[arg(short, long)]
     quiet: bool,
 }
@@ -123,7 +123,7 @@ pub struct Args {
 /// Controllers by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Choice {
-    /// Try numbers and keep the one at which work costs least
+    /// Try different numbers and keep the one at which work costs least
     MinCost,
     /// As many as fit
     Always,
@@ -201,7 +201,7 @@ impl Args {
         match (&self.cgroup, self.pid.as_slice()) {
             (Some(group), _) => Ok(Subject::Cgroup(group.clone())),
             (None, []) => {
-                bail!("say whom to balance: -p PID, --cgroup GROUP, or a command after --")
+                bail!("say what to balance: -p PID, --cgroup GROUP, or a command after --")
             }
             (None, pids) => Ok(Subject::Processes(pids.to_vec())),
         }
@@ -223,9 +223,7 @@ fn positive(text: &str) -> Result<f64, String> {
     let digits = text.trim_end_matches("/s");
     match digits.parse::<f64>() {
         Ok(value) if value > 0.0 && value.is_finite() => Ok(value),
-        _ => Err(format!(
-            "'{text}' is no number of changes; write it like 500"
-        )),
+        _ => Err(format!("'{text}' is not a number of changes; example: 500")),
     }
 }
 
@@ -233,7 +231,7 @@ fn share(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').trim().parse::<f64>() {
         Ok(value) if value > 0.0 && value <= 100.0 => Ok(value / 100.0),
         _ => Err(format!(
-            "'{text}' is no percentage up to 100; write it like 1%"
+            "'{text}' is not a percentage up to 100; example: 1%"
         )),
     }
 }

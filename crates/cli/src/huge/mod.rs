@@ -13,11 +13,11 @@ const EXAMPLES: &str = "\
 Examples:
   pagewise huge probe                      what this machine's TLB does
   pagewise huge balance -p 4242            would huge pages help this process?
-  pagewise huge balance -- ./server        drive them while it runs
+  pagewise huge balance -- ./server        control them while it runs
   pagewise huge simulate --workload oltp   the same for TLBs of any machine
-  pagewise huge balance --undo -p 4242     give a process its page sizes back";
+  pagewise huge balance --undo -p 4242     restore a process's page sizes";
 
-/// Tell whether huge pages help or hurt, and drive them in running programs
+/// Find out whether huge pages help or hurt, and control them in running programs
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub struct Args {

@@ -15,16 +15,16 @@ Examples:
 
 /// Measure this machine's TLB: levels, cost of a walk, the host's pages, what huge pages change
 ///
-/// Times pointer chases with CPU time, in shuffled rounds; needs no hardware counters and no
+/// Times pointer chases in CPU time, in shuffled rounds; needs neither hardware counters nor
 /// privileges. Takes up to a minute on a busy machine.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Memory to use at most
+    /// Maximum memory to use
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = memory)]
     memory: Bytes,
 
-    /// Times that each point is measured
+    /// Measurements per point
     #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u32).range(3..=99))]
     rounds: u32,
 
@@ -32,7 +32,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Print the answer only, no progress
+    /// Print only the answer, no progress
     #[arg(short, long)]
     quiet: bool,
 }
@@ -57,7 +57,7 @@ fn memory(text: &str) -> Result<Bytes, String> {
     match size >= LEAST {
         true => Ok(size),
         false => Err(format!(
-            "'{text}' is too little: a probe needs {LEAST} at least"
+            "'{text}' is too small: a probe needs at least {LEAST}"
         )),
     }
 }

@@ -24,9 +24,9 @@ Examples:
 
 /// Record every memory access of a program, for `huge simulate`
 ///
-/// Runs the program in QEMU's user-mode emulator with a plugin of ours, some ten times slower than
-/// by itself. Needs qemu-user and a C compiler; both are named where they are missing. Programs
-/// that the traced one executes are not traced, and a forked child is not either.
+/// Runs the program in QEMU's user-mode emulator with Pagewise's plugin, about ten times slower
+/// than natively. Needs qemu-user and a C compiler. Neither forked children nor programs that it
+/// executes are traced.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -34,16 +34,17 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE", default_value = "pagewise.pwm")]
     output: PathBuf,
 
-    /// Write this many accesses at most, such as 100M; later ones are counted as dropped
+    /// Write at most this many accesses, such as 100M; later ones are counted as dropped
     #[arg(long, value_name = "N", value_parser = count)]
     limit: Option<u64>,
 
-    /// Write one stretch of a million accesses in so many, of the whole run; the rest is counted
+    /// Write one in every N stretches of a million accesses, over the whole run; the rest is only counted
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     every: u64,
 
-    /// Write pages of 4 KiB, not addresses: smaller and faster, and all that 'huge simulate' looks
-    /// at, whose figures are the same; places within pages and which accesses wrote are left out
+    /// Write 4 KiB page numbers instead of addresses: smaller, faster, and enough for 'huge
+    /// simulate', whose figures stay the same; offsets within pages, and which accesses were
+    /// writes, are left out
     #[arg(long)]
     pages: bool,
 
@@ -91,7 +92,7 @@ impl Args {
             return Ok(destination::begin(&self.output)?.into());
         }
         if io::stdout().is_terminal() {
-            bail!("a trace is no text: name a file by -o, or pipe it");
+            bail!("a trace is binary: name a file with -o, or pipe it");
         }
         Ok(io::stdout().as_fd().try_clone_to_owned()?)
     }
@@ -103,8 +104,7 @@ fn tell(args: &Args, status: ExitStatus, started: Instant) -> Result<()> {
         // Said even with --quiet: half a trace should not pass for a whole one.
         writeln!(
             io::stderr(),
-            "pagewise: the trace has no end: the program replaced itself by another (a launcher \
-             script does), and that one was not traced. Give the program that does the work"
+            "pagewise: the trace has no end: the program replaced itself with another, as a launcher script does, which was not traced. Name the program that does the work"
         )?;
     }
     if !args.quiet {
@@ -132,7 +132,7 @@ fn count(text: &str) -> Result<u64, String> {
     number
         .and_then(|number| number.checked_mul(factor))
         .filter(|&number| number > 0)
-        .ok_or_else(|| format!("'{text}' is no number of accesses; write it like 100M"))
+        .ok_or_else(|| format!("'{text}' is not a number of accesses; example: 100M"))
 }
 
 #[cfg(test)]

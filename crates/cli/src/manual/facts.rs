@@ -20,33 +20,32 @@ const CHANGING: &[&str] = &["trace", "huge balance", "doctor"];
 const FILES: &[Entry] = &[
     Entry {
         name: "pagewise-report.html",
-        text: "The report of doctor, where -o does not name another.",
+        text: "The report of doctor, unless -o names another file.",
         commands: &["doctor"],
     },
     Entry {
         name: "perf.data",
-        text: "The recording, where -o does not name another.",
+        text: "The recording, unless -o names another file.",
         commands: &["record"],
     },
     Entry {
         name: "trace.txt, trace.perf.data",
-        text: "The trace, and what is recorded where the kernel cannot trace; -o names another.",
+        text: "The trace, and what is recorded if the kernel cannot trace; -o names another file.",
         commands: &["trace"],
     },
     Entry {
         name: "FILE.old",
-        text: "What a new recording or trace replaced.",
+        text: "What a new recording or trace has replaced.",
         commands: &["record", "trace"],
     },
     Entry {
         name: "pagewise.pwm",
-        text: "The memory trace, where -o does not name another.",
+        text: "The memory trace, unless -o names another file.",
         commands: &["huge trace"],
     },
     Entry {
         name: "~/.cache/pagewise/libpagewise_pager-*.so",
-        text: "The pager's library, which programs load; kept for the next run. Where it cannot lie \
-               there: $TMPDIR/pagewise-UID.",
+        text: "The pager's library, which programs load; kept for the next run. If it cannot be there: $TMPDIR/pagewise-UID.",
         commands: PAGING,
     },
     Entry {
@@ -56,24 +55,22 @@ const FILES: &[Entry] = &[
     },
     Entry {
         name: "~/.cache/pagewise/watch-PID.out",
-        text: "What a watched program prints, where --output does not name another file.",
+        text: "What a watched program prints, unless --command-output names another file.",
         commands: &["watch"],
     },
     Entry {
         name: "/var/tmp",
-        text: "What does not fit, in a file without a name, where --store does not name another place.",
+        text: "What does not fit into memory, in a file without a name, unless --store names another place.",
         commands: &["run"],
     },
     Entry {
         name: "/run/pagewise, $XDG_RUNTIME_DIR/pagewise",
-        text: "Journals of what is changed for a while, for root and for others: what a killed \
-               pagewise left behind is put back from them.",
+        text: "Journals of temporary changes, for root and for other users: the next pagewise restores from them what a killed one left behind.",
         commands: CHANGING,
     },
     Entry {
         name: "~/.debug, ~/.cache/debuginfod_client, /tmp/perf-PID.map",
-        text: "Programs and libraries by build id, as perf and debuginfod keep them, and names of \
-               code that was made at run time: read for names of functions.",
+        text: "Programs and libraries by build id, as perf and debuginfod keep them, and names of code generated at run time: read to name functions.",
         commands: NAMING,
     },
 ];
@@ -81,7 +78,7 @@ const FILES: &[Entry] = &[
 const ENVIRONMENT: &[Entry] = &[
     Entry {
         name: "NO_COLOR, CLICOLOR, TERM",
-        text: "No colours where NO_COLOR is not empty, CLICOLOR is 0, or TERM is dumb.",
+        text: "No colours if NO_COLOR is not empty, CLICOLOR is 0, or TERM is dumb.",
         commands: &[],
     },
     Entry {
@@ -92,13 +89,12 @@ const ENVIRONMENT: &[Entry] = &[
     },
     Entry {
         name: "TMPDIR",
-        text: "Folder of temporary files: recordings that are not kept, inputs that are unpacked; \
-               /tmp where it is not set.",
+        text: "Folder for temporary files: recordings that are not kept, inputs that are unpacked; /tmp if not set.",
         commands: &[],
     },
     Entry {
         name: "XDG_CACHE_HOME, HOME",
-        text: "The cache is in XDG_CACHE_HOME in place of ~/.cache.",
+        text: "The cache is in XDG_CACHE_HOME instead of ~/.cache.",
         commands: &[
             "run",
             "doctor",
@@ -112,34 +108,32 @@ const ENVIRONMENT: &[Entry] = &[
     },
     Entry {
         name: "XDG_RUNTIME_DIR, XDG_STATE_HOME",
-        text: "Where journals are kept; those of traces in XDG_STATE_HOME (else ~/.local/state) \
-               where there is no folder of the first kind.",
+        text: "Where journals are kept; those of traces are in XDG_STATE_HOME (otherwise ~/.local/state) if XDG_RUNTIME_DIR is not set.",
         commands: CHANGING,
     },
     Entry {
         name: "PERF_BUILDID_DIR, PERF_CONFIG",
-        text: "perf's store of programs by build id, and its configuration, which may name one.",
+        text: "perf's store of programs by build id, and its configuration file, which may name one.",
         commands: NAMING,
     },
     Entry {
         name: "DEBUGINFOD_URLS, DEBUGINFOD_CACHE_PATH",
-        text: "Servers that are asked for programs by build id (with debuginfod-find), and where \
-               their answers are kept. No server is asked where DEBUGINFOD_URLS is not set.",
+        text: "Servers to ask for programs by build id (with debuginfod-find), and where their answers are kept. No server is asked if DEBUGINFOD_URLS is not set.",
         commands: NAMING,
     },
     Entry {
         name: "DEBUGINFOD_TIMEOUT, DEBUGINFOD_MAXTIME, DEBUGINFOD_MAXSIZE",
-        text: "Limits of debuginfod-find; tighter ones than its own where they are not set.",
+        text: "Limits of debuginfod-find; if not set, tighter than its own defaults.",
         commands: NAMING,
     },
     Entry {
         name: "PATH",
-        text: "Where programs are looked for.",
+        text: "Where programs are searched for.",
         commands: &[],
     },
     Entry {
         name: "PAGEWISE_FILES",
-        text: "For a program with our library in LD_PRELOAD: how files that it maps are read (random, \
+        text: "For a program with Pagewise's library in LD_PRELOAD: how files that it maps are read (random, \
                sequential, will-need or populate). doctor advises it.",
         commands: &["run", "doctor"],
     },
@@ -169,17 +163,21 @@ const RUNNING: &[&str] = &[
 /// Statuses of commands that have some of their own, before those that all have.
 const OWN_STATUS: &[(&str, &str, &str)] = &[
     ("gate", "1", "Something grew beyond what is allowed."),
-    ("diff", "1", "What --fail-if names is so."),
+    ("diff", "1", "A condition of --fail-if holds."),
     (
         "run",
         "1",
-        "With --strict: memory outside the budget was too large, and the program did not fail by itself.",
+        "With --strict: too much memory outside the budget, and the program did not fail by itself.",
     ),
-    ("trace", "1", "With --restore: not all could be put back."),
+    (
+        "trace",
+        "1",
+        "With --restore: not everything could be restored.",
+    ),
     (
         "huge balance",
         "1",
-        "With --undo: not all could be put back.",
+        "With --undo: not everything could be restored.",
     ),
 ];
 
@@ -203,18 +201,18 @@ pub fn statuses(command: &str) -> Vec<(&'static str, &'static str)> {
             ("126, 127", "It cannot be executed, or was not found."),
             (
                 "0",
-                "There was no program, or it runs on, or pagewise ended it when its time was over.",
+                "There was no program, it is still running, or pagewise terminated it when its time was up.",
             ),
         ]);
     } else {
-        all.push(("0", "It did what it was asked."));
+        all.push(("0", "Success."));
     }
     let own = OWN_STATUS.iter().filter(|(of, ..)| *of == command);
     all.extend(own.map(|&(_, status, when)| (status, when)));
     match command {
         "gate" => all.push((
             "2",
-            "Nothing could be judged, or the command line is wrong.",
+            "Nothing could be compared, or the command line is wrong.",
         )),
         _ => all.extend([
             ("1", "It failed; standard error says why."),

@@ -19,12 +19,12 @@ pub fn read(path: &Path, with_nesting: bool) -> Result<Database> {
         other => other,
     };
     if with_nesting {
-        bail!("{name} is no function_graph trace: --nesting is about calls in calls");
+        bail!("{name} is not a function_graph trace: --nesting needs calls within calls");
     }
     let text = text(opened).with_context(|| format!("cannot read {name}"))?;
     let database = mine::read(&text).with_context(|| format!("cannot read {name}"))?;
     if database.is_empty() {
-        eprintln!("pagewise: {name} holds no sequence");
+        eprintln!("pagewise: {name} contains no sequences");
     }
     Ok(database)
 }

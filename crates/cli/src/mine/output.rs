@@ -41,7 +41,7 @@ struct TreeOf<'a> {
 }
 
 impl<W: Write> Output<W> {
-    /// Begins the document ([`pagewise_model::mined::Mined`]) that is written as it is found.
+    /// Starts the document ([`pagewise_model::mined::Mined`]) that is written as it is found.
     fn begin(&mut self, list: &str) -> Result<()> {
         let kind = serde_json::to_string(&Kind::Mined)?;
         let head = format!("{{\"kind\":{kind},\"schema_version\":{SCHEMA_VERSION}");
@@ -114,20 +114,21 @@ impl<W: Write> Output<W> {
         Ok(())
     }
 
-    /// Prints what follows a beginning.
+    /// Prints what follows a start.
     pub fn projection(
         &mut self,
         database: &Database,
         algorithm: Algorithm,
         items: &str,
     ) -> Result<()> {
-        let unknown = |item: &str| format!("no sequence holds the item \"{item}\" of --projection");
+        let unknown =
+            |item: &str| format!("no sequence contains the item \"{item}\" of --projection");
         let prefix = items
             .split_whitespace()
             .map(|item| database.item(item).with_context(|| unknown(item)))
             .collect::<Result<Vec<Item>>>()?;
-        let rests = mine::project(database, algorithm, &prefix);
-        let each = rests
+        let remainders = mine::project(database, algorithm, &prefix);
+        let each = remainders
             .iter()
             .flat_map(|(rest, times)| (0..*times).map(move |_| rest));
         if self.json {

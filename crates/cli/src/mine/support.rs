@@ -32,7 +32,9 @@ impl FromStr for MinSupport {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
-            format!("\"{text}\": expected a whole number from 1 on, or a share such as 1% or 0.5%")
+            format!(
+                "\"{text}\": expected a whole number, at least 1, or a share such as 1% or 0.5%"
+            )
         };
         let Some(share) = text.strip_suffix('%') else {
             let count = text.parse().ok().filter(|&count| count >= 1);

@@ -14,7 +14,7 @@ use std::path::Path;
 pub fn find(path: &Path, min_support: MinSupport) -> Result<Vec<TreePattern>> {
     let name = path.display();
     let Opened::Trace(trace) = open(path)? else {
-        bail!("{name} is no function_graph trace: only calls form trees");
+        bail!("{name} is not a function_graph trace: only calls form trees");
     };
     let mut collector = Collector::default();
     let summary = trace
@@ -22,7 +22,7 @@ pub fn find(path: &Path, min_support: MinSupport) -> Result<Vec<TreePattern>> {
         .with_context(|| format!("cannot read {name}"))?;
     warn_of_losses(&summary);
     if collector.faults() == 0 {
-        eprintln!("pagewise: {name} holds no complete page fault");
+        eprintln!("pagewise: {name} contains no complete page fault");
     }
     let calibration = calibrate_by_notes(&collector).unwrap_or_else(|| estimate(&collector));
     let query = TreeQuery {

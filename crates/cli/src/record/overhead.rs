@@ -29,7 +29,7 @@ pub fn measure(args: &RecordArgs, budget: Duration) -> Result<String> {
 impl RecordArgs {
     /// What goes before the command to record it as asked, into `output`.
     fn as_command(&self, output: &Path) -> Result<Vec<OsString>> {
-        let own = std::env::current_exe().context("cannot tell where this program is")?;
+        let own = std::env::current_exe().context("cannot find pagewise's own program file")?;
         let mut words: Vec<OsString> = vec![own.into(), "record".into(), "--quiet".into()];
         let mut option = |name: &str, value: OsString| words.extend([name.into(), value]);
         option("--output", output.into());
@@ -69,7 +69,7 @@ fn words(found: &Overhead) -> String {
     let mut text = format!(
         "CPU time      {} with recording, recorder included: {beyond}\n\
          Elapsed time  {}\n\
-         Noise floor   {} CPU time of the program alone against itself\n\
+         Noise floor   {} CPU time of the program compared with itself\n\
          Method        {} rounds of runs alone, recorded, and alone again, in random order;\n              \
          median ratio of pairs with its 95 % interval\n",
         ratio(cpu),

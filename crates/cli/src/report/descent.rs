@@ -7,21 +7,21 @@ use pagewise_model::units::Nanos;
 /// Where in the faults to look.
 #[derive(Args, Debug, Default)]
 pub struct Options {
-    /// Report on the calls of this function or layer inside the faults, as if they were the faults
+    /// Report on the calls of this function or layer inside faults as if they were the faults
     #[arg(long, value_name = "NAME", conflicts_with = "path")]
     layer: Option<String>,
 
-    /// The same level by level, each step inside the one before, with a range where wanted:
+    /// The same, level by level: each step is inside the one before, optionally with a range:
     /// 'fault/handle_mm_fault[15us..25us]/charge'
     #[arg(long, value_name = "STEPS")]
     path: Option<String>,
 
-    /// Only calls (of the last step) that take so long, corrected: 15us..25us, 100us.., ..2us; of
-    /// samples, only those of this stretch of time, from the start: 12s..13s
+    /// For traces, only calls (of the last step) whose corrected duration is in this range:
+    /// 15us..25us, 100us.., ..2us. For samples, only this period, from the start: 12s..13s
     #[arg(long, value_name = "FROM..TO")]
     range: Option<String>,
 
-    /// Only faults of this kind, as JSON names it: anonymous, write_copy, … (cow for write_copy)
+    /// Only faults of this kind, by its name in JSON: anonymous, write_copy, … (cow for write_copy)
     #[arg(long, value_name = "KIND")]
     class: Option<String>,
 }
@@ -69,7 +69,7 @@ fn step(text: &str) -> Result<Step, String> {
     };
     if name.is_empty() || name.contains(['[', ']', ' ']) {
         return Err(format!(
-            "\"{text}\": expected a function or a layer, perhaps with a range: charge[2us..9us]"
+            "\"{text}\": expected a function or a layer, optionally with a range: charge[2us..9us]"
         ));
     }
     Ok(Step {
@@ -93,7 +93,7 @@ fn class(name: &str) -> Result<Class, String> {
         name => name,
     };
     serde_json::from_value(serde_json::Value::from(name)).map_err(|_| {
-        format!("--class {name}: no kind of fault; kinds are anonymous, zero_page, write_copy, …: see pagewise help schema.json")
+        format!("--class {name}: not a kind of fault; kinds are anonymous, zero_page, write_copy, …: see pagewise help schema.json")
     })
 }
 

@@ -47,14 +47,14 @@ impl Opened<'_> {
     ) -> Result<()> {
         this_version(self.head, "make it anew")?;
         let document: Document<E> =
-            serde_json::from_slice(self.bytes).context("it is not whole")?;
+            serde_json::from_slice(self.bytes).context("it is incomplete")?;
         let page = match (&self.args.output, page) {
             (None, _) => None,
             (Some(path), Some(page)) => {
                 let plain = text(&document, 100, Style::PLAIN);
                 Some((path, page(&document, &plain)?))
             }
-            (Some(_), None) => bail!("there is no page about it: leave out -o"),
+            (Some(_), None) => bail!("it has no page: leave out -o"),
         };
         terminal::present(&document, self.args.json, text)?;
         page.map_or(Ok(()), |(path, page)| page::write(path, &page))
@@ -64,7 +64,7 @@ impl Opened<'_> {
 /// Reports on the document in `bytes`. Whether it is of a kind that is shown here.
 ///
 /// # Errors
-/// When it is not whole, of another version, or asked for what it does not hold.
+/// When it is truncated, of another version, or asked for what it does not hold.
 pub fn report(kind: Kind, head: &Head, bytes: &[u8], args: &Args) -> Result<bool> {
     let steps = !args.descent.steps().map_err(anyhow::Error::msg)?.is_empty();
     let of_recordings = args.export.is_some() || args.calibrate.is_some() || args.sums;
@@ -74,7 +74,7 @@ pub fn report(kind: Kind, head: &Head, bytes: &[u8], args: &Args) -> Result<bool
     };
     if !is_shown_here {
         bail!(
-            "--export, --sums, --cgroup, --calibrate and parts go with recordings, which it is not"
+            "--export, --sums, --cgroup, --calibrate and parts are for recordings, which it is not"
         );
     }
     let opened = Opened { bytes, head, args };
@@ -112,9 +112,9 @@ pub fn report(kind: Kind, head: &Head, bytes: &[u8], args: &Args) -> Result<bool
         Kind::Mined => opened.show::<Mined>(text::mined::render, None),
         Kind::HugeUndo => opened.show::<HugeUndo>(text::huge_undo::render, None),
         Kind::GateBaseline => {
-            bail!("it is what later runs are judged by: pagewise gate --baseline")
+            bail!("it is a baseline for later runs: use pagewise gate --baseline")
         }
-        Kind::Watch => bail!("it is one reading of pagewise watch, which shows itself"),
+        Kind::Watch => bail!("it is a reading of pagewise watch, which has no report"),
         Kind::Run | Kind::FaultPaths => unreachable!("shown elsewhere"),
     }?;
     Ok(true)

@@ -24,7 +24,7 @@ Examples:
   pagewise report perf.data                    what it shows, on the terminal
   pagewise report perf.data -o report.html     the same as one HTML page
   pagewise report perf.data --range 12s..13s   one second of it
-  pagewise report perf.data.zst --json         the same for programs
+  pagewise report perf.data.zst --json         the same as JSON
   perf record -e page-faults -c 1 -g -d -o - ./x | pagewise report -
   perf script | pagewise report -              perf script's text, folded stacks
   pagewise report perf.data --export folded    folded stacks
@@ -38,40 +38,39 @@ Examples:
   pagewise report trace.dat                    the same, of trace-cmd record
   pagewise report trace.txt --class cow --layer wp_page_copy --range 10us..
   pagewise report run.json -o run.html         a paged run, from run --timeline
-  pagewise report tune.json                    what a command said by --json
+  pagewise report tune.json                    a result saved with --json
   pagewise report a.json b.json                stored by --json --sums, merged";
 
 /// Options of `pagewise report`.
 #[derive(ClapArgs, Debug)]
 pub struct Args {
-    /// Recordings: perf.data of pagewise or perf, the text of perf script, folded stacks, or a
-    /// function_graph trace (text of the kernel or of trace-cmd report, or trace.dat), also packed by
-    /// gzip or zstd; - is standard input.
-    /// Reports on traces that --json --sums has stored are merged into one.
-    /// Results that commands wrote by --json, and what `pagewise run --timeline` wrote, are shown again
+    /// Recordings: perf.data from pagewise or perf, perf script text, folded stacks, or a
+    /// function_graph trace (the kernel's text, trace-cmd report's, or trace.dat), plain or compressed
+    /// by gzip or zstd; - is standard input. Trace reports stored with --json --sums are merged into
+    /// one. Results of any command's --json, and of `pagewise run --timeline`, are shown again
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Print JSON (schema: pagewise help schema.json), one document a file
+    /// Print JSON (schema: pagewise help schema.json), one document per file
     #[arg(long)]
     json: bool,
 
-    /// With --json on traces, hold the sums that merging reports of many hosts needs, too
+    /// With --json on traces, also include the sums needed to merge reports from many hosts
     ///
-    /// They are about two thirds of the document. pagewise report A.json B.json merges.
+    /// They make up about two thirds of the document. `pagewise report A.json B.json` merges.
     #[arg(long, requires = "json")]
     sums: bool,
 
-    /// Also write an HTML page; with --export, where that goes (for parquet of traces, a folder)
+    /// Also write an HTML page; with --export, the file to write (for Parquet of a trace, a folder)
     #[arg(short, long, value_name = "FILE.html")]
     output: Option<PathBuf>,
 
-    /// Write what other tools read, in place of the report
+    /// Write a format that other tools read, instead of the report
     #[arg(long, value_name = "FORMAT", value_parser = export::values())]
     export: Option<String>,
 
-    /// Only samples of this event, as the report calls it; formats that hold one event take the
-    /// first without it
+    /// Only samples of this event, by the report's name for it; formats that hold one event take
+    /// the first by default
     #[arg(long, value_name = "EVENT", requires = "export")]
     event: Option<String>,
 
@@ -79,19 +78,19 @@ pub struct Args {
     #[arg(long, value_name = "FILE", requires = "export")]
     before: Option<PathBuf>,
 
-    /// Calls that an export of single calls (perfetto) holds at most; of more, only every n-th
-    /// top-level call is taken
+    /// Most calls in an export of single calls (perfetto); beyond that, only every nth top-level
+    /// call is exported
     #[arg(long, value_name = "CALLS", default_value_t = 2_000_000)]
     export_limit: u64,
 
-    /// A trace of the same workload with the fault's root function alone, to measure what tracing
+    /// A trace of the same workload with only the fault's root function, to measure what tracing
     /// itself cost (for function_graph traces; estimated without it)
     #[arg(long, value_name = "TRACE")]
     calibrate: Option<PathBuf>,
 
     /// Only samples of this control group and those below it, such as /system.slice/ssh.service
     ///
-    /// For recordings that tell control groups: of pagewise record, or of perf record
+    /// Needs a recording with control groups: from pagewise record, or from perf record
     /// --all-cgroups.
     #[arg(long, value_name = "PATH")]
     cgroup: Option<String>,
@@ -111,9 +110,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if (args.output.is_some() || args.export.is_some()) && args.files.len() > 1 {
-        bail!(
-            "-o and --export take the report of one recording; call pagewise report once for each"
-        );
+        bail!("-o and --export take one recording; call pagewise report once for each");
     }
     for file in &args.files {
         report(file, args).map_err(|error| named(file, error))?;
@@ -138,7 +135,7 @@ fn report(file: &Path, args: &Args) -> Result<()> {
         other => other,
     };
     if args.calibrate.is_some() {
-        bail!("--calibrate goes with function_graph traces, which this is not");
+        bail!("--calibrate is for function_graph traces, which this is not");
     }
     let bytes = match opened {
         Opened::Profile(kind, input) => {
@@ -158,7 +155,7 @@ fn report(file: &Path, args: &Args) -> Result<()> {
 /// Writes a profile in the format that was asked for.
 fn export_profile(profile: &Profile, file: &Path, args: &Args) -> Result<()> {
     let Some(format) = args.export.as_deref().and_then(export::named) else {
-        bail!("no format was asked for");
+        bail!("no format was requested");
     };
     let before = args.before.as_deref();
     let before = before.map(|path| {
@@ -176,7 +173,7 @@ fn export_profile(profile: &Profile, file: &Path, args: &Args) -> Result<()> {
 /// Reports on a function_graph trace.
 fn report_trace(trace: Trace, file: &Path, args: &Args) -> Result<()> {
     if args.cgroup.is_some() {
-        bail!("--cgroup goes with samples, which a function_graph trace has not");
+        bail!("--cgroup is for samples, which a function_graph trace lacks");
     }
     let steps = args.descent.steps().map_err(anyhow::Error::msg)?;
     if !steps.is_empty() {
@@ -205,7 +202,7 @@ fn report_part(trace: Trace, file: &Path, args: &Args, steps: Vec<Step>) -> Resu
         let met = steps.map(|step| format!("{}: {} of {}", step.name, step.calls, step.met));
         let met: Vec<String> = met.collect();
         bail!(
-            "nothing is left to report on (calls that stay, of those met: {})",
+            "nothing is left to report on (calls that remain, of those found: {})",
             met.join("; ")
         );
     }
@@ -231,10 +228,10 @@ fn report_document(bytes: &[u8], file: &Path, args: &Args) -> Result<()> {
 /// Reports on what reports of traces give together.
 fn report_merged(files: &[PathBuf], args: &Args) -> Result<()> {
     if args.calibrate.is_some() {
-        bail!("--calibrate goes with a trace, not with reports that were stored");
+        bail!("--calibrate is for a trace, not for stored reports");
     }
     if args.export.is_some() {
-        bail!("--export reads the trace itself, which a stored report does not hold");
+        bail!("--export reads the trace itself, which a stored report does not contain");
     }
     let (report, sums) = fault_paths::merged(files)?;
     let name = match files {

@@ -61,8 +61,7 @@ pub fn report_stored(stored: Findings, file: &Path, args: &Args) -> Result<()> {
     let steps = !args.descent.steps().map_err(anyhow::Error::msg)?.is_empty();
     if args.export.is_some() || args.cgroup.is_some() || args.calibrate.is_some() || steps {
         bail!(
-            "--export, --cgroup, --calibrate and parts need the recording itself (pagewise doctor \
-             --record FILE), which this result does not hold"
+            "--export, --cgroup, --calibrate and parts need the recording itself (pagewise doctor --record FILE), which this result does not contain"
         );
     }
     show(&Seen::Run(Box::new(stored), None), file, args)
@@ -75,7 +74,7 @@ pub fn report_stored(stored: Findings, file: &Path, args: &Args) -> Result<()> {
 pub fn report_profile(profile: Profile, file: &Path, args: &Args) -> Result<()> {
     let profile = match args.descent.stretch().map_err(anyhow::Error::msg)? {
         Some(_) if !profile.has_times => {
-            bail!("--range needs times, which this input does not tell")
+            bail!("--range needs times, which this input lacks")
         }
         Some((from, to)) => profile.within(from, to),
         None => profile,
@@ -85,7 +84,7 @@ pub fn report_profile(profile: Profile, file: &Path, args: &Args) -> Result<()> 
         None => profile,
     };
     if profile.samples.is_empty() {
-        bail!("there is no sample in it");
+        bail!("it has no samples");
     }
     if args.export.is_some() {
         return export_profile(&profile, file, args);
@@ -104,7 +103,7 @@ fn in_cgroup(profile: &Profile, path: &str) -> Result<Profile> {
         .collect();
     if known.is_empty() {
         bail!(
-            "--cgroup needs samples that tell their control group: record with pagewise record \
+            "--cgroup needs samples with their control group: record with pagewise record \
              (Linux 5.7 or newer) or perf record --all-cgroups"
         );
     }
@@ -146,7 +145,7 @@ fn seen<'a>(data: &PerfData<'_>, analysis: &'a Analysis) -> Result<Seen<'a>> {
         }
         (false, Some(profile)) => Ok(Seen::Profile(Box::new(summary(profile)), profile)),
         (false, None) => bail!(
-            "there is no sample in it: {}. Was the program observed while it ran?",
+            "it has no samples: {}. Was the program running while it was observed?",
             contents(sources)
         ),
     }
@@ -172,8 +171,7 @@ fn show(seen: &Seen<'_>, file: &Path, args: &Args) -> Result<()> {
 fn explain(error: ReadError) -> anyhow::Error {
     match error {
         ReadError::NotPerfData { found } => anyhow!(
-            "this is no recording: it begins with '{found}'. pagewise report reads perf.data, text \
-             of perf script, folded stacks, function_graph traces and trace.dat"
+            "this is not a recording: it starts with '{found}'. pagewise report reads perf.data, perf script text, folded stacks, function_graph traces and trace.dat"
         ),
         other => other.into(),
     }

@@ -40,29 +40,29 @@ Examples:
 /// Options of `pagewise run`.
 #[derive(ClapArgs, Debug)]
 pub struct Args {
-    /// Memory that the program and all that it starts may keep resident together, such as 512M or 2G
+    /// Memory that the program and everything it starts may keep resident together, such as 512M or 2G
     ///
-    /// Pages that a process shares with its children count once. What cannot be managed is taken off
-    /// first; shares of the rest move to the processes that read most back.
+    /// Pages that a process shares with its children count once. Memory that cannot be managed is
+    /// subtracted first; shares of the rest move to the processes that read the most pages back.
     #[arg(long, value_name = "SIZE", value_parser = size::positive,
           required_unless_present_any = ["memory_each", "fill"], conflicts_with = "memory_each")]
     memory: Option<Bytes>,
     /// Memory that each process may keep resident, however many there are
     #[arg(long, value_name = "SIZE", value_parser = size::positive)]
     memory_each: Option<Bytes>,
-    /// Which pages leave, and which come early: prefetch (over 2q), 2q, fifo, clock,
+    /// Which pages to evict and which to read ahead: prefetch (over 2q), 2q, fifo, clock,
     /// s3fifo, csr, replay:FILE, or ./mine.so
     #[arg(long, default_value = "prefetch", value_name = "NAME")]
     policy: String,
     /// Folder, file or block device for what does not fit
     ///
-    /// In a folder the file has no name, and is gone with the last process that uses it.
+    /// In a folder the file has no name, and disappears with the last process that uses it.
     #[arg(long, default_value = "/var/tmp", value_name = "PATH")]
     store: PathBuf,
     /// Bytes that the store may take on disk [default: 8 times --memory, at least 4G]
     #[arg(long, value_name = "SIZE", value_parser = size::positive)]
     store_size: Option<Bytes>,
-    /// Where evicted pages rest: disk, compressed (in memory), or tiered (compressed, then disk)
+    /// Where evicted pages are kept: disk, compressed (in memory), or tiered (compressed, then disk)
     #[arg(long, default_value = "disk", value_name = "KIND",
           value_parser = ["disk", "compressed", "tiered"])]
     store_kind: String,
@@ -70,32 +70,32 @@ pub struct Args {
     #[arg(long, default_value_t = 30, value_name = "PERCENT",
           value_parser = clap::value_parser!(u8).range(1..=90))]
     compressed: u8,
-    /// Encrypt what goes to disk, with a key that dies with the run
+    /// Encrypt what goes to disk, with a key that exists only during the run
     #[arg(long)]
     encrypt: bool,
     /// What to do when the store is full: exceed (pass the budget, with a message), wait (until there is
-    /// room), or end (the program, by SIGBUS). Nothing is lost by any of them
+    /// room), or end (the program, by SIGBUS). None of them loses data
     #[arg(long, default_value = "exceed", value_name = "WHAT",
           value_parser = ["exceed", "wait", "end"])]
     when_full: String,
-    /// Refuse what would run outside the budget
+    /// Refuse anything that would run outside the budget
     ///
-    /// Programs that cannot be managed are not started (EACCES), and processes that pass --memory by more
-    /// than a tenth, one or all together, end the run; either ends with status 1 or more. Without it a line at the end
-    /// tells of both.
+    /// Programs that cannot be managed are not started (EACCES), and the run ends when one process, or all together,
+    /// exceed --memory by more than a tenth; in either case the exit status is not 0. Without --strict, a line at the
+    /// end reports both.
     #[arg(long)]
     strict: bool,
     /// How faults reach the pager
     ///
-    /// fd: handler threads; every system call works. sigbus: the faulting thread itself; faster,
-    /// and it scales, for programs that compute: a system call on a missing page is served where
-    /// libc's function is used, else it fails with EFAULT. auto: fd where the kernel allows it.
+    /// fd: handler threads; every system call works. sigbus: the faulting thread itself; faster and
+    /// scalable, for programs that compute: a system call on a missing page works through libc's
+    /// functions, otherwise it fails with EFAULT. auto: fd where the kernel allows it.
     #[arg(long, default_value = "auto", value_parser = ["auto", "fd", "sigbus"])]
     delivery: String,
-    /// Smallest stretch of anonymous memory to manage
+    /// Smallest region of anonymous memory to manage
     ///
-    /// [default: 64M, and less, down to 256K, while more than an eighth of --memory lies in smaller
-    /// ones]
+    /// [default: 64M; less, down to 256K, while more than an eighth of --memory lies in smaller
+    /// regions]
     #[arg(long, value_name = "SIZE", value_parser = size::positive)]
     min_region: Option<Bytes>,
     /// Show figures while the program runs (on a terminal) and a table at its end, on stderr
@@ -104,34 +104,34 @@ pub struct Args {
     /// Print figures at the end as JSON (schema: pagewise help schema.json)
     #[arg(long)]
     json: bool,
-    /// Write a page about the run's course there; with --json, the JSON
+    /// Write a page about the course of the run to this file; with --json, the JSON
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["simulate", "fill"])]
     output: Option<PathBuf>,
     /// Record page events for the replay policy and for simulation
     #[arg(long = "record-faults", value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Write the run's course there, for `pagewise report` (schema: pagewise help schema.json)
+    /// Write the course of the run to this file, for `pagewise report` (schema: pagewise help schema.json)
     ///
-    /// Resident memory, the store, faults and transfers, a reading each 50 ms, less often in long
-    /// runs. Taking them costs the program nothing but what --heat does.
+    /// Resident memory, the store, faults and transfers, read every 50 ms, less often in long runs.
+    /// Readings cost the program nothing beyond what --heat costs.
     #[arg(long, value_name = "FILE", conflicts_with = "simulate")]
     timeline: Option<PathBuf>,
-    /// Resident pages per second whose next use is watched, to tell hot ones from cold (at most 250)
+    /// Resident pages per second to watch until their next use, to tell hot pages from cold ones (at most 250)
     ///
-    /// Each is moved out of the program's reach until it is touched, which costs that touch some
-    /// microseconds. 0 watches none. [default: 40 with --stats, --timeline or a page, else 0]
+    /// Each is made inaccessible until it is touched, which costs that touch a few microseconds. 0
+    /// watches none. [default: 40 with --stats, --timeline or a page, else 0]
     #[arg(long, value_name = "PAGES", value_parser = clap::value_parser!(u32).range(0..=250))]
     heat: Option<u32>,
     /// Run policies (--policy 2q,s3fifo,csr) on a recorded trace instead of a program
     ///
-    /// Prints what each would have waited for, read and written with --memory, beside Belady's MIN,
-    /// below which no policy can read. Nothing is run, and nothing is written.
+    /// Prints what each would have waited for, read and written with --memory, compared with
+    /// Belady's MIN, the fewest reads that any policy could need. Runs and writes nothing.
     #[arg(long, value_name = "TRACE", conflicts_with_all = ["command", "record"])]
     simulate: Option<PathBuf>,
-    /// Bring all pages of a process of a run into memory while CMD runs, or until Ctrl-C
+    /// Load all pages of a paged process into memory while CMD runs, or until Ctrl-C
     ///
-    /// For debuggers and gcore, which cannot read pages that are away. Its budget is lifted meanwhile; the
-    /// program runs on until a debugger stops it.
+    /// For debuggers and gcore, which cannot read evicted pages. The process's budget is lifted meanwhile;
+    /// the program keeps running until a debugger stops it.
     #[arg(long, value_name = "PID", conflicts_with_all = ["memory", "memory_each", "simulate"])]
     fill: Option<u32>,
     /// The program and its arguments

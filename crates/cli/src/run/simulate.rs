@@ -32,7 +32,7 @@ pub fn simulate(path: &Path, policies: &str, memory_bytes: u64, as_json: bool) -
     let page_bytes = u64::from(trace.page_bytes.max(1));
     let pages = u32::try_from(memory_bytes / page_bytes).unwrap_or(u32::MAX);
     if pages == 0 {
-        bail!("--memory holds no page of {page_bytes} bytes");
+        bail!("--memory is less than one page of {page_bytes} bytes");
     }
     let answer = Document::of(answer(&trace, policies, pages)?);
     terminal::present(&answer, as_json, text::paging_simulation::render)

@@ -19,8 +19,7 @@ pub fn record(reason: &str, args: &TraceArgs) -> anyhow::Result<ExitCode> {
     let say = terminal::progress(args.quiet);
     say(reason);
     say(&format!(
-        "recording instead, into {}: when each fault began and ended and what it was for, with \
-         call stacks and waits for locks. Missing is the path inside the kernel.",
+        "recording into {} instead: when each fault started and ended and what caused it, with call stacks and waits for locks. The path inside the kernel is missing.",
         output.display()
     ));
     if !args.function.is_empty() || args.depth > 0 {

@@ -33,15 +33,15 @@ Examples (as root):
 
 /// Trace the kernel's paths through page faults
 ///
-/// Graphs what the kernel calls to handle each fault, with the time of every call, by its
+/// Records what the kernel calls to handle each fault, and the time of every call, with its
 /// function_graph tracer; waits for the address space's lock, task switches and the faults'
-/// addresses are in the same text. Needs root. A first, short phase finds the functions that the
-/// program's faults meet; the rest of the run traces those that take time. Now and then the
-/// faults are traced without what is inside them, which tells what the tracing itself costs:
-/// pagewise report corrects for it. Every setting of the tracer is put back at the end, on
-/// errors, on Ctrl-C, and after a kill by the next start. Where the kernel can't graph functions,
-/// each fault's latency is recorded instead. The exit status is the program's, 0 where --duration
-/// ended it.
+/// addresses are part of the same text. Needs root. A short first phase finds the functions that
+/// the program's faults reach; the rest of the run traces those that take time. From time to time
+/// faults are traced without the calls inside them, which measures what tracing itself costs;
+/// pagewise report corrects for it. All tracer settings are restored at the end, on errors and on
+/// Ctrl-C, and after a kill by the next start. Where the kernel cannot graph functions, each
+/// fault's latency is recorded instead. The exit status is the program's, or 0 if --duration ended
+/// it.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 #[allow(
@@ -49,12 +49,12 @@ Examples (as root):
     reason = "each is a switch of the command line"
 )]
 pub struct TraceArgs {
-    /// Trace running processes, with their threads and children (commas between several); with a
-    /// command, while that runs
+    /// Trace these running processes, with their threads and children (comma-separated); with a
+    /// command, for as long as it runs
     #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = clap::value_parser!(i32).range(1..))]
     pid: Vec<i32>,
 
-    /// Trace every process on this machine; with a command, while that runs
+    /// Trace every process on this machine; with a command, for as long as it runs
     #[arg(short, long, conflicts_with = "pid")]
     all: bool,
 
@@ -64,21 +64,21 @@ pub struct TraceArgs {
 
     /// File to write; compressed if it ends in .zst [default: trace.txt]
     ///
-    /// One that exists is kept as FILE.old.
+    /// An existing file is kept as FILE.old.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Stop after this time, such as 10s or 500ms; a program started by trace is ended then
+    /// Stop after this time, such as 10s or 500ms; a program started by trace is then terminated
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     duration: Option<Duration>,
 
-    /// How long the first phase looks for the functions that the faults meet; 0s traces all that
-    /// may matter for the whole run
+    /// How long the first phase looks for functions that faults reach; 0s traces everything that
+    /// may matter throughout the run
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = duration::parse)]
     survey: Duration,
 
-    /// Do not measure what tracing costs: about a ninth of the time goes into that, and the
-    /// faults in it have no path
+    /// Do not measure what tracing costs. Measuring takes about a ninth of the time, in which
+    /// faults are recorded without their path
     #[arg(long)]
     no_calibration: bool,
 
@@ -86,37 +86,37 @@ pub struct TraceArgs {
     #[arg(long)]
     no_events: bool,
 
-    /// Also trace from this kernel function (may be given several times)
+    /// Also trace from this kernel function (can be repeated)
     #[arg(long, value_name = "NAME")]
     function: Vec<String>,
 
-    /// How many levels of calls to trace; 0 is no limit
+    /// How many levels of calls to trace; 0 means no limit
     #[arg(long, value_name = "LEVELS", default_value_t = 0)]
     depth: u32,
 
-    /// The kernel's buffer for each CPU, such as 64M [default: 32M, at most a tenth of what
-    /// memory is available, over all CPUs]
+    /// The kernel's buffer per CPU, such as 64M [default: 32M, over all CPUs at most a tenth of the
+    /// available memory]
     #[arg(long, value_name = "SIZE", value_parser = size::positive)]
     buffer: Option<Bytes>,
 
-    /// Stop tracing when the file has this size; the program runs on
+    /// Stop tracing when the file reaches this size; the program continues
     #[arg(long, value_name = "SIZE", value_parser = size::positive, default_value = "4G")]
     max_size: Bytes,
 
-    /// Trace although settings or events of another tracer are left in the kernel; settings are
-    /// put back, events in its buffer are lost
+    /// Trace even if another tracer has left settings or events in the kernel; settings are
+    /// restored, events in its buffer are lost
     #[arg(long)]
     force: bool,
 
-    /// Fail where the kernel can't graph functions, rather than record latencies without paths
+    /// Fail if the kernel cannot graph functions, instead of recording latencies without paths
     #[arg(long)]
     no_fallback: bool,
 
-    /// Put back what a trace that was killed has left behind, and do nothing else
+    /// Only restore what a killed trace left behind
     #[arg(long, conflicts_with_all = ["pid", "all", "command"])]
     restore: bool,
 
-    /// Say nothing but errors
+    /// Print only errors
     #[arg(short, long)]
     quiet: bool,
 }
@@ -178,7 +178,7 @@ impl TraceArgs {
 fn restore() -> anyhow::Result<ExitCode> {
     let say = terminal::progress(false);
     let Some(recovered) = capture::restore()? else {
-        say("no trace was killed: there is nothing to put back");
+        say("no killed trace left anything behind: there is nothing to restore");
         return Ok(ExitCode::SUCCESS);
     };
     say(&capture::recovered(&recovered));

@@ -25,7 +25,7 @@ pub enum Target {
 pub fn target(text: &str) -> Result<Target, String> {
     if let Some(port) = text.strip_prefix(':') {
         let port = port.parse();
-        let port = port.map_err(|_| format!("{text} has no port (0 to 65535) behind the colon"))?;
+        let port = port.map_err(|_| format!("{text} has no port (0 to 65535) after the colon"))?;
         return Ok(Target::Address((Ipv4Addr::LOCALHOST, port).into()));
     }
     match text.parse() {

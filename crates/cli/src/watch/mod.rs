@@ -36,7 +36,7 @@ Examples:
   pagewise watch -p 4242 --metrics :9101            for Prometheus, at /metrics
 
 Keys of the live view: q quit, space pause, + and - zoom, ←/→ scroll, f faults
-per second or so far, t table of processes, ? help.";
+per second or in total, t table of processes, ? help.";
 
 /// Options of `pagewise watch`.
 #[derive(ClapArgs, Debug)]
@@ -44,7 +44,7 @@ per second or so far, t table of processes, ? help.";
     override_usage = "pagewise watch [OPTIONS] -p <PID>\n       pagewise watch [OPTIONS] -- <COMMAND>..."
 )]
 pub struct Args {
-    /// Processes to watch, with all their descendants (commas between several).
+    /// Processes to watch, with all their descendants (comma-separated).
     #[arg(short, long, value_name = "PID", value_delimiter = ',', required_unless_present_any = ["command", "process"],
           conflicts_with = "command", value_parser = clap::value_parser!(i32).range(1..))]
     pid: Vec<i32>,
@@ -52,36 +52,36 @@ pub struct Args {
     #[arg(value_name = "PID", hide = true, conflicts_with_all = ["command", "pid"],
           value_parser = clap::value_parser!(i32).range(1..))]
     process: Option<i32>,
-    /// Time between readings, from 10ms. It widens by itself where a reading costs more than 1 %
+    /// Time between readings, at least 10ms; widened automatically if readings cost more than 1 %
     /// of a CPU.
     #[arg(long, default_value = "100ms", value_parser = interval, value_name = "TIME")]
     interval: Duration,
-    /// Stop after this time; a command that was started is then ended.
+    /// Stop after this time; a command that was started is then terminated.
     #[arg(long, value_parser = duration::parse, value_name = "TIME")]
     duration: Option<Duration>,
     /// Write every point as comma-separated values; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Write every point into a Parquet file.
+    /// Write every point to a Parquet file.
     #[arg(long, value_name = "FILE")]
     parquet: Option<PathBuf>,
     /// Print every point as one line of JSON (schema: pagewise help schema.json) instead of the live view.
     #[arg(long, conflicts_with = "csv")]
     json: bool,
-    /// Metrics for Prometheus instead of rows: a file that is written anew each second, such as
-    /// DIR/NAME.prom for node_exporter, or :PORT, or ADDRESS:PORT where others may read.
+    /// Provide metrics for Prometheus instead of rows: in a file rewritten every second, such as
+    /// DIR/NAME.prom for node_exporter, or over HTTP at :PORT, or at ADDRESS:PORT for other hosts.
     #[arg(long, value_name = "FILE|:PORT", value_parser = metrics::target)]
     metrics: Option<metrics::Target>,
-    /// Look inside the process so often for --metrics, for two seconds each: causes of faults,
-    /// where the time goes, findings. 0 never does.
+    /// With --metrics, how often to look inside the process, for two seconds each: causes of
+    /// faults, where the time goes, findings. 0 means never.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = look, requires = "metrics")]
     look: Duration,
-    /// Write every point into this file: Parquet where its name ends in .parquet, lines of JSON with
-    /// --json, else comma-separated values
+    /// Write every point to this file: Parquet if its name ends in .parquet, lines of JSON with
+    /// --json, otherwise comma-separated values
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["csv", "parquet"])]
     output: Option<PathBuf>,
-    /// Where the command's own output goes while the live view or a table has the terminal; its
-    /// input is then empty. Default: a file in the user's cache folder, named at the end.
+    /// Where the command's own output goes while the live view or a table uses the terminal; its
+    /// input is then empty [default: a file in the user's cache folder, named at the end].
     #[arg(long, value_name = "FILE", requires = "command")]
     command_output: Option<PathBuf>,
     /// Command to start and watch.
@@ -216,8 +216,7 @@ fn wants_screen(args: &Args) -> bool {
     let wants = std::io::stdout().is_terminal() && !args.json && !csv_takes_it;
     if wants && !cfg!(feature = "screen") {
         eprintln!(
-            "pagewise: this build has no live view (it was made without the feature `screen`); \
-             a table follows"
+            "pagewise: this build has no live view (built without the feature `screen`); a table follows"
         );
     }
     wants && cfg!(feature = "screen")

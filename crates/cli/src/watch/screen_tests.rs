@@ -84,9 +84,9 @@ fn ever_rising_and_flat_look_different() {
     let mut quiet = screen_of(0);
     churn.shows_total = true;
     quiet.shows_total = true;
-    let (early, late) = heights(&drawn(&churn, 80, 24), "faults so far");
+    let (early, late) = heights(&drawn(&churn, 80, 24), "faults in total");
     assert!(late > early, "rising: {early} then {late}");
-    let (early, late) = heights(&drawn(&quiet, 80, 24), "faults so far");
+    let (early, late) = heights(&drawn(&quiet, 80, 24), "faults in total");
     assert_eq!(early, late, "flat");
 }
 
@@ -95,7 +95,7 @@ fn churn_is_told_in_words_and_calm_is_not() {
     let has_hint = |screen: &Screen<'_>| {
         drawn(screen, 80, 24)
             .iter()
-            .any(|row| row.contains("touched anew and not kept"))
+            .any(|row| row.contains("newly touched and not kept"))
     };
     assert!(has_hint(&screen_of(16_384)));
     assert!(!has_hint(&screen_of(100)));
@@ -125,10 +125,10 @@ fn keys_do_what_the_help_says() {
         )
     };
     assert!(!press(&mut screen, KeyCode::Char(' ')));
-    assert!(screen.view.is_held());
+    assert!(screen.view.is_paused());
     assert!(drawn(&screen, 80, 24)[23].contains("PAUSED"));
     press(&mut screen, KeyCode::End);
-    assert!(!screen.view.is_held());
+    assert!(!screen.view.is_paused());
     press(&mut screen, KeyCode::Char('t'));
     let rows = drawn(&screen, 100, 30);
     let line = rows

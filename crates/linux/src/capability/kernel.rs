@@ -31,15 +31,15 @@ const TRACEPOINTS: [(&str, &str, &str, &str, &str); 4] = [
         "tracepoints.mmap_lock",
         "mmap_lock",
         "mmap_lock_start_locking",
-        "Waiting of threads for the lock of the address space is measured.",
-        "Waiting for the address space's lock is part of the faults' latency only.",
+        "Threads' waits for the lock of the address space are measured.",
+        "Waits for the address space's lock are only part of the faults' latency.",
     ),
     (
         "tracepoints.contention",
         "lock",
         "contention_begin",
-        "Waiting for kernel locks is measured.",
-        "Waiting for kernel locks is not measured separately.",
+        "Waits for kernel locks are measured.",
+        "Waits for kernel locks are not measured separately.",
     ),
 ];
 
@@ -132,10 +132,7 @@ pub(super) fn tracepoint(
             ),
             "run as root, or: sudo setcap cap_perfmon,cap_dac_read_search+ep \"$(command -v pagewise)\"",
         ),
-        None => with_remedy(
-            missing(name, "there is no tracefs to look into", without),
-            "see tracefs",
-        ),
+        None => with_remedy(missing(name, "there is no tracefs", without), "see tracefs"),
     }
 }
 
@@ -174,7 +171,7 @@ fn graph_in_use(name: &str, tracing: &Path) -> Capability {
                 limited(
                     name,
                     format!("in use: {} reads {:?}", first.file.display(), first.content),
-                    "pagewise trace does not disturb another tracer.",
+                    "pagewise trace does not interfere with another tracer.",
                 ),
                 first.remedy.clone(),
             ),
@@ -185,7 +182,7 @@ fn graph_in_use(name: &str, tracing: &Path) -> Capability {
                 format!("listed in available_tracers; {error}"),
                 "pagewise trace records each fault's latency, but not its path.",
             ),
-            "run as root; where the kernel is locked down, nothing helps",
+            "run as root; impossible if the kernel is locked down",
         ),
     }
 }
@@ -196,7 +193,7 @@ pub(super) fn kprobes(tracing: &Path) -> Capability {
         true => available(
             name,
             "kprobe_events is there",
-            "Probes can be put on kernel functions; nothing depends on it.",
+            "Probes can be placed on kernel functions; nothing depends on it.",
         ),
         false => limited(
             name,

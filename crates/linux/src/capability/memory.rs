@@ -62,7 +62,7 @@ const FEATURES: [Feature; 4] = [
         1 << 7,
         "4.14",
         "Faults can be served by the faulting thread (run --delivery sigbus).",
-        "Faults are served by handler threads alone.",
+        "Faults are served only by handler threads.",
     ),
     (
         "move",
@@ -98,12 +98,13 @@ pub(super) fn userfaultfd_features(found: &io::Result<u64>) -> Vec<Capability> {
 
 pub(super) fn pressure(machine: &Machine) -> Capability {
     let name = "psi";
-    let without = "Time that programs stall for memory is not told; reclaim is counted by vmstat.";
+    let without =
+        "The time that programs stall for memory is unknown; reclaim is counted by vmstat.";
     match machine.proc.memory_pressure() {
         Ok(PressureStall::Counted(_)) => available(
             name,
             "/proc/pressure/memory is readable",
-            "Time that programs stall for memory is part of the timeline.",
+            "The time that programs stall for memory is part of the timeline.",
         ),
         Ok(PressureStall::OffAtBoot) => with_remedy(
             missing(name, "built in, but off at boot", without),
@@ -124,7 +125,7 @@ pub(super) fn smaps_rollup(machine: &Machine) -> Capability {
     match pseudo_file::text(&machine.proc.path("self/smaps_rollup")) {
         Ok(Some(_)) => available(
             name,
-            "readable for own processes",
+            "readable for your own processes",
             "Proportional set size is part of the timeline.",
         ),
         Ok(None) => missing(name, "this kernel has none (before Linux 4.14)", without),
@@ -202,7 +203,7 @@ pub(super) fn memory_cgroup(machine: &Machine) -> Capability {
             );
         }
         Err(error) => {
-            return missing(name, error.to_string(), "The cgroup's memory is not told.");
+            return missing(name, error.to_string(), "The cgroup's memory is unknown.");
         }
     };
     let version = match cgroup.version {
@@ -261,7 +262,7 @@ pub(super) fn huge_pages(machine: &Machine) -> Capability {
         "madvise" => available(
             name,
             finding,
-            "Programs get huge pages where they or their allocator ask for them.",
+            "Programs get huge pages where they or their allocator request them.",
         ),
         _ => available(
             name,
@@ -286,7 +287,7 @@ pub(super) fn locked_memory(machine: &Machine) -> Capability {
     match soft.map(|word| (word, word.parse::<u64>())) {
         None => limited(
             name,
-            "/proc/self/limits does not tell it",
+            "not in /proc/self/limits",
             "Recording uses small ring buffers.",
         ),
         Some(("unlimited", _)) => available(name, "unlimited", with),

@@ -69,7 +69,7 @@ pub(super) fn user_faults(tried: &io::Result<()>, guards: &Guards) -> Capability
             missing(
                 name,
                 format!("perf_event_open: {}; {}", words(error), paranoid(guards)),
-                "Only counts and the timeline are left; doctor can still prove a cure by A/B runs.",
+                "Only counts and the timeline remain; doctor can still prove a cure by A/B runs.",
             ),
             allow_user(error, guards),
         ),
@@ -102,13 +102,13 @@ pub(super) fn callchains(tried: &io::Result<()>, guards: &Guards) -> Capability 
         Ok(()) => available(
             name,
             "events with call chains open",
-            "Faults are blamed on call stacks.",
+            "Faults are attributed to call stacks.",
         ),
         Err(error) => with_remedy(
             missing(
                 name,
                 format!("{}; {}", words(error), paranoid(guards)),
-                "Faults are blamed on memory regions only, not on code.",
+                "Faults are attributed to memory regions only, not to code.",
             ),
             allow_user(error, guards),
         ),
@@ -121,7 +121,7 @@ pub(super) fn hardware(tried: &io::Result<()>) -> Capability {
         Ok(()) => available(
             name,
             "CPU cycle counters open",
-            "CPU profiles use cycles and TLB misses can be counted.",
+            "CPU profiles use cycles, and TLB misses can be counted.",
         ),
         Err(error) => limited(
             name,

@@ -54,27 +54,31 @@ pub(super) fn sandbox(machine: &Machine) -> Capability {
         Ok(Some(status)) => status,
         Ok(None) => {
             let finding = "our own status is not in /proc";
-            return limited(name, finding, "What is forbidden shows only when tried.");
+            return limited(
+                name,
+                finding,
+                "Restrictions show only when something is tried.",
+            );
         }
         Err(error) => {
-            let consequence = "What is forbidden shows only when tried.";
+            let consequence = "Restrictions show only when something is tried.";
             return limited(name, error.to_string(), consequence);
         }
     };
-    let held = |number, word| match status.has_capability(number) {
+    let capability = |number, word| match status.has_capability(number) {
         true => format!("with {word}"),
         false => format!("without {word}"),
     };
     let rights = format!(
         "{}, {}",
-        held(CAP_PERFMON, "CAP_PERFMON"),
-        held(CAP_SYS_PTRACE, "CAP_SYS_PTRACE")
+        capability(CAP_PERFMON, "CAP_PERFMON"),
+        capability(CAP_SYS_PTRACE, "CAP_SYS_PTRACE")
     );
     match (status.seccomp, status.no_new_privileges) {
         (0, false) => available(
             name,
             format!("no seccomp filter; {rights}"),
-            "Nothing but permissions limits what can be tried.",
+            "Only permissions limit what can be tried.",
         ),
         (0, true) => limited(
             name,
@@ -84,7 +88,7 @@ pub(super) fn sandbox(machine: &Machine) -> Capability {
         _ => with_remedy(
             limited(
                 name,
-                format!("a seccomp filter is in force; {rights}"),
+                format!("a seccomp filter is active; {rights}"),
                 "Calls such as perf_event_open and userfaultfd may be refused; see above.",
             ),
             "docker run --security-opt seccomp=unconfined …, or run on the host",

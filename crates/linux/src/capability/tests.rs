@@ -239,7 +239,7 @@ fn a_container_is_recognised() {
     assert!(
         found
             .finding
-            .contains("seccomp filter is in force; with CAP_PERFMON, without CAP_SYS")
+            .contains("seccomp filter is active; with CAP_PERFMON, without CAP_SYS")
     );
 }
 

@@ -155,7 +155,7 @@ fn delays(version: u16, of: impl Fn(usize) -> Option<Delay>) -> Delays {
 fn task(bytes: &[u8], now: Nanos) -> Option<CountedTask> {
     let version = u16_at(bytes, 0).filter(|version| *version >= FIRST_VERSION)?;
     let lifetime = u64::from_ne_bytes(array(bytes, offset::LIFETIME)?).saturating_mul(1_000);
-    // A task whose wait ends that was not seen to begin is counted since the boot (kernel/delayacct.c,
+    // A task whose wait ends that was not seen to start is counted since the boot (kernel/delayacct.c,
     // seen on Linux 6.18 of waits for a disk).
     let possible = |at: usize| delay(bytes, at).filter(|delay| delay.time.0 <= lifetime);
     Some(CountedTask {

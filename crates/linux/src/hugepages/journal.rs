@@ -25,7 +25,7 @@ pub struct Record {
     pub path: PathBuf,
     /// The process.
     pub subject: Subject,
-    /// Changes in the order in which they were begun.
+    /// Changes in the order in which they were started.
     pub entries: Vec<Entry>,
     /// Settings of the machine in the order in which they were written.
     pub knobs: Vec<Knob>,

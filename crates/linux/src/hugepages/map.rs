@@ -54,7 +54,7 @@ pub enum Error {
     )]
     Scan(#[source] io::Error),
     /// `pidfd_open(2)` failed.
-    #[error("cannot get hold of process {pid}: {source}")]
+    #[error("cannot open process {pid}: {source}")]
     Hold {
         /// Process.
         pid: i32,

@@ -24,7 +24,7 @@ pub enum Progress {
 #[non_exhaustive]
 pub enum Error {
     /// The file is not there or no number.
-    #[error("{} gives no progress: {problem}", path.display())]
+    #[error("{} shows no progress: {problem}", path.display())]
     File {
         /// The file.
         path: PathBuf,
@@ -67,11 +67,11 @@ impl FromStr for Progress {
                 let digits = address.strip_prefix("0x").unwrap_or(address);
                 u64::from_str_radix(digits, 16)
                     .map(Self::Memory)
-                    .map_err(|_| format!("'{address}' is no hexadecimal address"))
+                    .map_err(|_| format!("'{address}' is not a hexadecimal address"))
             }
             None if text == "calls" => Ok(Self::Calls),
             None if text.starts_with('/') || text.starts_with('.') => Ok(Self::File(text.into())),
-            _ => Err(format!("'{text}' names no counter: use {FORMS}")),
+            _ => Err(format!("'{text}' is not a counter: use {FORMS}")),
         }
     }
 }

@@ -58,7 +58,7 @@ pub enum Error {
 
 fn listed(sizes: &[Bytes]) -> String {
     match sizes {
-        [] => "none but the largest (Linux 6.8 has more)".to_owned(),
+        [] => "only the largest (Linux 6.8 has more)".to_owned(),
         sizes => sizes
             .iter()
             .map(Bytes::to_string)
@@ -76,7 +76,7 @@ impl FromStr for Wish {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is no page size and setting: write it like 64K=always");
+        let wrong = || format!("'{text}' is not a page size and a setting; example: 64K=always");
         let (size, mode) = text.split_once('=').ok_or_else(wrong)?;
         let digits = size.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         let factor: u64 = match size[digits.len()..].to_ascii_uppercase().as_str() {
@@ -86,7 +86,7 @@ impl FromStr for Wish {
         };
         let number: u64 = digits.parse().map_err(|_| wrong())?;
         if !MODES.contains(&mode) {
-            return Err(format!("'{mode}' is none of {}", MODES.join(", ")));
+            return Err(format!("'{mode}' is not one of {}", MODES.join(", ")));
         }
         Ok(Self {
             size: Bytes(number.checked_mul(factor).ok_or_else(wrong)?),

@@ -15,7 +15,7 @@
 //! {"slot":{"address":"0x7f0000200000","change":"split","before":{…}}}   pages of `subject`
 //! ```
 //!
-//! A line that was cut off by a crash is the last one and is left out: its change was not begun.
+//! A line that was cut off by a crash is the last one and is left out: its change was not started.
 //! Nothing that is noted outlives a restart, so a journal of another boot has nothing to put back.
 
 mod legacy;
@@ -61,7 +61,7 @@ pub enum Error {
     },
     /// Its owner lives.
     #[error(
-        "{} is in use by a running controller: stop that first (Ctrl-C or SIGTERM)",
+        "{} is in use by a running controller: stop it first (Ctrl-C or SIGTERM)",
         .0.display()
     )]
     Held(PathBuf),

@@ -54,7 +54,7 @@ pub struct MadeGroup {
     pub home: PathBuf,
 }
 
-/// A change of a page size that was begun.
+/// A change of a page size that was started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlotChange {
     /// Address of the slot, in hexadecimal.
@@ -135,7 +135,7 @@ impl Owner {
 impl Record {
     /// The record in `text`, which lies at `path`.
     pub(super) fn parse(path: &Path, text: &str) -> Result<Option<Self>, Error> {
-        // Cut off amid the first line: nothing was begun.
+        // Cut off amid the first line: nothing was started.
         let is_cut = text.starts_with('{') && !text.contains('\n');
         if text.is_empty() || is_cut {
             return Ok(None);

@@ -148,9 +148,9 @@ fn what_a_killed_process_changed_is_put_back_by_the_next_start() {
     let pid = i32::try_from(child.id()).unwrap();
     let told: Vec<String> = restored.iter().map(ToString::to_string).collect();
     let expected = [
-        format!("huge balance (process {pid}) was killed: put back 1 setting"),
-        format!("delay accounting (process {pid}) was killed: put back 1 setting"),
-        format!("trace (process {pid}) was killed: put back 4 settings"),
+        format!("huge balance (process {pid}) was killed: restored 1 setting"),
+        format!("delay accounting (process {pid}) was killed: restored 1 setting"),
+        format!("trace (process {pid}) was killed: restored 4 settings"),
     ];
     assert_eq!(told, expected);
     assert_eq!(restore_in(&machine.places()), []);

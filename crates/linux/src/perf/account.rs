@@ -128,7 +128,7 @@ impl Account {
         }
     }
 
-    /// A new turn of `role` begins: forgets the instances of the turn before the last. Those of
+    /// A new turn of `role` starts: forgets the instances of the turn before the last. Those of
     /// the last stay known, for a CPU that was interrupted while it wrote a record finishes that
     /// later, and a role may have two turns before the rings are emptied.
     pub fn forget(&mut self, role: Role) {

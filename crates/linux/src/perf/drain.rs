@@ -189,7 +189,7 @@ impl Drain {
         self.write(records);
     }
 
-    /// Begins turns and budgets.
+    /// Starts turns and budgets.
     pub fn program_runs(&mut self) {
         let now = monotonic_now();
         if self.running_since.replace(now).is_some() {

@@ -1,4 +1,4 @@
-//! Records of what was there before recording began: names, threads and mappings from `/proc`.
+//! Records of what was there before recording started: names, threads and mappings from `/proc`.
 
 use super::notes::Note;
 use crate::proc::{MapsEntry, ProcRoot};

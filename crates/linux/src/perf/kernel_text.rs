@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-/// Where the kernel's code begins and ends; `None` when addresses are hidden
+/// Where the kernel's code starts and ends; `None` when addresses are hidden
 /// (`kernel.kptr_restrict`) or absent.
 ///
 /// The start is `_text` in `kallsyms`, among its first lines. The length is that of `Kernel code` in

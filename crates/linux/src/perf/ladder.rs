@@ -41,7 +41,7 @@ pub(super) struct Ladder {
 }
 
 impl Ladder {
-    /// Begins at `now` with each fault.
+    /// Starts at `now` with each fault.
     pub fn new(frequency: u64, now: Nanos) -> Self {
         Self {
             frequency: frequency.max(1),

@@ -7,9 +7,9 @@
 //! ```text
 //!                 sampled mode                                full mode
 //! always          lifetimes; mappings*; calls*; locks*        the same
-//! one at a time   each n-th fault with its stack, n by the    each fault, begin and end
+//! one at a time   each n-th fault with its stack, n by the    each fault, start and end
 //!                 rate; in a storm a sixth of the time        each fault with chain (a tenth)
-//!                 each fault, begin and end (rare)
+//!                 each fault, start and end (rare)
 //! * paused by the governor when too costly (sampled mode only)
 //! ```
 //! In sampled mode sources of faults are open only while it is their turn, see [`turns`]. Each
@@ -57,7 +57,7 @@ pub enum Mode {
     /// Samples, with short windows of full detail; `bench/overhead/run` measures the cost.
     #[default]
     Sampled,
-    /// Each fault with begin and end, each memory system call. Slow, exact.
+    /// Each fault with start and end, each memory system call. Slow, exact.
     Full,
 }
 
@@ -75,7 +75,7 @@ impl Mode {
 /// What is observed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// A child that waits before `execve(2)`; recording begins with its exec.
+    /// A child that waits before `execve(2)`; recording starts with its exec.
     Gated(i32),
     /// Running processes with all their threads; children that they start later are included.
     Pids(Vec<i32>),
@@ -88,7 +88,7 @@ pub enum Target {
 pub struct Options {
     /// How much detail.
     pub mode: Mode,
-    /// Sampled faults per second, about: the period is one of a few fixed ones, chosen by the rate.
+    /// Approximate number of sampled faults per second: the period is one of a few fixed ones, chosen by the rate.
     pub frequency: u64,
     /// Sample each n-th fault instead.
     pub period: Option<u64>,
@@ -174,7 +174,7 @@ pub enum Error {
          kernel.perf_event_paranoid=0"
     )]
     SystemNotAllowed,
-    /// The recording could not be begun.
+    /// The recording could not be started.
     #[error(transparent)]
     Write(#[from] pagewise_model::formats::perf_data::WriteError),
     /// Something that the recorder itself needs failed.

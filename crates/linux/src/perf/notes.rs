@@ -68,7 +68,7 @@ pub enum Note {
         /// The kernel's words.
         reason: String,
     },
-    /// Mappings of a process could not be read when recording began.
+    /// Mappings of a process could not be read when recording started.
     MapsUnreadable {
         /// The process.
         pid: i32,
@@ -91,7 +91,7 @@ impl Note {
             ),
             Self::NoCalls { reason } => format!(
                 "Memory system calls (mmap, munmap, brk, madvise, mremap, mprotect) are not \
-                 traced: {reason}. New mappings are still seen; memory that is returned is not. \
+                 traced: {reason}. New mappings are still seen; returned memory is not. \
                  Remedy: run as root on a kernel with tracepoints (CONFIG_FTRACE_SYSCALLS)."
             ),
             Self::NoLocks { reason } => format!(
@@ -107,12 +107,11 @@ impl Note {
                 wanted,
                 allowed,
             } => format!(
-                "Left out {part}: with this many threads and CPUs everything would need {wanted} \
-                 open files, and {allowed} are allowed. Remedy: ulimit -n {wanted}, or run as \
+                "Left out {part}: with this many threads and CPUs, everything would need {wanted} open files, but only {allowed} are allowed. Remedy: ulimit -n {wanted}, or run as \
                  root."
             ),
             Self::ThreadsUnobserved { count } => format!(
-                "{count} threads are not observed, for want of file descriptors. Remedy: raise \
+                "{count} threads are not observed, for lack of file descriptors. Remedy: raise \
                  `ulimit -n`, or run as root."
             ),
             Self::SmallRings { kib } => format!(
@@ -154,9 +153,7 @@ fn no_perf(reason: &str, forbidden: bool, paranoid: &str) -> String {
         .is_ok_and(|level| level <= PARANOID_ALLOWS);
     let remedy = match (forbidden, allows) {
         (true, true) => {
-            "That setting allows it, so a seccomp filter or a security module forbids it, as \
-             containers do by default. Remedy: allow perf_event_open in the container's seccomp \
-             profile, such as docker run --cap-add PERFMON --security-opt seccomp=FILE, or run \
+            "This setting allows it, so a seccomp filter or a security module forbids it, as containers do by default. Remedy: allow perf_event_open in the container's seccomp profile, as in docker run --cap-add PERFMON --security-opt seccomp=FILE, or run \
              outside the container."
         }
         (true, false) => {

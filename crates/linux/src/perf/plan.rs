@@ -22,7 +22,7 @@ pub(super) enum Role {
     Rest,
     /// Nothing: keeps the ring that faults are written to.
     FaultRing,
-    /// Each fault, begin and end.
+    /// Each fault, start and end.
     Paired,
     /// Each fault with its call chain, and its end.
     PairedChains,
@@ -147,7 +147,7 @@ const CALL_CHAIN_PERIOD: u64 = 7;
 /// ... or, when stacks are copied, this.
 const CALL_STACK_PERIOD: u64 = 61;
 
-/// System calls that are traced at their begin: those that give memory back or ask for it.
+/// System calls that are traced at their start: those that give memory back or ask for it.
 const ENTERED: [&str; 6] = ["munmap", "brk", "madvise", "mremap", "mmap", "mprotect"];
 /// System calls whose result tells an address.
 const EXITED: [&str; 3] = ["brk", "mremap", "mmap"];
@@ -394,7 +394,7 @@ fn note_missing(options: &Options, reason: &str, notes: &mut Vec<Note>) {
     }
 }
 
-/// Begin and both ends of each fault.
+/// Start and both ends of each fault.
 fn pair(access: Access) -> Vec<Source> {
     [Fault::Entry, Fault::MinorEnd, Fault::MajorEnd]
         .map(|fault| Source::each_fault(fault, access))
@@ -403,7 +403,7 @@ fn pair(access: Access) -> Vec<Source> {
 
 /// Each memory call with its payload. In sampled mode some of them once more, with chains, through
 /// sources of their own (the kernel starts tracepoint samples afresh for each event, so these do
-/// not disturb each other); in full mode all begins have chains.
+/// not disturb each other); in full mode all starts have chains.
 fn calls(
     tracefs: &Tracefs,
     options: &Options,

@@ -150,11 +150,11 @@ impl Recorder {
         Ok(())
     }
 
-    /// Begins writing to `file`, which lies at `path`. Running targets are recorded from here
+    /// Starts writing to `file`, which lies at `path`. Running targets are recorded from here
     /// on, a gated child from its exec.
     ///
     /// # Errors
-    /// When the file cannot be begun or no thread can be started.
+    /// When the file cannot be started or no thread can be started.
     pub fn start(mut self, file: File, path: &Path) -> Result<Recording, Error> {
         let mut ids = self.opened.ids(&self.plan).map_err(|cause| Error::System {
             action: "read the ids of perf events",
@@ -207,7 +207,7 @@ impl Recorder {
         })
     }
 
-    /// Lets all units fire that are on from the beginning.
+    /// Lets all units fire that are on from the start.
     fn enable(&mut self) {
         for unit in &self.plan.units {
             if unit.start != Start::WithProgram {
@@ -240,7 +240,7 @@ impl Recorder {
 }
 
 impl Recording {
-    /// Tells that the gated program executes now: turns and budgets begin.
+    /// Tells that the gated program executes now: turns and budgets start.
     pub fn released(&mut self) {
         self.send(Command::Released);
     }

@@ -38,7 +38,7 @@ pub(super) struct Rotation {
 const COST_SHARE: u64 = 100;
 
 impl Rotation {
-    /// Begins at `now` with `opening`. `None` when there is nothing to take turns with.
+    /// Starts at `now` with `opening`. `None` when there is nothing to take turns with.
     pub fn new(opening: Option<Slot>, cycle: Vec<Slot>, now: Nanos) -> Option<Self> {
         let opening = opening?;
         (!cycle.is_empty()).then(|| Self {
@@ -61,7 +61,7 @@ impl Rotation {
         self.spent += cost;
     }
 
-    /// Whose turn begins, when one is due at `now`.
+    /// Whose turn starts, when one is due at `now`.
     pub fn due(&mut self, now: Nanos) -> Option<Role> {
         if now < self.until {
             return None;

@@ -25,7 +25,7 @@ struct Listener {
 /// # Errors
 /// [`Error`](super::Error) when a list is unreadable or malformed.
 pub fn listening_ports(proc: &ProcRoot, pids: &[i32]) -> Result<Vec<u16>> {
-    let held: FxHashSet<u64> = pids.iter().flat_map(|&pid| sockets(proc, pid)).collect();
+    let open_sockets: FxHashSet<u64> = pids.iter().flat_map(|&pid| sockets(proc, pid)).collect();
     let mut seen = FxHashSet::default();
     let mut ports = Vec::new();
     for &pid in pids {
@@ -35,7 +35,7 @@ pub fn listening_ports(proc: &ProcRoot, pids: &[i32]) -> Result<Vec<u16>> {
             continue;
         }
         let listeners = listeners(proc, pid)?.into_iter();
-        ports.extend(listeners.filter(|one| held.contains(&one.inode)));
+        ports.extend(listeners.filter(|one| open_sockets.contains(&one.inode)));
     }
     let mut ports: Vec<u16> = ports.into_iter().map(|one| one.port).collect();
     ports.sort_unstable();

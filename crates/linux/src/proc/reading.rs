@@ -37,7 +37,7 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    /// A probe of `pid`; `notes` tells what cannot be read from the beginning.
+    /// A probe of `pid`; `notes` tells what cannot be read from the start.
     pub fn new(pid: i32, options: SamplerOptions, notes: &mut Vec<String>) -> Self {
         let tree = match options.from_birth {
             true => Tree::from_birth(options.proc.clone(), pid),
@@ -74,7 +74,7 @@ impl Probe {
         self.tree.is_none()
     }
 
-    /// Reads what is due at `time` after observation began.
+    /// Reads what is due at `time` after observation started.
     pub fn read(&mut self, time: Nanos) -> Reading {
         let pressure = self.read_pressure(time);
         let Some(tree) = &mut self.tree else {
@@ -117,9 +117,8 @@ impl Probe {
                 Some(point)
             }
             Err(error) => {
-                self.notes.push(format!(
-                    "Memory pressure was not recorded any further: {error}."
-                ));
+                self.notes
+                    .push(format!("Memory pressure was no longer recorded: {error}."));
                 self.pressure = None;
                 None
             }
@@ -152,7 +151,7 @@ impl Probe {
     }
 }
 
-/// Reclaim, swap, huge pages, stalls and the cgroup since observation began.
+/// Reclaim, swap, huge pages, stalls and the cgroup since observation started.
 struct Pressure {
     proc: ProcRoot,
     pid: i32,
@@ -203,7 +202,7 @@ impl Pressure {
         }
     }
 
-    /// A process may enter another control group after it began (a shell does for what it then
+    /// A process may enter another control group after it started (a shell does for what it then
     /// executes): from then on that one's limit counts.
     fn follow(&mut self) {
         let now = MemoryCgroup::of_process(&self.proc, &self.cgroups, self.pid);

@@ -4,7 +4,7 @@
 //! It widens by itself where a reading costs more than 1 % of a CPU, and says so. What costs more
 //! than a few microseconds (proportional set size, pressure) has a slower beat of its own.
 //!
-//! [`Sampler::start`] takes the first reading before it returns, so that "since observation began"
+//! [`Sampler::start`] takes the first reading before it returns, so that "since observation started"
 //! means since that call.
 
 use super::reading::{Probe, Reading};
@@ -84,7 +84,7 @@ pub(super) struct Stop {
 }
 
 impl Sampler {
-    /// Begins to read `pid` and its descendants each `interval`.
+    /// Starts to read `pid` and its descendants each `interval`.
     ///
     /// Never fails: where the process is gone or unreadable, the timeline is empty and its notes
     /// say why.
@@ -273,8 +273,7 @@ impl Beat {
             return;
         };
         self.timeline.notes.push(format!(
-            "One reading of {processes} processes took {cost} of CPU time, so the timeline's \
-             interval was widened from {} to {} to stay below 1 % of a CPU.",
+            "One reading of {processes} processes took {cost} of CPU time, so the timeline's interval was widened from {} to {}, to stay below 1 % of a CPU.",
             Nanos::from(self.interval),
             Nanos::from(interval),
         ));

@@ -144,22 +144,22 @@ fn header(line: &str) -> Option<SmapsEntry> {
 impl SmapsEntry {
     fn set(&mut self, line: &str) -> std::result::Result<(), &'static str> {
         let (key, value) = line.split_once(':').ok_or("key: value")?;
-        let held = &mut self.residency;
+        let residency = &mut self.residency;
         let size = match key {
             "KernelPageSize" => &mut self.page_size,
-            "Size" => &mut held.size,
-            "Rss" => &mut held.rss,
-            "Pss" => &mut held.pss,
-            "Private_Dirty" => &mut held.private_dirty,
-            "Anonymous" => &mut held.anonymous,
-            "LazyFree" => &mut held.lazy_free,
-            "AnonHugePages" => &mut held.anonymous_huge,
-            "ShmemPmdMapped" => &mut held.shared_huge,
-            "FilePmdMapped" => &mut held.file_huge,
-            "Private_Hugetlb" | "Shared_Hugetlb" => &mut held.hugetlb,
-            "Swap" => &mut held.swap,
-            "SwapPss" => &mut held.swap_pss,
-            "Locked" => &mut held.locked,
+            "Size" => &mut residency.size,
+            "Rss" => &mut residency.rss,
+            "Pss" => &mut residency.pss,
+            "Private_Dirty" => &mut residency.private_dirty,
+            "Anonymous" => &mut residency.anonymous,
+            "LazyFree" => &mut residency.lazy_free,
+            "AnonHugePages" => &mut residency.anonymous_huge,
+            "ShmemPmdMapped" => &mut residency.shared_huge,
+            "FilePmdMapped" => &mut residency.file_huge,
+            "Private_Hugetlb" | "Shared_Hugetlb" => &mut residency.hugetlb,
+            "Swap" => &mut residency.swap,
+            "SwapPss" => &mut residency.swap_pss,
+            "Locked" => &mut residency.locked,
             "THPeligible" => {
                 self.thp_eligible = value.trim() == "1";
                 return Ok(());

@@ -14,7 +14,7 @@ pub struct Stat {
     pub comm: String,
     /// `R`, `S`, `D`, `Z` (ended, not yet waited for), `T`, `t`, `X`, `I`.
     pub state: char,
-    /// Whether it has begun to end (`PF_EXITING`): giving back what it had may take long.
+    /// Whether it has started to end (`PF_EXITING`): giving back what it had may take long.
     pub is_ending: bool,
     /// Parent.
     pub parent: i32,

@@ -32,17 +32,17 @@ pub struct Tree {
     pending: Vec<Ended>,
     /// Ended, and no parent accounts for them.
     kept: Counts,
-    /// What members had counted before observation began.
+    /// What members had counted before observation started.
     before: Counts,
     reported: Counts,
     search: Search,
-    /// Clock ticks since boot when observation began.
+    /// Clock ticks since boot when observation started.
     began_ticks: u64,
     /// Whether swap is read, which costs another file for each process.
     read_swap: bool,
 }
 
-/// One process of a [`TreeReading`]. Counters are the process's own since observation began.
+/// One process of a [`TreeReading`]. Counters are the process's own since observation started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessReading {
     /// Process id.
@@ -83,7 +83,7 @@ pub struct TreeReading {
 #[derive(Debug)]
 struct Member {
     last: Stat,
-    /// Its own counters when observation began, or none for a later process.
+    /// Its own counters when observation started, or none for a later process.
     before: Counts,
 }
 
@@ -115,7 +115,7 @@ struct Search {
 const SEARCH_SHARE: u32 = 100;
 
 impl Tree {
-    /// Begins to observe `pid` and its descendants; `None` where there is no such process. What
+    /// Starts to observe `pid` and its descendants; `None` where there is no such process. What
     /// they counted until now is left out.
     ///
     /// # Errors

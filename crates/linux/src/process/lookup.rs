@@ -57,7 +57,7 @@ fn check_named(path: &Path) -> Result<PathBuf, Error> {
         }
         Ok(_) => Ok(path.to_owned()),
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            refuse("a folder on its path cannot be searched")
+            refuse("a folder on its path is not accessible")
         }
         Err(_) => Err(Error::NotFound {
             program: path.as_os_str().to_owned(),

@@ -16,7 +16,7 @@ pub(super) struct PublicNames(FxHashMap<u64, String>);
 type Rank = (bool, bool, bool, bool, Reverse<usize>, usize);
 
 impl PublicNames {
-    /// The best names of those functions of the file that begin at these addresses.
+    /// The best names of those functions of the file that start at these addresses.
     pub fn of(file: &[u8], wanted: impl Iterator<Item = u64>) -> Self {
         let mut best: FxHashMap<u64, (Rank, &str)> = FxHashMap::default();
         best.extend(wanted.map(|address| (address, (Rank::default(), ""))));
@@ -24,7 +24,7 @@ impl PublicNames {
             return Self::default();
         };
         for symbol in elf.symbols().chain(elf.dynamic_symbols()) {
-            let Some(held) = best.get_mut(&symbol.address()) else {
+            let Some(best_so_far) = best.get_mut(&symbol.address()) else {
                 continue;
             };
             // Symbol tables that were written by the linker tell versions too: `memcpy@@GLIBC_2.14`.
@@ -34,8 +34,8 @@ impl PublicNames {
                 continue;
             }
             let rank = rank(name, symbol.size(), symbol.is_weak(), symbol.is_global());
-            if held.1.is_empty() || rank > held.0 {
-                *held = (rank, name);
+            if best_so_far.1.is_empty() || rank > best_so_far.0 {
+                *best_so_far = (rank, name);
             }
         }
         let named = best.into_iter().filter(|(_, (_, name))| !name.is_empty());

@@ -15,7 +15,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Seconds that a server gets to begin to answer, where `DEBUGINFOD_TIMEOUT` does not say: its own
+/// Seconds that a server gets to start to answer, where `DEBUGINFOD_TIMEOUT` does not say: its own
 /// default of 90 is too long for a report on a hundred files.
 const TIMEOUT: &str = "15";
 /// Seconds for a whole file, where `DEBUGINFOD_MAXTIME` does not say: its own default is none.
@@ -143,9 +143,7 @@ impl Debuginfod {
             Ok(None) => {
                 self.failures.set(MOST_FAILURES);
                 return self.tell(format!(
-                    "Fetching debug information (DEBUGINFOD_URLS) took longer than {} s in all and \
-                     was stopped, so names may be missing. Remedy: fetch it beforehand by \
-                     debuginfod-find {} {id}.",
+                    "Fetching debug information (DEBUGINFOD_URLS) took longer than {} s in total and was stopped, so names may be missing. Remedy: fetch it beforehand with debuginfod-find {} {id}.",
                     PATIENCE.as_secs(),
                     artefact.name()
                 ));
@@ -154,7 +152,7 @@ impl Debuginfod {
                 self.failures.set(MOST_FAILURES);
                 let remedy = match error.kind() {
                     ErrorKind::NotFound => "install it (Debian, Fedora: package debuginfod)",
-                    _ => "see that it can be run",
+                    _ => "check that it is executable",
                 };
                 return self.tell(format!(
                     "DEBUGINFOD_URLS is set, but {} could not be started ({error}), so no debug \
@@ -179,14 +177,13 @@ impl Debuginfod {
             self.failures.set(0);
             return self.tell(format!(
                 "The {} of build id {id} is larger than DEBUGINFOD_MAXSIZE allows (by default 1 GiB) \
-                 and was not fetched, so names may be missing. Remedy: set it to more bytes.",
+                 and was not fetched, so names may be missing. Remedy: raise it.",
                 artefact.name()
             ));
         }
         self.failures.set(self.failures.get() + 1);
         self.tell(format!(
-            "The servers of DEBUGINFOD_URLS could not be asked ({message}), so names may be \
-             missing. Remedy: see that they can be reached."
+            "The servers in DEBUGINFOD_URLS could not be reached ({message}), so names may be missing. Remedy: check that they are reachable."
         ))
     }
 

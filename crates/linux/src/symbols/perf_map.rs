@@ -80,7 +80,7 @@ fn read(path: &Path, users: &[u32], largest: u64) -> io::Result<Vec<u8>> {
 
 fn told(path: &Path, error: &io::Error) -> String {
     format!(
-        "Names of code made at run time were not read from {}: {error}.",
+        "Names of code generated at run time were not read from {}: {error}.",
         path.display()
     )
 }

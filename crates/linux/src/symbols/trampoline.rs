@@ -15,7 +15,7 @@ const TRAMPOLINES: [&[u8]; 3] = [
     b"\x68\x11\x80\xd2\x01\0\0\xd4",
 ];
 
-/// Whether a trampoline begins at this offset of a file.
+/// Whether a trampoline starts at this offset of a file.
 pub(super) fn begins_at(file: &[u8], offset: u64) -> bool {
     let code = usize::try_from(offset).ok().and_then(|at| file.get(at..));
     code.is_some_and(|code| TRAMPOLINES.iter().any(|known| code.starts_with(known)))

@@ -11,7 +11,7 @@ const LARGEST: u64 = 1 << 20;
 
 /// The functions of the vdso, by offset in it.
 pub(super) struct Vdso {
-    /// Begin, end, name; sorted.
+    /// Start, end, name; sorted.
     functions: Vec<(u64, u64, String)>,
 }
 

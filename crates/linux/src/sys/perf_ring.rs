@@ -7,7 +7,7 @@
 //! +--------------------------+   +-------------------------------------------+
 //!                                         ^ data_tail (ours)  ^ data_head (the kernel's)
 //! ```
-//! Both positions count bytes since the beginning and never wrap; a position modulo the size is
+//! Both positions count bytes since the start and never wrap; a position modulo the size is
 //! an offset. The kernel writes records only between head and tail + size, then publishes the new
 //! head; we read between tail and head, then publish the new tail (include/uapi/linux/
 //! perf_event.h, `struct perf_event_mmap_page`; kernel/events/ring_buffer.c).
@@ -63,7 +63,7 @@ impl Ring {
         }
         let control = NonNull::new(start.cast::<perf_event_mmap_page>())
             .ok_or(io::ErrorKind::UnexpectedEof)?;
-        // SAFETY: the mapping is `page_size + size` bytes long, so its data area, which begins
+        // SAFETY: the mapping is `page_size + size` bytes long, so its data area, which starts
         // after the control page, is inside it.
         let data = unsafe { control.cast::<u8>().add(page_size) };
         Ok(Self {
@@ -168,7 +168,7 @@ fn visit_records(
     complete
 }
 
-/// Length of the whole records at the beginning of `bytes`; `None` when one has no size.
+/// Length of the whole records at the start of `bytes`; `None` when one has no size.
 fn whole_records(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     while at < bytes.len() {
@@ -181,7 +181,7 @@ fn whole_records(bytes: &[u8]) -> Option<usize> {
     Some(at)
 }
 
-/// `perf_event_header.size` of the record at the beginning of `bytes`.
+/// `perf_event_header.size` of the record at the start of `bytes`.
 fn record_size(bytes: &[u8]) -> Option<usize> {
     let size = usize::from(u16::from_le_bytes([*bytes.get(6)?, *bytes.get(7)?]));
     (size >= HEADER).then_some(size)

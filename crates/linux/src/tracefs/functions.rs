@@ -57,7 +57,7 @@ pub struct Function {
 /// The functions of one kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Functions {
-    /// Where traced call trees begin, faults first.
+    /// Where traced call trees start, faults first.
     pub roots: Vec<String>,
     /// The roots, and what is traced inside them.
     pub candidates: Vec<Function>,
@@ -89,8 +89,7 @@ impl Functions {
         for name in more {
             if !available.bases.contains(base_name(name)) {
                 return Err(Error::Unable(format!(
-                    "this kernel can't trace a function {name}: it is not in \
-                     available_filter_functions (inlined, notrace, or misspelt)"
+                    "this kernel cannot trace a function {name}: it is not in available_filter_functions (inlined, notrace, or misspelt)"
                 )));
             }
         }

@@ -120,7 +120,7 @@ fn what_is_not_read_is_refused_with_its_reason() {
         file[at] = byte;
         TraceDat::parse(&file).expect_err("refused").to_string()
     };
-    assert!(spoilt(0, 0).contains("does not begin"));
+    assert!(spoilt(0, 0).contains("does not start"));
     assert!(spoilt(10, b'9').contains("version 9"));
     assert!(spoilt(12, 1).contains("big-endian"));
     assert!(spoilt(17, 0xff).contains("page size at byte 14"));

@@ -33,7 +33,7 @@ pub fn measure(shape: Shape, spend: Duration) -> Result<Cost> {
 /// # Errors
 /// When that process cannot run, or ends badly; its own words are in the error.
 pub(super) fn ask(shape: Shape, settings: &Settings, spend: Duration) -> Result<Cost> {
-    let output = tempfile::NamedTempFile::new().context("cannot keep a measurement")?;
+    let output = tempfile::NamedTempFile::new().context("cannot store a measurement")?;
     let milliseconds = u64::try_from(spend.as_millis()).unwrap_or(u64::MAX);
     let words = ["bench", "cycle"].map(str::to_owned);
     let numbers = [
@@ -43,7 +43,7 @@ pub(super) fn ask(shape: Shape, settings: &Settings, spend: Duration) -> Result<
     ];
     let launch = Launch {
         program: std::env::current_exe()
-            .context("cannot find our own program")?
+            .context("cannot find pagewise's own program file")?
             .into(),
         args: words.into_iter().chain(numbers).map(Into::into).collect(),
         settings: settings.clone(),

@@ -52,7 +52,7 @@ fn median(values: impl Iterator<Item = u64>) -> u64 {
 
 /// One process that touches pages: `pagewise bench touch`.
 fn ask(way: Way, threads: u16, library: OwnLibrary) -> Result<Times> {
-    let own = std::env::current_exe().context("cannot find our own program")?;
+    let own = std::env::current_exe().context("cannot find pagewise's own program file")?;
     let result = tempfile::NamedTempFile::new().context("cannot make a temporary file")?;
     let mut launch = Launch {
         program: own.into_os_string(),

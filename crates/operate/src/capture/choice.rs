@@ -48,7 +48,7 @@ impl Choice {
     /// Why functions are traced no more, in words.
     pub fn reason(&self) -> String {
         format!(
-            "{} that no fault met and {} that only cost time are left out",
+            "{} that no fault reached and {} that only cost time are left out",
             self.unmet, self.idle
         )
     }

@@ -98,7 +98,7 @@ pub fn restore() -> anyhow::Result<Option<Recovered>> {
 #[must_use]
 pub fn recovered(recovered: &Recovered) -> String {
     let mut text = format!(
-        "an earlier trace (process {}) was killed: put back {} and removed {}",
+        "an earlier trace (process {}) was killed: restored {} and removed {}",
         recovered.owner,
         plural(recovered.files, "setting"),
         plural(recovered.instances, "instance"),

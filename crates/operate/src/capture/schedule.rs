@@ -39,7 +39,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// A timetable that begins with a survey of this length, none if it is zero.
+    /// A timetable that starts with a survey of this length, none if it is zero.
     pub fn new(survey: Duration, calibrates: bool) -> Self {
         Self {
             survey,

@@ -90,11 +90,13 @@ fn beginning(capture: &Capture, subject: &Subject) -> String {
         functions.roots.join(", "),
         match capture.is_in_instance() {
             true => "in an instance of its own",
-            false => "with the kernel's one tracer (instances can't graph before Linux 6.12)",
+            false => "with the kernel's only tracer (instances cannot graph before Linux 6.12)",
         }
     );
     if let Some(root) = &functions.guessed_root {
-        text += &format!("; no known entry of faults is traceable here, {root} looks like one");
+        text += &format!(
+            "; no known entry function of faults is traceable here, {root} looks like one"
+        );
     }
     text
 }
@@ -138,7 +140,7 @@ struct Session<'a> {
     is_behind: bool,
     /// When the stretch is over; `None` for the rest of the run.
     until: Option<Instant>,
-    /// When recording began in this stretch.
+    /// When recording started in this stretch.
     since: Instant,
     /// The functions traced in stretches with paths.
     functions: Vec<Function>,
@@ -227,7 +229,7 @@ impl<'a> Session<'a> {
             if let Err(error) = self.turn() {
                 // The program is not to suffer for our full disk.
                 (self.say)(&format!(
-                    "tracing stops here: {error:#}. The program runs on."
+                    "tracing stops here: {error:#}. The program continues."
                 ));
                 self.stop_early()?;
             }
@@ -257,7 +259,7 @@ impl<'a> Session<'a> {
         }
         if self.output.written() >= self.request.max_size.0 {
             (self.say)(&format!(
-                "{} has the size of --max-size: tracing stops here, the program runs on",
+                "{} has reached --max-size: tracing stops here, the program continues",
                 self.output.path().display()
             ));
             self.stop_early()?;
@@ -403,6 +405,6 @@ impl<'a> Session<'a> {
                 path: path.clone(),
                 size,
             })
-            .with_context(|| format!("the trace in {} is not whole", path.display()))
+            .with_context(|| format!("the trace in {} is incomplete", path.display()))
     }
 }

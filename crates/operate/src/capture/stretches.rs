@@ -4,7 +4,7 @@ use super::schedule::Stretch;
 use memchr::memchr;
 use std::collections::VecDeque;
 
-/// Cuts text where stretches begin.
+/// Cuts text where stretches start.
 #[derive(Debug, Default)]
 pub struct Cutter {
     /// Beginnings that the text has not reached, by time in microseconds.
@@ -13,7 +13,7 @@ pub struct Cutter {
     partial: Vec<u8>,
 }
 
-/// Text of one stretch, or the beginning of the next.
+/// Text of one stretch, or the start of the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
     /// Whole lines.
@@ -23,7 +23,7 @@ pub enum Piece<'a> {
 }
 
 impl Cutter {
-    /// Notes that a stretch begins at this time.
+    /// Notes that a stretch starts at this time.
     pub fn begin(&mut self, at_us: u64, stretch: Stretch) {
         self.ahead.push_back((at_us, stretch));
     }
@@ -83,7 +83,7 @@ impl Cutter {
     }
 }
 
-/// The time with which a line begins: `  115.270814 |`.
+/// The time with which a line starts: `  115.270814 |`.
 fn time_us(line: &[u8]) -> Option<u64> {
     let start = line.iter().position(|&byte| byte != b' ')?;
     let mut micros = 0_u64;

@@ -35,7 +35,7 @@ pub struct Request<'a> {
 
 /// Who hears what happens.
 pub struct Listeners<'a> {
-    /// What is begun, once.
+    /// What is started, once.
     pub begun: &'a Listener<'a>,
     /// What happens now, again and again.
     pub progress: &'a Listener<'a>,
@@ -91,13 +91,13 @@ fn proof(
     listeners: &Listeners<'_>,
 ) -> Proof {
     if interrupt::requested().is_some() {
-        return not_run("it was interrupted before");
+        return not_run("it was interrupted first");
     }
     if candidates.is_empty() {
-        return not_run("there is nothing to prove, since no setting is advised");
+        return not_run("no setting is advised, so there is nothing to prove");
     }
     (listeners.begun)(
-        "Proving: running the command with and without the advised settings in turn.",
+        "Proving: running the command alternately with and without the advised settings.",
     );
     let cold = cold::files(findings);
     let options = Options {

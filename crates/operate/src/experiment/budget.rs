@@ -5,13 +5,13 @@ use pagewise_analyse::compare::{FEWEST_PAIRS, Stopping, fewest_pairs};
 use pagewise_model::units::Nanos;
 use std::time::Duration;
 
-/// Why nothing is begun: a first run and one pair would already pass the budget.
+/// Why nothing is started: a first run and one pair would already pass the budget.
 pub(super) fn does_not_fit(options: &Options) -> Option<String> {
     let one = options.one_run?;
     let (least, enough) = (3, 1 + 2 * FEWEST_PAIRS);
     (one.saturating_mul(least) > options.budget).then(|| {
         format!(
-            "one run takes {}, so {} give no pair of runs; six pairs need --budget {}",
+            "one run takes {}, so {} is too short for a pair of runs; six pairs need --budget {}",
             Nanos::from(one),
             Nanos::from(options.budget),
             rounded_up(one.saturating_mul(enough).mul_f64(1.2))
@@ -73,8 +73,8 @@ fn leave_out(
         _ => ", which gained least in a trial run,",
     };
     experiment.note(&format!(
-        "The time budget of {} does not cover enough runs of all {} settings, so {}{looked} {} \
-         left out. --budget {} covers all.",
+        "The time budget of {} is too short for enough runs of all {} settings, so {}{looked} {} \
+         left out. --budget {} is enough for all.",
         Nanos::from(options.budget),
         arms.len(),
         names.join(" and "),
@@ -126,7 +126,7 @@ pub(super) fn ended_early(
             .round_time(active)
             .saturating_mul(stopping.min_pairs);
         return format!(
-            "The time budget has no room for a pair of runs; a proof needs {} and takes about {}.",
+            "The time budget is too short for a pair of runs; a proof needs {} and takes about {}.",
             stopping.min_pairs,
             rounded_up(more)
         );
@@ -136,12 +136,12 @@ pub(super) fn ended_early(
         .checked_sub(pairs)
         .filter(|&more| more > 0)
     else {
-        return "The time budget ended before the intervals were as narrow as asked.".to_owned();
+        return "The time budget ended before the intervals were as narrow as requested."
+            .to_owned();
     };
     let more = experiment.round_time(active).saturating_mul(missing);
     format!(
-        "The time budget ended after {pairs} pairs of runs; a proof needs at least {}. The missing \
-         {missing} take about {} more: raise --budget by that.",
+        "The time budget ended after {pairs} pairs of runs; a proof needs at least {}. The missing {missing} take about {}: raise --budget by that.",
         stopping.min_pairs,
         rounded_up(more),
     )

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// Time between SIGTERM and SIGKILL: a server may have to write what it holds.
 const GRACE: Duration = Duration::from_secs(5);
-/// Time between two looks at what does not end.
+/// Time between readings at what does not end.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Ended with all its descendants when dropped: a shell that is told to end leaves its children,

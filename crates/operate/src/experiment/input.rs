@@ -42,14 +42,13 @@ impl SavedInput {
     }
 
     fn copy(say: fn(&str)) -> Result<Self> {
-        let mut copy = tempfile::NamedTempFile::new().context("cannot keep standard input")?;
+        let mut copy = tempfile::NamedTempFile::new().context("cannot store standard input")?;
         let (finished, waiting) = mpsc::channel::<()>();
         let hint = std::thread::spawn(move || {
             if waiting.recv_timeout(Duration::from_secs(2)) == Err(mpsc::RecvTimeoutError::Timeout)
             {
                 say(
-                    "Reading standard input to its end, because each run needs the same. If the \
-                     command reads none, add </dev/null.",
+                    "Reading standard input to its end, because each run needs the same input. If the command reads none, add </dev/null.",
                 );
             }
         });

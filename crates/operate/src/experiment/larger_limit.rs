@@ -64,7 +64,7 @@ pub(super) fn proved(arm: &Candidate) -> Option<String> {
     let larger = arm.larger_limit.as_ref()?;
     let (limit, before) = (larger.limit, larger.place.limit);
     Some(format!(
-        "Proved with a limit of {limit} in place of {before}."
+        "Proved with a limit of {limit} instead of {before}."
     ))
 }
 
@@ -73,13 +73,13 @@ pub(super) fn not_tried(why: &str) -> String {
     format!("A larger memory limit was not tried: {why}.")
 }
 
-/// A larger limit for what we start, which begins in our own control group.
+/// A larger limit for what we start, which starts in our own control group.
 fn larger() -> Result<LargerLimit, String> {
     let own = i32::try_from(std::process::id()).map_err(|error| error.to_string())?;
     let proc = ProcRoot::default();
     let group = MemoryCgroup::of_process(&proc, Path::new("/sys/fs/cgroup"), own);
     let group = group.map_err(|error| error.to_string())?;
-    let group = group.ok_or("no control group of memory can be seen here")?;
+    let group = group.ok_or("no memory control group is visible here")?;
     let place = group.beside_limit().map_err(|error| error.to_string())?;
     let memory = proc.meminfo().ok().flatten();
     let free = memory.and_then(|memory| memory.get("MemAvailable"));
@@ -98,7 +98,7 @@ fn size(now: Bytes, most: Option<Bytes>, free: Option<Bytes>) -> Result<Bytes, S
     match possible >= part(now, LEAST) {
         true => Ok(possible),
         false => Err(format!(
-            "no more than {possible} are to be had here, where the limit is {now}"
+            "at most {possible} is available here, where the limit is {now}"
         )),
     }
 }
@@ -123,10 +123,7 @@ mod tests {
         assert_eq!(tried(Some(150), 1_000), Ok(150));
         assert_eq!(tried(None, 50), Ok(140));
         let none = tried(Some(110), 1_000).unwrap_err();
-        assert!(
-            none.starts_with("no more than 110 MiB are to be had"),
-            "{none}"
-        );
+        assert!(none.starts_with("at most 110 MiB is available"), "{none}");
         assert_eq!(size(mib(100), None, None), Ok(mib(200)));
     }
 }

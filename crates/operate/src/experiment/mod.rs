@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 /// How to run and when to stop.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Time for everything. What does not fit is not begun.
+    /// Time for everything. What does not fit is not started.
     pub budget: Duration,
     /// How long one run of the command took before, where that is known.
     pub one_run: Option<Duration>,

@@ -43,7 +43,7 @@ pub struct Experiment<'a> {
     /// Time that a server takes beside each run to start and to end.
     around: Duration,
     order: Order,
-    /// No run begins after this moment, and one that is beyond it by a run's time is ended.
+    /// No run starts after this moment, and one that is beyond it by a run's time is ended.
     deadline: Option<Instant>,
     stopped: bool,
     pub(super) notes: Vec<String>,
@@ -75,8 +75,7 @@ const LEAST_PATIENCE: Duration = Duration::from_secs(10);
 /// A run that passes the budget is not ended sooner than this after it.
 const LEAST_BEYOND: Duration = Duration::from_secs(1);
 /// Said where the budget ended within a round.
-const OUT_OF_TIME: &str = "The time budget ended in the middle of a round, because the machine or a \
-    setting became slower: that round does not count.";
+const OUT_OF_TIME: &str = "The time budget ended in the middle of a round, because the machine or a setting became slower; that round is discarded.";
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -126,8 +125,7 @@ impl<'a> Experiment<'a> {
             Run::Ended(first) => first,
             Run::Failed(failure) => return Err(failure.into()),
             Run::TooLong => bail!(
-                "the unchanged {} took {} before, and was ended because it now took longer than \
-                 the time budget of {}",
+                "the unchanged {} took {} before, and was terminated because it now took longer than the time budget of {}",
                 self.whom(),
                 Nanos::from(self.typical),
                 Nanos::from(self.options.budget)
@@ -176,7 +174,7 @@ impl<'a> Experiment<'a> {
                 Measured::Cost(cost) => costs.push((at, cost)),
                 Measured::OutOfTime => return Ok(self.stop(OUT_OF_TIME)),
                 Measured::Interrupted => {
-                    return Ok(self.stop("Interrupted: the rounds that were complete count."));
+                    return Ok(self.stop("Interrupted: only complete rounds count."));
                 }
                 Measured::Failed(Failure { who, how }) if at == 0 => {
                     return Ok(self.stop(&format!(
@@ -203,7 +201,7 @@ impl<'a> Experiment<'a> {
         self.arms[at].rejected = true;
         let name = &self.arms[at].candidate.name;
         self.notes
-            .push(format!("'{name}' is rejected: with it {failure}."));
+            .push(format!("'{name}' is rejected: with it, {failure}."));
     }
 
     /// What takes the time that is measured.
@@ -232,7 +230,7 @@ impl<'a> Experiment<'a> {
                 }
                 Run::TooLong => {
                     let limit = Nanos::from(self.patience);
-                    return failed(format!("took more than {limit} and was ended"));
+                    return failed(format!("took more than {limit} and was terminated"));
                 }
                 Run::Failed(failure) => return Ok(Measured::Failed(failure)),
                 Run::Ended(run) if run.ending != self.reference => {
@@ -278,7 +276,7 @@ impl<'a> Experiment<'a> {
             .is_some_and(|deadline| Instant::now() > late(deadline))
     }
 
-    /// How long a run that begins now may take: what is left of the budget, and twice what a run
+    /// How long a run that starts now may take: what is left of the budget, and twice what a run
     /// took first.
     fn patience_now(&self) -> Duration {
         let Some(deadline) = self.deadline.filter(|_| !self.typical.is_zero()) else {

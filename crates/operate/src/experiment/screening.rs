@@ -22,8 +22,7 @@ impl Experiment<'_> {
             if arm.untouched {
                 self.notes.push(format!(
                     "'{}' does not reach the program: in a trial run it changed neither the page faults \
-                     ({} against {}) nor peak memory, system time or waits. Reasons: a static program, \
-                     another allocator, set-user-ID, or a program that cleans its environment.",
+                     ({} against {}) nor peak memory, system time or waits. Possible reasons: a static program, another allocator, set-user-ID, or a program that cleans its environment.",
                     arm.candidate.name,
                     run.faults(),
                     baseline.faults(),
@@ -31,8 +30,7 @@ impl Experiment<'_> {
             } else if arm.candidate.fewer_faults && avoids_nothing(&baseline, run) {
                 arm.given_up = true;
                 self.notes.push(format!(
-                    "'{}' got no more runs after a trial: it reaches the program, but avoids no page \
-                     faults ({} against {}), and neither system time nor waits are less.",
+                    "'{}' was dropped after a trial: it reaches the program, but avoids no page faults ({} against {}), and reduces neither system time nor waits.",
                     arm.candidate.name,
                     run.faults(),
                     baseline.faults(),

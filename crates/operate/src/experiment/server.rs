@@ -44,7 +44,7 @@ pub enum Ready {
 
 /// The variable that tells the load where the server listens.
 const PORT: &str = "PAGEWISE_PORT";
-/// Time between two looks at whether the server listens.
+/// Time between readings at whether the server listens.
 const LOOK: Duration = Duration::from_millis(10);
 /// A server that listens on several ports opens them within this time.
 const SETTLES: Duration = Duration::from_millis(50);
@@ -169,7 +169,7 @@ impl Server {
             && is_listened_on(&ProcRoot::default(), own, port)?
         {
             return of_server(format!(
-                "was not started: another process listens on port {port} already"
+                "was not started: another process already listens on port {port}"
             ));
         }
         let mut server = Self {
@@ -185,7 +185,7 @@ impl Server {
         loop {
             if let Some(end) = self.group.wait_for(LOOK)? {
                 return of_server(format!(
-                    "{} before it was ready: it must run in the foreground, and its port be free",
+                    "{} before it was ready: it must run in the foreground, and its port must be free",
                     end.ending.words()
                 ));
             }
@@ -197,8 +197,7 @@ impl Server {
             }
             if began.elapsed() >= load.within {
                 return of_server(format!(
-                    "{} after {}. --port N names the port, --ready-after 2s is for servers that \
-                     listen on none",
+                    "{} after {}. --port N names the port; --ready-after 2s is for servers that listen on none",
                     load.ready.missed(),
                     Nanos::from(load.within)
                 ));

@@ -55,7 +55,7 @@ fn a_cure_is_proved_told_and_confirmed_among_several() {
     let confirmation = proof.confirmation.unwrap();
     assert_eq!(confirmation.verdict, Verdict::Faster);
     assert!((3..=7).contains(&confirmation.pairs), "{confirmation:?}");
-    let rejected = "'broken' is rejected: with it the command ends with status 9.";
+    let rejected = "'broken' is rejected: with it, the command ends with status 9.";
     assert!(
         proof.notes.iter().any(|note| note == rejected),
         "{:?}",
@@ -292,9 +292,7 @@ fn settings_for_fewer_faults_that_avoid_none_cost_one_trial_and_are_told_so() {
     .unwrap();
     assert_eq!(proof.arms[1].runs.len(), 1, "{proof:?}");
     let told = |note: &String| {
-        note.starts_with(
-            "'other' got no more runs after a trial: it reaches the program, but avoids no",
-        )
+        note.starts_with("'other' was dropped after a trial: it reaches the program, but avoids no")
     };
     assert!(proof.notes.iter().any(told), "{:?}", proof.notes);
     assert!(
@@ -315,7 +313,7 @@ fn an_arm_without_hope_is_given_up_and_told() {
     let proof = prove(&command(script), &[slower], &Options::default(), &|_| ()).unwrap();
     let runs = proof.arms[1].runs.len();
     assert!((3..25).contains(&runs), "{proof:?}");
-    let told = |note: &String| note.starts_with("'slower' was given up after ");
+    let told = |note: &String| note.starts_with("'slower' was dropped after ");
     assert!(proof.notes.iter().any(told), "{:?}", proof.notes);
 }
 

@@ -22,7 +22,7 @@ const MOST_CPU_SAMPLES: f64 = 4_999.0;
 /// Functions that are named.
 const FUNCTIONS: usize = 3;
 /// What shows where a program faults, where that cannot be seen.
-const HOW: &str = "pagewise check says what is missing to see where the program faults";
+const HOW: &str = "pagewise check says what is missing to show where the program faults";
 
 /// Faults of a run of which each can be recorded: 64 bytes and a call chain.
 const FEW_FAULTS: f64 = 300_000.0;
@@ -61,8 +61,7 @@ impl std::fmt::Display for Lost {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             to,
-            "Samples of faults were lost, for the buffers that kernel.perf_event_mlock_kb allows are too \
-             small; root has larger ones ({HOW})"
+            "Samples of faults were lost because the buffers that kernel.perf_event_mlock_kb allows are too small; root gets larger ones ({HOW})"
         )
     }
 }
@@ -104,8 +103,7 @@ pub(super) fn of_stored(
 ) -> Culprit {
     let Some(before) = &baseline.faults else {
         return missing(
-            "The baseline does not hold where the program faulted: perf events were not allowed when \
-             it was made."
+            "The baseline does not show where the program faulted: perf events were not allowed when it was made."
                 .to_owned(),
         );
     };
@@ -114,8 +112,7 @@ pub(super) fn of_stored(
             let mut found = compared(gate, before, &after);
             if gate.grown().any(|figure| figure.metric.is_time()) {
                 found.missing.push(
-                    "A baseline holds no CPU profile; --against 'OLD CMD' names functions that take \
-                     more time."
+                    "A baseline has no CPU profile; --against 'OLD CMD' names functions that take more time."
                         .to_owned(),
                 );
             }
@@ -284,8 +281,7 @@ fn told(gate: &Gate, mut found: Culprit) -> Culprit {
     let of_memory = gate.grown().any(|figure| !figure.metric.is_time());
     if found.stacks.is_empty() && of_memory {
         found.missing.push(
-            "No single stack has more faults: growth is spread, or comes without faults (huge pages, \
-             MAP_POPULATE)."
+            "No single stack has more faults: the growth is spread out, or happens without faults (huge pages, MAP_POPULATE)."
                 .to_owned(),
         );
     }

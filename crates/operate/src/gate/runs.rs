@@ -58,8 +58,7 @@ impl Runner {
         let name = name.unwrap_or_default();
         if first.ending != Ending::Exited(0) && !self.ignore_failure {
             bail!(
-                "{name} {}: a gate needs a command that succeeds (--ignore-failure takes others; \
-                 --show-output shows what it says)",
+                "{name} {}: a gate needs a command that succeeds (--ignore-failure accepts others; --show-output shows its output)",
                 first.ending.clause()
             );
         }
@@ -150,7 +149,7 @@ fn once(gated: Gated, patience: Duration) -> Result<(Finished, Option<Bytes>)> {
     match finished {
         Some(finished) => Ok((finished, together)),
         None => bail!(
-            "a run took more than {} and was ended: {PATIENCE_FACTOR} times the first one",
+            "a run took more than {} and was terminated: {PATIENCE_FACTOR} times the first one",
             Nanos::from(patience)
         ),
     }

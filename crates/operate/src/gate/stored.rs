@@ -66,7 +66,7 @@ pub fn read(file: &Path) -> Result<Document<Baseline>> {
     let name = file.display();
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;
     let told =
-        || format!("{name} is no baseline: one is written by pagewise gate --save {name} -- CMD");
+        || format!("{name} is not a baseline: create one with pagewise gate --save {name} -- CMD");
     let head = Head::of(text.as_bytes()).with_context(told)?;
     if head.known() != Some(Kind::GateBaseline) {
         bail!("{}", told());
@@ -76,7 +76,7 @@ pub fn read(file: &Path) -> Result<Document<Baseline>> {
     }
     let baseline: Document<Baseline> = serde_json::from_str(&text).with_context(told)?;
     if baseline.evidence.runs.is_empty() {
-        bail!("{name} holds no runs; make a new one with --save");
+        bail!("{name} contains no runs; make a new one with --save");
     }
     Ok(baseline)
 }

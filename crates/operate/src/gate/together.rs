@@ -27,7 +27,7 @@ struct Seen {
 }
 
 impl Together {
-    /// Begins to watch the tree of `pid`.
+    /// Starts to watch the tree of `pid`.
     pub(super) fn watch(pid: i32) -> Self {
         let seen = Arc::new(Mutex::new(Seen::default()));
         let noted = Arc::clone(&seen);

@@ -81,8 +81,7 @@ pub(super) fn conclude(
             false => format!(" ({cause})"),
         };
         observation.notes.push(format!(
-            "The timeline, the host's settings and CPU times are missing from {path}: what goes \
-             behind the events could not be written{cause}."
+            "The timeline, the host's settings and CPU times are missing from {path}: what follows the events could not be written{cause}."
         ));
     }
     observation.size = Bytes(fs::metadata(&options.output).map_or(0, |file| file.len()));
@@ -108,7 +107,7 @@ fn features(sidecar: Sidecar) -> Features {
     }
 }
 
-/// Begins the recording in a new file.
+/// Starts the recording in a new file.
 pub(super) fn begin(recorder: Recorder, path: &Path) -> anyhow::Result<Recording> {
     match recorder.start(destination::begin(path)?, path) {
         Err(perf::Error::Write(error)) => {

@@ -75,7 +75,7 @@ pub(super) fn observe(
     file::conclude(options, recording, outcome, &beginning, host)
 }
 
-/// Lets the program execute. Where it cannot, the recording that was begun is removed again.
+/// Lets the program execute. Where it cannot, the recording that was started is removed again.
 fn release(gated: Gated, recording: &mut Recording, output: &Path) -> anyhow::Result<Running> {
     match gated.release() {
         Ok(running) => {

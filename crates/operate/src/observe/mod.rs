@@ -121,7 +121,7 @@ pub fn observe(options: &ObserveOptions) -> anyhow::Result<Observation> {
 }
 
 /// The same, but of what runs already only while `goes_on` says so. It is asked for the first time
-/// when observing has begun.
+/// when observing has started.
 ///
 /// # Errors
 /// As [`observe`].
@@ -151,7 +151,7 @@ impl Subject {
     }
 }
 
-/// Begins to count beside the recording, where that is wanted and possible.
+/// Starts to count beside the recording, where that is wanted and possible.
 fn counters(options: &ObserveOptions, target: &Target) -> Option<Counters> {
     match options.counters {
         true => Counters::start(target, options.interval),
@@ -180,7 +180,7 @@ struct Outcome {
     other_tasks: Option<OtherTasks>,
 }
 
-/// Moment at which an observation began.
+/// Moment at which an observation started.
 struct Beginning {
     clock: Nanos,
     unix_ms: u64,

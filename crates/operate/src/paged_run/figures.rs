@@ -304,7 +304,7 @@ fn region(from: &RegionBytes<'_>) -> PagedRegion {
         0 => "default: system calls on missing pages work",
         1 => "asked for by --delivery",
         2 => "hinted by the program",
-        4 => "an allocator's: libc passes parts of it to the kernel by itself",
+        4 => "an allocator's memory: libc passes parts of it to the kernel by itself",
         _ => "kernel faults need privilege (vm.unprivileged_userfaultfd)",
     };
     PagedRegion {

@@ -64,7 +64,7 @@ pub fn fill(pid: u32, command: &[OsString], say: &dyn Fn(&str)) -> Result<Filled
         return Ok(Filled::Interrupted);
     };
     say(&format!(
-        "all pages of {} (process {pid}) are in memory, {}; its budget holds again when {} ends",
+        "all pages of {} (process {pid}) are in memory, {}; its budget applies again when {} ends",
         state.name,
         Bytes(state.resident),
         command
@@ -117,7 +117,7 @@ impl Process {
             .find(|(_, one)| one.pid() == pid && !one.has_ended())
             .map(|(place, _)| place);
         let place = place.with_context(|| {
-            format!("--fill {pid}: its memory is not managed, or it has no place for figures")
+            format!("--fill {pid}: its memory is not managed, or it has no slot for statistics")
         })?;
         Ok(Self { pid, shared, place })
     }
@@ -147,7 +147,7 @@ impl Process {
         let missing = state.managed.saturating_sub(state.resident);
         match available {
             Some(available) if missing > available => bail!(
-                "--fill {}: {} of its memory are away or untouched, and this machine has {} left",
+                "--fill {}: {} of its memory is evicted or untouched, and this machine has only {} left",
                 self.pid,
                 Bytes(missing),
                 Bytes(available)
@@ -178,8 +178,7 @@ impl Process {
             }
             if moved.0.elapsed() > LONGEST {
                 bail!(
-                    "--fill {}: it does not answer: it is stopped, or the child of a fork that has not \
-                     used its memory yet",
+                    "--fill {}: it does not respond: it is stopped, or it is a forked child that has not used its memory yet",
                     self.pid
                 );
             }

@@ -67,7 +67,7 @@ pub struct Request {
     pub store: PathBuf,
     /// Bytes that the store may take on disk; by itself a multiple of the budget.
     pub store_size: Option<Bytes>,
-    /// Where evicted pages rest: `disk`, `compressed` or `tiered`.
+    /// Where evicted pages are kept: `disk`, `compressed` or `tiered`.
     pub store_kind: String,
     /// Share of the budget for compressed pages, in percent.
     pub compressed: u8,
@@ -118,7 +118,10 @@ pub struct Ready {
 pub fn prepare(request: Request, say: &dyn Fn(&str)) -> Result<Ready> {
     let budget = request.budget.size();
     if budget < LEAST_MEMORY {
-        bail!("--memory {} is too small: at least 16M", budget.0);
+        bail!(
+            "--memory {} is too small: it must be at least 16M",
+            budget.0
+        );
     }
     preflight::check_file_limit()?;
     let program = request.launch.path()?;

@@ -159,14 +159,14 @@ fn peak(status: &str) -> Option<Peak> {
 pub fn passed(sizes: &Sizes, budget: u64, largest: u64) -> Option<String> {
     match sizes.largest(budget) {
         Some((pid, peak)) => Some(format!(
-            "{} (process {pid}) passed --memory {}: {} resident, of them {}",
+            "{} (process {pid}) exceeded --memory {}: {} resident, of which {}",
             peak.name,
             Bytes(budget),
             Bytes(peak.resident.max(largest)),
             parts(peak, budget)
         )),
         None if has_passed(largest, budget) => Some(format!(
-            "a process passed --memory {}: {} resident for a moment, by memory that is not managed \
+            "a process exceeded --memory {}: {} resident for a moment, by memory that is not managed \
              (files, shared memory, stacks, or pieces below --min-region)",
             Bytes(budget),
             Bytes(largest)
@@ -231,7 +231,7 @@ pub fn strangers(figures: &Figures) -> Option<String> {
 fn reason(code: u32) -> &'static str {
     let all = [
         (Stranger::Static, "linked statically"),
-        (Stranger::WordSize, "no 64-bit program"),
+        (Stranger::WordSize, "not a 64-bit program"),
         (Stranger::OtherLibc, "linked with another libc"),
         (Stranger::Privileged, "set-user-ID"),
         (Stranger::Cleared, "started without this environment"),
@@ -239,7 +239,7 @@ fn reason(code: u32) -> &'static str {
         (Stranger::Go, "a Go program"),
     ];
     let known = all.into_iter().find(|(one, _)| *one as u32 == code);
-    known.map_or("for a reason unknown here", |(_, words)| words)
+    known.map_or("for an unknown reason", |(_, words)| words)
 }
 
 #[cfg(test)]

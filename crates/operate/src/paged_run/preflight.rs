@@ -33,8 +33,7 @@ pub fn check(settings: &mut Settings, say: &dyn Fn(&str)) -> Result<()> {
 pub fn check_file_limit() -> Result<()> {
     match sys::largest_file() {
         Some(most) if most < snapshot::BYTES as u64 => bail!(
-            "the limit of file sizes is {most} bytes (ulimit -f); the run's own files need {} and the \
-             store what --store-size says: ulimit -f unlimited",
+            "the file size limit is {most} bytes (ulimit -f); the run's own files need {}, and the store needs --store-size: ulimit -f unlimited",
             snapshot::BYTES
         ),
         _ => Ok(()),
@@ -52,12 +51,11 @@ fn limit_store(settings: &mut Settings, most: u64, say: &dyn Fn(&str)) -> Result
     }
     if most < LEAST_STORE {
         bail!(
-            "the limit of file sizes leaves the store {most} bytes (ulimit -f): ulimit -f unlimited, or \
-             --store-kind compressed"
+            "the file size limit leaves the store {most} bytes (ulimit -f): ulimit -f unlimited, or --store-kind compressed"
         );
     }
     say(&format!(
-        "the limit of file sizes (ulimit -f) holds the store to {}, not the {} of --store-size",
+        "the file size limit (ulimit -f) limits the store to {} instead of the {} of --store-size",
         Bytes(most),
         Bytes(settings.store_bytes)
     ));
@@ -74,19 +72,17 @@ pub fn refusal(path: &Path, obstacle: Obstacle) -> String {
              or limit it by a memory cgroup and swap."
         ),
         Obstacle::OtherLibc => format!(
-            "{path} is linked with another libc than glibc and musl, whose dynamic linkers the pager's \
-             libraries need. Limit it by a memory cgroup and swap."
+            "{path} is linked with a libc other than glibc or musl, whose dynamic linkers the pager's libraries need. Limit it by a memory cgroup and swap."
         ),
         Obstacle::Go => format!(
-            "{path} is a Go program: its runtime maps memory by system calls of its own, past any \
-             library. Limit it by a memory cgroup and swap (and GOMEMLIMIT)."
+            "{path} is a Go program: its runtime maps memory with its own system calls, bypassing any library. Limit it by a memory cgroup and swap (and GOMEMLIMIT)."
         ),
         Obstacle::Sanitizer(name) => format!(
             "{path} is built with {name}, whose runtime manages all memory itself. Build it without \
              -fsanitize."
         ),
         Obstacle::OtherWordSize => {
-            format!("{path} is no 64-bit program; the pager is. Build it for x86-64.")
+            format!("{path} is not a 64-bit program; the pager is. Build it for x86-64.")
         }
         Obstacle::Privileged => format!(
             "{path} is set-user-ID: the linker ignores preloaded libraries for it. Run it as its \

@@ -44,7 +44,7 @@ impl Requests {
         let late = self.deadline.is_some_and(|deadline| deadline <= now);
         if late || self.pressed.len() >= 3 {
             (self.deadline, self.pressed) = (None, Vec::new());
-            say("the program does not end by itself; killing it");
+            say("the program does not terminate by itself; killing it");
             kill(running, shared)?;
         }
         Ok(())

@@ -141,7 +141,7 @@ fn processors() -> u32 {
 fn launch_settings(settings: &Settings, library: &Path) -> Result<LaunchSettings> {
     let path = library
         .to_str()
-        .context("the path of the pager's library is no text")?;
+        .context("the path of the pager's library is not valid text")?;
     Ok(LaunchSettings(vec![
         Setting::Env {
             name: VARIABLE.to_owned(),

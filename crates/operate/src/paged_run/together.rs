@@ -284,7 +284,7 @@ impl Together {
         if left < self.budget / LEAST_LEFT && !self.has_said {
             self.has_said = true;
             say(&format!(
-                "memory that cannot be managed takes {} of --memory {}, and leaves {}: {}",
+                "memory that cannot be managed takes {} of --memory {} and leaves {}: {}",
                 Bytes(fixed),
                 Bytes(self.budget),
                 Bytes(left),
@@ -308,8 +308,7 @@ impl Together {
         let many = self.at_peak.len();
         (many > 1 && self.has_passed()).then(|| {
             format!(
-                "{many} processes together passed --memory {}: {} resident, shared pages counted once, of \
-                 them {}",
+                "{many} processes together exceeded --memory {}: {} resident, shared pages counted once, of which {}",
                 Bytes(self.budget),
                 Bytes(self.peak),
                 largest(&self.at_peak, |one| one.resident)

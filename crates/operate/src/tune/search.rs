@@ -253,7 +253,7 @@ fn confirmed(
     let confirmation = confirm(experiment, at, options, progress, deadline)?;
     if confirmation.verdict != Verdict::Faster {
         experiment.note(&format!(
-            "'{}' looked best among all, but fresh runs did not confirm it beyond doubt{}.",
+            "'{}' looked best of all, but fresh runs did not confirm it{}.",
             chosen.candidate.name,
             if confirmation.verdict == Verdict::Undecided {
                 " in the time that was left"
@@ -265,9 +265,7 @@ fn confirmed(
     }
     if is_luck(experiment, chosen, options, progress, deadline)? {
         experiment.note(&format!(
-            "'{}' is faster, but so is a variable of the same length that means nothing: how much \
-             this command faults depends on the exact layout of its heap, which the size of its \
-             environment shifts. A change anywhere may bring the faults back or take them away.",
+            "'{}' is faster, but so is a meaningless variable of the same length: how much this command faults depends on the exact layout of its heap, which the size of its environment shifts. Any change may bring the faults back or remove them.",
             chosen.candidate.name
         ));
         return Ok(Fate::Luck);

@@ -131,7 +131,7 @@ pub struct View {
     /// Step of [`WIDTHS`]; until the user chooses one, as much as there is, up to a minute.
     chosen: Option<usize>,
     /// Right edge where the view stands still.
-    held: Option<Nanos>,
+    paused_at: Option<Nanos>,
 }
 
 impl View {
@@ -139,7 +139,7 @@ impl View {
     #[must_use]
     pub fn window(&self, now: Nanos) -> Window {
         let width = self.width(now);
-        let to = self.held.unwrap_or(now).max(width);
+        let to = self.paused_at.unwrap_or(now).max(width);
         Window {
             from: to - width,
             to,
@@ -162,13 +162,13 @@ impl View {
 
     /// Whether the view stands still.
     #[must_use]
-    pub fn is_held(&self) -> bool {
-        self.held.is_some()
+    pub fn is_paused(&self) -> bool {
+        self.paused_at.is_some()
     }
 
     /// Stops at `now`, or moves along again.
     pub fn toggle_pause(&mut self, now: Nanos) {
-        self.held = match self.held {
+        self.paused_at = match self.paused_at {
             Some(_) => None,
             None => Some(now),
         };
@@ -187,22 +187,22 @@ impl View {
     /// A quarter of a screen back in time.
     pub fn scroll_back(&mut self, now: Nanos) {
         let width = self.width(now);
-        let edge = self.held.unwrap_or(now);
-        self.held = Some((edge - Nanos(width.0 / 4)).max(width.min(now)));
+        let edge = self.paused_at.unwrap_or(now);
+        self.paused_at = Some((edge - Nanos(width.0 / 4)).max(width.min(now)));
     }
 
     /// A quarter of a screen forward; moves along again at the end.
     pub fn scroll_forward(&mut self, now: Nanos) {
         let quarter = Nanos(self.width(now).0 / 4);
-        self.held = self
-            .held
+        self.paused_at = self
+            .paused_at
             .map(|edge| edge + quarter)
             .filter(|edge| *edge < now);
     }
 
     /// To the newest reading.
     pub fn follow(&mut self) {
-        self.held = None;
+        self.paused_at = None;
     }
 }
 
@@ -285,9 +285,9 @@ mod tests {
         assert_eq!(view.window(now).from, second(540));
         view.scroll_back(now);
         assert_eq!(view.window(now).to, second(585));
-        assert!(view.is_held());
+        assert!(view.is_paused());
         view.scroll_forward(now);
-        assert!(!view.is_held());
+        assert!(!view.is_paused());
         for _ in 0..100 {
             view.scroll_back(now);
         }

@@ -194,7 +194,7 @@ impl Subject {
 /// Command line of a process, or its name where it has none.
 fn name_of(proc: &ProcRoot, pid: i32) -> anyhow::Result<String> {
     let Some(stat) = proc.stat(pid)? else {
-        bail!("there is no process {pid} (ps lists those that are)");
+        bail!("there is no process {pid} (ps lists them)");
     };
     let words = proc.cmdline(pid)?.unwrap_or_default();
     let line: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
@@ -225,7 +225,9 @@ fn ask_to_end(
 
 fn still_runs(running: &Running) -> String {
     let pid = running.pid();
-    format!("The command did not end when asked and still runs as process {pid}: kill -9 {pid}")
+    format!(
+        "The command did not terminate when asked and still runs as process {pid}: kill -9 {pid}"
+    )
 }
 
 impl SubjectEnd {
@@ -255,7 +257,7 @@ fn output_file() -> anyhow::Result<PathBuf> {
     let folder = cache_folder();
     own_folder::make(&folder).with_context(|| {
         let folder = folder.display();
-        format!("no place for the command's output: cannot use {folder}; name a file by --command-output")
+        format!("nowhere to put the command's output: cannot use {folder}; name a file with --command-output")
     })?;
     Ok(folder.join(format!("watch-{}.out", std::process::id())))
 }

@@ -21,9 +21,9 @@ static PLACE: AtomicPtr<Process> = AtomicPtr::new(core::ptr::null_mut());
 /// Its share of the run's budget, where it has no place that the command line could write another to.
 static FIXED_SHARE: AtomicU64 = AtomicU64::new(0);
 
-/// All newcomers between two looks of the command line begin with this part of the run's budget together.
+/// All newcomers between two looks of the command line start with this part of the run's budget together.
 const NEWCOMERS: u64 = 8;
-/// The least that one of them begins with, bytes; less in a small budget.
+/// The least that one of them starts with, bytes; less in a small budget.
 const LEAST_START: u64 = 1 << 20;
 
 /// The shared memory is `run`; `file` is a description of it that is this process's own.
@@ -85,7 +85,7 @@ pub fn share() -> Option<u64> {
     Some(word.load(Ordering::Relaxed))
 }
 
-/// What a process begins with until the command line has looked: the first one has the whole budget. A
+/// What a process starts with until the command line has looked: the first one has the whole budget. A
 /// fork keeps what it shares with its parent, and takes of what is there for newcomers: each half of what
 /// is left, so that all of them pass the budget by no more than that.
 fn first_share(run: &Run, number: u32, inherited_bytes: u64) -> u64 {

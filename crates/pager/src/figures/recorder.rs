@@ -15,7 +15,7 @@ const PART: u64 = PLACES / 4;
 static FILE: AtomicI32 = AtomicI32::new(-1);
 /// Nothing is recorded.
 const OFF: u32 = 0;
-/// The first fault begins a recording.
+/// The first fault starts a recording.
 const PENDING: u32 = 1;
 const ON: u32 = 2;
 static STATE: AtomicU32 = AtomicU32::new(OFF);
@@ -38,7 +38,7 @@ fn is_on() -> bool {
     STATE.load(Ordering::Relaxed) == ON
 }
 
-/// Begins, where a file waits for that and no other process of the run has begun. One thread does;
+/// Starts, where a file waits for that and no other process of the run has started. One thread does;
 /// events of others are not recorded meanwhile.
 fn begin() {
     let pending = STATE.compare_exchange(PENDING, OFF, Ordering::AcqRel, Ordering::Relaxed);
@@ -174,7 +174,7 @@ pub fn finish() {
     write_out(start % PLACES, next - start);
 }
 
-/// The child of a fork does not record what its parent began: its pages are not its parent's.
+/// The child of a fork does not record what its parent started: its pages are not its parent's.
 pub fn adjust_after_fork() {
     let _ = STATE.compare_exchange(ON, OFF, Ordering::Relaxed, Ordering::Relaxed);
 }

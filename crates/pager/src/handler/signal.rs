@@ -133,7 +133,7 @@ fn call_program(
         PROGRAM_HANDLER.store(libc::SIG_DFL, Ordering::SeqCst);
     }
     // The handler runs with the mask that it would have had: the interrupted one and its own.
-    // SAFETY: `uc_sigmask` begins with the 64 bits that the kernel knows; the handler is what the
+    // SAFETY: `uc_sigmask` starts with the 64 bits that the kernel knows; the handler is what the
     // program gave for this signal, and is called as the kernel would call it.
     unsafe {
         let interrupted = (&raw const (*context).uc_sigmask)

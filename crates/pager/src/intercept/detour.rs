@@ -89,8 +89,7 @@ pub fn install(pager: &Pager) {
         pager.add_capability(capability::LIBC_DETOUR);
     } else {
         fatal::say(format_args!(
-            "this libc's memory functions are not as expected: what malloc maps by itself is not \
-             managed"
+            "this libc's memory functions are not as expected: memory that malloc maps internally is not managed"
         ));
     }
 }

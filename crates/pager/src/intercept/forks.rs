@@ -138,7 +138,7 @@ extern "C" fn after(answer: Answer) -> Answer {
 
 fn in_child() {
     let raised = PAGER.signals_used.load(Ordering::Relaxed);
-    // SAFETY: as in `after`. The child begins with nothing kept: what its parent keeps is forgotten.
+    // SAFETY: as in `after`. The child starts with nothing kept: what its parent keeps is forgotten.
     core::mem::forget(unsafe { core::mem::replace(&mut *KEEPER.0.get(), NOTHING) });
     locks::forked();
     PAGER.after_fork_child();

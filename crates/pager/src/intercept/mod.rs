@@ -43,7 +43,7 @@ extern "C" fn construct() {
         Ok(settings) => settings,
         Err(part) => {
             fatal::say(format_args!(
-                "{VARIABLE} has no valid part '{part}'; memory is not managed"
+                "{VARIABLE} has an invalid part '{part}'; memory is not managed"
             ));
             return;
         }

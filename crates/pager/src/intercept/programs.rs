@@ -42,7 +42,7 @@ pub fn admit(path: *const c_char, environment: List) -> Option<List> {
     }
 }
 
-/// How the dynamic linker's name begins that loads this library: glibc's or musl's.
+/// How the dynamic linker's name starts that loads this library: glibc's or musl's.
 const LINKER: &[u8] = if cfg!(target_env = "musl") {
     b"ld-musl"
 } else {
@@ -52,10 +52,10 @@ const LINKER: &[u8] = if cfg!(target_env = "musl") {
 const fn words(why: Stranger) -> &'static str {
     match why {
         Stranger::Static => "it is linked statically",
-        Stranger::WordSize => "it is no 64-bit program",
+        Stranger::WordSize => "it is not a 64-bit program",
         Stranger::OtherLibc => "it is linked with another libc",
         Stranger::Privileged => "it runs with its owner's rights (set-user-ID)",
-        Stranger::Cleared => "its environment has not what starts the pager",
+        Stranger::Cleared => "its environment lacks what starts the pager",
         Stranger::Failed => "the pager cannot start in it",
         Stranger::Go => "it is a Go program",
     }

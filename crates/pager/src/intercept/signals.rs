@@ -67,7 +67,7 @@ pub unsafe extern "C" fn sigaction(
         );
     }
     let former = signal::remembered();
-    // SAFETY: the program's own structures; libc's begins with the handler, and its mask begins with
+    // SAFETY: the program's own structures; libc's starts with the handler, and its mask starts with
     // the 64 bits that the kernel knows.
     unsafe {
         if let Some(new) = new.as_ref() {

@@ -39,7 +39,7 @@ pub fn tick(pager: &Pager, now: u64, interval_ns: u64) {
     }
 }
 
-/// Pages at random places of the managed memory; none where that is just changing.
+/// Pages at random positions of the managed memory; none where that is just changing.
 fn choose(pager: &Pager, pages: &mut [Option<Page>]) {
     if !pager.regions.lock.attempt() {
         return;

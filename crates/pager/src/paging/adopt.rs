@@ -255,8 +255,7 @@ fn tell_once_of_no_numbers() {
     static TOLD: AtomicBool = AtomicBool::new(false);
     if !TOLD.swap(true, Ordering::Relaxed) {
         fatal::say(format_args!(
-            "this program's memory lies in too many places ({MOST_PAGES} pages are numbered): what it \
-             maps elsewhere from now on is not managed"
+            "this program's memory is spread over too many places ({MOST_PAGES} pages are numbered): what it maps elsewhere from now on is not managed"
         ));
     }
 }

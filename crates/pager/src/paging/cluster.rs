@@ -66,7 +66,7 @@ impl Work<'_> {
         };
         let mut last = word;
         for page in first + 1..along.end().max(first + 1) {
-            match self.join(page, last, reach) {
+            match self.lock_if_like(page, last, reach) {
                 Some(next) if cluster.count < most => {
                     cluster.grow_up(next);
                     last = next;
@@ -85,7 +85,7 @@ impl Work<'_> {
             if cluster.count + before == most {
                 break;
             }
-            let Some(next) = self.join(page, last, reach) else {
+            let Some(next) = self.lock_if_like(page, last, reach) else {
                 break;
             };
             below[before] = next;
@@ -100,7 +100,7 @@ impl Work<'_> {
     }
 
     /// Locks `page`, neighbour of one that is `last`, if it can come along.
-    fn join(&self, page: Page, last: Word, reach: Reach) -> Option<Word> {
+    fn lock_if_like(&self, page: Page, last: Word, reach: Reach) -> Option<Word> {
         let table = &self.pager.table;
         let word = table.word(page);
         if word.is_busy() || word.state() != last.state() {

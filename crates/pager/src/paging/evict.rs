@@ -377,7 +377,7 @@ fn full(pager: &Pager, error: StoreError) -> bool {
     fatal::store_full(
         error,
         match exceeds {
-            true => "the program goes on beyond its memory budget",
+            true => "the program continues beyond its memory budget",
             false => "the program waits until there is room",
         },
     );

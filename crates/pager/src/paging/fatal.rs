@@ -26,11 +26,11 @@ pub fn words(error: StoreError) -> &'static str {
         StoreError::Io(libc::EIO) => "I/O error (EIO)",
         StoreError::Io(libc::ENOSPC) => "no space left on the device (ENOSPC)",
         StoreError::Io(libc::EDQUOT) => "disk quota exceeded (EDQUOT)",
-        StoreError::Io(libc::EFBIG) => "it has reached the limit of file sizes (ulimit -f)",
+        StoreError::Io(libc::EFBIG) => "it has reached the file size limit (ulimit -f)",
         StoreError::Io(libc::EBADF) => "its file was closed by the program (EBADF)",
         StoreError::Io(_) => "the store's file failed",
-        StoreError::Short => "fewer bytes came than were written",
-        StoreError::Damaged => "the bytes are not those that were written (checksum)",
+        StoreError::Short => "fewer bytes were read than were written",
+        StoreError::Damaged => "the bytes read are not those written (checksum)",
     }
 }
 
@@ -38,8 +38,7 @@ pub fn words(error: StoreError) -> &'static str {
 pub fn page_lost(address: u64, error: StoreError) -> ! {
     let why = words(error);
     say(format_args!(
-        "the page at {address:#x} cannot be read back from the store: {why}. The program cannot go \
-         on without it and ends by SIGBUS."
+        "the page at {address:#x} cannot be read back from the store: {why}. The program cannot continue without it and ends with SIGBUS."
     ));
     signals::die_by(libc::SIGBUS)
 }
@@ -61,8 +60,7 @@ pub fn store_full(error: StoreError, how: &str) {
     if !SAID.swap(true, Ordering::Relaxed) {
         let why = words(error);
         say(format_args!(
-            "pages cannot be written to the store: {why}. Nothing is lost; {how} (--when-full). Give \
-             more room (--store-size, --store) or a larger --memory."
+            "pages cannot be written to the store: {why}. Nothing is lost; {how} (--when-full). Give the store more room (--store-size, --store), or a larger --memory."
         ));
     }
 }
@@ -72,8 +70,7 @@ pub fn store_failed(error: StoreError) -> ! {
     let why = words(error);
     say(format_args!(
         "pages cannot be written to the store: {why}. Nothing is lost so far, but the memory budget \
-         is used up: the program ends by SIGBUS. Give more room (--store-size, --store) or a larger \
-         --memory."
+         is used up: the program ends with SIGBUS. Give the store more room (--store-size, --store), or a larger --memory."
     ));
     signals::die_by(libc::SIGBUS)
 }

@@ -121,7 +121,7 @@ impl Pager {
         self.outdate_uffds();
         if managed > 0 && !self.serve_again() {
             super::fatal::say(format_args!(
-                "the child of a fork cannot manage its memory; it ends by SIGBUS"
+                "the child of a fork cannot manage its memory; it ends with SIGBUS"
             ));
             signals::die_by(libc::SIGBUS);
         }

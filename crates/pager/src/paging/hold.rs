@@ -38,7 +38,7 @@ impl Pager {
             self.refresh_limit();
             if wanted {
                 self.read_all();
-                place.held.store(who, Ordering::Release);
+                place.filled_for.store(who, Ordering::Release);
             }
         } else if who != 0 && !wanted && !self.budget.is_short() {
             place.hold.store(0, Ordering::Release);

@@ -96,7 +96,7 @@ impl Numbers {
         })
     }
 
-    /// Where the chunks of `count` GiBs from `first` on best begin: beside their neighbours', or with
+    /// Where the chunks of `count` GiBs from `first` on best start: beside their neighbours', or with
     /// room on either side.
     fn place_for(&self, first: usize, count: usize) -> Option<usize> {
         let whole = |home: Option<usize>| {

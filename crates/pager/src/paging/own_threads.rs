@@ -118,7 +118,7 @@ impl Pager {
     pub fn ensure_own_threads(&self) {
         if !self.own_threads.are_running() && !PAGER.start_own_threads() {
             fatal::say(format_args!(
-                "the child of a fork gets no threads to manage its memory; it ends by SIGBUS"
+                "the child of a fork gets no threads to manage its memory; it ends with SIGBUS"
             ));
             signals::die_by(libc::SIGBUS);
         }

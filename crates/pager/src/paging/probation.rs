@@ -35,7 +35,7 @@ struct Place {
 pub struct Probation {
     places: AtomicPtr<Place>,
     count: AtomicU32,
-    /// Where the next search for free places begins.
+    /// Where the next search for free places starts.
     next: AtomicU32,
     /// Pages that were wanted back, and in whose place no others are watched yet.
     used: AtomicU32,

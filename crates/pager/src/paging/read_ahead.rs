@@ -17,7 +17,7 @@ pub fn read_ahead(pager: &Pager, span: Span) {
     }
 }
 
-/// Brings in the run that begins at `page`; its length. Waits for room: what is wanted soon is
+/// Brings in the run that starts at `page`; its length. Waits for room: what is wanted soon is
 /// worth more than what was chosen to leave.
 fn read_run(pager: &Pager, page: Page, span: Span) -> u32 {
     let word = pager.table.word(page);

@@ -5,7 +5,7 @@
 //! 39 looking out; 76 against 52 where the disk interrupts the other processor). So a thread looks
 //! out for as long as such a read takes, but only while no more threads wait than there are
 //! processors (the others' work would have to wait for it), and not for a while where it did not
-//! pay: on a busy machine, where it is interrupted meanwhile, on a slow disk, or where others begin
+//! pay: on a busy machine, where it is interrupted meanwhile, on a slow disk, or where others start
 //! to wait meanwhile, so that it has to go to sleep after all.
 
 use core::cell::Cell;
@@ -29,7 +29,7 @@ pub struct Patience {
 #[derive(Debug)]
 pub struct Waiting<'a> {
     patience: &'a Patience,
-    /// When it began to look out; 0 if it sleeps.
+    /// When it started to look out; 0 if it sleeps.
     began_ns: u64,
     /// Whether too many others came to wait while it looked out.
     crowded: Cell<bool>,
@@ -58,7 +58,7 @@ impl Patience {
         }
     }
 
-    /// Begins to wait.
+    /// Starts to wait.
     #[must_use]
     pub fn begin(&self) -> Waiting<'_> {
         self.begin_at(sys::now_ns())

@@ -291,7 +291,7 @@ mod tests {
                 any::<usize>().prop_map(Step::Release),
                 any::<usize>().prop_map(Step::Release),
             ],
-            0..200,
+            0..if cfg!(miri) { 20 } else { 200 },
         )
     }
 

@@ -36,7 +36,7 @@ pub(super) fn note_own(start: u64, end: u64) {
     }
 }
 
-/// What begins at `start` is no longer.
+/// What starts at `start` is no longer.
 pub(super) fn forget_own(start: u64) {
     let known = RANGES
         .iter()

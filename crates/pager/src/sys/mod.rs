@@ -9,7 +9,10 @@ pub mod signals;
 pub mod tasks;
 pub mod thread;
 pub mod uffd;
+#[cfg(miri)]
+mod under_miri;
 
+#[cfg(not(miri))]
 use core::arch::asm;
 use core::ffi::CStr;
 use core::sync::atomic::AtomicU32;
@@ -17,10 +20,14 @@ use core::sync::atomic::AtomicU32;
 /// What a system call answered: a value, or the negated `errno`.
 pub type Answer = isize;
 
+#[cfg(miri)]
+pub use under_miri::call6;
+
 /// Six arguments, straight to the kernel.
 ///
 /// # Safety
 /// As for the call itself: pointers must be good for what the kernel does with them.
+#[cfg(not(miri))]
 #[inline(always)]
 pub unsafe fn call6(
     number: i64,
@@ -148,13 +155,7 @@ pub fn futex_wait(word: &AtomicU32, value: u32, timeout_ns: Option<u64>) {
         .as_ref()
         .map_or(core::ptr::null(), core::ptr::from_ref);
     let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: `word` and `limit` live through the call. Miri knows this call, and no instruction for calls.
-    #[cfg(miri)]
-    return unsafe {
-        libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, limit);
-    };
     // SAFETY: `word` and `limit` live through the call.
-    #[cfg(not(miri))]
     unsafe {
         call6(
             libc::SYS_futex,
@@ -172,12 +173,6 @@ pub fn futex_wait(word: &AtomicU32, value: u32, timeout_ns: Option<u64>) {
 pub fn futex_wake(word: &AtomicU32, count: i32) {
     let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: `word` is a live address.
-    #[cfg(miri)]
-    return unsafe {
-        libc::syscall(libc::SYS_futex, word.as_ptr(), operation, count);
-    };
-    // SAFETY: `word` is a live address.
-    #[cfg(not(miri))]
     unsafe {
         call3(
             libc::SYS_futex,
@@ -338,13 +333,7 @@ pub fn lives(process: u32) -> bool {
 #[must_use]
 pub fn thread_id() -> u32 {
     // SAFETY: takes no arguments.
-    #[cfg(miri)]
-    return unsafe { libc::gettid() as u32 };
-    // SAFETY: takes no arguments.
-    #[cfg(not(miri))]
-    unsafe {
-        call3(libc::SYS_gettid, 0, 0, 0) as u32
-    }
+    unsafe { call3(libc::SYS_gettid, 0, 0, 0) as u32 }
 }
 
 /// Ends the process, without a word to libc.

@@ -174,7 +174,7 @@ fn promise(advice: &Advice) -> String {
     };
     let gain = match told_factor(&advice.predicted_speedup) {
         Some(factor) => format!("Predicted {factor} in CPU time"),
-        None => "Gain: only runs can tell".to_owned(),
+        None => "Gain: only runs can show it".to_owned(),
     };
     format!("{gain}{faults} · {price} · {risk}")
 }

@@ -49,7 +49,7 @@ fn sentence(allocator: &Measured, document: &AllocatorBench) -> String {
         Some(edge) => {
             let cost = fresh_cost(allocator, edge, document.page_bytes);
             format!(
-                "takes blocks of {} and more fresh from the kernel each time{cost}",
+                "requests blocks of {} and more from the kernel anew each time{cost}",
                 exact(edge)
             )
         }
@@ -69,11 +69,11 @@ fn small_blocks(allocator: &Measured, page: Bytes) -> String {
     ) {
         (Some(row), _) => {
             format!(
-                "; small blocks freed together come fresh from a total of {} on",
+                "; small blocks freed together are requested anew from a total of {} on",
                 row.bytes
             )
         }
-        (None, Some(last)) => format!("; small blocks freed together stay, up to {}", last.bytes),
+        (None, Some(last)) => format!("; keeps small blocks freed together, up to {}", last.bytes),
         (None, None) => String::new(),
     }
 }
@@ -244,9 +244,9 @@ mod tests {
         let words: Vec<&str> = text.split_whitespace().collect();
         assert!(
             words.join(" ").starts_with(
-                "● bench The system's malloc (glibc 2.36) takes blocks of 32,764 KiB and more fresh from the \
-             kernel each time (16,385 faults and 26.2 ms for 64.0 MiB); small blocks freed together \
-             come fresh from a total of 4.00 MiB on."
+                "● bench The system's malloc (glibc 2.36) requests blocks of 32,764 KiB and more from the kernel \
+             anew each time (16,385 faults and 26.2 ms for 64.0 MiB); small blocks freed together are \
+             requested anew from a total of 4.00 MiB on."
             ),
             "{text}"
         );

@@ -31,14 +31,14 @@ pub fn lines(found: &CaptureSummary) -> Vec<String> {
             signal_name(signal)
         ));
     }
-    lines.push(format!("see it with: pagewise report {path}"));
+    lines.push(format!("view it with: pagewise report {path}"));
     lines
 }
 
 fn cost(found: &CaptureSummary) -> Vec<String> {
     let Some(of_call) = found.cost.of_call else {
         return vec![format!(
-            "what tracing cost can't be told from {}; reading and writing it took {} of CPU time",
+            "what tracing cost cannot be determined from {}; reading and writing it took {} of CPU time",
             plural(found.faults, "fault"),
             found.own_cpu
         )];
@@ -54,7 +54,7 @@ fn cost(found: &CaptureSummary) -> Vec<String> {
         text += &format!(" (the program and its children used {used:.2} s of CPU time)");
     }
     text += &format!(
-        "; reading and writing the trace took {} besides",
+        "; reading and writing the trace took another {}",
         found.own_cpu
     );
     let mut lines = vec![text];
@@ -97,7 +97,7 @@ fn warnings(found: &CaptureSummary) -> Vec<String> {
     }
     for (cpu, events) in &found.lost {
         lines.push(format!(
-            "CPU {cpu} lost {} for want of buffer ({} each CPU): try a larger --buffer",
+            "CPU {cpu} lost {} for lack of buffer space ({} per CPU): try a larger --buffer",
             plural(*events, "event"),
             found.buffer
         ));
@@ -153,11 +153,11 @@ mod tests {
             lines(&found()),
             [
                 "1 fault with 12 calls in t.txt (2.00 KiB)",
-                "what tracing cost can't be told from 1 fault; reading and writing it took \
+                "what tracing cost cannot be determined from 1 fault; reading and writing it took \
                  5.00 ms of CPU time",
-                "CPU 3 lost 1 event for want of buffer (1.00 MiB each CPU): try a larger --buffer",
+                "CPU 3 lost 1 event for lack of buffer space (1.00 MiB per CPU): try a larger --buffer",
                 "the program was killed by SIGKILL (signal 9); what was recorded until then is kept",
-                "see it with: pagewise report t.txt",
+                "view it with: pagewise report t.txt",
             ]
         );
     }

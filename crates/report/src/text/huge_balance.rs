@@ -63,7 +63,7 @@ fn guest_memory(guest: &GuestRange) -> String {
     let aligned = match guest.misaligned_by.0 {
         0 => "aligned to huge pages".to_owned(),
         _ => format!(
-            "NOT aligned: {} off, so the guest's huge pages cannot be the host's",
+            "NOT aligned: {} off, so the guest's huge pages cannot be huge in the host",
             guest.misaligned_by
         ),
     };
@@ -72,10 +72,10 @@ fn guest_memory(guest: &GuestRange) -> String {
 
 fn basis(found: &Balance) -> String {
     let how = match found.verdict.basis {
-        Basis::Interleaved => "this process, base and huge pages in turn",
-        Basis::Measured => "this process at different times (--prove compares in turn)",
+        Basis::Interleaved => "this process, alternating between base and huge pages",
+        Basis::Measured => "this process at different times (--prove alternates)",
         Basis::Walks => "page walks, counted by hardware",
-        Basis::Probe => "a chase on this machine, not this program",
+        Basis::Probe => "a pointer chase on this machine, not this program",
         Basis::None => "nothing",
     };
     let mut text = format!("{how}; {}", found.signal);

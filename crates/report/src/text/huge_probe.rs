@@ -41,7 +41,7 @@ fn tlb(page: &mut Page, found: &Probe) {
         page.indented(2, Ink::Plain, &level_line(level));
     }
     if found.levels.is_empty() {
-        let none = "no step was found: the machine is too noisy, or nothing misses";
+        let none = "no step was found: the machine is too noisy, or nothing misses the TLB";
         page.indented(2, Ink::Caution, none);
     }
     let points = found.curves.first().and_then(|curve| curve.points.last());

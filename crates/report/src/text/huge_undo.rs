@@ -19,17 +19,15 @@ pub fn render(document: &Document<HugeUndo>, width: usize, style: Style) -> Stri
         let process = format!("{} ({})", visible(&one.comm), one.pid);
         if one.settings + one.settings_left > 0 {
             let text = format!(
-                "Settings of the machine by {process}: {} are as they were; {} were written by \
-                 somebody else since and left",
+                "Machine settings changed by {process}: {} are restored; {} were changed by another program since and left as they are",
                 one.settings, one.settings_left
             );
             page.indented(0, Ink::Plain, &text);
         }
         let text = match one.running {
-            false => format!("{process} has ended: its page sizes went with it"),
+            false => format!("{process} has ended, and its page sizes with it"),
             true => format!(
-                "{process}: {} restored to the first page size, verified in the page map; {} given \
-                 back by the program; {} could not be changed",
+                "{process}: {} restored to the original page size, verified in the page map; {} released by the program; {} could not be changed",
                 counted(one.restored, "slot"),
                 one.gone,
                 one.refused

@@ -81,7 +81,7 @@ fn others(page: &mut Page, rest: &[&PagedProcess], others: &OtherProcesses) {
     page.paragraph("Others", Ink::Plain, &text);
     if others.unplaced > 0 {
         let text = format!(
-            "{} of them ran while all places for figures were taken",
+            "{} of them ran while all slots for statistics were taken",
             others.unplaced
         );
         page.paragraph("", Ink::Faint, &text);
@@ -127,7 +127,7 @@ fn memory(page: &mut Page, one: &PagedProcess, is_each: bool) {
 fn faults(page: &mut Page, one: &PagedProcess) {
     let (faults, latency) = (&one.faults, &one.latency);
     let text = format!(
-        "{} on new pages, {} on pages in the store, {} first writes to pages that came back",
+        "{} on new pages, {} on pages in the store, {} first writes to pages that were read back",
         count(faults.first_touches),
         count(faults.refaults),
         count(faults.first_writes)
@@ -170,13 +170,13 @@ fn pages(page: &mut Page, one: &PagedProcess) {
     );
     page.paragraph("Evicted", Ink::Plain, &evicted);
     let written = format!(
-        "{}, {} of them before they had to go",
+        "{}, {} of them before they had to be evicted",
         counted(pages.written, "page"),
         count(pages.written_early)
     );
     page.paragraph("Written", Ink::Plain, &written);
     let read = format!(
-        "{}{}, {} of them before their use",
+        "{}{}, {} of them before they were used",
         counted(pages.read, "page"),
         part(pages.read, pages.evicted),
         count(pages.prefetched)
@@ -230,7 +230,7 @@ fn temperatures(heat: &Heat) -> String {
 fn troubles(page: &mut Page, one: &PagedProcess) {
     if one.faults.throttled > 0 {
         let text = format!(
-            "{} waited {} in all for room",
+            "{} waited {} in total for room",
             counted(one.faults.throttled, "fault"),
             Nanos(one.faults.throttled_ns)
         );
@@ -267,7 +267,7 @@ fn regions(page: &mut Page, one: &PagedProcess) {
 fn described(region: &PagedRegion) -> String {
     let parts = match region.parts {
         0 | 1 => String::new(),
-        parts => format!(" in {parts} parts that do not adjoin"),
+        parts => format!(" in {parts} separate parts"),
     };
     let heat = region.heat.map_or(String::new(), |heat| {
         format!("; {} hot", percent(heat.hot.value))
@@ -400,7 +400,7 @@ mod tests {
         let text = render(&Document::of(run), 80, Style::PLAIN);
         assert!(text.contains("5 more processes") && text.contains("38 more regions"));
         assert!(
-            text.contains("246 GiB") && text.contains("in 2 parts"),
+            text.contains("246 GiB") && text.contains("in 2 separate parts"),
             "{text}"
         );
         assert!(text.contains("(100 %)"), "{text}");

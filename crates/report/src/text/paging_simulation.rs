@@ -38,8 +38,7 @@ pub fn render(document: &Document<PagingSimulation>, width: usize, style: Style)
     });
     page.rows(&heads, rows);
     page.gap();
-    let bound = "MIN is Belady's bound: no policy reads fewer pages. Waits count threads held up by \
-                 the store.";
+    let bound = "MIN is Belady's bound: no policy reads fewer pages. Waits are faults that waited for the store.";
     page.indented(0, Ink::Plain, bound);
     missing(&mut page, answer);
     page.finish()
@@ -51,8 +50,7 @@ fn missing(page: &mut Page, answer: &PagingSimulation) {
     let with = trace.recorded_with_pages;
     if u64::from(answer.memory_pages) < with {
         let text = format!(
-            "The trace was recorded with {}: uses of pages that were resident then are not in it, \
-             so figures for less memory are lower bounds.",
+            "The trace was recorded with {}: uses of pages that were resident are not in it, so figures for less memory are lower bounds.",
             counted(with, "page")
         );
         page.bullet(label, &text);
@@ -69,7 +67,7 @@ fn missing(page: &mut Page, answer: &PagingSimulation) {
         ),
         (
             trace.cut_bytes as u64,
-            "bytes at the end are no whole record",
+            "bytes at the end are an incomplete record",
         ),
     ];
     for (lost, what) in lost.iter().filter(|(lost, _)| *lost > 0) {

@@ -70,7 +70,7 @@ pub fn render(document: &Document<PagingTimeline>, width: usize, style: Style) -
     );
     page.indented(0, Ink::Strong, &run);
     match timeline.points.last() {
-        None => page.line("The timeline holds no point."),
+        None => page.line("The timeline has no points."),
         Some(last) => {
             sums(&mut page, last);
             courses(&mut page, timeline, seconds(last));
@@ -112,7 +112,7 @@ fn distances(page: &mut Page, timeline: &PagingTimeline, last: &PagingPoint) {
     page.gap();
     let all = &timeline.refault_distances;
     if let Some(words) = all.words() {
-        let text = format!("Away when they were missed: {words}");
+        let text = format!("Away for: {words}");
         page.indented(0, Ink::Plain, &text);
     }
     if let Some(larger) = &all.larger_budget {

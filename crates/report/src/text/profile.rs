@@ -165,7 +165,7 @@ fn missing(page: &mut Page, findings: &ProfileFindings) {
         page.paragraph("Note", Ink::Faint, &visible(note));
     }
     if let Some(cost) = findings.own_cost.filter(|cost| cost.0 > 0) {
-        let text = format!("recording took about {cost} from what was observed (estimated)");
+        let text = format!("recording cost what was observed about {cost} (estimated)");
         page.paragraph("Cost", Ink::Faint, &text);
     }
 }

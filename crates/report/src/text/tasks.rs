@@ -116,8 +116,7 @@ fn notes(tasks: &Tasks, findings: &Findings) -> Vec<String> {
         .map(|unseen| format!("{} ended unseen.", counted(unseen.threads, "thread")));
     let rest = (elsewhere >= LEAST * all && all > 0.0).then(|| {
         format!(
-            "{} of the CPU time ({}) was counted of no thread: used by threads that ended unseen, \
-             or after others were last seen.",
+            "{} of the CPU time ({}) belongs to no thread seen: it was used by threads that ended unseen, or by others after they were last seen.",
             percent(elsewhere / all),
             tasks.elsewhere,
         )

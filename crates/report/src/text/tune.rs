@@ -22,7 +22,7 @@ pub fn render(document: &Document<Tuning>, width: usize, style: Style) -> String
         None => page.marked("● tune", Ink::Strong, &no_winner(found)),
     }
     table(&mut page, found);
-    page.heading("Time against memory (letters as in the table, * beaten by no other)");
+    page.heading("Time against memory (letters as in the table; * beaten by no other)");
     let points = &found.time_and_memory;
     for line in scatter(points, &letters(points.len()), page.width).lines() {
         page.line(line);
@@ -40,7 +40,7 @@ fn answer(page: &mut Page, winner: &Winner, command: &[String]) {
     page.paragraph("Price", Ink::Plain, &price);
     let values = winner.won_at_value.zip(winner.smallest_sufficient_value);
     if let Some((won, smallest)) = values.filter(|(won, smallest)| smallest < won) {
-        let line = format!("{smallest} suffices; {won} gains no more.");
+        let line = format!("{smallest} is enough; {won} gains no more.");
         page.paragraph("Value", Ink::Plain, &line);
     }
     for export in exports(&winner.settings) {
@@ -64,20 +64,16 @@ fn no_winner(found: &Tuning) -> String {
         .filter(|c| looks(c).low > 1.0)
         .max_by(|a, b| looks(a).low.total_cmp(&looks(b).low));
     if found.luck {
-        "Luck decides here: the best settings make the command faster, but so does a meaningless \
-         variable of the same length, because the faults depend on the exact layout of the heap. \
-         No setting can claim the gain; see the notes."
+        "This is luck: the best settings make the command faster, but so does a meaningless variable of the same length, because the faults depend on the exact layout of the heap. No setting can claim the gain; see the notes."
             .to_owned()
     } else if let Some(best) = best {
         format!(
-            "Not proved in this time: '{}' looks {:.2} times as fast, but too few runs say so. A \
-             larger --budget can tell.",
+            "Inconclusive: '{}' looks {:.2} times as fast, but there were too few runs to prove it. Use a larger --budget.",
             best.arm,
             looks(best).value
         )
     } else if !undecided.is_empty() {
-        "No setting made the command faster beyond doubt. Some are undecided: a larger --budget \
-         or a quieter machine can tell."
+        "No setting was proved to make the command faster. Some are undecided: use a larger --budget or a quieter machine."
             .to_owned()
     } else {
         "Nothing to gain here: no setting made the command faster. Leave it as it is.".to_owned()

@@ -12,7 +12,7 @@
 //!
 //! Which pages are huge matters beside how many, and the way to a number decides which: the number
 //! that looks best is measured again, as it is now, until the one that was measured last is the
-//! best. At rest, a search begins again only where the cost or the memory is no longer what it was
+//! best. At rest, a search starts again only where the cost or the memory is no longer what it was
 //! then, or after a long time.
 
 use super::{Action, Controller, Entries, Gauge, Observation, Order, Reason, Victims};

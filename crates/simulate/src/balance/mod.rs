@@ -96,7 +96,7 @@ pub enum Reason {
     Balanced,
     /// A number of huge pages is on trial.
     Trying(u64),
-    /// A number proved best: by this share less time than where the search began.
+    /// A number proved best: by this share less time than where the search started.
     Best {
         /// Huge pages.
         huge: u64,
@@ -112,13 +112,13 @@ pub enum Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Calm => f.write_str("refills take too little time to act"),
+            Self::Calm => f.write_str("refills take too little time to act on"),
             Self::Comparing => f.write_str("refills of huge and small pages are compared"),
-            Self::HugeOverloaded(by) => write!(f, "entries for huge pages work {by:.0} × as hard"),
+            Self::HugeOverloaded(by) => write!(f, "entries for huge pages are {by:.0} × as busy"),
             Self::SmallOverloaded(by) => {
-                write!(f, "entries for small pages work {by:.0} × as hard")
+                write!(f, "entries for small pages are {by:.0} × as busy")
             }
-            Self::Balanced => f.write_str("both kinds of entries work about equally hard"),
+            Self::Balanced => f.write_str("both kinds of entries are about equally busy"),
             Self::Trying(huge) => write!(f, "{huge} huge pages on trial"),
             Self::Best { huge, saves } => {
                 write!(

@@ -67,7 +67,7 @@ struct Counting {
     huge: u64,
     all: u64,
     samples: u32,
-    /// Whether the limit has been lowered since counting began.
+    /// Whether the limit has been lowered since counting started.
     shrinking: bool,
 }
 
@@ -95,7 +95,7 @@ impl Paper {
         };
     }
 
-    fn rest(&mut self, action: Action, reason: Reason) -> Order {
+    fn order_and_reset(&mut self, action: Action, reason: Reason) -> Order {
         self.counting = None;
         self.load = 0;
         Order {
@@ -142,11 +142,11 @@ impl Paper {
             .is_some_and(|both| both.on_huge);
         let pages = seen.pages;
         if mean <= self.settings.threshold {
-            return self.rest(Action::Hold, Reason::Balanced);
+            return self.order_and_reset(Action::Hold, Reason::Balanced);
         }
         if on_huge {
             if pages.huge == 0 {
-                return self.rest(Action::Hold, Reason::Balanced);
+                return self.order_and_reset(Action::Hold, Reason::Balanced);
             }
             let fewer = pages.huge - 1;
             self.limit = Some(fewer);
@@ -162,16 +162,16 @@ impl Paper {
         }
         if counting.shrinking {
             // The sign turned.
-            return self.rest(Action::Hold, Reason::Balanced);
+            return self.order_and_reset(Action::Hold, Reason::Balanced);
         }
         if pages.huge >= limit && limit < pages.possible {
             let more = limit
                 .saturating_add(self.settings.growth)
                 .min(pages.possible);
             self.limit = Some(more);
-            return self.rest(Action::Limit(more), Reason::SmallOverloaded(mean));
+            return self.order_and_reset(Action::Limit(more), Reason::SmallOverloaded(mean));
         }
-        self.rest(Action::Hold, Reason::SmallOverloaded(mean))
+        self.order_and_reset(Action::Hold, Reason::SmallOverloaded(mean))
     }
 }
 

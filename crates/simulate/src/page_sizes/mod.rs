@@ -20,11 +20,11 @@ use PageSize::Huge;
 /// What is asked of a simulation.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Nanoseconds of an access whose translation is free.
+    /// Nanoseconds per access whose translation is free.
     pub access_ns: f64,
     /// Accesses measured of each configuration.
     pub accesses: u64,
-    /// Seconds that a controller is watched, in simulated time.
+    /// How long a controller is observed, in seconds of simulated time.
     pub seconds: f64,
     /// Whether guests are left out.
     pub is_native: bool,
@@ -41,7 +41,7 @@ pub enum PageSizesError {
     #[error("{0}")]
     Program(String),
     /// A controller that is not known.
-    #[error("no controller is called \"{0}\": there are {known}", known = CONTROLLERS.join(", "))]
+    #[error("there is no controller \"{0}\"; there are {known}", known = CONTROLLERS.join(", "))]
     Controller(String),
     /// A machine that is shipped does not parse.
     #[error(transparent)]

@@ -65,7 +65,7 @@ fn bytes(text: &str) -> Result<u64, PageSizesError> {
     match size <= MOST {
         true => Ok(size.0),
         false => Err(PageSizesError::Program(format!(
-            "{text} is more than the {MOST} that is simulated"
+            "{text} is more than the {MOST} that can be simulated"
         ))),
     }
 }

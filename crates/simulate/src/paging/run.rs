@@ -97,26 +97,26 @@ impl Core<'_> {
             write,
         };
         self.policy.faulted(&fault, &mut plan);
-        self.bring(page, Arrival::Demand);
+        self.make_resident(page, Arrival::Demand);
         for span in [plan.along].iter().chain(plan.ahead()) {
-            self.bring_early(*span);
+            self.read_ahead(*span);
         }
     }
 
-    fn bring_early(&mut self, span: Span) {
+    fn read_ahead(&mut self, span: Span) {
         let end = span
             .end()
             .min(u32::try_from(self.pages.len()).unwrap_or(u32::MAX));
         for page in span.first..end {
             if *self.state(page) & (RESIDENT | STORED) == STORED {
-                self.bring(page, Arrival::Ahead);
+                self.make_resident(page, Arrival::Ahead);
                 *self.state(page) |= EARLY;
                 self.outcome.read_early += 1;
             }
         }
     }
 
-    fn bring(&mut self, page: Page, how: Arrival) {
+    fn make_resident(&mut self, page: Page, how: Arrival) {
         if self.resident >= self.memory.pages {
             self.evict();
         }

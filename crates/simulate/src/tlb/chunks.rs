@@ -54,14 +54,14 @@ fn second(space: Space) -> PageSize {
 /// All chunks of all spaces, found through a table of two levels for each space:
 ///
 /// ```text
-///  chunk number ─▶ region (upper bits) ─▶ where its leaf begins ─▶ leaf (lower bits) ─▶ tag
+///  chunk number ─▶ region (upper bits) ─▶ where its leaf starts ─▶ leaf (lower bits) ─▶ tag
 ///                  └ a few regions are remembered; a hash table knows all
 /// ```
 #[derive(Clone, Debug)]
 pub struct Chunks {
     chunks: Vec<Chunk>,
     spaces: Vec<Spaced>,
-    /// Leaves of all spaces, one after another: what each chunk's product tags begin with.
+    /// Leaves of all spaces, one after another: what each chunk's product tags start with.
     leaves: Vec<u32>,
     /// Bits of a small page's number inside its chunk.
     page_bits: u32,
@@ -75,7 +75,7 @@ struct Spaced {
     only: Option<PageSize>,
     /// Chunks that have physical memory.
     physical: u32,
-    /// Regions that were looked up last, by their lowest bits, and where their leaves begin.
+    /// Regions that were looked up last, by their lowest bits, and where their leaves start.
     recent: [(u64, u32); RECENT],
     regions: FxHashMap<u64, u32>,
 }
@@ -149,7 +149,7 @@ impl Chunks {
         self.chunks.iter().filter(move |chunk| chunk.space == space)
     }
 
-    /// What tags of a chunk's products begin with: all of it for a huge page, to be completed by
+    /// What tags of a chunk's products start with: all of it for a huge page, to be completed by
     /// the page's number in the chunk for a small one. [`UNKNOWN`] where the chunk is new.
     #[inline]
     pub fn begins(&mut self, space: SpaceId, number: u64) -> u32 {
@@ -202,7 +202,7 @@ impl Chunks {
         Some(dense)
     }
 
-    /// Notes what a chunk's tags begin with.
+    /// Notes what a chunk's tags start with.
     fn note(&mut self, dense: u32) {
         let chunk = &self.chunks[dense as usize];
         let leaf = self.spaces[chunk.space as usize].regions[&(chunk.number >> LEAF_BITS)];

@@ -21,7 +21,7 @@ pub enum Stage {
     Second,
 }
 
-/// An address space as it begins.
+/// An address space as it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Space {
     /// Page size of chunks that were not remapped.

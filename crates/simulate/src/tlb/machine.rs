@@ -242,8 +242,7 @@ impl Machine {
         let (small, huge) = (self.small_page, self.huge_page);
         if !small.is_power_of_two() || !huge.is_power_of_two() || small >= huge || small < 4096 {
             return fail(format!(
-                "small_page {small} and huge_page {huge} must be powers of two from 4096 on, the first \
-                 smaller"
+                "small_page {small} and huge_page {huge} must be powers of two, at least 4096, the first smaller"
             ));
         }
         if huge / small > 1 << 18 || huge > 1 << 40 {
@@ -356,13 +355,13 @@ impl Array {
         }
         if !self.pages_per_entry.is_power_of_two() {
             return Some(format!(
-                "{} pages an entry: not a power of two",
+                "{} pages per entry: not a power of two",
                 self.pages_per_entry
             ));
         }
         if self.pages_per_entry > MOST_NEIGHBOURS {
             return Some(format!(
-                "{} pages an entry: at most {MOST_NEIGHBOURS}",
+                "{} pages per entry: at most {MOST_NEIGHBOURS}",
                 self.pages_per_entry
             ));
         }

@@ -9,7 +9,7 @@ use super::machine::{Array as Description, Machine, Stages};
 use super::replacement::{Draws, Replacement};
 use std::collections::HashMap;
 
-/// Page numbers of tables begin here, far above those of data.
+/// Page numbers of tables start here, far above those of data.
 const TABLES: u64 = 1 << 40;
 
 /// The plain engine.

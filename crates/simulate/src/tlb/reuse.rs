@@ -338,7 +338,7 @@ mod tests {
             prop_assert_eq!(taken.accesses, repeated.accesses);
             prop_assert_eq!(taken.lost, repeated.lost);
             prop_assert_eq!(&taken.found, &repeated.found);
-            // Where a round begins with the page that the last one ended with, the first use is one
+            // Where a round starts with the page that the last one ended with, the first use is one
             // of those in front, which the error leaves out.
             if repeated.near.first().map(|near| near.tag) != repeated.firsts.first().copied() {
                 let apart = (taken.error() - repeated.error()).abs();

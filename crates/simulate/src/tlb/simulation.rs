@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Program {
     /// For people.
     pub name: String,
-    /// Its address space as it begins.
+    /// Its address space as it starts.
     pub space: Space,
     /// What it accesses.
     pub workload: Box<dyn Workload>,

@@ -22,7 +22,7 @@ impl Visit {
         Self(address & !WITHIN)
     }
 
-    /// Where its 4 KiB begin.
+    /// Where its 4 KiB start.
     #[inline(always)]
     #[must_use]
     pub fn address(self) -> u64 {

@@ -25,7 +25,7 @@ const LEVELS: usize = 5;
 
 const NONE: u32 = u32::MAX;
 
-/// Virtual chunk numbers of a guest's page tables begin here, where no program has memory.
+/// Virtual chunk numbers of a guest's page tables start here, where no program has memory.
 pub const TABLE_CHUNKS: u64 = 1 << 44;
 
 /// A fully associative cache of the walker, described like an array of TLB entries.

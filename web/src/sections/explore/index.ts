@@ -41,7 +41,7 @@ export function explorer(profiles: Profiles, events: string[]): HTMLElement {
   };
   const search = () => {
     const share = parts.find();
-    found.textContent = model.query.trim() === "" ? "" : model.matches!.includes(1) ? `${percent(share)} of what is chosen` : "No match";
+    found.textContent = model.query.trim() === "" ? "" : model.matches!.includes(1) ? `${percent(share)} of the selection` : "No match";
   };
   const pick = (side: number, picked: [number, number] | null, isSecond: boolean) => {
     const made: Choice = { side, range: picked, rest: false };
@@ -90,7 +90,7 @@ export function explorer(profiles: Profiles, events: string[]): HTMLElement {
     map.redraw();
     redo();
   };
-  const key = h("ul", { class: "legend", id: "profile-key" }, h("li", {}, h("span", { class: "swatch grew" }), "more in what is chosen"), h("li", {}, h("span", { class: "swatch shrank" }), "less, or vanished"), h("li", { class: "faint" }, "pale: within what counts of samples scatter by"));
+  const key = h("ul", { class: "legend", id: "profile-key" }, h("li", {}, h("span", { class: "swatch grew" }), "more in what is chosen"), h("li", {}, h("span", { class: "swatch shrank" }), "less, or vanished"), h("li", { class: "faint" }, "pale: within the sampling error"));
   const isTimed = profiles.sides.some((side) => side.has_times);
   redo();
   return h(

@@ -40,7 +40,7 @@ export function maps(explorer: Explorer, picked: (side: number, range: [number, 
       return heat ? [mapOf(explorer, at, heat, picked)] : [];
     });
     const heads = explorer.profiles.sides.map((side, at) => (explorer.isPair ? h("h3", {}, `${at === 0 ? "A" : "B"}: ${side.name}`) : null));
-    const absent = (at: number) => h("p", { class: "absent" }, explorer.profiles.sides[at]!.has_times ? "It has no sample of this event." : "Its samples have no times.");
+    const absent = (at: number) => h("p", { class: "absent" }, explorer.profiles.sides[at]!.has_times ? "It has no samples of this event." : "Its samples have no times.");
     place.replaceChildren(...explorer.profiles.sides.map((_, at) => {
       const map = shown.find((map) => map.at === at);
       return h("div", { class: "map" }, heads[at], ...(map ? [map.view.element, map.key, map.lanes.element] : [absent(at)]));

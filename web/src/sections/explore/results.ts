@@ -39,7 +39,7 @@ export function results(explorer: Explorer): Results {
     zoomed: () => (reset.hidden = !graph.isZoomed()),
   });
   reset.addEventListener("click", graph.reset);
-  const empty = h("p", { class: "absent", hidden: true }, "No sample is in this choice.");
+  const empty = h("p", { class: "absent", hidden: true }, "The selection has no samples.");
   const flame = h("div", {}, h("div", { class: "tools" }, status, h("span", { class: "spring" }), both, reset, flipButton(graph.flip, "profile-flip")), empty, graph.element);
   const open = (frame: number) => {
     halves.choose(frame, amounts);
@@ -157,7 +157,7 @@ function sandwichPanel(explorer: Explorer, words: FlameWords): { element: HTMLEl
 function taskTables(explorer: Explorer): HTMLElement {
   const { chosen, profiles } = explorer;
   const found = explorer.slice(chosen.side);
-  if (!found) return h("p", { class: "absent" }, "No sample is in this choice.");
+  if (!found) return h("p", { class: "absent" }, "The selection has no samples.");
   const range = chosen.rest ? null : chosen.range;
   const threads = byThread(found, range);
   const all = threads.reduce((sum, weight) => sum + weight, 0) || 1;

@@ -9,7 +9,7 @@ const one = about("profile", {
   applies: ({ profiles }) => profiles!.sides.some((side) => side.tracks.length > 0),
   intro: ({ profiles }) =>
     profiles!.sides[0]!.has_times
-      ? "A column of the map is a stretch of time, its rows are parts of it from the bottom up, as in FlameScope; strong cells have much. Drag over the map: what stands below is of exactly that range. Dragging with Shift chooses a range to compare with."
+      ? "A column of the map is a period of time; its rows are parts of that period from the bottom up, as in FlameScope. Strong colours mean many samples. Drag over the map to show only that range below; drag with Shift to choose a range to compare with."
       : "Each box is a function, as wide as its weight with everything that it called.",
   render: ({ profiles, findings }) => explorer(profiles!, findings.events.map((event) => event.name)),
 });
@@ -19,7 +19,7 @@ const two = about("profile_diff", {
   title: "Samples of both over time",
   nav: "Samples",
   applies: () => true,
-  intro: () => "Boxes of the differential flame graph are as wide as the mean of both sides, so that what vanished stays visible: red has grown in B, blue shrunk, pale is within what counts of samples scatter by; the tables above say what is sure. Drag over either map to compare ranges.",
+  intro: () => "Boxes of the differential flame graph are as wide as the mean of both sides, so that what vanished stays visible: red has grown in B, blue has shrunk, pale is within the sampling error; the tables above say what is certain. Drag over either map to compare ranges.",
   render: ({ profiles, diff }) => {
     const events = profiles!.sides[0]!.tracks.map((track) => track.event).filter((event) => profiles!.sides[1]!.tracks.some((track) => track.event === event));
     return explorer(profiles!, [diff.event, ...events.filter((event) => event !== diff.event)]);

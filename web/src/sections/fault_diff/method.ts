@@ -9,7 +9,7 @@ export function tested(report: FaultDiffPage): HTMLElement {
   return h(
     "div",
     {},
-    method.not_tested !== null ? h("p", { class: "warn" }, `Nothing was tested: ${method.not_tested}`) : h("p", {}, `A few questions were asked first (how many faults, which kinds, how long at the median, in the tail and on the whole: ${count(method.questions)} figures); what explains an answer was tested only where one was found (${count(method.tests)} figures in all), and only what matters is told. Faults close in time are alike, so whole blocks of them were exchanged between the traces (${count(method.permutations)} times) and drawn anew for the intervals (${count(method.resamples)} times), with seed ${method.seed}. The chance that alike traces show anything is held at ${Number((method.level * 100).toPrecision(2))} %.`),
+    method.not_tested !== null ? h("p", { class: "warn" }, `Nothing was tested: ${method.not_tested}`) : h("p", {}, `A few questions were asked first (how many faults, which kinds, how long at the median, in the tail and on average: ${count(method.questions)} figures); what explains an answer was tested only if there was one (${count(method.tests)} figures in all), and only what matters is shown. Faults close in time are correlated, so whole blocks of them were permuted between the traces (${count(method.permutations)} times) and resampled for the intervals (${count(method.resamples)} times), with seed ${method.seed}. The chance that traces which are alike show any difference is ${Number((method.level * 100).toPrecision(2))} %.`),
     h("ul", { class: "evidence" }, h("li", {}, side("A", a)), h("li", {}, side("B", b))),
   );
 }

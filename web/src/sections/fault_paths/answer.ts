@@ -40,18 +40,18 @@ function tiles(report: FaultPathsPage): HTMLElement[] {
     tile(["Page faults"], count(faults), rate, `${count(distinct_paths)} different paths`),
     tile([term("Median on the CPU", CORRECTED)], interval(corrected.p50_ns, bounds?.p50_ns), `${nanos(raw.p50_ns)} as traced`, `mean ${interval(corrected.mean_ns, bounds?.mean_ns)}`),
     tile([term("99th percentile", CORRECTED)], interval(corrected.p99_ns, bounds?.p99_ns), `${nanos(raw.p99_ns)} as traced`, `longest ${nanos(corrected.max_ns)}`),
-    tile([term("Tracing cost per call", "function_graph makes every traced call slower by a constant; a fault makes dozens of calls, so it appears many times as long as it is. Corrected figures are without this cost.")], bounds === null ? "–" : nanos(calibration.per_call_ns), calibrationWords(calibration)),
+    tile([term("Tracing cost per call", "function_graph makes every traced call slower by a constant; a fault makes dozens of calls, so it appears many times longer than it is. Corrected figures exclude this cost.")], bounds === null ? "–" : nanos(calibration.per_call_ns), calibrationWords(calibration)),
   ];
 }
 
-const CORRECTED = "Without the tracer's own cost: the traced time less a constant for every call that was traced inside. The time as traced stands below.";
+const CORRECTED = "Without the tracer's own cost: the traced time minus a constant for every call traced inside. The time as traced is shown below.";
 
 function calibrationWords({ source, error_ns }: Calibration): string {
   const error = `± ${nanos(error_ns)}`;
   if (source === "root_only") return `${error}, measured against the root alone`;
   if (source === "several") return `${error}, the mean of several sources' own`;
-  if (source === "withdrawn") return "withdrawn: no one cost fits this trace";
-  return source === "own_trace" ? `${error}, from the calls that do least` : "nothing to correct by: too few calls inside faults";
+  if (source === "withdrawn") return "withdrawn: no single cost fits this trace";
+  return source === "own_trace" ? `${error}, from the calls that do least` : "no correction: too few calls inside faults";
 }
 
 const PARTS: [keyof TimeSplit, string, string][] = [

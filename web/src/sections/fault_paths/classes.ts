@@ -10,7 +10,7 @@ export const classes: Section<FaultPathsPage> = {
   title: "Kinds of faults",
   nav: "Kinds",
   applies: ({ findings }) => findings.classes.length > 0,
-  intro: () => "Told by what each fault did, so that a kind means the same on every kernel. The upper bar is its share of the faults, the lower its share of their time, without the tracer's cost.",
+  intro: () => "Determined by what each fault did, so a kind means the same on every kernel. The upper bar is its share of the faults, the lower its share of their time, without the tracer's cost.",
   render: (report) => {
     const { classes } = report.findings;
     const kinds = kindsOf(report);

@@ -25,7 +25,7 @@ function lockTable(locks: LockWait[]): HTMLElement {
   if (locks.length === 0)
     return absent(
       "no function that gets a lock is among its calls",
-      "Lock waits lie beside handle_mm_fault, not inside: trace the fault's entry or lock_mm_and_find_vma, down_read and lock_vma_under_rcu too (pagewise trace does).",
+      "Lock waits happen outside handle_mm_fault: trace the fault's entry or lock_mm_and_find_vma, down_read and lock_vma_under_rcu too (pagewise trace does).",
     );
   const heads = ["Calls", "Slow", "Median", "99th", "Longest", "Share of fault time"];
   return h(
@@ -67,9 +67,9 @@ function holders(report: FaultPathsPage, holders: Holder[]): HTMLElement | null 
   const { attributed, attributed_ns, locks } = report.findings.lock_waits;
   if (attributed[1] === 0) {
     if (locks.length === 0) return null;
-    return h("p", { class: "absent" }, "No wait for the mmap lock of 0.1 ms or more, as its events tell it (mmap_lock_start_locking and those after it, which pagewise trace records): so no one is named who held it.");
+    return h("p", { class: "absent" }, "No wait for the mmap lock of 0.1 ms or more, as its events tell it (mmap_lock_start_locking and those after it, which pagewise trace records): so no holder is named.");
   }
-  const words = `The trace shows who was waited for in ${count(attributed[0])} of ${count(attributed[1])} waits for the mmap lock of 0.1 ms and more: ${nanos(attributed_ns[0])} of ${nanos(attributed_ns[1])}. In the rest no one in the trace had it: whoever waited was woken late or preempted, or a task that is not traced held it.`;
+  const words = `The trace shows who was waited for in ${count(attributed[0])} of ${count(attributed[1])} waits for the mmap lock of 0.1 ms and more: ${nanos(attributed_ns[0])} of ${nanos(attributed_ns[1])}. In the rest, no traced task held it: the waiter was woken late or preempted, or an untraced task held it.`;
   const row = (holder: Holder) =>
     h("tr", {}, h("th", { scope: "row" }, `${holder.task} (${holder.pid})`), h("td", {}, HOLDS[holder.how]), h("td", {}, holder.doing ?? "–"), ...[count(holder.waits), nanos(holder.wait_ns), nanos(holder.longest_hold_ns)].map((figure) => h("td", { class: "number" }, figure)));
   return h(

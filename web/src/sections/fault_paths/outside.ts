@@ -1,4 +1,4 @@
-/** Calls that are no faults, and ends of calls without a beginning. */
+/** Calls that are no faults, and ends of calls without a start. */
 import type { FaultPathsPage, OtherCalls } from "../../data/faultPaths";
 import { h } from "../../dom";
 import { count, nanos } from "../../format";
@@ -12,7 +12,7 @@ export const outside: Section<FaultPathsPage> = {
   nav: "Outside",
   folded: true,
   applies: ({ findings }) => findings.other_calls.length + findings.bare_ends.length > 0,
-  intro: () => "What was traced beside faults, such as getting the lock before them, as traced. No figure of a fault holds it.",
+  intro: () => "What was traced outside faults, such as taking the lock before them, as traced. It is not included in any figure about faults.",
   render: ({ findings }) => h("div", {}, table("Outermost calls", findings.other_calls), table("Ends of calls whose beginning is not in the trace, as with tracing_thresh", findings.bare_ends)),
 };
 

@@ -5,7 +5,7 @@ import { count, counted, nanos, percent } from "../../format";
 
 /** What the figures of a trace rest on. */
 export function quality(report: FaultPathsPage, losses: string[]): HTMLElement {
-  const nothing = losses.length === 0 && report.findings.faults > 0 && h("p", {}, "Nothing was left out: every call of the trace was read and was complete.");
+  const nothing = losses.length === 0 && report.findings.faults > 0 && h("p", {}, "Nothing was left out: every call in the trace was read and is complete.");
   return h(
     "div",
     { class: "columns" },
@@ -43,7 +43,7 @@ const REMEDY = "Capture again with nothing else on the CPU (under emulation: in 
 
 /** Why nothing is corrected. */
 export function withdrawal({ withdrawn }: Calibration): string {
-  const all = "All times are as traced, with the tracer's own cost in them, since no one cost fits this trace";
+  const all = "All times are as traced, with the tracer's own cost in them, since no single cost fits this trace";
   if (withdrawn === null) return `${all}.`;
   const { misfit } = withdrawn;
   const cost = nanos(withdrawn.per_call_ns);
@@ -65,8 +65,8 @@ function assumptions(report: FaultPathsPage): string[] {
   return [
     sleep_time === "assumed" ? "Durations include time asleep (the kernel's default; no wait in the trace tells)" : "",
     sleep_time === "excluded" ? "Durations do not include time asleep: waits in the trace are longer than the calls around them" : "",
-    depth_limit !== null ? `The trace looks cut below level ${count(depth_limit)} (max_graph_depth): what deeper calls cost can't be corrected` : "",
-    interrupts_by_place > 0 ? `${counted(interrupts_by_place, "call")} inside interrupts, told by standing one level too deep, not by name` : "",
-    trees_beyond_limit > 0 ? `${counted(trees_beyond_limit, "call tree")} are beyond those that are looked up fast` : "",
+    depth_limit !== null ? `The trace looks cut below level ${count(depth_limit)} (max_graph_depth): the cost of deeper calls cannot be corrected` : "",
+    interrupts_by_place > 0 ? `${counted(interrupts_by_place, "call")} inside interrupts, recognised by being one level too deep, not by name` : "",
+    trees_beyond_limit > 0 ? `${counted(trees_beyond_limit, "call tree")} are beyond those that are looked up quickly` : "",
   ].filter((line) => line !== "");
 }

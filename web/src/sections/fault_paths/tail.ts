@@ -13,7 +13,7 @@ export const tail: Section<FaultPathsPage> = {
   title: "The slowest faults",
   nav: "Tail",
   applies: ({ findings }) => findings.contrasts.length > 0,
-  intro: () => "Where the extra time of the slowest faults comes from, and which functions and paths they have more often than the others, beyond chance. Times are whole (waits included) and without the tracer's cost.",
+  intro: () => "Where the extra time of the slowest faults comes from, and which functions and paths are more frequent in them than in the others, beyond chance. Times include waits, without the tracer's cost.",
   render: (report) => {
     const { contrasts } = report.findings;
     const body = h("div", {});
@@ -28,7 +28,7 @@ export const tail: Section<FaultPathsPage> = {
 
 function contrast(report: FaultPathsPage, found: Contrast): HTMLElement {
   const words = `${counted(found.tail, "fault")} take ${nanos(found.threshold_ns)} or more: ${within(found.tail_mean_ns, found.error_ns[0])} on average, against ${within(found.body_mean_ns, found.error_ns[1])} of the ${count(found.body)} others.`;
-  const tested = found.tests === 0 ? "Too few faults to test which functions are more frequent in the tail." : `${count(found.tests)} functions and paths were tested together; those above would be found by chance in fewer than one of twenty such traces.`;
+  const tested = found.tests === 0 ? "Too few faults to test which functions are more frequent in the tail." : `${count(found.tests)} functions and paths were tested together; in fewer than one of twenty such traces would chance show any of those above.`;
   return h(
     "div",
     {},

@@ -11,7 +11,7 @@ export const timeline: Section<FaultPathsPage> = {
   title: "Faults of the trace over time",
   nav: "Over time",
   applies: ({ findings }) => findings.timeline.blocks.length > 1,
-  intro: () => "Faults in blocks of about equal numbers. Dashed lines mark moments from which on faults were different beyond chance.",
+  intro: () => "Faults in blocks of about equal size. Dashed lines mark moments from which on faults were different beyond chance.",
   render: (report) => {
     const { blocks, changes } = report.findings.timeline;
     const timed = blocks.filter((block) => block.start_ns !== null && block.end_ns !== null);
@@ -80,7 +80,7 @@ function mixPane(report: FaultPathsPage, blocks: TimeBlock[], changes: ChangePoi
 const WHAT: Record<ChangePoint["what"], string> = { rate: "faults per second", mix: "share", median: "median", tail: "90th percentile" };
 
 function list(report: FaultPathsPage, changes: ChangePoint[]): HTMLElement {
-  if (changes.length === 0) return h("p", {}, "None beyond chance: the faults at the end are like those at the beginning.");
+  if (changes.length === 0) return h("p", {}, "None beyond chance: faults at the end are like those at the start.");
   const figure = (change: ChangePoint, value: number) => (change.what === "mix" ? percent(value) : change.what === "rate" ? compact(value) : nanos(value));
   const words = (change: ChangePoint) => {
     const what = change.what === "mix" && change.class !== null ? `share of ${kindsOf(report).name(change.class)}` : WHAT[change.what];

@@ -57,7 +57,7 @@ function avoidableTile(report: Report): HTMLElement | null {
   const share = avoidable(report.findings, report.churn_causes);
   if (share === null) return null;
   const note = share > 0.01 ? "memory returned, then requested again" : "memory is kept once it is allocated";
-  const name = term("Avoidable faults", "Faults on pages that the program had before and gave back to the kernel (churn). Had it kept them, these faults would not have happened.");
+  const name = term("Avoidable faults", "Faults on pages that the program had before and returned to the kernel (churn). Had it kept them, these faults would not have happened.");
   return tile(name, inked(percent(share), share > 0.1 && "churn-ink"), note);
 }
 

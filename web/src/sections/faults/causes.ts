@@ -21,15 +21,15 @@ const MEANINGS: Record<string, string> = {
   write_protect: "The page was there but protected: by mprotect(), or by a tool that tracks writes.",
   stack_growth: "The stack grew by a page.",
   huge_page: "One fault gave a huge page (2 MiB) instead of 512 small ones.",
-  unknown: "What was recorded does not tell.",
+  unknown: "The recording does not show the cause.",
   heap: "The area that malloc() grows and shrinks at its end by brk().",
   mmapped_chunk: "Large blocks that malloc() maps one by one.",
   thread_arena: "The heap of a thread other than the main one.",
   stack: "Local variables and return addresses.",
   file_private: "Code, constants and data of programs and libraries.",
   file_shared: "Files mapped for sharing.",
-  shared_anonymous: "Memory shared between processes without a file.",
-  anonymous: "Memory without a file that no allocator is known to own.",
+  shared_anonymous: "Anonymous memory shared between processes.",
+  anonymous: "Anonymous memory of unknown origin.",
   hugetlb: "Huge pages reserved in advance.",
 };
 

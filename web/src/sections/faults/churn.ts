@@ -14,7 +14,7 @@ export const churnSizes: Section<Report> = {
   nav: "Sizes",
   folded: true,
   applies: (report) => report.findings.churn.released_sizes.count > 0,
-  intro: () => "Sizes of the stretches of memory that the program returned to the kernel. Settings of the allocator that are larger than these sizes keep the memory.",
+  intro: () => "Sizes of the pieces of memory that the program returned to the kernel. Allocator thresholds above these sizes keep the memory.",
   render: (report) => {
     const { released_sizes, refault_ratio, bytes: churned } = report.findings.churn;
     const parts = routes(report);

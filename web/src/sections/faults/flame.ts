@@ -10,7 +10,7 @@ export const flame: Section<Report> = {
   nav: "Fault flame graph",
   applies: (report) => report.findings.flame.total > 0 && report.findings.flame.children.length > 0,
   intro: () =>
-    "Which code caused the faults. Each box is a function, as wide as its share of all faults; what it called is next to it. Click a box to zoom in, click it again to go back. Colours tell files apart.",
+    "Which code caused the faults. Each box is a function, as wide as its share of all faults; what it called is next to it. Click a box to zoom in, click it again to go back. Each file has its own colour.",
   render: (report) => {
     installSlash();
     const root = { ...report.findings.flame, name: report.findings.flame.name || "all" };

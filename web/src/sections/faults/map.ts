@@ -10,7 +10,7 @@ export const map: Section<Report> = {
   nav: "Fault map",
   applies: (report) => report.findings.fault_map.cells.length > 0,
   intro: () =>
-    "Where in memory (up) and when (across) pages faulted. A healthy program paints each place once; a stripe that goes on to the right is the same memory, faulting again and again.",
+    "Where in memory (up) and when (across) pages faulted. A healthy program touches each place once; a stripe that continues to the right is the same memory, faulting again and again.",
   render: (report) => {
     const view = faultMapView(report.findings.fault_map, (region) => report.labels.regions[region] ?? region);
     const legend = h("ul", { class: "legend" });

@@ -14,7 +14,7 @@ export const proof: Section = {
   nav: "Proof",
   applies: (page) => page.proof !== null,
   intro: () =>
-    "The program was run again and again, in turn with and without the change, so that a busy machine disturbs both alike. Each dot is one run; the line marks the middle one.",
+    "The program was run repeatedly, alternately with and without the change, so that a busy machine affects both alike. Each dot is one run; the line marks the median.",
   render: (page) => {
     const proof = page.proof!;
     return h(
@@ -152,7 +152,7 @@ function verdicts(proof: Proof): HTMLElement {
 
 function verdictRow(name: string, comparison: Comparison): HTMLElement {
   if (comparison.pairs === 0) {
-    return h("tr", {}, h("th", { scope: "row" }, name), h("td", { class: "faint", colspan: 6 }, "not tried: the time was up"));
+    return h("tr", {}, h("th", { scope: "row" }, name), h("td", { class: "faint", colspan: 6 }, "not tried: out of time"));
   }
   const speed = (ratio: Comparison["wall_speedup"]) =>
     h("td", { class: "number" }, h("strong", {}, factor(ratio.value)), h("div", { class: "faint" }, factorRange(ratio)));

@@ -17,7 +17,7 @@ export const tasks: Section<Report> = {
     const { tasks } = findings.account;
     return !!tasks && (!!tasks.others || !!tasks.unseen || tasks.processes.reduce((sum, { all }) => sum + all.threads, 0) > 1);
   },
-  intro: () => "Each bar is a lifetime: on a CPU, ready to run, waiting. What nothing tells is left open, as unexplained.",
+  intro: () => "Each bar is a lifetime: on a CPU, ready to run, waiting. What is not known is shown as unexplained.",
   render: ({ findings }) => {
     const { tasks } = findings.account;
     if (!tasks) return h("div", {});

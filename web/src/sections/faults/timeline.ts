@@ -13,7 +13,7 @@ export const timeline: Section<Report> = {
   nav: "Over time",
   applies: (report) => report.findings.timeline.points.length > 2,
   intro: () =>
-    "A program that has found its size takes few faults: the total flattens out. A total that rises evenly to the end means that memory comes and goes all the time.",
+    "A program that has reached its size takes few faults: the total flattens out. A total that rises steadily to the end means that memory is returned and requested all the time.",
   render: (report) => {
     const faults = h("div", {});
     const draw = (mode: string) => show(faults, faultPane(report, mode));
@@ -48,7 +48,7 @@ function faultPane(report: Report, mode: string): Pane {
   const major = series(points.map((point) => point.major_faults));
   const lines = [{ name: "minor faults", points: minor, ink: "churn" }];
   if (major.some((point) => point.y > 0)) lines.push({ name: "major faults (disk)", points: major, ink: "needed" });
-  const title = mode === "rate" ? "Page faults per second" : "Page faults so far";
+  const title = mode === "rate" ? "Page faults per second" : "Page faults in total";
   return { title, lines, unit: "number", label: compact, end: times.at(-1) ?? 0 };
 }
 

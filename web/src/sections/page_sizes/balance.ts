@@ -8,10 +8,10 @@ import type { Answer } from "../answer";
 import { tile, type Tone } from "../head";
 
 const BASES: Record<Balance["verdict"]["basis"], string> = {
-  interleaved: "measured in this process, base and huge pages in turn",
-  measured: "measured in this process at different times; --prove compares in turn",
+  interleaved: "measured in this process, alternating between base and huge pages",
+  measured: "measured in this process at different times; --prove alternates",
   walks: "page walks, counted by hardware: a bound",
-  probe: "a chase on this machine, not this program: a bound",
+  probe: "a pointer chase on this machine, not this program: a bound",
   none: "nothing here could tell",
 };
 
@@ -55,6 +55,6 @@ export const balanceMap: Section<Balance> = {
   title: "Map of huge pages",
   nav: "Huge-page map",
   applies: (balance) => balance.processes.some((process) => process.map.rows.length > 0),
-  intro: () => "Memory whose page size can be changed, as PAGEMAP_SCAN showed it; addresses grow upwards, gaps between mappings are left out. A green row is mapped by huge pages, a pale one by small ones.",
+  intro: () => "Memory whose page size can be changed, as shown by PAGEMAP_SCAN; addresses grow upwards, gaps between mappings are left out. Green is mapped by huge pages, pale by small ones.",
   render: (balance) => h("div", {}, mapLegend(), ...balance.processes.filter((process) => process.map.rows.length > 0).map((process) => hugeMap(`${process.comm} (${process.pid})`, process.map))),
 };

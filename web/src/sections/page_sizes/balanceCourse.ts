@@ -11,7 +11,7 @@ export const course: Section<Balance> = {
   title: "Page sizes over time",
   nav: "Over time",
   applies: (balance) => balance.points.length > 1,
-  intro: (balance) => `What a unit of work cost (${balance.signal}) and how many huge pages there were; where the hardware counts page walks, also walks by page size, for how many intervals they have taken much time, and how many times as hard entries of the TLB for one page size work as those for the other. ${balance.elapsed > 2 * (balance.points.at(-1)?.time ?? 0) && balance.processes.some(({ map }) => map.rows.length > 0) ? "Later, base and huge pages took turns: the map below shows that." : ""}`,
+  intro: (balance) => `What a unit of work cost (${balance.signal}) and how many huge pages there were; where the hardware counts page walks, also walks by page size, for how many intervals they have taken much time, and how much busier TLB entries for one page size are than those for the other. ${balance.elapsed > 2 * (balance.points.at(-1)?.time ?? 0) && balance.processes.some(({ map }) => map.rows.length > 0) ? "After that, base and huge pages alternated, as the map below shows." : ""}`,
   render: (balance) => {
     const { points } = balance;
     const end = points.at(-1)!.time;

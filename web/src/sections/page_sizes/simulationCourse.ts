@@ -12,7 +12,7 @@ export const course: Section<HugeSimulation> = {
   nav: "Over time",
   applies: (simulation) => simulation.controlled.some((run) => run.timeline.length > 1),
   intro: () =>
-    "TLB refills by page size, the number of huge pages, for how many intervals refills have taken much time, and how many times as hard entries of the TLB for one page size work as those for the other. Controllers act once those intervals reach the gate; the paper's splits huge pages while the imbalance is above 20. Time is simulated.",
+    "TLB refills by page size, the number of huge pages, for how many intervals refills have taken much time, and how much busier TLB entries for one page size are than those for the other. Controllers act once those intervals reach the gate; the paper's splits huge pages while the imbalance is above 20. Time is simulated.",
   render: (simulation) => h("div", {}, ...simulation.controlled.map(panes)),
 };
 

@@ -10,7 +10,7 @@ export const sweep: Section<HugeSimulation> = {
   title: "Cost at each number of huge pages",
   nav: "Sweep",
   applies: (simulation) => simulation.sweep.length > 1,
-  intro: (simulation) => `${simulation.workloads[0] ?? "The program"} alone, with the number of huge pages held, those with most pages touched first.`,
+  intro: (simulation) => `${simulation.workloads[0] ?? "The program"} alone, with a fixed number of huge pages, those with most pages touched first.`,
   render: (simulation) => {
     const { sweep } = simulation;
     const end = sweep.at(-1)?.huge ?? 1;

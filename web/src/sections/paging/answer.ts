@@ -21,7 +21,7 @@ export const answer: Answer<PagingTimeline> = {
         { class: "tiles" },
         tile("Resident at most", bytes(peak(timeline)), `managed memory, of a budget of ${bytes(timeline.memory_bytes)} ${timeline.memory_is_each ? "for each process" : "for all processes together"}`),
         tile("In the store at most", bytes(stored), `store ${timeline.store}`),
-        tile("Pages read", count(last.pages_read), `${percent(share(last.pages_read_ahead, last.pages_read))} of them before anyone asked`),
+        tile("Pages read", count(last.pages_read), `${percent(share(last.pages_read_ahead, last.pages_read))} of them before they were needed`),
         tile("Pages written", count(last.pages_written), `of ${count(last.pages_evicted)} evicted`),
         tile("Waited for room", `${(last.throttled_ns / 1e9).toFixed(2)} s`, "all faults together"),
       ),
@@ -41,6 +41,6 @@ function badge(timeline: PagingTimeline): [string, Tone] {
 }
 
 function headline(last: PagingPoint | undefined): string {
-  if (last === undefined) return "The timeline holds no reading.";
+  if (last === undefined) return "The timeline has no readings.";
   return `${count(last.refaults)} waits for the store in ${(last.time / 1e9).toFixed(1)} s.`;
 }

@@ -12,7 +12,7 @@ export const course: Section<PagingTimeline> = {
   title: "Paging over time",
   nav: "Paging",
   applies: ({ points }) => points.length > 1,
-  intro: () => "Summed over all processes that live. A wait for the store is a fault on a page that had been evicted; pages read ahead are those that nobody waited for.",
+  intro: () => "Sum over all live processes. A wait for the store is a fault on an evicted page; pages read ahead are those that nobody waited for.",
   render: ({ points }) => {
     const end = points.at(-1)!.time;
     const times = points.map((point) => point.time);
@@ -46,7 +46,7 @@ export const course: Section<PagingTimeline> = {
         ],
       }),
       hot.length > 1 &&
-        pane("Of what is resident, by random pages that were watched", {
+        pane("Share of resident pages, estimated from randomly watched ones", {
           label: percent,
           lines: [
             { name: "used again within a second", ink: "churn", points: hot },

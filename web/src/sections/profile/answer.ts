@@ -28,12 +28,12 @@ export function used({ events, span }: Pick<ProfileSummary, "events" | "span">, 
   const available = clock.idle > 0 ? clock.weight + clock.idle : cpus * span;
   const inUse = clock.weight / span;
   const of = cpus > 0 && unit(`of ${count(cpus)}`);
-  return tile("CPUs in use", [inUse.toFixed(2), of], `${nanos(clock.weight)} of CPU time in ${nanos(span)}`, available > 0 ? `${percent(clock.weight / available)} of what the CPUs had` : null);
+  return tile("CPUs in use", [inUse.toFixed(2), of], `${nanos(clock.weight)} of CPU time in ${nanos(span)}`, available > 0 ? `${percent(clock.weight / available)} of the CPUs' capacity` : null);
 }
 
 function eventTile(event: EventProfile, { span }: ProfileSummary): HTMLElement {
   const weight = { nanoseconds: nanos(event.weight), events: `${compact(event.weight)} events`, samples: "" }[event.unit];
-  const asked = event.frequency === null ? null : `${count(event.frequency)} per second asked for`;
+  const asked = event.frequency === null ? null : `${count(event.frequency)} per second requested`;
   return tile(event.name, [count(event.samples), unit("samples")], weight === "" ? null : `${weight}${event.idle > 0 ? " busy" : ""}`, asked ?? (span > 0 ? `over ${nanos(span)}` : null));
 }
 

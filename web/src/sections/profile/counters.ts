@@ -10,7 +10,7 @@ export const counters: Section<ProfileData> = {
   title: "Counters",
   nav: "Counters",
   applies: ({ findings }) => findings.counters.length > 0,
-  intro: () => "Over the whole recording; over time they stand under the heat map. Counters that the machine lacks are left out, never zero.",
+  intro: () => "Over the whole recording; their course over time is under the heat map. Counters that the machine lacks are left out, never zero.",
   render: ({ findings }) => {
     const row = ({ name, total, rate, counted }: ProfileSummary["counters"][0]) => {
       const isClock = name.endsWith("-clock");

@@ -28,7 +28,7 @@ export const functions: Section<ProfileDiffPage> = {
   title: "Functions that changed",
   nav: "Functions",
   applies: ({ diff }) => diff.functions.length > 0,
-  intro: ({ diff }) => `With all that they call, in${unit(diff.measure).replace("\u00a0", " ")}; sure ones first. The line is the 95 % interval of the change. A change of ${digits(diff.detectable, diff.measure)}${unit(diff.measure)} in one of the large functions would have been found four times in five.`,
+  intro: ({ diff }) => `With all that they call, in${unit(diff.measure).replace("\u00a0", " ")}; certain ones first. The line is the 95 % interval of the change. A change of ${digits(diff.detectable, diff.measure)}${unit(diff.measure)} in one of the large functions would have been found four times in five.`,
   render: ({ diff }) => {
     const shown = diff.functions.slice(0, SHOWN);
     const most = Math.max(...shown.flatMap(({ change }) => [Math.abs(change.low), Math.abs(change.high)]), 1e-12);

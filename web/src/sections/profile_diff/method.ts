@@ -17,6 +17,6 @@ export const compared = ({ diff }: ProfileDiffPage, notes: string[]): HTMLElemen
     "ul",
     { class: "evidence" },
     h("li", {}, `${AMOUNTS[diff.measure]} Idle CPUs are left out.`),
-    diff.block > 0 && h("li", {}, `${diff.blocks[0]} and ${diff.blocks[1]} blocks of ${nanos(diff.block)} were exchanged between the sides: what differs no more than after such exchanges is chance. Intervals are of 95 % each; the chance that any of those called sure is false is below 5 % for all together.`),
+    diff.block > 0 && h("li", {}, `${diff.blocks[0]} and ${diff.blocks[1]} blocks of ${nanos(diff.block)} were exchanged between the sides: what differs no more than after such exchanges is chance. Intervals are 95 % each; the chance that any of those called certain is false is below 5 % for all together.`),
     ...notes.map((note) => h("li", {}, note)),
   );

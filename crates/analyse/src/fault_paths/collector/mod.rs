@@ -212,7 +212,7 @@ impl Collector {
         role.signs.has(Signs::SCHEDULE) || role.lock == Some(Lock::Rwsem)
     }
 
-    /// Complete faults so far.
+    /// Complete faults in total.
     #[must_use]
     pub fn faults(&self) -> u64 {
         self.checks.faults

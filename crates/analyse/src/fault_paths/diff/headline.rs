@@ -42,7 +42,7 @@ fn untested(diff: &FaultDiff) -> String {
             ns(median.a),
             ns(median.b)
         ),
-        None => "One of both has no faults".to_owned(),
+        None => "One of the two has no faults".to_owned(),
     }
 }
 
@@ -130,13 +130,12 @@ fn as_long(diff: &FaultDiff, usual: &str) -> String {
         (true, detail) => {
             let but = detail.map_or(String::new(), |sentence| format!(", but {sentence}"));
             return format!(
-                "Whether faults take longer is not known, since the tracer's cost is not known \
-                 well enough ({usual}){but}"
+                "Inconclusive whether faults take longer: the tracer's cost is not known precisely enough ({usual}){but}"
             );
         }
         (false, Some(sentence)) => {
             return format!(
-                "On the whole, no change of how long faults take was found ({usual}), but {sentence}"
+                "Overall, no change in the duration of faults was found ({usual}), but {sentence}"
             );
         }
         (false, None) => {}
@@ -150,11 +149,10 @@ fn as_long(diff: &FaultDiff, usual: &str) -> String {
     });
     match seen {
         Some(seen) => format!(
-            "No change of how long faults take was found ({usual}); one of {} within the same \
-             paths would have been",
+            "No change in the duration of faults was found ({usual}); a change of {} within the same paths would have been",
             percent(seen.max(0.02))
         ),
-        None => format!("No change of how long faults take was found ({usual})"),
+        None => format!("No change in the duration of faults was found ({usual})"),
     }
 }
 
@@ -177,8 +175,8 @@ fn whereabouts(diff: &FaultDiff, found: &Explanation) -> Option<(String, Option<
     let much = match share(ns) {
         // A quantile differs by another amount than the mean of those beyond it; and where the
         // rest cancels out, parts of what is left say nothing.
-        _ if std::ptr::eq(found, &diff.tail) => "above all".to_owned(),
-        share if share > ALL => "above all".to_owned(),
+        _ if std::ptr::eq(found, &diff.tail) => "mainly".to_owned(),
+        share if share > ALL => "mainly".to_owned(),
         share if share > 0.9 => "nearly all of it".to_owned(),
         share if share >= 0.5 => format!("most of it ({})", percent(share)),
         share => format!("the largest part of it ({})", percent(share)),

@@ -119,7 +119,7 @@ pub fn compare<'a>(mut a: Input<'a>, mut b: Input<'a>, criteria: Criteria) -> Do
         seed: criteria.seed,
         not_tested: (!enough).then(|| {
             format!(
-                "tests need {} faults in either trace: {FEWEST_BLOCKS} blocks of 16",
+                "tests need {} faults in each trace: {FEWEST_BLOCKS} blocks of 16",
                 FEWEST_BLOCKS * 16
             )
         }),

@@ -34,7 +34,7 @@ pub fn compare_results(
             resamples: 0,
             seed: 0,
             not_tested: Some(
-                "results hold sums only: compare the traces themselves for tests and intervals"
+                "results contain only sums: compare the traces themselves for tests and intervals"
                     .to_owned(),
             ),
         },

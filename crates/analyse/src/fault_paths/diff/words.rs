@@ -89,7 +89,7 @@ pub(super) fn finding(finding: &Finding, context: &Context<'_>) -> String {
         ),
         Subject::FunctionSlowCalls => match context.slow {
             Some(slow) => slow_calls(name, &of, &slow, context.labels),
-            None => format!("{name} has slow calls{of} in one of both"),
+            None => format!("{name} has slow calls{of} in only one of the two"),
         },
     };
     let error = context.error;
@@ -100,10 +100,10 @@ pub(super) fn finding(finding: &Finding, context: &Context<'_>) -> String {
                 Unit::PerSecond => format!("{} per second", number(error)),
                 _ => percent(error),
             };
-            format!("{sentence}. The tracer's cost is known no better than ± {error} of that.")
+            format!("{sentence}. The tracer's cost is known only to within ± {error} of that.")
         }
         true if error > 0.0 && error.is_infinite() => {
-            format!("{sentence}. The tracer's cost is not known well enough to tell.")
+            format!("{sentence}. The tracer's cost is not known precisely enough to tell.")
         }
         true => format!(
             "{sentence}. Careful: the correction for the tracer's cost differs by more than that."

@@ -33,7 +33,7 @@ fn reclaim_that_no_sample_showed_is_told_by_its_delay() {
     let answer = concluded(waiting(|delays| delays.reclaim = delay(9_000, 800)));
     let reclaim = named(&answer, "reclaim").expect("it took 40 % of the time");
     assert_eq!(reclaim.severity, Severity::Severe);
-    let line = "Counted by the kernel over all threads: 800 ms in reclaiming memory before it was given, 9,000 times";
+    let line = "Counted by the kernel over all threads: 800 ms reclaiming memory before an allocation, 9,000 times";
     assert!(
         reclaim.evidence.iter().any(|one| one == line),
         "{:?}",
@@ -91,7 +91,7 @@ fn at_a_limit_pages_of_files_fault_because_of_it() {
     findings.timeline.pressure = vec![point(100), point(90_100)];
     let answer = concluded(findings.clone());
     assert_eq!(answer.diagnoses[0].id, "limit", "{:?}", answer.diagnoses);
-    let hits = "90,000 times the memory limit of the cgroup was hit";
+    let hits = "The memory limit of the cgroup was hit 90,000 times";
     assert!(answer.diagnoses[0].evidence.iter().any(|line| line == hits));
     assert_eq!(answer.advice[0].rule, "limit.larger");
     // A limit that was hit before tells nothing of this run.

@@ -89,7 +89,7 @@ fn cpu_time_that_is_open_is_a_twentieth_at_most() {
     assert_eq!(told.diagnoses[0].id, "open");
     assert!(
         told.verdict
-            .ends_with("5.1 % of the CPU time stays unexplained."),
+            .ends_with("5.1 % of the CPU time remains unexplained."),
         "{}",
         told.verdict
     );
@@ -102,10 +102,7 @@ fn cpu_time_that_is_open_is_a_twentieth_at_most() {
     };
     assert!(says_nothing(reads(0.049)));
     let told = concluded(reads(0.051)).verdict;
-    assert!(
-        told.ends_with("; beside it 5.1 % reading (pread64)."),
-        "{told}"
-    );
+    assert!(told.ends_with("; also 5.1 % reading (pread64)."), "{told}");
     // What the windows of single faults leave open.
     let faults = |high: f64| {
         let mut findings = computing(from(0.97), &[]);
@@ -333,7 +330,7 @@ fn work_on_files_is_what_a_program_that_asks_for_it_is_for() {
     );
     assert!(
         tar.verdict
-            .contains("beside it 40 % reading (read) and 15 % looking up"),
+            .contains("also 40 % reading (read) and 15 % looking up"),
         "{}",
         tar.verdict
     );

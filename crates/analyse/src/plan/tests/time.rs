@@ -111,7 +111,7 @@ fn a_run_that_waits_is_told_for_what_and_what_tells_more() {
     assert_eq!(
         concluded(findings.clone()).verdict,
         "It mostly waits: 4.02 s elapsed, 2.00 s (50 %) waiting for the network and 1.80 s (45 %) \
-         waiting for a disk; 143 ms of CPU time, little of which goes into memory management. Look at \
+         waiting for a disk; 143 ms of CPU time, little of it for memory management. Look at \
          -- CMD."
     );
     // Of more in the kernel nobody knows that it is no memory's.

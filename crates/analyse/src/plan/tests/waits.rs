@@ -87,7 +87,7 @@ fn advice_on_mapped_files_is_tried_where_our_library_can_be_loaded() {
     assert_eq!(all, ["populate", "random", "sequential", "will-need"]);
     assert_eq!(tried(None), [""; 0]);
     let again = concluded(found);
-    let told = "/data/index.bin (600 MiB): 276 reads, at random places";
+    let told = "/data/index.bin (600 MiB): 276 reads, at random positions";
     let evidence = &again.diagnoses[0].evidence;
     assert!(evidence.iter().any(|line| line == told), "{evidence:?}");
 }
@@ -144,7 +144,7 @@ fn what_costs_little_of_the_elapsed_time_is_told_after_the_waiting() {
         verdict.contains(" Of the CPU time: The top of the heap"),
         "{verdict}"
     );
-    assert!(!verdict.contains("little of which"), "{verdict}");
+    assert!(!verdict.contains("little of it for"), "{verdict}");
 }
 
 #[test]
@@ -160,6 +160,6 @@ fn a_short_program_that_waits_is_not_told_that_there_is_nothing_to_gain() {
     assert!(
         concluded(findings)
             .verdict
-            .starts_with("It is over too soon to tell")
+            .starts_with("It ended too soon to tell")
     );
 }

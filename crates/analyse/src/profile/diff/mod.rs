@@ -57,7 +57,7 @@ pub enum DiffError {
         b: String,
     },
     /// One has no sample of it.
-    #[error("{name} has no busy sample of {event}")]
+    #[error("{name} has no samples of {event} on busy CPUs")]
     Empty {
         /// Which one.
         name: String,

@@ -33,14 +33,12 @@ pub(super) fn notes(
     };
     if let Some(who) = who(|profile| !profile.has_times) {
         notes.push(format!(
-            "{who} times, as folded stacks do: shares of the samples are compared, and how much \
-             each varies over time is not known, so differences look surer than they are."
+            "{who} times, as folded stacks do: shares of the samples are compared, and how much each varies over time is not known, so differences look more certain than they are."
         ));
     }
     if let Some(who) = who(|profile| profile.host.settings.is_empty()) {
         notes.push(format!(
-            "{who} a snapshot of the host, which only recordings of pagewise record have: \
-             settings and counters of the two hosts are not compared."
+            "{who} a snapshot of the host, which only recordings of pagewise contain: settings and counters of the two hosts are not compared."
         ));
     }
     let lost = |profile: &Profile| profile.losses.iter().map(|(_, count)| count).sum::<u64>();
@@ -108,7 +106,7 @@ fn note_of_interrupts(diff: &ProfileDiff, sides: &[Samples<'_>; 2]) -> Option<St
     let most = (a / sides[0].total()).max(b / sides[1].total());
     (most >= WORTH_TELLING).then(|| {
         format!(
-            "Interrupts took {} in A and {} in B: the machine's work, which is left out.",
+            "Interrupts took {} in A and {} in B; they are the machine's work and left out.",
             amount(a, diff.measure),
             amount(b, diff.measure)
         )
@@ -134,8 +132,7 @@ fn note_of_slowdown(diff: &ProfileDiff, sides: &[Samples<'_>; 2]) -> Option<Stri
         false => (100.0 * (1.0 - factor), "less"),
     };
     Some(format!(
-        "{whole} Most functions took {percent:.0} % {more} in B alike, which how busy the machine \
-         was can explain: B's amounts are divided by {factor:.2}."
+        "{whole} Most functions took {percent:.0} % {more} in B, by about the same factor, which a busier or less busy machine can explain: B's amounts are divided by {factor:.2}."
     ))
 }
 
@@ -149,9 +146,7 @@ fn note_of_processes(diff: &ProfileDiff, sides: &[Samples<'_>; 2]) -> Option<Str
     let processes = |observed| matches!(observed, Observed::Processes | Observed::Unknown);
     if shares && are(processes) {
         return Some(
-            "Shares of the samples are compared, not amounts: how much CPU time processes get in a \
-             while depends on what is asked of them and on who else runs. Two recordings of one \
-             command from start to end are compared by the CPU time of a run."
+            "Shares of the samples are compared, not amounts: how much CPU time processes use in a period depends on their load and on what else runs. Two recordings of one command from start to end are compared by the CPU time of a run."
                 .to_owned(),
         );
     }
@@ -165,7 +160,7 @@ fn note_of_burst(side: &Samples<'_>, option: &str, name: &str) -> Option<String>
     let seconds = |time: Nanos| time.0 as f64 / 1e9;
     let (from, to) = (seconds(burst.from), seconds(burst.to));
     Some(format!(
-        "{name} has a moment unlike its rest, from {from:.1} s to {to:.1} s ({}); compare it alone: \
+        "{name} has a moment unlike the rest, from {from:.1} s to {to:.1} s ({}); compare it separately: \
          --range-{option} {from:.1}s..{to:.1}s",
         burst.function
     ))

@@ -22,40 +22,40 @@ Examples:
 
 /// Simulate TLBs: would huge pages help or hurt, and what would a controller do
 ///
-/// Runs generated accesses, or those of a trace (our compact file, valgrind lackey's text, perf
-/// script's addresses), through a processor's TLBs and page walks, natively and in a guest, with
-/// small and with huge pages. With --controller page sizes change during the run.
+/// Runs generated accesses, or those of a trace (of pagewise huge trace, valgrind lackey's text,
+/// perf script's addresses), through a processor's TLBs and page walks, natively and in a guest,
+/// with small and with huge pages. With --controller page sizes change during the run.
 ///
-/// The processors are data; `pagewise help hugepages` tells the model and what it leaves out.
+/// The processors are data; `pagewise help hugepages` describes the model and what it leaves out.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub struct Args {
     /// The processor: 3a4000, skylake-sp, golden-cove, zen4, neoverse-v2, or a TOML file
     #[arg(long, value_name = "NAME|FILE", default_value = "golden-cove")]
     machine: String,
-    /// Generated accesses, with a size where one fits (gups:512M); several share the TLB as guests
+    /// Generated accesses, optionally with a size (gups:512M); several workloads share the TLB as guests
     #[arg(long, value_name = "NAME[:SIZE]")]
     workload: Vec<String>,
     /// Who decides on huge pages: paper, min-cost, always, never, oracle
     #[arg(long, value_name = "NAME")]
     controller: Option<String>,
-    /// Also show the cost at each number of huge pages, of the first program
+    /// Also show the first program's cost at each number of huge pages
     #[arg(long)]
     sweep: bool,
     /// Simulate native processes only, no guests: a third of the work
     #[arg(long)]
     native: bool,
-    /// Nanoseconds of an access whose translation is free
+    /// Nanoseconds per access whose translation is free
     #[arg(long, value_name = "NS", default_value_t = 5.0, value_parser = positive)]
     access_ns: f64,
-    /// Accesses measured of each configuration, and on to the end of a trace or of a round of phases
+    /// Accesses measured per configuration, continued to the end of the trace or round of phases
     #[arg(long, value_name = "N", default_value_t = 4_000_000,
         value_parser = clap::value_parser!(u64).range(1..))]
     accesses: u64,
-    /// Seconds that a controller is watched, in simulated time
+    /// How long a controller is observed, in seconds of simulated time
     #[arg(long, value_name = "S", default_value_t = 80.0, value_parser = positive)]
     seconds: f64,
-    /// Most accesses of a trace to keep; the rest is left out and counted
+    /// Maximum accesses to keep from a trace; the rest is left out and counted
     #[arg(long, value_name = "N", default_value_t = 64_000_000)]
     most: usize,
     /// Print JSON (schema: pagewise help schema.json)
@@ -103,10 +103,10 @@ fn machine(args: &Args) -> Result<Machine> {
     if !name.contains(['.', '/']) {
         let known: Vec<&str> = shipped()?.into_iter().map(|(name, _)| name).collect();
         let known = known.join(", ");
-        bail!("no machine is called \"{name}\": there are {known}, or name a TOML file");
+        bail!("there is no machine \"{name}\"; there are {known}, or name a TOML file");
     }
     let text = std::fs::read_to_string(name).with_context(|| format!("cannot read {name}"))?;
-    Machine::parse(&text).with_context(|| format!("{name} describes no machine"))
+    Machine::parse(&text).with_context(|| format!("{name} does not describe a machine"))
 }
 
 fn write(args: &Args, result: &Document<HugeSimulation>) -> Result<()> {

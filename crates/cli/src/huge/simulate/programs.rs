@@ -38,7 +38,7 @@ fn trace(path: &Path, most: usize, notes: &mut Vec<String>) -> Result<Source> {
     let left_out = summary.accesses - (most as u64 - room);
     if left_out > 0 {
         note(format!(
-            "{left_out} accesses beyond the first {most} are left out (--most)"
+            "{left_out} accesses after the first {most} are left out (--most)"
         ));
     }
     if summary.dropped > 0 {
@@ -54,12 +54,11 @@ fn trace(path: &Path, most: usize, notes: &mut Vec<String>) -> Result<Source> {
         ));
     }
     if !summary.is_complete {
-        note("the trace was cut short; what is there is used".to_owned());
+        note("the trace was cut short; the rest of it is used".to_owned());
     }
     if summary.is_sampled {
         note(
-            "these are samples: what lies between them is missing, so that locality looks worse \
-             than it is; compare configurations, not rates"
+            "these are samples: the accesses in between are missing, so locality looks worse than it is; compare configurations, not rates"
                 .to_owned(),
         );
     }
@@ -67,7 +66,7 @@ fn trace(path: &Path, most: usize, notes: &mut Vec<String>) -> Result<Source> {
         note(text);
     }
     let replay = Replay::new(&name, visits);
-    Ok(Source::Trace(replay.context("the trace has no access")?))
+    Ok(Source::Trace(replay.context("the trace has no accesses")?))
 }
 
 /// Adds accesses, so many at most; how many.

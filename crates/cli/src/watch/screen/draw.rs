@@ -17,7 +17,7 @@ use ratatui::widgets::{
     Axis, Block, Borders, Chart, Clear, Dataset, GraphType, Paragraph, Row, Table,
 };
 
-/// From this height on, faults per second and faults so far are both shown.
+/// From this height on, faults per second and faults in total are both shown.
 const TALL: u16 = 30;
 
 /// Draws everything.
@@ -150,7 +150,7 @@ fn hint<'a>(screen: &Screen<'a>) -> Line<'a> {
     match screen.churns(page_size()) {
         Some(Churning { bytes_per_s }) => Line::styled(
             format!(
-                "{} per second is touched anew and not kept: doctor tells why.",
+                "{} per second is newly touched and not kept: doctor says why.",
                 Bytes(bytes_per_s)
             ),
             screen.strong(Color::Yellow),
@@ -160,7 +160,7 @@ fn hint<'a>(screen: &Screen<'a>) -> Line<'a> {
 }
 
 fn keys<'a>(screen: &Screen<'a>) -> Line<'a> {
-    let pause = match screen.view.is_held() {
+    let pause = match screen.view.is_paused() {
         true => Span::styled(" PAUSED ", Style::new().add_modifier(Modifier::REVERSED)),
         false => Span::raw(""),
     };
@@ -213,7 +213,7 @@ struct Curve {
 fn faults_so_far(screen: &Screen<'_>, window: Window, dots: usize) -> Plot {
     let level = |of| screen.history.level(window, dots, of);
     Plot {
-        title: "faults so far",
+        title: "faults in total",
         curves: vec![
             curve("minor", Color::Cyan, level(|p| as_f64(p.minor_faults))),
             curve("major", Color::Red, level(|p| as_f64(p.major_faults))),
@@ -413,12 +413,12 @@ const HELP: [&str; 14] = [
     "is returned to the kernel and requested again. `pagewise doctor` finds",
     "out where and how to stop it. Major faults mean waiting for a disk.",
     "",
-    "q, Ctrl-C   quit; a command that was started here is ended",
-    "space, p    pause the picture (readings go on)",
-    "+  -        a shorter or longer stretch of time",
+    "q, Ctrl-C   quit; a command that was started here is terminated",
+    "space, p    pause the view (readings continue)",
+    "+  -        a shorter or longer period",
     "←  →        scroll back and forward",
     "End, 0      back to now",
-    "f           faults per second, or so far",
+    "f           faults per second, or in total",
     "t           table of processes",
     "?           this help",
     "",

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// What was counted since counting began, user mode only. `None` where the CPU has no such event
+/// What was counted since counting started, user mode only. `None` where the CPU has no such event
 /// or the kernel gave it no counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Count {
@@ -68,8 +68,7 @@ impl Refusal {
             Self::NoPmu => "this machine shows no hardware counters (a virtual machine gets them \
                             only when its host passes the PMU through)"
                 .into(),
-            Self::NotAllowed => "hardware counters are not allowed: run as root, or \
-                                 'sysctl kernel.perf_event_paranoid=1'"
+            Self::NotAllowed => "hardware counters are not allowed: run as root, or sudo sysctl kernel.perf_event_paranoid=1"
                 .into(),
             Self::Other(words) => format!("hardware counters cannot be opened: {words}"),
         }

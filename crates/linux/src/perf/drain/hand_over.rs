@@ -49,7 +49,7 @@ impl Drain {
         }
     }
 
-    /// Ends one unit's turn and begins another's. For sampling it is the ladder that says which
+    /// Ends one unit's turn and starts another's. For sampling it is the ladder that says which
     /// unit, and whether there is a rest at all.
     fn switch_to(&mut self, next: Role) {
         let next = self.in_effect(next);

@@ -120,7 +120,7 @@ impl Process {
         Some(Allocator {
             kind,
             version: library_version(kind, file, &self.reachable(file)),
-            evidence: format!("{file} is {how}: it takes malloc over from the C library"),
+            evidence: format!("{file} is {how}: it replaces the C library's malloc"),
             settings: Default::default(),
             is_static: false,
         })

@@ -41,7 +41,7 @@ impl StackFollower {
 
     /// All code that each process ever had mapped, the kernel's under -1: what stacks of any time
     /// are named by. A later mapping covers an earlier one, but `execve(2)` and exit remove
-    /// nothing: address spaces lie at random places, so a stack from before `execve(2)` hardly
+    /// nothing: address spaces lie at random positions, so a stack from before `execve(2)` hardly
     /// ever falls into a file mapped after it.
     #[must_use]
     pub fn code_ever_mapped(&self) -> &FxHashMap<i32, AddressSpace> {

@@ -108,7 +108,7 @@ impl<U: Default> Default for Process<U> {
     }
 }
 
-/// Where unwinding begins.
+/// Where unwinding starts.
 struct Start<'a, R> {
     ip: u64,
     sp: u64,

@@ -54,7 +54,7 @@ impl ModuleFiles {
 }
 
 impl ModuleFiles {
-    /// Whether a signal handler's way back begins at this address of a mapping that is known.
+    /// Whether a signal handler's way back starts at this address of a mapping that is known.
     pub fn is_trampoline(&self, mapping: &Mapping, address: u64) -> bool {
         let tables = self.by_path.get(&mapping.path).and_then(Option::as_ref);
         let Some(bytes) = tables.and_then(|tables| tables.bytes.as_deref()) else {
@@ -102,7 +102,7 @@ impl Tables {
         })
     }
 
-    /// The file as mapped. Mappings begin on a page, segments need not: the segment is the one
+    /// The file as mapped. Mappings start on a page, segments need not: the segment is the one
     /// that the mapping's range of the file meets.
     fn module(&self, mapping: &Mapping) -> Option<Module<Section>> {
         let length = mapping.end - mapping.start;

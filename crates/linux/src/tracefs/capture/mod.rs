@@ -274,7 +274,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Begins recording.
+    /// Starts recording.
     ///
     /// # Errors
     /// When the switch can't be written.
@@ -346,11 +346,11 @@ impl Capture {
         let now = self.stats().into_iter().find_map(|(_, stats)| stats.now_us);
         now.ok_or_else(|| {
             let path = self.control.path("per_cpu/cpu0/stats");
-            Error::Unable(format!("{} does not tell the trace's time", path.display()))
+            Error::Unable(format!("{} does not show the trace's time", path.display()))
         })
     }
 
-    /// The comment lines with which the kernel's text begins: the names of its columns.
+    /// The comment lines with which the kernel's text starts: the names of its columns.
     ///
     /// # Errors
     /// When `trace` can't be read.

@@ -130,8 +130,7 @@ pub fn explain(conflicts: &[Conflict]) -> String {
         );
     }
     if conflicts.iter().all(|conflict| conflict.is_leftover) {
-        text +=
-            "\nIf nobody needs these, --force traces anyway and restores the settings afterwards";
+        text += "\nIf they are no longer needed, --force traces anyway and restores the settings afterwards";
     }
     text
 }
@@ -174,9 +173,9 @@ fn held_events(top: &Control) -> Result<Option<Conflict>, Error> {
     Ok((entries > 0).then(|| Conflict {
         file: top.path("trace"),
         content: format!("{entries} events"),
-        meaning: "the buffer holds recorded events, which would be lost",
+        meaning: "the buffer contains recorded events, which would be lost",
         remedy: format!(
-            "keep what you need of it, then: echo > {}",
+            "save what you need from it, then: echo > {}",
             top.path("trace").display()
         ),
         is_leftover: true,

@@ -7,7 +7,7 @@ pub enum ReadError {
     #[error("the file is empty: the recorder was stopped before it wrote anything")]
     Empty,
     /// Other first bytes.
-    #[error("this is no perf.data file: it starts with {found:?} where PERFILE2 is expected")]
+    #[error("this is not a perf.data file: it starts with {found:?} instead of PERFILE2")]
     NotPerfData {
         /// The first bytes, made printable.
         found: String,
@@ -23,8 +23,7 @@ pub enum ReadError {
     OldVersion,
     /// The file ends before its first record.
     #[error(
-        "the file is cut off within its {part}: {length} bytes are there, {needed} are needed; \
-         copy or record it again"
+        "the file is truncated in its {part}: it has {length} of {needed} bytes; copy or record it again"
     )]
     CutOff {
         /// What the end cuts.

@@ -6,10 +6,12 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ReadError {
     /// The first bytes are others.
-    #[error("it does not begin like a trace.dat file")]
+    #[error("it does not start like a trace.dat file")]
     NotTraceDat,
     /// Something reaches beyond the end.
-    #[error("{what} at byte {offset} goes beyond the end: the file was cut, or is still written")]
+    #[error(
+        "{what} at byte {offset} extends beyond the end: the file is truncated, or still being written"
+    )]
     Cut {
         /// What was to be read.
         what: &'static str,
@@ -17,7 +19,7 @@ pub enum ReadError {
         offset: u64,
     },
     /// Bytes contradict the format.
-    #[error("{what} at byte {offset} is not as trace-cmd writes it: the file is damaged")]
+    #[error("{what} at byte {offset} is not what trace-cmd writes: the file is damaged")]
     Malformed {
         /// What was read.
         what: &'static str,
@@ -25,7 +27,7 @@ pub enum ReadError {
         offset: u64,
     },
     /// A file of a kind that is not read.
-    #[error("{what} can't be read; {advice}")]
+    #[error("{what} cannot be read; {advice}")]
     Unsupported {
         /// What the file is.
         what: String,

@@ -170,7 +170,7 @@ pub fn block_size(text: &str) -> Result<usize, String> {
         .ok()
         .and_then(|size: Bytes| usize::try_from(size.0).ok())
         .filter(|size| *size > 0)
-        .ok_or_else(|| format!("'{text}' is no block size; write it like 126K or 4M"))
+        .ok_or_else(|| format!("'{text}' is not a block size; examples: 126K, 4M"))
 }
 
 fn bytes(size: usize) -> Bytes {

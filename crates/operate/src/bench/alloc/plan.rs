@@ -24,10 +24,10 @@ pub fn contenders(libraries: &[PathBuf]) -> Result<(Vec<Contender>, Vec<String>)
     let Some(_) = glibc_version() else {
         if !libraries.is_empty() {
             bail!(
-                "this pagewise is linked statically or with another libc than glibc: no library can be preloaded"
+                "this pagewise is linked statically or with a libc other than glibc: no library can be preloaded"
             );
         }
-        notes.push("Only the system's allocator was measured: this pagewise is linked statically or with another libc than glibc.".to_owned());
+        notes.push("Only the system's allocator was measured: this pagewise is linked statically or with a libc other than glibc.".to_owned());
         return Ok((all, notes));
     };
     all.push(by_hand("glibc, fixed 128K", GLIBC_DEFAULT_THRESHOLD));

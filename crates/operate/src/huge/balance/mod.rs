@@ -112,7 +112,7 @@ pub fn balance(request: Request, say: &dyn Fn(&str)) -> Result<Balanced> {
     let trial = request.acts.then(|| works_here(sizes, say)).transpose()?;
     interrupt::install()?;
     if !request.acts && !request.system.is_empty() {
-        bail!("--system changes the machine's settings: a dry run does not; give --apply");
+        bail!("--system changes the machine's settings, which a dry run does not do: add --apply");
     }
     let written = Written::write(&request.system)?;
     let about = request.subject.about();
@@ -207,8 +207,7 @@ fn start(mut launch: Launch, only_ours: bool) -> Result<Running> {
         mode: "advised".into(),
     });
     launch.spawn().context(
-        "--only-ours needs Linux 6.18 (PR_THP_DISABLE_EXCEPT_ADVISED); without it the machine's \
-         settings hold",
+        "--only-ours needs Linux 6.18 (PR_THP_DISABLE_EXCEPT_ADVISED); without it the machine's settings apply",
     )
 }
 
@@ -253,8 +252,7 @@ fn works_here(sizes: PageSizes, say: &dyn Fn(&str)) -> Result<Trial> {
     let tell = |change, found| {
         if let Found::Fails(why) = found {
             say(&format!(
-                "this kernel does not {change} huge pages of another process ({}): that direction \
-                 is left out",
+                "this kernel cannot {change} huge pages of another process ({}): that direction is left out",
                 why.label()
             ));
         }

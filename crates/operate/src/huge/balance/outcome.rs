@@ -145,9 +145,7 @@ impl Session<'_> {
         let fights = self.population.fights();
         if fights > 0 {
             self.notes.push(format!(
-                "{fights} slots changed back by themselves (khugepaged, reclaim, or the program) \
-                 and were left to that. A program started with --only-ours gets no huge pages but \
-                 those that it asks for."
+                "{fights} slots were changed back by others (khugepaged, reclaim, or the program) and left alone. A program started with --only-ours gets only the huge pages that it requests."
             ));
         }
         for obstacle in self.population.obstacles() {
@@ -155,8 +153,7 @@ impl Session<'_> {
         }
         if !self.budget.has_cpu() {
             self.notes.push(
-                "The controller's CPU time was used up, so it acted less than it wanted: raise \
-                 --max-cpu."
+                "The controller used up its CPU time, so it acted less than it could have: raise --max-cpu."
                     .to_owned(),
             );
         }

@@ -40,12 +40,12 @@ impl Selection {
 fn processes_of(folder: &Path) -> Result<Vec<i32>> {
     let file = folder.join("cgroup.procs");
     let text = std::fs::read_to_string(&file)
-        .with_context(|| format!("cannot read {}: give a cgroup's folder", file.display()))?;
+        .with_context(|| format!("cannot read {}: name a cgroup's folder", file.display()))?;
     let mut found = Vec::new();
     for word in text.split_whitespace() {
         match word.parse() {
             Ok(pid) => found.push(pid),
-            Err(_) => bail!("{} has '{word}' for a process id", file.display()),
+            Err(_) => bail!("{} has '{word}' instead of a process id", file.display()),
         }
     }
     let children = std::fs::read_dir(folder).into_iter().flatten().flatten();

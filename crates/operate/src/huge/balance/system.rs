@@ -69,7 +69,7 @@ impl Written {
                 after,
             } = knob;
             let now = match left.contains(path) {
-                true => "somebody else has written it since, so it was left",
+                true => "another program has changed it since, so it was left as it is",
                 false => "given back",
             };
             format!("{}: {before} → {after} meanwhile, {now}.", path.display())

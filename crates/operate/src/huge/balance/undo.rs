@@ -32,8 +32,7 @@ pub fn undo(pids: &[i32]) -> Result<Document<HugeUndo>> {
     }
     if undone.is_empty() && !pids.is_empty() {
         bail!(
-            "there is no journal of process {} in {}: nothing was changed there, or it was taken \
-             back before",
+            "there is no journal of process {} in {}: nothing was changed, or it has already been restored",
             pids[0],
             folder.display()
         );

@@ -22,7 +22,8 @@ impl Bench {
                 pages: HostPages::Unknown,
                 is_guest,
                 missed_share: None,
-                sentence: "Base pages show no step, so nothing can be compared.".to_owned(),
+                sentence: "Base pages show no step, so there is nothing to compare with."
+                    .to_owned(),
             });
         };
         // Well beyond the first level, well below the second.
@@ -86,10 +87,11 @@ fn judge(is_guest: bool, share: Option<Estimate>) -> HostFinding {
         Some(_) => HostPages::Mixed,
     };
     let sentence = match (is_guest, pages) {
-        (false, HostPages::Huge) => "This is no virtual machine, and huge pages are huge.",
+        (false, HostPages::Huge) => {
+            "This is not a virtual machine, and huge pages are huge in the TLB."
+        }
         (false, _) => {
-            "This is no virtual machine, yet its huge pages miss the TLB like base pages: the CPU \
-             may keep base-sized entries for them, or a hypervisor may hide itself."
+            "This does not look like a virtual machine, yet its huge pages miss the TLB like base pages: the CPU may use base-sized entries for them, or a hypervisor may be hidden."
         }
         (true, HostPages::Huge) => {
             "The host backs this guest with huge pages: huge pages here are huge in the TLB."
@@ -100,10 +102,9 @@ fn judge(is_guest: bool, share: Option<Estimate>) -> HostFinding {
              change that: huge pages for the monitor's memory, aligned alike at both levels."
         }
         (true, HostPages::Mixed) => {
-            "The host backs some of this guest with huge pages and some with base pages, or what \
-             was measured is too noisy to tell: run again, on a quiet machine or with more rounds."
+            "The host backs some of this guest with huge pages and some with base pages, or the measurement is too noisy to tell: run it again, on a quiet machine or with more rounds."
         }
-        (true, HostPages::Unknown) => "Whether the host uses huge pages could not be told.",
+        (true, HostPages::Unknown) => "Whether the host uses huge pages could not be determined.",
     };
     HostFinding {
         pages,

@@ -34,8 +34,7 @@ impl Bench {
         if small > 0 {
             let note = format!(
                 "{small} of {} stretches could not be put into huge pages (too little free \
-                 contiguous memory, or huge pages forbidden): figures of huge pages hold base \
-                 pages as well.",
+                 contiguous memory, or huge pages forbidden): figures for huge pages include base pages.",
                 length / as_index(self.sizes.huge.0)
             );
             if !self.notes.contains(&note) {

@@ -30,7 +30,7 @@ const LINE: u64 = 64;
 pub struct Request {
     /// Memory of the chases at most.
     pub memory: Bytes,
-    /// Times that each point is measured.
+    /// Measurements per point.
     pub rounds: u32,
 }
 

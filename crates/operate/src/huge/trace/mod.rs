@@ -74,7 +74,7 @@ fn emulate(
     let emulator = Emulator::ready()?;
     let program = Program::of(command)?;
     // The emulator inherits it under the same number; the plugin moves it out of the way.
-    fcntl_setfd(&sink, FdFlags::empty()).context("cannot hand on the trace's file")?;
+    fcntl_setfd(&sink, FdFlags::empty()).context("cannot pass on the trace's file")?;
     let mut launch = Command::new(&emulator.program);
     launch
         .arg("-plugin")

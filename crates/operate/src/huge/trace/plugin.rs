@@ -110,7 +110,7 @@ fn compile(compiler: &Path, api: u32, output: &Path) -> Result<()> {
         bail!(
             "{} cannot build the plugin{missing_headers}: {}",
             compiler.display(),
-            said.lines().next().unwrap_or("it said nothing")
+            said.lines().next().unwrap_or("it printed nothing")
         );
     }
     Ok(())
@@ -122,7 +122,7 @@ fn cache() -> Result<PathBuf> {
     let folder = match (set("XDG_CACHE_HOME"), set("HOME")) {
         (Some(cache), _) => PathBuf::from(cache),
         (None, Some(home)) => PathBuf::from(home).join(".cache"),
-        (None, None) => bail!("set HOME or XDG_CACHE_HOME: the plugin needs a place"),
+        (None, None) => bail!("set HOME or XDG_CACHE_HOME: the plugin needs a folder"),
     };
     let folder = folder.join("pagewise");
     pagewise_linux::own_folder::make(&folder).with_context(|| {

@@ -111,11 +111,11 @@ fn findings(page: &mut Page, diff: &FaultDiff) {
     let all = |found: &'_ [Finding]| found.iter().map(sentence).collect::<Vec<_>>();
     let of = |found: &[&Finding]| found.iter().map(|one| sentence(one)).collect::<Vec<_>>();
     sentences(page, "What differs", &of(&answers), usize::MAX);
-    let title = "What explains it, the largest part first";
+    let title = "What explains it, largest part first";
     sentences(page, title, &of(&explaining), EXPLAINING);
-    let title = "What differs in these recordings, but in few of their phases: another may differ";
+    let title = "What differs in these recordings, but only in few of their phases: other recordings may not";
     sentences(page, title, &all(&diff.phases), usize::MAX);
-    let title = "What looks different, but could be chance or the tracer's cost";
+    let title = "What looks different, but may be chance or the tracer's cost";
     sentences(page, title, &all(&diff.suspicions), usize::MAX);
 }
 
@@ -178,14 +178,10 @@ fn method(page: &mut Page, diff: &FaultDiff) {
         return;
     }
     let text = format!(
-        "* differs beyond chance: {} blocks of A's faults and {} of B's, exchanged at random {} \
-         times; the largest score of all figures tested together sets the bound (Westfall & \
-         Young). {} figures answer the questions of how many, which kinds and how long; others \
-         explain what was found ({} in all). Traces that are alike show anything in {} of \
-         comparisons. Shown is what matters: 2 % of the median or mean, 5 % of the 99th \
+        "* differs beyond chance: {} blocks of A's faults and {} of B's, permuted at random {} times; the largest score of all figures tested together sets the bound (Westfall & Young). {} figures answer the questions of how many, which kinds and how long; others \
+         explain what was found ({} in all). Traces that are alike show any difference in {} of comparisons. Shown is what matters: 2 % of the median or mean, 5 % of the 99th \
          percentile, 1 % of the faults, 10 % of the rate, or a part of 0.5 % of the mean fault. \
-         Neighbouring blocks correlate by {:.2} and {:.2}. Intervals hold 95 % each, from {} \
-         resamples of blocks. Two runs of one program differ too: what differs is the runs.",
+         Neighbouring blocks correlate by {:.2} and {:.2}. Intervals are 95 % each, from {} resamples of blocks. Two runs of one program differ too: what is shown is a difference between the runs.",
         diff.a.blocks,
         diff.b.blocks,
         count(u64::from(method.permutations)),

@@ -123,7 +123,7 @@ fn contrast(page: &mut Page, found: &Contrast, each: &str) {
         return;
     }
     let title = format!(
-        "More often there beyond chance ({} tests)",
+        "More frequent there, beyond chance ({} tests)",
         count(found.tests)
     );
     let (slow, with) = (format!("of slow {each}s"), "with");

@@ -84,7 +84,7 @@ pub fn locks(page: &mut Page, findings: &FaultPaths) {
     page.table(title, &heads, rows);
     if let Some((tries, beyond)) = area_locks(&waits.locks) {
         let text = format!(
-            "The lock of the area alone was enough in at least {} of {} faults that tried it ({})",
+            "The VMA lock alone was enough in at least {} of {} faults that tried it ({})",
             count(tries - beyond),
             count(tries),
             percent(share(tries - beyond, tries))
@@ -119,8 +119,7 @@ fn attributed(page: &mut Page, (known, all): (u64, u64)) {
     );
     page.indented(2, Ink::Plain, &text);
     if known < all {
-        let text = "for the rest no task of this trace had it: the waiter was woken late or \
-                    preempted, or a task that is not traced held it";
+        let text = "for the rest, no traced task held it: the waiter was woken late or preempted, or an untraced task held it";
         page.indented(4, Ink::Faint, text);
     }
 }

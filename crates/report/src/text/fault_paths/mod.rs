@@ -56,8 +56,7 @@ fn no_faults(page: &mut Page, findings: &FaultPaths) {
             "Trace one of exc_page_fault, do_user_addr_fault, __do_page_fault or handle_mm_fault."
         }
         false => {
-            "It holds ends of calls only, as tracing_thresh leaves them: what follows are the \
-             calls above that threshold, not all calls."
+            "It contains only ends of calls, as tracing_thresh leaves them: what follows are the calls above that threshold, not all calls."
         }
     };
     page.paragraph("", Ink::Plain, why);

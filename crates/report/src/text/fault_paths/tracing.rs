@@ -35,13 +35,12 @@ pub fn cost_of_tracing(calibration: &Calibration) -> String {
         }
         Source::Several => {
             return format!(
-                "Tracing costs {} per call on average, each source's calls at most ± {error} \
-                 about a cost of their own, by which they are corrected.",
+                "Tracing costs {} per call on average; each source's calls are corrected by their own cost, known to ± {error} or better.",
                 duration(calibration.per_call_ns)
             );
         }
         Source::Nothing => {
-            return "Not corrected for the tracer's own cost: too few calls inside faults show it."
+            return "Not corrected for the tracer's own cost: too few calls inside faults to estimate it."
                 .to_owned();
         }
         Source::Withdrawn => return withdrawn(calibration),

@@ -21,7 +21,7 @@ pub use replay::{Footprint, Replay};
 
 use super::visit::Visit;
 
-/// Where generated memory begins: far from 0, aligned to any huge page.
+/// Where generated memory starts: far from 0, aligned to any huge page.
 pub const BASE: u64 = 0x7F00_0000_0000;
 
 /// A source of accesses.
@@ -42,7 +42,7 @@ pub trait Workload {
             }
         }
     }
-    /// Accesses after which it begins anew, or its phases do. What is measured of it should be whole
+    /// Accesses after which it starts anew, or its phases do. What is measured of it should be whole
     /// rounds: parts of different phases can't be compared.
     fn round(&self) -> Option<u64> {
         None
@@ -95,7 +95,7 @@ pub fn named(name: &str, bytes: Option<u64>, seed: u64) -> Result<Box<dyn Worklo
             let known: Vec<&str> = NAMES.iter().map(|(known, _)| *known).collect();
             let known = known.join(", ");
             return Err(format!(
-                "no workload is called \"{name}\": there are {known}"
+                "there is no workload \"{name}\"; there are {known}"
             ));
         }
     })

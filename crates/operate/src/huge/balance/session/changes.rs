@@ -81,7 +81,7 @@ impl Session<'_> {
         match self.population.to_restore().len() {
             0 => self.population.forget()?,
             left => self.notes.push(format!(
-                "{left} slots could not be given their first size back; the journal keeps them."
+                "{left} slots could not be restored to their original size; they remain in the journal."
             )),
         }
         Ok(())

@@ -34,7 +34,7 @@ pub struct Plan {
     pub max_rss: Option<Bytes>,
     /// Compare base and huge pages in turn at the end.
     pub prove: bool,
-    /// Give page sizes back at the end.
+    /// Restore page sizes at the end.
     pub restore: bool,
 }
 
@@ -207,7 +207,7 @@ impl<'a> Session<'a> {
         let sample = self.sample()?;
         self.signal.check()?;
         let seen = self.observation(&sample);
-        // What a program held before it began to work says nothing.
+        // What a program held before it started to work says nothing.
         self.has_begun |= seen.cost.is_some();
         let reason = match self.plan.acts {
             true => self.act(&seen)?,
@@ -284,7 +284,7 @@ impl<'a> Session<'a> {
         }
         // The request ended the watching; the comparison is the next phase.
         if self.plan.prove && self.plan.acts && interrupt::requested().is_none() {
-            self.say("comparing base and huge pages in turn");
+            self.say("alternating between base and huge pages");
             self.is_comparing = true;
             self.pairs = flips::run(self)?;
             self.is_comparing = false;

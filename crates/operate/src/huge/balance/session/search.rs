@@ -27,7 +27,7 @@ impl Session<'_> {
             self.resting_at = Some(number);
             self.carry_out(Action::Reach(number))?;
             return Ok(format!(
-                "{number} huge pages until CPU time has been earned again"
+                "{number} huge pages until there is CPU time to spend again"
             ));
         }
         self.resting_at = None;
@@ -37,7 +37,7 @@ impl Session<'_> {
         let order = self.controller.decide(seen);
         self.note_settled(order.reason);
         if self.budget.is_low() {
-            self.rest(order.action, seen.pages.huge);
+            self.stop_searching(order.action, seen.pages.huge);
         } else {
             self.carry_out(order.action)?;
         }
@@ -54,8 +54,8 @@ impl Session<'_> {
             self.carry_out(Action::Reach(seen.pages.possible))?;
         }
         Ok(match gains {
-            true => "no work is counted: huge pages by what a chase gains here".to_owned(),
-            false => "no work is counted, and a chase gains nothing here".to_owned(),
+            true => "no work is counted: huge pages by what a pointer chase gains here".to_owned(),
+            false => "no work is counted, and a pointer chase gains nothing here".to_owned(),
         })
     }
 
@@ -75,7 +75,7 @@ impl Session<'_> {
     /// A search that has spent its CPU time looks at the number where it stands, which costs
     /// nothing, and then stays at the best number so far: the account's last two fifths are kept for
     /// getting there.
-    fn rest(&mut self, wanted: Action, huge: u64) {
+    fn stop_searching(&mut self, wanted: Action, huge: u64) {
         let is_satisfied = match wanted {
             Action::Hold => true,
             Action::Limit(most) => huge <= most,
