@@ -4,6 +4,7 @@ import glob
 import os
 import shutil
 import subprocess
+import time
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,11 +19,13 @@ class Program:
 
     name: str
     kind: str
+    family: str
     command: list
     needs: list
     cause: list
-    cure: list
-    best: dict
+    arms: dict = field(default_factory=dict)
+    malloc: bool = True
+    gain: str = "cpu"
     env: dict = field(default_factory=dict)
     package: str = ""
     build: list = field(default_factory=list)
@@ -54,22 +57,61 @@ def load(out, only=()):
             text = text.replace(key, value)
         return text
 
-    entries = tomllib.loads((HERE / "manifest.toml").read_text(encoding="utf-8"))["program"]
-    programs = [Program(**entry) for entry in entries if not only or entry["name"] in only]
+    manifest = tomllib.loads((HERE / "manifest.toml").read_text(encoding="utf-8"))
+    programs = [Program(**entry) for entry in manifest["program"] if not only or entry["name"] in only]
     unknown = set(only) - {p.name for p in programs}
     if unknown:
         raise SystemExit(f"no such program in manifest.toml: {', '.join(sorted(unknown))}")
     for program in programs:
         program.command = [fill(word) for word in program.command]
         program.build = [fill(line) for line in program.build]
+        program.arms = {
+            name: {variable: fill(value) for variable, value in settings.items()}
+            for group in program.arms for name, settings in manifest["arms"][group].items()
+        }
     return programs
 
 
 def build_folder():
-    """Where built programs and generated inputs go (ignored by git)."""
+    """Where built programs and generated inputs go (ignored by git), with what runs a command without huge pages."""
     out = ROOT / "target" / "bench-programs"
     out.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["cc", "-O1", "-o", str(out / "without_huge_pages"), str(HERE / "src/without_huge_pages.c")], check=True)
     return out
+
+
+def run_once(program, extra):
+    """Runs the program with further variables; returns wall, CPU, system seconds, faults, peak RSS
+    in KiB, and the share of its main thread's life in which it waited."""
+    environment = {**os.environ, **program.env, **extra}
+    wrap = environment.pop("BENCH_WRAP", "")
+    command = [*wrap.split(), *program.command]
+    started = time.monotonic()
+    null = os.open(os.devnull, os.O_RDWR)
+    actions = [(os.POSIX_SPAWN_DUP2, null, fd) for fd in (0, 1, 2)]
+    pid = os.posix_spawnp(command[0], command, environment, file_actions=actions)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    wall = time.monotonic() - started
+    waiting = _waiting(pid, wall)
+    _, status, usage = os.wait4(pid, 0)
+    os.close(null)
+    if status != 0:
+        raise RuntimeError(f"{program.name} with {extra} ended with status {status}")
+    return {
+        "wall": wall,
+        "waiting": waiting,
+        "cpu": usage.ru_utime + usage.ru_stime,
+        "system": usage.ru_stime,
+        "faults": usage.ru_minflt + usage.ru_majflt,
+        "rss_kib": usage.ru_maxrss,
+    }
+
+
+def _waiting(pid, lifetime):
+    """The share of a dead process's main thread's life, but for when it was ready for a CPU, in which it waited."""
+    with open(f"/proc/{pid}/schedstat", encoding="ascii") as stat:
+        on_cpu, ready = (int(word) / 1e9 for word in stat.read().split()[:2])
+    return max(0.0, 1 - on_cpu / max(lifetime - ready, 1e-9))
 
 
 def prepare(program, out, install):

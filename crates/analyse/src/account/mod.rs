@@ -200,9 +200,10 @@ impl Sums {
         };
         let in_user = share_out(self.user, cost.user);
         let in_kernel = share_out(self.kernel, cost.system);
-        // Where most of the program has no names, an allocator that is a part of it has none.
+        // Where most of the program has no names, an allocator that is a part of it has none; the C
+        // library's is seen all the same.
         let named = self.user_nameless * 2 <= self.user;
-        let allocator = named.then(|| TimePart {
+        let allocator = (named || !self.allocator.is_empty()).then(|| TimePart {
             places: heaviest(&self.allocator),
             ..TimePart::plain(
                 ALLOCATOR,

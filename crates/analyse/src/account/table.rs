@@ -298,6 +298,15 @@ mod tests {
     }
 
     #[test]
+    fn a_call_that_sleeps_for_the_address_space_waits_for_its_lock() {
+        let table = KernelTable::shipped();
+        for call in ["__do_sys_brk", "__vm_munmap", "__do_sys_mremap", "dup_mmap"] {
+            let wait = table.wait(call).map(|wait| &*wait.id);
+            assert_eq!(wait, Some("mapping"), "{call}");
+        }
+    }
+
+    #[test]
     fn locks_and_interrupts_count_where_they_are_the_address_spaces() {
         let table = KernelTable::shipped();
         let spins = ["rwsem_down_write_slowpath", "osq_lock"];

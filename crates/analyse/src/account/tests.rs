@@ -76,6 +76,20 @@ fn parts_of_the_cpu_time_add_up_to_it_and_the_allocator_has_its_own() {
 }
 
 #[test]
+fn the_librarys_allocator_is_seen_beneath_a_program_without_names() {
+    let stripped = |allocator: &str| {
+        let mut maker = Maker::default();
+        maker.samples("?lua5.4", 140);
+        maker.samples(allocator, 60);
+        let account = account(Some(&maker.finish()), &cost(2000, 0), table());
+        account.allocator().map(|part| part.time.value / 1e6)
+    };
+    assert_eq!(stripped("?lua5.4;malloc;_int_malloc"), Some(600.0));
+    // One that is a part of the program has no name either.
+    assert_eq!(stripped("?lua5.4"), None);
+}
+
+#[test]
 fn the_kernels_time_is_what_wait4_told_whatever_samples_say() {
     // Samples saw two thirds of the time in the kernel, wait4 a half.
     let account = account(Some(&mixed()), &cost(1500, 1500), table());

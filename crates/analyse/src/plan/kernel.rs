@@ -48,6 +48,7 @@ fn seen(findings: &Findings, symptoms: &[Case]) -> Option<Diagnosis> {
         .iter()
         .filter(|one| !told_elsewhere(one))
         .collect();
+    let others = with_their_gate(&others, &account.entries);
     let nanos: f64 =
         others.iter().map(|entry| entry.time.value).sum::<f64>() + account.unexplained.value;
     let share = share_of(Estimate::exact(nanos), findings);
@@ -72,10 +73,33 @@ fn is_gate(entry: &KernelEntry) -> bool {
     entry.id == "gate"
 }
 
+/// Each call comes through the gate: the part of calls that are told elsewhere belongs to them.
+fn with_their_gate(told: &[&KernelEntry], all: &[KernelEntry]) -> Vec<KernelEntry> {
+    let call = |entry: &KernelEntry| match entry.id.starts_with("call.") {
+        true => entry.time.value,
+        false => 0.0,
+    };
+    let (here, calls) = (
+        told.iter().map(|entry| call(entry)).sum::<f64>(),
+        all.iter().map(call).sum::<f64>(),
+    );
+    let part = if calls > 0.0 { here / calls } else { 1.0 };
+    let one = |entry: &&KernelEntry| match is_gate(entry) {
+        true => KernelEntry {
+            time: entry.time.scaled(part),
+            ..(*entry).clone()
+        },
+        false => (*entry).clone(),
+    };
+    let mut found: Vec<KernelEntry> = told.iter().map(one).collect();
+    found.sort_by(|a, b| b.time.value.total_cmp(&a.time.value));
+    found
+}
+
 /// Work on files is what a program that asks for it is for: however much it is, it is no trouble by
 /// itself.
 fn graded(
-    others: &[&KernelEntry],
+    others: &[KernelEntry],
     share: Estimate,
     findings: &Findings,
 ) -> Option<(Severity, Option<When>)> {

@@ -135,3 +135,32 @@ fn what_a_short_program_waited_for_is_told_where_it_was_seen() {
     let told = "It used 10.0 ms of CPU time in 980 ms, 882 ms (90 %) sleeping on a timer.";
     assert_eq!(concluded(findings).verdict, told);
 }
+
+#[test]
+fn the_gate_of_calls_that_are_told_elsewhere_is_told_with_them() {
+    let entry = |id: &str, share: f64| KernelEntry {
+        id: id.to_owned(),
+        label: id.to_owned(),
+        time: Estimate::exact(share * 4e9),
+        functions: Vec::new(),
+    };
+    let beside = |reading: f64| {
+        // Two thirds of the calls spin for the lock, which is a finding of its own.
+        let mut findings = working("call.map", &[("lock", 0.35)]);
+        findings.account.entries = vec![
+            entry("call.map", 0.4),
+            entry("gate", 0.24),
+            entry("call.futex", reading),
+        ];
+        let told = concluded(findings);
+        let found = told.diagnoses.into_iter();
+        found
+            .filter(|one| one.id == "kernel.work")
+            .filter_map(|one| one.share_of_cpu)
+            .map(|share| (share.value * 1000.0).round())
+            .next()
+    };
+    assert_eq!(beside(0.01), None);
+    // A third of the calls, and of the gate.
+    assert_eq!(beside(0.2), Some(280.0));
+}

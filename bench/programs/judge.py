@@ -1,0 +1,166 @@
+"""Judges one answer of `pagewise doctor` by what `truth` measured."""
+
+import re
+from dataclasses import dataclass, field
+
+NOTHING = re.compile(r"[Nn]othing to gain")
+COSTLY = ("costly", "severe")
+# A gain that is sure to be above that is a cure; a tenth is what the best may be missed by.
+WORTH = 1.05
+NEARLY_BEST = 0.9
+# A setting that surely gains less than that is no cure.
+NO_GAIN = 1.02
+# Shares differ by a point from run to run.
+SLACK = 0.01
+# Advice by hand that `truth` has tried, by its name for it.
+BY_HAND = {"limit.larger": "a limit of 1 GiB", "pressure.limit": "a limit of 1 GiB"}
+ROWS = ("user", "kernel", "fault", "waiting")
+
+
+@dataclass
+class Judged:
+    """An answer beside the truth. `gains` are what its settings gained in runs of their own, by rule."""
+
+    program: object
+    findings: dict
+    known: dict
+    gains: dict = field(default_factory=dict)
+
+    @property
+    def diagnoses(self):
+        return self.findings.get("diagnoses", [])
+
+    @property
+    def diagnosis(self):
+        """Gravest first, so that nothing is costly where the first is not."""
+        return self.diagnoses[0]["id"] if self.diagnoses else "none"
+
+    @property
+    def advised(self):
+        return advised(self.findings)
+
+    @property
+    def cause_right(self):
+        first = self.diagnoses[0] if self.diagnoses else {"id": "none", "severity": "healthy"}
+        names = {first["id"], f"wait.{longest_wait(self.account)}"}
+        if first["severity"] not in COSTLY:
+            names.add("healthy")
+        return bool(names & set(self.program.cause))
+
+    @property
+    def best(self):
+        """The largest gain that is sure, with its name; nothing where no cure is known."""
+        key = f"{self.program.gain}_speedup"
+        arms = (self.known or {}).get("arms", {}).items()
+        return max(((arm[key]["value"], name) for name, arm in arms if arm[key]["low"] > WORTH), default=None)
+
+    @property
+    def gain(self):
+        """What the first advised setting gained; 1 where none is advised, or where it fails the program."""
+        first = self.advised[0]["rule"] if self.advised else None
+        return self.gains[first]["value"] if first in self.gains else 1.0
+
+    @property
+    def cure_right(self):
+        """Whether the first advice is nearly as good as the best known cure; None where there is no cure."""
+        return None if self.best is None else self.gain >= NEARLY_BEST * self.best[0]
+
+    @property
+    def false_cures(self):
+        return [rule for rule, gain in self.gains.items() if gain["high"] < NO_GAIN]
+
+    @property
+    def false_nothing(self):
+        """Whether it says that there is nothing to gain where there is, or where another cause is known."""
+        cured = self.best is not None or "healthy" not in self.program.cause
+        return bool(NOTHING.search(self.findings["verdict"])) and cured
+
+    @property
+    def account(self):
+        return self.findings["evidence"]["run"].get("account") or {}
+
+    @property
+    def unexplained(self):
+        """Share of the CPU time that no evidence explains."""
+        return self.account["unexplained"]["value"] / self.cpu_time if self.account.get("unexplained") else 1.0
+
+    @property
+    def cpu_time(self):
+        cost = self.findings["evidence"]["run"]["cost"]
+        return max(cost["user"] + cost["system"], 1)
+
+    def rows(self):
+        """Whether each row of the account overlaps the truth: name, told, true, agreed."""
+        told, true = shares_told(self.account, self.cpu_time), (self.known or {}).get("shares") or {}
+        return [(name, told[name], true[name], overlap(told[name], true[name])) for name in ROWS if name in told and name in true]
+
+
+def advised(findings):
+    """Advice that can be tried."""
+    return [one for one in findings.get("advice", []) if one["settings"] or one["rule"] in BY_HAND]
+
+
+def variables(settings, out):
+    """Settings as the environment that applies them."""
+    found = {}
+    for setting in settings:
+        if setting["kind"] == "env":
+            found[setting["name"]] = setting["value"]
+        elif setting["kind"] == "glibc_tunable":
+            join(found, "GLIBC_TUNABLES", f"{setting['name']}={setting['value']}")
+        elif setting["kind"] == "preload":
+            join(found, "LD_PRELOAD", setting["path"])
+        else:
+            found["BENCH_WRAP"] = str(out / "without_huge_pages")
+    return found
+
+
+def join(found, name, item):
+    found[name] = f"{found[name]}:{item}" if name in found else item
+
+
+def longest_wait(account):
+    """The kind of waiting that took most of the elapsed time."""
+    waits = [part for part in account.get("elapsed", []) if part["id"] not in ("cpu", "ready", "unseen", "kernel")]
+    return max(waits, key=lambda part: part["time"]["value"], default={"id": "nothing"})["id"]
+
+
+def shares_told(account, cpu_time):
+    """The account's rows that `truth` measures, too, as shares with bounds."""
+    told = {}
+    if account.get("cpu"):
+        own = [part["time"] for part in account["cpu"] if part["id"] in ("own", "allocator", "collector")]
+        told["user"] = total(own, cpu_time)
+        told["kernel"] = total([account["kernel"]], cpu_time)
+        faults = [part["time"] for part in account["cpu"] if part["id"] == "fault"]
+        told["fault"] = total(faults, cpu_time)
+    first = first_thread(account)
+    if first:
+        told["waiting"] = waiting(first)
+    return told
+
+
+def first_thread(account):
+    """The main thread of the process that was started; nothing where it was not counted."""
+    processes = (account.get("tasks") or {}).get("processes", [])
+    ids = {process["pid"] for process in processes}
+    return next((thread["all"] for process in processes if process["parent"] not in ids
+                 for thread in process["threads"] if thread["tid"] == process["pid"]), None)
+
+
+def waiting(thread):
+    """The share of its life without being ready for a CPU in which it waited."""
+    part = {one["id"]: one["time"] for one in thread["parts"]}
+    ready = part.get("ready", {"value": 0})["value"]
+    waits = [time for name, time in part.items() if name not in ("cpu", "ready", "unexplained")]
+    told = total(waits, max(thread["lifetime"] - ready, 1))
+    open_share = part.get("unexplained", {"value": 0})["value"] / max(thread["lifetime"] - ready, 1)
+    return {**told, "high": min(1.0, told["high"] + open_share)}
+
+
+def total(times, whole):
+    return {bound: sum(time[bound] for time in times) / whole for bound in ("value", "low", "high")}
+
+
+def overlap(told, true):
+    return told["low"] - SLACK <= true["high"] and true["low"] - SLACK <= told["high"]

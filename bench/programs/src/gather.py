@@ -1,0 +1,10 @@
+"""Reads a large array at random places: nearly each read misses the TLB where pages are small."""
+import numpy
+
+values = numpy.ones(60_000_000)
+places = numpy.random.default_rng(1).integers(0, values.size, 3_000_000)
+total = 0.0
+for _ in range(12):
+    total += values[places].sum()
+    places = (places * 31 + 7) % values.size
+print(total)
