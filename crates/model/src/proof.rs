@@ -15,6 +15,9 @@ pub struct Arm {
     pub settings: Settings,
     /// Each run's cost in the order in which the rounds ran.
     pub runs: Vec<RunCost>,
+    /// How the command failed with these settings, where it did: they are no cure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
 }
 
 /// The verdict over one arm against the baseline.

@@ -4790,6 +4790,10 @@ export interface Tuning {
  */
 export interface Arm {
   /**
+   * How the command failed with these settings, where it did: they are no cure.
+   */
+  failed?: string;
+  /**
    * Short name: `baseline`, `both knobs`, `jemalloc`.
    */
   name: string;

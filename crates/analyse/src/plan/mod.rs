@@ -25,6 +25,7 @@ pub use rules::{Rule, Rules};
 pub use symptom::Symptom;
 
 use crate::page_sizes;
+use pagewise_model::advice::Advice;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::proof::Proof;
 use pagewise_model::recording::Surroundings;
@@ -48,11 +49,7 @@ pub fn conclude(mut findings: Findings, rules: &Rules, around: &Surroundings) ->
 /// Advice that may help much or do harm, so that only a proof decides: what a proof tries beside
 /// what is advised.
 #[must_use]
-pub fn trials(
-    findings: &Findings,
-    rules: &Rules,
-    around: &Surroundings,
-) -> Vec<pagewise_model::advice::Advice> {
+pub fn trials(findings: &Findings, rules: &Rules, around: &Surroundings) -> Vec<Advice> {
     advise::trials(findings, &symptoms::of(findings), rules, around)
 }
 
@@ -73,9 +70,15 @@ fn lead_with_the_cured(findings: &mut Findings) {
     }
 }
 
-/// The same findings with what runs with and without the advice have shown.
+/// The same findings with what runs with and without the advice have shown. Settings with which the
+/// command failed are no advice any more.
 #[must_use]
 pub fn proved(mut findings: Findings, proof: Proof) -> Findings {
+    let fails = |one: &Advice| {
+        let mut arms = proof.arms.iter();
+        arms.any(|arm| arm.failed.is_some() && arm.name == one.name())
+    };
+    findings.advice.retain(|one| !fails(one));
     findings.proof = Some(proof);
     findings.verdict = verdict::verdict(&findings, &[]);
     findings

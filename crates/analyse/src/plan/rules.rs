@@ -67,6 +67,9 @@ pub struct Rule {
     /// Only where none of these is in force: what the user has decided stands.
     #[serde(default)]
     pub unless_set: Vec<String>,
+    /// Only where the process holds none of these runtimes.
+    #[serde(default)]
+    pub without_runtime: Vec<AllocatorKind>,
     /// Only where the kernel gives huge pages to those who ask.
     #[serde(default)]
     pub needs_huge_pages: bool,
@@ -241,7 +244,11 @@ impl Rule {
         around: &Surroundings,
     ) -> Option<Option<&'a Allocator>> {
         let wanted = self.symptoms.contains(&symptom.kind);
-        let fits = wanted && self.fits_blocks(symptom) && self.fits_libraries(around);
+        let has = |kind: &AllocatorKind| allocators.iter().any(|one| one.kind == *kind);
+        let fits = wanted
+            && self.fits_blocks(symptom)
+            && self.fits_libraries(around)
+            && !self.without_runtime.iter().any(has);
         if !fits {
             return None;
         }

@@ -132,6 +132,7 @@ phrases! {
         by_whom();
         by_whom_trials(by_whom, trials);
         no_setting();
+        fails_with(arms);
         trials(trials);
         by_hand_beside(trials);
         one_setting();

@@ -219,8 +219,22 @@ fn by_advice(findings: &Findings, trials: &[Advice]) -> String {
         }
         Some(advice) if is_cheaper_in_huge_pages(findings, advice) => say::by_hand_or_huge_pages(),
         Some(_) => say::by_hand(),
-        None => say::no_setting(),
+        None => match failed(findings) {
+            arms if arms.is_empty() => say::no_setting(),
+            arms => say::fails_with(arms),
+        },
     }
+}
+
+/// The arms of the proof with which the command failed.
+fn failed(findings: &Findings) -> String {
+    let arms = findings.proof.iter().flat_map(|proof| &proof.arms);
+    let failed = arms.filter(|arm| arm.failed.is_some());
+    listed(
+        &failed
+            .map(|arm| format!("'{}'", arm.name))
+            .collect::<Vec<_>>(),
+    )
 }
 
 /// The rule for memory that the program or its allocator maps, which was not seen.
@@ -242,6 +256,10 @@ fn named(trials: &[Advice]) -> String {
         .iter()
         .map(|trial| format!("'{}'", trial.name()))
         .collect();
+    listed(&names)
+}
+
+fn listed(names: &[String]) -> String {
     match names.split_last() {
         Some((last, others)) if !others.is_empty() => {
             format!("{}{}{last}", others.join(", "), say::and())

@@ -77,6 +77,7 @@ mod tests {
             name: name.to_owned(),
             settings: Settings::default(),
             runs: runs(at),
+            failed: None,
         };
         let ratio = |value| Estimate {
             value,

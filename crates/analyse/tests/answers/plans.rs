@@ -213,6 +213,7 @@ fn of_proofs() {
                         name: name.to_owned(),
                         settings: Settings::default(),
                         runs,
+                        failed: None,
                     };
                     let proof = Proof {
                         arms: vec![of("as it is", baseline), of(name, arm)],

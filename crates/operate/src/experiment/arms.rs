@@ -26,8 +26,8 @@ pub struct Candidate {
 pub(super) struct Contender {
     pub(super) candidate: Candidate,
     pub(super) runs: Vec<RunCost>,
-    /// Whether the command fails with it.
-    pub(super) rejected: bool,
+    /// How the command failed with it.
+    pub(super) failed: Option<String>,
     /// Whether it gets no more runs, without blame.
     pub(super) left_out: bool,
     /// Whether its first run showed that its settings do not reach the program.
@@ -41,7 +41,7 @@ impl Contender {
         Self {
             candidate,
             runs: Vec::new(),
-            rejected: false,
+            failed: None,
             left_out: false,
             untouched: false,
             given_up: false,
@@ -56,6 +56,7 @@ impl From<Contender> for Arm {
             name,
             settings,
             runs: contender.runs,
+            failed: contender.failed,
         }
     }
 }

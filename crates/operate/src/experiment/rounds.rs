@@ -198,10 +198,10 @@ impl<'a> Experiment<'a> {
     }
 
     fn reject(&mut self, at: usize, failure: &Failure) {
-        self.arms[at].rejected = true;
         let name = &self.arms[at].candidate.name;
         self.notes
             .push(format!("'{name}' is rejected: with it, {failure}."));
+        self.arms[at].failed = Some(failure.to_string());
     }
 
     /// What takes the time that is measured.
@@ -293,7 +293,11 @@ impl<'a> Experiment<'a> {
         (1..self.arms.len())
             .filter(|&at| {
                 let arm = &self.arms[at];
-                !(self.stopped || arm.rejected || arm.left_out || arm.untouched || arm.given_up)
+                !(self.stopped
+                    || arm.failed.is_some()
+                    || arm.left_out
+                    || arm.untouched
+                    || arm.given_up)
             })
             .collect()
     }
@@ -360,7 +364,7 @@ impl<'a> Experiment<'a> {
     #[must_use]
     pub fn comparisons(&self, criteria: &Criteria) -> Vec<Comparison> {
         let is_untried = |arm: &Contender| arm.left_out && arm.runs.is_empty();
-        let is_sound = |arm: &Contender| !arm.rejected && !is_untried(arm);
+        let is_sound = |arm: &Contender| arm.failed.is_none() && !is_untried(arm);
         let sound = (1..self.arms.len()).filter(|&at| is_sound(&self.arms[at]));
         sound.map(|at| self.compare(at, criteria)).collect()
     }

@@ -63,6 +63,8 @@ fn a_cure_is_proved_told_and_confirmed_among_several() {
     );
     let names: Vec<&str> = proof.arms.iter().map(|arm| arm.name.as_str()).collect();
     assert_eq!(names, ["baseline", "cure", "nothing", "broken"]);
+    let failed = proof.arms.iter().filter_map(|arm| arm.failed.as_deref());
+    assert!(failed.eq(["the command ends with status 9"]));
     let useless = &proof.comparisons[1];
     assert!(
         useless.arm == "nothing" && useless.verdict != Verdict::Faster,

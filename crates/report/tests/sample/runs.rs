@@ -77,6 +77,7 @@ pub fn proof() -> Proof {
         name: name.into(),
         settings,
         runs,
+        failed: None,
     };
     let one_knob = Settings(vec![knobs().0.remove(1)]);
     Proof {

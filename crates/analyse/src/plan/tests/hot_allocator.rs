@@ -2,6 +2,7 @@
 
 use super::*;
 use pagewise_model::account::ALLOCATOR;
+use pagewise_model::proof::Arm;
 
 /// A run of 2 s, so much of which is the allocator's.
 fn allocating(share: f64) -> Findings {
@@ -69,4 +70,42 @@ fn an_allocator_that_takes_little_or_is_another_one_is_left_alone() {
     let answer = with_library(of_jemalloc, AllocatorKind::Mimalloc);
     assert!(answer.advice.is_empty(), "{:?}", answer.advice);
     assert_eq!(answer.diagnoses[0].id, "allocator.hot");
+}
+
+/// Its extensions free with libc's what a preloaded allocator gave: it would crash.
+#[test]
+fn php_is_given_no_other_allocator() {
+    let mut of_php = allocating(0.5);
+    of_php.allocators.push(allocator(AllocatorKind::Php, "8.2"));
+    for answer in [
+        with_library(of_php.clone(), AllocatorKind::Mimalloc),
+        concluded(of_php),
+    ] {
+        assert_eq!(answer.diagnoses[0].id, "allocator.hot");
+        let mut rules = answer.advice.iter().map(|one| &one.rule);
+        assert!(rules.all(|rule| !rule.starts_with("speed.")), "{answer:?}");
+    }
+}
+
+#[test]
+fn what_the_command_fails_with_is_no_advice_any_more() {
+    let advised = with_library(allocating(0.5), AllocatorKind::Mimalloc);
+    let name = advised.advice[0].name();
+    let proof = Proof {
+        arms: vec![Arm {
+            name: name.clone(),
+            settings: advised.advice[0].settings.clone(),
+            runs: Vec::new(),
+            failed: Some("the command is killed by signal 11".into()),
+        }],
+        comparisons: Vec::new(),
+        winner: None,
+        confirmation: None,
+        summary: "Not proved".into(),
+        notes: Vec::new(),
+    };
+    let answer = proved(advised, proof);
+    assert!(answer.advice.is_empty(), "{:?}", answer.advice);
+    let told = format!("With '{name}', the command fails; see the proof.");
+    assert!(answer.verdict.ends_with(&told), "{}", answer.verdict);
 }
