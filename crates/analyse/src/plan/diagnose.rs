@@ -6,6 +6,7 @@ use super::symptom::Symptom;
 use super::symptoms::Case;
 use super::wording::{When, words};
 use super::{doing, kernel, say, verdict};
+use crate::page_sizes;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::quantity::{count, percent, percent_seen};
 use pagewise_model::units::{Estimate, Nanos};
@@ -116,7 +117,11 @@ fn healthy(findings: &Findings) -> Diagnosis {
     let share = findings.time.share_of_cpu;
     let told = share.map(|share| say::faults_share(percent_seen(&share)));
     let faults = say::faults_in(count(cost.faults()), cost.cpu());
-    let blind = (findings.account.samples == 0).then_some(When::NotSampled);
+    let blind = match findings.diagnoses.iter().any(page_sizes::is_note) {
+        _ if findings.account.samples == 0 => Some(When::NotSampled),
+        true => Some(When::PageSizes),
+        false => None,
+    };
     let evidence = std::iter::once(faults).chain(told).collect();
     Diagnosis {
         share_of_cpu: share,

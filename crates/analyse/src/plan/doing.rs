@@ -5,6 +5,7 @@ use super::symptom::Symptom;
 use super::verdict::{kinds, waits};
 use super::wording::words;
 use super::{kernel, say};
+use crate::page_sizes;
 use pagewise_model::account::TimePart;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::quantity::percent;
@@ -83,6 +84,7 @@ fn computes(findings: &Findings, own: &TimePart, is_all: bool) -> String {
         false => say::spends(percent(own_share), functions),
     } + &beside(findings);
     match is_all {
+        true if findings.diagnoses.iter().any(page_sizes::is_note) => say::nothing_of_faults(what),
         true => say::nothing_of_memory(what),
         false => say::sentence(what),
     }

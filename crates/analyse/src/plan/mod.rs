@@ -36,9 +36,9 @@ use pagewise_model::recording::Surroundings;
 pub fn conclude(mut findings: Findings, rules: &Rules, around: &Surroundings) -> Findings {
     let symptoms = symptoms::of(&findings);
     findings.advice = advise::advice(&findings, &symptoms, rules, around);
-    let mut notes = std::mem::take(&mut findings.diagnoses);
-    notes.retain(page_sizes::is_note);
-    findings.diagnoses = diagnose::diagnoses(&findings, &symptoms);
+    findings.diagnoses.retain(page_sizes::is_note);
+    let found = diagnose::diagnoses(&findings, &symptoms);
+    let notes = std::mem::replace(&mut findings.diagnoses, found);
     lead_with_the_cured(&mut findings);
     findings.diagnoses.extend(notes);
     let trials = advise::trials(&findings, &symptoms, rules, around);

@@ -116,6 +116,7 @@ phrases! {
         is_of_kernel(kinds);
         part(share, kind);
         nothing_of_memory(what);
+        nothing_of_faults(what);
         sentence(what);
         waits_too(share, kinds);
         wants_a_cpu(share);

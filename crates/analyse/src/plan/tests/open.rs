@@ -209,6 +209,32 @@ fn elapsed_time_that_is_open_is_a_twentieth_at_most() {
     assert!(!says_nothing(untold(10_540)));
 }
 
+/// Faults do not tell what address translation costs: where memory is large, they give no all-clear.
+#[test]
+fn faults_give_no_all_clear_for_the_page_size() {
+    let mut computes = computing(from(0.96), &[]);
+    computes.diagnoses.push(Diagnosis {
+        id: "huge_pages.unmeasured".to_owned(),
+        severity: Severity::Note,
+        headline: "It held up to 1.00 GiB: page size may matter".to_owned(),
+        explanation: String::new(),
+        evidence: Vec::new(),
+        share_of_cpu: None,
+        share_of_elapsed: None,
+    });
+    let answer = concluded(computes);
+    assert!(
+        answer.verdict.ends_with(
+            "page faults cost it little. What huge pages would do for its memory accesses was not \
+             measured: pagewise huge balance does that."
+        ),
+        "{}",
+        answer.verdict
+    );
+    let headline = "Page faults are not what slows this program down";
+    assert_eq!(answer.diagnoses[0].headline, headline);
+}
+
 /// What may be a wait keeps "nothing to gain" back, and is not told as one.
 #[test]
 fn waits_that_only_an_interval_leaves_open_are_not_told_as_waits() {
