@@ -218,7 +218,7 @@ fn what_cannot_be_judged_is_an_error_with_a_status_of_its_own() {
         ),
         (
             &["--baseline", "former.json", "--", "./app", "1", "1"],
-            "of an earlier pagewise; this pagewise reads 5; make a new one with --save",
+            "of an earlier pagewise; this pagewise reads 6; make a new one with --save",
         ),
         (
             &[
