@@ -100,6 +100,19 @@ fn share(key: Cause, faults: f64) -> Share<Cause> {
     }
 }
 
+/// A finding without words, worth a note.
+fn note(id: &str) -> Diagnosis {
+    Diagnosis {
+        id: id.to_owned(),
+        severity: Severity::Note,
+        headline: String::new(),
+        explanation: String::new(),
+        evidence: Vec::new(),
+        share_of_cpu: None,
+        share_of_elapsed: None,
+    }
+}
+
 fn concluded(findings: Findings) -> Findings {
     conclude(
         findings,
@@ -378,15 +391,7 @@ fn where_huge_pages_would_help_the_headline_says_so() {
     );
     churn.churn.allocator_blocks = Some(0.0);
     let without = concluded(churn.clone());
-    churn.diagnoses.push(Diagnosis {
-        id: page_sizes::HELP.to_owned(),
-        severity: Severity::Note,
-        headline: "Huge pages would help".to_owned(),
-        explanation: String::new(),
-        evidence: Vec::new(),
-        share_of_cpu: None,
-        share_of_elapsed: None,
-    });
+    churn.diagnoses.push(note(page_sizes::HELP));
     let with = concluded(churn);
     assert!(!without.verdict.contains("huge pages"));
     assert!(with.verdict.contains("but huge pages would"));

@@ -213,15 +213,7 @@ fn elapsed_time_that_is_open_is_a_twentieth_at_most() {
 #[test]
 fn faults_give_no_all_clear_for_the_page_size() {
     let mut computes = computing(from(0.96), &[]);
-    computes.diagnoses.push(Diagnosis {
-        id: "huge_pages.unmeasured".to_owned(),
-        severity: Severity::Note,
-        headline: "It held up to 1.00 GiB: page size may matter".to_owned(),
-        explanation: String::new(),
-        evidence: Vec::new(),
-        share_of_cpu: None,
-        share_of_elapsed: None,
-    });
+    computes.diagnoses.push(note("huge_pages.unmeasured"));
     let answer = concluded(computes);
     assert!(
         answer.verdict.ends_with(
@@ -239,17 +231,12 @@ fn faults_give_no_all_clear_for_the_page_size() {
 #[test]
 fn waits_that_only_an_interval_leaves_open_are_not_told_as_waits() {
     let may_wait = Diagnosis {
-        id: "file.read".to_owned(),
-        severity: Severity::Note,
-        headline: String::new(),
-        explanation: String::new(),
-        evidence: Vec::new(),
-        share_of_cpu: None,
         share_of_elapsed: Some(Estimate {
             value: 0.01,
             low: 0.003,
             high: 0.13,
         }),
+        ..note("file.read")
     };
     let computes = computing(from(0.97), &[]);
     let open = crate::plan::open::Open::of(&computes, &[may_wait]);
