@@ -2,7 +2,7 @@
 
 use super::sampler::SamplerOptions;
 use super::{Counters, PressureStall, ProcRoot, ProcessReading, StallTimes, Tree};
-use crate::memcg::{MemoryCgroup, MemoryUse};
+use crate::memcg::MemoryCgroup;
 use crate::sys::machine;
 use pagewise_model::timeline::{PressurePoint, TimelinePoint};
 use pagewise_model::units::{Bytes, Nanos};
@@ -99,7 +99,8 @@ impl Probe {
     /// The counters of the machine at the end, whatever the beat: what was counted since the last
     /// reading belongs to the run.
     pub fn last_pressure(&mut self, time: Nanos) -> Option<PressurePoint> {
-        let (point, _) = self.pressure.as_mut()?.read(time).ok()?;
+        let living = self.tree.iter().flat_map(Tree::living).collect::<Vec<_>>();
+        let (point, _) = self.pressure.as_mut()?.read(time, &living).ok()?;
         Some(point)
     }
 
@@ -108,8 +109,9 @@ impl Probe {
             return None;
         }
         self.pressure_due = time + PRESSURE_INTERVAL;
+        let living = self.tree.iter().flat_map(Tree::living).collect::<Vec<_>>();
         let pressure = self.pressure.as_mut()?;
-        match pressure.read(time) {
+        match pressure.read(time, &living) {
             Ok((point, swapped)) => {
                 if let Some(tree) = &mut self.tree {
                     tree.set_read_swap(swapped);
@@ -157,19 +159,26 @@ struct Pressure {
     pid: i32,
     /// Where control groups are mounted.
     cgroups: PathBuf,
-    cgroup: Option<MemoryCgroup>,
+    groups: Vec<Group>,
     before: Option<Absolute>,
-    /// Hits of the limits of control groups that the process was in before this one.
-    earlier_hits: u64,
-    /// All hits so far.
-    hits: u64,
 }
 
+/// A control group that a process of the tree is or was in.
+struct Group {
+    cgroup: MemoryCgroup,
+    /// Hits of its limit when it was first seen.
+    hits_before: Option<u64>,
+}
+
+/// Groups that are read, and processes whose groups are looked up at a beat, 10 µs each.
+const MOST_GROUPS: usize = 16;
+const MOST_PROCESSES: usize = 32;
+
 /// Figures as the kernel counts them.
+#[derive(Clone)]
 struct Absolute {
     vmstat: Counters,
     stall: Option<StallTimes>,
-    cgroup: Option<MemoryUse>,
 }
 
 impl Pressure {
@@ -187,72 +196,88 @@ impl Pressure {
             ),
             Err(error) => notes.push(format!("Memory stalls were not recorded: {error}.")),
         }
-        let cgroup = MemoryCgroup::of_process(&proc, &options.cgroups, pid);
-        Self {
-            cgroup: cgroup.unwrap_or_else(|error| {
-                notes.push(format!("Memory of the cgroup was not recorded: {error}."));
-                None
-            }),
+        let mut pressure = Self {
             proc,
             pid,
             cgroups: options.cgroups.clone(),
+            groups: Vec::new(),
             before: None,
-            earlier_hits: 0,
-            hits: 0,
-        }
-    }
-
-    /// A process may enter another control group after it started (a shell does for what it then
-    /// executes): from then on that one's limit counts.
-    fn follow(&mut self) {
-        let now = MemoryCgroup::of_process(&self.proc, &self.cgroups, self.pid);
-        let Some(now) = now.ok().flatten() else {
-            return;
         };
-        if self.cgroup.as_ref() == Some(&now) {
-            return;
+        if let Err(error) = pressure.follow(pid) {
+            notes.push(format!("Memory of the cgroup was not recorded: {error}."));
         }
-        if let Some(before) = &mut self.before {
-            before.cgroup = now.read().ok();
-        }
-        self.earlier_hits = self.hits;
-        self.cgroup = Some(now);
+        pressure
     }
 
-    /// The figures at `time`, and whether anything of this machine was ever swapped out.
-    fn read(&mut self, time: Nanos) -> super::Result<(PressurePoint, bool)> {
-        self.follow();
+    /// A process may enter another control group after it started: a shell for what it then
+    /// executes, a child for itself. From then on the limits of both count.
+    fn follow(&mut self, pid: i32) -> super::Result<()> {
+        let now = MemoryCgroup::of_process(&self.proc, &self.cgroups, pid)?;
+        let is_known = |now: &MemoryCgroup| self.groups.iter().any(|known| known.cgroup == *now);
+        let Some(cgroup) = now.filter(|now| !is_known(now)) else {
+            return Ok(());
+        };
+        if self.groups.len() < MOST_GROUPS {
+            let hits_before = cgroup.read().ok().and_then(|read| read.limit_hits);
+            self.groups.push(Group {
+                cgroup,
+                hits_before,
+            });
+        }
+        Ok(())
+    }
+
+    /// The figures at `time` for a tree of these processes, and whether anything of this machine was
+    /// ever swapped out.
+    fn read(&mut self, time: Nanos, living: &[i32]) -> super::Result<(PressurePoint, bool)> {
+        let own = [self.pid];
+        for pid in own.iter().chain(living.iter().take(MOST_PROCESSES)) {
+            // It may have ended meanwhile.
+            let _ = self.follow(*pid);
+        }
         let now = Absolute {
             vmstat: self.proc.vmstat()?.unwrap_or_default(),
             stall: match self.proc.memory_pressure() {
                 Ok(PressureStall::Counted(times)) => Some(times),
                 _ => None,
             },
-            cgroup: self.cgroup.as_ref().map(MemoryCgroup::read).transpose()?,
         };
         let swapped = now.vmstat.of("pswpout") + now.vmstat.of("zswpout") > 0;
-        let before = self.before.get_or_insert_with(|| now.clone_counters());
+        let groups = self.groups_now();
+        let before = self.before.get_or_insert_with(|| now.clone());
         let mut point = difference(before, &now, time);
-        if let Some(hits) = &mut point.cgroup_limit_hits {
-            *hits += self.earlier_hits;
-            self.hits = *hits;
-        }
+        point.cgroup_usage = groups.usage;
+        point.cgroup_limit_hits = groups.hits;
         Ok((point, swapped))
+    }
+
+    /// Hits of all groups, and the use of the one that was hit most, the first one as long as none is.
+    fn groups_now(&self) -> GroupsNow {
+        let mut sum = GroupsNow::default();
+        let mut most = None;
+        for group in &self.groups {
+            let Ok(now) = group.cgroup.read() else {
+                continue;
+            };
+            let hits = now.limit_hits.zip(group.hits_before);
+            let hits = hits.map(|(now, before)| now.saturating_sub(before));
+            if most.is_none_or(|most| hits.unwrap_or(0) > most) {
+                most = Some(hits.unwrap_or(0));
+                sum.usage = now.usage;
+            }
+            sum.hits = match (sum.hits, hits) {
+                (Some(sum), Some(hits)) => Some(sum + hits),
+                (known, hits) => known.or(hits),
+            };
+        }
+        sum
     }
 }
 
-impl Absolute {
-    fn clone_counters(&self) -> Self {
-        Self {
-            vmstat: self.vmstat.clone(),
-            stall: self.stall,
-            cgroup: self.cgroup.clone(),
-        }
-    }
-
-    fn limit_hits(&self) -> Option<u64> {
-        self.cgroup.as_ref()?.limit_hits
-    }
+#[derive(Default)]
+struct GroupsNow {
+    usage: Option<Bytes>,
+    hits: Option<u64>,
 }
 
 fn difference(before: &Absolute, now: &Absolute, time: Nanos) -> PressurePoint {
@@ -265,7 +290,6 @@ fn difference(before: &Absolute, now: &Absolute, time: Nanos) -> PressurePoint {
         count(&now.vmstat).saturating_sub(count(&before.vmstat))
     };
     let stall = |of: fn(&StallTimes) -> Nanos| Some(of(&now.stall?) - of(&before.stall?));
-    let hits = now.limit_hits().zip(before.limit_hits());
     PressurePoint {
         time,
         stall_some: stall(|times| times.some),
@@ -281,8 +305,8 @@ fn difference(before: &Absolute, now: &Absolute, time: Nanos) -> PressurePoint {
         thp_split: grown("thp_split_page"),
         refaults_file: grown("workingset_refault_file"),
         refaults_anon: grown("workingset_refault_anon"),
-        cgroup_usage: now.cgroup.as_ref().and_then(|cgroup| cgroup.usage),
-        cgroup_limit_hits: hits.map(|(now, before)| now.saturating_sub(before)),
+        cgroup_usage: None,
+        cgroup_limit_hits: None,
     }
 }
 
@@ -291,33 +315,26 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    fn absolute(vmstat: &str, hits: u64) -> Absolute {
+    fn absolute(vmstat: &str) -> Absolute {
         Absolute {
             vmstat: Counters::parse(vmstat, Path::new("vmstat")).unwrap(),
             stall: None,
-            cgroup: Some(MemoryUse {
-                usage: Some(Bytes(4096)),
-                limit_hits: Some(hits),
-                ..MemoryUse::default()
-            }),
         }
     }
 
     #[test]
     fn pressure_counts_from_the_beginning_of_observation() {
-        let before = absolute("pswpin 5\npgscan_direct 100\npgscan_direct_throttle 7\n", 2);
-        let now = absolute("pswpin 8\npgscan_direct 150\npgscan_direct_throttle 9\n", 5);
+        let before = absolute("pswpin 5\npgscan_direct 100\npgscan_direct_throttle 7\n");
+        let now = absolute("pswpin 8\npgscan_direct 150\npgscan_direct_throttle 9\n");
         let point = difference(&before, &now, Nanos(1));
         assert_eq!((point.swap_in, point.direct_scanned), (3, 50));
-        assert_eq!(point.cgroup_limit_hits, Some(3));
-        assert_eq!(point.cgroup_usage, Some(Bytes(4096)));
         assert_eq!((point.stall_some, point.swap_out), (None, 0));
     }
 
     #[test]
     fn kernels_that_count_scans_by_zone_are_summed() {
-        let before = absolute("pgscan_kswapd_dma 1\npgscan_kswapd_normal 10\n", 0);
-        let now = absolute("pgscan_kswapd_dma 4\npgscan_kswapd_normal 30\n", 0);
+        let before = absolute("pgscan_kswapd_dma 1\npgscan_kswapd_normal 10\n");
+        let now = absolute("pgscan_kswapd_dma 4\npgscan_kswapd_normal 30\n");
         assert_eq!(difference(&before, &now, Nanos(1)).kswapd_scanned, 23);
     }
 
@@ -344,7 +361,7 @@ mod tests {
         };
         let mut pressure = Pressure::new(9, &options, &mut Vec::new());
         let hits = |pressure: &mut Pressure| {
-            let (point, _) = pressure.read(Nanos(0)).unwrap();
+            let (point, _) = pressure.read(Nanos(0), &[10]).unwrap();
             point.cgroup_limit_hits
         };
         assert_eq!(hits(&mut pressure), Some(0));
@@ -354,5 +371,17 @@ mod tests {
         assert_eq!(hits(&mut pressure), Some(2));
         write("cg/memory/b/memory.failcnt", "150\n");
         assert_eq!(hits(&mut pressure), Some(52));
+        // A child of it enters a group of its own.
+        write("cg/memory/c/memory.usage_in_bytes", "8192\n");
+        write("cg/memory/c/memory.failcnt", "5\n");
+        write("proc/10/cgroup", "4:memory:/c\n");
+        assert_eq!(hits(&mut pressure), Some(52));
+        write("cg/memory/c/memory.failcnt", "1005\n");
+        let (point, _) = pressure.read(Nanos(0), &[10]).unwrap();
+        assert_eq!(point.cgroup_limit_hits, Some(1052));
+        assert_eq!(point.cgroup_usage, Some(Bytes(8192)));
+        // What it leaves behind still counts.
+        write("cg/memory/b/memory.failcnt", "151\n");
+        assert_eq!(hits(&mut pressure), Some(1053));
     }
 }
