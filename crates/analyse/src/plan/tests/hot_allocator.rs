@@ -109,3 +109,12 @@ fn what_the_command_fails_with_is_no_advice_any_more() {
     let told = format!("With '{name}', the command fails; see the proof.");
     assert!(answer.verdict.ends_with(&told), "{}", answer.verdict);
 }
+
+#[test]
+fn where_the_allocator_takes_little_another_one_is_tried_and_not_promised() {
+    let answer = with_library(allocating(0.12), AllocatorKind::Mimalloc);
+    assert_eq!(answer.diagnoses[0].id, "allocator.hot");
+    assert!(answer.advice.is_empty(), "{:?}", answer.advice);
+    let tries = "No setting is known to cure that; pagewise doctor --prove tries 'mimalloc'.";
+    assert!(answer.verdict.ends_with(tries), "{}", answer.verdict);
+}
