@@ -200,7 +200,7 @@ impl Attributor {
     }
 
     fn anonymous_kind(&mut self, range: Range, flags: u64, writable: bool) -> RegionKind {
-        let owner = self.owner_in(range.process);
+        let owner = self.managed_in(range.process).owner;
         let regions = &mut self.processes[range.process].regions;
         let fixed = if flags & MAP_SHARED != 0 {
             Some(RegionKind::SharedAnonymous)
@@ -320,7 +320,7 @@ impl Attributor {
 
     fn protect(&mut self, range: Range, protection: u64) {
         let writable = protection & u64::from(PROT_WRITE) != 0;
-        let owner = self.owner_in(range.process);
+        let owner = self.managed_in(range.process).owner;
         let regions = &mut self.processes[range.process].regions;
         for (start, region) in regions.overlapping(range.start, range.end) {
             let reserved = region.kind == RegionKind::Anonymous && !region.writable;

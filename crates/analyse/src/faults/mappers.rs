@@ -2,7 +2,6 @@
 
 use super::Attributor;
 use pagewise_model::address_space::Mapping;
-use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::event::Sample;
 use pagewise_model::findings::RegionKind;
 
@@ -53,13 +52,6 @@ impl MappedBy {
     }
 }
 
-/// Whether a language runtime is among these, whose own code may map its heap.
-pub(super) fn has_runtime(allocators: &[Allocator]) -> bool {
-    use AllocatorKind::{Cpython, Dotnet, Go, Jvm, Php, R, Ruby, V8};
-    let runtimes = [Cpython, Dotnet, Go, Jvm, Php, R, Ruby, V8];
-    allocators.iter().any(|one| runtimes.contains(&one.kind))
-}
-
 impl Attributor {
     /// Whose code calls `mmap(2)` through the C library's function, which stands at `at` and returns
     /// to `caller`. glibc's `malloc` needs the result, so it never ends in a jump to `mmap` that
@@ -74,7 +66,7 @@ impl Attributor {
         match space.find(caller.wrapping_sub(1)) {
             Some(code) if is_of(wrapper, &C_LIBRARIES) => match is_of(code, &ALLOCATOR_FILES) {
                 true => Mapper::Allocator,
-                false if self.is_of_runtime(process) => Mapper::Unknown,
+                false if self.managed_in(process).has_runtime => Mapper::Unknown,
                 false => Mapper::Program,
             },
             _ => Mapper::Unknown,

@@ -78,7 +78,7 @@ impl Attributor {
         if self.roles.sees_releases && self.roles.sees_mmap && !mmap.synthetic {
             return;
         }
-        let owner = self.owner_in(process);
+        let owner = self.managed_in(process).owner;
         let shift = self.page_shift;
         let held = &mut self.processes[process];
         let before = held

@@ -38,10 +38,10 @@ pub use syscalls::MmCall;
 pub use tally::{CallTotals, Cell, Census, ReleaseTotals, Tally, Variation, Weight};
 
 use crate::account::Lives;
+use crate::runtimes::Runtimes;
 use file_reads::Reads;
 use heat::HeatMap;
 use judge::HugeCandidate;
-use mappers::has_runtime;
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::event::{Callchain, Event, EventSource, PERF_CONTEXT_USER, Sample};
 use pagewise_model::loss::{LossKind, Losses};
@@ -69,12 +69,9 @@ pub struct Attributor {
     roles: Roles,
     window_weights: WindowWeights,
     page_shift: u32,
-    /// Who cuts up anonymous memory: by process where that was looked at, else as in the main one.
-    owner: Owner,
-    owners: FxHashMap<i32, Owner>,
-    /// Processes that hold a language runtime, likewise.
-    runtime: bool,
-    runtimes: FxHashMap<i32, bool>,
+    /// Who manages anonymous memory: by process where that was looked at, else as in the main one.
+    managed: Managed,
+    managed_in: FxHashMap<i32, Managed>,
     huge_pages: HugePages,
     processes: Vec<Process>,
     pids: Vec<i32>,
@@ -111,17 +108,11 @@ impl Attributor {
             roles: Roles::of(sources, sidecar),
             window_weights: WindowWeights::of(&sidecar.collection.fault_windows),
             page_shift: page_size.trailing_zeros(),
-            owner: owner_of_anonymous(&sidecar.allocators),
-            owners: sidecar
+            managed: Managed::by(&sidecar.allocators),
+            managed_in: sidecar
                 .processes
                 .iter()
-                .map(|process| (process.pid, owner_of_anonymous(&process.allocators)))
-                .collect(),
-            runtime: has_runtime(&sidecar.allocators),
-            runtimes: sidecar
-                .processes
-                .iter()
-                .map(|process| (process.pid, has_runtime(&process.allocators)))
+                .map(|process| (process.pid, Managed::by(&process.allocators)))
                 .collect(),
             huge_pages: huge_pages(sidecar, page_size),
             processes: Vec::new(),
@@ -330,14 +321,9 @@ impl Attributor {
         index
     }
 
-    fn owner_in(&self, process: usize) -> Owner {
-        let own = self.owners.get(&self.pids[process]);
-        own.copied().unwrap_or(self.owner)
-    }
-
-    fn is_of_runtime(&self, process: usize) -> bool {
-        let own = self.runtimes.get(&self.pids[process]);
-        own.copied().unwrap_or(self.runtime)
+    fn managed_in(&self, process: usize) -> Managed {
+        let own = self.managed_in.get(&self.pids[process]);
+        own.copied().unwrap_or(self.managed)
     }
 
     fn thread(&mut self, pid: i32, tid: i32) -> usize {
@@ -372,21 +358,37 @@ impl Attributor {
     }
 }
 
-/// Memory of runtimes that manage their own heap is not cut into blocks by `malloc`.
-fn owner_of_anonymous(allocators: &[Allocator]) -> Owner {
-    let has = |kinds: &[AllocatorKind]| allocators.iter().any(|a| kinds.contains(&a.kind));
-    let runtimes = [
-        AllocatorKind::Go,
-        AllocatorKind::Jemalloc,
-        AllocatorKind::Tcmalloc,
-        AllocatorKind::Mimalloc,
-    ];
-    if has(&runtimes) {
-        Owner::Runtime
-    } else if has(&[AllocatorKind::Musl]) {
-        Owner::ChunkMapper
-    } else {
-        Owner::Glibc
+/// What manages the anonymous memory of a process.
+#[derive(Clone, Copy, Debug)]
+struct Managed {
+    /// Who cuts it up.
+    owner: Owner,
+    /// A language runtime is there, whose own code may map its heap.
+    has_runtime: bool,
+}
+
+impl Managed {
+    /// Memory of runtimes that manage their own heap is not cut into blocks by `malloc`.
+    fn by(allocators: &[Allocator]) -> Self {
+        let has = |kinds: &[AllocatorKind]| allocators.iter().any(|a| kinds.contains(&a.kind));
+        let heaps = [
+            AllocatorKind::Go,
+            AllocatorKind::Jemalloc,
+            AllocatorKind::Tcmalloc,
+            AllocatorKind::Mimalloc,
+        ];
+        let owner = if has(&heaps) {
+            Owner::Runtime
+        } else if has(&[AllocatorKind::Musl]) {
+            Owner::ChunkMapper
+        } else {
+            Owner::Glibc
+        };
+        let runtimes = Runtimes::shipped();
+        Self {
+            owner,
+            has_runtime: allocators.iter().any(|one| runtimes.has(one.kind)),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Symptoms in plain words, and how grave they are.
 
 use super::evidence::evidence;
-use super::open::Open;
+use super::open::{Open, is_one_thread};
 use super::symptom::Symptom;
 use super::symptoms::Case;
 use super::wording::{When, words};
@@ -88,7 +88,11 @@ pub(super) fn seconds(findings: &Findings, one: &Diagnosis) -> f64 {
 }
 
 fn diagnosis(findings: &Findings, symptom: &Case, severity: Severity) -> Diagnosis {
-    let words = words(symptom.kind, When::of(symptom.owner));
+    let when = match symptom.kind {
+        Symptom::LockWait if is_one_thread(findings) => Some(When::OneThread),
+        _ => When::of(symptom.owner),
+    };
+    let words = words(symptom.kind, when);
     Diagnosis {
         share_of_cpu: symptom.is_of_cpu().then_some(symptom.cost),
         share_of_elapsed: (!symptom.is_of_cpu()).then_some(symptom.cost),

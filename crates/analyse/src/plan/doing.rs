@@ -26,11 +26,10 @@ const ONE_CPU: f64 = 1.05;
 pub(super) fn told(findings: &Findings) -> String {
     let open = Open::of(findings, &findings.diagnoses);
     let was_sampled = !findings.account.cpu.is_empty();
+    let kernels = kernels(findings);
     let mut sentences = match (own(findings), findings.account.samples) {
-        (Some(own), _) => vec![computes(findings, own, open.is_little())],
-        (None, _) if !kernels(findings).is_empty() => {
-            vec![say::is_of_kernel(kernels(findings))]
-        }
+        (Some(own), _) => vec![computes(findings, own, kernels, open.is_little())],
+        (None, _) if !kernels.is_empty() => vec![say::is_of_kernel(kernels)],
         (None, 0) if open.is_little() => vec![say::nothing_from_faults()],
         (None, _) if open.is_little() => vec![say::nothing()],
         (None, _) => vec![not_seen(findings)],
@@ -69,7 +68,7 @@ fn share(findings: &Findings, part: &TimePart) -> f64 {
     part.time.value / findings.cost.cpu().0.max(1) as f64
 }
 
-fn computes(findings: &Findings, own: &TimePart, is_all: bool) -> String {
+fn computes(findings: &Findings, own: &TimePart, kernels: String, is_all: bool) -> String {
     let shares = own.places.iter().zip(&own.shares);
     let functions: Vec<String> = shares
         .map(|(name, share)| say::function(name, percent(*share)))
@@ -82,19 +81,16 @@ fn computes(findings: &Findings, own: &TimePart, is_all: bool) -> String {
     let what = match own_share >= MOSTLY {
         true => say::computes(percent(own_share), functions),
         false => say::spends(percent(own_share), functions),
-    } + &beside(findings);
+    };
+    // `; also 8.1 % reading (pread64)`.
+    let what = match kernels.is_empty() {
+        true => what,
+        false => what + &say::beside(kernels),
+    };
     match is_all {
         true if findings.diagnoses.iter().any(page_sizes::is_note) => say::nothing_of_faults(what),
         true => say::nothing_of_memory(what),
         false => say::sentence(what),
-    }
-}
-
-/// `; also 8.1 % reading (pread64)`.
-fn beside(findings: &Findings) -> String {
-    match kernels(findings) {
-        told if told.is_empty() => told,
-        told => say::beside(told),
     }
 }
 

@@ -166,7 +166,8 @@ fn by_totals(findings: &Findings) -> f64 {
     1.0 - (cost.cpu().0 as f64 + ready) / cost.wall.0.max(1) as f64
 }
 
-fn is_one_thread(findings: &Findings) -> bool {
+/// Whether one thread is all that faulted.
+pub(super) fn is_one_thread(findings: &Findings) -> bool {
     let mut moments = findings.timeline.points.iter();
     findings.by_thread.len() <= 1 && moments.all(|point| point.processes <= 1)
 }

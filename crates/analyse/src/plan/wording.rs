@@ -44,6 +44,8 @@ pub(super) enum When {
     Unknown,
     /// CPU time was not sampled.
     NotSampled,
+    /// There is one thread.
+    OneThread,
     /// What page sizes would do was not measured, or would help.
     PageSizes,
     /// Most of it is work on files.

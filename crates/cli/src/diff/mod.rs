@@ -220,8 +220,8 @@ fn recording(opened: Opened, path: &Path) -> Result<Recording> {
         Opened::Other(format, _) => match format.and_then(read_elsewhere) {
             Some(told) => return Err(told),
             None => bail!(
-                "it is neither perf.data, nor text of perf script, nor folded stacks, nor a \
-                 function_graph trace, nor a result of pagewise doctor --json or report --json"
+                "it is not perf.data, perf script text, folded stacks, a function_graph trace, or a \
+                 result of pagewise doctor --json or report --json"
             ),
         },
     })

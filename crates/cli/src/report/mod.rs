@@ -129,27 +129,22 @@ fn is_of_trace(file: &Path) -> Result<bool> {
 
 /// Reports on one file of any kind.
 fn report(file: &Path, args: &Args) -> Result<()> {
-    let opened = match open(file)? {
-        Opened::Document(bytes) => return report_document(&bytes, file, args),
-        Opened::Trace(trace) => return report_trace(trace, file, args),
-        other => other,
-    };
-    if args.calibrate.is_some() {
-        bail!("--calibrate is for function_graph traces, which this is not");
-    }
-    let bytes = match opened {
+    match open(file)? {
+        Opened::Document(bytes) => report_document(&bytes, file, args),
+        Opened::Trace(trace) => report_trace(trace, file, args),
+        _ if args.calibrate.is_some() => {
+            bail!("--calibrate is for function_graph traces, which this is not")
+        }
         Opened::Profile(kind, input) => {
             let profile = profile_input::read_text(kind, input, file)?;
-            return recording::report_profile(profile, file, args);
+            recording::report_profile(profile, file, args)
         }
+        Opened::PerfData(bytes) => recording::report(&bytes, file, args),
         Opened::Other(format, input) => match format.and_then(read_elsewhere) {
-            Some(told) => return Err(told),
-            None => whole(input, file)?,
+            Some(told) => Err(told),
+            None => recording::report(&whole(input, file)?, file, args),
         },
-        Opened::PerfData(bytes) | Opened::Document(bytes) => bytes,
-        Opened::Trace(_) => bail!("it is a trace"),
-    };
-    recording::report(&bytes, file, args)
+    }
 }
 
 /// Writes a profile in the format that was asked for.

@@ -163,3 +163,31 @@ fn a_short_program_that_waits_is_not_told_that_there_is_nothing_to_gain() {
             .starts_with("It ended too soon to tell")
     );
 }
+
+/// One thread does not wait for others.
+#[test]
+fn a_single_thread_is_not_told_that_threads_wait_for_each_other() {
+    let headline = |threads: i32| {
+        let mut findings = run(400, 600, 1_000);
+        findings.host.cpus = 4;
+        findings.time.lock_wait = Some(Nanos(300_000_000));
+        let first = findings.by_thread[0].clone();
+        findings
+            .by_thread
+            .extend((1..threads).map(|more| ThreadShare {
+                tid: first.tid + more,
+                ..first.clone()
+            }));
+        let found = concluded(findings).diagnoses;
+        let lock = found.into_iter().find(|one| one.id == "lock");
+        lock.expect("it waits").headline
+    };
+    assert_eq!(
+        headline(2),
+        "Threads wait for each other in memory management"
+    );
+    assert_eq!(
+        headline(1),
+        "The program waits for the lock of its own address space"
+    );
+}
