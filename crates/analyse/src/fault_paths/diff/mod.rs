@@ -1,6 +1,6 @@
 //! Two traces compared: what differs beyond chance, and what explains it.
 //!
-//! [`compare`] cuts both traces into blocks ([`side`]) and makes every figure a ratio of sums over
+//! [`compare`] cuts both traces into blocks ([`blocked`]) and makes every figure a ratio of sums over
 //! blocks ([`figures`]). A few questions are asked first: how many faults, of which kinds, how long
 //! at the median, in the tail and on the whole. Their figures are tested together
 //! ([`crate::compare::blocks`]); what explains an answer (paths, layers, functions) is tested only
