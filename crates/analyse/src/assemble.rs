@@ -210,16 +210,19 @@ fn by_cause(
     let repeats = ledger.doubt_of_repeats(attribution) / attribution.tally.all.sum.max(1.0);
     let variation = &attribution.tally.cause_variation;
     let all = attribution.tally.all.sum;
+    let forks = attribution.tally.perhaps_shared / all.max(1.0);
     let doubt = |cause: Cause| {
         let split = cause.is_churn() || attribute::is_first(cause);
         // Churn that was split off from first touches varies as their samples do.
-        let known = variation
-            .of(cause)
-            .or_else(|| variation.of(Cause::FirstTouch).filter(|_| split));
+        let of_forks = matches!(cause, Cause::CopyOnWrite | Cause::FirstTouch);
+        let sum = ledger.causes[&cause];
+        let as_samples_of = |cause| scale.variance(variation, cause, sum, all);
         Doubt {
-            variance: known
-                .map(|known| scale.variance(variation, ledger.causes[&cause], known, all)),
-            share: SAMPLED_DOUBT + if split { repeats } else { 0.0 },
+            variance: as_samples_of(cause)
+                .or_else(|| as_samples_of(Cause::FirstTouch).filter(|_| split)),
+            share: SAMPLED_DOUBT
+                + if split { repeats } else { 0.0 }
+                + if of_forks { forks } else { 0.0 },
         }
     };
     let mut shares = attribute::shares(&ledger.causes, attribution, scale, doubt);
@@ -237,9 +240,7 @@ fn by_region(attribution: &Attribution, ledger: &Ledger, scale: &Scale) -> Vec<S
     let variation = &attribution.tally.region_variation;
     let all = attribution.tally.all.sum;
     attribute::shares(&regions, attribution, scale, |region| Doubt {
-        variance: variation
-            .of(region)
-            .map(|known| scale.variance(variation, regions[&region], known, all)),
+        variance: scale.variance(variation, region, regions[&region], all),
         share: 0.0,
     })
 }

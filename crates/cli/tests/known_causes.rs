@@ -140,35 +140,39 @@ fn a_full_recording_recovers_each_cause_within_one_percent() {
     );
 }
 
+/// An interval of 95 % misses once in twenty times, so what a first recording misses, two more may
+/// not miss again.
 #[test]
 fn a_sampled_recordings_intervals_hold_the_truth() {
     let folder = tempfile::tempdir().expect("a folder");
     let Some(program) = generator(folder.path()) else {
         return;
     };
-    let Some((truth, attribution, findings)) = record(&program, folder.path(), &[]) else {
+    let Some(mut wrong) = missed(&program, folder.path()) else {
         return;
     };
+    for _ in 0..2 {
+        if wrong.is_empty() {
+            return;
+        }
+        eprintln!("{wrong:#?}");
+        let again = missed(&program, folder.path()).expect("what could be recorded once");
+        wrong.retain(|cause, _| again.contains_key(cause));
+    }
+    assert!(wrong.is_empty(), "missed in three recordings: {wrong:#?}");
+}
+
+/// The causes whose intervals do not hold the truth in one sampled recording; `None` where it cannot
+/// be judged.
+fn missed(program: &Path, folder: &Path) -> Option<BTreeMap<Cause, String>> {
+    let (truth, attribution, findings) = record(program, folder, &[])?;
     assert!(!attribution.sees_every_fault);
-    eprintln!(
-        "own losses {:?}; all {:?}",
-        attribution.losses, findings.losses
-    );
     if !attribution.sees_releases {
         skipped!("memory system calls were not on record all the time");
-        return;
-    }
-    let mut wrong = Vec::new();
-    for share in &findings.by_cause {
-        eprintln!(
-            "{:?}: {:?} true, {:?}",
-            share.key,
-            truth.causes.get(&share.key),
-            share.faults
-        );
+        return None;
     }
     // Sampled faults cannot tell a write after a read from a first touch, nor see huge pages.
-    for cause in [
+    let causes = [
         Cause::RefaultAfterMunmap,
         Cause::RefaultAfterBrk,
         Cause::RefaultAfterDontneed,
@@ -176,16 +180,15 @@ fn a_sampled_recordings_intervals_hold_the_truth() {
         Cause::FileMinor,
         Cause::FileMajor,
         Cause::Shared,
-    ] {
+    ];
+    let mut wrong = BTreeMap::new();
+    for cause in causes {
         let expected = truth.causes[&cause];
         let found = findings.by_cause.iter().find(|share| share.key == cause);
         if !found.is_some_and(|share| share.faults.covers(expected)) {
-            wrong.push(format!("{cause:?}: {expected} true, {found:?}"));
+            let losses = &findings.losses;
+            wrong.insert(cause, format!("{expected} true, {found:?}; {losses:?}"));
         }
     }
-    assert!(
-        wrong.is_empty(),
-        "{wrong:#?}\nlosses: {:?}",
-        findings.losses
-    );
+    Some(wrong)
 }

@@ -75,14 +75,11 @@ impl Scale {
     pub(crate) fn variance<K: Copy + Ord>(
         &self,
         of: &Variation<K>,
+        kind: K,
         sum: f64,
-        known: f64,
         all: f64,
-    ) -> f64 {
-        match self.to_exact {
-            true => of.of_part(known, sum / all.max(1.0)),
-            false => known,
-        }
+    ) -> Option<f64> {
+        of.of(&[kind], self.to_exact.then(|| sum / all.max(1.0)))
     }
 
     /// An interval of recorded faults that are so large a part of them: as faults of the program,

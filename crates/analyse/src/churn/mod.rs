@@ -71,16 +71,12 @@ fn share_with_interval(attribution: &Attribution, ledger: &Ledger, share: f64) -
     }
     let private = ledger.private_faults();
     let variation = &attribution.tally.cause_variation;
-    let variance: f64 = ledger
-        .causes
-        .keys()
-        .filter(|cause| cause.is_churn())
-        .filter_map(|&cause| variation.of(cause))
-        .sum();
+    let causes = ledger.causes.keys().copied();
+    let causes: Vec<Cause> = causes.filter(|cause| cause.is_churn()).collect();
     let doubt_of_repeats = ledger.doubt_of_repeats(attribution) / private;
     let of_all = share * private / attribution.tally.all.sum.max(1.0);
     let doubt = Doubt {
-        variance: (variance > 0.0).then(|| variation.of_part(variance, of_all)),
+        variance: variation.of(&causes, Some(of_all)),
         share: 0.0,
     };
     let sum = interval(attribution, share * private, doubt).scaled(1.0 / private);

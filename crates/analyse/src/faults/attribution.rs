@@ -98,6 +98,8 @@ impl Attributor {
             self.settle(thread, false);
         }
         self.confirm_huge_pages();
+        self.tally.cause_variation.finish(&self.window_weights);
+        self.tally.region_variation.finish(&self.window_weights);
         let threads = self.thread_faults();
         let spaces = self
             .process_of

@@ -227,12 +227,18 @@ impl Attributor {
         if let Some(index) = pending.huge_candidate {
             self.huge[index as usize].cell = Some(cell);
         }
+        // In a rest pages may have been touched that a fork then shared.
+        if let Some((Cause::CopyOnWrite, share)) = instead
+            && self.window_weights.has_rests()
+        {
+            self.tally.perhaps_shared += pending.weight * (1.0 - share);
+        }
         if self.roles.coverage == Coverage::Sampled {
             let kind = likely(pending.verdict);
-            self.tally.cause_variation.next(kind, pending.weight);
-            self.tally
-                .region_variation
-                .next(pending.region, pending.weight);
+            let (weight, windows) = (pending.weight, &self.window_weights);
+            self.tally.cause_variation.next(kind, weight, windows);
+            let regions = &mut self.tally.region_variation;
+            regions.next(pending.region, weight, windows);
         }
         if pending.may_be_huge {
             let cause = likely(pending.verdict);

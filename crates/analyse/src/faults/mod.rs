@@ -28,6 +28,7 @@ mod remaps;
 mod roles;
 mod syscalls;
 mod tally;
+mod variation;
 mod window_weights;
 
 pub use attribution::{Attribution, ThreadFaults};
@@ -35,7 +36,8 @@ pub use classify::refault_by;
 pub use pages::Route;
 pub use regions::is_private_anonymous;
 pub use syscalls::MmCall;
-pub use tally::{CallTotals, Cell, Census, ReleaseTotals, Tally, Variation, Weight};
+pub use tally::{CallTotals, Cell, Census, ReleaseTotals, Tally, Weight};
+pub use variation::Variation;
 
 use crate::account::Lives;
 use crate::runtimes::Runtimes;
@@ -280,6 +282,12 @@ impl Attributor {
             return;
         }
         let shift = self.page_shift;
+        // What was touched in a rest was not seen.
+        let least = if self.window_weights.has_rests() {
+            1.0
+        } else {
+            0.0
+        };
         let Process {
             pages,
             regions,
@@ -291,7 +299,7 @@ impl Attributor {
             if is_private_anonymous(region.kind) && region.writable {
                 let (first, end) = (start >> shift, region.end >> shift);
                 let share = pages.sampled_faults(first, end) / (end - first).max(1) as f64;
-                region.shared_permille = (share.clamp(0.0, 1.0) * 1000.0) as u16;
+                region.shared_permille = (share * 1000.0).clamp(least, 1000.0) as u16;
             }
         }
     }

@@ -4,6 +4,7 @@
 use super::mappers::MappedBy;
 use super::pages::Route;
 use super::syscalls::MmCall;
+use super::variation::Variation;
 use crate::churn::Sightings;
 use pagewise_model::findings::{Cause, RegionKind};
 use pagewise_model::histogram::Histogram;
@@ -93,62 +94,6 @@ pub struct CallTotals {
     pub time: Nanos,
 }
 
-/// How unevenly one kind's share of the samples runs through the recording.
-///
-/// Samples come at even distances in a stream of faults that stays alike for long stretches, so
-/// the sum of a kind is far more certain than independent samples would make it. Its variance is
-/// estimated from successive differences, half the sum of (yᵢ − yᵢ₋₁)², where yᵢ is the sample's
-/// weight if it is of the kind and else 0 (Wolter, Introduction to Variance Estimation, chapter 8):
-/// kinds that alternate vary as much as if drawn at random, a kind that comes in one stretch
-/// varies only at its two ends.
-#[derive(Clone, Debug)]
-pub struct Variation<K> {
-    by_kind: BTreeMap<K, f64>,
-    last: Option<(K, f64)>,
-}
-
-impl<K> Default for Variation<K> {
-    fn default() -> Self {
-        Self {
-            by_kind: BTreeMap::new(),
-            last: None,
-        }
-    }
-}
-
-impl<K: Copy + Ord> Variation<K> {
-    /// Notes the next sample.
-    pub(super) fn next(&mut self, kind: K, weight: f64) {
-        let previous = match self.last.replace((kind, weight)) {
-            Some((same, previous)) if same == kind => previous,
-            Some((other, previous)) => {
-                *self.by_kind.entry(other).or_default() += previous * previous / 2.0;
-                0.0
-            }
-            None => 0.0,
-        };
-        let step = weight - previous;
-        if step != 0.0 {
-            *self.by_kind.entry(kind).or_default() += step * step / 2.0;
-        }
-    }
-
-    /// Variance of a kind's sum; `None` for a kind that no sample was of.
-    #[must_use]
-    pub fn of(&self, kind: K) -> Option<f64> {
-        self.by_kind.get(&kind).copied()
-    }
-
-    /// Variance of a sum of `known` variance that is so large a part of all and is scaled with them
-    /// to a total that is known: what the other kinds vary by moves it as well (delta method for a
-    /// ratio).
-    #[must_use]
-    pub fn of_part(&self, known: f64, part: f64) -> f64 {
-        let others = (self.by_kind.values().sum::<f64>() - known).max(0.0);
-        (1.0 - part).powi(2) * known + part * part * others
-    }
-}
-
 /// All sums.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
@@ -158,6 +103,9 @@ pub struct Tally {
     pub causes: BTreeMap<Cause, Weight>,
     /// Faults by kind of memory.
     pub regions: BTreeMap<RegionKind, Weight>,
+    /// Faults taken for first touches that may have copied what a fork shares, as its pages may have
+    /// been touched unseen.
+    pub perhaps_shared: f64,
     /// All faults.
     pub all: Weight,
     /// Variance of the sums by cause, where faults are sampled.
@@ -271,18 +219,6 @@ mod tests {
         uneven.add(91.0);
         assert!((even.effective_samples() - 10.0).abs() < 1e-9);
         assert!(uneven.effective_samples() < 1.3);
-    }
-
-    #[test]
-    fn a_kind_in_one_stretch_varies_at_its_ends_and_an_alternating_one_throughout() {
-        let (mut stretch, mut mixed) = (Variation::default(), Variation::default());
-        for i in 0..100 {
-            stretch.next(i >= 50, 10.0);
-            mixed.next(i % 2 == 0, 10.0);
-        }
-        assert_eq!(stretch.of(true), Some(50.0));
-        // As many as 50 independent samples of weight 10 would have, within two.
-        assert!((mixed.of(true).unwrap() - 5000.0).abs() < 100.1);
     }
 
     #[test]

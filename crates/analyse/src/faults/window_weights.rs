@@ -16,6 +16,8 @@ struct Window {
     end: Nanos,
     length: u64,
     stands_for: u64,
+    /// The pause behind it.
+    rest: u64,
 }
 
 impl WindowWeights {
@@ -43,12 +45,40 @@ impl WindowWeights {
                 end,
                 length,
                 stands_for: length + before / 2 + pause(at) / 2 + behind(at, end),
+                rest: pause(at) + behind(at, end),
             }
         };
         Self {
             windows: windows.iter().enumerate().map(stretch).collect(),
             at: 0,
         }
+    }
+
+    /// Position of the window that the newest fault was in; [`Self::count`] behind the last one.
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// How many windows there are.
+    pub(super) fn count(&self) -> usize {
+        self.windows.len()
+    }
+
+    /// Whether faults went unrecorded in between.
+    pub(super) fn has_rests(&self) -> bool {
+        self.windows.iter().any(|window| window.rest > 0)
+    }
+
+    /// Nanoseconds that a window stands for.
+    #[allow(clippy::cast_precision_loss, reason = "times are far below 2^53 ns")]
+    pub(super) fn stretch(&self, window: usize) -> Option<f64> {
+        self.windows.get(window).map(|w| w.stands_for as f64)
+    }
+
+    /// Nanoseconds between a window and the next one, or the end of the recording.
+    #[allow(clippy::cast_precision_loss, reason = "times are far below 2^53 ns")]
+    pub(super) fn rest_behind(&self, window: usize) -> f64 {
+        self.windows.get(window).map_or(0.0, |w| w.rest as f64)
     }
 
     /// How many faults one stands for that was recorded at `time` for `period` faults. Behind

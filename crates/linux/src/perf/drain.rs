@@ -86,6 +86,8 @@ pub(super) struct Drain {
     governed: Vec<(Role, u64)>,
     governors: Vec<(Role, Governor)>,
     running_since: Option<Nanos>,
+    /// When a turn last ended far too late.
+    late_at: Option<Nanos>,
     latency_windows: Vec<(Nanos, Nanos)>,
     latency_since: Option<Nanos>,
     watched: Option<i32>,
@@ -100,6 +102,9 @@ const DETACHED_AFTER: Nanos = Nanos(400_000_000);
 /// A program is sampled so long without a rest. What a short one does has no pattern from which the
 /// rests could be filled in; of a long one they lower what recording costs as a whole.
 const NO_REST: Nanos = Nanos(2_000_000_000);
+/// A turn that ends so much too late says that the machine is busy. A rest that nobody ends in time
+/// hides whole phases of the program, so there is none for [`NO_REST`] after it.
+const TOO_LATE: Nanos = Nanos(10_000_000);
 /// Pieces from this size in bytes on are written straight from the ring.
 const WRITE_THROUGH: usize = 128 << 10;
 /// Shares of the elapsed time, in millionths, that governed units may cost the program. Memory
@@ -148,6 +153,7 @@ impl Drain {
                 .collect(),
             governors: Vec::new(),
             running_since: None,
+            late_at: None,
             latency_windows: Vec::new(),
             latency_since: None,
             watched: None,

@@ -368,6 +368,23 @@ fn a_fault_of_a_window_stands_for_the_pause_beside_it() {
 }
 
 #[test]
+fn after_a_fork_a_child_may_copy_what_was_touched_in_a_rest() {
+    let perhaps = |windows: &[(u64, u64)]| {
+        let mut sidecar = sidecar();
+        let windows = windows.iter().map(|&(from, to)| (Nanos(from), Nanos(to)));
+        sidecar.collection.fault_windows = windows.collect();
+        let mut stream = Stream::with_sidecar(Recorded::Sampled(16), &sidecar);
+        stream.map(1, A, 1024);
+        stream.fork(1, 2);
+        stream.touch(2, A, 1024);
+        let tally = stream.finish().tally;
+        tally.perhaps_shared / tally.all.sum
+    };
+    assert!(perhaps(&[]) < 1e-9);
+    assert!(perhaps(&[(1_000_000, 1_100_000), (2_000_000, 2_100_000)]) > 0.99);
+}
+
+#[test]
 fn a_heap_that_shrinks_and_grows_is_churn_with_and_without_calls_on_record() {
     for recorded in [Recorded::Fully, Recorded::WithoutCalls] {
         let mut stream = Stream::new(recorded);

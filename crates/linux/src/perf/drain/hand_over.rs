@@ -6,8 +6,10 @@ use super::super::governor::Verdict;
 use super::super::ladder::Ladder;
 use super::super::notes::Note;
 use super::super::plan::Role;
-use super::{Drain, NO_REST};
+use super::{Drain, NO_REST, TOO_LATE};
+use crate::sys::machine::thread_cpu_time;
 use crate::sys::perf_event::monotonic_now;
+use pagewise_model::units::Nanos;
 
 impl Drain {
     /// Switches to the next turn when it is due.
@@ -20,9 +22,14 @@ impl Drain {
         if self.mode == Mode::Sampled {
             rotation.spend(window);
         }
+        let late = now - rotation.until();
         let Some(next) = rotation.due(now) else {
             return;
         };
+        if late > TOO_LATE {
+            self.late_at = Some(now);
+        }
+        let cpu = thread_cpu_time();
         let sampled = self.samples_faults();
         if let Some(ladder) = self.ladder.as_mut().filter(|_| sampled) {
             ladder.hold(now);
@@ -31,7 +38,9 @@ impl Drain {
         if let Some(ladder) = &mut self.ladder {
             ladder.resume(monotonic_now());
         }
-        let switched = monotonic_now() - now;
+        // Not the time that passed: on a busy machine the recorder waits for a CPU, at no cost to the
+        // program.
+        let switched = thread_cpu_time() - cpu;
         if let (Mode::Sampled, Some(rotation)) = (self.mode, &mut self.rotation) {
             rotation.spend(switched);
         }
@@ -82,10 +91,11 @@ impl Drain {
 
     fn in_effect(&self, next: Role) -> Role {
         let may_rest = self.turns.has(Role::Sampled(0));
+        let now = monotonic_now();
+        let long_since = |moment: Nanos| now - moment > NO_REST;
         let storm = may_rest
-            && self
-                .running_since
-                .is_some_and(|since| monotonic_now() - since > NO_REST)
+            && self.running_since.is_some_and(long_since)
+            && self.late_at.is_none_or(long_since)
             && self.ladder.as_ref().is_some_and(Ladder::is_storm);
         match (next, &self.ladder) {
             (Role::Sampled(_), Some(ladder)) => Role::Sampled(ladder.rung()),
