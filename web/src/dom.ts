@@ -29,3 +29,6 @@ export function h<K extends keyof HTMLElementTagNameMap>(
 export function s(tag: string, attributes: Attributes = {}, ...children: Child[]): SVGElement {
   return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 }
+
+/** Text whose options (-e, --range-b) do not wrap behind their hyphens. */
+export const options = (text: string): Child[] => text.split(/(?<=\s)(--?[a-z][\w-]*)/).map((part, at) => (at % 2 === 1 ? h("span", { class: "unbroken" }, part) : part));

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { FaultMap, Proof, Run, RunCost } from "../src/data/types";
 import { byteTicks, linear, linearTicks, log, logTicks } from "../src/layout/axis";
 import { avoidable, cpuParts, elapsedParts } from "../src/layout/cost";
-import { BAND_GAP, layoutMap, strength } from "../src/layout/faultmap";
+import { BAND_GAP, labels, layoutMap, strength } from "../src/layout/faultmap";
 import { armRows, beforeAfter, median } from "../src/layout/proof";
 import { nearest, rates, thin } from "../src/layout/series";
 
@@ -12,6 +12,8 @@ describe("axis", () => {
     expect(linearTicks(0, 100, 4)).toEqual([0, 50, 100]);
     expect(byteTicks(0, 11 * 2 ** 20, 3)).toEqual([0, 4, 8].map((mib) => mib * 2 ** 20));
     expect(logTicks(250, 120_000, 10, 9)).toEqual([1_000, 10_000, 100_000]);
+    expect(logTicks(1_200, 90_000, 10, 9)).toEqual([2_000, 5_000, 10_000, 20_000, 50_000]);
+    expect(logTicks(1_200, 90_000, 10, 4)).toEqual([10_000]);
     expect(linearTicks(3, 3, 4)).toEqual([3]);
   });
 
@@ -66,6 +68,12 @@ describe("fault map", () => {
     expect(tops[1]).toBeGreaterThan(tops[3]!);
     expect(most).toBe(7);
     expect(height).toBe(bands.reduce((sum, band) => sum + band.height + BAND_GAP, -BAND_GAP));
+  });
+
+  it("names the highest band where two are too near for two names", () => {
+    const band = (region: string, top: number, height: number) => ({ region, start: "0x0", from: 0, to: 1, top, height });
+    expect(labels([band("heap", 20, 60), band("file", 17, 2)])).toEqual([{ region: "heap", middle: 30 }]);
+    expect(labels([band("heap", 40, 60), band("file", 17, 2)]).map(({ region }) => region)).toEqual(["heap", "file"]);
   });
 
   it("packs many bands", () => {

@@ -36,10 +36,10 @@ test("bars add up, and each kind of time has its colour", () => {
   expect(gzip!.threads).toEqual([]);
 });
 
-test("the CPU time by process ends with what was counted of nobody", () => {
+test("the CPU time by process ends with what belongs to no thread seen", () => {
   expect(cpuByProcess(tasks).map(({ name, nanos, share }) => [name, nanos, share])).toEqual([
     ["work 7", 120, 0.6],
     ["gzip 9", 30, 0.15],
-    ["of no thread seen", 50, 0.25],
+    ["in threads not seen", 50, 0.25],
   ]);
 });

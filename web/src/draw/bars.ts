@@ -1,6 +1,22 @@
 /** Horizontal bars as a table: they wrap, print and read aloud without a canvas. */
 import { h, type Child } from "../dom";
 
+/** Width of the smallest bar that is not nothing, per cent. */
+const LEAST = 0.4;
+
+/** A bar as long as its share of the room; nothing has no length. */
+export function strip(ink: string, share: number): HTMLElement {
+  const fill = h("div", { class: `bar ${ink}` });
+  fill.style.width = `${share > 0 ? Math.max(LEAST, share * 100) : 0}%`;
+  return fill;
+}
+
+/** The same on its track. */
+export const track = (ink: string, share: number): HTMLElement => h("div", { class: "track" }, strip(ink, share));
+
+/** The same with its figure at the right. */
+export const labelled = (ink: string, share: number, figure: string): HTMLElement => h("div", { class: "labelled" }, track(ink, share), h("span", { class: "number" }, figure));
+
 export interface Bar {
   name: Child[];
   share: number;
@@ -26,13 +42,11 @@ export function barTable(caption: string, heads: string[], bars: Bar[], minor: s
 }
 
 function row(bar: Bar, most: number, ink: (column: number) => string): HTMLElement {
-  const fill = h("div", { class: `bar ${bar.ink}` });
-  fill.style.width = `${Math.max(0.4, (bar.share / most) * 100)}%`;
   return h(
     "tr",
     {},
     h("th", { scope: "row" }, ...bar.name),
-    h("td", { class: "bar-cell" }, fill),
+    h("td", { class: "bar-cell" }, strip(bar.ink, bar.share / most)),
     ...bar.figures.map((figure, column) => h("td", { class: ink(column) }, figure)),
   );
 }

@@ -3,7 +3,7 @@ import type { FaultMap } from "../data/types";
 import { h } from "../dom";
 import { axisNanos, bytes, count, nanos, percent } from "../format";
 import { linear, linearTicks } from "../layout/axis";
-import { layoutMap, strength, type MapLayout } from "../layout/faultmap";
+import { labels, layoutMap, strength, type MapLayout } from "../layout/faultmap";
 import { color } from "../theme";
 import { hideTip, showTip } from "../tooltip";
 import { surface } from "./canvas";
@@ -11,8 +11,6 @@ import { surface } from "./canvas";
 /** Width of the column of labels, on wide and narrow screens, pixels. */
 const LABELS = 112;
 const NARROW_LABELS = 74;
-/** Height that a label needs to itself, pixels. */
-const LABEL_HEIGHT = 14;
 const AXIS = 24;
 /** Height that the rows should take together, pixels. */
 const WANTED = 340;
@@ -56,17 +54,11 @@ export function faultMapView(
 const labelWidth = (width: number): number => (width < 560 ? NARROW_LABELS : LABELS);
 
 function drawBands(context: CanvasRenderingContext2D, { layout, name }: State, left: number, width: number): void {
-  let free = -Infinity;
-  for (const band of [...layout.bands].reverse()) {
-    context.fillStyle = color("band");
-    context.fillRect(left, band.top, width - left, band.height);
-    const middle = Math.max(band.top + Math.min(band.height / 2, 10), LABEL_HEIGHT / 2);
-    if (middle - LABEL_HEIGHT / 2 < free) continue;
-    context.fillStyle = color("muted");
-    context.textBaseline = "middle";
-    context.fillText(name(band.region), 0, middle, left - 6);
-    free = middle + LABEL_HEIGHT / 2;
-  }
+  context.fillStyle = color("band");
+  for (const band of layout.bands) context.fillRect(left, band.top, width - left, band.height);
+  context.fillStyle = color("muted");
+  context.textBaseline = "middle";
+  for (const { region, middle } of labels(layout.bands)) context.fillText(name(region), 0, middle, left - 6);
 }
 
 function drawCells(context: CanvasRenderingContext2D, { map, layout, by }: State, left: number, width: number): void {

@@ -21,7 +21,10 @@ export interface LanesView {
   hover: (column: number | null) => void;
 }
 
-export const laneValue = (lane: Lane, value: number): string => (lane.unit === "ratio" ? value.toFixed(2) : `${compact(value)} ${lane.unit}`);
+/** Units of one. */
+const ONE: Record<Exclude<Lane["unit"], "ratio">, string> = { CPUs: "CPU", threads: "thread", "per second": "per second" };
+
+export const laneValue = (lane: Lane, value: number): string => (lane.unit === "ratio" ? value.toFixed(2) : `${compact(value)} ${value === 1 ? ONE[lane.unit] : lane.unit}`);
 
 export function lanesView(first: Heat): LanesView {
   const state = { heat: first, lanes: [] as Lane[], all: [] as Lane[], isOpen: false, chosen: null as Cells | null, at: null as number | null };

@@ -20,7 +20,7 @@ export function legend(parts: Part[]): HTMLElement {
   return h("ul", { class: "legend" }, ...parts.map((part) => h("li", {}, h("span", { class: `swatch ${part.id}` }), `${part.name} `, h("strong", {}, percent(part.share)), ` ${nanos(part.nanos)}`)));
 }
 
-export function timeBar(of: string, all: number, parts: Part[]): HTMLElement | null {
+export function timeBar(of: string, all: number, parts: Part[], how = ""): HTMLElement | null {
   if (parts.length === 0) return null;
-  return h("figure", { class: "cpu" }, h("figcaption", {}, `Where the ${nanos(all)} of ${of} went`), bar(of, parts), legend(parts));
+  return h("figure", { class: "cpu" }, h("figcaption", {}, `Where the ${nanos(all)} of ${of} went${how}`), bar(of, parts), legend(parts));
 }

@@ -27,14 +27,23 @@ function steps(min: number, max: number, step: number): number[] {
   return Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
 }
 
-/** Powers of `base` within min…max, thinned to at most `most`. */
+/** Powers of `base` within min…max, thinned to at most `most`; of few powers of ten, also twice and five times each. */
 export function logTicks(min: number, max: number, base: number, most: number): number[] {
   const low = Math.ceil(Math.log(min) / Math.log(base) - 1e-9);
   const high = Math.floor(Math.log(max) / Math.log(base) + 1e-9);
+  const fine = base === 10 && high - low < 2 ? finer(min, max) : [];
+  if (fine.length > 0 && fine.length <= most) return fine;
   const stride = Math.max(1, Math.ceil((high - low + 1) / most));
   const ticks: number[] = [];
   for (let power = low; power <= high; power += stride) ticks.push(base ** power);
   return ticks;
+}
+
+/** 1, 2, 5 × 10ⁿ within min…max. */
+function finer(min: number, max: number): number[] {
+  const powers = [];
+  for (let power = Math.floor(Math.log10(min)); power <= Math.log10(max); power += 1) powers.push(10 ** power);
+  return powers.flatMap((power) => [1, 2, 5].map((times) => times * power)).filter((tick) => tick >= min * (1 - 1e-9) && tick <= max * (1 + 1e-9));
 }
 
 /** Maps a domain onto pixels. */

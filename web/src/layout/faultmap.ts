@@ -24,6 +24,8 @@ export interface MapLayout {
 export const BAND_GAP = 6;
 /** A band is at least so high that its label fits, pixels. */
 const LEAST_BAND = 15;
+/** Height that a label needs to itself, pixels. */
+const LABEL_HEIGHT = 14;
 /** More bands than this move together, and not each has a label. */
 const MANY_BANDS = 24;
 
@@ -48,6 +50,16 @@ export function layoutMap(map: FaultMap, wanted: number): MapLayout {
   }
   const most = map.cells.reduce((most, cell) => Math.max(most, cell.faults), 0);
   return { bands, tops, rowHeight, height: Math.max(0, y - gap), most };
+}
+
+/** Where names of bands stand: the highest bands come first, and those without room for a name have none. */
+export function labels(bands: Band[]): { region: string; middle: number }[] {
+  const placed: { region: string; middle: number }[] = [];
+  for (const { region, top, height } of [...bands].sort((a, b) => b.height - a.height)) {
+    const middle = Math.max(top + Math.min(height / 2, 10), LABEL_HEIGHT / 2);
+    if (placed.every((other) => Math.abs(other.middle - middle) >= LABEL_HEIGHT)) placed.push({ region, middle });
+  }
+  return placed;
 }
 
 /** Whether row `index` begins where the one before ends, or within sixteen of its lengths. */

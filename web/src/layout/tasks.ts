@@ -51,7 +51,7 @@ function processRows(process: ProcessTime): ProcessRows {
   return { ...row(several ? `${name} ${pid}, ${threadsOf(all.threads)}` : `${name} ${pid}`, process.lifetime, all), threads };
 }
 
-/** Processes, then what is not told one by one. */
+/** Processes, then the sums of those that have no row. */
 export function taskRows(tasks: Tasks): ProcessRows[] {
   const rest: [TaskSum | null | undefined, string][] = [
     [tasks.others, "of other processes, added up"],
@@ -63,7 +63,7 @@ export function taskRows(tasks: Tasks): ProcessRows[] {
 
 const PROCESS_COLOURS: Part["id"][] = ["user", "violet", "rose", "kernel"];
 
-/** The CPU time of a run by process; what was counted of none of them ends it. */
+/** The CPU time of a run by process; last what belongs to none of them. */
 export function cpuByProcess(tasks: Tasks): Part[] {
   const all = tasks.processes.map((process) => ({ name: `${process.name} ${process.pid}`, nanos: cpuOf(process.all) }));
   const shown = all.slice(0, PROCESS_COLOURS.length);
@@ -71,6 +71,6 @@ export function cpuByProcess(tasks: Tasks): Part[] {
   const whole = all.reduce((sum, { nanos }) => sum + nanos, 0) + (tasks.others ? cpuOf(tasks.others) : 0) + tasks.elsewhere;
   const parts: Part[] = shown.map(({ name, nanos }, at) => ({ id: PROCESS_COLOURS[at]!, name, nanos, share: 0 }));
   parts.push({ id: "faults", name: "other processes", nanos: others, share: 0 });
-  parts.push({ id: "rest", name: "of no thread seen", nanos: tasks.elsewhere, share: 0 });
+  parts.push({ id: "rest", name: "in threads not seen", nanos: tasks.elsewhere, share: 0 });
   return parts.filter(({ nanos }) => nanos > 0).map((part) => ({ ...part, share: part.nanos / whole }));
 }

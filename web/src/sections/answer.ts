@@ -70,10 +70,10 @@ export const beside: Section[] = ANSWERS.map(([part, { title, nav, headline, acc
   },
 }));
 
-/** Beside the figures: that something is missing from them, and where it is told. */
+/** Below the figures: that something is missing from them, and a link to all of it. */
 function caution(page: Page): HTMLElement | null {
   const [first, ...others] = missingLines(page);
   if (first === undefined) return null;
   const more = others.length > 0 ? ` and ${count(others.length)} more` : "";
-  return h("p", { class: "faint caution" }, "Not in these figures: ", first.replace(/\.$/, ""), `${more}. `, h("a", { href: "#missing" }, "What is missing"));
+  return h("p", { class: "faint caution" }, "Incomplete: ", first.replace(/\.$/, ""), `${more}. `, h("a", { href: "#missing" }, "What is missing"));
 }

@@ -1,5 +1,6 @@
 /** What lies in the chosen range: flame graph, functions, callers and callees of one, processes and CPUs. */
 import { h } from "../../dom";
+import { track } from "../../draw/bars";
 import { changeWords, flameGraph, type FlameData, type FlameGraph, type FlameWords } from "../../draw/flame";
 import { flipButton } from "../../draw/flamePanel";
 import { tabGroup } from "../../draw/tabs";
@@ -182,10 +183,6 @@ type Row = [name: string, share: number];
 
 function shares(title: string, of: number, rows: Row[]): HTMLElement {
   const most = rows.reduce((most, [, share]) => Math.max(most, share), 1e-9);
-  const line = ([name, share]: Row) => {
-    const fill = h("div", { class: "bar fill needed" });
-    fill.style.width = `${(share / most) * 100}%`;
-    return h("tr", {}, h("th", { scope: "row" }, name), h("td", { class: "bar-cell" }, h("div", { class: "track" }, fill)), h("td", { class: "number" }, percent(share)));
-  };
+  const line = ([name, share]: Row) => h("tr", {}, h("th", { scope: "row" }, name), h("td", { class: "bar-cell" }, track("needed", share / most)), h("td", { class: "number" }, percent(share)));
   return h("table", { class: "bars" }, h("caption", {}, `${title}${of > rows.length ? `, ${rows.length} of ${count(of)}` : ""}`), h("tbody", {}, ...rows.map(line)));
 }

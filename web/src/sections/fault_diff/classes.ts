@@ -1,6 +1,7 @@
 /** The mix of kinds side by side. */
 import type { ClassChange, FaultDiffPage } from "../../data/faultDiff";
 import { h } from "../../dom";
+import { labelled } from "../../draw/bars";
 import { count, percent } from "../../format";
 import type { Section } from "../section";
 import { kindName, sideLegend, verdict } from "./figures";
@@ -37,10 +38,6 @@ export const classes: Section<FaultDiffPage> = {
 
 /** Both figures as bars, A above B. */
 export function pair(a: number, b: number, most: number, words: (value: number) => string = percent): HTMLElement {
-  const line = (value: number, ink: string) => {
-    const fill = h("div", { class: `bar kbar ${ink}` });
-    fill.style.width = `${Math.max(0.4, (Math.max(0, value) / most) * 100)}%`;
-    return h("div", { class: "labelled" }, h("span", { class: "track" }, fill), h("span", { class: "number" }, words(value)));
-  };
+  const line = (value: number, ink: string) => labelled(`kbar ${ink}`, value / most, words(value));
   return h("td", { class: "bar-cell" }, line(a, "k0"), line(b, "k1"));
 }

@@ -1,6 +1,7 @@
 /** What the difference of the means, and of the tails, consists of. */
 import type { Explanation, FaultDiffPage, Part } from "../../data/faultDiff";
 import { h } from "../../dom";
+import { strip } from "../../draw/bars";
 import { signedNanos } from "../../draw/shift";
 import { count, nanos, percent } from "../../format";
 import type { Section } from "../section";
@@ -33,17 +34,16 @@ function column(report: FaultDiffPage, title: string, found: Explanation): HTMLE
     h("h3", {}, title),
     h("p", {}, `${nanos(corrected.a)} → ${nanos(corrected.b)}, ${signedNanos(found.change_ns)} per fault (as traced ${nanos(raw.a)} → ${nanos(raw.b)}).`),
     found.sentences.length > 1 && h("ul", { class: "evidence" }, ...found.sentences.slice(1).map((sentence) => h("li", {}, sentence))),
-    found.parts.length > 0 && h("table", { class: "bars" }, h("caption", { class: "sr" }, `Parts of the difference: ${title}`), h("thead", {}, h("tr", {}, h("th", {}, "Part"), h("th", { class: "bar-cell" }, h("span", { class: "sr" }, "bar")), ...["A fault", ...(inShares ? ["Share"] : [])].map((head) => h("th", { class: "number" }, head)))), h("tbody", {}, ...shown.map((part) => row(report, part, most, inShares ? found.change_ns : null)))),
+    found.parts.length > 0 && h("table", { class: "bars" }, h("caption", { class: "sr" }, `Parts of the difference: ${title}`), h("thead", {}, h("tr", {}, h("th", {}, "Part"), h("th", { class: "bar-cell" }, h("span", { class: "sr" }, "bar")), ...["Per fault", ...(inShares ? ["Share"] : [])].map((head) => h("th", { class: "number" }, head)))), h("tbody", {}, ...shown.map((part) => row(report, part, most, inShares ? found.change_ns : null)))),
     rest > 0 && h("p", { class: "faint" }, `${count(rest)} smaller parts make up ${signedNanos(found.parts.slice(SHOWN).reduce((sum, part) => sum + part.ns, 0))}.`),
   );
 }
 
 /** Bars grow from the middle: to the right where B takes longer. */
 function row(report: FaultDiffPage, part: Part, most: number, whole: number | null): HTMLElement {
-  const fill = h("div", { class: `bar kbar ${part.ns >= 0 ? "k1" : "k0"}` });
-  const width = (Math.abs(part.ns) / most) * 50;
-  fill.style.width = `${Math.max(0.4, width)}%`;
-  fill.style.marginLeft = `${part.ns >= 0 ? 50 : 50 - width}%`;
+  const share = Math.abs(part.ns) / most / 2;
+  const fill = strip(`kbar ${part.ns >= 0 ? "k1" : "k0"}`, share);
+  fill.style.marginLeft = `${part.ns >= 0 ? 50 : 50 - share * 100}%`;
   const name = part.cause === "function" ? h("code", {}, part.function ?? "") : CAUSES[part.cause];
   return h("tr", {}, h("th", { scope: "row" }, name, part.class !== null && h("div", { class: "faint" }, kindName(report, part.class))), h("td", { class: "bar-cell" }, fill), h("td", { class: "number" }, signedNanos(part.ns)), whole !== null && h("td", { class: "number" }, part.ns / whole < 0 ? `−${percent(-part.ns / whole)}` : percent(part.ns / whole)));
 }

@@ -1,6 +1,7 @@
 /** The kinds of faults side by side: how many, how long, where they peak. */
 import type { ClassFindings, FaultPathsPage, Latency } from "../../data/faultPaths";
 import { h } from "../../dom";
+import { strip } from "../../draw/bars";
 import { count, interval, nanos, percent } from "../../format";
 import type { Section } from "../section";
 import { kindsOf } from "./kinds";
@@ -37,16 +38,10 @@ function row(found: ClassFindings, name: string, ink: string, most: number): HTM
     "tr",
     {},
     h("th", { scope: "row" }, name),
-    h("td", { class: "bar-cell" }, bar(found.share / most, `kbar ${ink}`), bar(found.time_share / most, `kbar thin ${ink}`)),
+    h("td", { class: "bar-cell" }, strip(`kbar ${ink}`, found.share / most), strip(`kbar thin ${ink}`, found.time_share / most)),
     ...figures.map((figure, at) => h("td", { class: at === 4 ? "number faint" : "number" }, figure)),
     h("td", { class: "peaks" }, peaks(corrected)),
   );
-}
-
-function bar(share: number, ink: string): HTMLElement {
-  const fill = h("div", { class: `bar ${ink}` });
-  fill.style.width = `${Math.max(0.5, share * 100)}%`;
-  return fill;
 }
 
 /** `6.40 µs (92 %), 11.9 µs (6 %)`: the three largest, from fast to slow. */

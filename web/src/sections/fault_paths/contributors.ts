@@ -1,6 +1,7 @@
 /** Which functions the time and its variance come from. */
 import type { Contributor, FaultPathsPage } from "../../data/faultPaths";
 import { h } from "../../dom";
+import { labelled } from "../../draw/bars";
 import { count, interval, nanos, percent } from "../../format";
 import type { Section } from "../section";
 import { kindPicker } from "./kinds";
@@ -29,7 +30,6 @@ export const contributors: Section<FaultPathsPage> = {
 
 function table(found: Contributor[]): HTMLElement {
   const most = Math.max(...found.map((c) => Math.max(c.corrected_time_share, c.time_share, c.variance_share)), 1e-9);
-  const heads = ["Calls", "Own time", "as traced"];
   const rows = found.map((c) => row(c, most));
   const body = h("tbody", {}, ...rows.slice(0, SHOWN));
   const more = h("button", { type: "button", class: "quiet" }, `Show ${count(rows.length - SHOWN)} more`);
@@ -44,7 +44,7 @@ function table(found: Contributor[]): HTMLElement {
       "table",
       { class: "bars contributors" },
       h("caption", { class: "sr" }, "Functions by own time"),
-      h("thead", {}, h("tr", {}, h("th", {}, "Function"), ...heads.map((head) => h("th", { class: "number" }, head)), h("th", { class: "bar-cell" }, "Share of time, corrected"), h("th", { class: "bar-cell" }, "as traced"), h("th", { class: "bar-cell" }, "Share of variance"))),
+      h("thead", {}, h("tr", {}, h("th", {}, "Function"), h("th", { class: "number" }, "Calls"), h("th", { class: "number" }, "Own time"), h("th", { class: "number minor" }, "as traced"), h("th", { class: "bar-cell" }, "Share of time, corrected"), h("th", { class: "bar-cell" }, "as traced"), h("th", { class: "bar-cell" }, "Share of variance"))),
       body,
     ),
     rows.length > SHOWN && more,
@@ -58,7 +58,7 @@ function row(found: Contributor, most: number): HTMLElement {
     h("th", { scope: "row" }, h("code", {}, found.function)),
     h("td", { class: "number" }, count(found.calls)),
     h("td", { class: "number" }, found.error_ns > 0 ? interval(found.corrected_self_ns, [Math.max(0, found.corrected_self_ns - found.error_ns), found.corrected_self_ns + found.error_ns]) : nanos(found.corrected_self_ns)),
-    h("td", { class: "number faint" }, nanos(found.self_ns)),
+    h("td", { class: "number faint minor" }, nanos(found.self_ns)),
     share(found.corrected_time_share, most, "k0"),
     share(found.time_share, most, "k3"),
     share(found.variance_share, most, "k1"),
@@ -66,7 +66,5 @@ function row(found: Contributor, most: number): HTMLElement {
 }
 
 function share(value: number, most: number, ink: string): HTMLElement {
-  const fill = h("div", { class: `bar kbar ${ink}` });
-  fill.style.width = `${Math.max(0.5, (Math.max(0, value) / most) * 100)}%`;
-  return h("td", { class: "bar-cell" }, h("div", { class: "labelled" }, h("span", { class: "track" }, fill), h("span", { class: "number" }, signed(value))));
+  return h("td", { class: "bar-cell" }, labelled(`kbar ${ink}`, value / most, signed(value)));
 }

@@ -24,7 +24,7 @@ export const locks: Section<FaultPathsPage> = {
 function lockTable(locks: LockWait[]): HTMLElement {
   if (locks.length === 0)
     return absent(
-      "no function that gets a lock is among its calls",
+      "no function that takes a lock is among its calls",
       "Lock waits happen outside handle_mm_fault: trace the fault's entry or lock_mm_and_find_vma, down_read and lock_vma_under_rcu too (pagewise trace does).",
     );
   const heads = ["Calls", "Slow", "Median", "99th", "Longest", "Share of fault time"];
@@ -33,9 +33,9 @@ function lockTable(locks: LockWait[]): HTMLElement {
     { class: "scroll" },
     h(
       "table",
-      { class: "bars" },
+      { class: "bars plain" },
       h("caption", { class: "sr" }, "Locks"),
-      h("thead", {}, h("tr", {}, h("th", {}, "Lock"), h("th", {}, "got by"), ...heads.map((head) => h("th", { class: "number" }, head)), h("th", { class: "lock-spark" }, "Distribution"))),
+      h("thead", {}, h("tr", {}, h("th", {}, "Lock"), h("th", {}, "Taken by"), ...heads.map((head) => h("th", { class: "number" }, head)), h("th", { class: "lock-spark" }, "Distribution"))),
       h("tbody", {}, ...locks.map(lockRow)),
     ),
   );
@@ -71,12 +71,12 @@ function holders(report: FaultPathsPage, holders: Holder[]): HTMLElement | null 
   }
   const words = `The trace shows who was waited for in ${count(attributed[0])} of ${count(attributed[1])} waits for the mmap lock of 0.1 ms and more: ${nanos(attributed_ns[0])} of ${nanos(attributed_ns[1])}. In the rest, no traced task held it: the waiter was woken late or preempted, or an untraced task held it.`;
   const row = (holder: Holder) =>
-    h("tr", {}, h("th", { scope: "row" }, `${holder.task} (${holder.pid})`), h("td", {}, HOLDS[holder.how]), h("td", {}, holder.doing ?? "–"), ...[count(holder.waits), nanos(holder.wait_ns), nanos(holder.longest_hold_ns)].map((figure) => h("td", { class: "number" }, figure)));
+    h("tr", {}, h("th", { scope: "row" }, `${holder.task} (${holder.pid})`), h("td", {}, HOLDS[holder.how]), h("td", { class: "value" }, holder.doing ?? "–"), ...[count(holder.waits), nanos(holder.wait_ns), nanos(holder.longest_hold_ns)].map((figure) => h("td", { class: "number" }, figure)));
   return h(
     "div",
     {},
     h("p", {}, words),
-    holders.length > 0 && h("div", { class: "scroll" }, h("table", {}, h("caption", {}, "Who was waited for"), h("thead", {}, h("tr", {}, h("th", {}, "Task"), h("th", {}, "What it had"), h("th", {}, "How"), ...["Waits", "Time waited", "Longest"].map((head) => h("th", { class: "number" }, head)))), h("tbody", {}, ...holders.slice(0, 10).map(row)))),
+    holders.length > 0 && h("div", { class: "scroll" }, h("table", {}, h("caption", {}, "Who was waited for"), h("thead", {}, h("tr", {}, h("th", {}, "Task"), h("th", {}, "What it did"), h("th", {}, "While it held the lock"), ...["Waits", "Time waited", "Longest"].map((head) => h("th", { class: "number" }, head)))), h("tbody", {}, ...holders.slice(0, 10).map(row)))),
   );
 }
 
@@ -98,6 +98,6 @@ function chargeTable(charges: ChargePath[]): HTMLElement {
   return h(
     "div",
     { class: "scroll" },
-    h("table", { class: "bars" }, h("caption", { class: "sr" }, "Charges"), h("thead", {}, h("tr", {}, h("th", {}, "Way"), ...["Faults", "Share", "Median traced", "Median", "99th"].map((head) => h("th", { class: "number" }, head)), h("th", { class: "lock-spark" }, "as traced"), h("th", { class: "lock-spark" }, "corrected"))), h("tbody", {}, ...charges.map(row))),
+    h("table", { class: "bars" }, h("caption", { class: "sr" }, "Charges"), h("thead", {}, h("tr", {}, h("th", {}, "How"), ...["Faults", "Share", "Median traced", "Median", "99th"].map((head) => h("th", { class: "number" }, head)), h("th", { class: "lock-spark" }, "as traced"), h("th", { class: "lock-spark" }, "corrected"))), h("tbody", {}, ...charges.map(row))),
   );
 }

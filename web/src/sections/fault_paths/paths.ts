@@ -1,6 +1,7 @@
 /** The most frequent paths in full, and trees that many faults share. */
 import type { FaultPathsPage, PathFindings, TreePattern } from "../../data/faultPaths";
 import { h } from "../../dom";
+import { track } from "../../draw/bars";
 import { count, counted, interval, nanos, percent, within } from "../../format";
 import { indented } from "../../layout/outline";
 import type { Section } from "../section";
@@ -25,10 +26,8 @@ function folded(items: HTMLElement[]): HTMLElement[] {
 function pathItem(report: FaultPathsPage, path: PathFindings): HTMLElement {
   const kinds = kindsOf(report);
   const { raw, corrected, bounds } = path.latency;
-  const bar = h("span", { class: `bar kbar ${kinds.ink(path.class)}` });
-  bar.style.width = `${Math.max(0.4, path.share * 100)}%`;
   const words = `${counted(path.faults, "fault")} · ${percent(path.share)} · ${bounds === null ? `${nanos(raw.p50_ns)} as traced` : `${interval(corrected.p50_ns, bounds.p50_ns)} (${nanos(raw.p50_ns)} as traced)`} · ${path.mean_calls.toFixed(0)} calls`;
-  return h("details", { class: "site path" }, h("summary", {}, h("span", { class: "site-head" }, h("span", {}, kinds.name(path.class)), h("span", { class: "faint" }, words)), h("span", { class: "track" }, bar)), outline(path.outline));
+  return h("details", { class: "site path" }, h("summary", {}, h("span", { class: "site-head" }, h("span", {}, kinds.name(path.class)), h("span", { class: "faint" }, words)), track(`kbar ${kinds.ink(path.class)}`, path.share)), outline(path.outline));
 }
 
 function outline(text: string): HTMLElement {
@@ -46,12 +45,10 @@ function trees(report: FaultPathsPage): HTMLElement[] {
   const item = (tree: TreePattern) => {
     const calls = tree.calls[0] === tree.calls[1] ? count(tree.calls[0]) : `${count(tree.calls[0])} to ${count(tree.calls[1])}`;
     const words = `${percent(tree.corrected_time_share)} of the time · ${counted(tree.faults, "fault")} · mean ${within(tree.mean_ns, tree.error_ns)}, 99th percentile ${within(tree.p99_ns, tree.error_ns)} · ${calls} ${calls === "1" ? "call" : "calls"}`;
-    const bar = h("span", { class: `bar kbar ${tree.class === null ? "k0" : kinds.ink(tree.class)}` });
-    bar.style.width = `${Math.max(0.4, tree.corrected_time_share * 100)}%`;
     const of = `${tree.complete ? "All of the fault" : "A part of the fault"}: ${tree.class === null ? "several kinds" : kinds.name(tree.class)}.`;
     const own = tree.corrected_self_ns / Math.max(1, tree.corrected_total_ns);
     const more = `${of} ${count(tree.occurrences)} times; ${percent(own)} of its time in ${tree.root} itself. As traced: ${percent(tree.time_share)} of the time, mean ${nanos(tree.raw_mean_ns)}.`;
-    return h("details", { class: "site path" }, h("summary", {}, h("span", { class: "site-head" }, h("code", {}, tree.root), h("span", { class: "faint" }, words)), h("span", { class: "track" }, bar)), h("p", { class: "faint" }, more), outline(tree.outline));
+    return h("details", { class: "site path" }, h("summary", {}, h("span", { class: "site-head" }, h("code", {}, tree.root), h("span", { class: "faint" }, words)), track(`kbar ${tree.class === null ? "k0" : kinds.ink(tree.class)}`, tree.corrected_time_share)), h("p", { class: "faint" }, more), outline(tree.outline));
   };
   const intro = `Calls with all that they call, repeats folded (“×3–15”, “in turn”), in a hundredth of the faults or of their time and more. What is always inside one larger tree is not named apart; trees inside one another share their time.${trees_left_out > 0 ? ` ${count(trees_left_out)} smaller ones are left out.` : ""}`;
   return [h("h3", {}, "Whole call trees by their share of time"), h("p", { class: "faint" }, intro), ...folded(found.map(item))];

@@ -1,6 +1,7 @@
 /** The pattern map: call paths as a diagram, and what the chosen call consists of. */
 import type { FaultPathsPage } from "../../data/faultPaths";
 import { h, type Child } from "../../dom";
+import { strip } from "../../draw/bars";
 import { latencyChart } from "../../draw/latency";
 import { patternView } from "../../draw/patternMap";
 import { count, nanos, percent, within } from "../../format";
@@ -101,11 +102,9 @@ function parts(tree: CallTree, call: Call): HTMLElement {
 }
 
 function partRow(part: Part, call: Call, most: number): HTMLElement {
-  const fill = h("div", { class: `bar ${part.isSelf ? "kbar k1" : "kbar k0"}` });
-  fill.style.width = `${Math.max(0.5, (part.ns / most) * 100)}%`;
   const name = part.isSelf ? h("em", {}, part.name) : part.name;
   const figures = [nanos(part.ns / Math.max(1, call.faults)), percent(part.ns / Math.max(1, call.correctedTotal)), percent(part.raw / Math.max(1, call.total)), signed(part.variance)];
-  return h("tr", {}, h("th", { scope: "row" }, name), h("td", { class: "bar-cell" }, fill), ...figures.map((figure, at) => h("td", { class: at === 2 ? "number faint" : "number" }, figure)));
+  return h("tr", {}, h("th", { scope: "row" }, name), h("td", { class: "bar-cell" }, strip(part.isSelf ? "kbar k1" : "kbar k0", part.ns / most)), ...figures.map((figure, at) => h("td", { class: at === 2 ? "number faint" : "number" }, figure)));
 }
 
 /** A share that may be negative. */

@@ -1,6 +1,7 @@
 /** The slowest faults against all others: what they have that the others lack. */
 import type { Contrast, Excess, FaultPathsPage, Overrepresented } from "../../data/faultPaths";
 import { h } from "../../dom";
+import { strip } from "../../draw/bars";
 import { count, counted, nanos, percent, within } from "../../format";
 import type { Section } from "../section";
 import { kindsOf } from "./kinds";
@@ -45,16 +46,14 @@ function excess(found: Contrast): HTMLElement {
   const most = Math.max(...rows.map((row) => Math.abs(row.ns)), 1e-9);
   const table = h(
     "table",
-    { class: "bars" },
+    { class: "bars parts" },
     h("caption", { class: "sr" }, "Parts of the extra time"),
     h("thead", {}, h("tr", {}, h("th", {}, "Own time of"), h("th", { class: "bar-cell" }, h("span", { class: "sr" }, "bar")), ...["Extra", "Share", "slow", "others"].map((head) => h("th", { class: "number" }, head)))),
     h(
       "tbody",
       {},
       ...rows.map((row) => {
-        const fill = h("div", { class: `bar kbar ${row.wait ? "k4" : "k1"}` });
-        fill.style.width = `${Math.max(0.5, (Math.max(0, row.ns) / most) * 100)}%`;
-        return h("tr", {}, h("th", { scope: "row" }, row.wait ? h("em", {}, row.name) : h("code", {}, row.name)), h("td", { class: "bar-cell" }, fill), ...[giveOrTake(row), signed(row.share), nanos(row.tail_ns), nanos(row.body_ns)].map((figure) => h("td", { class: "number" }, figure)));
+        return h("tr", {}, h("th", { scope: "row" }, row.wait ? h("em", {}, row.name) : h("code", {}, row.name)), h("td", { class: "bar-cell" }, strip(`kbar ${row.wait ? "k4" : "k1"}`, row.ns / most)), ...[giveOrTake(row), signed(row.share), nanos(row.tail_ns), nanos(row.body_ns)].map((figure) => h("td", { class: "number" }, figure)));
       }),
     ),
   );
@@ -78,11 +77,8 @@ function bars(rows: Overrepresented[]): HTMLElement {
       "tbody",
       {},
       ...rows.map((row) => {
-        const [slow, others] = [h("div", { class: "bar kbar k1" }), h("div", { class: "bar kbar thin kx" })];
-        slow.style.width = `${Math.max(0.5, row.tail_share * 100)}%`;
-        others.style.width = `${Math.max(0.5, row.body_share * 100)}%`;
         const along = row.along.length > 0 && h("div", { class: "faint" }, `with ${row.along.slice(0, 3).join(", ")}${row.along.length > 3 ? ` and ${row.along.length - 3} more` : ""}`);
-        return h("tr", {}, h("th", { scope: "row" }, h("code", {}, row.name), along), h("td", { class: "bar-cell" }, slow, others), h("td", { class: "number" }, percent(row.tail_share)), h("td", { class: "number" }, percent(row.body_share)));
+        return h("tr", {}, h("th", { scope: "row" }, h("code", {}, row.name), along), h("td", { class: "bar-cell" }, strip("kbar k1", row.tail_share), strip("kbar thin kx", row.body_share)), h("td", { class: "number" }, percent(row.tail_share)), h("td", { class: "number" }, percent(row.body_share)));
       }),
     ),
   );

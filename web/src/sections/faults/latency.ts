@@ -13,7 +13,7 @@ export const latency: Section<Report> = {
   nav: "Latency",
   applies: (report) => (report.findings.time.measured?.count ?? 0) > 0,
   intro: () =>
-    "Time in the kernel for each measured fault, from start to end. The axis is logarithmic: each mark is ten times the one before.",
+    "Time in the kernel for each measured fault, from start to end. The axis is logarithmic.",
   render: (report) => {
     const { measured } = report.findings.time;
     const parts = series(report);

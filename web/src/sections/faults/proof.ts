@@ -1,6 +1,7 @@
 /** Whether the change helped: runs, intervals, before and after. */
 import type { Comparison, Proof } from "../../data/types";
 import { h, s } from "../../dom";
+import { track } from "../../draw/bars";
 import { chart, xAxis, type Plot } from "../../draw/chart";
 import { axisNanos, byteChange, bytes, count, factor, factorRange, isNumber, nanos, percent, UNBOUNDED } from "../../format";
 import { linear, linearTicks, log } from "../../layout/axis";
@@ -96,11 +97,6 @@ const show = (row: Before, value: number): string =>
 function bars(proof: Proof): HTMLElement | null {
   const pair = beforeAfter(proof);
   if (!pair) return null;
-  const bar = (value: number, most: number, ink: string) => {
-    const fill = h("div", { class: `bar ${ink}` });
-    fill.style.width = `${most > 0 ? Math.max(0.6, (value / most) * 100) : 0}%`;
-    return fill;
-  };
   return h(
     "figure",
     {},
@@ -114,9 +110,9 @@ function bars(proof: Proof): HTMLElement | null {
           "div",
           { class: "pair" },
           h("div", { class: "pair-name" }, row.name),
-          h("div", { class: "track" }, bar(row.before, most, "churn")),
+          track("churn", row.before / most),
           h("div", { class: "number" }, show(row, row.before)),
-          h("div", { class: "track" }, bar(row.after, most, "good")),
+          track("good", row.after / most),
           h("div", { class: "number" }, show(row, row.after)),
         );
       }),

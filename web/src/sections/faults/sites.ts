@@ -1,6 +1,7 @@
 /** Code that faults, and code that returns memory and requests it again. */
 import type { Report, Site } from "../../data/types";
 import { h } from "../../dom";
+import { track } from "../../draw/bars";
 import { tabs } from "../../draw/tabs";
 import { compact, percent } from "../../format";
 import type { Section } from "../section";
@@ -37,8 +38,6 @@ function list(report: Report, sites: Site[], areFaults: boolean): HTMLElement[] 
   const most = Math.max(...sites.map((site) => site.faults), 1e-12);
   return sites.slice(0, MOST).map((site) => {
     const ink = report.churn_causes.includes(site.main_cause) ? "churn" : "needed";
-    const bar = h("div", { class: `bar ${ink}` });
-    bar.style.width = `${Math.max(0.6, (site.faults / most) * 100)}%`;
     return h(
       "details",
       { class: "site" },
@@ -46,7 +45,7 @@ function list(report: Report, sites: Site[], areFaults: boolean): HTMLElement[] 
         "summary",
         {},
         h("span", { class: "site-head" }, h("span", {}, h("code", {}, site.culprit || "(no name)"), areFaults && h("span", { class: "faint" }, ` ${report.labels.causes[site.main_cause] ?? site.main_cause}`)), h("span", { class: "number" }, `${percent(site.faults / total)}`, h("span", { class: "faint" }, ` ${compact(site.faults)}`))),
-        h("span", { class: "track" }, bar),
+        track(ink, site.faults / most),
       ),
       h("ol", { class: "stack" }, ...[...site.stack].reverse().map((frame) => h("li", { class: frame === site.culprit ? "culprit" : "" }, h("code", {}, frame)))),
     );

@@ -24,7 +24,7 @@ export const tasks: Section<Report> = {
     const cpu = findings.cost.user + findings.cost.system;
     const processes = taskRows(tasks).map(process);
     const [first, more] = [processes.slice(0, PROCESSES_SHOWN), processes.slice(PROCESSES_SHOWN)];
-    return h("div", {}, timeBar("CPU time, by process,", cpu, cpuByProcess(tasks)), ...first, more.length > 0 && folded(`${more.length} more`, more));
+    return h("div", {}, timeBar("CPU time", cpu, cpuByProcess(tasks), ", by process"), ...first, more.length > 0 && folded(`${more.length} more`, more));
   },
 };
 

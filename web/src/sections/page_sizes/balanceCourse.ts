@@ -29,7 +29,7 @@ export const course: Section<Balance> = {
       pane("Huge pages", count, [line("huge pages", "good", (point) => point.huge)]),
       pane("Page walks per second", rate, [line("huge pages", "churn", (point) => point.huge_walks_per_s), line("small pages", "needed", (point) => point.small_walks_per_s)]),
       pane("Share of cycles in page walks", percent, [line("in page walks", "violet", (point) => point.walk_share)]),
-      points.some((point) => point.load > 0) && pane("Intervals in which page walks took much time", count, [line("intervals", "kernel", (point) => point.load)]),
+      balance.no_counters === null && points.some((point) => point.load > 0) && pane("Intervals in which page walks took much time", count, [line("intervals", "kernel", (point) => point.load)]),
       pane("Imbalance of TLB entries when last computed, logarithmic", compact, [line("imbalance", "violet", (point) => point.imbalance)], { log: true }),
       pane("Resident memory", count, [line("resident", "kernel", (point) => point.rss)], { unit: "bytes" }),
     );

@@ -1,6 +1,7 @@
 /** Page sizes side by side. */
 import type { HugeSimulation } from "../../data/schema";
 import { h } from "../../dom";
+import { track } from "../../draw/bars";
 import { percent } from "../../format";
 import type { Section } from "../section";
 
@@ -23,10 +24,8 @@ export const configurations: Section<HugeSimulation> = {
           "tbody",
           {},
           ...simulation.configurations.map((row) => {
-            const bar = h("div", { class: "bar needed" });
-            bar.style.width = `${(row.speed / most) * 100}%`;
             const numbers = [row.ns_per_access.toFixed(2), row.small_per_1000.toFixed(3), row.huge_per_1000.toFixed(3), percent(row.refill_share)];
-            return h("tr", {}, h("td", { class: "unbroken" }, row.workload), h("td", { class: "unbroken" }, row.name), h("td", { class: "number" }, `${row.speed.toFixed(2)}×`), h("td", { class: "bar-cell" }, h("div", { class: "track" }, bar)), ...numbers.map((text) => h("td", { class: "number" }, text)));
+            return h("tr", {}, h("td", { class: "unbroken" }, row.workload), h("td", { class: "unbroken" }, row.name), h("td", { class: "number" }, `${row.speed.toFixed(2)}×`), h("td", { class: "bar-cell" }, track("needed", row.speed / most)), ...numbers.map((text) => h("td", { class: "number" }, text)));
           }),
         ),
       ),

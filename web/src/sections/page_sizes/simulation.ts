@@ -40,10 +40,10 @@ function headline(simulation: HugeSimulation): string {
     const [both, none] = [of("guest, huge at both levels", workload), of("guest, small at both levels", workload)];
     if (!native) return workload;
     const alone = native.speed - 1;
-    if (!both || !none) return Math.abs(alone) < MATTERS ? `${workload}: page size does not matter` : `${workload}: huge pages bring ${change(alone)} speed`;
+    if (!both || !none) return Math.abs(alone) < MATTERS ? `${workload}: page size does not matter` : `${workload}: huge pages change the speed by ${change(alone)}`;
     const guest = both.speed / none.speed - 1;
     if (Math.max(Math.abs(alone), Math.abs(guest)) < MATTERS) return `${workload}: page size does not matter, neither natively nor in a guest`;
-    return `${workload}: huge pages bring ${change(alone)} speed natively, ${change(guest)} in a guest`;
+    return `${workload}: huge pages change the speed by ${change(alone)} natively, ${change(guest)} in a guest`;
   });
   return `${words.join("; ")}.`;
 }

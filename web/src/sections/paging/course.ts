@@ -12,7 +12,7 @@ export const course: Section<PagingTimeline> = {
   title: "Paging over time",
   nav: "Paging",
   applies: ({ points }) => points.length > 1,
-  intro: () => "Sum over all live processes. A wait for the store is a fault on an evicted page; pages read ahead are those that nobody waited for.",
+  intro: () => "Sum over all live processes. A wait for the store is a fault on an evicted page; no thread waited for pages that were read ahead.",
   render: ({ points }) => {
     const end = points.at(-1)!.time;
     const times = points.map((point) => point.time);
@@ -33,7 +33,7 @@ export const course: Section<PagingTimeline> = {
         label: bytes,
         lines: [
           { name: "resident", ink: "good", points: level((p) => p.resident_bytes) },
-          { name: "may be resident", ink: "kernel", points: level((p) => p.limit_bytes) },
+          { name: "limit for resident pages", ink: "kernel", points: level((p) => p.limit_bytes) },
           { name: "not managed", ink: "needed", points: level((p) => p.unmanaged_bytes) },
         ],
       }),
@@ -57,7 +57,7 @@ export const course: Section<PagingTimeline> = {
       pane("Pages per second", {
         lines: [
           { name: "read", ink: "churn", points: rate((p) => p.pages_read) },
-          { name: "of them ahead", ink: "needed", points: rate((p) => p.pages_read_ahead) },
+          { name: "read ahead", ink: "needed", points: rate((p) => p.pages_read_ahead) },
           { name: "written", ink: "violet", points: rate((p) => p.pages_written) },
           { name: "evicted", ink: "kernel", points: rate((p) => p.pages_evicted) },
         ],

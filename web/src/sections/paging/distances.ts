@@ -6,7 +6,7 @@ import { bytes, compact, count, percent } from "../../format";
 import { distanceBins } from "../../layout/watched";
 import type { Section } from "../section";
 
-const NAMES = ["someone waited", "came ahead of that"];
+const NAMES = ["waited for", "read ahead"];
 const INKS = ["churn", "needed"];
 
 export const distances: Section<PagingTimeline> = {
@@ -32,7 +32,7 @@ export const distances: Section<PagingTimeline> = {
       {},
       h("ul", { class: "legend" }, ...NAMES.map((name, at) => h("li", {}, h("span", { class: `swatch ${INKS[at]}` }), name))),
       h("div", {}, svg),
-      larger !== null && h("p", {}, `A budget larger by ${bytes(larger.more_bytes)} would spare at least ${percent(larger.spared.low)} of the waits for the store.`),
+      larger !== null && h("p", {}, `A budget larger by ${bytes(larger.more_bytes)} would save at least ${percent(larger.spared.low)} of the waits for the store.`),
       h("p", { class: "faint" }, `Estimated from ${count(all.sampled_pages)} pages that were followed.`),
     );
   },

@@ -3,6 +3,7 @@ import type { ProfileDiffPage } from "../../data/profileDiff";
 import type { Change, Measure } from "../../data/profileFindings";
 import type { Estimate } from "../../data/types";
 import { h } from "../../dom";
+import { labelled } from "../../draw/bars";
 import { compact, count } from "../../format";
 import type { Section } from "../section";
 
@@ -14,7 +15,7 @@ const UNIT: Record<Measure, string> = {
   cpus_in_use: "\u00a0% of a CPU",
   per_second: " per second",
   cpu_seconds_per_run: "\u00a0s of CPU time per run",
-  events_per_run: " a run",
+  events_per_run: " per run",
 };
 const unit = (measure: Measure): string => UNIT[measure];
 const digits = (value: number, measure: Measure): string => {
@@ -28,7 +29,7 @@ export const functions: Section<ProfileDiffPage> = {
   title: "Functions that changed",
   nav: "Functions",
   applies: ({ diff }) => diff.functions.length > 0,
-  intro: ({ diff }) => `With all that they call, in${unit(diff.measure).replace("\u00a0", " ")}; certain ones first. The line is the 95 % interval of the change. A change of ${digits(diff.detectable, diff.measure)}${unit(diff.measure)} in one of the large functions would have been found four times in five.`,
+  intro: ({ diff }) => `With all that they call, in${unit(diff.measure).replace("\u00a0", " ")}; the certain ones first. The line is the 95 % interval of the change. A change of ${digits(diff.detectable, diff.measure)}${unit(diff.measure)} in one of the large functions would have been found four times in five.`,
   render: ({ diff }) => {
     const shown = diff.functions.slice(0, SHOWN);
     const most = Math.max(...shown.flatMap(({ change }) => [Math.abs(change.low), Math.abs(change.high)]), 1e-12);
@@ -54,11 +55,7 @@ export const functions: Section<ProfileDiffPage> = {
   },
 };
 
-function bar(value: number, most: number, ink: string, measure: Measure): HTMLElement {
-  const fill = h("div", { class: `bar kbar ${ink}` });
-  fill.style.width = `${Math.max(0.4, (value / most) * 100)}%`;
-  return h("div", { class: "labelled" }, h("span", { class: "track" }, fill), h("span", { class: "number" }, digits(value, measure)));
-}
+const bar = (value: number, most: number, ink: string, measure: Measure): HTMLElement => labelled(`kbar ${ink}`, value / most, digits(value, measure));
 
 /** The interval about its value, on a scale with zero in the middle. */
 function interval({ value, low, high }: Estimate, most: number, sure: boolean): HTMLElement {
@@ -82,8 +79,8 @@ export const stacks: Section<ProfileDiffPage> = {
   render: ({ diff }) => {
     const sure = diff.stacks.filter((stack) => stack.significant);
     const line = (stack: (typeof sure)[0]) =>
-      h("tr", {}, h("td", { class: "number" }, `${signed(stack.change.value, diff.measure)}${unit(diff.measure)}`, h("div", { class: "faint" }, `${signed(stack.change.low, diff.measure)} to ${signed(stack.change.high, diff.measure)}`)), h("td", { class: "way" }, ...folded(stack.frames).flatMap((name, at, all) => [at > 0 ? h("span", { class: "faint" }, " › ") : null, at === all.length - 1 ? h("strong", {}, name) : name])));
-    return h("div", { class: "scroll" }, h("table", {}, h("caption", { class: "sr" }, "Stacks that changed beyond chance"), h("thead", {}, h("tr", {}, h("th", { class: "number" }, "Change"), h("th", {}, "Stack, outermost first"))), h("tbody", {}, ...sure.slice(0, STACKS).map(line))));
+      h("tr", {}, h("td", { class: "number" }, signed(stack.change.value, diff.measure), h("div", { class: "faint" }, `${signed(stack.change.low, diff.measure)} to ${signed(stack.change.high, diff.measure)}`)), h("td", { class: "way" }, ...folded(stack.frames).flatMap((name, at, all) => [at > 0 ? h("span", { class: "faint" }, " › ") : null, at === all.length - 1 ? h("strong", {}, name) : name])));
+    return h("div", { class: "scroll" }, h("table", {}, h("caption", { class: "sr" }, "Stacks that changed beyond chance"), h("thead", {}, h("tr", {}, h("th", { class: "number" }, `Change,${unit(diff.measure).replace("\u00a0", " ")}`), h("th", {}, "Stack, outermost first"))), h("tbody", {}, ...sure.slice(0, STACKS).map(line))));
   },
 };
 

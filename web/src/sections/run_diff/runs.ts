@@ -19,7 +19,7 @@ export const runs: Section<RunDiff> = {
   title: "Both runs",
   nav: "Runs",
   applies: ({ figures, causes }) => figures.length + causes.length > 0,
-  intro: () => "What each run used from start to end. Bold changes are larger than two runs of one program show.",
+  intro: () => "What each run used from start to end. Changes in bold are larger than those between two runs of one program.",
   render: (diff) => {
     const figures = diff.figures.filter(({ a, b }) => a > 0 || b > 0).map(({ quantity, a, b, differs }) => row(FIGURES[quantity][0], a, b, differs, FIGURES[quantity][1]));
     const causes = diff.causes.filter(({ differs }) => differs).map(({ label, a, b }) => row(`Faults: ${label}`, a.value, b.value, true, (value) => count(Math.round(value))));

@@ -18,7 +18,7 @@ export const settings: Section = {
     const all = changed(page);
     const [touching, others] = [all.filter(({ touches }) => touches.length > 0), all.filter(({ touches }) => touches.length === 0)];
     const row = (setting: (typeof touching)[0]) =>
-      h("tr", {}, h("th", { scope: "row" }, h("code", {}, setting.name)), h("td", {}, setting.a ?? "absent"), h("td", {}, setting.b ?? "absent"), h("td", {}, setting.touches.length > 0 && h("div", {}, h("strong", { class: "churn-ink" }, "touches "), setting.touches.slice(0, 4).join(", ")), h("div", { class: "faint" }, setting.reason)));
+      h("tr", {}, h("th", { scope: "row" }, h("code", {}, setting.name)), h("td", { class: "value" }, setting.a ?? "absent"), h("td", { class: "value" }, setting.b ?? "absent"), h("td", {}, setting.touches.length > 0 && h("div", {}, h("strong", { class: "churn-ink" }, "touches "), setting.touches.slice(0, 4).join(", ")), h("div", { class: "faint" }, setting.reason)));
     const table = (rows: typeof touching) => h("div", { class: "scroll" }, h("table", {}, h("caption", { class: "sr" }, "Settings that differ"), h("thead", {}, h("tr", {}, h("th", {}, "Setting"), h("th", {}, "A"), h("th", {}, "B"), h("th", {}, ""))), h("tbody", {}, ...rows.map(row))));
     const first = touching.length > 0 ? touching : others.slice(0, OTHERS);
     const rest = touching.length > 0 ? others : others.slice(OTHERS);
