@@ -30,5 +30,9 @@ export function s(tag: string, attributes: Attributes = {}, ...children: Child[]
   return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 }
 
-/** Text whose options (-e, --range-b) do not wrap behind their hyphens. */
-export const options = (text: string): Child[] => text.split(/(?<=\s)(--?[a-z][\w-]*)/).map((part, at) => (at % 2 === 1 ? h("span", { class: "unbroken" }, part) : part));
+/** Text whose options (-e, --range-b) and shares (5 %) do not wrap inside. */
+export const prose = (text: string): Child[] =>
+  text
+    .replace(/(\d) %/g, "$1\u00a0%")
+    .split(/(?<=\s)(--?[a-z][\w-]*)/)
+    .map((part, at) => (at % 2 === 1 ? h("span", { class: "unbroken" }, part) : part));

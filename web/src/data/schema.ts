@@ -286,7 +286,7 @@ export type RegionKind =
   | "hugetlb"
   | "unknown";
 /**
- * Which clock a claim rests on.
+ * Which clock a claim is based on.
  */
 export type Clock = "elapsed" | "cpu";
 /**
@@ -2899,7 +2899,7 @@ export interface Undone {
    */
   settings: number;
   /**
-   * Settings that somebody else has written since: left to them.
+   * Settings that another process has written since: left to them.
    */
   settings_left: number;
 }
@@ -3216,7 +3216,7 @@ export interface RefaultDistances {
    */
   buckets: DistanceBucket[];
   /**
-   * What more memory would have spared, where the sample is large enough to tell.
+   * What more memory would have avoided, where the sample is large enough to tell.
    */
   larger_budget: LargerBudget | null;
   /**
@@ -4127,12 +4127,13 @@ export interface Account {
   entries: KernelEntry[];
   /**
    * Time of page faults, most first: `zeroing` and `copying` what pages hold, and `handling` the
-   * fault beside that. Adds up to the entry `fault`; empty where the kernel's stacks do not tell.
+   * fault apart from that. Adds up to the entry `fault`; empty where the kernel's stacks do not
+   * tell.
    */
   faults?: TimePart[];
   kernel: Estimate;
   /**
-   * Samples of CPU time that it rests on; 0 where none could be taken.
+   * Samples of CPU time that it is based on; 0 where none could be taken.
    */
   samples: number;
   tasks?: Tasks;
@@ -4166,7 +4167,7 @@ export interface TimePart {
    */
   places: string[];
   /**
-   * Share of the CPU time that each of `places` takes; empty where that is not told.
+   * Share of the CPU time that each of `places` takes; empty where that is not reported.
    */
   shares?: number[];
   time: Estimate;
@@ -4440,8 +4441,8 @@ export interface Collection {
   call_windows: [Nanos, Nanos][];
   /**
    * Windows during which faults were recorded, on the events' clock; between them they were
-   * not, to spare the program. A fault in a window stands for its share of the pauses beside
-   * it too. Empty when faults were recorded all the time.
+   * not, to burden the program less. A fault in a window stands for its share of the pauses next
+   * to it too. Empty when faults were recorded all the time.
    */
   fault_windows: [Nanos, Nanos][];
   /**
@@ -4837,7 +4838,7 @@ export interface Point {
    */
   arm: string;
   /**
-   * Whether it is told apart and no other such setting is better in one and no worse in the
+   * Whether it is distinguished and no other such setting is better in one and no worse in the
    * other.
    */
   on_front: boolean;
@@ -4953,7 +4954,7 @@ export interface HostSnapshot {
    */
   architecture: string;
   /**
-   * What the machine counts or has at the moment, beside its settings: `ksm.pages_shared`,
+   * What the machine counts or has at the moment, next to its settings: `ksm.pages_shared`,
    * `hugetlb.2048kB.free`… Differs between any two moments and tells nothing about a change.
    */
   counters?: {

@@ -1,7 +1,7 @@
 /** What was found, most important first: diagnoses of faults and of samples, what stands out of traces, what differs. */
 import type { Page } from "../data/page";
 import type { Diagnosis } from "../data/types";
-import { h, options, type Child } from "../dom";
+import { h, prose, type Child } from "../dom";
 import { percent } from "../format";
 import { explained } from "../glossary";
 import { findings as ofPathsDiff } from "./fault_diff/findings";
@@ -39,6 +39,6 @@ function reasons({ explanation, evidence }: Diagnosis): Child[] {
     explanation !== "" && h("p", {}, ...explained(explanation)),
     facts.length > 0 && h("h3", {}, "What shows it"),
     facts.length > 0 && h("ul", { class: "evidence" }, ...facts.map((fact) => h("li", {}, ...explained(fact)))),
-    ...evidence.filter((line) => line.startsWith(NEXT)).map((line) => h("p", { class: "next" }, h("strong", {}, "Next "), ...options(line.slice(NEXT.length)))),
+    ...evidence.filter((line) => line.startsWith(NEXT)).map((line) => h("p", { class: "next" }, h("strong", {}, "Next "), ...prose(line.slice(NEXT.length)))),
   ];
 }

@@ -1,7 +1,7 @@
 /** The head of every page: a badge of a few words, the answer in one sentence, and its figures. */
 import { ended } from "../data/ending";
 import type { Ending, Severity } from "../data/types";
-import { h, options, type Child } from "../dom";
+import { h, prose, type Child } from "../dom";
 
 /** Whether the word is bad news, good news, or neither. */
 export type Tone = "bad" | "good" | "neutral";
@@ -17,7 +17,7 @@ export const SEVERITY: Record<Severity, [badge: string, tone: Tone]> = {
 export const DIFFERS: Record<"yes" | "no", [badge: string, tone: Tone]> = { yes: ["Differs", "bad"], no: ["No difference found", "good"] };
 
 export const verdict = (badge: string, tone: Tone, headline: string, ...below: Child[]): HTMLElement =>
-  h("div", { class: "verdict" }, pill(badge, tone), h("h1", {}, ...options(headline)), ...below);
+  h("div", { class: "verdict" }, pill(badge, tone), h("h1", {}, ...prose(headline)), ...below);
 
 export const pill = (word: string, tone: Tone): HTMLElement => h("span", { class: `pill ${tone}` }, word);
 

@@ -7,7 +7,7 @@ const SHOWN = 8;
 
 export function findings(report: FaultDiffPage): HTMLElement {
   const { findings, phases = [], suspicions = [], method } = report.diff;
-  const others = [list("Differs in these recordings, but only in few of their phases: other recordings may not", phases), list("Looks different, but may be chance or the tracer's cost", suspicions)];
+  const others = [list("Differs in a few phases of these recordings; others may not differ", phases), list("Looks different, but may be chance or the tracer's cost", suspicions)];
   if (findings.length === 0) {
     const nothing = method.not_tested ?? `Nothing differs beyond chance by enough to matter, in ${count(method.tests)} figures tested.`;
     return h("div", {}, phases.length === 0 && h("p", {}, nothing), ...others);

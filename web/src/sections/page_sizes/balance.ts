@@ -12,7 +12,7 @@ const BASES: Record<Balance["verdict"]["basis"], string> = {
   measured: "measured in this process at different times; --prove alternates",
   walks: "page walks, counted by hardware: a bound",
   probe: "a pointer chase on this machine, not this program: a bound",
-  none: "nothing here could tell",
+  none: "no measurement was conclusive",
 };
 
 const BADGES: Record<Balance["verdict"]["effect"], [string, Tone]> = {
