@@ -12,6 +12,7 @@ use pagewise_model::formats::perf_data::{Origin, PerfData, command_line};
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::loss::Losses;
 use pagewise_model::profile::{CounterSeries, Observed, Profile};
+use pagewise_model::quantity;
 use pagewise_model::recording::{Collection, Counter, Sidecar};
 use pagewise_model::run::Ending;
 use pagewise_model::stack::FrameKey;
@@ -246,7 +247,7 @@ fn series(counters: &[Counter], start: Nanos) -> Vec<CounterSeries> {
 }
 
 /// A collector for what is to be seen as a profile: of everything, where no faults were recorded;
-/// beside faults, where CPU time or waits were. Memory calls and locks of our own recordings are
+/// next to faults, where CPU time or waits were. Memory calls and locks of our own recordings are
 /// evidence for faults, and sampled too unevenly for a profile.
 fn profiled(sources: &[EventSource], is_own: bool) -> Option<ProfileCollector> {
     let is_evidence = |source: &EventSource| match &source.kind {
@@ -296,17 +297,15 @@ fn withhold_judgement(findings: &mut Findings) {
         .diagnoses
         .retain(|d| d.severity != Severity::Healthy);
     let unknown = Diagnosis {
-        id: "cost_unknown".to_owned(),
-        severity: Severity::Note,
         headline: "The causes of faults are shown; their share of the time is not known".to_owned(),
         explanation: "perf records events, not what the program used. Run the program under pagewise doctor to find out whether a cure pays off."
             .to_owned(),
         evidence: vec![format!(
-            "{:.0} % of {all:.0} page faults touched memory again that had been returned",
-            100.0 * churn / all.max(1.0)
+            "{} of {} page faults touched memory again that had been returned",
+            quantity::percent(churn / all.max(1.0)),
+            quantity::rounded(all)
         )],
-        share_of_cpu: None,
-        share_of_elapsed: None,
+        ..Diagnosis::named("cost_unknown", Severity::Note)
     };
     findings.diagnoses.insert(0, unknown);
 }

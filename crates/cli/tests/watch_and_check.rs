@@ -1,6 +1,6 @@
 //! `pagewise watch` and `pagewise check` as a user runs them.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 #[path = "support/command.rs"]
 mod command;
@@ -48,6 +48,8 @@ fn every_line_of_json_fits_its_schema() {
         last["evidence"]["watch"]["processes"], 0,
         "the last line is the end"
     );
+    assert_eq!(last["subject"]["command"], json!(["sleep", "0.1"]));
+    assert!(last["subject"]["pids"][0].is_i64());
     assert!(printed.lines().count() >= 3);
 }
 

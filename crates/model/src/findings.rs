@@ -362,6 +362,20 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
+    /// A diagnosis of this name without words and shares yet.
+    #[must_use]
+    pub fn named(id: impl Into<String>, severity: Severity) -> Self {
+        Self {
+            id: id.into(),
+            severity,
+            headline: String::new(),
+            explanation: String::new(),
+            evidence: Vec::new(),
+            share_of_cpu: None,
+            share_of_elapsed: None,
+        }
+    }
+
     /// Whether samples show it, not faults, calls or counts.
     #[must_use]
     pub fn is_of_samples(&self) -> bool {

@@ -112,13 +112,11 @@ fn findings() -> ProfileFindings {
     found.host.hostname = "db1".into();
     found.losses = losses;
     found.diagnoses = vec![Diagnosis {
-        id: "profile.io_scheduler".into(),
-        severity: Severity::Costly,
         headline: headline.into(),
         explanation: "Each request passes it.".into(),
         evidence: vec!["block.vda.scheduler = kyber".into()],
         share_of_cpu: Some(Estimate::exact(0.12)),
-        share_of_elapsed: None,
+        ..Diagnosis::named("profile.io_scheduler", Severity::Costly)
     }];
     found
 }

@@ -1,4 +1,4 @@
-//! Samples beside the faults of one recording: more evidence, under the one verdict.
+//! Samples next to the faults of one recording: more evidence, under the one verdict.
 
 use pagewise_model::answer::Document;
 use pagewise_model::findings::{Diagnosis, Findings};
@@ -44,26 +44,14 @@ mod tests {
     use pagewise_model::profile_findings::ProfileSummary;
     use pagewise_model::units::Nanos;
 
-    fn diagnosis(id: &str, severity: Severity) -> Diagnosis {
-        Diagnosis {
-            id: id.to_owned(),
-            severity,
-            headline: String::new(),
-            explanation: String::new(),
-            evidence: Vec::new(),
-            share_of_cpu: None,
-            share_of_elapsed: None,
-        }
-    }
-
     fn together(cpu: Nanos) -> Findings {
         let mut run = Run::default();
         run.cost.user = cpu;
         let mut findings = Document::of(run).with_verdict("faults");
         findings.losses.add(LossKind::RingOverrun, 3);
         findings.diagnoses = vec![
-            diagnosis("churn", Severity::Costly),
-            diagnosis("pages", Severity::Note),
+            Diagnosis::named("churn", Severity::Costly),
+            Diagnosis::named("pages", Severity::Note),
         ];
         let summary = ProfileSummary {
             span: Nanos(1),
@@ -74,7 +62,7 @@ mod tests {
         };
         let mut samples = Document::of(summary).with_verdict("samples");
         samples.losses.add(LossKind::RingOverrun, 3);
-        samples.diagnoses = vec![diagnosis("lock", Severity::Severe)];
+        samples.diagnoses = vec![Diagnosis::named("lock", Severity::Severe)];
         add_samples(&mut findings, samples);
         findings
     }

@@ -66,18 +66,7 @@ mod tests {
             in_order: None,
         };
         let reads = [file("/data/a", false), file("/bin/program", true)];
-        let of = |id: &str, severity| {
-            let found = Diagnosis {
-                id: id.to_owned(),
-                severity,
-                headline: String::new(),
-                explanation: String::new(),
-                evidence: Vec::new(),
-                share_of_cpu: None,
-                share_of_elapsed: None,
-            };
-            waited_for(&[found], &reads)
-        };
+        let of = |id: &str, severity| waited_for(&[Diagnosis::named(id, severity)], &reads);
         assert_eq!(of("file.read", Severity::Severe), [Path::new("/data/a")]);
         assert!(of("file.read", Severity::Note).is_empty());
         assert!(of("churn", Severity::Severe).is_empty());

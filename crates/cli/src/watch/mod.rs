@@ -16,6 +16,7 @@ use clap::Args as ClapArgs;
 use metrics::Exporter;
 use pagewise_linux::proc::SHORTEST_INTERVAL;
 use pagewise_linux::process::{Launch, interrupt};
+use pagewise_model::answer;
 use pagewise_operate::watch::{End, Reading, Subject, Whom, follow, sample};
 use rows::Rows;
 use std::ffi::OsString;
@@ -117,7 +118,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             return Err(error);
         }
     };
-    let mut sinks = Sinks { rows, exporter };
+    let mut sinks = Sinks {
+        rows,
+        exporter,
+        subject: subject.named(),
+    };
     let (sampler, readings) = sample(&subject, args.interval);
     let watched = match live {
         #[cfg(feature = "screen")]
@@ -159,7 +164,7 @@ impl Args {
         self.output.as_deref().filter(|_| self.json)
     }
 
-    /// Whom to watch; a program's output goes elsewhere where it is to be redirected.
+    /// What to watch; a program's output goes elsewhere where it is to be redirected.
     fn whom(&self, redirect: bool) -> anyhow::Result<Whom> {
         let processes: Vec<i32> = self.pid.iter().chain(&self.process).copied().collect();
         if !processes.is_empty() {
@@ -199,6 +204,7 @@ fn look(text: &str) -> Result<Duration, String> {
 struct Sinks {
     rows: Rows,
     exporter: Option<Exporter>,
+    subject: answer::Subject,
 }
 
 impl Sinks {
@@ -206,7 +212,7 @@ impl Sinks {
         if let Some(exporter) = &mut self.exporter {
             exporter.take(reading)?;
         }
-        self.rows.write(&reading.point)
+        self.rows.write(&reading.point, &self.subject)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Args;
 use anyhow::Context;
-use pagewise_model::answer::Document;
+use pagewise_model::answer::{Document, Subject};
 use pagewise_model::timeline::TimelinePoint;
 use pagewise_model::watch::{HEADER, Row};
 use pagewise_operate::destination;
@@ -68,13 +68,17 @@ impl Rows {
     }
 
     /// Writes one point everywhere.
-    pub fn write(&mut self, point: &TimelinePoint) -> anyhow::Result<()> {
+    pub fn write(&mut self, point: &TimelinePoint, subject: &Subject) -> anyhow::Result<()> {
         let is_first = self.rates.is_empty();
         let row = self.rates.row(point);
         self.write_csv(&row, is_first)
             .with_context(|| cannot_write(&self.csv_name))?;
         if let Some(out) = &mut self.json {
-            writeln!(out, "{}", serde_json::to_string(&Document::of(row))?)?;
+            writeln!(
+                out,
+                "{}",
+                serde_json::to_string(&Document::of(row).about(subject.clone()))?
+            )?;
             out.flush()?;
         }
         if let Some(file) = &mut self.parquet {

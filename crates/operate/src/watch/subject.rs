@@ -6,11 +6,12 @@ use anyhow::{Context, bail};
 use pagewise_linux::own_folder;
 use pagewise_linux::proc::ProcRoot;
 use pagewise_linux::process::{Finished, Input, Launch, Output, Running};
+use pagewise_model::answer;
 use pagewise_model::run::Ending;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Whom to watch.
+/// What to watch.
 pub enum Whom {
     /// Processes that are there, with all their descendants; at least one.
     Processes(Vec<i32>),
@@ -20,7 +21,7 @@ pub enum Whom {
         launch: Launch,
         /// Where its output goes; by itself where it would go anyway.
         output: Option<PathBuf>,
-        /// Whether it must go elsewhere: somebody else writes to our standard output.
+        /// Whether it must go elsewhere: another part writes to our standard output.
         redirect: bool,
     },
 }
@@ -29,6 +30,8 @@ pub enum Whom {
 pub struct Subject {
     /// Command line, or the process's name.
     name: String,
+    /// The command; empty where processes were found.
+    command: Vec<String>,
     kind: Kind,
 }
 
@@ -85,6 +88,7 @@ impl Subject {
         };
         Ok(Self {
             name: names.join(", "),
+            command: Vec::new(),
             kind: Kind::Found {
                 first,
                 others: others.to_vec(),
@@ -105,12 +109,12 @@ impl Subject {
             launch.input = Input::Null;
         }
         let words = std::iter::once(&launch.program).chain(&launch.args);
-        let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
-        let name = words.join(" ");
+        let command: Vec<String> = words.map(|word| word.to_string_lossy().into()).collect();
         let running = launch.spawn()?;
         drop(opened);
         Ok(Self {
-            name,
+            name: command.join(" "),
+            command,
             kind: Kind::Started {
                 running,
                 output,
@@ -123,6 +127,15 @@ impl Subject {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What documents say of it.
+    #[must_use]
+    pub fn named(&self) -> answer::Subject {
+        answer::Subject {
+            command: self.command.clone(),
+            pids: self.processes(),
+        }
     }
 
     /// Root of the first tree.

@@ -156,13 +156,11 @@ pub fn healthy() -> Findings {
                         all of them touch memory for the first time."
         .into();
     findings.diagnoses = vec![Diagnosis {
-        id: "healthy".into(),
-        severity: Severity::Healthy,
         headline: "Memory management costs this program next to nothing".into(),
         explanation: "Each page is touched for the first time once and then kept.".into(),
         evidence: strings(&["21,402 faults on 20,911 distinct pages"]),
         share_of_cpu: Some(estimate(0.023, 0.018, 0.029)),
-        share_of_elapsed: None,
+        ..Diagnosis::named("healthy", Severity::Healthy)
     }];
     findings.by_cause = vec![share(Cause::FirstTouch, 21_402.0, 300.0, None)];
     findings
@@ -208,8 +206,6 @@ pub fn large() -> Findings {
 fn diagnoses() -> Vec<Diagnosis> {
     vec![
         Diagnosis {
-            id: "churn.brk".into(),
-            severity: Severity::Severe,
             headline: "The C library gives memory back after each call and takes it again at once"
                 .into(),
             explanation: "Each zlib.compress() allocates 268 KB and frees it. glibc then returns \
@@ -223,16 +219,15 @@ fn diagnoses() -> Vec<Diagnosis> {
                 "The heap shrank and grew again 40,012 times in 2.31 s",
             ]),
             share_of_cpu: Some(estimate(0.672, 0.621, 0.718)),
-            share_of_elapsed: None,
+            ..Diagnosis::named("churn.brk", Severity::Severe)
         },
         Diagnosis {
-            id: "file.minor".into(),
-            severity: Severity::Note,
             headline: "Starting Python maps and touches 1,940 pages of code".into(),
             explanation: "This happens once at the start and is normal.".into(),
             evidence: strings(&["1,940 faults on file pages, all in the first 30 ms"]),
             share_of_cpu: Some(estimate(0.004, 0.003, 0.006)),
             share_of_elapsed: Some(estimate(0.031, 0.012, 0.060)),
+            ..Diagnosis::named("file.minor", Severity::Note)
         },
     ]
 }

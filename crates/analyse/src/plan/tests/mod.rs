@@ -102,15 +102,7 @@ fn share(key: Cause, faults: f64) -> Share<Cause> {
 
 /// A finding without words, worth a note.
 fn note(id: &str) -> Diagnosis {
-    Diagnosis {
-        id: id.to_owned(),
-        severity: Severity::Note,
-        headline: String::new(),
-        explanation: String::new(),
-        evidence: Vec::new(),
-        share_of_cpu: None,
-        share_of_elapsed: None,
-    }
+    Diagnosis::named(id, Severity::Note)
 }
 
 fn concluded(findings: Findings) -> Findings {

@@ -6,7 +6,6 @@ use crate::terminal;
 use anyhow::{Context, Result, bail};
 use pagewise_model::answer::Document;
 use pagewise_model::huge_simulation::HugeSimulation;
-use pagewise_operate::destination;
 use pagewise_report::text::{Style, huge_simulation};
 use pagewise_simulate::page_sizes::{self, Request};
 use pagewise_simulate::tlb::{Machine, shipped};
@@ -113,8 +112,7 @@ fn write(args: &Args, result: &Document<HugeSimulation>) -> Result<()> {
     if let Some(path) = &args.output {
         let text = huge_simulation::render(result, 100, Style::PLAIN);
         let page = pagewise_report::html::render_huge_simulation(result, &text)?;
-        destination::write(path, page.as_bytes())?;
-        eprintln!("The report is in {}", path.display());
+        crate::page::write(path, &page)?;
     }
     terminal::present(result, args.json, huge_simulation::render)
 }
