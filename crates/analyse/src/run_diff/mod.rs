@@ -9,7 +9,7 @@ mod paged;
 
 pub use paged::compare as compare_paged;
 
-use crate::profile::diff::SettingRules;
+use crate::profile::diff::{SettingRules, words};
 use pagewise_model::answer::Document;
 use pagewise_model::findings::{Cause, Findings, Share};
 use pagewise_model::profile_diff::{ProfileDiff, SettingChange};
@@ -20,8 +20,8 @@ use pagewise_model::side::Side;
 use pagewise_model::units::{Bytes, Estimate, Nanos};
 use std::collections::BTreeSet;
 
-/// Changes that are told, as natural logarithms of the ratio: of CPU and elapsed time on CPUs of
-/// one's own, and of CPU time on those that others use all the time, where elapsed time tells
+/// Changes that are reported, as natural logarithms of the ratio: of CPU and elapsed time on CPUs
+/// of one's own, and of CPU time on those that others use all the time, where elapsed time tells
 /// nothing; of counted faults and of memory.
 const OF_TIME: f64 = 0.2;
 /// What is added to their squares, over the seconds of the shorter run: on idle virtual CPUs, runs of half
@@ -83,7 +83,13 @@ pub fn with_runs(
     runs: Document<RunDiff>,
 ) -> Document<ProfileDiff> {
     if runs.differs() {
-        samples.verdict = format!("{} {}", runs.verdict, samples.verdict);
+        let is_said = words::setting_behind(&samples)
+            .is_some_and(|behind| runs.settings.iter().any(|one| one.name == behind.name));
+        let change = match is_said {
+            true => words::headline_without_setting(&samples),
+            false => samples.verdict.clone(),
+        };
+        samples.verdict = format!("{} {change}", runs.verdict);
     }
     samples.run = Some(runs.evidence);
     samples
@@ -160,7 +166,7 @@ fn figures(a: Run<'_>, b: Run<'_>) -> Vec<FigureChange> {
     ]
 }
 
-/// The change of elapsed time that is told: it grows with what others take of the CPUs.
+/// The change of elapsed time that is reported: it grows with what others take of the CPUs.
 fn of_elapsed(contended: f64) -> f64 {
     OF_TIME / (1.0 - contended).max(0.0)
 }
@@ -342,6 +348,8 @@ fn plain(setting: &SettingChange) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pagewise_model::profile::FrameKind;
+    use pagewise_model::profile_diff::{Change, Measure, Weighed};
 
     fn figure(quantity: Quantity, a: f64, b: f64) -> FigureChange {
         FigureChange {
@@ -400,6 +408,59 @@ mod tests {
              since the 603,356 of the kind \"touched again after munmap\" are gone. \
              GLIBC_TUNABLES is what differs."
         );
+    }
+
+    /// Samples in which one function shrank, which this setting is known to touch.
+    fn samples(setting: SettingChange) -> Document<ProfileDiff> {
+        let side = |name: &str| Side {
+            name: name.to_owned(),
+            subject: pagewise_model::answer::Subject::default(),
+            host: String::new(),
+            sums: Weighed::default(),
+        };
+        let diff = ProfileDiff {
+            a: side("a"),
+            b: side("b"),
+            event: "cpu-clock".to_owned(),
+            measure: Measure::CpuSecondsPerRun,
+            slowdown: None,
+            block: Nanos(0),
+            blocks: (1, 1),
+            run: None,
+            functions: vec![Change {
+                name: "exc_page_fault".to_owned(),
+                module: "[kernel]".to_owned(),
+                kind: FrameKind::Kernel,
+                unnamed: None,
+                own: (1.0, 0.0),
+                a: 1.0,
+                b: 0.5,
+                change: Estimate::exact(-0.5),
+                p_adjusted: 0.0,
+                significant: true,
+            }],
+            stacks: Vec::new(),
+            detectable: 0.1,
+            tree: Vec::new(),
+            unknown: Vec::new(),
+            settings: vec![SettingChange {
+                touches: vec!["exc_page_fault".to_owned()],
+                ..setting
+            }],
+            counters: Vec::new(),
+        };
+        let verdict = words::headline(&diff);
+        Document::of(diff).with_verdict(verdict)
+    }
+
+    #[test]
+    fn a_setting_that_runs_and_samples_share_is_named_once() {
+        let verdict = |name| with_runs(samples(setting(name)), told(two_runs())).verdict;
+        let shared = verdict("environment.GLIBC_TUNABLES");
+        assert_eq!(shared.matches("GLIBC_TUNABLES").count(), 1, "{shared}");
+        assert!(shared.contains("exc_page_fault shrank in b"), "{shared}");
+        let another = verdict("vm.swappiness");
+        assert!(another.ends_with("vm.swappiness differs (absent against 1) and touches it."));
     }
 
     #[test]

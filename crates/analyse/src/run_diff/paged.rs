@@ -8,8 +8,8 @@ use pagewise_model::run_diff::{FigureChange, Quantity, RunDiff};
 use pagewise_model::side::Side;
 use pagewise_model::units::Bytes;
 
-/// Change of counts of pages that is told, as the logarithm of the ratio: which pages leave depends
-/// on the moments at which threads run.
+/// Change of counts of pages that is reported, as the logarithm of the ratio: which pages leave
+/// depends on the moments at which threads run.
 const OF_PAGES: f64 = 0.2;
 
 /// How run B differs from run A, each called by its name.

@@ -12,7 +12,7 @@ mod rows;
 mod runs;
 mod settings;
 mod union;
-mod words;
+pub(crate) mod words;
 
 use super::summary::is_cpu;
 use super::weigh::{Idle, interrupted};
@@ -165,7 +165,7 @@ struct Compared {
     tested: Vec<Tested>,
     /// Standard errors that a difference must have to be told from chance.
     critical: f64,
-    /// Differences below this are not told.
+    /// Differences below this are not reported.
     least: f64,
     /// By how much B was slower in everything, where that was taken out.
     slowdown: Option<f64>,

@@ -42,15 +42,16 @@ pub(super) struct Slowdown {
 /// `bench/diff/functions.c` on two busy virtual CPUs varied by 1 to 2 % in arithmetic and by 10 % in
 /// cache misses; no wider set of programs was measured yet.
 const WHOLE: (f64, f64) = (0.03, 0.10);
-/// The same of one function beside the rest of its run. With 0.045 on contended CPUs, 2 of 20 pairs of
-/// alike runs beside a load claimed something: one for a table's lookups, which depend on the run's
-/// random seed for hashes, one for the way out of interrupts, which are left out since.
+/// The same of one function next to the rest of its run. With 0.045 on contended CPUs, 2 of 20
+/// pairs of similar runs next to a load claimed something: one for a table's lookups, which depend
+/// on the run's random seed for hashes, one for the way out of interrupts, which are left out
+/// since.
 const ONE: (f64, f64) = (0.010, 0.060);
-/// Least change of one function that is told, as the logarithm of its ratio, where all its time may
-/// lie within one episode: a hypervisor's other guests slow down what depends on caches and memory by
-/// up to 1.75, in episodes that no counter of this machine shows. A function that runs for longer has its
-/// share of them: so much over its seconds. Without this, 4 of 24 pairs of alike runs claimed something
-/// on idle CPUs.
+/// Least change of one function that is reported, as the logarithm of its ratio, where all its time
+/// may lie within one episode: a hypervisor's other guests slow down what depends on caches and
+/// memory by up to 1.75, in episodes that no counter of this machine shows. A function that runs
+/// for longer has its share of them: so much over its seconds. Without this, 4 of 24 pairs of alike
+/// runs claimed something on idle CPUs.
 const IN_EPISODES: f64 = 0.6;
 const OVER_SECONDS: f64 = 0.2;
 /// How much longer and deeper such episodes are taken to be, per share of stolen time: while a hypervisor
@@ -64,7 +65,7 @@ const CHANGED: f64 = 3.0;
 const LEAST_WITNESS: f64 = 0.02;
 /// Steps in which the slowdown is sought on either side of none.
 const STEPS: i32 = 100;
-/// Changes below this share of a run matter to nobody.
+/// Changes below this share of a run do not matter.
 const LEAST_CHANGE: f64 = 0.01;
 
 /// How a run's noise grows with contention.
@@ -80,7 +81,7 @@ fn beyond_episodes(seconds: f64, stolen: f64) -> f64 {
     IN_EPISODES.min(OVER_SECONDS / seconds) * (1.0 + OF_STOLEN * stolen)
 }
 
-/// What can be said of both runs before any function is looked at.
+/// What can be said about both runs before any function is looked at.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Comparing {
     runs: [Run; 2],
@@ -166,7 +167,7 @@ impl Comparing {
         amounts.iter().map(one).collect()
     }
 
-    /// The least change that is told of a function which makes up so much of the run.
+    /// The least change that is reported of a function which makes up so much of the run.
     pub(super) fn least_of_large(&self, share: f64) -> f64 {
         let size = share * self.runs[0].total;
         let grown = size * self.beyond_episodes(self.seconds_of(size)).exp_m1();

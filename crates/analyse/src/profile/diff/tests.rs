@@ -90,7 +90,7 @@ fn amounts_do_not_depend_on_rate_or_length() {
     );
 }
 
-/// B runs beside another program that takes half of the machine from it, in waves.
+/// B runs next to another program that takes half of the machine from it, in waves.
 #[test]
 fn shares_do_not_depend_on_how_much_of_the_machine_there_was() {
     let (a, whole) = (load(20, 0.0, 1), load(20, 0.0, 2));
@@ -228,7 +228,7 @@ fn how_long_a_broken_chain_is_means_nothing() {
     assert_eq!(found.tree.len(), 5, "all, [unknown], work, main, parse");
 }
 
-/// Two seconds of a run, of which interrupts take so many hundredths beside the program's work.
+/// Two seconds of a run, of which interrupts take so many hundredths next to the program's work.
 fn run_with_interrupts(hundredths: u64) -> Profile {
     let mut maker = Maker::default();
     for at in 0..2_000_u64 {

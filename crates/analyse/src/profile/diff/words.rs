@@ -5,7 +5,7 @@ use super::Samples;
 use crate::profile::weigh::Idle;
 use pagewise_model::contention::Contention;
 use pagewise_model::profile::{Observed, Profile};
-use pagewise_model::profile_diff::{Change, Measure, ProfileDiff};
+use pagewise_model::profile_diff::{Change, Measure, ProfileDiff, SettingChange};
 use pagewise_model::units::Nanos;
 
 /// What to bear in mind when reading the differences.
@@ -167,17 +167,57 @@ fn note_of_burst(side: &Samples<'_>, option: &str, name: &str) -> Option<String>
 }
 
 /// The difference that says most, and the setting that may be behind it.
-pub(super) fn headline(diff: &ProfileDiff) -> String {
-    let mut significant: Vec<&Change> = diff.functions.iter().filter(|c| c.significant).collect();
+pub(crate) fn headline(diff: &ProfileDiff) -> String {
+    sentence(diff, |telling| {
+        setting_behind(diff).map_or(String::new(), |setting| {
+            let value =
+                |value: &Option<String>| value.clone().unwrap_or_else(|| "absent".to_owned());
+            format!(
+                "; {} differs ({} against {}) and touches {}",
+                setting.name,
+                value(&setting.a),
+                value(&setting.b),
+                match setting.touches.contains(&telling.name) {
+                    true => "it",
+                    false => &setting.touches[0],
+                }
+            )
+        })
+    })
+}
+
+/// The same without the setting, for those who name it themselves.
+pub(crate) fn headline_without_setting(diff: &ProfileDiff) -> String {
+    sentence(diff, |_| String::new())
+}
+
+/// The first setting that is known to touch what changed.
+pub(crate) fn setting_behind(diff: &ProfileDiff) -> Option<&SettingChange> {
+    diff.settings.iter().find(|one| !one.touches.is_empty())
+}
+
+fn sentence(diff: &ProfileDiff, behind: impl Fn(&Change) -> String) -> String {
     let name = &diff.b.name;
-    if significant.is_empty() {
+    let Some((telling, verb)) = telling(diff) else {
         return format!(
             "No significant difference between {} and {name} ({} functions compared).",
             diff.a.name,
             diff.functions.len()
         );
-    }
-    // What has no name is told only where nothing else changed.
+    };
+    format!(
+        "{} {verb} in {name}: {} against {}{}.",
+        telling.name,
+        amount(telling.b, diff.measure),
+        amount(telling.a, diff.measure),
+        behind(telling)
+    )
+}
+
+/// The change that says most, and whether it grew.
+fn telling(diff: &ProfileDiff) -> Option<(&Change, &'static str)> {
+    let mut significant: Vec<&Change> = diff.functions.iter().filter(|c| c.significant).collect();
+    // What has no name is named only where nothing else changed.
     if significant.iter().any(|change| change.unnamed.is_none()) {
         significant.retain(|change| change.unnamed.is_none());
     }
@@ -189,7 +229,7 @@ pub(super) fn headline(diff: &ProfileDiff) -> String {
         .fold(0.0, f64::max);
     let most = match most > 0.0 {
         true => most,
-        false => significant[0].change.value,
+        false => significant.first()?.change.value,
     };
     let telling = significant
         .iter()
@@ -200,31 +240,10 @@ pub(super) fn headline(diff: &ProfileDiff) -> String {
             let own = |c: &Change| (c.own.1 - c.own.0) * most.signum();
             own(x).total_cmp(&own(y))
         })
-        .unwrap_or(&significant[0]);
+        .or(significant.first())
+        .copied()?;
     let verb = if most > 0.0 { "grew" } else { "shrank" };
-    let setting = diff
-        .settings
-        .iter()
-        .find(|setting| !setting.touches.is_empty());
-    let behind = setting.map_or(String::new(), |setting| {
-        let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "absent".to_owned());
-        format!(
-            "; {} differs ({} against {}) and touches {}",
-            setting.name,
-            value(&setting.a),
-            value(&setting.b),
-            match setting.touches.contains(&telling.name) {
-                true => "it",
-                false => &setting.touches[0],
-            }
-        )
-    });
-    format!(
-        "{} {verb} in {name}: {} against {}{behind}.",
-        telling.name,
-        amount(telling.b, diff.measure),
-        amount(telling.a, diff.measure)
-    )
+    Some((telling, verb))
 }
 
 /// An amount in words.
